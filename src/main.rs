@@ -1,0 +1,3 @@
+//! The `lanser` binary.
+
+fn main() {}

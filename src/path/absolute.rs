@@ -1,0 +1,122 @@
+//! Absolute paths.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// An absolute path in UTF-8, lexically normal: no `.`, no `..`, no doubled or trailing separator.
+///
+/// It says nothing about links: two of these can name one file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AbsPath {
+    /// Invariant: begins with `/`, components are normal.
+    text: String,
+}
+
+/// Why a path cannot be an [`AbsPath`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AbsPathError {
+    /// It is relative.
+    #[error("{0:?} is not an absolute path")]
+    Relative(PathBuf),
+    /// Its name is not UTF-8, which no JSON bundle could carry.
+    #[error("the path {0:?} is not UTF-8")]
+    NotUtf8(PathBuf),
+}
+
+impl AbsPath {
+    /// Takes an absolute path and normalises it lexically.
+    ///
+    /// # Errors
+    /// When the path is relative or not UTF-8.
+    pub fn new(path: impl AsRef<Path>) -> Result<Self, AbsPathError> {
+        let path = path.as_ref();
+        let text = path.to_str().ok_or_else(|| AbsPathError::NotUtf8(path.to_owned()))?;
+        if !text.starts_with('/') {
+            return Err(AbsPathError::Relative(path.to_owned()));
+        }
+        Ok(Self { text: normalise(text) })
+    }
+
+    /// `self` followed by a relative path, which may contain `..`.
+    #[must_use]
+    pub fn join(&self, relative: &str) -> Self {
+        if relative.starts_with('/') {
+            return Self { text: normalise(relative) };
+        }
+        Self { text: normalise(&format!("{}/{relative}", self.text)) }
+    }
+
+    /// The folder above; the root is its own parent.
+    #[must_use]
+    pub fn parent(&self) -> Self {
+        self.join("..")
+    }
+
+    /// The last component, empty for the root.
+    #[must_use]
+    pub fn file_name(&self) -> &str {
+        self.text.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// What is left of `self` below `root`; empty when they are equal, `None` when it is elsewhere.
+    #[must_use]
+    pub fn strip_prefix(&self, root: &Self) -> Option<&str> {
+        let rest = self.text.strip_prefix(root.text.trim_end_matches('/'))?;
+        if rest.is_empty() { Some("") } else { rest.strip_prefix('/') }
+    }
+
+    /// The text of the path.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The path for calls into the standard library.
+    #[must_use]
+    pub fn as_path(&self) -> &Path {
+        Path::new(&self.text)
+    }
+}
+
+impl fmt::Display for AbsPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+fn normalise(text: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in text.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            name => parts.push(name),
+        }
+    }
+    format!("/{}", parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn normal_form() {
+        let path = AbsPath::new("/a//b/./c/../d/").unwrap();
+        assert_eq!(path.as_str(), "/a/b/d");
+        assert_eq!(path.join("../x").as_str(), "/a/b/x");
+        assert_eq!(AbsPath::new("/../..").unwrap().as_str(), "/");
+        assert!(AbsPath::new("a").is_err());
+    }
+
+    #[test]
+    fn prefixes_end_at_components() {
+        let at = |text: &str| AbsPath::new(text).unwrap();
+        assert_eq!(at("/a/b/c").strip_prefix(&at("/a")), Some("b/c"));
+        assert_eq!(at("/ab").strip_prefix(&at("/a")), None);
+        assert_eq!(at("/a").strip_prefix(&at("/a")), Some(""));
+        assert_eq!(at("/a").strip_prefix(&at("/")), Some("a"));
+    }
+}

@@ -1,0 +1,36 @@
+//! Paths inside the workspace.
+
+use std::fmt;
+
+/// A file or folder inside the workspace: relative, `/` as separator, UTF-8, no `.`, no `..`, not empty.
+///
+/// Ordered by its text, which is the order of every list in a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkspacePath(String);
+
+impl WorkspacePath {
+    /// Takes a relative path; `None` when it is not in the form above.
+    #[must_use]
+    pub fn new(path: &str) -> Option<Self> {
+        let normal = path.split('/').all(|part| !matches!(part, "" | "." | ".."));
+        (normal && !path.contains('\0')).then(|| Self(path.to_owned()))
+    }
+
+    /// The text of the path.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether this is a Python source or stub file.
+    #[must_use]
+    pub fn is_python(&self) -> bool {
+        self.0.ends_with(".py") || self.0.ends_with(".pyi")
+    }
+}
+
+impl fmt::Display for WorkspacePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
