@@ -3,4 +3,6 @@
 pub mod digest;
 pub mod model;
 pub mod path;
+pub mod selector;
 pub mod text;
+pub mod workspace;

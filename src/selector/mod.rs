@@ -1,0 +1,124 @@
+//! The selector language: what a caller means, in two forms with one meaning.
+//!
+//! [`PositionSpec`] is the JSON form, a tagged union on `kind`; [`parse`] and `Display` are the string form.
+//! `parse(&spec.to_string()) == spec` for every spec, and printing what was parsed gives the one canonical spelling.
+//! Nothing here touches a file: where a selector is *now* is the business of `resolve`.
+//!
+//! Lines and columns are 1-based in both forms and an end is exclusive; columns count in the spec's `indexing` unit.
+
+pub mod name;
+pub mod parse;
+mod print;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::path::DocUri;
+use crate::text::ColumnUnit;
+
+pub use name::{ModuleName, QualName};
+pub use parse::{SyntaxError, parse};
+
+/// A selector.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum PositionSpec {
+    /// One place in a file: `src/app.py@L42:C7`.
+    Cursor(CursorSpec),
+    /// A stretch of a file: `src/app.py@R(42,7->44,1)`.
+    Range(RangeSpec),
+    /// A definition by its name: `py://pkg.mod#Class.method:sig`.
+    Symbol(SymbolSpec),
+}
+
+/// One place in a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CursorSpec {
+    /// The file.
+    pub uri: DocUri,
+    /// 1-based line.
+    #[schemars(range(min = 1))]
+    pub line: u32,
+    /// 1-based column in `indexing` units.
+    #[schemars(range(min = 1))]
+    pub col: u32,
+    /// What a column counts.
+    #[serde(default)]
+    pub indexing: ColumnUnit,
+}
+
+/// A stretch of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RangeSpec {
+    /// The file.
+    pub uri: DocUri,
+    /// 1-based line and column of the first character.
+    pub start: [u32; 2],
+    /// 1-based line and column after the last character.
+    pub end: [u32; 2],
+    /// What a column counts.
+    #[serde(default)]
+    pub indexing: ColumnUnit,
+}
+
+/// A definition by module and name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SymbolSpec {
+    /// The module and the name inside it, `pkg.mod:Class.method`.
+    pub qualname: QualName,
+    /// Which part of the definition.
+    #[serde(default)]
+    pub role: Role,
+    /// Which of several overloads, 0-based in source order, the implementation last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overload: Option<u32>,
+}
+
+/// A part of a definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The name token.
+    #[default]
+    Def,
+    /// From `def`, `class` or `async` to the colon, decorators left out.
+    Sig,
+    /// The block.
+    Body,
+    /// The docstring literal.
+    Doc,
+}
+
+impl Role {
+    const ALL: [Self; 4] = [Self::Def, Self::Sig, Self::Body, Self::Doc];
+
+    /// The name of the role in a selector.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Def => "def",
+            Self::Sig => "sig",
+            Self::Body => "body",
+            Self::Doc => "doc",
+        }
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.as_str() == name)
+    }
+}
+
+impl PositionSpec {
+    /// The file that the selector names itself; `None` when finding the file is part of its resolution.
+    #[must_use]
+    pub const fn uri(&self) -> Option<&DocUri> {
+        match self {
+            Self::Cursor(cursor) => Some(&cursor.uri),
+            Self::Range(range) => Some(&range.uri),
+            Self::Symbol(_) => None,
+        }
+    }
+}

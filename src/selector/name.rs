@@ -1,0 +1,111 @@
+//! Python names as selectors spell them.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Whether `text` is a Python identifier (keywords included: the grammar does not exclude them).
+///
+/// Source: Python reference, "Identifiers and keywords", before NFKC normalisation, which servers do not do either.
+#[must_use]
+pub fn is_identifier(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next().is_some_and(|c| c == '_' || unicode_ident::is_xid_start(c))
+        && chars.all(unicode_ident::is_xid_continue)
+}
+
+/// The dotted name of a module.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ModuleName(String);
+
+impl ModuleName {
+    /// Takes a dotted name; `None` when a part is no identifier.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Self> {
+        text.split('.').all(is_identifier).then(|| Self(text.to_owned()))
+    }
+
+    /// The text of the name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The parts between the dots.
+    pub fn parts(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.0.split('.')
+    }
+}
+
+impl fmt::Display for ModuleName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A module and the chain of names inside it, printed `pkg.mod:Class.method`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct QualName {
+    /// The module.
+    pub module: ModuleName,
+    /// The names, outermost first. Invariant: identifiers, at least one.
+    names: Vec<String>,
+}
+
+impl QualName {
+    /// Puts the parts together; `None` when there is no name or one is no identifier.
+    #[must_use]
+    pub fn new(module: ModuleName, names: Vec<String>) -> Option<Self> {
+        (!names.is_empty() && names.iter().all(|name| is_identifier(name))).then_some(Self { module, names })
+    }
+
+    /// Reads the printed form; both `.` and `:` separate names after the first `:`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (module, names) = text.split_once(':')?;
+        Self::new(ModuleName::new(module)?, names.split(['.', ':']).map(str::to_owned).collect())
+    }
+
+    /// The names, outermost first.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The innermost name.
+    #[must_use]
+    pub fn last(&self) -> &str {
+        self.names.last().expect("a qualified name has at least one name")
+    }
+}
+
+impl fmt::Display for QualName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.module, self.names.join("."))
+    }
+}
+
+impl Serialize for QualName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for QualName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| {
+            serde::de::Error::custom(format!("{text:?} is not of the form pkg.mod:Class.method"))
+        })
+    }
+}
+
+impl schemars::JsonSchema for QualName {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "QualName".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "description": "module and name, pkg.mod:Class.method", "pattern": "^[^:#]+:[^#]+$" })
+    }
+}

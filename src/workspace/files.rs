@@ -1,0 +1,295 @@
+//! The door to file contents.
+//!
+//! [`Files`] has two real implementations: [`DiskFiles`] reads each file once and remembers what it read, so that one
+//! request sees one state of the disk and knows afterwards what its answer rests on; [`MemoryFiles`] holds texts.
+//! Everything that reads source (name resolution, the completeness check, opening documents) goes through it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::digest::Digest;
+use crate::path::AbsPath;
+use crate::text::{LineIndex, SourceEncoding, decode_source};
+
+/// Files beyond this size are not read: no source file is that long, and a server would be lost in it.
+pub const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// One source file as it was when it was read.
+#[derive(Debug)]
+pub struct Document {
+    /// Where it is.
+    pub path: AbsPath,
+    /// Its text, a byte order mark included.
+    pub text: String,
+    /// How the bytes were read.
+    pub encoding: SourceEncoding,
+    /// The digest of the bytes.
+    pub digest: Digest,
+    /// Where its lines begin.
+    pub lines: LineIndex,
+}
+
+impl Document {
+    /// A document from the bytes of a file.
+    #[must_use]
+    pub fn new(path: AbsPath, bytes: Vec<u8>) -> Self {
+        let digest = Digest::of(&bytes);
+        let decoded = decode_source(bytes);
+        let lines = LineIndex::new(&decoded.text);
+        Self { path, text: decoded.text, encoding: decoded.encoding, digest, lines }
+    }
+}
+
+/// What a path leads to, links followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// Nothing, something that is neither, or a loop of links.
+    Missing,
+}
+
+/// Why a file could not be read.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ReadError {
+    /// There is no file.
+    #[error("there is no file {path}")]
+    Missing {
+        /// The path asked for.
+        path: AbsPath,
+    },
+    /// The operating system refused.
+    #[error("cannot read {path}: {reason}")]
+    Refused {
+        /// The path asked for.
+        path: AbsPath,
+        /// Its words, without the number, which differs between systems.
+        reason: String,
+    },
+    /// It is larger than [`MAX_FILE_BYTES`].
+    #[error("{path} has {bytes} bytes, more than the {MAX_FILE_BYTES} that lanser reads")]
+    TooLarge {
+        /// The path asked for.
+        path: AbsPath,
+        /// Its size.
+        bytes: u64,
+    },
+}
+
+/// Where file contents come from.
+pub trait Files: Send + Sync {
+    /// Reads a file. Two calls give the same document.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    fn read(&self, path: &AbsPath) -> Result<Arc<Document>, ReadError>;
+
+    /// What a path leads to.
+    fn kind(&self, path: &AbsPath) -> FileKind;
+
+    /// The names in a folder, sorted; empty when it cannot be read. Names that are not UTF-8 are left out.
+    fn list(&self, folder: &AbsPath) -> Vec<String>;
+
+    /// The path with every link resolved; the path itself when it leads nowhere.
+    fn canonical(&self, path: &AbsPath) -> AbsPath;
+}
+
+type Reading = Result<Arc<Document>, ReadError>;
+
+/// The disk, each file read once.
+#[derive(Debug, Default)]
+pub struct DiskFiles {
+    read: Mutex<BTreeMap<AbsPath, Reading>>,
+}
+
+impl DiskFiles {
+    /// A reader that has read nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What was read so far: path and digest of content, `None` where reading failed.
+    #[must_use]
+    pub fn used(&self) -> BTreeMap<AbsPath, Option<Digest>> {
+        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        read.iter()
+            .map(|(path, reading)| (path.clone(), reading.as_ref().ok().map(|doc| doc.digest)))
+            .collect()
+    }
+
+    /// Whether everything that was read still has the content it had.
+    ///
+    /// # Errors
+    /// The first path, in order, whose content is another now.
+    pub fn verify_unchanged(&self) -> Result<(), AbsPath> {
+        for (path, digest) in self.used() {
+            let now = read_bytes(&path).ok().map(|bytes| Digest::of(&bytes));
+            if now != digest {
+                return Err(path);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Files for DiskFiles {
+    fn read(&self, path: &AbsPath) -> Reading {
+        if let Some(reading) = self.read.lock().unwrap_or_else(PoisonError::into_inner).get(path) {
+            return reading.clone();
+        }
+        let reading = read_bytes(path).map(|bytes| Arc::new(Document::new(path.clone(), bytes)));
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        read.entry(path.clone()).or_insert(reading).clone()
+    }
+
+    fn kind(&self, path: &AbsPath) -> FileKind {
+        match std::fs::metadata(path.as_path()) {
+            Ok(metadata) if metadata.is_dir() => FileKind::Folder,
+            Ok(metadata) if metadata.is_file() => FileKind::File,
+            _ => FileKind::Missing,
+        }
+    }
+
+    fn list(&self, folder: &AbsPath) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(folder.as_path()) else { return Vec::new() };
+        let mut names: Vec<String> =
+            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    fn canonical(&self, path: &AbsPath) -> AbsPath {
+        canonical(path)
+    }
+}
+
+/// The path with every link resolved; the path itself when it leads nowhere.
+#[must_use]
+pub fn canonical(path: &AbsPath) -> AbsPath {
+    std::fs::canonicalize(path.as_path())
+        .ok()
+        .and_then(|real| AbsPath::new(real).ok())
+        .unwrap_or_else(|| path.clone())
+}
+
+/// Reads a regular file whole.
+///
+/// # Errors
+/// See [`ReadError`].
+pub fn read_bytes(path: &AbsPath) -> Result<Vec<u8>, ReadError> {
+    let refused = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+            ReadError::Missing { path: path.clone() }
+        }
+        kind => ReadError::Refused { path: path.clone(), reason: kind.to_string() },
+    };
+    let metadata = std::fs::metadata(path.as_path()).map_err(refused)?;
+    if !metadata.is_file() {
+        return Err(ReadError::Refused { path: path.clone(), reason: "not a regular file".to_owned() });
+    }
+    if metadata.len() > MAX_FILE_BYTES {
+        return Err(ReadError::TooLarge { path: path.clone(), bytes: metadata.len() });
+    }
+    std::fs::read(path.as_path()).map_err(refused)
+}
+
+/// Files that exist only in memory.
+#[derive(Debug, Default)]
+pub struct MemoryFiles {
+    documents: BTreeMap<AbsPath, Arc<Document>>,
+}
+
+impl MemoryFiles {
+    /// Files with the given absolute paths and contents.
+    ///
+    /// # Panics
+    /// When a path is not absolute.
+    #[must_use]
+    pub fn new<'f>(files: impl IntoIterator<Item = (&'f str, &'f str)>) -> Self {
+        let documents = files.into_iter().map(|(path, text)| {
+            let path = AbsPath::new(Path::new(path)).expect("a memory file has an absolute path");
+            (path.clone(), Arc::new(Document::new(path, text.as_bytes().to_vec())))
+        });
+        Self { documents: documents.collect() }
+    }
+}
+
+impl Files for MemoryFiles {
+    fn read(&self, path: &AbsPath) -> Reading {
+        self.documents.get(path).cloned().ok_or_else(|| ReadError::Missing { path: path.clone() })
+    }
+
+    fn kind(&self, path: &AbsPath) -> FileKind {
+        if self.documents.contains_key(path) {
+            FileKind::File
+        } else if self
+            .documents
+            .keys()
+            .any(|file| file.strip_prefix(path).is_some_and(|rest| !rest.is_empty()))
+        {
+            FileKind::Folder
+        } else {
+            FileKind::Missing
+        }
+    }
+
+    fn list(&self, folder: &AbsPath) -> Vec<String> {
+        let below = self.documents.keys().filter_map(|file| file.strip_prefix(folder));
+        let mut names: Vec<String> = below
+            .filter_map(|rest| rest.split('/').next())
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    fn canonical(&self, path: &AbsPath) -> AbsPath {
+        path.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_request_sees_one_state_and_notices_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = AbsPath::new(folder.path()).unwrap();
+        let path = root.join("a.py");
+        std::fs::write(path.as_path(), "x = 1\n").unwrap();
+        let files = DiskFiles::new();
+        assert_eq!(files.read(&path).unwrap().text, "x = 1\n");
+        assert!(matches!(files.read(&root.join("b.py")), Err(ReadError::Missing { .. })));
+        assert_eq!(files.verify_unchanged(), Ok(()));
+        std::fs::write(path.as_path(), "x = 2\n").unwrap();
+        assert_eq!(files.read(&path).unwrap().text, "x = 1\n");
+        assert_eq!(files.verify_unchanged(), Err(path));
+    }
+
+    #[test]
+    fn a_file_that_appears_is_a_change_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = AbsPath::new(folder.path()).unwrap().join("a.py");
+        let files = DiskFiles::new();
+        assert!(files.read(&path).is_err());
+        std::fs::write(path.as_path(), "").unwrap();
+        assert_eq!(files.verify_unchanged(), Err(path));
+    }
+
+    #[test]
+    fn folders_of_memory_files() {
+        let files = MemoryFiles::new([("/w/a/b.py", ""), ("/w/c.py", "")]);
+        let at = |path: &str| AbsPath::new(path).unwrap();
+        assert_eq!(files.list(&at("/w")), ["a", "c.py"]);
+        assert_eq!(files.kind(&at("/w/a")), FileKind::Folder);
+        assert_eq!(files.kind(&at("/w/c.py")), FileKind::File);
+        assert_eq!(files.kind(&at("/w/d")), FileKind::Missing);
+    }
+}
