@@ -7,6 +7,7 @@
 pub mod decode;
 pub mod line_index;
 pub mod position;
+pub mod words;
 
 pub use decode::{Decoded, SourceEncoding, decode_source};
 pub use line_index::LineIndex;

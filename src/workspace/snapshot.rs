@@ -1,0 +1,284 @@
+//! A snapshot: every Python file of the workspace by path and content digest, taken in a few milliseconds.
+//!
+//! A scan asks the file system about every file and reads only those whose answer changed since the last scan (size,
+//! modification and change time, inode). Equal times prove nothing near the last scan's own time, so a file that was
+//! changed within [`RACY_NANOS`] of it is read again (git's "racy" rule). `Trust::Content` reads everything.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::cache_file::{Reader, Writer, load, store};
+use super::files::read_bytes;
+use super::parallel::parallel_map;
+use super::walk::{Stat, walk};
+use super::word_index::{WordIndex, WordSet, word_set};
+use crate::digest::Digest;
+use crate::path::{AbsPath, WorkspacePath};
+
+const MAGIC: [u8; 8] = *b"lnsrst01";
+
+/// Times this near to the scan that recorded them are not trusted; the coarsest file systems count in two seconds.
+const RACY_NANOS: i64 = 2_000_000_000;
+
+/// What a scan believes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Trust {
+    /// Equal size, times and inode mean equal content, outside the racy window.
+    #[default]
+    Stat,
+    /// Nothing: every file is read.
+    Content,
+}
+
+/// The Python files of a workspace at one moment.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    root: AbsPath,
+    /// Path and content digest; `None` where the file could not be read.
+    files: BTreeMap<WorkspacePath, Option<Digest>>,
+    unreadable: BTreeSet<String>,
+    index: Arc<WordIndex>,
+}
+
+/// What was recorded of a file at an earlier scan.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    stat: Stat,
+    digest: Digest,
+    /// Whether the stat was taken so near to the file's change that it may be of the content before.
+    racy: bool,
+}
+
+impl Snapshot {
+    /// Scans a workspace. `cache` is the folder where what was learned is kept for the next scan.
+    #[must_use]
+    pub fn take(root: &AbsPath, cache: Option<&AbsPath>, trust: Trust, threads: usize) -> Self {
+        let began = now_nanos();
+        let place = cache.map(|cache| cache.join(&format!("workspaces/{}", short_id(root))));
+        let known = place.as_ref().and_then(|place| load_known(&place.join("files"))).unwrap_or_default();
+        let walked = walk(root, threads);
+        let (mut files, mut records, mut unknown) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        for (path, stat) in walked.files {
+            match (stat, known.get(&path)) {
+                (Some(stat), Some(old)) if old.stat == stat && !old.racy && trust == Trust::Stat => {
+                    files.insert(path.clone(), Some(old.digest));
+                    records.insert(path, *old);
+                }
+                (stat, _) => unknown.push((path, stat)),
+            }
+        }
+        let read = parallel_map(&unknown, threads, |(path, _)| {
+            let bytes = read_bytes(&root.join(path.as_str())).ok()?;
+            Some((Digest::of(&bytes), word_set(&bytes)))
+        });
+        let mut fresh: BTreeMap<Digest, WordSet> = BTreeMap::new();
+        for ((path, stat), content) in unknown.into_iter().zip(read) {
+            let digest = content.as_ref().map(|(digest, _)| *digest);
+            if let (Some(stat), Some(digest)) = (stat, digest) {
+                let racy = stat.mtime.max(stat.ctime) > began - RACY_NANOS;
+                records.insert(path.clone(), Known { stat, digest, racy });
+            }
+            fresh.extend(content);
+            files.insert(path, digest);
+        }
+        let changed = !fresh.is_empty() || records.len() != known.len();
+        if let Some(place) = place.as_ref().filter(|_| changed) {
+            store_known(&place.join("files"), &records);
+        }
+        let digests = files.values().flatten().copied().collect();
+        let index = WordIndex::new(place.map(|place| place.join("words")), digests, fresh);
+        Self { root: root.clone(), files, unreadable: walked.unreadable, index: Arc::new(index) }
+    }
+
+    /// The workspace's root.
+    #[must_use]
+    pub const fn root(&self) -> &AbsPath {
+        &self.root
+    }
+
+    /// Every Python file with the digest of its content; `None` where it could not be read.
+    #[must_use]
+    pub const fn files(&self) -> &BTreeMap<WorkspacePath, Option<Digest>> {
+        &self.files
+    }
+
+    /// Folders that could not be read and names that are not UTF-8.
+    #[must_use]
+    pub const fn unreadable(&self) -> &BTreeSet<String> {
+        &self.unreadable
+    }
+
+    /// Where a file of the workspace is.
+    #[must_use]
+    pub fn absolute(&self, path: &WorkspacePath) -> AbsPath {
+        self.root.join(path.as_str())
+    }
+
+    /// A digest over every path and content.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let missing = Digest::from_bytes([0; 32]);
+        Digest::of_fields(self.files.iter().flat_map(|(path, digest)| {
+            let content = digest.as_ref().unwrap_or(&missing);
+            [path.as_str().as_bytes(), &content.as_bytes()[..]]
+        }))
+    }
+
+    /// The readable files in which `word` stands, anywhere, as a whole word.
+    #[must_use]
+    pub fn files_with_word(&self, word: &str, threads: usize) -> Vec<WorkspacePath> {
+        let having = self.index.digests_with(word, threads, |digest| {
+            let path = self.files.iter().find(|(_, of)| of.as_ref() == Some(digest)).map(|(path, _)| path)?;
+            read_bytes(&self.absolute(path)).ok()
+        });
+        let has = |digest: &Option<Digest>| digest.is_some_and(|digest| having.contains(&digest));
+        self.files.iter().filter(|(_, digest)| has(digest)).map(|(path, _)| path.clone()).collect()
+    }
+
+    /// Writes what this scan learned of words for the next one.
+    pub fn keep_index(&self) {
+        self.index.keep();
+    }
+
+    /// The first path, in order, that differs between two snapshots.
+    #[must_use]
+    pub fn first_difference(&self, other: &Self) -> Option<WorkspacePath> {
+        let mine = self
+            .files
+            .iter()
+            .filter(|(path, digest)| other.files.get(path) != Some(digest))
+            .map(|(path, _)| path);
+        let theirs = other.files.keys().filter(|path| !self.files.contains_key(path));
+        mine.chain(theirs).min().cloned()
+    }
+}
+
+/// A name for the workspace's folder in the cache.
+fn short_id(root: &AbsPath) -> String {
+    Digest::of(root.as_str().as_bytes()).to_hex()[..24].to_owned()
+}
+
+fn now_nanos() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
+
+fn load_known(path: &AbsPath) -> Option<BTreeMap<WorkspacePath, Known>> {
+    let payload = load(path, MAGIC)?;
+    let mut reader = Reader(&payload);
+    let count = reader.u64()?;
+    let mut known = BTreeMap::new();
+    for _ in 0..count {
+        let path = WorkspacePath::new(reader.text()?)?;
+        let stat =
+            Stat { size: reader.u64()?, mtime: reader.i64()?, ctime: reader.i64()?, inode: reader.u64()? };
+        let racy = reader.u64()? != 0;
+        known.insert(path, Known { stat, digest: reader.digest()?, racy });
+    }
+    Some(known)
+}
+
+fn store_known(path: &AbsPath, known: &BTreeMap<WorkspacePath, Known>) {
+    let mut writer = Writer::default();
+    writer.u64(known.len() as u64);
+    for (path, Known { stat, digest, racy }) in known {
+        writer.text(path.as_str());
+        writer.u64(stat.size);
+        writer.i64(stat.mtime);
+        writer.i64(stat.ctime);
+        writer.u64(stat.inode);
+        writer.u64(u64::from(*racy));
+        writer.digest(digest);
+    }
+    store(path, MAGIC, &writer.0);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    struct Folder {
+        _folder: tempfile::TempDir,
+        root: AbsPath,
+        cache: AbsPath,
+    }
+
+    impl Folder {
+        fn new(files: &[(&str, &str)]) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let top = AbsPath::new(folder.path()).unwrap();
+            let this = Self { _folder: folder, root: top.join("w"), cache: top.join("cache") };
+            for (path, text) in files {
+                this.write(path, text);
+            }
+            this
+        }
+
+        fn write(&self, path: &str, text: &str) {
+            let path = self.root.join(path);
+            fs::create_dir_all(path.parent().as_path()).unwrap();
+            fs::write(path.as_path(), text).unwrap();
+        }
+
+        fn take(&self) -> Snapshot {
+            let snapshot = Snapshot::take(&self.root, Some(&self.cache), Trust::Stat, 2);
+            snapshot.keep_index();
+            snapshot
+        }
+
+        fn with_word(&self, word: &str) -> Vec<String> {
+            self.take().files_with_word(word, 2).iter().map(ToString::to_string).collect()
+        }
+    }
+
+    #[test]
+    fn digest_is_of_content_and_path_only() {
+        let (a, b) =
+            (Folder::new(&[("a.py", "x"), ("b.py", "y")]), Folder::new(&[("b.py", "y"), ("a.py", "x")]));
+        assert_eq!(a.take().digest(), b.take().digest());
+        b.write("b.py", "z");
+        assert_ne!(a.take().digest(), b.take().digest());
+    }
+
+    #[test]
+    fn a_change_of_equal_length_at_once_is_seen() {
+        let folder = Folder::new(&[("a.py", "one")]);
+        for text in ["two", "six", "ten", "one"] {
+            let before = folder.take();
+            folder.write("a.py", text);
+            assert!(before.first_difference(&folder.take()).is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn words_are_found_with_and_without_a_cache() {
+        let folder = Folder::new(&[("a.py", "def spam(): pass"), ("b.py", "# spam"), ("c.py", "spammer")]);
+        assert_eq!(folder.with_word("spam"), ["a.py", "b.py"]);
+        assert_eq!(folder.with_word("spam"), ["a.py", "b.py"]);
+        folder.write("c.py", "spam");
+        folder.write("b.py", "");
+        assert_eq!(folder.with_word("spam"), ["a.py", "c.py"]);
+    }
+
+    #[test]
+    fn a_damaged_cache_is_ignored() {
+        let folder = Folder::new(&[("a.py", "spam"), ("b.py", "egg")]);
+        let digest = folder.take().digest();
+        for name in ["files", "words"] {
+            let path = folder.cache.join(&format!("workspaces/{}/{name}", short_id(&folder.root)));
+            let bytes = fs::read(path.as_path()).unwrap();
+            for at in (0..bytes.len()).step_by(7) {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= 0x55;
+                fs::write(path.as_path(), &damaged).unwrap();
+                assert_eq!(folder.take().digest(), digest);
+                assert_eq!(folder.with_word("spam"), ["a.py"]);
+                fs::write(path.as_path(), &bytes[..at]).unwrap();
+                assert_eq!(folder.with_word("spam"), ["a.py"]);
+            }
+        }
+    }
+}

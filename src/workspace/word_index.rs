@@ -1,0 +1,107 @@
+//! Which contents hold which words, kept by content digest between runs.
+//!
+//! Only hashes of words are kept: a collision makes one more file a candidate, and candidates are read anyway.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use super::cache_file::{Reader, Writer, load, store};
+use super::parallel::parallel_map;
+use crate::digest::Digest;
+use crate::path::AbsPath;
+use crate::text::words::{word_hash, words};
+
+const MAGIC: [u8; 8] = *b"lnsrwd01";
+
+/// The hashes of the words of one content. Invariant: ascending, no duplicates.
+pub(super) type WordSet = Vec<u64>;
+
+/// The words of some source.
+pub(super) fn word_set(bytes: &[u8]) -> WordSet {
+    let mut set: WordSet = words(bytes).map(word_hash).collect();
+    set.sort_unstable();
+    set.dedup();
+    set
+}
+
+/// The words of every content of a snapshot.
+#[derive(Debug)]
+pub(super) struct WordIndex {
+    place: Option<AbsPath>,
+    /// The contents of the snapshot.
+    digests: BTreeSet<Digest>,
+    /// The words of contents that the scan read anyway.
+    fresh: BTreeMap<Digest, WordSet>,
+    /// The words of all contents, once somebody asked.
+    all: Mutex<Option<BTreeMap<Digest, WordSet>>>,
+}
+
+impl WordIndex {
+    pub(super) fn new(
+        place: Option<AbsPath>,
+        digests: BTreeSet<Digest>,
+        fresh: BTreeMap<Digest, WordSet>,
+    ) -> Self {
+        Self { place, digests, fresh, all: Mutex::new(None) }
+    }
+
+    /// The contents that hold `word`. `read` gives the bytes of a content that no cache knows.
+    pub(super) fn digests_with(
+        &self,
+        word: &str,
+        threads: usize,
+        read: impl Fn(&Digest) -> Option<Vec<u8>> + Sync,
+    ) -> BTreeSet<Digest> {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = all.get_or_insert_with(|| {
+            let mut all = self.known();
+            let missing: Vec<Digest> =
+                self.digests.iter().filter(|digest| !all.contains_key(digest)).copied().collect();
+            let sets = parallel_map(&missing, threads, |digest| read(digest).map(|bytes| word_set(&bytes)));
+            all.extend(missing.into_iter().zip(sets).filter_map(|(digest, set)| Some((digest, set?))));
+            all
+        });
+        let hash = word_hash(word.as_bytes());
+        all.iter().filter(|(_, set)| set.binary_search(&hash).is_ok()).map(|(digest, _)| *digest).collect()
+    }
+
+    /// Writes the index when the scan learned something that the cache does not have.
+    pub(super) fn keep(&self) {
+        let Some(place) = &self.place else { return };
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.fresh.is_empty() && all.is_none() {
+            return;
+        }
+        let known = all.get_or_insert_with(|| self.known());
+        let mut writer = Writer::default();
+        writer.u64(known.len() as u64);
+        for (digest, set) in known.iter() {
+            writer.digest(digest);
+            writer.u64(set.len() as u64);
+            set.iter().for_each(|&hash| writer.u64(hash));
+        }
+        store(place, MAGIC, &writer.0);
+    }
+
+    /// What the cache knows of this snapshot's contents, and what the scan read.
+    fn known(&self) -> BTreeMap<Digest, WordSet> {
+        let mut known = self.place.as_ref().and_then(load_sets).unwrap_or_default();
+        known.retain(|digest, _| self.digests.contains(digest));
+        known.extend(self.fresh.iter().map(|(digest, set)| (*digest, set.clone())));
+        known
+    }
+}
+
+fn load_sets(place: &AbsPath) -> Option<BTreeMap<Digest, WordSet>> {
+    let payload = load(place, MAGIC)?;
+    let mut reader = Reader(&payload);
+    let count = reader.u64()?;
+    let mut sets = BTreeMap::new();
+    for _ in 0..count {
+        let digest = reader.digest()?;
+        let length = usize::try_from(reader.u64()?).ok()?.checked_mul(8)?;
+        let set = reader.bytes(length)?.chunks_exact(8).map(|word| word.try_into().map(u64::from_le_bytes));
+        sets.insert(digest, set.collect::<Result<_, _>>().ok()?);
+    }
+    Some(sets)
+}
