@@ -1,5 +1,6 @@
 //! lanser: facts about code, one deterministic bundle per question.
 
+pub mod bundle;
 pub mod digest;
 pub mod model;
 pub mod path;

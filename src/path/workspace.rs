@@ -34,3 +34,17 @@ impl fmt::Display for WorkspacePath {
         f.write_str(&self.0)
     }
 }
+
+impl serde::Serialize for WorkspacePath {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for WorkspacePath {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+        Self::new(&text)
+            .ok_or_else(|| serde::de::Error::custom(format!("{text:?} is not a path inside the workspace")))
+    }
+}

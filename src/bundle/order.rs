@@ -1,0 +1,93 @@
+//! The one order of every list of places: (uri, sL, sC, eL, eC), then the canonical form of the item. Exact duplicates go.
+
+use serde::Serialize;
+
+use crate::digest::to_canonical;
+use crate::model::facts::{Call, Diagnostic, Location, Symbol};
+use crate::path::DocUri;
+use crate::text::Range;
+
+/// Something with a place.
+pub trait Placed: Serialize {
+    /// The file and the range in it.
+    fn place(&self) -> (&DocUri, Range);
+}
+
+impl Placed for Location {
+    fn place(&self) -> (&DocUri, Range) {
+        (&self.uri, self.range)
+    }
+}
+
+impl Placed for Symbol {
+    fn place(&self) -> (&DocUri, Range) {
+        (&self.uri, self.range)
+    }
+}
+
+impl Placed for Diagnostic {
+    fn place(&self) -> (&DocUri, Range) {
+        (&self.uri, self.range)
+    }
+}
+
+impl Placed for Call {
+    fn place(&self) -> (&DocUri, Range) {
+        let far = match self.direction {
+            crate::model::request::Direction::Incoming => &self.caller,
+            crate::model::request::Direction::Outgoing => &self.callee,
+        };
+        (&far.uri, far.range)
+    }
+}
+
+/// Puts a list in its order and drops exact duplicates.
+pub fn sort<T: Placed>(items: &mut Vec<T>) {
+    // An item without a canonical form keeps an empty key here; sealing reports it.
+    let mut keyed: Vec<_> = std::mem::take(items)
+        .into_iter()
+        .map(|item| {
+            let (uri, range) = item.place();
+            ((uri.to_string(), range, to_canonical(&item).unwrap_or_default()), item)
+        })
+        .collect();
+    keyed.sort_by(|(a, _), (b, _)| a.cmp(b));
+    keyed.dedup_by(|(a, _), (b, _)| a == b);
+    items.extend(keyed.into_iter().map(|(_, item)| item));
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::text::Position;
+
+    fn location() -> impl Strategy<Value = Location> {
+        ("[ab]{1,2}", 0..3_u32, 0..3_u32, prop::option::of("[xy]")).prop_map(
+            |(path, line, column, preview)| Location {
+                uri: DocUri::parse(&path).unwrap(),
+                range: Range::new(Position::new(line, column), Position::new(line, column + 1)),
+                at: String::new(),
+                preview,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn order_does_not_depend_on_the_order_of_arrival(
+            (items, shuffled) in prop::collection::vec(location(), 0..12)
+                .prop_flat_map(|items| (Just(items.clone()), Just(items).prop_shuffle()))
+        ) {
+            let (mut a, mut b) = (items, shuffled);
+            sort(&mut a);
+            sort(&mut b);
+            prop_assert_eq!(&a, &b);
+            let once = a.clone();
+            sort(&mut a);
+            prop_assert_eq!(&a, &once);
+            prop_assert!(a.windows(2).all(|pair| pair[0] != pair[1]));
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Cutting long lists.
+//!
+//! A cursor names how many items came before and the whole list's digest: when the list is another one by the time the
+//! caller goes on, the two parts would not fit together, and that is said instead.
+
+use serde::Serialize;
+
+use crate::digest::{Digest, to_canonical};
+use crate::model::bundle::Limits;
+
+/// The most items of one bundle.
+pub const MAX_ITEMS: u32 = 100_000;
+
+/// Why a list cannot be continued.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CursorError {
+    /// It is no cursor of lanser's.
+    #[error("{0:?} is not a cursor")]
+    Syntax(String),
+    /// The list is another one now.
+    #[error("the cursor {0:?} continues a list that is another one now")]
+    Stale(String),
+}
+
+/// The part of `items` that begins at `cursor` and has at most `limit` items.
+///
+/// # Errors
+/// When the cursor does not continue this list.
+pub fn page<T: Serialize>(
+    items: Vec<T>,
+    limit: Option<u32>,
+    cursor: Option<&str>,
+) -> Result<(Vec<T>, Limits), CursorError> {
+    let cap = limit.unwrap_or(MAX_ITEMS).min(MAX_ITEMS);
+    let total = u32::try_from(items.len()).unwrap_or(u32::MAX);
+    let whole = total <= cap && cursor.is_none();
+    // The digest of the whole list is needed only where it was, or will be, cut.
+    let mark = if whole { String::new() } else { list_mark(&items) };
+    let start = match cursor {
+        None => 0,
+        Some(text) => {
+            let syntax = || CursorError::Syntax(text.to_owned());
+            let (offset, digest) = text.split_once('-').ok_or_else(syntax)?;
+            if digest.len() != 12 || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                return Err(syntax());
+            }
+            let offset: u32 = offset.parse().map_err(|_| syntax())?;
+            if digest != mark || offset > total {
+                return Err(CursorError::Stale(text.to_owned()));
+            }
+            offset
+        }
+    };
+    let end = start.saturating_add(cap).min(total);
+    let truncated = end < total;
+    let cursor = truncated.then(|| format!("{end}-{mark}"));
+    let part = items.into_iter().skip(start as usize).take((end - start) as usize).collect();
+    Ok((part, Limits { cap, total, truncated, cursor }))
+}
+
+fn list_mark<T: Serialize>(items: &[T]) -> String {
+    let forms: Vec<Vec<u8>> = items.iter().map(|item| to_canonical(item).unwrap_or_default()).collect();
+    Digest::of_fields(forms.iter().map(Vec::as_slice)).to_hex()[..12].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn pages_put_together_are_the_list(items in prop::collection::vec(0..9_u32, 0..40), limit in 1..9_u32) {
+            let mut cursor: Option<String> = None;
+            let mut all = Vec::new();
+            loop {
+                let (part, limits) = page(items.clone(), Some(limit), cursor.as_deref()).unwrap();
+                prop_assert!(part.len() <= limit as usize);
+                prop_assert_eq!(limits.total as usize, items.len());
+                prop_assert_eq!(limits.truncated, limits.cursor.is_some());
+                all.extend(part);
+                match limits.cursor {
+                    Some(next) => cursor = Some(next),
+                    None => break,
+                }
+            }
+            prop_assert_eq!(all, items);
+        }
+    }
+
+    #[test]
+    fn a_cursor_of_another_list_is_refused() {
+        let (_, limits) = page(vec![1, 2, 3], Some(1), None).unwrap();
+        let cursor = limits.cursor.unwrap();
+        assert_eq!(page(vec![1, 2, 4], Some(1), Some(&cursor)), Err(CursorError::Stale(cursor)));
+        assert!(matches!(page(vec![1], None, Some("x")), Err(CursorError::Syntax(_))));
+    }
+}

@@ -1,0 +1,178 @@
+//! Taking the machine out of paths and texts.
+
+use crate::path::{AbsPath, DocUri, WorkspacePath};
+
+/// What a folder of the machine is called in a bundle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Workspace,
+    Env,
+    EnvBase,
+    Server,
+}
+
+/// Which folders of the machine have a portable name.
+#[derive(Debug, Clone, Default)]
+pub struct PathMap {
+    /// Invariant: longest path first, so that the first that fits is the nearest.
+    roots: Vec<(AbsPath, Place)>,
+}
+
+impl PathMap {
+    /// A map that knows nothing: every file is `file://`.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the workspace's root.
+    #[must_use]
+    pub fn workspace(self, root: AbsPath) -> Self {
+        self.with(root, Place::Workspace)
+    }
+
+    /// Adds the prefix of the Python environment.
+    #[must_use]
+    pub fn env(self, prefix: AbsPath) -> Self {
+        self.with(prefix, Place::Env)
+    }
+
+    /// Adds the prefix of the interpreter below a virtual environment.
+    #[must_use]
+    pub fn env_base(self, prefix: AbsPath) -> Self {
+        self.with(prefix, Place::EnvBase)
+    }
+
+    /// Adds the folder of the server's package.
+    #[must_use]
+    pub fn server(self, package: AbsPath) -> Self {
+        self.with(package, Place::Server)
+    }
+
+    fn with(mut self, root: AbsPath, place: Place) -> Self {
+        if !self.roots.iter().any(|(known, _)| *known == root) {
+            self.roots.push((root, place));
+            self.roots
+                .sort_by(|(a, _), (b, _)| b.as_str().len().cmp(&a.as_str().len()).then_with(|| a.cmp(b)));
+        }
+        self
+    }
+
+    /// The portable URI of a file.
+    #[must_use]
+    pub fn uri(&self, path: &AbsPath) -> DocUri {
+        for (root, place) in &self.roots {
+            let Some(rest) = path.strip_prefix(root).filter(|rest| !rest.is_empty()) else { continue };
+            return match place {
+                Place::Workspace => match WorkspacePath::new(rest) {
+                    Some(path) => DocUri::Workspace(path),
+                    None => continue,
+                },
+                Place::Env => DocUri::Env(rest.to_owned()),
+                Place::EnvBase => DocUri::Env(format!("{BASE}{rest}")),
+                Place::Server => DocUri::Server(rest.to_owned()),
+            };
+        }
+        DocUri::File(path.clone())
+    }
+
+    /// The file of a portable URI on this machine; `None` when its folder is not known.
+    #[must_use]
+    pub fn absolute(&self, uri: &DocUri) -> Option<AbsPath> {
+        let root = |wanted| self.roots.iter().find(|(_, place)| *place == wanted).map(|(root, _)| root);
+        match uri {
+            DocUri::Workspace(path) => root(Place::Workspace).map(|root| root.join(path.as_str())),
+            DocUri::Env(path) => match path.strip_prefix(BASE) {
+                Some(rest) => root(Place::EnvBase).map(|root| root.join(rest)),
+                None => root(Place::Env).map(|root| root.join(path)),
+            },
+            DocUri::Server(path) => root(Place::Server).map(|root| root.join(path)),
+            DocUri::File(path) => Some(path.clone()),
+        }
+    }
+
+    /// `text` with every known folder replaced by its portable name.
+    #[must_use]
+    pub fn text(&self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        'scan: while let Some(c) = rest.chars().next() {
+            if c == '/' || rest.starts_with("file:///") {
+                let path = rest.strip_prefix("file://").unwrap_or(rest);
+                let inside = out
+                    .chars()
+                    .next_back()
+                    .is_some_and(|before| before.is_alphanumeric() || "_-./".contains(before));
+                for (root, place) in self.roots.iter().filter(|_| !inside) {
+                    let Some(after) = path.strip_prefix(root.as_str()) else { continue };
+                    // `/work` is not a folder of `/workshop`.
+                    if after.starts_with(|next: char| next.is_alphanumeric() || "_-.".contains(next)) {
+                        continue;
+                    }
+                    out.push_str(match place {
+                        Place::Workspace => "",
+                        Place::Env => "env://",
+                        Place::EnvBase => "env://~base/",
+                        Place::Server => "server://",
+                    });
+                    rest = after.strip_prefix('/').unwrap_or(after);
+                    if out.is_empty() && rest.is_empty() {
+                        out.push('.');
+                    }
+                    continue 'scan;
+                }
+            }
+            out.push(c);
+            rest = &rest[c.len_utf8()..];
+        }
+        out
+    }
+}
+
+const BASE: &str = "~base/";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(path: &str) -> AbsPath {
+        AbsPath::new(path).unwrap()
+    }
+
+    fn map() -> PathMap {
+        PathMap::new()
+            .workspace(at("/home/u/w"))
+            .env(at("/home/u/w/.venv"))
+            .env_base(at("/usr"))
+            .server(at("/c/pyright"))
+    }
+
+    #[test]
+    fn the_nearest_folder_names_a_file() {
+        for (path, uri) in [
+            ("/home/u/w/a b.py", "a%20b.py"),
+            ("/home/u/w/.venv/lib/x.py", "env://lib/x.py"),
+            ("/usr/lib/python3/os.py", "env://~base/lib/python3/os.py"),
+            ("/c/pyright/dist/x.pyi", "server://dist/x.pyi"),
+            ("/etc/x.py", "file:///etc/x.py"),
+            ("/home/u/wide/x.py", "file:///home/u/wide/x.py"),
+        ] {
+            let made = map().uri(&at(path));
+            assert_eq!(made.to_string(), uri);
+            assert_eq!(map().absolute(&made), Some(at(path)));
+        }
+    }
+
+    #[test]
+    fn texts_lose_the_machine() {
+        for (text, expected) in [
+            ("in \"/home/u/w/a.py\"", "in \"a.py\""),
+            ("see file:///home/u/w/a.py#L1", "see a.py#L1"),
+            ("/usr/lib/x and /usrx/lib", "env://~base/lib/x and /usrx/lib"),
+            ("x/usr/lib", "x/usr/lib"),
+            ("a / b // c", "a / b // c"),
+        ] {
+            assert_eq!(map().text(text), expected);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The hash of a bundle.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::digest::{CanonicalError, Digest, to_canonical};
+use crate::model::BUNDLE_VERSION;
+use crate::model::bundle::{Bundle, Hashing, Limits, Meta, Status, Volatile};
+use crate::model::environment::Environment;
+use crate::model::error::ErrorBody;
+use crate::model::facts::Facts;
+use crate::model::request::Request;
+use crate::model::resolution::Resolution;
+
+/// The name of the way in which `bundleId` is made.
+pub const HASHING: &str = "sha256-jcs-v1";
+
+/// Everything that a bundle says, before it is hashed.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    /// What was asked.
+    pub request: Request,
+    /// Where the selector is.
+    pub resolution: Option<Resolution>,
+    /// What is true.
+    pub facts: Option<Facts>,
+    /// What it was computed with.
+    pub environment: Environment,
+    /// What the server offered.
+    pub capabilities: BTreeMap<String, bool>,
+    /// Why there is no answer.
+    pub error: Option<ErrorBody>,
+    /// Whether the list was cut.
+    pub limits: Option<Limits>,
+    /// Whether the answer is known not to be whole for another reason than `limits`.
+    pub partial: bool,
+}
+
+/// The hash domain: rule 1 of the bundle format names these eight parts.
+#[derive(Serialize)]
+struct Domain<'b> {
+    request: &'b Request,
+    resolution: &'b Option<Resolution>,
+    facts: &'b Option<Facts>,
+    edits: (),
+    environment: &'b Environment,
+    capabilities: &'b BTreeMap<String, bool>,
+    error: &'b Option<ErrorBody>,
+    meta: HashedMeta<'b>,
+}
+
+/// `meta` without `volatile`.
+#[derive(Serialize)]
+struct HashedMeta<'b> {
+    exit_code: u8,
+    sorting_keys: &'b [String],
+    hashing: &'b Hashing,
+    relocation: (),
+    limits: &'b Option<Limits>,
+}
+
+/// Makes a bundle out of a draft.
+///
+/// # Errors
+/// When a value has no canonical form, which is a defect of lanser.
+pub fn seal(draft: Draft) -> Result<Bundle, CanonicalError> {
+    let status = match (&draft.error, draft.partial) {
+        (Some(_), _) => Status::Error,
+        (None, true) => Status::Partial,
+        (None, false) => Status::Ok,
+    };
+    let meta = Meta {
+        exit_code: draft.error.as_ref().map_or(0, |error| error.code),
+        sorting_keys: ["uri", "sL", "sC", "eL", "eC"].map(str::to_owned).to_vec(),
+        hashing: Hashing { algo: HASHING.to_owned() },
+        relocation: (),
+        limits: draft.limits,
+        volatile: Volatile::default(),
+    };
+    let mut bundle = Bundle {
+        version: BUNDLE_VERSION.to_owned(),
+        bundle_id: Digest::from_bytes([0; 32]),
+        status,
+        request: draft.request,
+        resolution: draft.resolution,
+        facts: draft.facts,
+        edits: (),
+        process_reward: (),
+        environment: draft.environment,
+        capabilities: draft.capabilities,
+        error: draft.error,
+        meta,
+    };
+    bundle.bundle_id = bundle_id(&bundle)?;
+    Ok(bundle)
+}
+
+/// The digest that a bundle's content has, whatever its `bundleId` says.
+///
+/// # Errors
+/// When a value has no canonical form.
+pub fn bundle_id(bundle: &Bundle) -> Result<Digest, CanonicalError> {
+    let domain = Domain {
+        request: &bundle.request,
+        resolution: &bundle.resolution,
+        facts: &bundle.facts,
+        edits: (),
+        environment: &bundle.environment,
+        capabilities: &bundle.capabilities,
+        error: &bundle.error,
+        meta: HashedMeta {
+            exit_code: bundle.meta.exit_code,
+            sorting_keys: &bundle.meta.sorting_keys,
+            hashing: &bundle.meta.hashing,
+            relocation: (),
+            limits: &bundle.meta.limits,
+        },
+    };
+    Ok(Digest::of(&to_canonical(&domain)?))
+}

@@ -1,0 +1,299 @@
+//! What the server says.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::request::{Direction, Scope, Severity};
+use crate::path::DocUri;
+use crate::text::Range;
+
+/// The facts of a bundle. One of the lists is there, which one the request says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Facts {
+    /// Where the name is defined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definitions: Option<Vec<Location>>,
+    /// Where the name is declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declarations: Option<Vec<Location>>,
+    /// Where its type is defined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub type_definitions: Option<Vec<Location>>,
+    /// What implements it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub implementations: Option<Vec<Location>>,
+    /// Every use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub references: Option<Vec<Location>>,
+    /// Signature and documentation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hover: Option<Hover>,
+    /// Outline or search result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub symbols: Option<Vec<Symbol>>,
+    /// Calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<Vec<Call>>,
+    /// What is wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diagnostics: Option<Diagnostics>,
+    /// Who says so.
+    pub provenance: Provenance,
+    /// Whether it is all; absent where the answer rests on one file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completeness: Option<Completeness>,
+}
+
+impl Facts {
+    /// No facts yet, of the given provenance.
+    #[must_use]
+    pub const fn new(provenance: Provenance) -> Self {
+        Self {
+            definitions: None,
+            declarations: None,
+            type_definitions: None,
+            implementations: None,
+            references: None,
+            hover: None,
+            symbols: None,
+            calls: None,
+            diagnostics: None,
+            provenance,
+            completeness: None,
+        }
+    }
+}
+
+/// Who says what the facts say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Provenance {
+    /// The language server.
+    Lsp,
+    /// Lanser's own reading of the syntax.
+    Syntax,
+}
+
+/// A place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Location {
+    /// The file.
+    pub uri: DocUri,
+    /// The place in it.
+    pub range: Range,
+    /// A selector for the place.
+    pub at: String,
+    /// The line of source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
+}
+
+/// Signature and documentation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hover {
+    /// Markdown; paths in it are replaced as in `uri`.
+    pub markdown: String,
+    /// What it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<Range>,
+}
+
+/// A named thing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Symbol {
+    /// Its name.
+    pub name: String,
+    /// The names around it, outermost first, joined by dots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<String>,
+    /// The LSP kind, in lower camel case.
+    pub symbol_kind: String,
+    /// The file.
+    pub uri: DocUri,
+    /// All of it.
+    pub range: Range,
+    /// Its name token, where the server says which.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection_range: Option<Range>,
+    /// A selector for its name.
+    pub at: String,
+    /// The line of source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
+}
+
+/// One edge of a call hierarchy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Call {
+    /// Which way the edge was found.
+    pub direction: Direction,
+    /// How many steps from the target, beginning with 1.
+    pub depth: u32,
+    /// Who calls.
+    pub caller: Symbol,
+    /// What is called.
+    pub callee: Symbol,
+    /// The places of the calls, all in the caller's file.
+    pub sites: Vec<Location>,
+}
+
+/// What is wrong in a set of files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Diagnostics {
+    /// Those of the asked severity and above.
+    pub items: Vec<Diagnostic>,
+    /// All of them, whatever is listed.
+    pub counts: Counts,
+    /// How many files were checked.
+    pub files_checked: u32,
+    /// The counts of every file that has any.
+    pub files: Vec<FileCounts>,
+    /// Files that were asked for and could not be checked, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_checked: Vec<NotChecked>,
+}
+
+/// Numbers of diagnostics.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Counts {
+    /// Errors.
+    pub error: u32,
+    /// Warnings.
+    pub warning: u32,
+    /// Information.
+    pub information: u32,
+    /// Hints: unreachable and unused code.
+    pub hint: u32,
+}
+
+impl Counts {
+    /// Counts one more.
+    pub const fn add(&mut self, severity: Severity) {
+        match severity {
+            Severity::Error => self.error += 1,
+            Severity::Warning => self.warning += 1,
+            Severity::Information => self.information += 1,
+            Severity::Hint => self.hint += 1,
+        }
+    }
+}
+
+/// The counts of one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileCounts {
+    /// The file.
+    pub uri: DocUri,
+    /// Its numbers.
+    pub counts: Counts,
+}
+
+/// A file that could not be checked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NotChecked {
+    /// The file.
+    pub uri: DocUri,
+    /// Why.
+    pub reason: String,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Diagnostic {
+    /// The file.
+    pub uri: DocUri,
+    /// The place in it.
+    pub range: Range,
+    /// A selector for the place.
+    pub at: String,
+    /// How bad.
+    pub severity: Severity,
+    /// The server's name of the rule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// The server's words; paths in them are replaced as in `uri`.
+    pub message: String,
+    /// `unnecessary`, `deprecated`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Other places that it is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub related: Vec<Related>,
+    /// The line of source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
+}
+
+/// Another place that a diagnostic is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Related {
+    /// The place.
+    pub location: Location,
+    /// What of it.
+    pub message: String,
+}
+
+/// Whether an answer over the workspace is all there is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Completeness {
+    /// The verdict.
+    pub status: CompletenessStatus,
+    /// Why it is not `complete`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Which files could be made known to the server.
+    pub scope: Scope,
+    /// How many files of the workspace hold the name as a word.
+    pub files_with_name: u32,
+    /// How many of them the server was shown.
+    pub files_searched: u32,
+    /// Where the name stands and the server claims no reference.
+    pub unresolved: Unresolved,
+}
+
+/// The verdict on completeness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CompletenessStatus {
+    /// Every file that holds the name was known to the server when it answered.
+    Complete,
+    /// Some were not.
+    Partial,
+    /// Nobody can tell.
+    Unknown,
+}
+
+/// Textual occurrences of a name that the server did not claim.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Unresolved {
+    /// How many.
+    pub count: u32,
+    /// How many of each kind: `identifier`, `attribute`, `string`, `comment`, ….
+    pub kinds: BTreeMap<String, u32>,
+    /// The first of them in order of place.
+    pub items: Vec<Occurrence>,
+}
+
+/// A textual occurrence of a name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Occurrence {
+    /// A selector for the place.
+    pub at: String,
+    /// What it is in the syntax.
+    pub kind: String,
+}
