@@ -222,3 +222,128 @@ fn path_of(path: &serde_path_to_error::Path) -> String {
         Segment::Unknown => None,
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn refused(text: impl AsRef<[u8]>) -> StrictJsonError {
+        from_slice::<Value>(text.as_ref()).expect_err("the text is not strict JSON")
+    }
+
+    fn place(text: &str) -> (String, usize, usize) {
+        let error = refused(text);
+        (error.path, error.line, error.column)
+    }
+
+    #[test]
+    fn a_key_may_not_occur_twice_whatever_its_spelling() {
+        let text = "{\"a\": [0,\n  {\"b c\": {\"k\": 1, \"\\u006b\": 1}}]}";
+        assert_eq!(refused(text).fault, JsonFault::DuplicateKey("k".to_owned()));
+        assert_eq!(place(text), (r#"$.a[1]["b c"]"#.to_owned(), 2, 20));
+        assert!(from_slice::<Value>(br#"[{"a":{"a":"a"}},{"a":["a","a"]}]"#).is_ok());
+    }
+
+    #[test]
+    fn integers_stay_exact() {
+        for good in ["9007199254740991", "-9007199254740991", "-0", "9007199254740993.0", "1E30", "1e-400"] {
+            assert!(from_slice::<Value>(good.as_bytes()).is_ok(), "{good}");
+        }
+        for bad in ["9007199254740992", "-9007199254740992", "18446744073709551616", &"9".repeat(400)] {
+            let error = refused(format!("[1, {{\"n\": {bad}}}]"));
+            assert_eq!(error.fault, JsonFault::IntegerOutOfRange(bad.to_owned()));
+            assert_eq!((error.path.as_str(), error.line, error.column), ("$[1].n", 1, 11));
+        }
+        assert_eq!(refused("[-1e400]").fault, JsonFault::NumberOutOfRange("-1e400".to_owned()));
+    }
+
+    #[test]
+    fn members_that_the_type_ignores_are_read_as_strictly() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Empty {}
+        assert!(from_slice::<Empty>(br#"{"x": [1, "\ud83d\ude00"]}"#).is_ok());
+        for bad in [r#"{"x": 1e400}"#, r#"{"x": "\ud83d"}"#, r#"{"x": {"y": 1, "y": 1}}"#, r#"{"x": 1e}"#] {
+            assert!(from_slice::<Empty>(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let nested = |depth| "[".repeat(depth) + &"]".repeat(depth);
+        assert!(from_slice::<Value>(nested(MAX_DEPTH).as_bytes()).is_ok());
+        let error = refused(nested(MAX_DEPTH + 1));
+        assert_eq!((error.fault, error.column), (JsonFault::TooDeep, MAX_DEPTH + 1));
+        assert_eq!(error.path, "$".to_owned() + &"[0]".repeat(MAX_DEPTH));
+        assert_eq!(refused("{\"a\":".repeat(1_000_000)).fault, JsonFault::TooDeep);
+    }
+
+    #[test]
+    fn nothing_stands_before_or_after() {
+        assert_eq!(refused(b"\xef\xbb\xbf{}").fault, JsonFault::ByteOrderMark);
+        let error = refused(b"[\n\"a\xff\"]");
+        assert_eq!((error.fault, error.line, error.column), (JsonFault::NotUtf8, 2, 3));
+        assert_eq!(refused("{} {}").fault, JsonFault::Syntax("trailing characters".to_owned()));
+        assert!(matches!(refused("").fault, JsonFault::Syntax(_)));
+    }
+
+    #[test]
+    fn a_wrong_shape_is_told_from_a_wrong_text() {
+        let read = |text: &str| from_slice::<BTreeMap<String, Vec<u8>>>(text.as_bytes()).unwrap_err();
+        let shape = read("{\"a\": [1],\n \"b\": [2, \"x\"]}");
+        assert_eq!(shape.to_string(), "$.b[1] (line 2, column 13): invalid type: string \"x\", expected u8");
+        assert!(matches!(shape.fault, JsonFault::Shape(_)));
+        let syntax = read("{\"a\": [1,]}");
+        assert_eq!(syntax.fault, JsonFault::Syntax("trailing comma".to_owned()));
+    }
+
+    /// Text with `hole` in it, some way down, and the path of the hole.
+    fn around(hole: &'static str) -> impl Strategy<Value = (String, String)> {
+        let step = prop_oneof![
+            any::<String>().prop_map(|key| (Some(key), 0)),
+            (0_usize..4).prop_map(|index| (None, index)),
+        ];
+        proptest::collection::vec(step, 0..20).prop_map(move |steps| {
+            let path = from_root(steps.iter().map(|(key, index)| match key {
+                Some(key) => Step::Key(key),
+                None => Step::Index(*index),
+            }));
+            let text = steps.iter().rev().fold(hole.to_owned(), |inner, step| match step {
+                (Some(key), _) => format!("{{{}:{inner}}}", Value::from(key.as_str())),
+                (None, index) => format!("[{}{inner} , {{\"a\":0}}]", "{\"a\":[0,\",\"]}, ".repeat(*index)),
+            });
+            (text, path)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_is_an_error_and_no_panic(bytes: Vec<u8>) {
+            let strict = from_slice::<Value>(&bytes).ok();
+            prop_assert!(strict.is_none() || strict == serde_json::from_slice(&bytes).ok());
+        }
+
+        #[test]
+        fn it_reads_a_part_of_what_serde_json_reads(text in r#"[\[\]{}:,"\\u0019dea.+\- é\n]{0,40}"#) {
+            let strict = from_slice::<Value>(text.as_bytes()).ok();
+            prop_assert!(strict.is_none() || strict == serde_json::from_str(&text).ok());
+        }
+
+        #[test]
+        fn a_fault_is_found_wherever_it_is(
+            (integer, integer_at) in around("-9007199254740992"),
+            (twice, twice_at) in around(r#"{"a":{},"b":0,"a":{}}"#),
+            (surrogate, surrogate_at) in around(r#""\udc00""#),
+            (sound, _) in around(r#"{"a":9007199254740991,"b":[1e21,"😀"]}"#),
+        ) {
+            prop_assert_eq!(refused(integer).path, integer_at);
+            prop_assert_eq!(refused(twice).path, twice_at);
+            prop_assert_eq!(refused(surrogate).path, surrogate_at);
+            prop_assert_eq!(from_slice::<Value>(sound.as_bytes()).ok(), serde_json::from_str(&sound).ok());
+        }
+    }
+}
