@@ -1,7 +1,7 @@
 //! Canonical JSON (RFC 8785, JCS): the bytes that are hashed.
 //!
-//! `serde_jcs` writes; [`domain`](super::domain) first refuses what RFC 8785 has no form for, and what could get the hash of something
-//! else. Deliberately absent: a lenient mode, and any repair of a value.
+//! `serde_jcs` writes; the `domain` beside this file first refuses what RFC 8785 has no form for, and what could get
+//! the hash of something else. Deliberately absent: a lenient mode, and any repair of a value.
 
 use std::fmt;
 
