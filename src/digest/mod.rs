@@ -1,15 +1,22 @@
 //! Digests and canonical JSON: what a content hash is made of.
 
 pub mod canonical;
+mod domain;
+mod json_path;
 pub mod score;
 pub mod strict_json;
+
+#[cfg(test)]
+mod conformance;
 
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-pub use canonical::{CanonicalError, to_canonical};
+pub use canonical::{CanonicalError, CanonicalFault, to_canonical};
+pub use domain::{MAX_DEPTH, MAX_SAFE_INTEGER};
 pub use score::Score;
+pub use strict_json::{JsonFault, StrictJsonError};
 
 /// A SHA-256 digest, printed as `sha256:` and 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,1 +1,349 @@
-//! Strict reading of JSON.
+//! Strict reading of JSON that others wrote: I-JSON (RFC 7493), or an error that says where.
+//!
+//! `serde_json` keeps the last of two members with one key, rounds integers that a double cannot carry, and in members
+//! that a type ignores it passes lone surrogates and numbers past the range of a double. Two readers could then see
+//! two documents in one text. So a first pass over the text, which knows nothing of types, refuses these;
+//! `serde_json` then holds the grammar and the types.
+//!
+//! Deliberately absent: comments, trailing commas, a byte order mark, and readers of streams (a line of a
+//! trace or of a batch is a slice).
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use serde::de::DeserializeOwned;
+use serde_json::error::Category;
+use serde_path_to_error::Segment;
+
+use super::domain::{MAX_DEPTH, MAX_SAFE_INTEGER};
+use super::json_path::{Step, from_root};
+
+/// Why a text was not read, and where in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{path} (line {line}, column {column}): {fault}")]
+pub struct StrictJsonError {
+    /// The path of the value that is at fault, as `$.meta.weights[2]`.
+    pub path: String,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The column in bytes, counted from 1.
+    pub column: usize,
+    /// What is wrong there.
+    pub fault: JsonFault,
+}
+
+/// What keeps a text from being read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JsonFault {
+    /// A byte order mark, which RFC 8259 forbids to send.
+    #[error("a byte order mark stands before the JSON")]
+    ByteOrderMark,
+    /// Bytes that are not UTF-8.
+    #[error("not UTF-8")]
+    NotUtf8,
+    /// A key twice in one object, whichever way it is spelled.
+    #[error("the key {0:?} occurs twice")]
+    DuplicateKey(String),
+    /// An integer that a double cannot carry.
+    #[error("the integer {0} is past ±(2^53 - 1)")]
+    IntegerOutOfRange(String),
+    /// A number that would be infinite.
+    #[error("the number {0} is past the range of a double")]
+    NumberOutOfRange(String),
+    /// More than [`MAX_DEPTH`] arrays and objects in one another.
+    #[error("more than {MAX_DEPTH} arrays and objects inside one another")]
+    TooDeep,
+    /// Not JSON, in the words of the parser.
+    #[error("{0}")]
+    Syntax(String),
+    /// JSON, but not of the expected shape, in the words of the type.
+    #[error("{0}")]
+    Shape(String),
+}
+
+/// Reads a value, a [`serde_json::Value`] or a type of one's own, from the whole of `bytes`.
+///
+/// # Errors
+/// See [`JsonFault`].
+pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StrictJsonError> {
+    if bytes.starts_with(b"\xef\xbb\xbf") {
+        return Err(StrictJsonError::at(bytes, 0, "$".to_owned(), JsonFault::ByteOrderMark));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        StrictJsonError::at(bytes, error.valid_up_to(), "$".to_owned(), JsonFault::NotUtf8)
+    })?;
+    audit(text)?;
+
+    let mut json = serde_json::Deserializer::from_str(text);
+    let value = serde_path_to_error::deserialize(&mut json)
+        .map_err(|error| StrictJsonError::of_serde(path_of(error.path()), error.inner()))?;
+    json.end().map_err(|error| StrictJsonError::of_serde("$".to_owned(), &error))?;
+    Ok(value)
+}
+
+/// A container that the audit is inside of.
+enum Open<'t> {
+    /// With the index of the present item.
+    Array(usize),
+    /// With the keys so far and, unless a key comes next, the present one.
+    Object(BTreeSet<Cow<'t, str>>, Option<Cow<'t, str>>),
+}
+
+/// Finds what `serde_json` lets pass. It is no parser: of a text that is not JSON it may say nothing.
+fn audit(text: &str) -> Result<(), StrictJsonError> {
+    let bytes = text.as_bytes();
+    let mut open: Vec<Open<'_>> = Vec::new();
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let start = at;
+        let found = match byte {
+            b'"' => {
+                let Some(end) = string_end(bytes, start) else { return Ok(()) };
+                at = end;
+                string(&text[start..end], &mut open)
+            }
+            b'-' | b'0'..=b'9' => {
+                at = number_end(bytes, start);
+                number(&text[start..at])
+            }
+            _ => {
+                at += 1;
+                structure(byte, &mut open)
+            }
+        };
+        found.map_err(|fault| {
+            let path = from_root(open.iter().filter_map(|container| match container {
+                Open::Array(index) => Some(Step::Index(*index)),
+                Open::Object(_, key) => key.as_deref().map(Step::Key),
+            }));
+            StrictJsonError::at(bytes, start, path, fault)
+        })?;
+    }
+    Ok(())
+}
+
+fn structure(byte: u8, open: &mut Vec<Open<'_>>) -> Result<(), JsonFault> {
+    match byte {
+        b'[' | b'{' if open.len() == MAX_DEPTH => return Err(JsonFault::TooDeep),
+        b'[' => open.push(Open::Array(0)),
+        b'{' => open.push(Open::Object(BTreeSet::new(), None)),
+        b']' | b'}' => drop(open.pop()),
+        b',' => match open.last_mut() {
+            Some(Open::Array(index)) => *index += 1,
+            Some(Open::Object(_, key)) => *key = None,
+            None => (),
+        },
+        _ => (),
+    }
+    Ok(())
+}
+
+/// A string with its quotes: a key where one is due.
+fn string<'t>(literal: &'t str, open: &mut [Open<'t>]) -> Result<(), JsonFault> {
+    let content = if literal.contains('\\') {
+        // This is also where a lone surrogate is an error, whoever reads the string.
+        Cow::Owned(serde_json::from_str(literal).map_err(|error| JsonFault::Syntax(message(&error)))?)
+    } else {
+        Cow::Borrowed(&literal[1..literal.len() - 1])
+    };
+    if let Some(Open::Object(seen, key @ None)) = open.last_mut() {
+        if !seen.insert(content.clone()) {
+            return Err(JsonFault::DuplicateKey(content.into_owned()));
+        }
+        *key = Some(content);
+    }
+    Ok(())
+}
+
+fn number(literal: &str) -> Result<(), JsonFault> {
+    let digits = literal.strip_prefix('-').unwrap_or(literal);
+    if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        match digits.parse::<u64>() {
+            Ok(n) if n <= MAX_SAFE_INTEGER => Ok(()),
+            _ => Err(JsonFault::IntegerOutOfRange(literal.to_owned())),
+        }
+    } else {
+        match literal.parse::<f64>() {
+            Ok(n) if n.is_infinite() => Err(JsonFault::NumberOutOfRange(literal.to_owned())),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The index after the closing quote of the string that opens at `start`.
+fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
+    let mut at = start + 1;
+    loop {
+        match bytes.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+}
+
+fn number_end(bytes: &[u8], start: usize) -> usize {
+    let inside = |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+    start + bytes[start..].iter().take_while(|byte| inside(byte)).count()
+}
+
+impl StrictJsonError {
+    fn at(bytes: &[u8], offset: usize, path: String, fault: JsonFault) -> Self {
+        let before = &bytes[..offset];
+        let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
+        let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+        Self { path, line, column: offset - line_start + 1, fault }
+    }
+
+    fn of_serde(path: String, error: &serde_json::Error) -> Self {
+        let fault = match error.classify() {
+            Category::Data => JsonFault::Shape(message(error)),
+            Category::Io | Category::Syntax | Category::Eof => JsonFault::Syntax(message(error)),
+        };
+        // A type that refuses the whole document does so after reading it, and has no position (0, 0).
+        Self { path, line: error.line().max(1), column: error.column().max(1), fault }
+    }
+}
+
+/// The words of a `serde_json` error without the position that it adds.
+fn message(error: &serde_json::Error) -> String {
+    let mut message = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    if message.ends_with(&position) {
+        message.truncate(message.len() - position.len());
+    }
+    message
+}
+
+fn path_of(path: &serde_path_to_error::Path) -> String {
+    from_root(path.iter().filter_map(|segment| match segment {
+        Segment::Seq { index } => Some(Step::Index(*index)),
+        Segment::Map { key } | Segment::Enum { variant: key } => Some(Step::Key(key)),
+        Segment::Unknown => None,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn refused(text: impl AsRef<[u8]>) -> StrictJsonError {
+        from_slice::<Value>(text.as_ref()).expect_err("the text is not strict JSON")
+    }
+
+    fn place(text: &str) -> (String, usize, usize) {
+        let error = refused(text);
+        (error.path, error.line, error.column)
+    }
+
+    #[test]
+    fn a_key_may_not_occur_twice_whatever_its_spelling() {
+        let text = "{\"a\": [0,\n  {\"b c\": {\"k\": 1, \"\\u006b\": 1}}]}";
+        assert_eq!(refused(text).fault, JsonFault::DuplicateKey("k".to_owned()));
+        assert_eq!(place(text), (r#"$.a[1]["b c"]"#.to_owned(), 2, 20));
+        assert!(from_slice::<Value>(br#"[{"a":{"a":"a"}},{"a":["a","a"]}]"#).is_ok());
+    }
+
+    #[test]
+    fn integers_stay_exact() {
+        for good in ["9007199254740991", "-9007199254740991", "-0", "9007199254740993.0", "1E30", "1e-400"] {
+            assert!(from_slice::<Value>(good.as_bytes()).is_ok(), "{good}");
+        }
+        for bad in ["9007199254740992", "-9007199254740992", "18446744073709551616", &"9".repeat(400)] {
+            let error = refused(format!("[1, {{\"n\": {bad}}}]"));
+            assert_eq!(error.fault, JsonFault::IntegerOutOfRange(bad.to_owned()));
+            assert_eq!((error.path.as_str(), error.line, error.column), ("$[1].n", 1, 11));
+        }
+        assert_eq!(refused("[-1e400]").fault, JsonFault::NumberOutOfRange("-1e400".to_owned()));
+    }
+
+    #[test]
+    fn members_that_the_type_ignores_are_read_as_strictly() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Empty {}
+        assert!(from_slice::<Empty>(br#"{"x": [1, "\ud83d\ude00"]}"#).is_ok());
+        for bad in [r#"{"x": 1e400}"#, r#"{"x": "\ud83d"}"#, r#"{"x": {"y": 1, "y": 1}}"#, r#"{"x": 1e}"#] {
+            assert!(from_slice::<Empty>(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let nested = |depth| "[".repeat(depth) + &"]".repeat(depth);
+        assert!(from_slice::<Value>(nested(MAX_DEPTH).as_bytes()).is_ok());
+        let error = refused(nested(MAX_DEPTH + 1));
+        assert_eq!((error.fault, error.column), (JsonFault::TooDeep, MAX_DEPTH + 1));
+        assert_eq!(error.path, "$".to_owned() + &"[0]".repeat(MAX_DEPTH));
+        assert_eq!(refused("{\"a\":".repeat(1_000_000)).fault, JsonFault::TooDeep);
+    }
+
+    #[test]
+    fn nothing_stands_before_or_after() {
+        assert_eq!(refused(b"\xef\xbb\xbf{}").fault, JsonFault::ByteOrderMark);
+        let error = refused(b"[\n\"a\xff\"]");
+        assert_eq!((error.fault, error.line, error.column), (JsonFault::NotUtf8, 2, 3));
+        assert_eq!(refused("{} {}").fault, JsonFault::Syntax("trailing characters".to_owned()));
+        assert!(matches!(refused("").fault, JsonFault::Syntax(_)));
+    }
+
+    #[test]
+    fn a_wrong_shape_is_told_from_a_wrong_text() {
+        let read = |text: &str| from_slice::<BTreeMap<String, Vec<u8>>>(text.as_bytes()).unwrap_err();
+        let shape = read("{\"a\": [1],\n \"b\": [2, \"x\"]}");
+        assert_eq!(shape.to_string(), "$.b[1] (line 2, column 13): invalid type: string \"x\", expected u8");
+        assert!(matches!(shape.fault, JsonFault::Shape(_)));
+        let syntax = read("{\"a\": [1,]}");
+        assert_eq!(syntax.fault, JsonFault::Syntax("trailing comma".to_owned()));
+    }
+
+    /// Text with `hole` in it, some way down, and the path of the hole.
+    fn around(hole: &'static str) -> impl Strategy<Value = (String, String)> {
+        let step = prop_oneof![
+            any::<String>().prop_map(|key| (Some(key), 0)),
+            (0_usize..4).prop_map(|index| (None, index)),
+        ];
+        proptest::collection::vec(step, 0..20).prop_map(move |steps| {
+            let path = from_root(steps.iter().map(|(key, index)| match key {
+                Some(key) => Step::Key(key),
+                None => Step::Index(*index),
+            }));
+            let text = steps.iter().rev().fold(hole.to_owned(), |inner, step| match step {
+                (Some(key), _) => format!("{{{}:{inner}}}", Value::from(key.as_str())),
+                (None, index) => format!("[{}{inner} , {{\"a\":0}}]", "{\"a\":[0,\",\"]}, ".repeat(*index)),
+            });
+            (text, path)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_is_an_error_and_no_panic(bytes: Vec<u8>) {
+            let strict = from_slice::<Value>(&bytes).ok();
+            prop_assert!(strict.is_none() || strict == serde_json::from_slice(&bytes).ok());
+        }
+
+        #[test]
+        fn it_reads_a_part_of_what_serde_json_reads(text in r#"[\[\]{}:,"\\u0019dea.+\- é\n]{0,40}"#) {
+            let strict = from_slice::<Value>(text.as_bytes()).ok();
+            prop_assert!(strict.is_none() || strict == serde_json::from_str(&text).ok());
+        }
+
+        #[test]
+        fn a_fault_is_found_wherever_it_is(
+            (integer, integer_at) in around("-9007199254740992"),
+            (twice, twice_at) in around(r#"{"a":{},"b":0,"a":{}}"#),
+            (surrogate, surrogate_at) in around(r#""\udc00""#),
+            (sound, _) in around(r#"{"a":9007199254740991,"b":[1e21,"😀"]}"#),
+        ) {
+            prop_assert_eq!(refused(integer).path, integer_at);
+            prop_assert_eq!(refused(twice).path, twice_at);
+            prop_assert_eq!(refused(surrogate).path, surrogate_at);
+            prop_assert_eq!(from_slice::<Value>(sound.as_bytes()).ok(), serde_json::from_str(&sound).ok());
+        }
+    }
+}
