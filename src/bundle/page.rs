@@ -58,6 +58,17 @@ pub fn page<T: Serialize>(
     Ok((part, Limits { cap, total, truncated, cursor }))
 }
 
+/// The cursor that continues after `shown` items of a list that [`page`] returned, for who shows fewer than it holds.
+#[must_use]
+pub fn continue_after<T: Serialize>(items: &[T], limits: &Limits, given: Option<&str>, shown: usize) -> String {
+    let before = given.and_then(|cursor| cursor.split_once('-')?.0.parse::<usize>().ok()).unwrap_or(0);
+    let mark = given
+        .or(limits.cursor.as_deref())
+        .and_then(|cursor| Some(cursor.split_once('-')?.1.to_owned()))
+        .unwrap_or_else(|| list_mark(items));
+    format!("{}-{mark}", before + shown)
+}
+
 fn list_mark<T: Serialize>(items: &[T]) -> String {
     let forms: Vec<Vec<u8>> = items.iter().map(|item| to_canonical(item).unwrap_or_default()).collect();
     Digest::of_fields(forms.iter().map(Vec::as_slice)).to_hex()[..12].to_owned()
@@ -87,6 +98,17 @@ mod tests {
             }
             prop_assert_eq!(all, items);
         }
+    }
+
+    #[test]
+    fn a_reader_may_stop_anywhere() {
+        let items: Vec<u32> = (0..10).collect();
+        let (part, limits) = page(items.clone(), None, None).unwrap();
+        let cursor = continue_after(&part, &limits, None, 3);
+        let (part, limits) = page(items.clone(), Some(4), Some(&cursor)).unwrap();
+        assert_eq!(part, [3, 4, 5, 6]);
+        let cursor = continue_after(&part, &limits, Some(&cursor), 2);
+        assert_eq!(page(items, None, Some(&cursor)).unwrap().0, [5, 6, 7, 8, 9]);
     }
 
     #[test]

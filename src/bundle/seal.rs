@@ -20,13 +20,13 @@ pub const HASHING: &str = "sha256-jcs-v1";
 #[derive(Debug, Clone)]
 pub struct Draft {
     /// What was asked.
-    pub request: Request,
+    pub request: Option<Request>,
     /// Where the selector is.
     pub resolution: Option<Resolution>,
     /// What is true.
     pub facts: Option<Facts>,
     /// What it was computed with.
-    pub environment: Environment,
+    pub environment: Option<Environment>,
     /// What the server offered.
     pub capabilities: BTreeMap<String, bool>,
     /// Why there is no answer.
@@ -37,14 +37,31 @@ pub struct Draft {
     pub partial: bool,
 }
 
+impl Draft {
+    /// A draft that says only why there is no answer.
+    #[must_use]
+    pub const fn failed(request: Option<Request>, error: ErrorBody) -> Self {
+        Self {
+            request,
+            resolution: None,
+            facts: None,
+            environment: None,
+            capabilities: BTreeMap::new(),
+            error: Some(error),
+            limits: None,
+            partial: false,
+        }
+    }
+}
+
 /// The hash domain: rule 1 of the bundle format names these eight parts.
 #[derive(Serialize)]
 struct Domain<'b> {
-    request: &'b Request,
+    request: &'b Option<Request>,
     resolution: &'b Option<Resolution>,
     facts: &'b Option<Facts>,
     edits: (),
-    environment: &'b Environment,
+    environment: &'b Option<Environment>,
     capabilities: &'b BTreeMap<String, bool>,
     error: &'b Option<ErrorBody>,
     meta: HashedMeta<'b>,

@@ -25,8 +25,8 @@ pub struct Bundle {
     pub bundle_id: Digest,
     /// Whether there is an answer, a part of one, or none.
     pub status: Status,
-    /// What was asked.
-    pub request: Request,
+    /// What was asked; `null` when it could not be read.
+    pub request: Option<Request>,
     /// Where the selector is now; `null` for a request without one, or when it was never looked for.
     pub resolution: Option<Resolution>,
     /// What is true; `null` when nothing could be said.
@@ -35,8 +35,8 @@ pub struct Bundle {
     pub edits: (),
     /// The reward of the step that this bundle is; `null` where none was computed.
     pub process_reward: (),
-    /// What the answer was computed with.
-    pub environment: Environment,
+    /// What the answer was computed with; `null` when nothing was computed.
+    pub environment: Option<Environment>,
     /// What the server offered of what this request depends on.
     pub capabilities: BTreeMap<String, bool>,
     /// Why there is no answer; `null` when there is one.
