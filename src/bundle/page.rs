@@ -60,7 +60,12 @@ pub fn page<T: Serialize>(
 
 /// The cursor that continues after `shown` items of a list that [`page`] returned, for who shows fewer than it holds.
 #[must_use]
-pub fn continue_after<T: Serialize>(items: &[T], limits: &Limits, given: Option<&str>, shown: usize) -> String {
+pub fn continue_after<T: Serialize>(
+    items: &[T],
+    limits: &Limits,
+    given: Option<&str>,
+    shown: usize,
+) -> String {
     let before = given.and_then(|cursor| cursor.split_once('-')?.0.parse::<usize>().ok()).unwrap_or(0);
     let mark = given
         .or(limits.cursor.as_deref())

@@ -163,7 +163,7 @@ pub struct ErrorBody {
 
 /// The parts of an error that a program may want.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "lowercase")]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum ErrorData {
     /// Names that were perhaps meant, as selectors, nearest first.
     Near {

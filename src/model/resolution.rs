@@ -66,10 +66,12 @@ pub enum Via {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hop {
-    /// What kind of step.
+    /// What kind of step: `import`, `starImport`, `inherited`, `alias`, `submodule`, `unresolvedImport`.
     pub step: String,
     /// Where it is written.
     pub at: String,
+    /// The module or definition that it leads to.
+    pub to: String,
 }
 
 /// One of several places that a selector could mean.

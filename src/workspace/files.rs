@@ -121,18 +121,16 @@ impl DiskFiles {
             .collect()
     }
 
-    /// Whether everything that was read still has the content it had.
-    ///
-    /// # Errors
-    /// The first path, in order, whose content is another now.
-    pub fn verify_unchanged(&self) -> Result<(), AbsPath> {
-        for (path, digest) in self.used() {
-            let now = read_bytes(&path).ok().map(|bytes| Digest::of(&bytes));
-            if now != digest {
-                return Err(path);
-            }
-        }
-        Ok(())
+    /// Whether a file that was read still has the content that it had, or still cannot be read.
+    #[must_use]
+    pub fn is_unchanged(&self, path: &AbsPath) -> bool {
+        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(then) = read.get(path).map(|reading| reading.as_ref().ok().map(|document| document.digest))
+        else {
+            return true;
+        };
+        drop(read);
+        read_bytes(path).ok().map(|bytes| Digest::of(&bytes)) == then
     }
 }
 
@@ -267,10 +265,10 @@ mod tests {
         let files = DiskFiles::new();
         assert_eq!(files.read(&path).unwrap().text, "x = 1\n");
         assert!(matches!(files.read(&root.join("b.py")), Err(ReadError::Missing { .. })));
-        assert_eq!(files.verify_unchanged(), Ok(()));
+        assert!(files.is_unchanged(&path) && files.is_unchanged(&root.join("b.py")));
         std::fs::write(path.as_path(), "x = 2\n").unwrap();
         assert_eq!(files.read(&path).unwrap().text, "x = 1\n");
-        assert_eq!(files.verify_unchanged(), Err(path));
+        assert!(!files.is_unchanged(&path));
     }
 
     #[test]
@@ -280,7 +278,7 @@ mod tests {
         let files = DiskFiles::new();
         assert!(files.read(&path).is_err());
         std::fs::write(path.as_path(), "").unwrap();
-        assert_eq!(files.verify_unchanged(), Err(path));
+        assert!(!files.is_unchanged(&path));
     }
 
     #[test]

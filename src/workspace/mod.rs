@@ -1,12 +1,17 @@
 //! The workspace: the only module that touches the user's file system.
 //!
 //! [`root`] finds it, [`walk`] lists its Python files, [`snapshot`] knows their contents by digest and which of them hold
-//! a word, [`files`] reads them. Absent: what a selector means (`resolve`), what a server says (`lsp`).
+//! a word, [`files`] reads them; [`python`] and [`server_config`] read what else decides what a server sees. Absent: what a
+//! selector means (`resolve`), what a server says (`lsp`).
 
 mod cache_file;
+pub mod configured;
+mod distributions;
 pub mod files;
-mod parallel;
+pub(crate) mod parallel;
+pub mod python;
 pub mod root;
+pub mod server_config;
 pub mod snapshot;
 pub mod walk;
 mod word_index;

@@ -1,0 +1,104 @@
+//! The installed distributions of a site-packages folder, as the RECORD files describe them.
+//!
+//! A RECORD lists each installed file with its hash (PyPA, "Recording installed projects"), so its content stands for
+//! theirs. Lines that differ between two installations of the same distribution are left out: scripts, which contain the
+//! interpreter's path, compiled files, and what an editable install writes about its origin.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::files::{Files, read_bytes};
+use super::python::{stamp_of, write_atomically};
+use crate::digest::Digest;
+use crate::path::AbsPath;
+
+/// The format of the cache; another number is read as an empty one.
+const FORMAT: u32 = 1;
+
+#[derive(Default, Serialize, Deserialize)]
+struct Cached {
+    format: u32,
+    /// Distribution folder to the stamp of its RECORD and the digest of what counts in it.
+    records: BTreeMap<String, (String, Digest)>,
+}
+
+/// One line for each distribution, sorted: its name and version, and the digest of what it installed.
+pub(super) fn identities(files: &dyn Files, site_packages: &AbsPath, cache: Option<&AbsPath>) -> Vec<String> {
+    let names = files.list(site_packages);
+    let names = names.into_iter().filter(|name| name.ends_with(".dist-info") || name.ends_with(".egg-info"));
+    let file = cache.map(|folder| {
+        let key = Digest::of(site_packages.as_str().as_bytes()).to_hex();
+        folder.join(&format!("python/records-{}.json", &key[..32]))
+    });
+    let known = file.as_ref().and_then(read_cached).unwrap_or_default();
+    let mut now = BTreeMap::new();
+    let mut lines = Vec::new();
+    for name in names {
+        let described = ["RECORD", "PKG-INFO"].map(|file| site_packages.join(&format!("{name}/{file}")));
+        let stamps = described.map(|path| (stamp_of(&path), path));
+        let Some((stamp, path)) = stamps.into_iter().find(|(stamp, _)| !stamp.is_empty()) else {
+            lines.push(name);
+            continue;
+        };
+        let digest = match known.records.get(&name) {
+            Some((then, digest)) if *then == stamp => *digest,
+            _ => digest_of_record(&read_bytes(&path).unwrap_or_default()),
+        };
+        lines.push(format!("{name} {digest}"));
+        now.insert(name, (stamp, digest));
+    }
+    if let Some(file) = file
+        && now != known.records
+        && let Ok(text) = serde_json::to_vec(&Cached { format: FORMAT, records: now })
+    {
+        // Without the cache the next process reads the RECORDs again.
+        let _ = write_atomically(&file, &text);
+    }
+    lines
+}
+
+fn read_cached(file: &AbsPath) -> Option<Cached> {
+    let cached: Cached = serde_json::from_slice(&read_bytes(file).ok()?).ok()?;
+    (cached.format == FORMAT).then_some(cached)
+}
+
+/// The digest of the lines that are the same wherever the distribution is installed, in the order of their text.
+fn digest_of_record(bytes: &[u8]) -> Digest {
+    let text = String::from_utf8_lossy(bytes);
+    let mut lines: Vec<&str> = text.lines().filter(|line| is_portable(line)).collect();
+    lines.sort_unstable();
+    Digest::of_fields(lines.into_iter().map(str::as_bytes))
+}
+
+fn is_portable(line: &str) -> bool {
+    let path = line.split(',').next().unwrap_or_default();
+    let about_installation =
+        ["direct_url.json", "RECORD", "INSTALLER", "REQUESTED"].iter().any(|name| path.ends_with(name));
+    let elsewhere = path.starts_with("../") || path.starts_with('/');
+    let compiled = path.ends_with(".pyc") || path.ends_with(".pth") || path.contains("__editable__");
+    !(about_installation || elsewhere || compiled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::files::DiskFiles;
+
+    #[test]
+    fn a_cached_digest_goes_with_its_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = AbsPath::new(folder.path()).unwrap();
+        let (packages, cache) = (root.join("site-packages"), root.join("cache"));
+        let info = packages.join("a-1.dist-info");
+        std::fs::create_dir_all(info.as_path()).unwrap();
+        let now = |cache: Option<&AbsPath>| identities(&DiskFiles::new(), &packages, cache);
+        assert_eq!(now(Some(&cache)), ["a-1.dist-info"]);
+        for content in ["a.py,sha256=1,1\n", "a.py,sha256=1,1\nb.py,sha256=2,1\n", "a.py,sha256=33,1\n"] {
+            std::fs::write(info.join("RECORD").as_path(), content).unwrap();
+            let plain = now(None);
+            assert_eq!(now(Some(&cache)), plain, "{content}");
+            assert_eq!(now(Some(&cache)), plain, "{content}");
+        }
+    }
+}

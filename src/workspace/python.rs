@@ -1,0 +1,480 @@
+//! The Python environment: which interpreter, and where it and its packages are.
+//!
+//! The interpreter is asked once; its answer is kept in the cache folder under everything that could change it, so that
+//! the next process pays a few `stat` calls. It is asked in isolated mode (`-I`), so neither `PYTHONPATH` nor the user's
+//! own site folder is part of the environment: both differ between machines that otherwise agree.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::files::{FileKind, Files, read_bytes};
+use crate::digest::Digest;
+use crate::path::AbsPath;
+
+/// How long an interpreter may take to describe itself.
+const DEADLINE: Duration = Duration::from_secs(10);
+/// The format of the cached answer; another number is read as no answer.
+const FORMAT: u32 = 1;
+/// `.pth` files from this size on are not read; Pyright's limit.
+const MAX_PTH_BYTES: usize = 64 * 1024;
+
+const PROBE: &str = r#"
+import json, os, site, sys, sysconfig
+found = [p for p in sys.path if os.path.basename(p) in ("site-packages", "dist-packages")]
+found += getattr(site, "getsitepackages", list)() + [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+folders = []
+for p in found:
+    if p and p not in folders and os.path.isdir(p):
+        folders.append(p)
+print(json.dumps({
+    "version": "%d.%d.%d" % sys.version_info[:3],
+    "implementation": sys.implementation.name,
+    "prefix": sys.prefix,
+    "base_prefix": sys.base_prefix,
+    "stdlib": sysconfig.get_path("stdlib"),
+    "site_packages": folders,
+}))
+"#;
+
+/// What an interpreter says about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PythonEnvironment {
+    /// The interpreter as it was chosen; links are not followed, because a virtual environment is told by the link.
+    pub interpreter: AbsPath,
+    /// Such as `3.11.7`.
+    pub version: String,
+    /// Such as `cpython`.
+    pub implementation: String,
+    /// `sys.prefix`.
+    pub prefix: AbsPath,
+    /// `sys.base_prefix`: another folder than `prefix` in a virtual environment.
+    pub base_prefix: AbsPath,
+    /// The folder of the standard library.
+    pub stdlib: AbsPath,
+    /// The existing folders of installed packages, in the interpreter's order.
+    pub site_packages: Vec<AbsPath>,
+}
+
+/// Why an interpreter could not be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum PythonError {
+    /// It cannot be run.
+    #[error("cannot run {interpreter}: {reason}")]
+    Start {
+        /// The interpreter.
+        interpreter: AbsPath,
+        /// The system's words.
+        reason: String,
+    },
+    /// It did not answer in time.
+    #[error("{interpreter} did not describe itself within {} s", DEADLINE.as_secs())]
+    Deadline {
+        /// The interpreter.
+        interpreter: AbsPath,
+    },
+    /// It answered something else.
+    #[error("{interpreter} did not describe itself: {reason}")]
+    Answer {
+        /// The interpreter.
+        interpreter: AbsPath,
+        /// What was wrong, with what it printed.
+        reason: String,
+    },
+}
+
+/// Where an interpreter may be named.
+#[derive(Debug, Clone, Default)]
+pub struct Candidates<'c> {
+    /// What the user said.
+    pub explicit: Option<AbsPath>,
+    /// The active virtual environment.
+    pub virtual_env: Option<AbsPath>,
+    /// The active conda environment.
+    pub conda_prefix: Option<AbsPath>,
+    /// The folders of `PATH`.
+    pub search_path: &'c [PathBuf],
+}
+
+/// Chooses the interpreter of a workspace: the one named, the active environment's, the one of a virtual environment
+/// in the workspace root (`.venv`, `venv`, then any folder with a `pyvenv.cfg`), the first of the search path.
+/// One that was named is not checked, so that what is wrong with it is said when it is run.
+#[must_use]
+pub fn choose(candidates: &Candidates<'_>, files: &dyn Files, root: &AbsPath) -> Option<AbsPath> {
+    if let Some(explicit) = &candidates.explicit {
+        let inside = explicit.join("bin/python");
+        return Some(if files.kind(&inside) == FileKind::File { inside } else { explicit.clone() });
+    }
+    let python = |prefix: &AbsPath| {
+        let names = ["bin/python", "bin/python3"];
+        names.into_iter().map(|name| prefix.join(name)).find(|path| files.kind(path) == FileKind::File)
+    };
+    let active = [&candidates.virtual_env, &candidates.conda_prefix];
+    if let Some(found) = active.into_iter().flatten().find_map(python) {
+        return Some(found);
+    }
+    let preferred = [".venv", "venv"].map(str::to_owned);
+    let in_workspace = preferred.into_iter().chain(files.list(root)).map(|name| root.join(&name));
+    let found = in_workspace
+        .filter(|folder| files.kind(&folder.join("pyvenv.cfg")) == FileKind::File)
+        .find_map(|folder| python(&folder));
+    found.or_else(|| {
+        let folders = candidates.search_path.iter().filter_map(|folder| AbsPath::new(folder).ok());
+        folders
+            .flat_map(|folder| ["python3", "python"].map(|name| folder.join(name)))
+            .find(|path| files.kind(path) == FileKind::File)
+    })
+}
+
+/// The interpreter's own words; paths as it prints them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Answer {
+    version: String,
+    implementation: String,
+    prefix: String,
+    base_prefix: String,
+    stdlib: String,
+    site_packages: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Cached {
+    format: u32,
+    key: String,
+    answer: Answer,
+}
+
+impl PythonEnvironment {
+    /// Asks an interpreter, or reads what it said before from `cache`. `environment` is what its process inherits
+    /// (`PATH` and `HOME` are enough).
+    ///
+    /// # Errors
+    /// See [`PythonError`]. A cache that cannot be read or written is none.
+    pub fn probe(
+        interpreter: &AbsPath,
+        cache: Option<&AbsPath>,
+        environment: &[(String, String)],
+    ) -> Result<Self, PythonError> {
+        let key = key_of(interpreter);
+        let file = cache.map(|folder| folder.join(&format!("python/{}.json", &key.to_hex()[..32])));
+        if let Some(answer) = file.as_ref().and_then(|file| read_cached(file, &key))
+            && let Some(found) = Self::from_answer(interpreter, &answer)
+            && found.stdlib.as_path().is_dir()
+        {
+            return Ok(found);
+        }
+        let answer = ask(interpreter, environment)?;
+        let found = Self::from_answer(interpreter, &answer).ok_or_else(|| PythonError::Answer {
+            interpreter: interpreter.clone(),
+            reason: "a folder that it names is not an absolute path in UTF-8".to_owned(),
+        })?;
+        if let Some(file) = file {
+            let cached = Cached { format: FORMAT, key: key.to_string(), answer };
+            if let Ok(text) = serde_json::to_vec(&cached) {
+                // The next process asks again when this fails.
+                let _ = write_atomically(&file, &text);
+            }
+        }
+        Ok(found)
+    }
+
+    fn from_answer(interpreter: &AbsPath, answer: &Answer) -> Option<Self> {
+        let path = |text: &String| AbsPath::new(text).ok();
+        Some(Self {
+            interpreter: interpreter.clone(),
+            version: answer.version.clone(),
+            implementation: answer.implementation.clone(),
+            prefix: path(&answer.prefix)?,
+            base_prefix: path(&answer.base_prefix)?,
+            stdlib: path(&answer.stdlib)?,
+            site_packages: answer.site_packages.iter().filter_map(path).collect(),
+        })
+    }
+
+    /// The folders that `.pth` files of the site-packages name, in the order of the files' names.
+    #[must_use]
+    pub fn pth_roots(&self, files: &dyn Files) -> Vec<AbsPath> {
+        let mut roots = Vec::new();
+        for folder in &self.site_packages {
+            for (_, lines) in pth_files(files, folder) {
+                for line in lines.iter().filter(|line| !is_code(line)) {
+                    let root = folder.join(line);
+                    if !roots.contains(&root) && files.kind(&root) == FileKind::Folder {
+                        roots.push(root);
+                    }
+                }
+            }
+        }
+        roots
+    }
+
+    /// What the environment is, whatever folder it is in: interpreter version and implementation, the installed
+    /// distributions with the content of their files as their RECORD has it, and the `.pth` files. Equal on two machines
+    /// that have the same packages. `cache` remembers RECORDs by size and time of change.
+    #[must_use]
+    pub fn identity(&self, files: &dyn Files, workspace: &AbsPath, cache: Option<&AbsPath>) -> Digest {
+        let mut fields: Vec<String> = vec![self.implementation.clone(), self.version.clone()];
+        let mut folders: Vec<(String, &AbsPath)> =
+            self.site_packages.iter().map(|folder| (self.portable(folder, workspace), folder)).collect();
+        folders.sort();
+        for (name, folder) in folders {
+            fields.push(format!("site-packages {name}"));
+            fields.extend(super::distributions::identities(files, folder, cache));
+            for (file, lines) in pth_files(files, folder) {
+                fields.push(format!("pth {file}"));
+                fields.extend(lines.iter().map(|line| {
+                    if is_code(line) { line.clone() } else { self.portable(&folder.join(line), workspace) }
+                }));
+            }
+        }
+        Digest::of_fields(fields.iter().map(String::as_bytes))
+    }
+
+    /// A folder as it is called on every machine: relative to the workspace or the environment, else its last name.
+    fn portable(&self, folder: &AbsPath, workspace: &AbsPath) -> String {
+        let roots = [("env", &self.prefix), ("base", &self.base_prefix), ("workspace", workspace)];
+        let inside = roots.into_iter().filter_map(|(name, root)| Some((name, folder.strip_prefix(root)?)));
+        // The nearest root: an environment may be in the workspace and the workspace below the environment.
+        match inside.min_by_key(|(_, rest)| rest.len()) {
+            Some((name, rest)) => format!("{name}:{rest}"),
+            None => format!("outside:{}", folder.file_name()),
+        }
+    }
+}
+
+/// The lines of each `.pth` file of a folder, comments and empty lines left out.
+fn pth_files(files: &dyn Files, folder: &AbsPath) -> Vec<(String, Vec<String>)> {
+    let names = files.list(folder).into_iter().filter(|name| name.ends_with(".pth"));
+    let read = names.filter_map(|name| {
+        let document = files.read(&folder.join(&name)).ok()?;
+        if document.text.len() >= MAX_PTH_BYTES {
+            return None;
+        }
+        let lines = document.text.lines().map(str::trim);
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned);
+        Some((name, lines.collect()))
+    });
+    read.collect()
+}
+
+/// A line of a `.pth` file that the interpreter executes.
+fn is_code(line: &str) -> bool {
+    line.strip_prefix("import").is_some_and(|rest| rest.starts_with([' ', '\t']))
+}
+
+/// Everything that could make the interpreter's answer another one.
+fn key_of(interpreter: &AbsPath) -> Digest {
+    let mut fields = vec![PROBE.to_owned(), interpreter.as_str().to_owned()];
+    fields.push(super::files::canonical(interpreter).as_str().to_owned());
+    fields.push(stamp_of(interpreter));
+    for config in ["../pyvenv.cfg", "pyvenv.cfg"] {
+        let text = read_bytes(&interpreter.parent().join(config)).unwrap_or_default();
+        fields.push(Digest::of(&text).to_string());
+    }
+    Digest::of_fields(fields.iter().map(String::as_bytes))
+}
+
+/// Size and time of change of a file; empty when there is none.
+pub(super) fn stamp_of(path: &AbsPath) -> String {
+    let Ok(metadata) = std::fs::metadata(path.as_path()) else { return String::new() };
+    let changed = metadata.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    format!("{} {}", metadata.len(), changed.unwrap_or_default().as_nanos())
+}
+
+fn read_cached(file: &AbsPath, key: &Digest) -> Option<Answer> {
+    let cached: Cached = serde_json::from_slice(&read_bytes(file).ok()?).ok()?;
+    (cached.format == FORMAT && cached.key == key.to_string()).then_some(cached.answer)
+}
+
+/// Writes beside the file and renames, so that nobody reads a half-written one.
+pub(super) fn write_atomically(file: &AbsPath, bytes: &[u8]) -> std::io::Result<()> {
+    use std::io::Write as _;
+    let folder = file.parent();
+    std::fs::create_dir_all(folder.as_path())?;
+    let mut beside = tempfile::NamedTempFile::new_in(folder.as_path())?;
+    beside.write_all(bytes)?;
+    beside.persist(file.as_path()).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Runs the interpreter.
+fn ask(interpreter: &AbsPath, environment: &[(String, String)]) -> Result<Answer, PythonError> {
+    let start = |error: std::io::Error| PythonError::Start {
+        interpreter: interpreter.clone(),
+        reason: error.kind().to_string(),
+    };
+    let answer = |reason: String| PythonError::Answer { interpreter: interpreter.clone(), reason };
+    let mut child = Command::new(interpreter.as_path())
+        .args(["-I", "-c", PROBE])
+        .current_dir(Path::new("/"))
+        .env_clear()
+        .envs(environment.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(start)?;
+    // Read on a thread of its own: a reader can wait for ever on a grandchild that holds the pipe.
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let mut out = child.stdout.take().expect("because standard output was asked to be piped");
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = out.by_ref().take(1024 * 1024).read_to_end(&mut bytes);
+        // The receiver is gone when the deadline has passed.
+        let _ = sender.send(read.map(|_| bytes));
+    });
+    let started = Instant::now();
+    let received = receiver.recv_timeout(DEADLINE);
+    let status = loop {
+        match child.try_wait().map_err(start)? {
+            Some(status) => break Some(status),
+            None if started.elapsed() > DEADLINE => break None,
+            None => std::thread::sleep(Duration::from_millis(2)),
+        }
+    };
+    let (Ok(read), Some(status)) = (received, status) else {
+        // Both fail only when it is gone already.
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(PythonError::Deadline { interpreter: interpreter.clone() });
+    };
+    let bytes = read.map_err(start)?;
+    if !status.success() {
+        return Err(answer(format!("it ended with {status}")));
+    }
+    serde_json::from_slice(&bytes).map_err(|error| {
+        let printed: String = String::from_utf8_lossy(&bytes).chars().take(200).collect();
+        answer(format!("{error}; it printed {printed:?}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::super::files::{DiskFiles, MemoryFiles};
+    use super::*;
+
+    fn at(path: &str) -> AbsPath {
+        AbsPath::new(path).unwrap()
+    }
+
+    fn script(folder: &Path, text: &str) -> AbsPath {
+        let (draft, path) = (folder.join("draft"), folder.join("python"));
+        std::fs::write(&draft, format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::set_permissions(&draft, std::fs::Permissions::from_mode(0o755)).unwrap();
+        // Copied by another process: one that this process has open for writing while another test forks is "busy".
+        assert!(Command::new("cp").args([&draft, &path]).status().unwrap().success());
+        AbsPath::new(path).unwrap()
+    }
+
+    const ANSWER: &str = r#"{"version":"3.9.1","implementation":"cpython","prefix":"/","base_prefix":"/","stdlib":"/","site_packages":["/"]}"#;
+
+    #[test]
+    fn the_order_of_choice() {
+        let files = MemoryFiles::new([
+            ("/act/bin/python", ""),
+            ("/w/myenv/pyvenv.cfg", ""),
+            ("/w/myenv/bin/python", ""),
+            ("/w/venv/pyvenv.cfg", ""),
+            ("/w/venv/bin/python3", ""),
+            ("/usr/bin/python3", ""),
+        ]);
+        let path = [PathBuf::from("relative"), PathBuf::from("/none"), PathBuf::from("/usr/bin")];
+        let mut candidates = Candidates { search_path: &path, ..Candidates::default() };
+        let chosen = |candidates: &Candidates<'_>, root: &str| choose(candidates, &files, &at(root));
+        assert_eq!(chosen(&candidates, "/x"), Some(at("/usr/bin/python3")));
+        assert_eq!(chosen(&candidates, "/w"), Some(at("/w/venv/bin/python3")));
+        candidates.conda_prefix = Some(at("/gone"));
+        assert_eq!(chosen(&candidates, "/w"), Some(at("/w/venv/bin/python3")));
+        candidates.virtual_env = Some(at("/act"));
+        assert_eq!(chosen(&candidates, "/w"), Some(at("/act/bin/python")));
+        candidates.explicit = Some(at("/nowhere/python"));
+        assert_eq!(chosen(&candidates, "/w"), Some(at("/nowhere/python")));
+        candidates.explicit = Some(at("/w/myenv"));
+        assert_eq!(chosen(&candidates, "/w"), Some(at("/w/myenv/bin/python")));
+        assert_eq!(choose(&Candidates::default(), &files, &at("/x")), None);
+    }
+
+    #[test]
+    fn asked_once_and_a_damaged_cache_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let calls = folder.path().join("calls");
+        let python = script(folder.path(), &format!("echo x >> '{}'\necho '{ANSWER}'", calls.display()));
+        let cache = AbsPath::new(folder.path().join("cache")).unwrap();
+        let probe = || PythonEnvironment::probe(&python, Some(&cache), &[]).unwrap();
+        let calls = || std::fs::read_to_string(&calls).unwrap().lines().count();
+        let first = probe();
+        assert_eq!(first.version, "3.9.1");
+        assert_eq!(probe(), first);
+        assert_eq!(calls(), 1);
+        for entry in std::fs::read_dir(cache.join("python").as_path()).unwrap() {
+            std::fs::write(entry.unwrap().path(), "{\"format\":1").unwrap();
+        }
+        assert_eq!(probe(), first);
+        assert_eq!(calls(), 2);
+        std::fs::write(folder.path().join("pyvenv.cfg"), "home = /x\n").unwrap();
+        assert_eq!(probe(), first);
+        assert_eq!(calls(), 3);
+    }
+
+    #[test]
+    fn what_is_no_interpreter() {
+        let folder = tempfile::tempdir().unwrap();
+        let probe = |python: &AbsPath| PythonEnvironment::probe(python, None, &[]).unwrap_err().to_string();
+        let missing = AbsPath::new(folder.path().join("none")).unwrap();
+        assert_eq!(probe(&missing), format!("cannot run {missing}: entity not found"));
+        let python = script(folder.path(), "echo hello");
+        assert!(probe(&python).contains("it printed \"hello\\n\""));
+        let python = script(folder.path(), "exit 3");
+        assert!(probe(&python).contains("it ended with exit status: 3"));
+    }
+
+    fn environment(prefix: &AbsPath) -> PythonEnvironment {
+        PythonEnvironment {
+            interpreter: prefix.join("bin/python"),
+            version: "3.11.7".to_owned(),
+            implementation: "cpython".to_owned(),
+            prefix: prefix.clone(),
+            base_prefix: at("/usr"),
+            stdlib: at("/usr/lib/python3.11"),
+            site_packages: vec![prefix.join("lib/site-packages")],
+        }
+    }
+
+    #[test]
+    fn path_files_name_roots() {
+        let files = MemoryFiles::new([
+            ("/e/lib/site-packages/b.pth", "# comment\nimport os; os.x\n\n/w/src\n../../missing\n"),
+            ("/e/lib/site-packages/a.pth", "vendored\n"),
+            ("/e/lib/site-packages/vendored/x.py", ""),
+            ("/w/src/y.py", ""),
+        ]);
+        let roots = environment(&at("/e")).pth_roots(&files);
+        assert_eq!(roots, [at("/e/lib/site-packages/vendored"), at("/w/src")]);
+    }
+
+    #[test]
+    fn identity_is_of_the_content_and_not_of_the_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let install = |name: &str, hash: &str| {
+            let root = AbsPath::new(folder.path().join(name)).unwrap();
+            let packages = root.join("work/.venv/lib/site-packages");
+            let info = packages.join("flask-3.0.dist-info");
+            std::fs::create_dir_all(info.as_path()).unwrap();
+            std::fs::create_dir_all(root.join("work/src").as_path()).unwrap();
+            let record =
+                format!("flask/app.py,sha256={hash},9\n../../bin/flask,sha256={name},1\nflask/x.pyc,,\n");
+            std::fs::write(info.join("RECORD").as_path(), record).unwrap();
+            std::fs::write(packages.join("e.pth").as_path(), format!("{}/work/src\n", root.as_str()))
+                .unwrap();
+            environment(&root.join("work/.venv")).identity(&DiskFiles::new(), &root.join("work"), None)
+        };
+        let first = install("one", "aa");
+        assert_eq!(install("another", "aa"), first);
+        assert_ne!(install("one", "bb"), first);
+    }
+}

@@ -1,0 +1,484 @@
+//! What the server's own configuration files say, as far as it decides where modules are found.
+//!
+//! Read as Pyright 1.1.414 does when it is started by an editor: `pyrightconfig.json` in the workspace root, else the
+//! section of `pyproject.toml` there, else, when that file has no such section, the nearest configuration above it; then
+//! what it `extends`, each file's paths relative to its own folder, nearer files winning key by key. A file that cannot
+//! be read or has the wrong shape is left out, as the server does, and noted in [`ServerConfig::problems`].
+//! Settings that change diagnostics are deliberately not interpreted: the digests of the files stand for them.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::files::{FileKind, Files};
+use crate::digest::Digest;
+use crate::model::server::ServerKind;
+use crate::path::AbsPath;
+
+const CONFIG_FILE: &str = "pyrightconfig.json";
+const PROJECT_FILE: &str = "pyproject.toml";
+/// A chain of `extends` longer than this is a mistake.
+const MAX_EXTENDS: usize = 32;
+/// A wildcard in `extraPaths` does not enter more folders than this.
+const MAX_EXPANDED: usize = 4096;
+
+/// An entry of `executionEnvironments`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecutionEnvironment {
+    /// The folder whose files it holds for.
+    pub root: AbsPath,
+    /// Its own `extraPaths`; `None` means those of the whole configuration.
+    pub extra_paths: Option<Vec<AbsPath>>,
+}
+
+/// The server's configuration.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerConfig {
+    /// Every file that was read, by its path relative to the workspace root (`../pyrightconfig.json` when it is above),
+    /// with the digest of its content.
+    pub files: BTreeMap<String, Digest>,
+    /// `extraPaths`, wildcards expanded. `None` when not given, in which case the server adds `src`.
+    pub extra_paths: Option<Vec<AbsPath>>,
+    /// `executionEnvironments`, in order.
+    pub execution_environments: Vec<ExecutionEnvironment>,
+    /// `stubPath`; `typings` in the workspace root when not given.
+    pub stub_path: Option<AbsPath>,
+    /// `venvPath`.
+    pub venv_path: Option<AbsPath>,
+    /// `venv`, the name of a folder in `venvPath`.
+    pub venv: Option<String>,
+    /// `include`, as written.
+    pub include: Vec<String>,
+    /// `exclude`, as written.
+    pub exclude: Vec<String>,
+    /// What could not be read, for people.
+    pub problems: Vec<String>,
+}
+
+impl ServerConfig {
+    /// Reads the configuration of a workspace.
+    #[must_use]
+    pub fn read(files: &dyn Files, root: &AbsPath, server: ServerKind) -> Self {
+        let mut reader = Reader { files, root, server, config: Self::default() };
+        // The nearest file comes first, so it is applied last.
+        for (section, folder) in reader.chain().into_iter().rev() {
+            reader.apply(&section, &folder);
+        }
+        reader.config
+    }
+
+    /// The interpreter that `venvPath` and `venv` name.
+    #[must_use]
+    pub fn venv_folder(&self) -> Option<AbsPath> {
+        Some(self.venv_path.as_ref()?.join(self.venv.as_ref()?))
+    }
+}
+
+struct Reader<'f> {
+    files: &'f dyn Files,
+    root: &'f AbsPath,
+    server: ServerKind,
+    config: ServerConfig,
+}
+
+type Section = Map<String, Value>;
+
+impl Reader<'_> {
+    /// The configuration sections that hold, nearest first, each with the folder its paths are relative to.
+    fn chain(&mut self) -> Vec<(Section, AbsPath)> {
+        let own = [CONFIG_FILE, PROJECT_FILE].map(|name| self.root.join(name));
+        let Some(start) = own.into_iter().find(|path| self.files.kind(path) == FileKind::File) else {
+            return Vec::new();
+        };
+        let chain = self.extended(start.clone());
+        if !chain.is_empty() || start.file_name() == CONFIG_FILE {
+            return chain;
+        }
+        let mut above = vec![self.root.parent()];
+        while let Some(last) = above.last().filter(|last| last.parent() != **last) {
+            above.push(last.parent());
+        }
+        // Any `pyrightconfig.json` above comes before any `pyproject.toml` above, however near.
+        for name in [CONFIG_FILE, PROJECT_FILE] {
+            for path in above.iter().map(|folder| folder.join(name)) {
+                if self.files.kind(&path) == FileKind::File {
+                    let chain = self.extended(path);
+                    if !chain.is_empty() || name == CONFIG_FILE {
+                        return chain;
+                    }
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    fn extended(&mut self, start: AbsPath) -> Vec<(Section, AbsPath)> {
+        let mut chain = Vec::new();
+        let mut seen = vec![start.clone()];
+        let mut at = Some(start);
+        while let Some(path) = at.take() {
+            let Some(section) = self.section(&path) else { break };
+            let folder = path.parent();
+            match section.get("extends") {
+                Some(Value::String(next)) => {
+                    let next = folder.join(next);
+                    if seen.contains(&next) || seen.len() >= MAX_EXTENDS {
+                        self.problem(&path, "its chain of \"extends\" leads back to itself");
+                    } else {
+                        seen.push(next.clone());
+                        at = Some(next);
+                    }
+                }
+                Some(_) => self.problem(&path, "\"extends\" is not a string"),
+                None => {}
+            }
+            chain.push((section, folder));
+        }
+        chain
+    }
+
+    fn problem(&mut self, path: &AbsPath, what: &str) {
+        let name = relative(path, self.root);
+        self.config.problems.push(format!("{name}: {what}"));
+    }
+
+    /// The section of one file; `None` when there is none or it cannot be read.
+    fn section(&mut self, path: &AbsPath) -> Option<Section> {
+        let document = match self.files.read(path) {
+            Ok(document) => document,
+            Err(error) => {
+                // The error's text has the whole path, which would differ between machines.
+                let what = match error {
+                    super::files::ReadError::Missing { .. } => "there is no such file",
+                    _ => "it cannot be read",
+                };
+                self.problem(path, what);
+                return None;
+            }
+        };
+        self.config.files.insert(relative(path, self.root), document.digest);
+        let text = document.text.trim_start_matches('\u{feff}');
+        if path.file_name().ends_with(".toml") {
+            let table: toml::Table = match text.parse() {
+                Ok(table) => table,
+                Err(_) => {
+                    self.problem(path, "it is not valid TOML");
+                    return None;
+                }
+            };
+            let tool = table.get("tool")?.as_table()?;
+            let (pyright, based) = (tool.get("pyright"), tool.get("basedpyright"));
+            let section = match self.server {
+                ServerKind::Pyright => pyright,
+                ServerKind::Basedpyright if pyright.is_some() && based.is_some() => {
+                    self.problem(path, "it has both [tool.pyright] and [tool.basedpyright]");
+                    return None;
+                }
+                ServerKind::Basedpyright => based.or(pyright),
+            };
+            return match serde_json::to_value(section?).ok()? {
+                Value::Object(section) => Some(section),
+                _ => None,
+            };
+        }
+        match serde_json::from_str(&plain_json(text)) {
+            Ok(Value::Object(section)) => Some(section),
+            Ok(_) => {
+                self.problem(path, "it is not a JSON object");
+                None
+            }
+            Err(error) => {
+                self.problem(path, &format!("it is not valid JSON: line {}", error.line()));
+                None
+            }
+        }
+    }
+
+    fn apply(&mut self, section: &Section, folder: &AbsPath) {
+        let text = |key: &str| section.get(key).and_then(Value::as_str);
+        let list = |key: &str| section.get(key).and_then(Value::as_array).map(|items| strings(items));
+        if let Some(paths) = list("extraPaths") {
+            self.config.extra_paths = Some(self.expanded(&paths, folder));
+        }
+        if let Some(path) = text("stubPath") {
+            self.config.stub_path = Some(folder.join(path));
+        }
+        if let Some(path) = text("venvPath") {
+            self.config.venv_path = Some(folder.join(path));
+        }
+        if let Some(name) = text("venv") {
+            self.config.venv = Some(name.to_owned());
+        }
+        if let Some(include) = list("include") {
+            self.config.include = include;
+        }
+        if let Some(exclude) = list("exclude") {
+            self.config.exclude = exclude;
+        }
+        if let Some(Value::Array(environments)) = section.get("executionEnvironments") {
+            let environments = environments.iter().map(|environment| {
+                let root = environment
+                    .get("root")
+                    .and_then(Value::as_str)
+                    .map_or(folder.clone(), |r| folder.join(r));
+                let paths = environment.get("extraPaths").and_then(Value::as_array);
+                let extra_paths = paths.map(|paths| self.expanded(&strings(paths), folder));
+                ExecutionEnvironment { root, extra_paths }
+            });
+            self.config.execution_environments = environments.collect();
+        }
+    }
+
+    fn expanded(&self, paths: &[String], folder: &AbsPath) -> Vec<AbsPath> {
+        let mut all = Vec::new();
+        for path in paths.iter().filter(|path| !path.trim().is_empty()) {
+            let found = if path.contains(['*', '?']) {
+                self.matching_folders(path, folder)
+            } else {
+                vec![folder.join(path)]
+            };
+            for path in found {
+                if !all.contains(&path) {
+                    all.push(path);
+                }
+            }
+        }
+        all
+    }
+
+    /// The folders that a path with wildcards means, sorted.
+    fn matching_folders(&self, pattern: &str, folder: &AbsPath) -> Vec<AbsPath> {
+        let start = if pattern.starts_with('/') { folder.join("/") } else { folder.clone() };
+        let segments: Vec<&str> =
+            pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+        let mut found = Vec::new();
+        let mut stack = vec![(start, 0)];
+        for _ in 0..MAX_EXPANDED {
+            let Some((folder, depth)) = stack.pop() else { break };
+            let Some(&segment) = segments.get(depth) else {
+                found.push(folder);
+                continue;
+            };
+            if !segment.contains(['*', '?']) {
+                let next = folder.join(segment);
+                if self.files.kind(&next) == FileKind::Folder {
+                    stack.push((next, depth + 1));
+                }
+                continue;
+            }
+            if segment == "**" {
+                stack.push((folder.clone(), depth + 1));
+            }
+            for name in self.files.list(&folder) {
+                let next = folder.join(&name);
+                let enters = if segment == "**" { !name.starts_with('.') } else { matches(segment, &name) };
+                if enters && self.files.kind(&next) == FileKind::Folder {
+                    stack.push((next, if segment == "**" { depth } else { depth + 1 }));
+                }
+            }
+        }
+        found.sort();
+        found.dedup();
+        found
+    }
+}
+
+fn strings(items: &[Value]) -> Vec<String> {
+    items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Whether a name fits one segment of a pattern with `*` and `?`.
+fn matches(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (mut p, mut n) = (0, 0);
+    // Where to go on after the last `*` has taken one more character.
+    let mut retry: Option<(usize, usize)> = None;
+    while n < name.len() {
+        if pattern.get(p) == Some(&'*') {
+            p += 1;
+            retry = Some((p, n));
+        } else if pattern.get(p).is_some_and(|&c| c == '?' || c == name[n]) {
+            (p, n) = (p + 1, n + 1);
+        } else if let Some((after, taken)) = retry {
+            (p, n) = (after, taken + 1);
+            retry = Some((p, n));
+        } else {
+            return false;
+        }
+    }
+    pattern[p..].iter().all(|&c| c == '*')
+}
+
+/// A path as seen from the workspace root.
+fn relative(path: &AbsPath, root: &AbsPath) -> String {
+    let mut up = String::new();
+    let mut folder = root.clone();
+    loop {
+        if let Some(rest) = path.strip_prefix(&folder) {
+            return format!("{up}{rest}");
+        }
+        up.push_str("../");
+        folder = folder.parent();
+    }
+}
+
+/// JSON with comments and trailing commas, made plain. Line ends are kept, so that an error names the right line.
+fn plain_json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    // Where the last comma is in `out`, while only white space and comments have come after it.
+    let mut comma: Option<usize> = None;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (c, chars.peek()) {
+            ('"', _) => {
+                comma = None;
+                out.push(c);
+                while let Some(inner) = chars.next() {
+                    out.push(inner);
+                    match inner {
+                        '\\' => out.extend(chars.next()),
+                        '"' => break,
+                        _ => {}
+                    }
+                }
+            }
+            ('/', Some('/')) => while chars.next_if(|&inner| inner != '\n').is_some() {},
+            ('/', Some('*')) => {
+                chars.next();
+                let mut before = ' ';
+                for inner in chars.by_ref() {
+                    if inner == '\n' {
+                        out.push(inner);
+                    }
+                    if before == '*' && inner == '/' {
+                        break;
+                    }
+                    before = inner;
+                }
+            }
+            (',', _) => {
+                comma = Some(out.len());
+                out.push(c);
+            }
+            ('}' | ']', _) => {
+                if let Some(at) = comma.take() {
+                    out.replace_range(at..=at, " ");
+                }
+                out.push(c);
+            }
+            _ => {
+                if !c.is_whitespace() {
+                    comma = None;
+                }
+                out.push(c);
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::files::MemoryFiles;
+    use super::*;
+
+    fn at(path: &str) -> AbsPath {
+        AbsPath::new(path).unwrap()
+    }
+
+    fn read(files: &[(&str, &str)]) -> ServerConfig {
+        ServerConfig::read(&MemoryFiles::new(files.iter().copied()), &at("/w"), ServerKind::Pyright)
+    }
+
+    #[test]
+    fn json_with_comments_wins_over_pyproject() {
+        let config = read(&[
+            ("/w/pyproject.toml", "[tool.pyright]\nextraPaths = ['x']\n"),
+            (
+                "/w/pyrightconfig.json",
+                "{ // a comment, with \"quotes\"\n \"extraPaths\": [\"lib\", \"a//b\",], /* , */\n \"stubPath\": \"stubs\",\n}",
+            ),
+        ]);
+        assert_eq!(config.problems, Vec::<String>::new());
+        assert_eq!(config.extra_paths, Some(vec![at("/w/lib"), at("/w/a/b")]));
+        assert_eq!(config.stub_path, Some(at("/w/stubs")));
+        assert_eq!(config.files.keys().collect::<Vec<_>>(), ["pyrightconfig.json"]);
+    }
+
+    #[test]
+    fn extended_files_are_relative_to_themselves_and_lose() {
+        let config = read(&[
+            ("/w/pyrightconfig.json", r#"{"extends": "conf/base.json", "venv": "mine"}"#),
+            ("/w/conf/base.json", r#"{"extends": "../../up.toml", "venv": "theirs", "venvPath": "envs"}"#),
+            ("/up.toml", "[tool.pyright]\nextraPaths = ['w/one']\nvenv = 'top'\n"),
+        ]);
+        assert_eq!(config.problems, Vec::<String>::new());
+        assert_eq!(config.extra_paths, Some(vec![at("/w/one")]));
+        assert_eq!(config.venv_folder(), Some(at("/w/conf/envs/mine")));
+        assert_eq!(
+            config.files.keys().collect::<Vec<_>>(),
+            ["../up.toml", "conf/base.json", "pyrightconfig.json"]
+        );
+    }
+
+    #[test]
+    fn a_circle_ends() {
+        let config =
+            read(&[("/w/pyrightconfig.json", r#"{"extends": "./pyrightconfig.json", "venv": "v"}"#)]);
+        assert_eq!(config.venv.as_deref(), Some("v"));
+        assert_eq!(config.problems, ["pyrightconfig.json: its chain of \"extends\" leads back to itself"]);
+    }
+
+    #[test]
+    fn broken_files_are_data() {
+        let config = read(&[("/w/pyrightconfig.json", "{\n\"extraPaths\": [\n}"), ("/w/pyproject.toml", "")]);
+        assert_eq!(config.problems, ["pyrightconfig.json: it is not valid JSON: line 3"]);
+        assert_eq!(config.files.len(), 1);
+        assert_eq!(config.extra_paths, None);
+        let config = read(&[("/w/pyproject.toml", "[tool.pyright\n")]);
+        assert_eq!(config.problems, ["pyproject.toml: it is not valid TOML"]);
+    }
+
+    #[test]
+    fn a_project_file_without_the_section_leads_upwards() {
+        let config = read(&[
+            ("/w/pyproject.toml", "[project]\nname = 'x'\n"),
+            ("/pyrightconfig.json", r#"{"extraPaths": ["lib"]}"#),
+        ]);
+        assert_eq!(config.extra_paths, Some(vec![at("/lib")]));
+        assert_eq!(config.files.keys().collect::<Vec<_>>(), ["../pyrightconfig.json", "pyproject.toml"]);
+        // Without any file of its own, the workspace has no configuration.
+        assert_eq!(read(&[("/pyrightconfig.json", "{}")]), ServerConfig::default());
+    }
+
+    #[test]
+    fn basedpyright_has_a_section_of_its_own() {
+        let files = MemoryFiles::new([("/w/pyproject.toml", "[tool.basedpyright]\nvenv = 'b'\n")]);
+        let venv = |server| ServerConfig::read(&files, &at("/w"), server).venv;
+        assert_eq!(venv(ServerKind::Basedpyright).as_deref(), Some("b"));
+        assert_eq!(venv(ServerKind::Pyright), None);
+    }
+
+    #[test]
+    fn execution_environments_and_wildcards() {
+        let config = read(&[
+            (
+                "/w/pyrightconfig.json",
+                r#"{"executionEnvironments": [{"root": "a"}, {"root": "b", "extraPaths": ["libs/*/src"]}]}"#,
+            ),
+            ("/w/libs/two/src/x.py", ""),
+            ("/w/libs/one/src/x.py", ""),
+            ("/w/libs/three/x.py", ""),
+        ]);
+        assert_eq!(
+            config.execution_environments,
+            [
+                ExecutionEnvironment { root: at("/w/a"), extra_paths: None },
+                ExecutionEnvironment {
+                    root: at("/w/b"),
+                    extra_paths: Some(vec![at("/w/libs/one/src"), at("/w/libs/two/src")])
+                },
+            ]
+        );
+    }
+}
