@@ -6,4 +6,5 @@ pub mod model;
 pub mod path;
 pub mod selector;
 pub mod text;
+pub mod toolchain;
 pub mod workspace;

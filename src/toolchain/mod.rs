@@ -1,0 +1,40 @@
+//! Language servers and the Node.js that runs them: found, identified and, if need be, installed.
+//!
+//! A server is always launched as `node langserver.index.js`, never through a wrapper script: a killed `pip` wrapper
+//! leaves its node behind, and the `pyright-langserver` that npm puts beside a basedpyright *is* basedpyright. So an
+//! executable is only a hint: it is followed to the package that it belongs to, and that package is taken for what
+//! its own `package.json` says.
+//!
+//! [`find`] only looks; [`ensure`] installs into lanser's cache what is missing; [`inventory`] tells about every place,
+//! for `doctor`. All of it is synchronous: callers inside a runtime put it on a blocking thread.
+//!
+//! Deliberately absent: starting servers and talking to them (`lsp`), deciding whether a workspace is trusted, and
+//! removing what was installed (the folders of the cache are self-contained and can be deleted).
+
+mod child;
+mod error;
+mod find;
+mod follow;
+mod install;
+mod installer;
+mod inventory;
+mod node;
+mod node_versions;
+mod package;
+mod profile;
+mod progress;
+mod request;
+mod store;
+
+#[cfg(test)]
+mod fake;
+
+pub use error::{Attempt, Unavailable};
+pub use find::find;
+pub use install::{ensure, install};
+pub use inventory::{Inventory, NodePlace, Place, Standing, inventory};
+pub use node::Node;
+pub use package::Package;
+pub use profile::{OLDEST_NODE, default_version, supported_versions};
+pub use progress::Progress;
+pub use request::{Found, Request, Source};

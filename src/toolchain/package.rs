@@ -1,0 +1,201 @@
+//! Packages, identified by what their `package.json` says, and the metadata of the wheel that they came in.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::digest::Digest;
+use crate::model::server::ServerKind;
+use crate::path::AbsPath;
+
+use super::profile::{REQUIRED_FILES, package_name, version_is_in_wheel_metadata};
+
+/// A language server's package on disk, whole as far as can be seen without reading it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Package {
+    /// The kind that its `name` says.
+    pub kind: ServerKind,
+    /// The version that it will say when it runs.
+    pub version: String,
+    /// Its root, links resolved.
+    pub root: AbsPath,
+}
+
+/// Why a folder is no server's package.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoPackage {
+    #[error("there is no package.json in {0}")]
+    NoManifest(PathBuf),
+    #[error("{0} cannot be read: {1}")]
+    Unreadable(PathBuf, std::io::Error),
+    #[error("{0} is not a package.json with a name and a version: {1}")]
+    BrokenManifest(PathBuf, serde_json::Error),
+    #[error("it is {0} {1}, which is no server that lanser knows")]
+    Unknown(String, String),
+    #[error("it is {name} {version}, but not whole: {missing} is missing")]
+    Incomplete { name: String, version: String, missing: &'static str },
+    #[error("its path is not UTF-8: {0:?}")]
+    NotUtf8(PathBuf),
+}
+
+#[derive(Deserialize)]
+struct Manifest {
+    name: String,
+    version: String,
+}
+
+impl Package {
+    /// Identifies the package whose `package.json` is in this folder.
+    pub(super) fn identify(folder: &Path) -> Result<Self, NoPackage> {
+        let root = folder.canonicalize().map_err(|_| NoPackage::NoManifest(folder.to_owned()))?;
+        let root = AbsPath::new(&root).map_err(|_| NoPackage::NotUtf8(root))?;
+        let path = root.join("package.json").as_path().to_owned();
+        let text = fs::read(&path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => NoPackage::NoManifest(root.as_path().to_owned()),
+            _ => NoPackage::Unreadable(path.clone(), error),
+        })?;
+        let Manifest { name, version } =
+            serde_json::from_slice(&text).map_err(|error| NoPackage::BrokenManifest(path, error))?;
+        let Some(kind) = ServerKind::parse(&name) else { return Err(NoPackage::Unknown(name, version)) };
+        if let Some(missing) = REQUIRED_FILES.into_iter().find(|file| !root.join(file).as_path().is_file()) {
+            return Err(NoPackage::Incomplete { name, version, missing });
+        }
+        let version = match metadata_folder(&root, kind) {
+            Some(folder) => wheel_version(&folder).unwrap_or(version),
+            None => version,
+        };
+        Ok(Self { kind, version, root })
+    }
+
+    /// The wheel's metadata beside the package, where the version is in there and nowhere else.
+    pub(super) fn metadata_folder(&self) -> Option<PathBuf> {
+        metadata_folder(&self.root, self.kind)
+    }
+
+    /// The script that is the server.
+    #[must_use]
+    pub fn script(&self) -> AbsPath {
+        self.root.join("langserver.index.js")
+    }
+
+    /// The digest of the server's code: the path and content of every `dist/**/*.js`, in the order of their paths.
+    ///
+    /// npm and PyPI carry the same bytes of Pyright, but different builds of basedpyright.
+    ///
+    /// # Errors
+    /// When a file or folder cannot be read.
+    pub fn code_digest(&self) -> std::io::Result<Digest> {
+        let mut files = Vec::new();
+        let mut folders = vec![self.root.join("dist")];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder.as_path())? {
+                let entry = entry?;
+                let name = entry.file_name();
+                let Some(name) = name.to_str() else { continue };
+                if entry.file_type()?.is_dir() {
+                    // The stubs are half of the package's files, and none of its code.
+                    if name != "typeshed-fallback" {
+                        folders.push(folder.join(name));
+                    }
+                } else if name.ends_with(".js") {
+                    files.push(folder.join(name));
+                }
+            }
+        }
+        files.sort();
+        let mut fields = Vec::with_capacity(2 * files.len());
+        for file in &files {
+            fields.push(file.strip_prefix(&self.root).unwrap_or_default().as_bytes().to_vec());
+            fields.push(fs::read(file.as_path())?);
+        }
+        Ok(Digest::of_fields(fields.iter().map(Vec::as_slice)))
+    }
+}
+
+/// `<name>-<version>.dist-info` beside the package.
+fn metadata_folder(root: &AbsPath, kind: ServerKind) -> Option<PathBuf> {
+    if !version_is_in_wheel_metadata(kind) {
+        return None;
+    }
+    let prefix = format!("{}-", package_name(kind));
+    let entries = fs::read_dir(root.parent().as_path()).ok()?;
+    let mut found: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let version = name.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(".dist-info"));
+            version.is_some_and(|version| version.starts_with(|c: char| c.is_ascii_digit()))
+                && path.join("METADATA").is_file()
+        })
+        .collect();
+    // pip leaves one; which of several would be true is anybody's guess, so at least it is always the same.
+    found.sort();
+    found.pop()
+}
+
+/// The `Version` header of a wheel's metadata.
+fn wheel_version(folder: &Path) -> Option<String> {
+    let text = fs::read_to_string(folder.join("METADATA")).ok()?;
+    let headers = text.lines().take_while(|line| !line.is_empty());
+    headers.filter_map(|line| line.strip_prefix("Version:")).next().map(|version| version.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toolchain::fake;
+
+    #[test]
+    fn a_package_is_what_its_manifest_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("pyright");
+        fake::package(&root, "basedpyright", "1.40.1");
+        let package = Package::identify(&root).unwrap();
+        assert_eq!((package.kind, package.version.as_str()), (ServerKind::Basedpyright, "1.40.1"));
+    }
+
+    #[test]
+    fn a_wheel_of_basedpyright_has_its_version_in_the_metadata() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("basedpyright");
+        fake::wheel(folder.path(), "basedpyright", "1.40.1");
+        fake::package(&root, "basedpyright", "1.1.414");
+        assert_eq!(Package::identify(&root).unwrap().version, "1.40.1");
+        // Another package's metadata says nothing, and Pyright's own is always right.
+        fs::remove_dir_all(folder.path().join("basedpyright-1.40.1.dist-info")).unwrap();
+        fake::wheel(folder.path(), "basedpyright-extras", "3.0");
+        fake::package(&root, "basedpyright", "1.39.0");
+        assert_eq!(Package::identify(&root).unwrap().version, "1.39.0");
+    }
+
+    #[test]
+    fn what_is_no_package() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("p");
+        let why = || Package::identify(&root).unwrap_err().to_string();
+        assert!(why().contains("no package.json"));
+        fake::package(&root, "pyright", "1.1.414");
+        fs::remove_file(root.join("dist/typeshed-fallback/stdlib/builtins.pyi")).unwrap();
+        assert!(why().contains("not whole"), "{}", why());
+        fake::package(&root, "left-pad", "1.0.0");
+        assert!(why().contains("left-pad 1.0.0"));
+        for broken in ["", "{\"name\":\"pyright\"}", "{\"name\":\"pyright\",\"version\":\"1.1.414\"", "\u{0}"]
+        {
+            fs::write(root.join("package.json"), broken).unwrap();
+            assert!(why().contains("name and a version"), "{broken:?}: {}", why());
+        }
+    }
+
+    #[test]
+    fn the_digest_sees_code_and_only_code() {
+        let folder = tempfile::tempdir().unwrap();
+        fake::package(folder.path(), "pyright", "1.1.414");
+        let package = Package::identify(folder.path()).unwrap();
+        let before = package.code_digest().unwrap();
+        fs::write(folder.path().join("dist/x.js.map"), "{}").unwrap();
+        assert_eq!(package.code_digest().unwrap(), before);
+        fs::write(folder.path().join("dist/pyright-langserver.js"), "other").unwrap();
+        assert_ne!(package.code_digest().unwrap(), before);
+    }
+}
