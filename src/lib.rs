@@ -2,6 +2,7 @@
 
 pub mod bundle;
 pub mod digest;
+pub mod lsp;
 pub mod model;
 pub mod path;
 pub mod selector;

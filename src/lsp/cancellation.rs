@@ -1,0 +1,116 @@
+//! Cancellation by file, which Pyright and its forks understand while they are busy.
+//!
+//! Such a server is started with `--cancellationReceive=file:<name>` and looks, in the middle of its work, for
+//! `<temp>/python-languageserver-cancellation/<name>/cancellation-<id>.tmp`. A `$/cancelRequest` alone is read only
+//! when the work is done: the references of a class that sympy uses 5,631 times were given up 0.3 s after the file
+//! appeared, and without the option were answered in full after 8.8 s (measured on 1.1.414). With the option a
+//! background thread answers the pulls for diagnostics, which does not work everywhere: see the profile.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
+use crate::path::AbsPath;
+
+/// The parent of all such folders; the server's code holds the name.
+const PARENT: &str = "python-languageserver-cancellation";
+
+/// The folder that one server looks into. Dropping it removes it and what is in it.
+#[derive(Debug)]
+pub struct CancellationFolder {
+    name: String,
+    path: PathBuf,
+}
+
+impl CancellationFolder {
+    /// Makes a folder of a fresh name below `temp_dir`, which must be what the server takes for the temporary
+    /// folder (`TMPDIR`).
+    ///
+    /// # Errors
+    /// When the folder cannot be made.
+    pub fn create(temp_dir: &AbsPath) -> io::Result<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+        let name = format!("lanser-{}-{nanos:x}-{count}", std::process::id());
+        let parent = temp_dir.as_path().join(PARENT);
+        fs::create_dir_all(&parent)?;
+        sweep(&parent);
+        let path = parent.join(&name);
+        fs::create_dir(&path)?;
+        Ok(Self { name, path })
+    }
+
+    /// The folder's name, for the server's command line.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Tells the server to give the request up. A failure is ignored: the request then runs to its end.
+    pub(super) fn cancel(&self, id: i64) {
+        let _ = fs::write(self.file(id), b"");
+    }
+
+    /// Forgets a request that was answered.
+    pub(super) fn answered(&self, id: i64) {
+        let _ = fs::remove_file(self.file(id));
+    }
+
+    /// Removes the folder and what is in it, although others may still hold on to `self`.
+    pub(super) fn remove(&self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+
+    fn file(&self, id: i64) -> PathBuf {
+        self.path.join(format!("cancellation-{id}.tmp"))
+    }
+}
+
+/// Removes the folders of processes that are gone: one that was killed could not do it itself.
+fn sweep(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let pid =
+            name.to_str().and_then(|name| name.strip_prefix("lanser-")?.split('-').next()?.parse().ok());
+        let gone = pid.and_then(Pid::from_raw).is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH));
+        if gone {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+impl Drop for CancellationFolder {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_come_and_go_and_so_does_the_folder() {
+        let temp = tempfile::tempdir().unwrap();
+        let at = AbsPath::new(temp.path()).unwrap();
+        let (folder, other) =
+            (CancellationFolder::create(&at).unwrap(), CancellationFolder::create(&at).unwrap());
+        assert_ne!(folder.name(), other.name());
+        let path = temp.path().join(PARENT).join(folder.name());
+        folder.cancel(7);
+        assert!(path.join("cancellation-7.tmp").is_file());
+        folder.answered(7);
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
+        folder.cancel(8);
+        drop(folder);
+        assert!(!path.exists());
+        assert!(temp.path().join(PARENT).join(other.name()).is_dir());
+    }
+}

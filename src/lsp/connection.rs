@@ -1,0 +1,187 @@
+//! A connection to a server: two channel ends of messages.
+//!
+//! A live server, a recorded one, a replayed one and a test's script are all this type, so what wraps one wraps all.
+//! The channels have no bound: what a client sends is small, and a sender that could block would let a server that
+//! does not read stop us from reading what it writes, which is how two sides of a pipe come to wait for each other.
+
+use std::time::Duration;
+
+use bytes::BytesMut;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::mpsc;
+use tokio_util::codec::{Decoder as _, Encoder as _};
+
+use super::codec::{Codec, CodecError};
+use super::jsonrpc::Message;
+
+/// A message, or why there are no more. The channel's end is the stream's orderly end.
+pub type Received = Result<Message, CodecError>;
+
+/// How long a failed write waits for the reader's own news, which is the better: a server that died has often left
+/// a last answer in the pipe.
+const WRITE_FAILURE_GRACE: Duration = Duration::from_millis(500);
+
+/// How much is read at once, in bytes.
+const READ_SIZE: usize = 64 << 10;
+
+/// One side of a conversation.
+#[derive(Debug)]
+pub struct Connection {
+    /// Towards the peer. Only `Ok` is meant to be sent by hand; an error ends the peer's stream with that error.
+    pub sender: mpsc::UnboundedSender<Received>,
+    /// From the peer.
+    pub receiver: mpsc::UnboundedReceiver<Received>,
+}
+
+impl Connection {
+    /// Two connected ends in memory.
+    #[must_use]
+    pub fn pair() -> (Self, Self) {
+        let (to_right, from_left) = mpsc::unbounded_channel();
+        let (to_left, from_right) = mpsc::unbounded_channel();
+        (Self { sender: to_right, receiver: from_right }, Self { sender: to_left, receiver: from_left })
+    }
+
+    /// A connection over byte streams, with one task for each direction on the current runtime.
+    ///
+    /// The writer is shut down when the connection's sender is dropped, the reader when its receiver is.
+    #[must_use]
+    pub fn over<R, W>(reader: R, writer: W) -> Self
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let (here, there) = Self::pair();
+        let Self { sender, receiver } = there;
+        tokio::spawn(write(writer, receiver, sender.clone()));
+        tokio::spawn(read(reader, sender));
+        here
+    }
+}
+
+async fn read(mut reader: impl AsyncRead + Unpin, sender: mpsc::UnboundedSender<Received>) {
+    let mut codec = Codec::default();
+    let mut buffer = BytesMut::with_capacity(READ_SIZE);
+    let mut ended = false;
+    loop {
+        let step = if ended { codec.decode_eof(&mut buffer) } else { codec.decode(&mut buffer) };
+        let received = match step {
+            Ok(Some(message)) => Ok(message),
+            Ok(None) if ended => return,
+            Ok(None) => {
+                buffer.reserve(READ_SIZE);
+                let count = tokio::select! {
+                    count = reader.read_buf(&mut buffer) => count,
+                    () = sender.closed() => return,
+                };
+                match count {
+                    Ok(count) => ended = count == 0,
+                    Err(error) => {
+                        let _ = sender.send(Err(error.into()));
+                        return;
+                    }
+                }
+                continue;
+            }
+            Err(error) => Err(error),
+        };
+        let failed = received.is_err();
+        if sender.send(received).is_err() || failed {
+            return;
+        }
+    }
+}
+
+async fn write(
+    mut writer: impl AsyncWrite + Unpin,
+    mut receiver: mpsc::UnboundedReceiver<Received>,
+    back: mpsc::UnboundedSender<Received>,
+) {
+    // The channel to the client must end when the reader's half does, so this half may not keep it open.
+    let back = {
+        let weak = back.downgrade();
+        drop(back);
+        weak
+    };
+    let mut codec = Codec::default();
+    let mut buffer = BytesMut::new();
+    while let Some(received) = receiver.recv().await {
+        let result = match received {
+            Ok(message) => match codec.encode(&message, &mut buffer) {
+                Ok(()) => writer.write_all_buf(&mut buffer).await.map_err(CodecError::from),
+                Err(error) => Err(error),
+            },
+            Err(error) => Err(error),
+        };
+        let result = match result {
+            Ok(()) if receiver.is_empty() => writer.flush().await.map_err(CodecError::from),
+            other => other,
+        };
+        if let Err(error) = result {
+            tokio::time::sleep(WRITE_FAILURE_GRACE).await;
+            if let Some(back) = back.upgrade() {
+                let _ = back.send(Err(error));
+            }
+            return;
+        }
+    }
+    let _ = writer.shutdown().await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(method: &str) -> Message {
+        Message::notification(method, None)
+    }
+
+    #[tokio::test]
+    async fn messages_and_the_end_pass_through_a_byte_stream() {
+        let (left, right) = tokio::io::duplex(16);
+        let (reader, writer) = tokio::io::split(left);
+        let mut left = Connection::over(reader, writer);
+        let (reader, writer) = tokio::io::split(right);
+        let mut right = Connection::over(reader, writer);
+        left.sender.send(Ok(note("a"))).unwrap();
+        left.sender.send(Ok(note("b"))).unwrap();
+        assert_eq!(right.receiver.recv().await.unwrap().unwrap(), note("a"));
+        assert_eq!(right.receiver.recv().await.unwrap().unwrap(), note("b"));
+        right.sender.send(Ok(note("c"))).unwrap();
+        drop(right.sender);
+        assert_eq!(left.receiver.recv().await.unwrap().unwrap(), note("c"));
+        assert!(left.receiver.recv().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_does_not_read_cannot_stop_us_from_reading() {
+        let (to_peer, _never_read) = tokio::io::duplex(8);
+        let (from_peer, mut peer) = tokio::io::duplex(8);
+        let mut connection = Connection::over(from_peer, to_peer);
+        for _ in 0..1000 {
+            connection.sender.send(Ok(note("many bytes that nobody reads"))).unwrap();
+        }
+        peer.write_all(b"Content-Length: 14\r\n\r\n{\"method\":\"m\"}").await.unwrap();
+        let received = tokio::time::timeout(Duration::from_secs(5), connection.receiver.recv()).await;
+        assert_eq!(received.unwrap().unwrap().unwrap(), note("m"));
+    }
+
+    #[tokio::test]
+    async fn garbage_is_an_error_and_then_the_end() {
+        let (from_peer, mut peer) = tokio::io::duplex(64);
+        let mut connection = Connection::over(from_peer, tokio::io::sink());
+        peer.write_all(b"Traceback (most recent call last)\n").await.unwrap();
+        assert!(matches!(connection.receiver.recv().await, Some(Err(CodecError::Header(_)))));
+        assert!(connection.receiver.recv().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_closed_input_is_told() {
+        let (to_peer, peer) = tokio::io::duplex(8);
+        drop(peer);
+        let (from_peer, _alive) = tokio::io::duplex(8);
+        let mut connection = Connection::over(from_peer, to_peer);
+        connection.sender.send(Ok(note("m"))).unwrap();
+        assert!(matches!(connection.receiver.recv().await, Some(Err(CodecError::Io(_)))));
+    }
+}

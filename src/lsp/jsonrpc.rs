@@ -1,0 +1,240 @@
+//! JSON-RPC 2.0 messages, and nothing of LSP.
+//!
+//! Reading is lenient where servers differ (`params: null`, no `result` member, unknown members) and strict where a
+//! message could be taken for another one. Batches do not exist in LSP and are refused.
+
+use std::fmt;
+
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+/// What a request is known by. Ours are numbers; a server may use either.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Id {
+    /// A whole number.
+    Number(i64),
+    /// Any text.
+    Text(String),
+}
+
+/// A message that is to be answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// What the answer will carry.
+    pub id: Id,
+    /// What is asked.
+    pub method: String,
+    /// `None` when the member is left out; JSON `null` reads as that too.
+    pub params: Option<Value>,
+}
+
+/// A message that is not answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Notification {
+    /// What is said.
+    pub method: String,
+    /// `None` when the member is left out; JSON `null` reads as that too.
+    pub params: Option<Value>,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Response {
+    /// The request's id; `None` when the peer could not read it.
+    pub id: Option<Id>,
+    /// The result, or why there is none.
+    pub outcome: Result<Value, ResponseError>,
+}
+
+/// Why a request has no result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ResponseError {
+    /// The number that says what kind of failure it is.
+    pub code: i64,
+    /// A sentence for people.
+    #[serde(default)]
+    pub message: String,
+    /// What else the peer says about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+}
+
+/// Anything that travels.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Message {
+    /// A message that is to be answered.
+    Request(Request),
+    /// A message that is not answered.
+    Notification(Notification),
+    /// An answer.
+    Response(Response),
+}
+
+impl Message {
+    /// A request.
+    #[must_use]
+    pub fn request(id: Id, method: impl Into<String>, params: Option<Value>) -> Self {
+        Self::Request(Request { id, method: method.into(), params })
+    }
+
+    /// A notification.
+    #[must_use]
+    pub fn notification(method: impl Into<String>, params: Option<Value>) -> Self {
+        Self::Notification(Notification { method: method.into(), params })
+    }
+
+    /// The answer to the request `id`.
+    #[must_use]
+    pub fn response(id: Id, outcome: Result<Value, ResponseError>) -> Self {
+        Self::Response(Response { id: Some(id), outcome })
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl Serialize for Id {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(number) => serializer.serialize_i64(*number),
+            Self::Text(text) => serializer.serialize_str(text),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::String(text) => Ok(Self::Text(text)),
+            Value::Number(number) => number
+                .as_i64()
+                .map(Self::Number)
+                .ok_or_else(|| serde::de::Error::custom(format!("the id {number} is not a whole number"))),
+            other => Err(serde::de::Error::custom(format!("{other} is not an id"))),
+        }
+    }
+}
+
+impl Serialize for Message {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("jsonrpc", "2.0")?;
+        let (id, called) = match self {
+            Self::Request(request) => (Some(Some(&request.id)), Some((&request.method, &request.params))),
+            Self::Notification(note) => (None, Some((&note.method, &note.params))),
+            Self::Response(response) => (Some(response.id.as_ref()), None),
+        };
+        if let Some(id) = id {
+            map.serialize_entry("id", &id)?;
+        }
+        if let Some((method, params)) = called {
+            map.serialize_entry("method", method)?;
+            if let Some(params) = params {
+                map.serialize_entry("params", params)?;
+            }
+        }
+        if let Self::Response(response) = self {
+            match &response.outcome {
+                Ok(result) => map.serialize_entry("result", result)?,
+                Err(error) => map.serialize_entry("error", error)?,
+            }
+        }
+        map.end()
+    }
+}
+
+/// The members that tell the kinds of messages apart.
+#[derive(Deserialize)]
+struct Members {
+    id: Option<Id>,
+    method: Option<String>,
+    params: Option<Value>,
+    #[serde(default, deserialize_with = "present")]
+    result: Option<Value>,
+    error: Option<ResponseError>,
+}
+
+/// Keeps `null` apart from a member that is left out.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+impl<'de> Deserialize<'de> for Message {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Members { id, method, params, result, error } = Members::deserialize(deserializer)?;
+        match (method, id) {
+            (Some(method), Some(id)) => Ok(Self::Request(Request { id, method, params })),
+            (Some(method), None) => Ok(Self::Notification(Notification { method, params })),
+            (None, id) => {
+                let outcome = match (error, result) {
+                    (Some(error), _) => Err(error),
+                    (None, Some(result)) => Ok(result),
+                    // A handler that returns nothing; some servers then leave the member out.
+                    (None, None) if id.is_some() => Ok(Value::Null),
+                    (None, None) => {
+                        return Err(serde::de::Error::custom("neither a method, nor a result, nor an error"));
+                    }
+                };
+                Ok(Self::Response(Response { id, outcome }))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(value: Value) -> Message {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn kinds_are_told_apart_by_their_members() {
+        assert_eq!(
+            read(json!({"jsonrpc": "2.0", "id": 1, "method": "m", "params": null, "extra": 1})),
+            Message::request(Id::Number(1), "m", None)
+        );
+        assert_eq!(read(json!({"method": "m", "params": [1]})), Message::notification("m", Some(json!([1]))));
+        assert_eq!(
+            read(json!({"id": "a", "result": null})),
+            Message::response(Id::Text("a".to_owned()), Ok(Value::Null))
+        );
+        assert_eq!(read(json!({"id": 2})), Message::response(Id::Number(2), Ok(Value::Null)));
+        let error = ResponseError { code: -32700, message: "bad".to_owned(), data: None };
+        assert_eq!(
+            read(json!({"id": null, "error": {"code": -32700, "message": "bad"}})),
+            Message::Response(Response { id: None, outcome: Err(error) })
+        );
+    }
+
+    #[test]
+    fn what_is_no_message() {
+        for value in [json!({}), json!([]), json!({"id": 1.5, "result": 1}), json!({"id": {}, "method": "m"})]
+        {
+            assert!(serde_json::from_value::<Message>(value.clone()).is_err(), "{value}");
+        }
+    }
+
+    #[test]
+    fn reading_is_the_inverse_of_writing() {
+        let error = ResponseError { code: 1, message: "no".to_owned(), data: Some(json!({"a": 1})) };
+        for message in [
+            Message::request(Id::Text("x".to_owned()), "m", Some(json!({"a": [1, null]}))),
+            Message::notification("n", None),
+            Message::response(Id::Number(-4), Ok(Value::Null)),
+            Message::response(Id::Number(5), Err(error)),
+        ] {
+            assert_eq!(read(serde_json::to_value(&message).unwrap()), message);
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! A server's process: how it is started, how it ends, and that it never outlives us.
+//!
+//! It leads a process group of its own, so that what it starts can be killed with it, and dropping the handle kills
+//! the group. When lanser itself is killed no destructor runs; for that there is the *guard*: the child is first
+//! lanser again, which asks the kernel to be killed with its parent ([`exec_guarded`]) and then becomes the server.
+//! Only Linux has such a wish; elsewhere the server notices the end of its input, or that the process whose id it
+//! was given is gone.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use process_wrap::tokio::{CommandWrap, KillOnDrop, ProcessGroup};
+use rustix::process::{Pid, Signal, getppid, kill_process_group};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::Command;
+use tokio::sync::watch;
+
+use super::cancellation::CancellationFolder;
+use super::connection::Connection;
+use super::error::LspError;
+use super::profile::Profile;
+use crate::model::server::ServerKind;
+use crate::path::AbsPath;
+
+/// The hidden subcommand that [`Launch::guard`] is called with.
+pub const GUARD_COMMAND: &str = "__guard";
+
+/// How much of the standard error is kept: lines and bytes.
+const STDERR_LINES: usize = 64;
+const STDERR_BYTES: usize = 8 << 10;
+
+/// How long after a server's end its last words are waited for.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// How a server is to be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    /// Which server it is.
+    pub kind: ServerKind,
+    /// The program, for Pyright and its forks node.
+    pub program: AbsPath,
+    /// What the program is given first, for node the server's script. The profile adds its flags.
+    pub args: Vec<String>,
+    /// The whole environment; nothing is inherited. `TMPDIR` is set to [`Self::temp_dir`].
+    pub env: BTreeMap<String, String>,
+    /// The working folder.
+    pub cwd: AbsPath,
+    /// lanser's own executable, when the server is to die with this process at any price.
+    pub guard: Option<AbsPath>,
+    /// The folder for temporary files, which must be writable for this user.
+    pub temp_dir: AbsPath,
+    /// Whether it is to hear of cancellations while it is busy; see [`Profile::pulls_when_cancellable`].
+    pub cancellable: bool,
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl std::fmt::Display for Exit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exit code {code}"),
+            Self::Signal(signal) => write!(f, "signal {signal}"),
+        }
+    }
+}
+
+/// A running server. Dropping it kills the process group and removes the cancellation folder.
+#[derive(Debug)]
+pub struct ServerProcess {
+    pid: Pid,
+    watch: ProcessWatch,
+    cancellation: Option<Arc<CancellationFolder>>,
+}
+
+/// Sees how a process ends.
+#[derive(Debug, Clone)]
+pub(super) struct ProcessWatch {
+    exit: watch::Receiver<Option<Exit>>,
+    /// Ends when the standard error does.
+    stderr: watch::Receiver<()>,
+    tail: Arc<Mutex<Vec<u8>>>,
+}
+
+/// Starts a server. Its streams are the connection; its standard error is kept for reports.
+///
+/// The thread that calls this must live as long as the server is to live: the guard's wish is about the thread
+/// that made the child, not about the process (`prctl(2)`, `PR_SET_PDEATHSIG`).
+///
+/// # Errors
+/// [`LspError::Spawn`].
+pub fn spawn(launch: &Launch) -> Result<(Connection, ServerProcess), LspError> {
+    let failed =
+        |error: io::Error| LspError::Spawn { program: launch.program.to_string(), reason: error.to_string() };
+    let cancellation = match launch.cancellable {
+        true => Some(Arc::new(CancellationFolder::create(&launch.temp_dir).map_err(failed)?)),
+        false => None,
+    };
+    let arguments =
+        Profile::of(launch.kind).arguments(&launch.args, cancellation.as_ref().map(|folder| folder.name()));
+    let mut command = match &launch.guard {
+        Some(guard) => {
+            let mut command = Command::new(guard.as_path());
+            command.arg(GUARD_COMMAND).arg(std::process::id().to_string()).arg(launch.program.as_path());
+            command
+        }
+        None => Command::new(launch.program.as_path()),
+    };
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(&launch.env)
+        .env("TMPDIR", launch.temp_dir.as_path())
+        .current_dir(launch.cwd.as_path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child =
+        CommandWrap::from(command).wrap(KillOnDrop).wrap(ProcessGroup::leader()).spawn().map_err(failed)?;
+    let pid = child
+        .id()
+        .and_then(|id| Pid::from_raw(id.cast_signed()))
+        .ok_or_else(|| failed(io::Error::other("it has no process id")))?;
+    let (Some(stdin), Some(stdout), Some(stderr)) =
+        (child.stdin().take(), child.stdout().take(), child.stderr().take())
+    else {
+        return Err(failed(io::Error::other("it has no standard streams")));
+    };
+    let tail = Arc::new(Mutex::new(Vec::new()));
+    let (stderr_open, stderr_watch) = watch::channel(());
+    let (exit_sender, exit) = watch::channel(None);
+    let keep = tail.clone();
+    tokio::spawn(async move {
+        keep_tail(stderr, &keep).await;
+        drop(stderr_open);
+    });
+    tokio::spawn(async move {
+        let status = child.wait().await;
+        // What the server started and left behind goes with it.
+        let _ = kill_process_group(pid, Signal::KILL);
+        exit_sender.send_replace(Some(status.map_or(Exit::Code(-1), |status| {
+            status.code().map_or_else(|| Exit::Signal(status.signal().unwrap_or_default()), Exit::Code)
+        })));
+    });
+    let watch = ProcessWatch { exit, stderr: stderr_watch, tail };
+    Ok((Connection::over(stdout, stdin), ServerProcess { pid, watch, cancellation }))
+}
+
+impl ServerProcess {
+    /// The process id, which is also the id of its group.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().cast_unsigned()
+    }
+
+    /// Kills the process and all of its group.
+    pub fn kill(&self) {
+        if self.watch.exit.borrow().is_none() {
+            let _ = kill_process_group(self.pid, Signal::KILL);
+        }
+    }
+
+    /// Waits for the end; `None` when it did not come in time.
+    pub async fn wait(&self, within: Duration) -> Option<Exit> {
+        self.watch.exit(within).await
+    }
+
+    pub(super) fn watch(&self) -> ProcessWatch {
+        self.watch.clone()
+    }
+
+    pub(super) fn cancellation(&self) -> Option<Arc<CancellationFolder>> {
+        self.cancellation.clone()
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        self.kill();
+        // Questions that are still held somewhere share the folder; it goes now all the same.
+        if let Some(folder) = &self.cancellation {
+            folder.remove();
+        }
+    }
+}
+
+impl ProcessWatch {
+    /// Waits for the end; `None` when it did not come in time.
+    pub(super) async fn exit(&self, within: Duration) -> Option<Exit> {
+        let mut exit = self.exit.clone();
+        let ended = tokio::time::timeout(within, exit.wait_for(Option::is_some)).await;
+        ended.ok()?.ok().and_then(|exit| *exit)
+    }
+
+    /// The last lines of the standard error of a process that has ended.
+    pub(super) async fn last_words(&self) -> String {
+        let mut stderr = self.stderr.clone();
+        let _ = tokio::time::timeout(LAST_WORDS, stderr.changed()).await;
+        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&tail).into_owned();
+        let lines: Vec<&str> = text.trim_end().lines().collect();
+        lines[lines.len().saturating_sub(STDERR_LINES)..].join("\n")
+    }
+}
+
+async fn keep_tail(mut stderr: impl AsyncRead + Unpin, tail: &Mutex<Vec<u8>>) {
+    let mut chunk = [0; 4096];
+    while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
+        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.extend_from_slice(&chunk[..count]);
+        let excess = tail.len().saturating_sub(STDERR_BYTES);
+        tail.drain(..excess);
+    }
+}
+
+/// Becomes the server, after asking the kernel to be killed when `parent` dies. Returns only when that failed.
+///
+/// `parent` is the process that wants the server; when it is already gone nothing is started.
+pub fn exec_guarded(parent: u32, program: OsString, args: impl IntoIterator<Item = OsString>) -> io::Error {
+    let orphaned = || getppid().is_none_or(|pid| pid.as_raw_nonzero().get().cast_unsigned() != parent);
+    let gone = || io::Error::other(format!("process {parent}, which wanted this server, is gone"));
+    if orphaned() {
+        return gone();
+    }
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
+        return error.into();
+    }
+    // The parent may have died between the first look and the wish, which only speaks of the future.
+    if orphaned() {
+        return gone();
+    }
+    std::process::Command::new(program).args(args).exec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_tail_is_bounded() {
+        let text: String = (0..5000).map(|line| format!("line {line}\n")).collect();
+        let tail = Arc::new(Mutex::new(Vec::new()));
+        keep_tail(text.as_bytes(), &tail).await;
+        assert_eq!(tail.lock().unwrap().len(), STDERR_BYTES);
+        let (_, exit) = watch::channel(None);
+        let (_, stderr) = watch::channel(());
+        let words = ProcessWatch { exit, stderr, tail }.last_words().await;
+        assert_eq!(words.lines().count(), STDERR_LINES);
+        assert_eq!(words.lines().last(), Some("line 4999"));
+    }
+
+    #[test]
+    fn a_guard_whose_parent_is_gone_starts_nothing() {
+        let error = exec_guarded(u32::MAX, "/bin/false".into(), []);
+        assert!(error.to_string().contains("is gone"), "{error}");
+    }
+}

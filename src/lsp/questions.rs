@@ -1,0 +1,136 @@
+//! The questions, one method each. A question is in the server's queue when the method returns; the future is the
+//! answer, and dropping it cancels the question. So any number can be under way at once, in a known order.
+//!
+//! A file need not be open to be asked about. Positions are 0-based and count columns in [`Client::encoding`].
+//!
+//! [`Client::encoding`]: super::client::Client::encoding
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::answer::{Call, CallItem, Diagnostic, HoverText, Listing, Place, Symbol, WorkspaceSymbol};
+use super::capabilities::{Capabilities, method};
+use super::convert;
+use super::documents::identifier;
+use super::error::LspError;
+use super::link::Link;
+use crate::path::AbsPath;
+use crate::text::Position;
+
+/// Asks questions, each of which is to be answered within one time.
+///
+/// Every answer can be any [`LspError`] that says how a call ended; what the server does not offer is
+/// [`LspError::Unsupported`] and is not asked.
+#[derive(Debug, Clone)]
+pub struct Questions {
+    link: Arc<Link>,
+    capabilities: Capabilities,
+    within: Duration,
+}
+
+/// What a question returns: its answer to come.
+macro_rules! answer {
+    ($item:ty) => { impl Future<Output = Result<$item, LspError>> + Send + use<> };
+}
+
+impl Questions {
+    pub(super) fn new(link: Arc<Link>, capabilities: Capabilities, within: Duration) -> Self {
+        Self { link, capabilities, within }
+    }
+
+    /// Where the name at a position is defined.
+    pub fn definition(&self, path: &AbsPath, position: Position) -> answer!(Listing<Place>) {
+        self.ask(method::DEFINITION, at(path, position), convert::places)
+    }
+
+    /// Where the name at a position is declared.
+    pub fn declaration(&self, path: &AbsPath, position: Position) -> answer!(Listing<Place>) {
+        self.ask(method::DECLARATION, at(path, position), convert::places)
+    }
+
+    /// Where the type of the expression at a position is defined.
+    pub fn type_definition(&self, path: &AbsPath, position: Position) -> answer!(Listing<Place>) {
+        self.ask(method::TYPE_DEFINITION, at(path, position), convert::places)
+    }
+
+    /// Where the method or class at a position is implemented.
+    pub fn implementation(&self, path: &AbsPath, position: Position) -> answer!(Listing<Place>) {
+        self.ask(method::IMPLEMENTATION, at(path, position), convert::places)
+    }
+
+    /// Where the name at a position is used. Complete only after [`Client::ready`].
+    ///
+    /// [`Client::ready`]: super::client::Client::ready
+    pub fn references(
+        &self,
+        path: &AbsPath,
+        position: Position,
+        include_declaration: bool,
+    ) -> answer!(Listing<Place>) {
+        let mut params = at(path, position);
+        params["context"] = json!({"includeDeclaration": include_declaration});
+        self.ask(method::REFERENCES, params, convert::places)
+    }
+
+    /// What the server shows about the name at a position; `None` when nothing.
+    pub fn hover(&self, path: &AbsPath, position: Position) -> answer!(Option<HoverText>) {
+        self.ask(method::HOVER, at(path, position), convert::hover)
+    }
+
+    /// The symbols of a document.
+    pub fn document_symbols(&self, path: &AbsPath) -> answer!(Vec<Symbol>) {
+        self.ask(method::DOCUMENT_SYMBOL, json!({"textDocument": identifier(path)}), convert::symbols)
+    }
+
+    /// The symbols of the workspace whose names match, as the server sees a match. Complete only after
+    /// [`Client::ready`].
+    ///
+    /// [`Client::ready`]: super::client::Client::ready
+    pub fn workspace_symbols(&self, query: &str) -> answer!(Listing<WorkspaceSymbol>) {
+        self.ask(method::WORKSPACE_SYMBOL, json!({"query": query}), convert::workspace_symbols)
+    }
+
+    /// The functions at a position, to ask about their calls.
+    pub fn prepare_call_hierarchy(&self, path: &AbsPath, position: Position) -> answer!(Listing<CallItem>) {
+        self.ask(method::PREPARE_CALLS, at(path, position), convert::call_items)
+    }
+
+    /// Who calls it.
+    pub fn incoming_calls(&self, item: &CallItem) -> answer!(Listing<Call>) {
+        self.ask(method::INCOMING_CALLS, json!({"item": item.wire}), convert::calls)
+    }
+
+    /// Whom it calls.
+    pub fn outgoing_calls(&self, item: &CallItem) -> answer!(Listing<Call>) {
+        self.ask(method::OUTGOING_CALLS, json!({"item": item.wire}), convert::calls)
+    }
+
+    /// What the server finds wrong in a document. [`Listing::skipped`] counts related places.
+    ///
+    /// Pyright and its forks look only into open documents: for one that is not open the answer is empty.
+    pub fn diagnostics(&self, path: &AbsPath) -> answer!(Listing<Diagnostic>) {
+        self.ask(method::DIAGNOSTIC, json!({"textDocument": identifier(path)}), convert::diagnostics)
+    }
+
+    fn ask<T: Send>(
+        &self,
+        name: &'static str,
+        params: Value,
+        read: fn(Value) -> Result<T, serde_json::Error>,
+    ) -> impl Future<Output = Result<T, LspError>> + Send + use<T> {
+        let offered = self.capabilities.offers(name) || self.link.is_registered(name);
+        let answer = offered.then(|| self.link.ask(name, params, self.within, read));
+        async move {
+            match answer {
+                Some(answer) => answer.await,
+                None => Err(LspError::Unsupported { method: name.to_owned() }),
+            }
+        }
+    }
+}
+
+fn at(path: &AbsPath, position: Position) -> Value {
+    json!({"textDocument": identifier(path), "position": convert::wire_position(position)})
+}

@@ -1,0 +1,222 @@
+//! Servers that are processes, and how they fail: each is a small Python program in the place of node.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use super::{PLENTY, at, options};
+use crate::lsp::client::Client;
+use crate::lsp::error::LspError;
+use crate::lsp::process::{Exit, Launch, ServerProcess, spawn};
+use crate::lsp::profile::Profile;
+use crate::model::server::ServerKind;
+use crate::path::AbsPath;
+use crate::text::Position;
+
+const SHORT: Duration = Duration::from_millis(300);
+
+/// The program in the place of node.
+const NODE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/lsp/tests/fake_node.py");
+
+/// A folder with a server in it.
+struct Server {
+    folder: TempDir,
+    launch: Launch,
+}
+
+impl Server {
+    fn new(script: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = AbsPath::new(folder.path()).unwrap();
+        let path = root.join("server.js");
+        fs::write(path.as_path(), script).unwrap();
+        let env: BTreeMap<String, String> = std::env::vars().collect();
+        let (program, args) = (at(NODE), vec![path.to_string()]);
+        let (cwd, temp_dir) = (root.clone(), root);
+        let kind = ServerKind::Basedpyright;
+        Self {
+            folder,
+            launch: Launch { kind, program, args, env, cwd, guard: None, temp_dir, cancellable: true },
+        }
+    }
+
+    fn start(&self) -> (crate::lsp::Connection, ServerProcess) {
+        spawn(&self.launch).unwrap()
+    }
+
+    async fn client(&self, within: Duration) -> (Result<Client, LspError>, u32) {
+        let (connection, process) = self.start();
+        let id = process.id();
+        let profile = Profile::of(ServerKind::Basedpyright);
+        (Client::initialize(connection, Some(process), profile, options(within)).await, id)
+    }
+
+    fn cancellation_folders(&self) -> usize {
+        let parent = self.folder.path().join("python-languageserver-cancellation");
+        fs::read_dir(parent).map_or(0, Iterator::count)
+    }
+}
+
+/// Waits until no process has this id; zombies count as gone.
+async fn assert_gone(id: u32) {
+    let begun = Instant::now();
+    loop {
+        let state = std::process::Command::new("ps").args(["-o", "stat=", "-p", &id.to_string()]).output();
+        let state = String::from_utf8(state.unwrap().stdout).unwrap();
+        if state.trim().is_empty() || state.starts_with('Z') {
+            return;
+        }
+        assert!(begun.elapsed() < PLENTY, "process {id} is still there: {state}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_polite_server_and_its_helper_are_gone_after_shutdown() {
+    let server = Server::new(
+        r#"
+helper = subprocess.Popen(["sleep", "1000"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+open("helper", "w").write(str(helper.pid))
+open("arguments", "w").write(json.dumps([sys.argv[1:], os.environ.get("TMPDIR"), os.getcwd()]))
+initialize()
+write(id=read()["id"], result=None)
+assert read()["method"] == "exit"
+"#,
+    );
+    let (client, id) = server.client(PLENTY).await;
+    assert_eq!(server.cancellation_folders(), 1);
+    assert_eq!(client.as_ref().unwrap().process_id(), Some(id));
+    assert_eq!(client.unwrap().shutdown(PLENTY).await, Ok(()));
+    assert_eq!(server.cancellation_folders(), 0);
+    assert_gone(id).await;
+    let helper = fs::read_to_string(server.folder.path().join("helper")).unwrap();
+    assert_gone(helper.parse().unwrap()).await;
+    let arguments = fs::read_to_string(server.folder.path().join("arguments")).unwrap();
+    let arguments: (Vec<String>, String, String) = serde_json::from_str(&arguments).unwrap();
+    assert_eq!(arguments.0[..3], ["--max-old-space-size=4096", &server.launch.args[0], "--stdio"]);
+    assert!(arguments.0[3].starts_with("--cancellationReceive=file:lanser-"));
+    assert_eq!(arguments.1, server.launch.temp_dir.as_str());
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_is_killed() {
+    let server = Server::new("time.sleep(1000)");
+    let (client, id) = server.client(SHORT).await;
+    let timeout = LspError::Timeout { method: "initialize".to_owned(), after: SHORT };
+    assert_eq!(client.unwrap_err(), timeout);
+    assert_gone(id).await;
+    assert_eq!(server.cancellation_folders(), 0);
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_no_protocol_is_killed() {
+    let server = Server::new("print('bad option', flush=True); time.sleep(1000)");
+    let (client, id) = server.client(PLENTY).await;
+    assert!(matches!(&client, Err(LspError::Protocol(what)) if what.contains("bad option")), "{client:?}");
+    assert_gone(id).await;
+}
+
+#[tokio::test]
+async fn a_crash_is_told_with_its_last_words() {
+    let server = Server::new(
+        r#"
+initialize()
+read()
+sys.stdout.buffer.write(b"Content-Length: 100\r\n\r\n{\"id\"")
+sys.stdout.buffer.flush()
+for line in range(100): print("noise", line, file=sys.stderr)
+print("FATAL ERROR: heap out of memory", file=sys.stderr)
+sys.exit(134)
+"#,
+    );
+    let (client, _) = server.client(PLENTY).await;
+    let client = client.unwrap();
+    let error = client.within(PLENTY).hover(&at("/w/a.py"), Position::new(0, 0)).await.unwrap_err();
+    let LspError::Crashed { exit, stderr } = &error else { panic!("{error:?}") };
+    assert_eq!(*exit, Exit::Code(134));
+    assert!(stderr.ends_with("FATAL ERROR: heap out of memory"), "{stderr}");
+    assert_eq!(stderr.lines().count(), 64);
+    assert_eq!(client.ready(PLENTY).await.unwrap_err(), error);
+    assert_eq!(client.shutdown(PLENTY).await.unwrap_err(), error);
+}
+
+#[tokio::test]
+async fn a_server_that_is_killed_has_crashed_with_a_signal() {
+    let server = Server::new("initialize(); time.sleep(1000)");
+    let (client, id) = server.client(PLENTY).await;
+    let client = client.unwrap();
+    let waiting = client.within(PLENTY).hover(&at("/w/a.py"), Position::new(0, 0));
+    let pid = rustix::process::Pid::from_raw(id.cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    assert!(matches!(waiting.await, Err(LspError::Crashed { exit: Exit::Signal(9), .. })));
+}
+
+#[tokio::test]
+async fn a_server_that_closes_its_output_and_lives_on_has_ended_the_stream() {
+    let server = Server::new("initialize(); os.close(1); time.sleep(1000)");
+    let (client, id) = server.client(PLENTY).await;
+    let client = client.unwrap();
+    let answer = client.within(PLENTY).hover(&at("/w/a.py"), Position::new(0, 0)).await;
+    assert_eq!(answer, Err(LspError::EndOfStream));
+    drop(client);
+    assert_gone(id).await;
+}
+
+#[tokio::test]
+async fn a_server_that_ignores_shutdown_is_killed() {
+    let server = Server::new("initialize()\nwhile True: time.sleep(1000)");
+    let (client, id) = server.client(PLENTY).await;
+    let begun = Instant::now();
+    let error = client.unwrap().shutdown(SHORT).await.unwrap_err();
+    assert_eq!(error, LspError::Timeout { method: "shutdown".to_owned(), after: SHORT });
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert_gone(id).await;
+    assert_eq!(server.cancellation_folders(), 0);
+}
+
+#[tokio::test]
+async fn a_server_that_ignores_exit_is_killed() {
+    let server = Server::new("initialize(); write(id=read()['id'], result=None); time.sleep(1000)");
+    let (client, id) = server.client(PLENTY).await;
+    let error = client.unwrap().shutdown(SHORT).await.unwrap_err();
+    assert_eq!(error, LspError::Timeout { method: "exit".to_owned(), after: SHORT });
+    assert_gone(id).await;
+}
+
+#[tokio::test]
+async fn a_busy_server_sees_the_cancellation_as_a_file() {
+    let server = Server::new(
+        r#"
+initialize()
+name = [a for a in sys.argv if a.startswith("--cancellationReceive=file:")][0].split(":", 1)[1]
+folder = os.path.join(os.environ["TMPDIR"], "python-languageserver-cancellation", name)
+request = read()
+# Busy: reads nothing, looks for the file only.
+while not os.path.exists(os.path.join(folder, "cancellation-%d.tmp" % request["id"])): time.sleep(0.01)
+write(id=request["id"], error={"code": -32800, "message": "cancelled"})
+assert read()["method"] == "$/cancelRequest"
+request = read()
+write(id=request["id"], result={"contents": str(len(os.listdir(folder)))})
+read()
+"#,
+    );
+    let (client, _) = server.client(PLENTY).await;
+    let client = client.unwrap();
+    let position = Position::new(0, 0);
+    let answer = client.within(SHORT).hover(&at("/w/a.py"), position).await;
+    assert!(matches!(answer, Err(LspError::Timeout { .. })), "{answer:?}");
+    client.settled(PLENTY).await.unwrap();
+    let left = client.within(PLENTY).hover(&at("/w/a.py"), position).await.unwrap().unwrap();
+    assert_eq!(left.markdown, "0", "the file is removed once the call is answered");
+}
+
+#[tokio::test]
+async fn what_is_no_program_cannot_be_started() {
+    let mut server = Server::new("");
+    server.launch.program = at("/no/such/program");
+    let error = spawn(&server.launch).unwrap_err();
+    assert!(matches!(&error, LspError::Spawn { program, .. } if program == "/no/such/program"), "{error:?}");
+    assert_eq!(server.cancellation_folders(), 0);
+}
