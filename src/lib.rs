@@ -5,6 +5,7 @@ pub mod digest;
 pub mod lsp;
 pub mod model;
 pub mod path;
+pub mod resolve;
 pub mod selector;
 pub mod text;
 pub mod toolchain;

@@ -1,0 +1,26 @@
+//! The meaning of selectors: where what they name is now, by syntax alone and with no server.
+//!
+//! [`symbol`](symbol::symbol) takes a module and a chain of names through the import roots ([`modules`]), the definitions
+//! of files ([`outline`]), imports, bases and aliases; [`place`] takes a line and a column. Both end in a
+//! [`Target`](symbol::Target), in several, or in a reason with near names ([`near`]). [`occurrences`] finds where a name
+//! stands in a text, against which a server's answer is held.
+//!
+//! Everything is synchronous and reads through `workspace::files::Files` only. Types are deliberately not inferred: what
+//! an instance's attribute is depends on them, so such a selector is answered with a hint and not with a guess. Where
+//! Python would decide at run time (branches, rebinding) every candidate is returned.
+
+mod bases;
+pub mod hop;
+mod lookup;
+pub mod modules;
+pub mod near;
+pub mod occurrences;
+pub mod outline;
+pub mod place;
+mod recover;
+mod stub;
+pub mod symbol;
+mod syntax;
+#[cfg(test)]
+mod tests;
+mod walk;

@@ -1,0 +1,459 @@
+//! From a module's name to its file and back, through the folders that the server searches.
+//!
+//! The order is Pyright's: the stub folder (for stubs only), the root of the execution environment, its extra paths
+//! (`src` when the configuration names none), the standard library, the site-packages and the roots that their `.pth`
+//! files name. One difference is meant: a selector asks for a *definition*, so a source file is preferred, and the stub
+//! that the server reads instead of it is kept beside it ([`Module::stub`]).
+
+use crate::path::AbsPath;
+use crate::selector::name::is_identifier;
+use crate::workspace::files::{FileKind, Files};
+use crate::workspace::python::PythonEnvironment;
+use crate::workspace::server_config::ServerConfig;
+
+/// Where a search folder comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// The workspace, or the root of an execution environment.
+    Workspace,
+    /// `extraPaths`, or `src`.
+    ExtraPath,
+    /// The standard library.
+    Stdlib,
+    /// Installed packages, and what their `.pth` files name.
+    Environment,
+    /// A folder of stubs.
+    Stubs,
+}
+
+/// A folder that modules are searched in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportRoot {
+    /// The folder.
+    pub folder: AbsPath,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// What the files below one folder see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct View {
+    /// The folder of an execution environment; `None` for all other files.
+    scope: Option<AbsPath>,
+    roots: Vec<ImportRoot>,
+}
+
+/// The folders that modules are searched in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ImportRoots {
+    /// The workspace's own view first, then those of the execution environments.
+    views: Vec<View>,
+    /// Shared by all views, after their own roots.
+    environment: Vec<ImportRoot>,
+    stub_path: Option<AbsPath>,
+    typeshed: Option<AbsPath>,
+}
+
+/// A module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Module {
+    /// Its dotted name.
+    pub name: String,
+    /// The source file.
+    pub source: Option<AbsPath>,
+    /// The stub that the server reads in its place.
+    pub stub: Option<AbsPath>,
+    /// The folder of submodules, for a package.
+    pub folder: Option<AbsPath>,
+    /// Where it was found.
+    pub origin: Origin,
+}
+
+impl Module {
+    /// The file to look for definitions in: the source, else the stub; a namespace package has none.
+    #[must_use]
+    pub fn file(&self) -> Option<&AbsPath> {
+        self.source.as_ref().or(self.stub.as_ref())
+    }
+}
+
+impl ImportRoots {
+    /// The roots of a workspace. `typeshed` is the folder of stubs that the server ships.
+    #[must_use]
+    pub fn new(
+        files: &dyn Files,
+        workspace: &AbsPath,
+        config: &ServerConfig,
+        python: Option<&PythonEnvironment>,
+        typeshed: Option<AbsPath>,
+    ) -> Self {
+        let source = workspace.join("src");
+        let is_source_root = files.kind(&source) == FileKind::Folder
+            && files.kind(&source.join("__init__.py")) != FileKind::File;
+        let extra =
+            config.extra_paths.clone().unwrap_or_else(|| if is_source_root { vec![source] } else { vec![] });
+        let view = |scope: Option<&AbsPath>, extra: &[AbsPath]| {
+            let root = ImportRoot { folder: scope.unwrap_or(workspace).clone(), origin: Origin::Workspace };
+            let extra = extra.iter().cloned().map(|folder| ImportRoot { folder, origin: Origin::ExtraPath });
+            View { scope: scope.cloned(), roots: std::iter::once(root).chain(extra).collect() }
+        };
+        let mut views = vec![view(None, &extra)];
+        views.extend(config.execution_environments.iter().map(|environment| {
+            view(Some(&environment.root), environment.extra_paths.as_ref().unwrap_or(&extra))
+        }));
+        let mut environment = Vec::new();
+        if let Some(python) = python {
+            environment.push(ImportRoot { folder: python.stdlib.clone(), origin: Origin::Stdlib });
+            let packages = python.site_packages.iter().cloned().chain(python.pth_roots(files));
+            environment.extend(packages.map(|folder| ImportRoot { folder, origin: Origin::Environment }));
+        }
+        let stub_path = Some(config.stub_path.clone().unwrap_or_else(|| workspace.join("typings")));
+        Self { views, environment, stub_path, typeshed }
+    }
+
+    /// One folder, and nothing else: no environment and no stubs.
+    #[must_use]
+    pub fn of_folder(folder: AbsPath) -> Self {
+        let root = ImportRoot { folder, origin: Origin::Workspace };
+        Self { views: vec![View { scope: None, roots: vec![root] }], ..Self::default() }
+    }
+
+    /// The modules of this name: one, unless execution environments see different ones. In order of the views.
+    #[must_use]
+    pub fn find(&self, files: &dyn Files, name: &str) -> Vec<Module> {
+        let mut found: Vec<Module> = Vec::new();
+        for view in &self.views {
+            if let Some(module) = self.find_in(files, view, name)
+                && !found.iter().any(|other| other.source == module.source && other.stub == module.stub)
+            {
+                found.push(module);
+            }
+        }
+        // A folder without files is a module only where nothing else is.
+        if found.iter().any(|module| module.file().is_some()) {
+            found.retain(|module| module.file().is_some());
+        }
+        found
+    }
+
+    /// The module that `import name` means in a file.
+    #[must_use]
+    pub fn import(&self, files: &dyn Files, name: &str, importer: &AbsPath) -> Option<Module> {
+        let view = self.view_of(importer)?;
+        if let Some(module) = self.find_in(files, view, name) {
+            return Some(module);
+        }
+        // The last resort of the server: folders from the importing file's up to the root.
+        let root = &view.roots.first()?.folder;
+        let mut folder = importer.parent();
+        while folder.strip_prefix(root).is_some_and(|rest| !rest.is_empty()) {
+            if let Some(place) = look_up(files, &folder, name) {
+                return Some(place.into_module(name.to_owned(), Origin::Workspace));
+            }
+            folder = folder.parent();
+        }
+        None
+    }
+
+    /// The module that `from ..name import` means in a file; `level` is the number of dots, `name` may be empty.
+    #[must_use]
+    pub fn relative(
+        &self,
+        files: &dyn Files,
+        level: usize,
+        name: &str,
+        importer: &AbsPath,
+    ) -> Option<Module> {
+        let mut folder = importer.parent();
+        for _ in 1..level {
+            folder = folder.parent();
+        }
+        let place = if name.is_empty() { package(files, &folder) } else { look_up(files, &folder, name) }?;
+        let full = place.source.as_ref().or(place.stub.as_ref()).and_then(|file| self.name_of(file));
+        let full = full.or_else(|| self.name_of(&place.folder.as_ref()?.join("__init__.py")));
+        let name = full.unwrap_or_else(|| name.to_owned());
+        Some(self.known(files, place.into_module(name, Origin::Workspace)))
+    }
+
+    /// A module that was found by its folder, as it is seen through the roots: with its stub and origin.
+    fn known(&self, files: &dyn Files, module: Module) -> Module {
+        let mut seen = self.find(files, &module.name).into_iter();
+        seen.find(|other| other.file() == module.file()).unwrap_or(module)
+    }
+
+    /// The submodule of a package.
+    #[must_use]
+    pub fn submodule(&self, files: &dyn Files, package: &Module, name: &str) -> Option<Module> {
+        let full = format!("{}.{name}", package.name);
+        let place = package.folder.as_ref().and_then(|folder| look_up(files, folder, name));
+        match place {
+            Some(place) => Some(self.known(files, place.into_module(full, package.origin))),
+            None => self.find(files, &full).into_iter().next(),
+        }
+    }
+
+    /// The dotted name of a file, seen from the nearest root above it.
+    #[must_use]
+    pub fn name_of(&self, file: &AbsPath) -> Option<String> {
+        let all = self.all_roots();
+        let relative = all.filter_map(|root| file.strip_prefix(root)).min_by_key(|rest| rest.len())?;
+        let stem = relative.strip_suffix(".py").or_else(|| relative.strip_suffix(".pyi"))?;
+        let stem = stem.strip_suffix("/__init__").unwrap_or(stem);
+        let mut parts: Vec<&str> = stem.split('/').collect();
+        if let Some(first) = parts.first_mut() {
+            *first = first.strip_suffix("-stubs").unwrap_or(first);
+        }
+        parts.iter().all(|part| is_identifier(part)).then(|| parts.join("."))
+    }
+
+    /// Every search folder in order.
+    pub fn all_roots(&self) -> impl Iterator<Item = &AbsPath> {
+        let views = self.views.iter().flat_map(|view| &view.roots);
+        views.chain(&self.environment).map(|root| &root.folder).chain(&self.stub_path)
+    }
+
+    fn view_of(&self, file: &AbsPath) -> Option<&View> {
+        let scoped = self.views.iter().find(|view| {
+            view.scope
+                .as_ref()
+                .is_some_and(|scope| file.strip_prefix(scope).is_some_and(|rest| !rest.is_empty()))
+        });
+        scoped.or(self.views.first())
+    }
+
+    fn find_in(&self, files: &dyn Files, view: &View, name: &str) -> Option<Module> {
+        let mut stub = self.stub_path.as_ref().and_then(|folder| look_up(files, folder, name)?.stub);
+        let mut namespace = None;
+        let mut stub_only = None;
+        for root in view.roots.iter().chain(&self.environment) {
+            if let Some(place) = look_up(files, &root.folder, name) {
+                if place.source.is_some() {
+                    let mut module = place.into_module(name.to_owned(), root.origin);
+                    let shipped = || self.shipped_stub(files, root, name);
+                    module.stub = stub
+                        .or_else(|| module.stub.take())
+                        .or_else(|| stubs_package(files, &root.folder, name))
+                        .or_else(shipped);
+                    return Some(module);
+                }
+                match place.stub {
+                    Some(_) => {
+                        stub = stub.or_else(|| place.stub.clone());
+                        stub_only = stub_only.or(Some((place, root.origin)));
+                    }
+                    None => namespace = namespace.or(Some((place, root.origin))),
+                }
+            } else if let Some(found) = stubs_package(files, &root.folder, name) {
+                stub = stub.or(Some(found));
+            }
+        }
+        if stub_only.is_none() && stub.is_none() {
+            stub =
+                self.typeshed.as_ref().and_then(|folder| look_up(files, &folder.join("stdlib"), name)?.stub);
+        }
+        let place = stub_only.or_else(|| {
+            let stub = stub.clone()?;
+            let folder = stub.file_name().starts_with("__init__.").then(|| stub.parent());
+            Some((Place { source: None, stub: Some(stub), folder }, Origin::Stubs))
+        });
+        let (place, origin) = place.or(namespace)?;
+        Some(place.into_module(name.to_owned(), origin))
+    }
+
+    /// The stub that the server ships for a module of the standard library or of a package without types of its own.
+    fn shipped_stub(&self, files: &dyn Files, root: &ImportRoot, name: &str) -> Option<AbsPath> {
+        let typeshed = self.typeshed.as_ref()?;
+        match root.origin {
+            Origin::Stdlib => look_up(files, &typeshed.join("stdlib"), name)?.stub,
+            Origin::Environment => {
+                let top = name.split('.').next()?;
+                if files.kind(&root.folder.join(top).join("py.typed")) == FileKind::File {
+                    return None;
+                }
+                let stubs = typeshed.join("stubs");
+                files.list(&stubs).iter().find_map(|package| look_up(files, &stubs.join(package), name)?.stub)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What a name leads to in one folder.
+struct Place {
+    source: Option<AbsPath>,
+    stub: Option<AbsPath>,
+    folder: Option<AbsPath>,
+}
+
+impl Place {
+    fn into_module(self, name: String, origin: Origin) -> Module {
+        Module { name, source: self.source, stub: self.stub, folder: self.folder, origin }
+    }
+}
+
+/// The module of a dotted name below one folder: a package, else a module file, else a folder without `__init__`.
+fn look_up(files: &dyn Files, root: &AbsPath, name: &str) -> Option<Place> {
+    let (above, last) = name.rsplit_once('.').unwrap_or(("", name));
+    let above = if above.is_empty() { root.clone() } else { root.join(&above.replace('.', "/")) };
+    if last.is_empty() {
+        return None;
+    }
+    let folder = above.join(last);
+    let as_package = package(files, &folder);
+    if as_package.as_ref().is_some_and(|place| place.source.is_some() || place.stub.is_some()) {
+        return as_package;
+    }
+    let file = |path: AbsPath| (files.kind(&path) == FileKind::File).then_some(path);
+    let source = file(above.join(&format!("{last}.py")));
+    let stub = file(above.join(&format!("{last}.pyi")));
+    if source.is_some() || stub.is_some() {
+        return Some(Place { source, stub, folder: None });
+    }
+    as_package
+}
+
+/// The package that a folder is.
+fn package(files: &dyn Files, folder: &AbsPath) -> Option<Place> {
+    if files.kind(folder) != FileKind::Folder {
+        return None;
+    }
+    let file = |name: &str| Some(folder.join(name)).filter(|path| files.kind(path) == FileKind::File);
+    Some(Place { source: file("__init__.py"), stub: file("__init__.pyi"), folder: Some(folder.clone()) })
+}
+
+/// The stub in a `top-stubs` package (PEP 561).
+fn stubs_package(files: &dyn Files, root: &AbsPath, name: &str) -> Option<AbsPath> {
+    let (top, rest) = name.split_once('.').unwrap_or((name, ""));
+    let folder = root.join(&format!("{top}-stubs"));
+    let place = if rest.is_empty() { package(files, &folder) } else { look_up(files, &folder, rest) };
+    place?.stub
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::files::MemoryFiles;
+    use crate::workspace::server_config::ExecutionEnvironment;
+
+    fn at(path: &str) -> AbsPath {
+        AbsPath::new(path).unwrap()
+    }
+
+    fn python() -> PythonEnvironment {
+        PythonEnvironment {
+            interpreter: at("/e/bin/python"),
+            version: "3.11.7".to_owned(),
+            implementation: "cpython".to_owned(),
+            prefix: at("/e"),
+            base_prefix: at("/e"),
+            stdlib: at("/e/lib"),
+            site_packages: vec![at("/e/lib/site-packages")],
+        }
+    }
+
+    fn found(files: &[&str], config: &ServerConfig, name: &str) -> Vec<(Option<String>, Option<String>)> {
+        let files = MemoryFiles::new(files.iter().map(|path| (*path, "")));
+        let roots = ImportRoots::new(&files, &at("/w"), config, Some(&python()), Some(at("/ts")));
+        let text = |path: Option<AbsPath>| path.map(|path| path.as_str().to_owned());
+        roots.find(&files, name).into_iter().map(|module| (text(module.source), text(module.stub))).collect()
+    }
+
+    #[test]
+    fn files_of_module_names() {
+        let files = [
+            "/w/app.py",
+            "/w/src/pkg/__init__.py",
+            "/w/src/pkg/mod.py",
+            "/w/src/pkg/mod.pyi",
+            "/w/typings/lib.pyi",
+            "/w/both.py",
+            "/w/both/__init__.py",
+            "/w/space/inner.py",
+            "/w/only.pyi",
+            "/e/lib/json/__init__.py",
+            "/e/lib/site-packages/json/__init__.py",
+            "/e/lib/site-packages/lib.py",
+            "/e/lib/site-packages/yaml/__init__.py",
+            "/e/lib/site-packages/yaml-stubs/__init__.pyi",
+            "/e/lib/site-packages/space/other.py",
+            "/e/lib/site-packages/old/__init__.py",
+            "/e/lib/site-packages/typed/__init__.py",
+            "/e/lib/site-packages/typed/py.typed",
+            "/e/lib/site-packages/e.pth",
+            "/ts/stdlib/json/__init__.pyi",
+            "/ts/stdlib/builtins.pyi",
+            "/ts/stubs/types-old/old/__init__.pyi",
+            "/ts/stubs/types-typed/typed/__init__.pyi",
+        ];
+        let table: &[(&str, Option<&str>, Option<&str>)] = &[
+            ("app", Some("/w/app.py"), None),
+            ("pkg", Some("/w/src/pkg/__init__.py"), None),
+            ("src.pkg", Some("/w/src/pkg/__init__.py"), None),
+            ("pkg.mod", Some("/w/src/pkg/mod.py"), Some("/w/src/pkg/mod.pyi")),
+            ("lib", Some("/e/lib/site-packages/lib.py"), Some("/w/typings/lib.pyi")),
+            ("both", Some("/w/both/__init__.py"), None),
+            ("space", None, None),
+            ("space.inner", Some("/w/space/inner.py"), None),
+            ("space.other", Some("/e/lib/site-packages/space/other.py"), None),
+            ("only", None, Some("/w/only.pyi")),
+            ("json", Some("/e/lib/json/__init__.py"), Some("/ts/stdlib/json/__init__.pyi")),
+            (
+                "yaml",
+                Some("/e/lib/site-packages/yaml/__init__.py"),
+                Some("/e/lib/site-packages/yaml-stubs/__init__.pyi"),
+            ),
+            (
+                "old",
+                Some("/e/lib/site-packages/old/__init__.py"),
+                Some("/ts/stubs/types-old/old/__init__.pyi"),
+            ),
+            ("typed", Some("/e/lib/site-packages/typed/__init__.py"), None),
+            ("builtins", None, Some("/ts/stdlib/builtins.pyi")),
+        ];
+        for (name, source, stub) in table {
+            let expected = (source.map(str::to_owned), stub.map(str::to_owned));
+            assert_eq!(found(&files, &ServerConfig::default(), name), [expected], "{name}");
+        }
+        assert_eq!(found(&files, &ServerConfig::default(), "nothing"), []);
+        assert_eq!(found(&files, &ServerConfig::default(), "app.x"), []);
+    }
+
+    #[test]
+    fn the_configuration_decides() {
+        let files = ["/w/src/a.py", "/w/lib/b.py", "/w/one/app.py", "/w/two/app.py"];
+        let mut config = ServerConfig { extra_paths: Some(vec![at("/w/lib")]), ..ServerConfig::default() };
+        assert_eq!(found(&files, &config, "a"), []);
+        assert_eq!(found(&files, &config, "b").len(), 1);
+        let environment = |root: &str| ExecutionEnvironment { root: at(root), extra_paths: None };
+        config.execution_environments = vec![environment("/w/one"), environment("/w/two")];
+        let apps = found(&files, &config, "app");
+        assert_eq!(
+            apps,
+            [(Some("/w/one/app.py".to_owned()), None), (Some("/w/two/app.py".to_owned()), None)]
+        );
+    }
+
+    #[test]
+    fn imports_of_a_file() {
+        let config = ServerConfig {
+            execution_environments: vec![ExecutionEnvironment { root: at("/w/two"), extra_paths: None }],
+            ..ServerConfig::default()
+        };
+        let files =
+            ["/w/x.py", "/w/two/x.py", "/w/two/p/a.py", "/w/p/q/r.py", "/w/p/q/side.py", "/w/p/__init__.py"];
+        let files = MemoryFiles::new(files.into_iter().map(|path| (path, "")));
+        let roots = ImportRoots::new(&files, &at("/w"), &config, None, None);
+        let source =
+            |module: Option<Module>| module.and_then(|module| module.source).map(|path| path.to_string());
+        assert_eq!(source(roots.import(&files, "x", &at("/w/two/p/a.py"))).unwrap(), "/w/two/x.py");
+        assert_eq!(source(roots.import(&files, "x", &at("/w/p/q/r.py"))).unwrap(), "/w/x.py");
+        assert_eq!(source(roots.import(&files, "side", &at("/w/p/q/r.py"))).unwrap(), "/w/p/q/side.py");
+        assert_eq!(source(roots.relative(&files, 1, "side", &at("/w/p/q/r.py"))).unwrap(), "/w/p/q/side.py");
+        assert_eq!(source(roots.relative(&files, 2, "", &at("/w/p/q/r.py"))).unwrap(), "/w/p/__init__.py");
+        assert_eq!(roots.relative(&files, 1, "gone", &at("/w/p/q/r.py")), None);
+        let names = ["/w/two/p/a.py", "/w/p/__init__.py", "/w/p/q/r.py", "/w/a-b.py", "/z.py"]
+            .map(|path| roots.name_of(&at(path)));
+        let expected = [Some("p.a"), Some("p"), Some("p.q.r"), None, None];
+        assert_eq!(names.each_ref().map(Option::as_deref), expected);
+    }
+}

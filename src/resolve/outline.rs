@@ -1,0 +1,287 @@
+//! The definitions of one Python file: what they are called, what they are, and where their parts are.
+//!
+//! An [`Outline`] is what every question about a name starts from. It is made by one walk over the statements of
+//! the syntax tree (see `walk`), which is then dropped: trees are several times as large as their text.
+//! Parameters and the local variables of functions are deliberately absent: no selector can name them.
+//!
+//! A file with syntax errors has an outline too. What stands beside an error is found as if the error were not there;
+//! what the parser could not make a statement of is missing, and `has_error` marks definitions that contain a break.
+
+use std::ops::Range;
+
+use tree_sitter::Tree;
+
+use super::{recover, syntax, walk};
+
+/// A stretch of a text in bytes, end exclusive.
+pub type Span = Range<usize>;
+
+/// What a definition is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DefinitionKind {
+    /// A whole file.
+    Module,
+    /// A class.
+    Class,
+    /// A function outside of a class.
+    Function,
+    /// A function in a class.
+    Method,
+    /// A function in a class that is read like an attribute, or one of its accessors.
+    Property,
+    /// A variable of a module.
+    Variable,
+    /// A variable of a class; a field of a dataclass is one.
+    Field,
+    /// An attribute that methods set on the instance.
+    Attribute,
+    /// A member of an enumeration.
+    EnumMember,
+    /// `type X = …` or `X: TypeAlias = …`.
+    TypeAlias,
+    /// A `TypeVar`, `ParamSpec` or `TypeVarTuple`.
+    TypeVariable,
+    /// A name that an import binds.
+    Import,
+}
+
+impl DefinitionKind {
+    /// The name in bundles and messages.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Module => "module",
+            Self::Class => "class",
+            Self::Function => "function",
+            Self::Method => "method",
+            Self::Property => "property",
+            Self::Variable => "variable",
+            Self::Field => "field",
+            Self::Attribute => "attribute",
+            Self::EnumMember => "enumMember",
+            Self::TypeAlias => "typeAlias",
+            Self::TypeVariable => "typeVariable",
+            Self::Import => "import",
+        }
+    }
+
+    /// Whether this is a `def` statement.
+    #[must_use]
+    pub const fn is_function(self) -> bool {
+        matches!(self, Self::Function | Self::Method | Self::Property)
+    }
+}
+
+/// One definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Definition {
+    /// The name as it is written.
+    pub name: String,
+    /// The definition that this one is inside of, as an index into [`Outline::definitions`].
+    pub parent: Option<usize>,
+    /// What it is.
+    pub kind: DefinitionKind,
+    /// The name token.
+    pub name_span: Span,
+    /// The whole statement without decorators; for a variable the name token.
+    pub span: Span,
+    /// From `def`, `class` or `async` to the colon, which is included.
+    pub signature: Option<Span>,
+    /// The block.
+    pub body: Option<Span>,
+    /// The docstring literal, quotes included.
+    pub doc: Option<Span>,
+    /// Decorators as dotted names (`functools.cache`, `x.setter`), without arguments.
+    pub decorators: Vec<String>,
+    /// The bases of a class that are dotted names; a subscript (`Generic[T]`) counts as what is subscripted.
+    pub bases: Vec<String>,
+    /// The metaclass that a class names, as a dotted name.
+    pub metaclass: Option<String>,
+    /// The dotted name that a variable is bound to, for `A = B`.
+    pub alias_of: Option<String>,
+    /// The innermost branch of its scope that it stands in, as an index into [`Outline::branches`].
+    pub branch: Option<usize>,
+    /// Whether the parser found an error inside it or in a statement around it.
+    pub has_error: bool,
+}
+
+impl Definition {
+    /// Whether a decorator has this last name: `overload` is one for `@typing.overload`.
+    #[must_use]
+    pub fn is_decorated(&self, name: &str) -> bool {
+        self.decorators.iter().any(|decorator| decorator.rsplit('.').next() == Some(name))
+    }
+
+    /// Whether this is `@x.setter`, `@x.deleter` or `@x.getter` of an earlier `x`.
+    #[must_use]
+    pub fn is_accessor(&self) -> bool {
+        self.kind.is_function()
+            && self.decorators.iter().any(|decorator| {
+                decorator.rsplit_once('.').is_some_and(|(of, role)| {
+                    is_accessor_role(role) && of.rsplit('.').next() == Some(&self.name)
+                })
+            })
+    }
+}
+
+pub(super) fn is_accessor_role(role: &str) -> bool {
+    matches!(role, "setter" | "deleter" | "getter")
+}
+
+/// What kind of statement opens a branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BranchKind {
+    /// `if`, with the truth that the server takes its condition to have where that is fixed: `TYPE_CHECKING`.
+    If(Option<bool>),
+    /// `elif` or `else` of an `if`; false when an earlier condition is always true.
+    Else(Option<bool>),
+    /// The body of a `try`, or its `else`.
+    Try,
+    /// An `except` clause.
+    Except,
+    /// A `finally` clause, or the body of a `with`: always run.
+    Always,
+    /// The body of a loop, or its `else`.
+    Loop,
+    /// A `case` of a `match`.
+    Case,
+}
+
+/// A block that is not simply run from top to bottom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Branch {
+    /// The branch around it in the same scope.
+    pub parent: Option<usize>,
+    /// What opens it.
+    pub kind: BranchKind,
+    /// The clause's head, such as `if sys.version_info >= (3, 8)`.
+    pub head: Span,
+}
+
+/// A name that an import statement binds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Import {
+    /// The definition whose scope it is in; `None` is the module.
+    pub parent: Option<usize>,
+    /// The branch it stands in.
+    pub branch: Option<usize>,
+    /// The number of leading dots.
+    pub level: usize,
+    /// The module after the dots, possibly empty.
+    pub module: String,
+    /// What is imported.
+    pub what: Imported,
+    /// The name that is bound; empty for `*`.
+    pub bound: String,
+    /// The token that binds: the alias, else the first part of the name.
+    pub bound_span: Span,
+}
+
+/// What an import statement takes from a module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Imported {
+    /// `import a.b`, which binds `a`.
+    Top,
+    /// `import a.b as c`.
+    Module,
+    /// `from m import name`.
+    Name(String),
+    /// `from m import *`.
+    Star,
+}
+
+/// One entry of `__all__`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportedName {
+    /// The name.
+    pub name: String,
+    /// The string literal, quotes included.
+    pub span: Span,
+}
+
+/// `__all__`, as far as it is written out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Exports {
+    /// The names, in the order they are added.
+    pub names: Vec<ExportedName>,
+    /// Modules whose `__all__` is added (`__all__ += sub.__all__`), as dotted names.
+    pub from: Vec<String>,
+    /// False when something else is done to it as well.
+    pub is_static: bool,
+}
+
+/// The definitions of one file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outline {
+    /// In source order; a definition comes before what is inside of it.
+    pub definitions: Vec<Definition>,
+    /// In source order.
+    pub imports: Vec<Import>,
+    /// Referred to by definitions and imports.
+    pub branches: Vec<Branch>,
+    /// `__all__`, if the file has one.
+    pub exports: Option<Exports>,
+    /// The module's docstring literal.
+    pub doc: Option<Span>,
+    /// Whether the file has a syntax error.
+    pub has_error: bool,
+}
+
+impl Outline {
+    /// Reads the definitions of a text. Never fails: see the module's description on syntax errors.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        Self::of_tree(&syntax::parse(text), text)
+    }
+
+    /// The same, of a text that was parsed already.
+    pub(super) fn of_tree(tree: &Tree, text: &str) -> Self {
+        let outline = walk::outline(tree, text);
+        if outline.has_error { recover::complete(outline, text) } else { outline }
+    }
+
+    /// The names from the module down to a definition.
+    #[must_use]
+    pub fn names(&self, index: usize) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut at = Some(index);
+        while let Some(definition) = at.and_then(|at| self.definitions.get(at)) {
+            names.push(definition.name.clone());
+            at = definition.parent;
+        }
+        names.reverse();
+        names
+    }
+
+    /// The definitions directly inside of `parent`, with their indices.
+    pub fn children(&self, parent: Option<usize>) -> impl Iterator<Item = (usize, &Definition)> {
+        self.definitions.iter().enumerate().filter(move |(_, definition)| definition.parent == parent)
+    }
+
+    /// The imports directly inside of `parent`.
+    pub fn imports_of(&self, parent: Option<usize>) -> impl Iterator<Item = &Import> {
+        self.imports.iter().filter(move |import| import.parent == parent)
+    }
+
+    /// Whether the server never runs what stands in this branch (`if not TYPE_CHECKING`, or the `else` of
+    /// `if TYPE_CHECKING`).
+    #[must_use]
+    pub fn is_unreachable(&self, branch: Option<usize>) -> bool {
+        self.branch_chain(branch)
+            .any(|branch| matches!(branch.kind, BranchKind::If(Some(false)) | BranchKind::Else(Some(false))))
+    }
+
+    /// A branch and the ones around it, innermost first.
+    pub fn branch_chain(&self, branch: Option<usize>) -> impl Iterator<Item = &Branch> {
+        let at = |index: Option<usize>| index.and_then(|index| self.branches.get(index));
+        std::iter::successors(at(branch), move |branch| at(branch.parent))
+    }
+
+    /// The innermost class or function whose statement contains an offset.
+    #[must_use]
+    pub fn enclosing(&self, offset: usize) -> Option<usize> {
+        self.definitions.iter().rposition(|definition| {
+            definition.body.is_some() && definition.span.start <= offset && offset <= definition.span.end
+        })
+    }
+}

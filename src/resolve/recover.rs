@@ -1,0 +1,292 @@
+//! Definitions that the parser lost behind a syntax error.
+//!
+//! One unclosed bracket can swallow the rest of a file, while a server goes on at the next `def` or `class`. So a text
+//! with an error is cut where a statement must begin (a keyword at the start of a line, or a dedent, outside of
+//! triple-quoted strings), the pieces are read one by one, and indentation says what is inside of what.
+//! Which branch a definition stands in is lost inside of a piece that is itself broken.
+
+use std::ops::Range;
+
+use super::outline::{Definition, DefinitionKind, Outline, Span};
+use super::{syntax, walk};
+
+/// The outline of a text with an error.
+pub(super) fn complete(whole: Outline, text: &str) -> Outline {
+    let lines = lines(text);
+    let mut result = Outline { has_error: true, doc: whole.doc.clone(), ..Outline::default() };
+    for piece in pieces(&lines, text.len()) {
+        let part = &text[piece.clone()];
+        let outline = read(part);
+        if outline.has_error {
+            repair(&mut result, part, piece.start);
+        } else {
+            append(&mut result, outline, &|at| at + piece.start, None);
+        }
+    }
+    result
+}
+
+fn read(part: &str) -> Outline {
+    walk::outline(&syntax::parse(part), part)
+}
+
+/// One line that begins outside of a string.
+struct Line<'t> {
+    start: usize,
+    indent: usize,
+    /// The text after the indentation.
+    code: &'t str,
+}
+
+impl Line<'_> {
+    fn is_decorator(&self) -> bool {
+        self.code.starts_with('@')
+    }
+
+    /// The name and its offset in a line such as `async def name(`.
+    fn header(&self) -> Option<(Range<usize>, DefinitionKind)> {
+        let rest = self.code.strip_prefix("async").filter(|rest| rest.starts_with([' ', '\t']));
+        let rest = rest.map_or(self.code, str::trim_start);
+        let (rest, kind) = match rest.strip_prefix("def") {
+            Some(rest) => (rest, DefinitionKind::Function),
+            None => (rest.strip_prefix("class")?, DefinitionKind::Class),
+        };
+        let name = rest.strip_prefix([' ', '\t'])?.trim_start();
+        let length = name.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(name.len());
+        let start = self.start + self.indent + (self.code.len() - name.len());
+        (length > 0).then_some((start..start + length, kind))
+    }
+
+    /// Whether a statement must begin here, at the start of the line.
+    fn begins_statement(&self) -> bool {
+        const KEYWORDS: [&str; 11] =
+            ["def", "class", "async", "import", "from", "if", "for", "while", "try", "with", "match"];
+        let word = self.code.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default();
+        let after = self.code[word.len()..].trim_start();
+        self.is_decorator()
+            || KEYWORDS.contains(&word)
+            || (!word.is_empty() && after.starts_with('=') && !after.starts_with("=="))
+    }
+
+    fn closes_bracket(&self) -> bool {
+        self.code.starts_with([')', ']', '}'])
+    }
+}
+
+/// The lines that hold code and begin outside of triple-quoted strings.
+fn lines(text: &str) -> Vec<Line<'_>> {
+    let mut lines = Vec::new();
+    let bytes = text.as_bytes();
+    let mut quote: Option<u8> = None;
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        if quote.is_none() {
+            let code = line.trim_start_matches([' ', '\t', '\u{c}', '\u{feff}']);
+            let indent = line.len() - code.len();
+            let code = code.trim_end();
+            if !code.is_empty() && !code.starts_with('#') {
+                lines.push(Line { start, indent, code });
+            }
+        }
+        quote = quote_after(&bytes[start..start + line.len()], quote);
+        start += line.len();
+    }
+    lines
+}
+
+/// Which triple quote is open after a line that begins inside of `quote`.
+fn quote_after(line: &[u8], mut quote: Option<u8>) -> Option<u8> {
+    let mut at = 0;
+    while let Some(&byte) = line.get(at) {
+        let triple = line[at..].starts_with(&[byte; 3]);
+        match (quote, byte) {
+            (_, b'\\') => at += 1,
+            (Some(open), _) if byte == open && triple => {
+                quote = None;
+                at += 2;
+            }
+            (None, b'"' | b'\'') if triple => {
+                quote = Some(byte);
+                at += 2;
+            }
+            (None, b'"' | b'\'') => {
+                // A plain string ends on its line.
+                at += 1;
+                while line.get(at).is_some_and(|&inner| inner != byte) {
+                    at += if line[at] == b'\\' { 2 } else { 1 };
+                }
+            }
+            (None, b'#') => break,
+            _ => {}
+        }
+        at += 1;
+    }
+    quote
+}
+
+/// The stretches between lines without indentation at which a statement begins; decorators stay with their definition.
+fn pieces(lines: &[Line<'_>], end: usize) -> Vec<Range<usize>> {
+    let mut starts = vec![0];
+    let mut decorated = false;
+    for line in lines.iter().filter(|line| line.indent == 0) {
+        if line.begins_statement() && !decorated {
+            starts.push(line.start);
+        }
+        decorated = line.is_decorator() || (decorated && !line.begins_statement());
+    }
+    starts.dedup();
+    starts.push(end);
+    starts.windows(2).map(|pair| pair[0]..pair[1]).filter(|piece| !piece.is_empty()).collect()
+}
+
+/// A definition that later lines may be inside of.
+struct Open {
+    indent: usize,
+    index: usize,
+}
+
+/// Reads a broken piece chunk by chunk: a chunk is one `def` or `class` without the ones inside of it.
+fn repair(result: &mut Outline, piece: &str, offset: usize) {
+    let lines = lines(piece);
+    let mut open: Vec<Open> = Vec::new();
+    for (first, chunk) in chunks(&lines, piece.len()) {
+        let line = &lines[first];
+        open.retain(|around| around.indent < line.indent);
+        let parent = open.last().map(|around| around.index);
+        let prefix = match parent.map(|index| result.definitions[index].kind) {
+            Some(DefinitionKind::Class) => "class _:\n",
+            Some(_) => "def _():\n",
+            None if line.indent > 0 => "if _:\n",
+            None => "",
+        };
+        let text = &piece[chunk.clone()];
+        let outline = read(&format!("{prefix}{text}"));
+        let shift = |at: usize| (at + chunk.start + offset).saturating_sub(prefix.len());
+        let before = result.definitions.len();
+        append(result, outline, &shift, parent.map(|index| (index, prefix.len())));
+        let end = offset + chunk.start + text.trim_end().len();
+        if let Some((name, kind)) =
+            lines[first..].iter().find(|line| !line.is_decorator()).and_then(Line::header)
+            && chunk.contains(&name.start)
+        {
+            let name = name.start + offset..name.end + offset;
+            let found = result.definitions[before..].iter().position(|d| d.name_span == name);
+            let index = match found {
+                Some(found) => before + found,
+                None => {
+                    let text = &piece[name.start - offset..name.end - offset];
+                    let start = line.start + line.indent + offset;
+                    result.definitions.push(header_only(text, kind, name, start, parent, result));
+                    result.definitions.len() - 1
+                }
+            };
+            result.definitions[index].has_error = true;
+            open.push(Open { indent: line.indent, index });
+        }
+        for around in &open {
+            let definition = &mut result.definitions[around.index];
+            let start = definition.signature.as_ref().map_or(definition.name_span.end, |span| span.end);
+            let body = definition.body.get_or_insert(start..end);
+            body.end = body.end.max(end);
+            definition.span.end = definition.span.end.max(end);
+        }
+    }
+}
+
+/// A definition whose head alone can be read.
+fn header_only(
+    name: &str,
+    kind: DefinitionKind,
+    name_span: Span,
+    start: usize,
+    parent: Option<usize>,
+    outline: &Outline,
+) -> Definition {
+    let in_class = parent.is_some_and(|index| outline.definitions[index].kind == DefinitionKind::Class);
+    let kind = if in_class && kind == DefinitionKind::Function { DefinitionKind::Method } else { kind };
+    Definition {
+        name: name.to_owned(),
+        parent,
+        kind,
+        span: start..name_span.end,
+        signature: Some(start..name_span.end),
+        name_span,
+        body: None,
+        doc: None,
+        decorators: Vec::new(),
+        bases: Vec::new(),
+        metaclass: None,
+        alias_of: None,
+        branch: None,
+        has_error: true,
+    }
+}
+
+/// The chunks of a piece, each with the index of its first line.
+fn chunks(lines: &[Line<'_>], end: usize) -> Vec<(usize, Range<usize>)> {
+    let mut firsts: Vec<usize> = Vec::new();
+    let mut decorated = false;
+    for (index, line) in lines.iter().enumerate() {
+        let is_head = (line.is_decorator() || line.header().is_some()) && !decorated;
+        let dedents = firsts.last().is_some_and(|&first| line.indent < lines[first].indent);
+        if index == 0 || is_head || (dedents && !line.closes_bracket()) {
+            firsts.push(index);
+        }
+        decorated = line.is_decorator() || (decorated && line.header().is_none());
+    }
+    let ends = firsts.iter().skip(1).map(|&index| lines[index].start).chain([end]);
+    firsts.iter().zip(ends).map(|(&first, end)| (first, lines[first].start..end)).collect()
+}
+
+/// Adds the outline of a part. With `inside`, the part was read below a made-up first definition that ends at the
+/// given byte and stands for the given one.
+fn append(
+    result: &mut Outline,
+    part: Outline,
+    shift: &dyn Fn(usize) -> usize,
+    inside: Option<(usize, usize)>,
+) {
+    let made_up = usize::from(inside.is_some_and(|_| !part.definitions.is_empty()));
+    let base = result.definitions.len();
+    let branches = result.branches.len();
+    let moved = |span: Span| shift(span.start)..shift(span.end);
+    let parent = |parent: Option<usize>| match parent {
+        Some(0) if made_up == 1 => inside.map(|(index, _)| index),
+        Some(index) => Some(index + base - made_up),
+        None => inside.map(|(index, _)| index),
+    };
+    let in_branch = |branch: Option<usize>| branch.map(|branch| branch + branches);
+    for mut branch in part.branches {
+        branch.parent = in_branch(branch.parent);
+        branch.head = moved(branch.head);
+        result.branches.push(branch);
+    }
+    for definition in part.definitions.into_iter().skip(made_up) {
+        result.definitions.push(Definition {
+            parent: parent(definition.parent),
+            name_span: moved(definition.name_span),
+            span: moved(definition.span),
+            signature: definition.signature.map(moved),
+            body: definition.body.map(moved),
+            doc: definition.doc.map(moved),
+            branch: in_branch(definition.branch),
+            ..definition
+        });
+    }
+    for mut import in part.imports {
+        import.parent = parent(import.parent);
+        import.branch = in_branch(import.branch);
+        import.bound_span = moved(import.bound_span);
+        result.imports.push(import);
+    }
+    if let Some(mut exports) = part.exports {
+        for entry in &mut exports.names {
+            entry.span = moved(entry.span.clone());
+        }
+        let all = result
+            .exports
+            .get_or_insert_with(|| super::outline::Exports { is_static: true, ..Default::default() });
+        all.names.append(&mut exports.names);
+        all.from.append(&mut exports.from);
+    }
+}

@@ -1,0 +1,453 @@
+//! One walk over the statements of a file, which makes its outline.
+//!
+//! The walk keeps its own stack, so that the depth of the source cannot exhaust the machine's. Expressions are entered
+//! only where a definition can hide in one (`:=` outside of functions).
+
+mod binding;
+mod imports;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tree_sitter::{Node, Tree, TreeCursor};
+
+use super::outline::{Branch, BranchKind, Definition, DefinitionKind, Outline, Span, is_accessor_role};
+use super::syntax::{dotted, preorder, text_of, unwrapped};
+use binding::Binding;
+
+/// The outline of a text, as far as the parser made statements of it.
+pub(super) fn outline(tree: &Tree, text: &str) -> Outline {
+    let root = tree.root_node();
+    let mut walk = Walk::new(text);
+    walk.outline.has_error = root.has_error();
+    walk.outline.doc = walk.docstring(root);
+    walk.stack.push((root, Context::default()));
+    while let Some((node, context)) = walk.stack.pop() {
+        walk.statement(node, context);
+    }
+    in_source_order(walk.outline)
+}
+
+/// Handlers bind their names before the blocks above them are walked, so the order is put right once at the end.
+fn in_source_order(mut outline: Outline) -> Outline {
+    if !outline.definitions.is_sorted_by_key(|definition| definition.name_span.start) {
+        let mut order: Vec<usize> = (0..outline.definitions.len()).collect();
+        order.sort_by_key(|&index| outline.definitions[index].name_span.start);
+        let mut new_index = vec![0; order.len()];
+        for (new, &old) in order.iter().enumerate() {
+            new_index[old] = new;
+        }
+        let renumber = |parent: Option<usize>| parent.map(|old| new_index[old]);
+        for definition in &mut outline.definitions {
+            definition.parent = renumber(definition.parent);
+        }
+        for import in &mut outline.imports {
+            import.parent = renumber(import.parent);
+        }
+        outline.definitions.sort_by_key(|definition| definition.name_span.start);
+    }
+    outline.imports.sort_by_key(|import| import.bound_span.start);
+    outline
+}
+
+/// What the server takes a condition to be, where it does not depend on how the program is run.
+fn fixed_truth(condition: Node<'_>, text: &str) -> Option<bool> {
+    let condition = unwrapped(condition);
+    match condition.kind() {
+        "true" => Some(true),
+        "false" => Some(false),
+        "not_operator" => {
+            let negated = unwrapped(condition.child_by_field_name("argument")?);
+            let name = dotted(negated, text)?;
+            (name.rsplit('.').next() == Some("TYPE_CHECKING")).then_some(false)
+        }
+        _ => (dotted(condition, text)?.rsplit('.').next() == Some("TYPE_CHECKING")).then_some(true),
+    }
+}
+
+/// What kind of block a statement stands in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Scope {
+    #[default]
+    Module,
+    Class,
+    /// A function right in a class.
+    Method,
+    Function,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Context {
+    parent: Option<usize>,
+    scope: Scope,
+    branch: Option<usize>,
+    in_error: bool,
+}
+
+struct Walk<'t> {
+    text: &'t str,
+    outline: Outline,
+    stack: Vec<(Node<'t>, Context)>,
+    cursor: Option<TreeCursor<'t>>,
+    /// The names that a function declares global, and what its first parameter is called.
+    globals: BTreeMap<usize, BTreeSet<String>>,
+    receivers: BTreeMap<usize, String>,
+}
+
+impl<'t> Walk<'t> {
+    fn new(text: &'t str) -> Self {
+        Self {
+            text,
+            outline: Outline::default(),
+            stack: Vec::new(),
+            cursor: None,
+            globals: BTreeMap::new(),
+            receivers: BTreeMap::new(),
+        }
+    }
+
+    fn children(&mut self, node: Node<'t>) -> Vec<Node<'t>> {
+        let mut cursor = self.cursor.take().unwrap_or_else(|| node.walk());
+        let children = node.named_children(&mut cursor).collect();
+        self.cursor = Some(cursor);
+        children
+    }
+
+    fn push_children(&mut self, node: Node<'t>, context: Context) {
+        let children = self.children(node);
+        self.stack.extend(children.into_iter().rev().map(|child| (child, context)));
+    }
+
+    fn statement(&mut self, node: Node<'t>, context: Context) {
+        match node.kind() {
+            "module" | "block" => self.push_children(node, context),
+            "ERROR" => self.push_children(node, Context { in_error: true, ..context }),
+            "comment" => {}
+            "decorated_definition" => self.decorated(node, context),
+            "class_definition" => self.class(node, Vec::new(), context),
+            "function_definition" => self.function(node, Vec::new(), context),
+            "if_statement" => self.if_statement(node, context),
+            "try_statement" => self.try_statement(node, context),
+            "for_statement" | "while_statement" => self.loop_statement(node, context),
+            "with_statement" => self.with_statement(node, context),
+            "match_statement" => self.match_statement(node, context),
+            "expression_statement" => self.expression_statement(node, context),
+            "type_alias_statement" => {
+                let name = node.child_by_field_name("left").map(unwrapped);
+                let name = name.map(|name| match name.kind() {
+                    "generic_type" => name.named_child(0).unwrap_or(name),
+                    _ => name,
+                });
+                if let Some(name) = name {
+                    self.bind(name, &Binding::of_kind(DefinitionKind::TypeAlias), context);
+                }
+            }
+            "import_statement" | "import_from_statement" => self.import(node, context),
+            "global_statement" => {
+                if let Some(function) = context.parent {
+                    let names: Vec<_> = self
+                        .children(node)
+                        .into_iter()
+                        .map(|name| text_of(name, self.text).to_owned())
+                        .collect();
+                    self.globals.entry(function).or_default().extend(names);
+                }
+            }
+            _ => self.walrus(node, context),
+        }
+    }
+
+    fn branch(&mut self, context: Context, kind: BranchKind, head: Node<'t>) -> Context {
+        let head = self.head(head);
+        self.outline.branches.push(Branch { parent: context.branch, kind, head });
+        Context { branch: Some(self.outline.branches.len() - 1), ..context }
+    }
+
+    /// A clause up to its colon.
+    fn head(&self, clause: Node<'t>) -> Span {
+        let mut cursor = clause.walk();
+        let colon = clause.children(&mut cursor).find(|child| child.kind() == ":");
+        clause.start_byte()..colon.map_or(clause.end_byte(), |colon| colon.start_byte())
+    }
+
+    fn if_statement(&mut self, node: Node<'t>, context: Context) {
+        let mut tasks = Vec::new();
+        // Whether an arm before this one is always taken, or all are known never to be.
+        let mut before = Some(false);
+        let mut arms = vec![node];
+        arms.extend(
+            self.children(node).into_iter().filter(|n| matches!(n.kind(), "elif_clause" | "else_clause")),
+        );
+        for arm in arms {
+            let condition = arm.child_by_field_name("condition");
+            let truth = match condition {
+                Some(condition) => fixed_truth(condition, self.text),
+                None => Some(true),
+            };
+            let runs = match (before, truth) {
+                (Some(true), _) | (_, Some(false)) => Some(false),
+                (Some(false), Some(true)) => Some(true),
+                _ => None,
+            };
+            before = match (before, truth) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (before, Some(false)) => before,
+                _ => None,
+            };
+            let kind = if arm == node { BranchKind::If(runs) } else { BranchKind::Else(runs) };
+            let inside = self.branch(context, kind, arm);
+            if let Some(condition) = condition {
+                self.walrus(condition, context);
+            }
+            let block = arm.child_by_field_name("consequence").or_else(|| arm.child_by_field_name("body"));
+            tasks.extend(block.map(|block| (block, inside)));
+        }
+        self.stack.extend(tasks.into_iter().rev());
+        self.errors_of(node, context);
+    }
+
+    /// Queues the errors directly inside of a compound statement; its other children are queued by name.
+    fn errors_of(&mut self, node: Node<'t>, context: Context) {
+        if node.has_error() {
+            let errors = self.children(node).into_iter().filter(|child| child.is_error());
+            let tasks: Vec<_> = errors.map(|error| (error, context)).collect();
+            self.stack.extend(tasks);
+        }
+    }
+
+    fn try_statement(&mut self, node: Node<'t>, context: Context) {
+        let mut tasks = Vec::new();
+        for child in self.children(node) {
+            match child.kind() {
+                "block" => tasks.push((child, self.branch(context, BranchKind::Try, node))),
+                "else_clause" | "finally_clause" | "except_clause" | "except_group_clause" => {
+                    let kind = match child.kind() {
+                        "else_clause" => BranchKind::Try,
+                        "finally_clause" => BranchKind::Always,
+                        _ => BranchKind::Except,
+                    };
+                    let inside = self.branch(context, kind, child);
+                    for part in self.children(child) {
+                        match part.kind() {
+                            "block" => tasks.push((part, inside)),
+                            "as_pattern" => self.as_pattern(part, inside),
+                            _ => {}
+                        }
+                    }
+                    if let Some(alias) = child.child_by_field_name("alias") {
+                        self.bind(alias, &Binding::default(), inside);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.stack.extend(tasks.into_iter().rev());
+        self.errors_of(node, context);
+    }
+
+    fn loop_statement(&mut self, node: Node<'t>, context: Context) {
+        let inside = self.branch(context, BranchKind::Loop, node);
+        for field in ["condition", "right"] {
+            if let Some(expression) = node.child_by_field_name(field) {
+                self.walrus(expression, context);
+            }
+        }
+        if let Some(target) = node.child_by_field_name("left") {
+            self.bind(target, &Binding::default(), context);
+        }
+        if let Some(otherwise) = node.child_by_field_name("alternative")
+            && let Some(block) = otherwise.child_by_field_name("body")
+        {
+            self.stack.push((block, inside));
+        }
+        self.stack.extend(node.child_by_field_name("body").map(|block| (block, inside)));
+        self.errors_of(node, context);
+    }
+
+    fn with_statement(&mut self, node: Node<'t>, context: Context) {
+        let inside = self.branch(context, BranchKind::Always, node);
+        if let Some(clause) = self.children(node).into_iter().find(|child| child.kind() == "with_clause") {
+            preorder(clause, |part| match part.kind() {
+                "as_pattern" => {
+                    self.as_pattern(part, context);
+                    true
+                }
+                "call" | "lambda" | "block" => false,
+                _ => true,
+            });
+            self.walrus(clause, context);
+        }
+        self.stack.extend(node.child_by_field_name("body").map(|block| (block, inside)));
+        self.errors_of(node, context);
+    }
+
+    fn as_pattern(&mut self, node: Node<'t>, context: Context) {
+        if let Some(target) = node.child_by_field_name("alias").and_then(|alias| alias.named_child(0)) {
+            self.bind(target, &Binding::default(), context);
+        }
+    }
+
+    fn match_statement(&mut self, node: Node<'t>, context: Context) {
+        let mut tasks = Vec::new();
+        let cases = node.child_by_field_name("body").map(|body| self.children(body)).unwrap_or_default();
+        for case in cases.into_iter().filter(|case| case.kind() == "case_clause") {
+            let inside = self.branch(context, BranchKind::Case, case);
+            for pattern in self.children(case).into_iter().filter(|part| part.kind() == "case_pattern") {
+                self.captures(pattern, inside);
+            }
+            tasks.extend(case.child_by_field_name("consequence").map(|block| (block, inside)));
+        }
+        self.stack.extend(tasks.into_iter().rev());
+        self.errors_of(node, context);
+    }
+
+    /// The names that a pattern binds: bare names, `as name`, `*rest`; not classes, keywords or dotted values.
+    fn captures(&mut self, pattern: Node<'t>, context: Context) {
+        preorder(pattern, |part| match part.kind() {
+            "dotted_name" => {
+                let parent = part.parent().map_or("", |parent| parent.kind());
+                if part.named_child_count() == 1
+                    && parent != "class_pattern"
+                    && let Some(name) = part.named_child(0)
+                {
+                    self.bind(name, &Binding::default(), context);
+                }
+                false
+            }
+            "identifier" => {
+                let parent = part.parent().map_or("", |parent| parent.kind());
+                if matches!(parent, "as_pattern" | "splat_pattern") {
+                    self.bind(part, &Binding::default(), context);
+                }
+                false
+            }
+            _ => true,
+        });
+    }
+
+    fn decorated(&mut self, node: Node<'t>, context: Context) {
+        let decorators = self.children(node).into_iter().filter(|child| child.kind() == "decorator");
+        let names = decorators.collect::<Vec<_>>().into_iter().filter_map(|decorator| {
+            let expression = decorator.named_child(0)?;
+            let name = if expression.kind() == "call" {
+                expression.child_by_field_name("function")?
+            } else {
+                expression
+            };
+            dotted(name, self.text)
+        });
+        let names: Vec<String> = names.collect();
+        let Some(definition) = node.child_by_field_name("definition") else { return };
+        match definition.kind() {
+            "class_definition" => self.class(definition, names, context),
+            _ => self.function(definition, names, context),
+        }
+    }
+
+    fn class(&mut self, node: Node<'t>, decorators: Vec<String>, context: Context) {
+        let mut bases = Vec::new();
+        let mut metaclass = None;
+        if let Some(arguments) = node.child_by_field_name("superclasses") {
+            for base in self.children(arguments) {
+                if base.kind() == "keyword_argument" {
+                    let name = base.child_by_field_name("name").map(|name| text_of(name, self.text));
+                    if name == Some("metaclass") {
+                        metaclass =
+                            base.child_by_field_name("value").and_then(|value| dotted(value, self.text));
+                    }
+                    continue;
+                }
+                let base = unwrapped(base);
+                let base = match base.kind() {
+                    "subscript" => base.child_by_field_name("value").unwrap_or(base),
+                    _ => base,
+                };
+                bases.extend(dotted(base, self.text));
+            }
+        }
+        let Some(index) = self.compound(node, DefinitionKind::Class, decorators, context) else { return };
+        self.outline.definitions[index].bases = bases;
+        self.outline.definitions[index].metaclass = metaclass;
+        let inside = Context { parent: Some(index), scope: Scope::Class, branch: None, ..context };
+        self.stack.extend(node.child_by_field_name("body").map(|body| (body, inside)));
+        self.errors_of(node, context);
+    }
+
+    fn function(&mut self, node: Node<'t>, decorators: Vec<String>, context: Context) {
+        let is_property = decorators.iter().any(|decorator| {
+            let last = decorator.rsplit('.').next().unwrap_or_default();
+            last.ends_with("property") || (decorator.contains('.') && is_accessor_role(last))
+        });
+        let kind = match context.scope {
+            Scope::Class if is_property => DefinitionKind::Property,
+            Scope::Class => DefinitionKind::Method,
+            _ => DefinitionKind::Function,
+        };
+        let is_static = decorators.iter().any(|decorator| decorator == "staticmethod");
+        let Some(index) = self.compound(node, kind, decorators, context) else { return };
+        let scope = if context.scope == Scope::Class { Scope::Method } else { Scope::Function };
+        if scope == Scope::Method
+            && !is_static
+            && let Some(receiver) = self.receiver(node)
+        {
+            self.receivers.insert(index, receiver);
+        }
+        let inside = Context { parent: Some(index), scope, branch: None, ..context };
+        self.stack.extend(node.child_by_field_name("body").map(|body| (body, inside)));
+        self.errors_of(node, context);
+    }
+
+    fn receiver(&self, function: Node<'t>) -> Option<String> {
+        let first = function.child_by_field_name("parameters")?.named_child(0)?;
+        let name = match first.kind() {
+            "typed_parameter" => first.named_child(0)?,
+            _ => first,
+        };
+        (name.kind() == "identifier").then(|| text_of(name, self.text).to_owned())
+    }
+
+    /// Adds the definition of a `class` or `def` statement.
+    fn compound(
+        &mut self,
+        node: Node<'t>,
+        kind: DefinitionKind,
+        decorators: Vec<String>,
+        context: Context,
+    ) -> Option<usize> {
+        let name = node.child_by_field_name("name").filter(|name| !name.is_missing())?;
+        let body = node.child_by_field_name("body");
+        let colon = {
+            let mut cursor = node.walk();
+            node.children(&mut cursor).filter(|child| child.kind() == ":").last()
+        };
+        let signature_end = colon.map_or(name.end_byte(), |colon| colon.end_byte());
+        self.outline.definitions.push(Definition {
+            name: text_of(name, self.text).to_owned(),
+            parent: context.parent,
+            kind,
+            name_span: name.byte_range(),
+            span: node.byte_range(),
+            signature: Some(node.start_byte()..signature_end),
+            body: body.map(|body| body.byte_range()).filter(|body| !body.is_empty()),
+            doc: body.and_then(|body| self.docstring(body)),
+            decorators,
+            bases: Vec::new(),
+            metaclass: None,
+            alias_of: None,
+            branch: context.branch,
+            has_error: context.in_error || node.has_error(),
+        });
+        Some(self.outline.definitions.len() - 1)
+    }
+
+    /// The string literal that a block begins with.
+    fn docstring(&self, block: Node<'t>) -> Option<Span> {
+        let mut cursor = block.walk();
+        let first = block.named_children(&mut cursor).find(|child| child.kind() != "comment")?;
+        let literal = first.named_child(0).filter(|_| first.kind() == "expression_statement")?;
+        if first.named_child_count() != 1 || !matches!(literal.kind(), "string" | "concatenated_string") {
+            return None;
+        }
+        let start = self.text.as_bytes().get(literal.start_byte())?;
+        (!matches!(start, b'f' | b'F' | b'b' | b'B')).then(|| literal.byte_range())
+    }
+}
