@@ -6,6 +6,7 @@ pub mod lsp;
 pub mod model;
 pub mod path;
 pub mod resolve;
+pub mod schema;
 pub mod selector;
 pub mod text;
 pub mod toolchain;

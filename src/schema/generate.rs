@@ -1,0 +1,128 @@
+//! From the types to the text of `schemas/`.
+//!
+//! Only tests call this: the library carries the text itself, so that reading a schema needs no generator.
+//! A bundle's schema says what lanser writes (every member that is always written is required), those of a selector and
+//! a request say what lanser reads (members with a default may be absent).
+
+use std::collections::BTreeMap;
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::{Transform, transform_subschemas};
+use schemars::{JsonSchema, Schema};
+use serde_json::Value;
+
+use super::Kind;
+use crate::digest::MAX_SAFE_INTEGER;
+use crate::model::BUNDLE_VERSION;
+use crate::model::bundle::Bundle;
+use crate::model::request::Request;
+use crate::selector::PositionSpec;
+
+/// The text of a schema: keys sorted, two spaces of indentation, a newline at the end.
+pub(super) fn generate(kind: Kind) -> String {
+    let settings = SchemaSettings::draft2020_12();
+    let mut schema = match kind {
+        Kind::Bundle => {
+            let mut schema = root::<Bundle>(settings.for_serialize());
+            AsWritten.transform(&mut schema);
+            schema
+        }
+        Kind::Selector => root::<PositionSpec>(settings.for_deserialize()),
+        Kind::Request => root::<Request>(settings.for_deserialize()),
+    };
+    schema.insert("$id".to_owned(), format!("urn:lanser:schema:{}:{BUNDLE_VERSION}", kind.name()).into());
+    if kind == Kind::Bundle
+        && let Some(version) = schema.pointer_mut("/properties/version").and_then(Value::as_object_mut)
+    {
+        // The schema of one version is no schema of another.
+        version.insert("const".to_owned(), BUNDLE_VERSION.into());
+    }
+    let sorted = sorted(schema.to_value());
+    let mut text = serde_json::to_string_pretty(&sorted).expect("a JSON value has a text");
+    text.push('\n');
+    text
+}
+
+fn root<T: JsonSchema>(settings: SchemaSettings) -> Schema {
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    Plain.transform(&mut schema);
+    schema
+}
+
+/// Says in the standard's words what the generator says in its own.
+///
+/// The generator marks integers with formats (`uint32`) that JSON Schema does not know, that strict validators refuse and the others
+/// ignore, so that 2^32 passes. Their ranges become bounds.
+struct Plain;
+
+impl Transform for Plain {
+    fn transform(&mut self, schema: &mut Schema) {
+        let most = match schema.get("format").and_then(Value::as_str) {
+            Some("uint8") => Some(u64::from(u8::MAX)),
+            Some("uint32") => Some(u64::from(u32::MAX)),
+            Some("uint64") => Some(MAX_SAFE_INTEGER),
+            Some(other) => panic!("no bounds are known for the format {other:?}"),
+            None => None,
+        };
+        if let Some(most) = most {
+            schema.remove("format");
+            schema.insert("maximum".to_owned(), most.into());
+        }
+        // A doc comment is wrapped where its line ends, a description where its reader's does.
+        if let Some(Value::String(text)) = schema.get_mut("description") {
+            *text = text.split("\n\n").map(|part| part.replace('\n', " ")).collect::<Vec<_>>().join("\n\n");
+        }
+        transform_subschemas(self, schema);
+    }
+}
+
+/// Narrows a schema to what a serializer writes: nothing besides the known members, and no `null` for a member that may
+/// be absent, since such a member is left out instead.
+struct AsWritten;
+
+impl Transform for AsWritten {
+    fn transform(&mut self, schema: &mut Schema) {
+        let required: Vec<Value> =
+            schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+        if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+            for (name, property) in properties {
+                if !required.iter().any(|known| known == name) {
+                    drop_null(property);
+                }
+            }
+            schema.insert("additionalProperties".to_owned(), false.into());
+        }
+        transform_subschemas(self, schema);
+    }
+}
+
+/// Takes `null` out of `"type": ["string", "null"]` and out of `"anyOf": [{"$ref": …}, {"type": "null"}]`.
+fn drop_null(property: &mut Value) {
+    let Some(property) = property.as_object_mut() else { return };
+    if let Some(Value::Array(types)) = property.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            property.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(forms)) = property.get_mut("anyOf") {
+        forms.retain(|form| form["type"] != "null");
+        if let [Value::Object(only)] = forms.as_slice() {
+            let only = only.clone();
+            property.remove("anyOf");
+            property.extend(only);
+        }
+    }
+}
+
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let members: BTreeMap<String, Value> = members.into_iter().collect();
+            members.into_iter().map(|(key, value)| (key, sorted(value))).collect()
+        }
+        Value::Array(items) => items.into_iter().map(sorted).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
+    }
+}

@@ -1,0 +1,108 @@
+//! The documents that have a schema, and the text of each.
+
+use std::fmt;
+
+/// A kind of document that has a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// An Analysis Bundle ([`crate::model::bundle::Bundle`]), as lanser writes it.
+    Bundle,
+    /// A selector in its JSON form ([`crate::selector::PositionSpec`]), as lanser reads it.
+    Selector,
+    /// A request ([`crate::model::request::Request`]), as lanser reads it.
+    Request,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Bundle, Self::Selector, Self::Request];
+
+    /// The name on the command line: `bundle`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bundle => "bundle",
+            Self::Selector => "selector",
+            Self::Request => "request",
+        }
+    }
+
+    /// The name of the schema's file: `bundle.schema.json`.
+    #[must_use]
+    pub const fn file_name(self) -> &'static str {
+        match self {
+            Self::Bundle => "bundle.schema.json",
+            Self::Selector => "selector.schema.json",
+            Self::Request => "request.schema.json",
+        }
+    }
+
+    /// Reads the name, or the name of the file.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| name == kind.name() || name == kind.file_name())
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The JSON Schema (draft 2020-12) of a kind, byte for byte as in `schemas/`.
+#[must_use]
+pub const fn export(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Bundle => include_str!("../../schemas/bundle.schema.json"),
+        Kind::Selector => include_str!("../../schemas/selector.schema.json"),
+        Kind::Request => include_str!("../../schemas/request.schema.json"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::generate::generate;
+
+    /// With `LANSER_UPDATE=1` the files are written instead.
+    #[test]
+    fn the_files_are_what_the_types_say() {
+        #[expect(clippy::disallowed_methods, reason = "a test's own switch, not a setting of the program")]
+        let update = std::env::var_os("LANSER_UPDATE").is_some_and(|value| value == "1");
+        for kind in Kind::ALL {
+            let generated = generate(kind);
+            if update {
+                let path = format!("{}/schemas/{}", env!("CARGO_MANIFEST_DIR"), kind.file_name());
+                std::fs::write(path, generated).unwrap();
+            } else {
+                assert!(
+                    generated == export(kind),
+                    "{} is not what the types say; run the test with LANSER_UPDATE=1",
+                    kind.file_name()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_files_are_schemas_of_their_draft() {
+        for kind in Kind::ALL {
+            let schema: serde_json::Value = serde_json::from_str(export(kind)).unwrap();
+            assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+            assert_eq!(schema["$id"], format!("urn:lanser:schema:{kind}:1.4"));
+            if let Err(error) = jsonschema::meta::validate(&schema) {
+                panic!("{kind}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_read_back() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::parse(kind.name()), Some(kind));
+            assert_eq!(Kind::parse(kind.file_name()), Some(kind));
+        }
+        assert_eq!(Kind::parse("Bundle"), None);
+    }
+}

@@ -1,0 +1,109 @@
+//! What is wrong with a document.
+
+use std::fmt;
+
+use super::place::Place;
+use crate::digest::StrictJsonError;
+
+/// How many problems of one document are told.
+pub const MAX_PROBLEMS: usize = 20;
+
+/// One thing that is wrong with a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The path of the value that is at fault, as `$.facts.references[2].uri`.
+    pub path: String,
+    /// What is wrong there.
+    pub message: String,
+    /// The line in the file and the column in bytes, both counted from 1; `None` when nothing stands at the path.
+    pub position: Option<(usize, usize)>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.position {
+            Some((line, column)) => {
+                write!(f, "{} (line {line}, column {column}): {}", self.path, self.message)
+            }
+            None => write!(f, "{}: {}", self.path, self.message),
+        }
+    }
+}
+
+/// Everything that is wrong with a document: at least one problem.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problems {
+    /// The first of them, at most [`MAX_PROBLEMS`].
+    pub listed: Vec<Problem>,
+    /// How many there are besides.
+    pub more: usize,
+}
+
+impl Problems {
+    /// One problem of the document as a whole.
+    pub(super) fn whole(message: impl Into<String>) -> Self {
+        Self {
+            listed: vec![Problem { path: "$".to_owned(), message: message.into(), position: None }],
+            more: 0,
+        }
+    }
+}
+
+impl From<StrictJsonError> for Problems {
+    fn from(error: StrictJsonError) -> Self {
+        let position = Some((error.line, error.column));
+        Self {
+            listed: vec![Problem { path: error.path, message: error.fault.to_string(), position }],
+            more: 0,
+        }
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.listed.iter().enumerate() {
+            let newline = if index == 0 { "" } else { "\n" };
+            write!(f, "{newline}{problem}")?;
+        }
+        match self.more {
+            0 => Ok(()),
+            more => write!(f, "\n… and {more} more"),
+        }
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// Takes problems in, keeps the first and counts the rest.
+#[derive(Debug)]
+pub(super) struct Collector<'t> {
+    text: &'t str,
+    found: Problems,
+}
+
+impl<'t> Collector<'t> {
+    /// For a text that is JSON.
+    pub(super) fn new(text: &'t str) -> Self {
+        Self { text, found: Problems { listed: Vec::new(), more: 0 } }
+    }
+
+    /// Takes one in.
+    pub(super) fn add(&mut self, place: &Place, message: impl Into<String>) {
+        if self.found.listed.len() == MAX_PROBLEMS {
+            self.found.more += 1;
+            return;
+        }
+        let position = place.find(self.text);
+        self.found.listed.push(Problem { path: place.to_string(), message: message.into(), position });
+    }
+
+    /// Whether there is none so far.
+    pub(super) fn is_empty(&self) -> bool {
+        self.found.listed.is_empty()
+    }
+
+    /// The verdict.
+    pub(super) fn finish(self) -> Result<(), Problems> {
+        if self.is_empty() { Ok(()) } else { Err(self.found) }
+    }
+}

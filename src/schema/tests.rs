@@ -1,0 +1,385 @@
+//! Schema, type and meaning against one another: over `fixtures/schemas/`, over generated bundles and over
+//! everything that is one change away from a good bundle.
+
+use std::fs;
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::validate::validator;
+use super::{Kind, MAX_PROBLEMS, validate};
+use crate::bundle::order;
+use crate::bundle::seal::{Draft, bundle_id, seal};
+use crate::digest::strict_json;
+use crate::model::bundle::{Bundle, Limits};
+use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
+use crate::model::facts::{Facts, Location, Provenance};
+use crate::model::request::{Command, Request};
+use crate::path::DocUri;
+use crate::selector::{self, CursorSpec, PositionSpec, QualName, RangeSpec, Role, SymbolSpec};
+use crate::text::{ColumnUnit, Position, Range};
+
+/// Whether golden files are written instead of compared.
+#[expect(clippy::disallowed_methods, reason = "a test's own switch, not a setting of the program")]
+fn update() -> bool {
+    std::env::var_os("LANSER_UPDATE").is_some_and(|value| value == "1")
+}
+
+fn fixtures(folder: &str) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/schemas")).join(folder)
+}
+
+/// The documents of a folder: file name, kind and bytes.
+fn corpus(folder: &str) -> Vec<(String, Kind, Vec<u8>)> {
+    let mut files: Vec<_> = fs::read_dir(fixtures(folder))
+        .unwrap()
+        .map(|entry| {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let kind = Kind::parse(name.split('-').next().unwrap()).unwrap();
+            let bytes = fs::read(fixtures(folder).join(&name)).unwrap();
+            (name, kind, bytes)
+        })
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "{folder} has documents");
+    files
+}
+
+fn fits_schema(kind: Kind, bytes: &[u8]) -> bool {
+    strict_json::from_slice::<Value>(bytes).is_ok_and(|value| validator(kind).is_valid(&value))
+}
+
+fn fits_type(kind: Kind, bytes: &[u8]) -> bool {
+    match kind {
+        Kind::Bundle => strict_json::from_slice::<Bundle>(bytes).is_ok(),
+        Kind::Selector => strict_json::from_slice::<PositionSpec>(bytes).is_ok(),
+        Kind::Request => strict_json::from_slice::<Request>(bytes).is_ok(),
+    }
+}
+
+fn sample(name: &str) -> Bundle {
+    let bytes = fs::read(fixtures("valid").join(format!("bundle-{name}.json"))).unwrap();
+    serde_json::from_slice(&bytes).unwrap()
+}
+
+/// What `validate` tells of a bundle.
+fn told(document: &Value) -> String {
+    let text = serde_json::to_vec(document).unwrap();
+    validate(Kind::Bundle, &text).map_or_else(|problems| problems.to_string(), |()| String::new())
+}
+
+/// A bundle with a change made to it and the digest made right again.
+fn resealed(name: &str, change: impl FnOnce(&mut Bundle)) -> Value {
+    let mut bundle = sample(name);
+    change(&mut bundle);
+    bundle.bundle_id = bundle_id(&bundle).unwrap();
+    serde_json::to_value(bundle).unwrap()
+}
+
+#[test]
+fn schema_and_type_agree_on_the_corpus() {
+    let mut problems = Vec::new();
+    for (folder, by_schema, by_type) in [
+        ("valid", true, true),
+        ("invalid", false, false),
+        ("refused-by-schema", false, true),
+        ("refused-by-type", true, false),
+    ] {
+        for (name, kind, mut bytes) in corpus(folder) {
+            if update() && kind == Kind::Bundle {
+                let mut bundle: Bundle = serde_json::from_slice(&bytes).unwrap();
+                bundle.bundle_id = bundle_id(&bundle).unwrap();
+                bytes = serde_json::to_vec_pretty(&bundle).unwrap();
+                bytes.push(b'\n');
+                fs::write(fixtures(folder).join(&name), &bytes).unwrap();
+            }
+            assert_eq!(fits_schema(kind, &bytes), by_schema, "the schema on {folder}/{name}");
+            assert_eq!(fits_type(kind, &bytes), by_type, "the type on {folder}/{name}");
+            match validate(kind, &bytes) {
+                Ok(()) => assert_eq!(folder, "valid", "{name}"),
+                Err(found) => problems.push(format!("{folder}/{name}\n{found}\n")),
+            }
+        }
+    }
+    let problems = problems.join("\n");
+    let golden = fixtures("problems.txt");
+    if update() {
+        fs::write(golden, problems).unwrap();
+    } else {
+        assert_eq!(problems, fs::read_to_string(golden).unwrap(), "LANSER_UPDATE=1 writes the file anew");
+    }
+}
+
+/// Every value in a document, by its JSON pointer.
+fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
+    found.push(at.to_owned());
+    match value {
+        Value::Object(members) => {
+            for (key, member) in members {
+                pointers(member, &format!("{at}/{key}"), found);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                pointers(item, &format!("{at}/{index}"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn one_change_to_a_bundle_is_seen() {
+    for name in ["full", "error", "minimal"] {
+        let good = serde_json::to_value(sample(name)).unwrap();
+        assert_eq!(told(&good), "", "{name}");
+        let mut all = Vec::new();
+        pointers(&good, "", &mut all);
+        for pointer in all {
+            let changed = |change: &dyn Fn(&mut Value)| {
+                let mut document = good.clone();
+                change(document.pointer_mut(&pointer).unwrap());
+                document
+            };
+            let fits = |document: &Value| validator(Kind::Bundle).is_valid(document);
+
+            // No place in a bundle takes a list of objects with a member of this name.
+            let other = changed(&|value| *value = json!([{"unknown": null}]));
+            assert!(!fits(&other), "{name}: another type at {pointer}");
+
+            if good.pointer(&pointer).unwrap().is_object() {
+                let more = changed(&|value| value["unknown"] = json!({}));
+                assert!(!fits(&more), "{name}: another member at {pointer}");
+                assert_ne!(told(&more), "");
+            }
+
+            let Some((parent, key)) = pointer.rsplit_once('/') else { continue };
+            let mut less = good.clone();
+            match less.pointer_mut(parent).unwrap() {
+                Value::Object(members) => drop(members.remove(key)),
+                Value::Array(items) => drop(items.remove(key.parse().unwrap())),
+                _ => unreachable!("only containers have members"),
+            }
+            // What is volatile may be there or not.
+            if !pointer.starts_with("/meta/volatile/") {
+                assert_ne!(told(&less), "", "{name}: nothing at {pointer}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_digest_is_the_content_s() {
+    let good = serde_json::to_value(sample("full")).unwrap();
+    let id = good["bundleId"].as_str().unwrap().to_owned();
+    for at in "sha256:".len()..id.len() {
+        let flipped = if id.as_bytes()[at] == b'0' { "1" } else { "0" };
+        let mut document = good.clone();
+        document["bundleId"] = format!("{}{flipped}{}", &id[..at], &id[at + 1..]).into();
+        let told = told(&document);
+        assert!(told.starts_with("$.bundleId (line 1, column "), "{told}");
+        assert!(told.ends_with(&format!("the content's digest is {id}")), "{told}");
+    }
+}
+
+#[test]
+fn the_parts_of_a_bundle_fit_together() {
+    let cases = [
+        (resealed("full", |b| b.meta.exit_code = 3), "$.meta.exit_code", "3 is not 0, the code of the error"),
+        (
+            resealed("error", |b| b.meta.exit_code = 0),
+            "$.meta.exit_code",
+            "0 is not 3, the code of the error",
+        ),
+        (
+            resealed("error", |b| {
+                b.error.as_mut().unwrap().code = 4;
+                b.meta.exit_code = 4;
+            }),
+            "$.error.code",
+            "4 is not 3, the code of E/NOT_FOUND",
+        ),
+        (
+            resealed("error", |b| b.error.as_mut().unwrap().retryable = ErrorSymbol::Internal.retryable()),
+            "$.error.retryable",
+            "this is not what E/NOT_FOUND is",
+        ),
+        (
+            resealed("minimal", |b| b.status = sample("error").status),
+            "$.status",
+            "the status is \"error\" if and only if there is an error",
+        ),
+        (
+            resealed("minimal", |b| b.meta.hashing.algo = "md5".to_owned()),
+            "$.meta.hashing.algo",
+            "\"md5\" is not \"sha256-jcs-v1\"",
+        ),
+    ];
+    for (document, path, message) in cases {
+        let told = told(&document);
+        assert!(told.starts_with(&format!("{path} (line 1, ")) && told.ends_with(message), "{told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+    }
+}
+
+#[test]
+fn lists_are_in_order() {
+    let out_of_order = "the list is not in order of uri and range, or holds an item twice, from here on";
+    let swapped =
+        |change: &dyn Fn(&mut Facts)| told(&resealed("full", |b| change(b.facts.as_mut().unwrap())));
+    for (told, path) in [
+        (swapped(&|f| f.references.as_mut().unwrap().swap(1, 2)), "$.facts.references[1]"),
+        (
+            swapped(&|f| {
+                let twice = f.references.as_ref().unwrap()[3].clone();
+                f.references.as_mut().unwrap().push(twice);
+            }),
+            "$.facts.references[4]",
+        ),
+        (swapped(&|f| f.symbols.as_mut().unwrap().reverse()), "$.facts.symbols[0]"),
+        (swapped(&|f| f.calls.as_mut().unwrap()[0].sites.reverse()), "$.facts.calls[0].sites[0]"),
+    ] {
+        assert!(told.starts_with(&format!("{path} (line 1, ")) && told.ends_with(out_of_order), "{told}");
+    }
+}
+
+/// A bundle's digest covers its text, so what the type reads in two spellings has only one in a bundle.
+#[test]
+fn a_bundle_has_one_spelling() {
+    let good = serde_json::to_value(sample("full")).unwrap();
+    for (pointer, value, message) in [
+        ("/facts/references/0/uri", json!("./a.py"), r#"a bundle has "a.py" here, not "./a.py""#),
+        ("/resolution/resolved/confidence", json!(0.875_000_1), "a bundle has 0.875 here, not 0.8750001"),
+    ] {
+        let mut document = good.clone();
+        *document.pointer_mut(pointer).unwrap() = value;
+        let told = told(&document);
+        assert!(told.ends_with(message) && told.lines().count() == 1, "{told}");
+    }
+    let mut minimal = serde_json::to_value(sample("minimal")).unwrap();
+    minimal["request"]["options"]["scope"] = "workspace".into();
+    let told = told(&minimal);
+    assert!(
+        told.starts_with("$.request.options.scope ") && told.ends_with("a bundle leaves this out"),
+        "{told}"
+    );
+}
+
+#[test]
+fn another_version_is_another_format() {
+    let mut document = serde_json::to_value(sample("minimal")).unwrap();
+    document["version"] = "1.3".into();
+    let told = told(&document);
+    assert!(told.starts_with("$.version (line 1, ") && told.ends_with(r#""1.3" is not "1.4""#), "{told}");
+}
+
+#[test]
+fn many_problems_are_counted() {
+    let mut document = serde_json::to_value(sample("full")).unwrap();
+    document["facts"]["references"] = vec![json!({}); 30].into();
+    let problems = validate(Kind::Bundle, &serde_json::to_vec(&document).unwrap()).unwrap_err();
+    assert_eq!(problems.listed.len(), MAX_PROBLEMS);
+    assert_eq!(problems.more, 30 * 3 - MAX_PROBLEMS);
+    assert!(problems.to_string().ends_with("\n… and 70 more"));
+}
+
+#[test]
+fn long_values_are_not_repeated() {
+    let long = json!({"kind": "cursor", "uri": ["x".repeat(9000)], "line": "y".repeat(9000), "col": 1});
+    let told = validate(Kind::Selector, &serde_json::to_vec(&long).unwrap()).unwrap_err().to_string();
+    assert!(told.len() < 300, "{told}");
+}
+
+fn uri() -> impl Strategy<Value = DocUri> {
+    "(env://|server://|file:///)?[a-zé#? %]{1,4}(/[a-z~._-]{3,5})?"
+        .prop_filter_map("a document URI", |text| DocUri::parse(&text.replace('%', "%25")))
+}
+
+fn spec() -> impl Strategy<Value = PositionSpec> {
+    let unit = || prop::sample::select(vec![ColumnUnit::Utf8, ColumnUnit::Utf16, ColumnUnit::Codepoint]);
+    let number = || 1..=i32::MAX.unsigned_abs();
+    let pair = move || [number(), number()];
+    let role = prop::sample::select(vec![Role::Def, Role::Sig, Role::Body, Role::Doc]);
+    let name = "[a-zA-Z_ü][a-z0-9_]{0,3}(\\.[a-z_]{1,3})?:[A-Z_é][a-z0-9]{0,3}(\\.[a-z_]{1,3})?";
+    prop_oneof![
+        (uri(), number(), number(), unit()).prop_map(|(uri, line, col, indexing)| PositionSpec::Cursor(
+            CursorSpec { uri, line, col, indexing }
+        )),
+        (uri(), pair(), pair(), unit()).prop_map(|(uri, a, b, indexing)| PositionSpec::Range(RangeSpec {
+            uri,
+            start: a.min(b),
+            end: a.max(b),
+            indexing
+        })),
+        (name, role, prop::option::of(0..9_u32)).prop_map(|(name, role, overload)| PositionSpec::Symbol(
+            SymbolSpec { qualname: QualName::parse(&name).unwrap(), role, overload }
+        )),
+    ]
+}
+
+fn location() -> impl Strategy<Value = Location> {
+    (uri(), 0..4_u32, any::<u32>(), any::<String>(), prop::option::of(any::<String>())).prop_map(
+        |(uri, line, column, at, preview)| Location {
+            uri,
+            range: Range::new(Position::new(line, column), Position::new(line + 1, 0)),
+            at,
+            preview,
+        },
+    )
+}
+
+fn error() -> impl Strategy<Value = ErrorBody> {
+    let lines = || prop::collection::vec(any::<String>(), 0..3);
+    let data = prop_oneof![
+        lines().prop_map(|selectors| ErrorData::Near { selectors }),
+        (any::<String>(), any::<[u32; 2]>(), any::<String>())
+            .prop_map(|(text, span, expected)| ErrorData::Syntax { text, span, expected }),
+        lines().prop_map(|lines| ErrorData::Stderr { lines }),
+        lines().prop_map(|attempts| ErrorData::Tried { attempts }),
+        any::<String>().prop_map(|path| ErrorData::Changed { path }),
+    ];
+    let symbol = prop::sample::select(ErrorSymbol::ALL.to_vec());
+    (symbol, any::<String>(), prop::option::of(any::<String>()), prop::option::of(data))
+        .prop_map(|(symbol, message, hint, data)| ErrorBody { hint, data, ..ErrorBody::new(symbol, message) })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn what_lanser_seals_is_a_bundle(
+        spec in spec(),
+        mut references in prop::collection::vec(location(), 0..6),
+        error in prop::option::of(error()),
+        capabilities in prop::collection::btree_map(any::<String>(), any::<bool>(), 0..3),
+        partial: bool,
+        total in prop::option::of(any::<u32>()),
+    ) {
+        order::sort(&mut references);
+        let facts = Facts { references: Some(references), ..Facts::new(Provenance::Lsp) };
+        let bundle = seal(Draft {
+            request: Some(Request::about(Command::References, spec)),
+            resolution: None,
+            facts: error.is_none().then_some(facts),
+            environment: sample("full").environment,
+            capabilities,
+            error,
+            limits: total.map(|total| Limits { cap: 5, total, truncated: false, cursor: None }),
+            partial,
+        })
+        .unwrap();
+        let text = serde_json::to_vec_pretty(&bundle).unwrap();
+        if let Err(problems) = validate(Kind::Bundle, &text) {
+            prop_assert!(false, "{problems}");
+        }
+        prop_assert_eq!(strict_json::from_slice::<Bundle>(&text).unwrap(), bundle);
+    }
+
+    #[test]
+    fn what_is_a_selector_is_one_in_both_forms(spec in spec()) {
+        let json = serde_json::to_vec(&spec).unwrap();
+        prop_assert_eq!(validate(Kind::Selector, &json), Ok(()));
+        prop_assert_eq!(selector::parse(&spec.to_string(), ColumnUnit::default()), Ok(spec));
+    }
+}
