@@ -1,9 +1,11 @@
 //! lanser: facts about code, one deterministic bundle per question.
 
 pub mod bundle;
+mod cli;
 pub mod digest;
 pub mod lsp;
 pub mod model;
+pub mod orchestrator;
 pub mod path;
 pub mod resolve;
 pub mod schema;
@@ -11,3 +13,5 @@ pub mod selector;
 pub mod text;
 pub mod toolchain;
 pub mod workspace;
+
+pub use cli::main;

@@ -1,3 +1,5 @@
 //! The `lanser` binary.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    lanser::main()
+}

@@ -1,0 +1,125 @@
+//! `diag`: what the server finds wrong.
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
+use crate::cli::settings::Settings;
+use crate::model::error::{ErrorBody, ErrorSymbol};
+use crate::model::request::{Command, Request, Severity};
+use crate::path::{AbsPath, WorkspacePath};
+use crate::workspace::files::canonical;
+
+/// Arguments of `diag`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DiagArgs {
+    /// Files or folders [default: the whole workspace], or one selector whose file is meant
+    pub(crate) targets: Vec<String>,
+
+    /// The least severity to list; all are counted
+    #[arg(long, value_name = "LEVEL", default_value = "information")]
+    pub(crate) severity: Level,
+
+    /// End with exit code 1 when there is one of this severity or worse
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) fail_on: Option<Level>,
+}
+
+/// A severity on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Level {
+    /// Greyed-out code too
+    Hint,
+    /// Information and worse
+    Information,
+    /// Warnings and errors
+    Warning,
+    /// Errors only
+    Error,
+}
+
+impl From<Level> for Severity {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Hint => Self::Hint,
+            Level::Information => Self::Information,
+            Level::Warning => Self::Warning,
+            Level::Error => Self::Error,
+        }
+    }
+}
+
+/// Asks for diagnostics.
+pub(crate) fn run(args: &DiagArgs, context: &mut Context) -> Exit {
+    let make = |context: &Context, settings: &Settings| {
+        let mut options = context.options(settings);
+        let severity = Severity::from(args.severity);
+        options.severity = (severity != Severity::Information).then_some(severity);
+        let mut selector = None;
+        match workspace_paths(&args.targets, context, settings) {
+            Ok(paths) => options.paths = paths,
+            Err(error) => match args.targets.as_slice() {
+                [target] if !context.env.absolute(target).as_path().exists() && is_selector(target) => {
+                    selector = Some(context.selector(target, settings)?);
+                }
+                _ => return Err(error),
+            },
+        }
+        Ok(Request { cmd: Command::Diagnostics, selector, options })
+    };
+    let (exit, bundle) = context.ask(make);
+    let counts = bundle.and_then(|bundle| bundle.facts?.diagnostics).map(|diagnostics| diagnostics.counts);
+    match (exit, args.fail_on, counts) {
+        (Exit::Ok, Some(level), Some(counts)) => {
+            let numbers = [
+                (Severity::Hint, counts.hint),
+                (Severity::Information, counts.information),
+                (Severity::Warning, counts.warning),
+                (Severity::Error, counts.error),
+            ];
+            let level = Severity::from(level);
+            let found = numbers.iter().any(|(severity, count)| *severity >= level && *count > 0);
+            if found { Exit::Verdict } else { Exit::Ok }
+        }
+        (exit, _, _) => exit,
+    }
+}
+
+fn is_selector(target: &str) -> bool {
+    target.contains("://") || target.contains('@') || target.contains(':') || target.starts_with('{')
+}
+
+/// Paths as typed, made relative to the workspace: sorted, each once. A path is looked for in the workspace first, then
+/// from the current folder on. The workspace itself is the empty list.
+///
+/// # Errors
+/// When a path does not exist or is outside the workspace.
+pub(crate) fn workspace_paths(
+    targets: &[String],
+    context: &Context,
+    settings: &Settings,
+) -> Result<Vec<WorkspacePath>, ErrorBody> {
+    let mut paths = Vec::new();
+    for target in targets {
+        let places = [settings.root.join(target), context.env.absolute(target)];
+        let found = places.iter().find(|place| place.as_path().exists()).ok_or_else(|| {
+            ErrorBody::new(ErrorSymbol::NotFound, format!("there is no file or folder {target:?}"))
+                .hint("paths are relative to the workspace or to the current folder")
+        })?;
+        let inside = |path: &AbsPath| path.strip_prefix(&settings.root).map(str::to_owned);
+        let relative = inside(found).or_else(|| inside(&canonical(found))).ok_or_else(|| {
+            ErrorBody::new(
+                ErrorSymbol::NotFound,
+                format!("{target:?} is outside the workspace {}", settings.root),
+            )
+            .hint("choose the workspace with --workspace")
+        })?;
+        match WorkspacePath::new(&relative) {
+            Some(path) => paths.push(path),
+            None => return Ok(Vec::new()),
+        }
+    }
+    paths.sort();
+    paths.dedup();
+    Ok(paths)
+}

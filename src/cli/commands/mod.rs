@@ -1,0 +1,78 @@
+//! The verbs: one file each, arguments beside what is done with them. Dispatch is a flat match.
+
+pub(crate) mod calls;
+pub(crate) mod completions;
+pub(crate) mod diag;
+pub(crate) mod doctor;
+pub(crate) mod locate;
+pub(crate) mod navigate;
+pub(crate) mod schema;
+pub(crate) mod server;
+pub(crate) mod symbols;
+
+use clap::Subcommand;
+
+use super::context::Context;
+use super::exit::Exit;
+
+/// The verbs.
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum Command {
+    /// Show where a name is defined
+    #[command(visible_alias = "definition")]
+    Def(navigate::NavigateArgs),
+    /// Show where a name is declared, stubs before sources
+    #[command(visible_alias = "declaration")]
+    Decl(navigate::NavigateArgs),
+    /// Show where the type of an expression is defined
+    #[command(visible_alias = "type-definition")]
+    Typedef(navigate::NavigateArgs),
+    /// Show what implements a method or class
+    #[command(visible_alias = "implementation")]
+    Impl(navigate::NavigateArgs),
+    /// Show every use of a symbol
+    #[command(visible_alias = "references")]
+    Refs(navigate::RefsArgs),
+    /// Show signature and documentation
+    Hover(navigate::NavigateArgs),
+    /// Show the outline of files, or search names over the workspace
+    Symbols(symbols::SymbolsArgs),
+    /// Show who calls a function, or what it calls
+    Calls(calls::CallsArgs),
+    /// Show what the server finds wrong
+    #[command(visible_alias = "diagnostics")]
+    Diag(diag::DiagArgs),
+    /// Show where a selector is now; no server is started
+    Locate(locate::LocateArgs),
+    /// Show what lanser would use here, and why
+    Doctor(doctor::DoctorArgs),
+    /// List, find and install language servers
+    #[command(subcommand)]
+    Server(server::ServerCommand),
+    /// Print the JSON schemas, or check files against them
+    #[command(subcommand)]
+    Schema(schema::SchemaCommand),
+    /// Print shell completions, or write man pages
+    Completions(completions::CompletionsArgs),
+}
+
+/// Runs a verb.
+pub(crate) fn run(command: Command, context: &mut Context) -> Exit {
+    use crate::model::request::Command as Question;
+    match command {
+        Command::Def(args) => navigate::run(Question::Definition, &args, context),
+        Command::Decl(args) => navigate::run(Question::Declaration, &args, context),
+        Command::Typedef(args) => navigate::run(Question::TypeDefinition, &args, context),
+        Command::Impl(args) => navigate::run(Question::Implementation, &args, context),
+        Command::Refs(args) => navigate::run_refs(&args, context),
+        Command::Hover(args) => navigate::run(Question::Hover, &args, context),
+        Command::Symbols(args) => symbols::run(&args, context),
+        Command::Calls(args) => calls::run(&args, context),
+        Command::Diag(args) => diag::run(&args, context),
+        Command::Locate(args) => locate::run(&args, context),
+        Command::Doctor(args) => doctor::run(&args, context),
+        Command::Server(command) => server::run(command, context),
+        Command::Schema(command) => schema::run(command, context),
+        Command::Completions(args) => completions::run(&args, context),
+    }
+}

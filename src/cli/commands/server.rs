@@ -1,0 +1,165 @@
+//! `server list|which|install`: the language servers that lanser can use.
+
+use std::fmt::Write as _;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
+use crate::cli::output::Style;
+use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
+use crate::model::server::ServerKind;
+use crate::orchestrator::{tell_progress, toolchain_request};
+use crate::toolchain::{self, Found, Standing, Unavailable, default_version, supported_versions};
+
+/// The verbs of `server`.
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum ServerCommand {
+    /// List the servers that lanser knows, and which are here
+    List,
+    /// Show which server would be started
+    Which,
+    /// Install a server into lanser's cache
+    Install(InstallArgs),
+}
+
+/// Arguments of `server install`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct InstallArgs {
+    /// `pyright` or `basedpyright`, either with `@VERSION` [default: what --server says]
+    pub(crate) name: Option<String>,
+}
+
+/// Runs a verb of `server`.
+pub(crate) fn run(command: ServerCommand, context: &mut Context) -> Exit {
+    match command {
+        ServerCommand::List => list(context),
+        ServerCommand::Which => which(context),
+        ServerCommand::Install(args) => {
+            if args.name.is_some() {
+                context.global.server = args.name;
+            }
+            install(context)
+        }
+    }
+}
+
+/// One line of `server list`.
+#[derive(Debug, Serialize)]
+struct Listed {
+    name: &'static str,
+    version: String,
+    default: bool,
+    found: Option<String>,
+    place: Option<String>,
+}
+
+fn list(context: &mut Context) -> Exit {
+    let settings = match context.settings() {
+        Ok(settings) => settings,
+        Err(error) => return context.fail(error),
+    };
+    let mut listed = Vec::new();
+    for kind in ServerKind::ALL {
+        for version in supported_versions(kind) {
+            let mut request = toolchain_request(&context.orchestrator_settings(&settings));
+            request.kind = kind;
+            request.version = Some((*version).to_owned());
+            request.command = None;
+            let found = toolchain::find(&request).ok();
+            listed.push(Listed {
+                name: kind.as_str(),
+                version: (*version).to_owned(),
+                default: *version == default_version(kind) && kind == ServerKind::default(),
+                found: found.as_ref().map(|found| found.source.to_string()),
+                place: found.map(|found| found.script.to_string()),
+            });
+        }
+    }
+    if context.json() {
+        return context.printer.json_payload(&listed);
+    }
+    let mut text = String::new();
+    for server in &listed {
+        let mark = if server.default { " (default)" } else { "" };
+        let place = match (&server.found, &server.place) {
+            (Some(source), Some(place)) => format!("{source}: {place}"),
+            _ => format!("not here; `lanser server install {}@{}`", server.name, server.version),
+        };
+        let _ = writeln!(text, "{} {}{mark}  {}", server.name, server.version, Style::Quiet.paint(place));
+    }
+    context.printer.payload(&text)
+}
+
+fn which(context: &mut Context) -> Exit {
+    let settings = match context.settings() {
+        Ok(settings) => settings,
+        Err(error) => return context.fail(error),
+    };
+    let inventory = toolchain::inventory(&toolchain_request(&context.orchestrator_settings(&settings)));
+    match inventory.chosen {
+        Ok(found) => print_found(context, &found),
+        Err(error) => context.fail(unavailable(&error)),
+    }
+}
+
+fn install(context: &mut Context) -> Exit {
+    let settings = match context.settings() {
+        Ok(settings) => settings,
+        Err(error) => return context.fail(error),
+    };
+    let settings = context.orchestrator_settings(&settings);
+    let progress = settings.progress.clone();
+    let installed =
+        toolchain::install(&toolchain_request(&settings), &mut |event| tell_progress(&*progress, &event));
+    match installed {
+        Ok(found) => print_found(context, &found),
+        Err(error) => context.fail(unavailable(&error)),
+    }
+}
+
+/// What `server which` and `server install` say.
+#[derive(Debug, Serialize)]
+struct Chosen<'f> {
+    name: &'static str,
+    version: &'f str,
+    source: &'static str,
+    node: &'f str,
+    node_version: &'f str,
+    script: &'f str,
+}
+
+fn print_found(context: &Context, found: &Found) -> Exit {
+    if context.json() {
+        return context.printer.json_payload(&Chosen {
+            name: found.kind.as_str(),
+            version: &found.version,
+            source: found.source.as_str(),
+            node: found.node.as_str(),
+            node_version: &found.node_version,
+            script: found.script.as_str(),
+        });
+    }
+    context.printer.payload(&format!(
+        "{} {} ({})\n  {}\n  node {} at {}\n",
+        found.kind, found.version, found.source, found.script, found.node_version, found.node
+    ))
+}
+
+/// Why there is no server, in the words of a bundle, with the machine's paths: `server` and `doctor` are about this machine.
+pub(super) fn unavailable(error: &Unavailable) -> ErrorBody {
+    ErrorBody::new(ErrorSymbol::LsUnavailable, error.what.clone())
+        .hint(error.hint.clone())
+        .data(ErrorData::Tried { attempts: error.tried.iter().map(ToString::to_string).collect() })
+}
+
+/// What became of a place that was looked at.
+pub(super) fn standing(standing: &Standing) -> String {
+    match standing {
+        Standing::Chosen => "chosen".to_owned(),
+        Standing::Spare => "would do".to_owned(),
+        Standing::Suspect(why) => format!("SUSPECT: {why}"),
+        Standing::PassedOver(why) => format!("passed over: {why}"),
+    }
+}

@@ -1,0 +1,48 @@
+//! `symbols`: the outline of files, or a search over the workspace.
+
+use clap::Args;
+
+use super::diag::workspace_paths;
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
+use crate::model::error::{ErrorBody, ErrorSymbol};
+use crate::model::request::{Command, Request};
+
+/// Arguments of `symbols`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SymbolsArgs {
+    /// A file, a folder, or a selector whose file is meant
+    #[arg(required_unless_present = "query", conflicts_with = "query")]
+    pub(crate) target: Option<String>,
+
+    /// Search names over the workspace
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) query: Option<String>,
+}
+
+/// Asks for symbols.
+pub(crate) fn run(args: &SymbolsArgs, context: &mut Context) -> Exit {
+    let make = |context: &Context, settings: &_| {
+        let mut options = context.options(settings);
+        let mut selector = None;
+        match (&args.query, &args.target) {
+            (Some(query), _) if query.trim().is_empty() => {
+                return Err(ErrorBody::new(ErrorSymbol::Usage, "the query is empty")
+                    .hint("give a name, or a part of one, to --query"));
+            }
+            (Some(query), _) => options.query = Some(query.clone()),
+            (None, Some(target)) => match workspace_paths(std::slice::from_ref(target), context, settings) {
+                Ok(paths) => options.paths = paths,
+                Err(error) if looks_like_a_path(target) => return Err(error),
+                Err(_) => selector = Some(context.selector(target, settings)?),
+            },
+            (None, None) => {}
+        }
+        Ok(Request { cmd: Command::Symbols, selector, options })
+    };
+    context.ask(make).0
+}
+
+fn looks_like_a_path(target: &str) -> bool {
+    target.ends_with(".py") || target.ends_with(".pyi") || target.ends_with('/')
+}

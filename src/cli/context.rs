@@ -1,0 +1,165 @@
+//! What a verb works with: surroundings, options, settings, and the way from a request to a printed bundle.
+
+use std::io::Read as _;
+
+use super::environment::Environment;
+use super::exit::Exit;
+use super::global::GlobalArgs;
+use super::output::{Format, Printer};
+use super::settings::{FromEnvironment, Settings};
+use crate::bundle::seal::{Draft, seal};
+use crate::digest::strict_json;
+use crate::model::bundle::Bundle;
+use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
+use crate::model::request::{Command, Options, Request};
+use crate::orchestrator::{self, Orchestrator};
+use crate::selector::{self, PositionSpec};
+
+/// What a verb works with.
+pub(crate) struct Context {
+    pub(crate) env: Environment,
+    pub(crate) global: GlobalArgs,
+    pub(crate) from_env: FromEnvironment,
+    pub(crate) printer: Printer,
+}
+
+impl Context {
+    /// The settings of this run.
+    ///
+    /// # Errors
+    /// When an option or a configuration file cannot be read.
+    pub(crate) fn settings(&self) -> Result<Settings, ErrorBody> {
+        Settings::new(&self.global, &self.from_env, &self.env)
+    }
+
+    /// The options of a request that every verb shares.
+    pub(crate) fn options(&self, settings: &Settings) -> Options {
+        Options {
+            index_io: settings.index_io,
+            scope: settings.scope,
+            limit: self.global.limit,
+            cursor: self.global.cursor.clone(),
+            ..Options::default()
+        }
+    }
+
+    /// Reads a selector: its string form, its JSON form, or `-` for either on standard input.
+    ///
+    /// # Errors
+    /// When it is neither.
+    pub(crate) fn selector(&self, text: &str, settings: &Settings) -> Result<PositionSpec, ErrorBody> {
+        if text != "-" {
+            return parse_selector(text, settings);
+        }
+        let mut input = String::new();
+        let read = std::io::stdin().take(1 << 20).read_to_string(&mut input);
+        read.map_err(|error| {
+            ErrorBody::new(ErrorSymbol::Usage, format!("cannot read standard input: {error}"))
+        })?;
+        parse_selector(input.trim(), settings)
+    }
+
+    /// Asks the question that `make` builds and prints the answer.
+    pub(crate) fn ask(
+        &mut self,
+        make: impl FnOnce(&Self, &Settings) -> Result<Request, ErrorBody>,
+    ) -> (Exit, Option<Bundle>) {
+        let settings = match self.settings() {
+            Ok(settings) => settings,
+            Err(error) => return (self.fail(error), None),
+        };
+        match make(self, &settings) {
+            Ok(request) => {
+                let bundle = self.answer(&settings, request);
+                (self.printer.bundle(&bundle), Some(bundle))
+            }
+            Err(error) => (self.fail(error), None),
+        }
+    }
+
+    /// Asks a question about a selector and prints the answer.
+    pub(crate) fn ask_about(&mut self, cmd: Command, selector: &str, set: impl FnOnce(&mut Options)) -> Exit {
+        let make = |context: &Self, settings: &Settings| {
+            let mut options = context.options(settings);
+            set(&mut options);
+            Ok(Request { cmd, selector: Some(context.selector(selector, settings)?), options })
+        };
+        self.ask(make).0
+    }
+
+    fn answer(&self, settings: &Settings, request: Request) -> Bundle {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = match runtime {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                let message = format!("the operating system gives no event loop: {error}");
+                return error_bundle(Some(request), ErrorBody::new(ErrorSymbol::Internal, message));
+            }
+        };
+        let orchestrator = Orchestrator::new(self.orchestrator_settings(settings));
+        let bundle = runtime.block_on(orchestrator.run(request, super::signals::interrupted()));
+        // What still runs in the background (a scan that nobody waits for any more) must not hold the answer up.
+        runtime.shutdown_background();
+        bundle
+    }
+
+    pub(crate) fn orchestrator_settings(&self, settings: &Settings) -> orchestrator::Settings {
+        orchestrator::Settings {
+            root: settings.root.clone(),
+            server: settings.server,
+            server_version: settings.server_version.clone(),
+            server_command: settings.server_command.clone(),
+            python: settings.python.clone(),
+            timeout: settings.timeout,
+            offline: settings.offline,
+            trust_workspace: settings.trust_workspace,
+            trust: settings.trust,
+            cache: settings.cache.clone(),
+            keep: settings.keep,
+            temp: self.env.temp.clone(),
+            guard: self.env.exe.clone(),
+            search_path: self.env.search_path(),
+            environment: self.env.vars.clone(),
+            verbose: self.global.verbose,
+            threads: std::thread::available_parallelism().map_or(1, usize::from).min(8),
+            progress: self.printer.progress(),
+        }
+    }
+
+    /// Prints why nothing could be asked.
+    pub(crate) fn fail(&mut self, error: ErrorBody) -> Exit {
+        self.printer.bundle(&error_bundle(None, error))
+    }
+
+    /// Whether standard output is to hold JSON.
+    pub(crate) const fn json(&self) -> bool {
+        matches!(self.printer.format, Format::Json)
+    }
+}
+
+/// A bundle that says only why there is no answer.
+pub(crate) fn error_bundle(request: Option<Request>, error: ErrorBody) -> Bundle {
+    seal(Draft::failed(request, error)).expect("an error is made of texts and small integers")
+}
+
+fn parse_selector(text: &str, settings: &Settings) -> Result<PositionSpec, ErrorBody> {
+    if text.starts_with('{') {
+        return strict_json::from_slice(text.as_bytes()).map_err(|error| {
+            ErrorBody::new(
+                ErrorSymbol::BadSelectorSyntax,
+                format!("the selector is no PositionSpec: {error}"),
+            )
+            .hint("`lanser schema export --only selector` prints its schema")
+        });
+    }
+    selector::parse(text, settings.index_io).map_err(|error| {
+        let span = [error.span.start, error.span.end].map(|at| u32::try_from(at).unwrap_or(u32::MAX));
+        let data = ErrorData::Syntax { text: text.to_owned(), span, expected: error.expected.clone() };
+        ErrorBody::new(
+            ErrorSymbol::BadSelectorSyntax,
+            format!("the selector {text:?} cannot be read: {error}"),
+        )
+        .hint("`lanser help locate` shows the forms of a selector")
+        .data(data)
+    })
+}

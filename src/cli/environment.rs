@@ -1,0 +1,96 @@
+//! What comes in from outside: arguments, environment variables, the current folder, whether there is a terminal.
+//!
+//! This is the only place that asks; everything below `cli` gets it as values.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+use crate::path::{AbsPath, absolute::AbsPathError};
+
+/// The process's surroundings.
+#[derive(Debug, Clone)]
+pub(crate) struct Environment {
+    /// The arguments, the program's name first.
+    pub(crate) args: Vec<OsString>,
+    /// The environment variables whose names and values are UTF-8.
+    pub(crate) vars: BTreeMap<String, String>,
+    /// The current folder.
+    pub(crate) cwd: AbsPath,
+    /// Where temporary files go.
+    pub(crate) temp: AbsPath,
+    /// This program.
+    pub(crate) exe: Option<AbsPath>,
+    /// Whether a person reads standard error.
+    pub(crate) stderr_is_terminal: bool,
+}
+
+impl Environment {
+    /// The surroundings of this process.
+    ///
+    /// # Errors
+    /// When the current folder is gone or its name is not UTF-8.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place through which the surroundings enter"
+    )]
+    pub(crate) fn of_process() -> Result<Self, AbsPathError> {
+        let cwd = std::env::current_dir().unwrap_or_default();
+        let vars = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        Ok(Self {
+            args: std::env::args_os().collect(),
+            vars: vars.collect(),
+            cwd: AbsPath::new(cwd)?,
+            temp: AbsPath::new(std::env::temp_dir())?,
+            exe: std::env::current_exe().ok().and_then(|exe| AbsPath::new(exe).ok()),
+            stderr_is_terminal: std::io::stderr().is_terminal(),
+        })
+    }
+
+    /// A variable that is set to something.
+    pub(crate) fn var(&self, name: &str) -> Option<&str> {
+        self.vars.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// The folders of `PATH`.
+    pub(crate) fn search_path(&self) -> Vec<PathBuf> {
+        std::env::split_paths(self.var("PATH").unwrap_or_default())
+            .filter(|path| path.is_absolute())
+            .collect()
+    }
+
+    /// A path as the user wrote it, made absolute.
+    pub(crate) fn absolute(&self, path: &str) -> AbsPath {
+        match path.strip_prefix("~/").zip(self.var("HOME")) {
+            Some((rest, home)) => self.cwd.join(home).join(rest),
+            None => self.cwd.join(path),
+        }
+    }
+
+    /// Lanser's cache: `LANSER_CACHE_DIR`, else the platform's cache folder, else a folder beside temporary files.
+    pub(crate) fn cache(&self) -> AbsPath {
+        if let Some(cache) = self.var("LANSER_CACHE_DIR") {
+            return self.absolute(cache);
+        }
+        match (self.var("XDG_CACHE_HOME"), self.var("HOME")) {
+            (Some(cache), _) => self.absolute(cache).join("lanser"),
+            (None, Some(home)) if cfg!(target_os = "macos") => {
+                self.absolute(home).join("Library/Caches/lanser")
+            }
+            (None, Some(home)) => self.absolute(home).join(".cache/lanser"),
+            (None, None) => self.temp.join("lanser-cache"),
+        }
+    }
+
+    /// The user's own configuration file.
+    pub(crate) fn user_config(&self) -> Option<AbsPath> {
+        let folder = match (self.var("XDG_CONFIG_HOME"), self.var("HOME")) {
+            (Some(config), _) => self.absolute(config),
+            (None, Some(home)) => self.absolute(home).join(".config"),
+            (None, None) => return None,
+        };
+        Some(folder.join("lanser/config.toml"))
+    }
+}

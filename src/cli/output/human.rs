@@ -1,0 +1,370 @@
+//! Bundles as text: one line per location, `path:line:col`, then the source line. Every location can be pasted back as a
+//! selector. What is left out is said last, with the command that shows it.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+
+use super::budget::Budget;
+use super::{Printer, Style};
+use crate::bundle::page::continue_after;
+use crate::model::bundle::{Bundle, Limits};
+use crate::model::error::{ErrorBody, ErrorData};
+use crate::model::facts::{
+    Call, Completeness, CompletenessStatus, Diagnostic, Diagnostics, Facts, Hover, Location, Symbol,
+};
+use crate::model::request::{Direction, Severity};
+use crate::model::resolution::{Candidate, Resolution, Resolved};
+
+/// Prints the answer on standard output, or the error on standard error.
+pub(super) fn print(printer: &Printer, bundle: &Bundle) -> io::Result<()> {
+    if let Some(error) = &bundle.error {
+        let mut text = error_text(error);
+        if let Some(resolution) =
+            bundle.resolution.as_ref().filter(|resolution| !resolution.disambiguation.is_empty())
+        {
+            text.push_str(&candidates(&resolution.disambiguation));
+        }
+        printer.complain(text.trim_end());
+        return Ok(());
+    }
+    let mut budget = Budget::new(printer.limit.is_none());
+    match (&bundle.facts, &bundle.resolution) {
+        (Some(facts), _) if !is_empty(facts) => print_facts(printer, bundle, facts, &mut budget),
+        (_, Some(resolution)) => {
+            print_resolution(resolution, &mut budget);
+        }
+        _ => {}
+    }
+    let mut out = anstream::stdout().lock();
+    out.write_all(budget.finish().as_bytes())?;
+    out.flush()
+}
+
+/// `locate` has no facts beside its resolution.
+const fn is_empty(facts: &Facts) -> bool {
+    facts.definitions.is_none()
+        && facts.declarations.is_none()
+        && facts.type_definitions.is_none()
+        && facts.implementations.is_none()
+        && facts.references.is_none()
+        && facts.hover.is_none()
+        && facts.symbols.is_none()
+        && facts.calls.is_none()
+        && facts.diagnostics.is_none()
+}
+
+fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut Budget) {
+    let lists = [&facts.definitions, &facts.declarations, &facts.type_definitions, &facts.implementations];
+    for locations in lists.into_iter().flatten() {
+        list(printer, bundle, locations, budget, |item| location(item, ""), "");
+    }
+    if let Some(references) = &facts.references {
+        let summary = facts.completeness.as_ref().map_or_else(String::new, |verdict| {
+            completeness(verdict, total(bundle, references.len()), printer.verbose)
+        });
+        list(printer, bundle, references, budget, |item| location(item, ""), &summary);
+    }
+    if let Some(found) = &facts.symbols {
+        let summary = if found.is_empty() { "no symbols" } else { "" };
+        list(printer, bundle, found, budget, symbol, summary);
+    }
+    if let Some(calls) = &facts.calls {
+        let summary = match &facts.completeness {
+            Some(verdict) if verdict.status != CompletenessStatus::Complete => {
+                completeness(verdict, total(bundle, calls.len()), printer.verbose)
+            }
+            _ if calls.is_empty() => "no calls".to_owned(),
+            _ => String::new(),
+        };
+        list(printer, bundle, calls, budget, call, &summary);
+    }
+    if let Some(found) = &facts.diagnostics {
+        list(printer, bundle, &found.items, budget, diagnostic, &diagnostics_summary(found));
+    }
+    if let Some(text) = &facts.hover {
+        hover(printer, text, budget);
+    }
+}
+
+fn total(bundle: &Bundle, here: usize) -> usize {
+    bundle.meta.limits.as_ref().map_or(here, |limits| limits.total as usize)
+}
+
+/// Prints what fits of a list and says how to see the rest.
+fn list<T: serde::Serialize>(
+    printer: &Printer,
+    bundle: &Bundle,
+    items: &[T],
+    budget: &mut Budget,
+    text: impl Fn(&T) -> String,
+    summary: &str,
+) {
+    let mut shown = 0;
+    while shown < items.len() && budget.push(&text(&items[shown])) {
+        shown += 1;
+    }
+    if !summary.is_empty() {
+        budget.last(&Style::Quiet.paint(summary));
+    }
+    let unlimited = Limits {
+        cap: u32::MAX,
+        total: u32::try_from(items.len()).unwrap_or(u32::MAX),
+        truncated: false,
+        cursor: None,
+    };
+    let limits = bundle.meta.limits.as_ref().unwrap_or(&unlimited);
+    if shown < items.len() || limits.truncated {
+        let given = bundle.request.as_ref().and_then(|request| request.options.cursor.as_deref());
+        let cursor = continue_after(items, limits, given, shown);
+        let before = cursor.split_once('-').and_then(|(before, _)| before.parse().ok()).unwrap_or(shown);
+        let left = (limits.total as usize).saturating_sub(before);
+        let next = printer.next_command(&[("--cursor", &cursor)]);
+        budget.last(&format!("{left} more: {}", Style::Hint.paint(next)));
+    }
+}
+
+impl Printer {
+    /// The command line as typed, with options set to other values.
+    fn next_command(&self, options: &[(&str, &str)]) -> String {
+        let mut words: Vec<String> = Vec::new();
+        let mut typed = self.typed.iter();
+        while let Some(word) = typed.next() {
+            match options.iter().find(|(name, _)| word == name || word.starts_with(&format!("{name}="))) {
+                Some((name, _)) if word == name => {
+                    typed.next();
+                }
+                Some(_) => {}
+                None => words.push(shell_quote(word)),
+            }
+        }
+        for (name, value) in options {
+            words.push(format!("{name} {}", shell_quote(value)));
+        }
+        format!("lanser {}", words.join(" "))
+    }
+}
+
+fn shell_quote(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:=@,+%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// `at` in the form that compilers print, when it is a plain cursor.
+fn spot(at: &str) -> String {
+    let (place, query) = at.split_once('?').map_or((at, ""), |(place, _)| (place, "?"));
+    let found = place.rfind("@L").and_then(|from| {
+        let (line, column) = place[from + 2..].split_once(":C")?;
+        Some(format!("{}:{line}:{column}", &place[..from]))
+    });
+    // A unit that was asked for with --index-io is asked for again with it.
+    found.filter(|_| query.is_empty() || at.contains("?indexing=")).unwrap_or_else(|| at.to_owned())
+}
+
+fn line(at: &str, rest: &str) -> String {
+    let at = Style::Path.paint(spot(at));
+    if rest.is_empty() { at } else { format!("{at}  {rest}") }
+}
+
+fn location(item: &Location, mark: &str) -> String {
+    line(&item.at, &format!("{mark}{}", item.preview.as_deref().unwrap_or_default().trim()))
+}
+
+fn symbol(item: &Symbol) -> String {
+    let name = match &item.container {
+        Some(container) => format!("{container}.{}", item.name),
+        None => item.name.clone(),
+    };
+    line(&item.at, &format!("{} {name}", item.symbol_kind))
+}
+
+fn call(item: &Call) -> String {
+    let (far, word) = match item.direction {
+        Direction::Incoming => (&item.caller, "in"),
+        Direction::Outgoing => (&item.callee, "calls"),
+    };
+    let indent = "  ".repeat(item.depth.saturating_sub(1) as usize);
+    let mut text = String::new();
+    match item.direction {
+        Direction::Incoming => {
+            for site in &item.sites {
+                let _ = writeln!(text, "{}", location(site, &format!("{indent}{word} {}: ", far.name)));
+            }
+        }
+        Direction::Outgoing => {
+            let _ = writeln!(
+                text,
+                "{}",
+                line(&far.at, &format!("{indent}{word} {} {}", far.symbol_kind, far.name))
+            );
+        }
+    }
+    text
+}
+
+fn diagnostic(item: &Diagnostic) -> String {
+    let severity = match item.severity {
+        Severity::Error => Style::Error.paint("error"),
+        Severity::Warning => Style::Warning.paint("warning"),
+        Severity::Information | Severity::Hint => Style::Quiet.paint(item.severity.as_str()),
+    };
+    let rule = item.rule.as_ref().map(|rule| format!(" ({rule})")).unwrap_or_default();
+    let mut lines = item.message.lines();
+    let mut text = format!(
+        "{}  {severity}: {}{rule}\n",
+        Style::Path.paint(spot(&item.at)),
+        lines.next().unwrap_or_default()
+    );
+    for more in lines {
+        let _ = writeln!(text, "    {}", more.replace('\u{a0}', " ").trim());
+    }
+    if let Some(preview) = item.preview.as_deref().map(str::trim).filter(|preview| !preview.is_empty()) {
+        let _ = writeln!(text, "    {preview}");
+    }
+    text
+}
+
+fn diagnostics_summary(found: &Diagnostics) -> String {
+    let counts = &found.counts;
+    let mut parts = vec![number(counts.error, "error"), number(counts.warning, "warning")];
+    if counts.information > 0 {
+        parts.push(number(counts.information, "information"));
+    }
+    let mut text = format!("{} in {} checked", parts.join(", "), number(found.files_checked, "file"));
+    for file in &found.not_checked {
+        let _ = write!(text, "\nnot checked: {}: {}", file.uri, file.reason);
+    }
+    text
+}
+
+fn number(count: u32, of: &str) -> String {
+    if count == 1 || of == "information" { format!("{count} {of}") } else { format!("{count} {of}s") }
+}
+
+fn completeness(verdict: &Completeness, count: usize, verbose: bool) -> String {
+    let count = number(u32::try_from(count).unwrap_or(u32::MAX), "reference");
+    let mut text = match verdict.status {
+        CompletenessStatus::Complete => format!("{count}, complete"),
+        CompletenessStatus::Partial => format!("{count}, NOT complete"),
+        CompletenessStatus::Unknown => format!("{count}, completeness unknown"),
+    };
+    if let Some(reason) = &verdict.reason {
+        let _ = write!(text, ": {reason}");
+    }
+    let unresolved = &verdict.unresolved;
+    if unresolved.count > 0 {
+        let kinds: Vec<String> =
+            unresolved.kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        let _ = write!(
+            text,
+            "; the name also stands in {} other places ({})",
+            unresolved.count,
+            kinds.join(", ")
+        );
+        if verbose {
+            for item in &unresolved.items {
+                let _ = write!(text, "\n  {}  {}", spot(&item.at), item.kind);
+            }
+        }
+    }
+    text
+}
+
+fn hover(printer: &Printer, text: &Hover, budget: &mut Budget) {
+    let lines: Vec<&str> = text.markdown.trim_end().lines().collect();
+    let most = printer.limit.map_or(usize::MAX, |limit| limit as usize);
+    let mut shown = 0;
+    while shown < lines.len().min(most) && budget.push(&format!("{}\n", lines[shown])) {
+        shown += 1;
+    }
+    if shown < lines.len() {
+        let all = lines.len().to_string();
+        let next = printer.next_command(&[("--limit", &all)]);
+        budget.last(&format!("{} more lines: {}", lines.len() - shown, Style::Hint.paint(next)));
+    }
+}
+
+fn print_resolution(resolution: &Resolution, budget: &mut Budget) {
+    if let Some(resolved) = &resolution.resolved {
+        budget.push(&resolved_text(resolved));
+    }
+}
+
+fn resolved_text(resolved: &Resolved) -> String {
+    let mut text = String::new();
+    for (number, source) in resolved.preview.lines().enumerate() {
+        if number == 0 {
+            let _ = writeln!(text, "{}", line(&resolved.at, source.trim()));
+        } else {
+            let _ = writeln!(text, "    {source}");
+        }
+    }
+    if text.is_empty() {
+        text = line(&resolved.at, "");
+        text.push('\n');
+    }
+    if let (Some(name), Some(kind)) = (&resolved.qualname, &resolved.symbol_kind) {
+        let _ = writeln!(text, "{kind} {name}");
+    }
+    for hop in &resolved.evidence {
+        let _ = writeln!(text, "  {} of {} at {}", hop.step, hop.to, spot(&hop.at));
+    }
+    text
+}
+
+fn candidates(found: &[Candidate]) -> String {
+    let mut text = String::new();
+    for candidate in found {
+        let _ = writeln!(
+            text,
+            "  {}  {} {} ({})",
+            Style::Path.paint(spot(&candidate.at)),
+            candidate.symbol_kind,
+            candidate.qualname,
+            candidate.reason
+        );
+    }
+    text
+}
+
+fn error_text(error: &ErrorBody) -> String {
+    let mut text = format!("{} {}: {}\n", Style::Error.paint("error:"), error.symbol.as_str(), error.message);
+    match &error.data {
+        Some(ErrorData::Syntax { text: source, span: [start, end], .. }) => {
+            let (start, end) = (*start as usize, *end as usize);
+            let shown = |to: usize| source.get(..to).unwrap_or(source).chars().count();
+            let (before, width) = (shown(start), shown(end).saturating_sub(shown(start)).max(1));
+            let _ = writeln!(
+                text,
+                "  {source}\n  {}{}",
+                " ".repeat(before),
+                Style::Error.paint("^".repeat(width))
+            );
+        }
+        Some(ErrorData::Near { selectors }) if !selectors.is_empty() => {
+            let _ = writeln!(text, "did you mean:");
+            for selector in selectors {
+                let _ = writeln!(text, "  {selector}");
+            }
+        }
+        Some(ErrorData::Stderr { lines }) if !lines.is_empty() => {
+            let _ = writeln!(text, "the server's last words:");
+            for said in lines {
+                let _ = writeln!(text, "  {said}");
+            }
+        }
+        Some(ErrorData::Tried { attempts }) => {
+            for attempt in attempts {
+                let _ = writeln!(text, "  tried {attempt}");
+            }
+        }
+        _ => {}
+    }
+    if let Some(hint) = &error.hint {
+        let _ = writeln!(text, "{} {hint}", Style::Hint.paint("hint:"));
+    }
+    text
+}

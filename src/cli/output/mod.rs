@@ -1,0 +1,125 @@
+//! What the program prints: the payload on standard output, everything else on standard error.
+
+mod budget;
+mod fields;
+mod human;
+pub(crate) mod progress;
+mod style;
+
+use std::io::{ErrorKind, Write};
+
+use crate::bundle::seal::bundle_id;
+use crate::cli::exit::Exit;
+use crate::model::bundle::Bundle;
+use crate::model::error::ErrorSymbol;
+
+pub(crate) use fields::select;
+pub(crate) use progress::Progress;
+pub(crate) use style::Style;
+
+/// In which form answers are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// One line of JSON.
+    Json,
+    /// Text for people and agents.
+    Human,
+}
+
+/// Writes answers.
+#[derive(Debug)]
+pub(crate) struct Printer {
+    pub(crate) format: Format,
+    /// `--fields`; empty means everything.
+    pub(crate) fields: Vec<String>,
+    /// `--limit`, which lifts the default budget of lines.
+    pub(crate) limit: Option<u32>,
+    /// `--verbose`.
+    pub(crate) verbose: bool,
+    /// `locate --preview`.
+    pub(crate) preview_lines: u32,
+    /// The command line as typed, for the command that continues a cut list.
+    pub(crate) typed: Vec<String>,
+    /// Whether a person watches standard error.
+    pub(crate) stderr_is_terminal: bool,
+}
+
+impl Printer {
+    /// A printer without options.
+    pub(crate) const fn new(format: Format, stderr_is_terminal: bool) -> Self {
+        Self {
+            format,
+            fields: Vec::new(),
+            limit: None,
+            verbose: false,
+            preview_lines: 0,
+            typed: Vec::new(),
+            stderr_is_terminal,
+        }
+    }
+
+    /// Prints a bundle and tells how the program ends.
+    pub(crate) fn bundle(&self, bundle: &Bundle) -> Exit {
+        debug_assert_eq!(bundle_id(bundle).ok(), Some(bundle.bundle_id));
+        let exit = bundle.error.as_ref().map_or(Exit::Ok, |error| Exit::Failed(error.symbol));
+        let printed = match self.format {
+            Format::Json => self.json(bundle),
+            Format::Human => human::print(self, bundle),
+        };
+        match printed {
+            Ok(()) => exit,
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::ClosedPipe,
+            Err(error) => {
+                self.complain(&format!("error: cannot write the answer: {error}"));
+                Exit::Failed(ErrorSymbol::FsPermissions)
+            }
+        }
+    }
+
+    /// Prints a text that is the whole answer; its colours go where there is no terminal.
+    pub(crate) fn payload(&self, text: &str) -> Exit {
+        let mut out = anstream::stdout().lock();
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Ok(()) => Exit::Ok,
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::ClosedPipe,
+            Err(error) => {
+                self.complain(&format!("error: cannot write the answer: {error}"));
+                Exit::Failed(ErrorSymbol::FsPermissions)
+            }
+        }
+    }
+
+    /// Prints a value that is the whole answer as one line of JSON, or the parts of it that `--fields` names.
+    pub(crate) fn json_payload(&self, value: &impl serde::Serialize) -> Exit {
+        let value = serde_json::to_value(value).expect("reports are made of texts, numbers and lists");
+        let value = if self.fields.is_empty() { value } else { select(&value, &self.fields) };
+        self.payload(&format!("{value}\n"))
+    }
+
+    /// Prints a line on standard error. Nobody can be told when that fails.
+    #[expect(clippy::unused_self, reason = "whoever prints has a printer")]
+    pub(crate) fn complain(&self, text: &str) {
+        let _ = writeln!(anstream::stderr(), "{text}");
+    }
+
+    /// Who is told of long work.
+    pub(crate) fn progress(&self) -> std::sync::Arc<Progress> {
+        std::sync::Arc::new(Progress::new(self.stderr_is_terminal))
+    }
+
+    fn json(&self, bundle: &Bundle) -> std::io::Result<()> {
+        let mut line = if self.fields.is_empty() {
+            serde_json::to_vec(bundle)?
+        } else {
+            serde_json::to_vec(&select(&serde_json::to_value(bundle)?, &self.fields))?
+        };
+        line.push(b'\n');
+        write_stdout(&line)
+    }
+}
+
+pub(super) fn write_stdout(bytes: &[u8]) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(bytes)?;
+    out.flush()
+}

@@ -1,0 +1,203 @@
+//! From options as typed to settings as needed: flag, environment, workspace's file, user's file, default, in this order.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::config::{self, ConfigError, FileConfig};
+use super::environment::Environment;
+use super::global::GlobalArgs;
+use crate::model::error::{ErrorBody, ErrorSymbol};
+use crate::model::request::Scope;
+use crate::model::server::ServerKind;
+use crate::path::AbsPath;
+use crate::text::ColumnUnit;
+use crate::workspace::root;
+use crate::workspace::snapshot::Trust;
+
+/// The time for a server's answer when nothing else is asked for.
+const DEFAULT_TIMEOUT: u64 = 60;
+
+/// Settings of one run.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) root: AbsPath,
+    pub(crate) server: ServerKind,
+    pub(crate) server_version: Option<String>,
+    pub(crate) server_command: Option<AbsPath>,
+    pub(crate) python: Option<AbsPath>,
+    pub(crate) index_io: ColumnUnit,
+    pub(crate) scope: Scope,
+    pub(crate) timeout: Duration,
+    pub(crate) offline: bool,
+    pub(crate) trust_workspace: bool,
+    pub(crate) trust: Trust,
+    /// Lanser's cache folder.
+    pub(crate) cache: AbsPath,
+    /// Whether what was learned of workspaces is kept there.
+    pub(crate) keep: bool,
+    /// Which value came from where, for `doctor`.
+    pub(crate) origins: BTreeMap<&'static str, Setting>,
+}
+
+/// A value and where it came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Setting {
+    pub(crate) value: String,
+    pub(crate) origin: String,
+}
+
+/// Which of the global options came from the environment.
+pub(crate) type FromEnvironment = std::collections::BTreeSet<String>;
+
+impl Settings {
+    /// Puts the sources together.
+    ///
+    /// # Errors
+    /// When a value or a configuration file cannot be read, or the workspace is no folder.
+    pub(crate) fn new(
+        args: &GlobalArgs,
+        from_env: &FromEnvironment,
+        env: &Environment,
+    ) -> Result<Self, ErrorBody> {
+        let root = match &args.workspace {
+            Some(folder) => {
+                let folder = env.absolute(folder);
+                if !folder.as_path().is_dir() {
+                    let message = format!("the workspace {folder} is no folder");
+                    return Err(ErrorBody::new(ErrorSymbol::Usage, message)
+                        .hint("give an existing folder to --workspace"));
+                }
+                crate::workspace::files::canonical(&folder)
+            }
+            None => root::discover(&env.cwd),
+        };
+        let of_workspace = config::of_workspace(&root).map_err(config_error)?;
+        let of_user = config::of_user(env.user_config().as_ref()).map_err(config_error)?.unwrap_or_default();
+        let (workspace_file, of_workspace) = of_workspace.unzip();
+        let mut sources = Sources {
+            from_env,
+            workspace_file,
+            of_workspace: of_workspace.unwrap_or_default(),
+            of_user,
+            origins: BTreeMap::new(),
+        };
+        let server = sources.text("server", args.server.clone(), |file| file.server.clone());
+        let (server, server_version) = parse_server(server.as_deref())?;
+        let server_command =
+            sources.text("server-command", args.server_command.clone(), |file| file.server_command.clone());
+        let python = sources.text("python", args.python.clone(), |file| file.python.clone());
+        let index_io = sources.text("index-io", args.index_io.clone(), |file| file.index_io.clone());
+        let scope = sources.text("scope", args.scope.clone(), |file| file.scope.clone());
+        let timeout = sources.value("timeout", args.timeout, |file| file.timeout).unwrap_or(DEFAULT_TIMEOUT);
+        let offline =
+            sources.value("offline", args.offline.then_some(true), |file| file.offline).unwrap_or(false);
+        Ok(Self {
+            server,
+            server_version,
+            server_command: server_command.map(|path| env.absolute(&path)),
+            python: python.map(|path| env.absolute(&path)),
+            index_io: match index_io {
+                None => ColumnUnit::default(),
+                Some(unit) => ColumnUnit::parse(&unit).ok_or_else(|| {
+                    ErrorBody::new(
+                        ErrorSymbol::IndexingUnsupported,
+                        format!("{unit:?} is no unit of columns"),
+                    )
+                    .hint("use --index-io codepoint, utf-8 or utf-16")
+                })?,
+            },
+            scope: match scope.as_deref() {
+                None | Some("workspace") => Scope::Workspace,
+                Some("configured") => Scope::Configured,
+                Some(other) => return Err(choice("--scope", other, "workspace or configured")),
+            },
+            timeout: Duration::from_secs(timeout),
+            offline,
+            trust_workspace: args.trust_workspace,
+            trust: match args.freshness.as_deref() {
+                None | Some("stat") => Trust::Stat,
+                Some("content") => Trust::Content,
+                Some(other) => return Err(choice("--freshness", other, "stat or content")),
+            },
+            cache: env.cache(),
+            keep: !args.no_cache,
+            origins: sources.origins,
+            root,
+        })
+    }
+}
+
+/// The places that a value can come from.
+struct Sources<'a> {
+    from_env: &'a FromEnvironment,
+    workspace_file: Option<AbsPath>,
+    of_workspace: FileConfig,
+    of_user: FileConfig,
+    origins: BTreeMap<&'static str, Setting>,
+}
+
+impl Sources<'_> {
+    fn text(
+        &mut self,
+        name: &'static str,
+        arg: Option<String>,
+        field: impl Fn(&FileConfig) -> Option<String>,
+    ) -> Option<String> {
+        self.value(name, arg, field)
+    }
+
+    fn value<T: ToString>(
+        &mut self,
+        name: &'static str,
+        arg: Option<T>,
+        field: impl Fn(&FileConfig) -> Option<T>,
+    ) -> Option<T> {
+        let from_env = self.from_env.contains(name);
+        let arg = arg.map(|value| (value, if from_env { "environment" } else { "flag" }.to_owned()));
+        let file = self.workspace_file.as_ref().map_or_else(String::new, AbsPath::to_string);
+        let found = arg
+            .or_else(|| field(&self.of_workspace).map(|value| (value, file)))
+            .or_else(|| field(&self.of_user).map(|value| (value, "user configuration".to_owned())));
+        let (value, origin) = found?;
+        self.origins.insert(name, Setting { value: value.to_string(), origin });
+        Some(value)
+    }
+}
+
+fn parse_server(text: Option<&str>) -> Result<(ServerKind, Option<String>), ErrorBody> {
+    let Some(text) = text else { return Ok((ServerKind::default(), None)) };
+    let (name, version) = match text.split_once('@') {
+        Some((name, version)) => (name, Some(version)),
+        None => (text, None),
+    };
+    let kind = ServerKind::parse(name).ok_or_else(|| choice("--server", text, "pyright or basedpyright"))?;
+    let numeric = |version: &str| {
+        version.split('.').count() >= 2
+            && version
+                .split('.')
+                .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    match version {
+        Some(version) if !numeric(version) => {
+            Err(choice("--server", text, "a version such as pyright@1.1.414"))
+        }
+        version => Ok((kind, version.map(str::to_owned))),
+    }
+}
+
+fn choice(option: &str, given: &str, expected: &str) -> ErrorBody {
+    ErrorBody::new(ErrorSymbol::Usage, format!("{given:?} is no value of {option}"))
+        .hint(format!("use {expected}"))
+}
+
+fn config_error(error: ConfigError) -> ErrorBody {
+    let hint = match &error {
+        ConfigError::Syntax { .. } => {
+            "the keys are server, index-io, timeout and scope; the user's own file also takes server-command, python and offline"
+        }
+        ConfigError::Forbidden { .. } => {
+            "set it with a flag, LANSER_… in the environment, or in the user's own lanser/config.toml"
+        }
+    };
+    ErrorBody::new(ErrorSymbol::Usage, error.to_string()).hint(hint)
+}

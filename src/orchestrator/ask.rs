@@ -1,0 +1,162 @@
+//! Asking a running server: what every question has in common.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+
+use super::failure::Failure;
+use super::places::Places;
+use super::server::Server;
+use super::state::State;
+use super::{Attempt, Settings, diagnose, hierarchy, outline, query};
+use crate::bundle::seal::Draft;
+use crate::lsp::error::LspError;
+use crate::model::bundle::Limits;
+use crate::model::environment::Tool;
+use crate::model::facts::{CompletenessStatus, Facts};
+use crate::model::request::{Command, Request};
+use crate::model::server::ServerKind;
+use crate::path::AbsPath;
+use crate::text::SourceEncoding;
+use crate::workspace::files::Files as _;
+
+/// What a question gives.
+pub(super) struct Answer {
+    pub(super) facts: Facts,
+    pub(super) limits: Option<Limits>,
+    /// What the answer depends on of what the server offers.
+    pub(super) capabilities: BTreeMap<String, bool>,
+}
+
+/// What a question is asked with.
+pub(super) struct Asking<'a> {
+    pub(super) request: &'a Request,
+    pub(super) state: &'a State,
+    pub(super) server: &'a Server,
+    pub(super) settings: &'a Settings,
+    pub(super) places: &'a Places<'a>,
+    /// How many files the server's own configuration includes.
+    pub(super) enumerated: u32,
+    /// The documents that are open, for who adds to them.
+    pub(super) open: Mutex<BTreeSet<AbsPath>>,
+}
+
+/// Asks the request's question and makes sure that the workspace did not change under the answer.
+pub(super) async fn ask(
+    request: &Request,
+    state: &State,
+    server: &Server,
+    settings: &Settings,
+) -> Result<Attempt, Failure> {
+    let client = &server.client;
+    settings.progress.step("the server reads the workspace");
+    let enumerated = client.ready(settings.timeout).await?.files;
+    let places = Places {
+        files: &state.files,
+        paths: &state.paths,
+        server_unit: client.encoding(),
+        io_unit: request.options.index_io,
+        dual: settings.verbose.then(|| Mutex::new(BTreeSet::new())),
+    };
+    let asking = Asking {
+        request,
+        state,
+        server,
+        settings,
+        places: &places,
+        enumerated,
+        open: Mutex::new(BTreeSet::new()),
+    };
+    let answer = match request.cmd {
+        Command::Definition
+        | Command::Declaration
+        | Command::TypeDefinition
+        | Command::Implementation
+        | Command::References => query::locations(&asking).await?,
+        Command::Hover => query::hover(&asking).await?,
+        Command::Symbols => outline::symbols(&asking).await?,
+        Command::Calls => hierarchy::calls(&asking).await?,
+        Command::Diagnostics => diagnose::diagnostics(&asking).await?,
+        Command::Locate => Answer {
+            facts: Facts::new(crate::model::facts::Provenance::Syntax),
+            limits: None,
+            capabilities: BTreeMap::new(),
+        },
+    };
+    let resolution = state.resolution_in(request, &places);
+    state.verify_unchanged(settings).await?;
+    let mut environment = state.environment.clone();
+    let identity = client.identity();
+    environment.tool = Some(Tool {
+        name: ServerKind::parse(&identity.name).unwrap_or(settings.server),
+        version: identity.version.unwrap_or_else(|| server.found.version.clone()),
+    });
+    environment.position_encoding = client.encoding().as_lsp().to_owned();
+    let incomplete = answer
+        .facts
+        .completeness
+        .as_ref()
+        .is_some_and(|verdict| verdict.status == CompletenessStatus::Partial);
+    let cut = answer.limits.as_ref().is_some_and(|limits| limits.truncated);
+    let unchecked = answer.facts.diagnostics.as_ref().is_some_and(|found| !found.not_checked.is_empty());
+    let draft = Draft {
+        request: Some(request.clone()),
+        resolution,
+        facts: Some(answer.facts),
+        environment: Some(environment),
+        capabilities: answer.capabilities,
+        error: None,
+        limits: answer.limits,
+        partial: incomplete || cut || unchecked,
+    };
+    Ok(Attempt { draft, dual: places.into_dual() })
+}
+
+impl Asking<'_> {
+    /// Makes documents known to the server, in the order of their paths. Those that cannot be read are returned.
+    pub(super) fn open(&self, paths: impl IntoIterator<Item = AbsPath>) -> Result<Vec<AbsPath>, Failure> {
+        let mut open = self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut unreadable = Vec::new();
+        let wanted: BTreeSet<AbsPath> = paths.into_iter().filter(|path| !open.contains(path)).collect();
+        for path in wanted {
+            match self.state.files.read(&path) {
+                Ok(document) => {
+                    self.server.client.open(&path, &document.text)?;
+                    open.insert(path);
+                }
+                Err(_) => unreadable.push(path),
+            }
+        }
+        Ok(unreadable)
+    }
+
+    /// Opens those of an answer's files whose encoding the server does not read by itself: its columns in them are
+    /// wrong until it was given their text. Tells whether there were any, and so whether to ask again.
+    pub(super) fn open_encoded<'p>(
+        &self,
+        paths: impl IntoIterator<Item = &'p AbsPath>,
+    ) -> Result<bool, Failure> {
+        let distinct: BTreeSet<&AbsPath> = paths.into_iter().collect();
+        let encoded = distinct.into_iter().filter(|path| {
+            let known = self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner).contains(*path);
+            let other = |encoding| matches!(encoding, SourceEncoding::Latin1 | SourceEncoding::Declared(_));
+            !known && self.state.files.read(path).is_ok_and(|document| other(document.encoding))
+        });
+        let encoded: Vec<AbsPath> = encoded.cloned().collect();
+        if encoded.is_empty() {
+            return Ok(false);
+        }
+        self.open(encoded)?;
+        Ok(true)
+    }
+
+    /// The capability that a question depends on, as the bundle tells it.
+    ///
+    /// # Errors
+    /// `E/UNSUPPORTED_CAP` when the server lacks it.
+    pub(super) fn require(&self, name: &str, offered: bool) -> Result<BTreeMap<String, bool>, Failure> {
+        if offered {
+            return Ok(BTreeMap::from([(name.to_owned(), true)]));
+        }
+        Err(Failure::Server(LspError::Unsupported { method: name.to_owned() }))
+    }
+}

@@ -1,0 +1,133 @@
+//! Making an answer over the workspace complete, and saying how complete it is.
+//!
+//! The word index says which files hold a name; they are opened, whatever the server's configuration includes. Afterwards
+//! every occurrence of the name that the server did not claim is counted: in strings, in comments, in code whose type
+//! nobody knows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::ask::Asking;
+use super::blocking;
+use super::failure::Failure;
+use crate::lsp::Place;
+use crate::model::facts::{Completeness, CompletenessStatus, Occurrence, Unresolved};
+use crate::model::request::Scope;
+use crate::path::AbsPath;
+use crate::resolve::occurrences::{self, OccurrenceKind};
+use crate::workspace::files::{Document, Files as _};
+use crate::workspace::parallel::parallel_map;
+
+/// The most unclaimed occurrences that are listed; all are counted.
+const LISTED: usize = 20;
+
+/// Which files hold a name, and which of them the server was shown.
+pub(super) struct Searched {
+    /// Readable files of the workspace that hold it.
+    with_name: Vec<Arc<Document>>,
+    /// How many of them the server knows.
+    shown: usize,
+    /// Files that could not be read.
+    unreadable: Vec<AbsPath>,
+}
+
+/// Opens every file of the workspace in which one of the names stands, and the files of the question itself.
+pub(super) fn make_known(
+    asking: &Asking<'_>,
+    names: &[&str],
+    targets: &[&AbsPath],
+) -> Result<Searched, Failure> {
+    let snapshot = &asking.state.snapshot;
+    let holding: BTreeSet<AbsPath> = names
+        .iter()
+        .flat_map(|name| snapshot.files_with_word(name, asking.settings.threads))
+        .map(|path| snapshot.absolute(&path))
+        .collect();
+    let mut unreadable: Vec<AbsPath> = snapshot
+        .files()
+        .iter()
+        .filter(|(_, digest)| digest.is_none())
+        .map(|(path, _)| snapshot.absolute(path))
+        .collect();
+    let configured = asking.request.options.scope == Scope::Configured;
+    let open: BTreeSet<AbsPath> = if configured { BTreeSet::new() } else { holding.clone() }
+        .into_iter()
+        .chain(targets.iter().copied().cloned())
+        .collect();
+    unreadable.extend(asking.open(open.iter().cloned())?);
+    let with_name: Vec<_> = holding.iter().filter_map(|path| asking.state.files.read(path).ok()).collect();
+    let shown = with_name.iter().filter(|document| open.contains(&document.path)).count();
+    Ok(Searched { with_name, shown, unreadable })
+}
+
+/// Starts to look for the name's occurrences, while the server is busy with the question.
+pub(super) fn occurrences(
+    asking: &Asking<'_>,
+    searched: &Searched,
+    name: &str,
+) -> impl Future<Output = Result<Vec<Found>, Failure>> + use<> {
+    let (documents, name, threads) = (searched.with_name.clone(), name.to_owned(), asking.settings.threads);
+    blocking(move || {
+        parallel_map(&documents, threads, |document| {
+            let found = occurrences::occurrences(&document.text, &name);
+            (document.clone(), found.into_iter().map(|found| (found.span(), found.kind)).collect::<Vec<_>>())
+        })
+    })
+}
+
+/// The occurrences of one file.
+type Found = (Arc<Document>, Vec<(std::ops::Range<usize>, OccurrenceKind)>);
+
+/// How complete a list of places is.
+pub(super) fn verdict(
+    asking: &Asking<'_>,
+    searched: &Searched,
+    occurrences: Vec<Found>,
+    claimed: &[Place],
+) -> Completeness {
+    let mut by_file: BTreeMap<&AbsPath, BTreeSet<_>> = BTreeMap::new();
+    for place in claimed {
+        by_file.entry(&place.path).or_default().insert(place.range.start);
+    }
+    let nothing = BTreeSet::new();
+    let mut unresolved = Unresolved::default();
+    for (document, found) in &occurrences {
+        let claimed = by_file.get(&document.path).unwrap_or(&nothing);
+        for (span, kind) in found {
+            let start = document.lines.position(&document.text, span.start, asking.places.server_unit);
+            if claimed.contains(&start) {
+                continue;
+            }
+            unresolved.count += 1;
+            *unresolved.kinds.entry(kind.as_str().to_owned()).or_default() += 1;
+            if unresolved.items.len() < LISTED {
+                let (_, _, at) = asking.places.span(document, span.clone());
+                unresolved.items.push(Occurrence { at, kind: kind.as_str().to_owned() });
+            }
+        }
+    }
+    let scope = asking.request.options.scope;
+    let reason = if let Some(path) = searched.unreadable.first() {
+        let uri = asking.places.paths.uri(path);
+        Some(format!(
+            "{} of the workspace's files cannot be read, the first is {uri}",
+            searched.unreadable.len()
+        ))
+    } else if !asking.state.snapshot.unreadable().is_empty() {
+        let first = asking.state.snapshot.unreadable().iter().next().map_or("", String::as_str);
+        Some(format!("the folder or name {first:?} cannot be read"))
+    } else if scope == Scope::Configured {
+        Some("the search was kept to what the server's configuration includes".to_owned())
+    } else {
+        None
+    };
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    Completeness {
+        status: if reason.is_some() { CompletenessStatus::Partial } else { CompletenessStatus::Complete },
+        reason,
+        scope,
+        files_with_name: count(searched.with_name.len()),
+        files_searched: count(searched.shown),
+        unresolved,
+    }
+}

@@ -1,0 +1,129 @@
+//! `diag`: what the server finds wrong, file by file.
+//!
+//! Diagnostics are pulled, never waited for: a pull of a file that is not open is an empty full report, whatever the file
+//! holds, so each file is opened, asked about and closed again. Memory is bounded by the server's own.
+
+use std::collections::BTreeMap;
+
+use super::ask::{Answer, Asking};
+use super::failure::Failure;
+use crate::bundle::order::sort;
+use crate::bundle::page::page;
+use crate::lsp::{self, DiagnosticTag};
+use crate::model::facts::{
+    Counts, Diagnostic, Diagnostics, Facts, FileCounts, NotChecked, Provenance, Related,
+};
+use crate::model::request::Severity;
+use crate::path::{AbsPath, DocUri};
+use crate::workspace::files::Files as _;
+
+/// How many files are open and asked about at a time. More than one keeps the server busy while answers travel.
+const WINDOW: usize = 4;
+
+/// Answers `diagnostics`.
+pub(super) async fn diagnostics(asking: &Asking<'_>) -> Result<Answer, Failure> {
+    let capabilities = asking.require("diagnostic", asking.server.client.capabilities().diagnostic)?;
+    let files = asking.state.request_files(asking.request)?;
+    let least = asking.request.options.severity.unwrap_or(Severity::Information);
+    let mut tally =
+        Tally { least, items: Vec::new(), counts: BTreeMap::new(), not_checked: Vec::new(), checked: 0 };
+    for (number, window) in files.chunks(WINDOW).enumerate() {
+        asking.settings.progress.step(&format!("checked {} of {} files", number * WINDOW, files.len()));
+        check(asking, window, &mut tally).await?;
+    }
+    let Tally { mut items, counts, not_checked, checked, .. } = tally;
+    sort(&mut items);
+    let mut total = Counts::default();
+    for counts in counts.values() {
+        total.error += counts.error;
+        total.warning += counts.warning;
+        total.information += counts.information;
+        total.hint += counts.hint;
+    }
+    let options = &asking.request.options;
+    let (items, limits) = page(items, options.limit, options.cursor.as_deref())?;
+    let mut facts = Facts::new(Provenance::Lsp);
+    facts.diagnostics = Some(Diagnostics {
+        items,
+        counts: total,
+        files_checked: checked,
+        files: counts.into_iter().map(|(uri, counts)| FileCounts { uri, counts }).collect(),
+        not_checked,
+    });
+    Ok(Answer { facts, limits: Some(limits), capabilities })
+}
+
+/// What was found so far.
+struct Tally {
+    least: Severity,
+    items: Vec<Diagnostic>,
+    /// Of files that have any.
+    counts: BTreeMap<DocUri, Counts>,
+    not_checked: Vec<NotChecked>,
+    checked: u32,
+}
+
+async fn check(asking: &Asking<'_>, files: &[AbsPath], tally: &mut Tally) -> Result<(), Failure> {
+    let client = &asking.server.client;
+    let mut pulls = Vec::new();
+    for path in files {
+        match asking.state.files.read(path) {
+            Ok(document) => {
+                client.open(path, &document.text)?;
+                pulls.push((path, client.within(asking.settings.timeout).diagnostics(path)));
+            }
+            Err(error) => tally.not_checked.push(NotChecked {
+                uri: asking.places.paths.uri(path),
+                reason: asking.places.paths.text(&error.to_string()),
+            }),
+        }
+    }
+    for (path, pull) in pulls {
+        let found = pull.await?;
+        tally.checked += 1;
+        for item in &found.items {
+            let item = diagnostic(asking, path, item);
+            tally.counts.entry(item.uri.clone()).or_default().add(item.severity);
+            if item.severity >= tally.least {
+                tally.items.push(item);
+            }
+        }
+        client.close(path)?;
+    }
+    Ok(())
+}
+
+fn diagnostic(asking: &Asking<'_>, path: &AbsPath, found: &lsp::Diagnostic) -> Diagnostic {
+    let (uri, at, preview) = asking.places.describe(path, found.range);
+    let text = |text: &str| asking.places.paths.text(text);
+    Diagnostic {
+        uri,
+        range: found.range,
+        at,
+        severity: match found.severity {
+            lsp::Severity::Error => Severity::Error,
+            lsp::Severity::Warning => Severity::Warning,
+            lsp::Severity::Information => Severity::Information,
+            lsp::Severity::Hint => Severity::Hint,
+        },
+        rule: found.code.clone(),
+        message: text(&found.message),
+        tags: found
+            .tags
+            .iter()
+            .map(|tag| match tag {
+                DiagnosticTag::Unnecessary => "unnecessary".to_owned(),
+                DiagnosticTag::Deprecated => "deprecated".to_owned(),
+            })
+            .collect(),
+        related: found
+            .related
+            .iter()
+            .map(|related| Related {
+                location: asking.places.location(&related.place),
+                message: text(&related.message),
+            })
+            .collect(),
+        preview,
+    }
+}

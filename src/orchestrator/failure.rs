@@ -1,0 +1,108 @@
+//! Why an attempt came to nothing, and what the bundle says of it.
+
+use crate::bundle::page::CursorError;
+use crate::bundle::portable::PathMap;
+use crate::lsp::error::LspError;
+use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
+use crate::path::WorkspacePath;
+use crate::toolchain::Unavailable;
+
+/// Why an attempt came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    /// There is no server.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+    /// The server failed.
+    #[error(transparent)]
+    Server(#[from] LspError),
+    /// The workspace changed under the answer.
+    #[error("{0} changed while the request ran")]
+    Changed(String),
+    /// The list cannot be continued.
+    #[error(transparent)]
+    Cursor(#[from] CursorError),
+    /// Anything that is already told in the words of a bundle.
+    #[error("{}", .0.message)]
+    Told(Box<ErrorBody>),
+}
+
+impl Failure {
+    /// A failure in the words of a bundle.
+    pub(super) fn told(error: ErrorBody) -> Self {
+        Self::Told(Box::new(error))
+    }
+
+    /// Nothing is there, or the server has nothing to say of it.
+    pub(super) fn not_found(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::told(ErrorBody::new(ErrorSymbol::NotFound, message).hint(hint))
+    }
+
+    /// A file of the workspace is another one now.
+    pub(super) fn changed(path: &WorkspacePath) -> Self {
+        Self::Changed(path.to_string())
+    }
+
+    /// Whether a new server may do better.
+    pub(super) const fn is_crash(&self) -> bool {
+        matches!(self, Self::Server(LspError::Crashed { .. } | LspError::EndOfStream))
+    }
+
+    /// The error object of the bundle, free of the machine's paths.
+    pub(super) fn into_body(self, paths: &PathMap) -> ErrorBody {
+        match self {
+            Self::Told(error) => *error,
+            Self::Unavailable(error) => ErrorBody::new(ErrorSymbol::LsUnavailable, paths.text(&error.what))
+                .hint(error.hint)
+                .data(ErrorData::Tried {
+                    attempts: error.tried.iter().map(|tried| paths.text(&tried.to_string())).collect(),
+                }),
+            Self::Changed(path) => ErrorBody::new(
+                ErrorSymbol::ContentModified,
+                format!("{path} changed while the request ran, twice"),
+            )
+            .hint("ask again when nothing writes into the workspace")
+            .data(ErrorData::Changed { path }),
+            Self::Cursor(error) => {
+                let symbol = match error {
+                    CursorError::Syntax(_) => ErrorSymbol::Usage,
+                    CursorError::Stale(_) => ErrorSymbol::ContentModified,
+                };
+                ErrorBody::new(symbol, error.to_string()).hint("ask again without --cursor")
+            }
+            Self::Server(error) => server_error(&error, paths),
+        }
+    }
+}
+
+fn server_error(error: &LspError, paths: &PathMap) -> ErrorBody {
+    let message = paths.text(&error.to_string());
+    let body = |symbol| ErrorBody::new(symbol, message.clone());
+    match error {
+        LspError::Timeout { method, after } => {
+            let message = format!("the server did not answer {method} within {} s", after.as_secs_f64());
+            ErrorBody::new(ErrorSymbol::LsTimeout, message).hint("give it longer with --timeout SECONDS")
+        }
+        LspError::Crashed { exit, stderr } => {
+            let lines = stderr.lines().map(|line| paths.text(line)).collect();
+            ErrorBody::new(ErrorSymbol::LsCrash, format!("the server ended with {exit}, also after restarts"))
+                .hint("`lanser doctor` shows which server and Node.js are used")
+                .data(ErrorData::Stderr { lines })
+        }
+        LspError::EndOfStream | LspError::Closed | LspError::Protocol(_) | LspError::Malformed { .. } => {
+            body(ErrorSymbol::LsCrash).hint("`lanser doctor` shows which server and Node.js are used")
+        }
+        LspError::Spawn { .. } | LspError::OtherServer { .. } => {
+            body(ErrorSymbol::LsUnavailable).hint("`lanser doctor` shows which server and Node.js are used")
+        }
+        LspError::Unsupported { .. } => {
+            body(ErrorSymbol::UnsupportedCap).hint("`lanser server list` shows the servers")
+        }
+        LspError::Cancelled => body(ErrorSymbol::RequestCancelled),
+        LspError::ContentModified { .. } => body(ErrorSymbol::ContentModified),
+        LspError::Server { .. } => body(ErrorSymbol::LsCrash)
+            .hint("ask again with --server basedpyright, or report it to the server's makers"),
+        LspError::Encoding(_) => body(ErrorSymbol::IndexingMismatch),
+        LspError::NotOpen(_) => body(ErrorSymbol::Internal),
+    }
+}

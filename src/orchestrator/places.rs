@@ -1,0 +1,111 @@
+//! From a server's places to the locations of a bundle: portable URI, selector, source line.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::bundle::portable::PathMap;
+use crate::lsp::answer::Place;
+use crate::model::bundle::DualCoordinates;
+use crate::model::facts::Location;
+use crate::path::{AbsPath, DocUri};
+use crate::selector::{CursorSpec, PositionSpec, RangeSpec};
+use crate::text::{ColumnUnit, Position, Range};
+use crate::workspace::files::{Document, Files};
+
+/// The longest source line that a location carries, in characters.
+const MAX_PREVIEW: usize = 240;
+
+/// Makes locations.
+pub(super) struct Places<'a> {
+    pub(super) files: &'a dyn Files,
+    pub(super) paths: &'a PathMap,
+    /// What the server's columns count.
+    pub(super) server_unit: ColumnUnit,
+    /// What the caller's columns count.
+    pub(super) io_unit: ColumnUnit,
+    /// Both coordinate systems of every location made so far, with `-v`.
+    pub(super) dual: Option<Mutex<BTreeSet<DualCoordinates>>>,
+}
+
+impl Places<'_> {
+    /// The location of a server's place.
+    pub(super) fn location(&self, place: &Place) -> Location {
+        let (uri, at, preview) = self.describe(&place.path, place.range);
+        Location { uri, range: place.range, at, preview }
+    }
+
+    /// URI, selector and source line of a range.
+    pub(super) fn describe(&self, path: &AbsPath, range: Range) -> (DocUri, String, Option<String>) {
+        let uri = self.paths.uri(path);
+        let Ok(document) = self.files.read(path) else {
+            // A file that cannot be read any more still has a place; its columns are taken as they are.
+            let at = cursor(&uri, range.start.line + 1, range.start.column + 1, self.server_unit);
+            return (uri, at, None);
+        };
+        let start = self.display(&document, range.start);
+        self.note(&uri, range, start, self.display(&document, range.end));
+        let at = cursor(&uri, start.0, start.1, self.io_unit);
+        (uri, at, preview(&document, range.start.line))
+    }
+
+    /// A selector for a byte span of a document, and the span as the server would count it.
+    pub(super) fn span(&self, document: &Document, span: std::ops::Range<usize>) -> (DocUri, Range, String) {
+        let uri = self.paths.uri(&document.path);
+        let range = document.lines.range(&document.text, span.clone(), self.server_unit);
+        let show = |offset| document.lines.display(&document.text, offset, self.io_unit);
+        let ((line, col), end) = (show(span.start), show(span.end));
+        self.note(&uri, range, (line, col), end);
+        let at = cursor(&uri, line, col, self.io_unit);
+        (uri, range, at)
+    }
+
+    /// The same as a range selector.
+    pub(super) fn stretch(&self, document: &Document, span: std::ops::Range<usize>) -> String {
+        let show = |offset| document.lines.display(&document.text, offset, self.io_unit);
+        let ((sl, sc), (el, ec)) = (show(span.start), show(span.end));
+        let uri = self.paths.uri(&document.path);
+        PositionSpec::Range(RangeSpec { uri, start: [sl, sc], end: [el, ec], indexing: self.io_unit })
+            .to_string()
+    }
+
+    /// What `-v` adds to the bundle.
+    pub(super) fn into_dual(self) -> Vec<DualCoordinates> {
+        self.dual
+            .map(|dual| dual.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect())
+            .unwrap_or_default()
+    }
+
+    fn display(&self, document: &Arc<Document>, position: Position) -> (u32, u32) {
+        let offset = document.lines.offset(&document.text, position, self.server_unit);
+        match offset {
+            Some(offset) => document.lines.display(&document.text, offset, self.io_unit),
+            // The server knows a line that the file does not have: said as it is.
+            None => (position.line + 1, position.column + 1),
+        }
+    }
+
+    fn note(&self, uri: &DocUri, range: Range, start: (u32, u32), end: (u32, u32)) {
+        if let Some(dual) = &self.dual {
+            dual.lock().unwrap_or_else(PoisonError::into_inner).insert(DualCoordinates {
+                uri: uri.clone(),
+                server: [range.start.line, range.start.column, range.end.line, range.end.column],
+                server_unit: self.server_unit,
+                io: [start.0, start.1, end.0, end.1],
+                io_unit: self.io_unit,
+            });
+        }
+    }
+}
+
+/// The source line of a 0-based line number, cut when it is very long.
+pub(super) fn preview(document: &Document, line: u32) -> Option<String> {
+    let text = document.lines.line_text(&document.text, line)?.trim_end();
+    Some(match text.char_indices().nth(MAX_PREVIEW) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text.to_owned(),
+    })
+}
+
+fn cursor(uri: &DocUri, line: u32, col: u32, indexing: ColumnUnit) -> String {
+    PositionSpec::Cursor(CursorSpec { uri: uri.clone(), line, col, indexing }).to_string()
+}

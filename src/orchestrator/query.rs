@@ -1,0 +1,154 @@
+//! Definition, declaration, type definition, implementation, references, hover: questions about the name at a place.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::ask::{Answer, Asking};
+use super::completeness;
+use super::failure::Failure;
+use super::places::Places;
+use super::state::{State, Subject};
+use super::{Attempt, Settings};
+use crate::bundle::order::sort;
+use crate::bundle::page::page;
+use crate::bundle::seal::Draft;
+use crate::lsp::{Listing, Place};
+use crate::model::facts::{Facts, Hover, Provenance};
+use crate::model::request::{Command, Request};
+use crate::path::AbsPath;
+use crate::text::{ColumnUnit, Position};
+
+/// Answers `locate`, for which the state is enough.
+pub(super) fn located(request: &Request, state: &State, settings: &Settings) -> Attempt {
+    let places = Places {
+        files: &state.files,
+        paths: &state.paths,
+        // No server was asked; the unit is the one that LSP takes for granted.
+        server_unit: ColumnUnit::Utf16,
+        io_unit: request.options.index_io,
+        dual: settings.verbose.then(Default::default),
+    };
+    let draft = Draft {
+        request: Some(request.clone()),
+        resolution: state.resolution_in(request, &places),
+        facts: Some(Facts::new(Provenance::Syntax)),
+        environment: Some(state.environment.clone()),
+        capabilities: std::collections::BTreeMap::new(),
+        error: None,
+        limits: None,
+        partial: false,
+    };
+    Attempt { draft, dual: places.into_dual() }
+}
+
+/// Answers the questions whose answer is a list of places.
+pub(super) async fn locations(asking: &Asking<'_>) -> Result<Answer, Failure> {
+    let cmd = asking.request.cmd;
+    let offered = asking.server.client.capabilities();
+    let capabilities = match cmd {
+        Command::Declaration => asking.require("declaration", offered.declaration)?,
+        Command::TypeDefinition => asking.require("typeDefinition", offered.type_definition)?,
+        Command::Implementation => asking.require("implementation", offered.implementation)?,
+        Command::References => asking.require("references", offered.references)?,
+        _ => asking.require("definition", offered.definition)?,
+    };
+    let subject = asking.state.subject()?;
+    let name = subject.name();
+    let searched = match (cmd, name) {
+        (Command::References | Command::Implementation, Some(name)) => {
+            let targets = [&subject.document.path, &subject.asked_for_uses().0.path];
+            Some(completeness::make_known(asking, &[name], &targets)?)
+        }
+        _ => {
+            asking.open([subject.document.path.clone()])?;
+            None
+        }
+    };
+    let occurrences =
+        searched.as_ref().zip(name).map(|(searched, name)| completeness::occurrences(asking, searched, name));
+    let mut listing = places(asking, subject).await?;
+    if asking.open_encoded(listing.items.iter().map(|place| &place.path))? {
+        listing = places(asking, subject).await?;
+    }
+    if listing.items.is_empty() {
+        return Err(nothing_there(asking, subject));
+    }
+    let completeness = match (searched, occurrences) {
+        (Some(searched), Some(occurrences)) => {
+            Some(completeness::verdict(asking, &searched, occurrences.await?, &listing.items))
+        }
+        _ => None,
+    };
+    let mut found: Vec<_> = listing.items.iter().map(|place| asking.places.location(place)).collect();
+    sort(&mut found);
+    let options = &asking.request.options;
+    let (found, limits) = page(found, options.limit, options.cursor.as_deref())?;
+    let mut facts = Facts::new(Provenance::Lsp);
+    facts.completeness = completeness;
+    let list = match cmd {
+        Command::Declaration => &mut facts.declarations,
+        Command::TypeDefinition => &mut facts.type_definitions,
+        Command::Implementation => &mut facts.implementations,
+        Command::References => &mut facts.references,
+        _ => &mut facts.definitions,
+    };
+    *list = Some(found);
+    Ok(Answer { facts, limits: Some(limits), capabilities })
+}
+
+async fn places(asking: &Asking<'_>, subject: &Subject) -> Result<Listing<Place>, Failure> {
+    let questions = asking.server.client.within(asking.settings.timeout);
+    let (document, offset) = match asking.request.cmd {
+        Command::References => subject.asked_for_uses(),
+        _ => (&subject.document, subject.offset),
+    };
+    let (path, at) =
+        (&document.path, document.lines.position(&document.text, offset, asking.places.server_unit));
+    Ok(match asking.request.cmd {
+        Command::Declaration => questions.declaration(path, at).await?,
+        Command::TypeDefinition => questions.type_definition(path, at).await?,
+        Command::Implementation => questions.implementation(path, at).await?,
+        Command::References => {
+            questions.references(path, at, !asking.request.options.exclude_declaration).await?
+        }
+        _ => questions.definition(path, at).await?,
+    })
+}
+
+/// Answers `hover`.
+pub(super) async fn hover(asking: &Asking<'_>) -> Result<Answer, Failure> {
+    let capabilities = asking.require("hover", asking.server.client.capabilities().hover)?;
+    let subject = asking.state.subject()?;
+    asking.open([subject.document.path.clone()])?;
+    let questions = asking.server.client.within(asking.settings.timeout);
+    let said = questions.hover(&subject.document.path, position(asking, subject)).await?;
+    let said =
+        said.filter(|said| !said.markdown.trim().is_empty()).ok_or_else(|| nothing_there(asking, subject))?;
+    let mut facts = Facts::new(Provenance::Lsp);
+    facts.hover = Some(Hover { markdown: asking.places.paths.text(&said.markdown), range: said.range });
+    Ok(Answer { facts, limits: None, capabilities })
+}
+
+/// Where the server is asked, in its own columns.
+pub(super) fn position(asking: &Asking<'_>, subject: &Subject) -> Position {
+    let document: &Arc<_> = &subject.document;
+    document.lines.position(&document.text, subject.offset, asking.places.server_unit)
+}
+
+/// The server has nothing to say of a place that exists.
+pub(super) fn nothing_there(asking: &Asking<'_>, subject: &Subject) -> Failure {
+    let (_, _, at) = asking.places.span(&subject.document, subject.offset..subject.offset);
+    let what = subject.name().map_or_else(|| "what stands there".to_owned(), |name| format!("`{name}`"));
+    let message =
+        format!("{} has no {} for {what} at {at}", asking.settings.server, asking.request.cmd.as_str());
+    let hint = match subject.name() {
+        None => "there is no identifier at this place; `lanser symbols PATH` lists the names of a file",
+        Some(_) => "the server does not know this name; `lanser diag PATH` shows unresolved imports",
+    };
+    Failure::not_found(message, hint)
+}
+
+/// The paths of a list of places, each once.
+pub(super) fn distinct<'p>(places: impl IntoIterator<Item = &'p Place>) -> BTreeSet<&'p AbsPath> {
+    places.into_iter().map(|place| &place.path).collect()
+}

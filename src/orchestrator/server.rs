@@ -1,0 +1,108 @@
+//! A server's life within one attempt: found or installed, started, greeted, asked, stopped.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::failure::Failure;
+use super::{Progress, Settings};
+use crate::lsp::client::{Client, InitializeOptions};
+use crate::lsp::process::{Launch, spawn};
+use crate::lsp::profile::{Profile, ServerSettings};
+use crate::model::request::Command;
+use crate::path::AbsPath;
+use crate::toolchain::{self, Found, Progress as Installing};
+
+/// How long a server may take to say goodbye. It has nothing to lose: what it knows, it reads again.
+const GOODBYE: Duration = Duration::from_millis(500);
+
+/// A running server that has answered `initialize`.
+pub(super) struct Server {
+    pub(super) client: Client,
+    pub(super) found: Found,
+}
+
+impl Server {
+    /// Starts the server that was found. Its settings name `interpreter`.
+    pub(super) async fn start(
+        settings: Arc<Settings>,
+        found: Found,
+        interpreter: Option<AbsPath>,
+        cmd: Command,
+    ) -> Result<Self, Failure> {
+        let profile = Profile::of(found.kind);
+        let launch = Launch {
+            kind: found.kind,
+            program: found.node.clone(),
+            args: vec![found.script.to_string()],
+            env: server_environment(&settings),
+            cwd: settings.root.clone(),
+            guard: settings.guard.clone(),
+            temp_dir: settings.temp.clone(),
+            cancellable: cmd != Command::Diagnostics || profile.pulls_when_cancellable,
+        };
+        let (connection, process) = spawn(&launch)?;
+        let options = InitializeOptions {
+            root: settings.root.clone(),
+            settings: ServerSettings { python: interpreter },
+            process_id: Some(std::process::id()),
+            within: settings.timeout,
+        };
+        let client = Client::initialize(connection, Some(process), profile, options).await?;
+        Ok(Self { client, found })
+    }
+
+    /// Says goodbye, and kills what does not listen.
+    pub(super) async fn stop(self) {
+        // The answer is there already; how the server went is nobody's business any more, only that it did.
+        let _ = self.client.shutdown(GOODBYE).await;
+    }
+}
+
+/// What is asked of the toolchain.
+#[must_use]
+pub fn toolchain_request(settings: &Settings) -> toolchain::Request {
+    toolchain::Request {
+        kind: settings.server,
+        version: settings.server_version.clone(),
+        command: settings.server_command.as_ref().map(|command| vec![command.to_string()]),
+        workspace: settings.root.clone(),
+        trust_workspace: settings.trust_workspace,
+        search_path: settings.search_path.clone(),
+        environment: settings.environment.clone(),
+        cache: settings.cache.clone(),
+        offline: settings.offline,
+    }
+}
+
+/// Finds a server; installs it when there is none and `install` says so. Blocking.
+pub(super) fn find(settings: &Settings, install: bool) -> Result<Found, toolchain::Unavailable> {
+    let request = toolchain_request(settings);
+    if !install {
+        return toolchain::find(&request);
+    }
+    toolchain::ensure(&request, &mut |event| tell_progress(&*settings.progress, &event))
+}
+
+/// Tells what an install is doing.
+pub fn tell_progress(progress: &dyn Progress, event: &Installing) {
+    match event {
+        Installing::Waiting { what } => {
+            progress.say(&format!("waiting for another process that installs {what}"));
+        }
+        Installing::Installing { what, with } => {
+            progress.say(&format!("installing {what} with {with} (once)"));
+        }
+        Installing::Installed { what, at } => progress.say(&format!("installed {what} into {at}")),
+    }
+}
+
+/// What the server's process sees of the environment: where programs, the user's folders and temporary files are, nothing
+/// that could change an answer.
+fn server_environment(settings: &Settings) -> std::collections::BTreeMap<String, String> {
+    const PASSED: [&str; 4] = ["PATH", "HOME", "TMPDIR", "SYSTEMROOT"];
+    let passed = settings.environment.iter().filter(|(name, _)| PASSED.contains(&name.as_str()));
+    passed
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .chain([("LC_ALL".to_owned(), "C.UTF-8".to_owned())])
+        .collect()
+}
