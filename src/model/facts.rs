@@ -284,7 +284,7 @@ pub struct Unresolved {
     pub count: u32,
     /// How many of each kind: `identifier`, `attribute`, `string`, `comment`, ….
     pub kinds: BTreeMap<String, u32>,
-    /// The first of them in order of place.
+    /// Some of them in order of place: identifiers and attributes before strings and comments.
     pub items: Vec<Occurrence>,
 }
 

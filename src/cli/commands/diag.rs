@@ -85,7 +85,8 @@ pub(crate) fn run(args: &DiagArgs, context: &mut Context) -> Exit {
     }
 }
 
-fn is_selector(target: &str) -> bool {
+/// Whether a text that is no existing path is meant as a selector.
+pub(super) fn is_selector(target: &str) -> bool {
     target.contains("://") || target.contains('@') || target.contains(':') || target.starts_with('{')
 }
 

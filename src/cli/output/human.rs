@@ -1,6 +1,7 @@
 //! Bundles as text: one line per location, `path:line:col`, then the source line. Every location can be pasted back as a
 //! selector. What is left out is said last, with the command that shows it.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
@@ -56,17 +57,22 @@ const fn is_empty(facts: &Facts) -> bool {
 fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut Budget) {
     let lists = [&facts.definitions, &facts.declarations, &facts.type_definitions, &facts.implementations];
     for locations in lists.into_iter().flatten() {
-        list(printer, bundle, locations, budget, |item| location(item, ""), "");
+        list(printer, bundle, locations, budget, |item| Some(location(item, "")), "");
     }
     if let Some(references) = &facts.references {
         let summary = facts.completeness.as_ref().map_or_else(String::new, |verdict| {
             completeness(verdict, total(bundle, references.len()), printer.verbose)
         });
-        list(printer, bundle, references, budget, |item| location(item, ""), &summary);
+        list(printer, bundle, references, budget, |item| Some(location(item, "")), &summary);
     }
     if let Some(found) = &facts.symbols {
-        let summary = if found.is_empty() { "no symbols" } else { "" };
-        list(printer, bundle, found, budget, symbol, summary);
+        let inner = Inner::of(found, printer.verbose);
+        let summary = match (found.is_empty(), inner.hidden(found)) {
+            (true, _) => "no symbols".to_owned(),
+            (false, 0) => String::new(),
+            (false, hidden) => format!("parameters and local variables: {hidden}, shown with -v"),
+        };
+        list(printer, bundle, found, budget, |item| (!inner.hides(item)).then(|| symbol(item)), &summary);
     }
     if let Some(calls) = &facts.calls {
         let summary = match &facts.completeness {
@@ -76,13 +82,51 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
             _ if calls.is_empty() => "no calls".to_owned(),
             _ => String::new(),
         };
-        list(printer, bundle, calls, budget, call, &summary);
+        list(printer, bundle, calls, budget, |item| Some(call(item)), &summary);
     }
     if let Some(found) = &facts.diagnostics {
-        list(printer, bundle, &found.items, budget, diagnostic, &diagnostics_summary(found));
+        list(
+            printer,
+            bundle,
+            &found.items,
+            budget,
+            |item| Some(diagnostic(item)),
+            &diagnostics_summary(found),
+        );
     }
     if let Some(text) = &facts.hover {
         hover(printer, text, budget);
+    }
+}
+
+/// Parameters and local variables of functions, which an outline for people leaves out.
+struct Inner(Option<BTreeSet<(String, String)>>);
+
+impl Inner {
+    fn of(found: &[Symbol], verbose: bool) -> Self {
+        let functions =
+            found.iter().filter(|item| matches!(item.symbol_kind.as_str(), "function" | "method"));
+        Self((!verbose).then(|| functions.map(|item| (item.uri.to_string(), qualified(item))).collect()))
+    }
+
+    fn hides(&self, item: &Symbol) -> bool {
+        let inside = |functions: &BTreeSet<_>| {
+            item.container
+                .as_ref()
+                .is_some_and(|outer| functions.contains(&(item.uri.to_string(), outer.clone())))
+        };
+        item.symbol_kind == "variable" && self.0.as_ref().is_some_and(inside)
+    }
+
+    fn hidden(&self, found: &[Symbol]) -> usize {
+        found.iter().filter(|item| self.hides(item)).count()
+    }
+}
+
+fn qualified(item: &Symbol) -> String {
+    match &item.container {
+        Some(container) => format!("{container}.{}", item.name),
+        None => item.name.clone(),
     }
 }
 
@@ -96,11 +140,11 @@ fn list<T: serde::Serialize>(
     bundle: &Bundle,
     items: &[T],
     budget: &mut Budget,
-    text: impl Fn(&T) -> String,
+    text: impl Fn(&T) -> Option<String>,
     summary: &str,
 ) {
     let mut shown = 0;
-    while shown < items.len() && budget.push(&text(&items[shown])) {
+    while shown < items.len() && text(&items[shown]).is_none_or(|text| budget.push(&text)) {
         shown += 1;
     }
     if !summary.is_empty() {
@@ -174,11 +218,7 @@ fn location(item: &Location, mark: &str) -> String {
 }
 
 fn symbol(item: &Symbol) -> String {
-    let name = match &item.container {
-        Some(container) => format!("{container}.{}", item.name),
-        None => item.name.clone(),
-    };
-    line(&item.at, &format!("{} {name}", item.symbol_kind))
+    line(&item.at, &format!("{} {}", item.symbol_kind, qualified(item)))
 }
 
 fn call(item: &Call) -> String {
