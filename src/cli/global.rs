@@ -61,7 +61,7 @@ pub(crate) struct GlobalArgs {
     pub(crate) timeout: Option<u64>,
 
     /// Print at most this many items
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Common options")]
+    #[arg(long, global = true, value_name = "N", env = "LANSER_LIMIT", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Common options")]
     pub(crate) limit: Option<u32>,
 
     /// Continue a list that was cut
@@ -91,6 +91,6 @@ pub(crate) struct GlobalArgs {
     pub(crate) freshness: Option<String>,
 
     /// Say more: both coordinate systems in JSON, time and completeness in text
-    #[arg(short, long, global = true, help_heading = "Common options")]
+    #[arg(short, long, global = true, env = "LANSER_VERBOSE", value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Common options")]
     pub(crate) verbose: bool,
 }

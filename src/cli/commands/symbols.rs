@@ -40,5 +40,5 @@ pub(crate) fn run(args: &SymbolsArgs, context: &mut Context) -> Exit {
         }
         Ok(Request { cmd: Command::Symbols, selector, options })
     };
-    context.ask(make).0
+    context.ask(make)
 }
