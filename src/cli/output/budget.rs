@@ -17,27 +17,31 @@ const LAST_LINE: usize = 300;
 pub(super) struct Budget {
     limited: bool,
     lines: usize,
+    /// Bytes that are shown: colours do not count, because they are not there in a pipe.
+    bytes: usize,
     text: String,
 }
 
 impl Budget {
     /// An empty answer. Without `limited` everything fits.
     pub(super) const fn new(limited: bool) -> Self {
-        Self { limited, lines: 0, text: String::new() }
+        Self { limited, lines: 0, bytes: 0, text: String::new() }
     }
 
     /// Adds a block when it fits; the first always does, cut to what fits.
     pub(super) fn push(&mut self, block: &str) -> bool {
         let lines = block.lines().count();
-        let fits = self.lines + lines < MAX_LINES && self.text.len() + block.len() + LAST_LINE <= MAX_BYTES;
+        let bytes = shown(block);
+        let fits = self.lines + lines < MAX_LINES && self.bytes + bytes + LAST_LINE <= MAX_BYTES;
         if self.limited && !fits {
             if !self.text.is_empty() {
                 return false;
             }
             for line in block.lines().take(MAX_LINES - 1) {
-                if self.text.len() + line.len() + LAST_LINE > MAX_BYTES {
+                if self.bytes + shown(line) + LAST_LINE > MAX_BYTES {
                     break;
                 }
+                self.bytes += shown(line) + 1;
                 self.text.push_str(line);
                 self.text.push('\n');
             }
@@ -45,6 +49,7 @@ impl Budget {
             return true;
         }
         self.lines += lines;
+        self.bytes += bytes + 1;
         self.text.push_str(block);
         if !block.ends_with('\n') {
             self.text.push('\n');
@@ -62,6 +67,10 @@ impl Budget {
     pub(super) fn finish(self) -> String {
         self.text
     }
+}
+
+fn shown(text: &str) -> usize {
+    anstream::adapter::strip_str(text).map(str::len).sum()
 }
 
 #[cfg(test)]
