@@ -39,11 +39,17 @@ impl CancellationFolder {
         let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
         let name = format!("lanser-{}-{nanos:x}-{count}", std::process::id());
         let parent = temp_dir.as_path().join(PARENT);
-        fs::create_dir_all(&parent)?;
-        sweep(&parent);
         let path = parent.join(&name);
-        fs::create_dir(&path)?;
-        Ok(Self { name, path })
+        // Whoever leaves last takes the parent away, perhaps between our making it and our using it.
+        for _ in 0..10 {
+            fs::create_dir_all(&parent)?;
+            sweep(&parent);
+            match fs::create_dir(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                made => return made.map(|()| Self { name, path }),
+            }
+        }
+        Err(io::Error::other(format!("{} does not stay", parent.display())))
     }
 
     /// The folder's name, for the server's command line.
@@ -65,6 +71,8 @@ impl CancellationFolder {
     /// Removes the folder and what is in it, although others may still hold on to `self`.
     pub(super) fn remove(&self) {
         let _ = fs::remove_dir_all(&self.path);
+        // The parent goes with the last of its folders, and stays when there are others.
+        let _ = self.path.parent().map(fs::remove_dir);
     }
 
     fn file(&self, id: i64) -> PathBuf {
@@ -112,5 +120,7 @@ mod tests {
         drop(folder);
         assert!(!path.exists());
         assert!(temp.path().join(PARENT).join(other.name()).is_dir());
+        drop(other);
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
     }
 }

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::callbacks::Callbacks;
 use super::cancellation::CancellationFolder;
+use super::codec::CodecError;
 use super::connection::Received;
 use super::error::LspError;
 use super::jsonrpc::{Id, Message, Notification, Request, ResponseError};
@@ -85,17 +86,21 @@ impl Link {
         mut receiver: mpsc::UnboundedReceiver<Received>,
         process: Option<ProcessWatch>,
     ) {
-        let cut = loop {
+        let (cut, ended) = loop {
             match receiver.recv().await {
                 Some(Ok(message)) => self.receive(message),
-                Some(Err(error)) => break LspError::Protocol(error.to_string()),
-                None => break LspError::EndOfStream,
+                Some(Err(error)) => {
+                    let ended = matches!(error, CodecError::Io(_) | CodecError::Truncated(_));
+                    break (LspError::Protocol(error.to_string()), ended);
+                }
+                None => break (LspError::EndOfStream, true),
             }
         };
-        // A process that ends closes its stream first, and how it ended says more than that.
+        // A process that ends closes its stream first, and how it ended says more than that. One that broke the
+        // protocol is not waited for: its end would only be the consequence of nobody listening any more.
         let exit = match &process {
-            Some(process) => process.exit(EXIT_GRACE).await.zip(Some(process)),
-            None => None,
+            Some(process) if ended => process.exit(EXIT_GRACE).await.zip(Some(process)),
+            _ => None,
         };
         let error = match exit {
             Some((exit, process)) => LspError::Crashed { exit, stderr: process.last_words().await },

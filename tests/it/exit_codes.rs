@@ -1,0 +1,363 @@
+//! The table of exit codes, row by row and through the binary: as text, and as a bundle that says the same. Every failure
+//! has a deadline of its own.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::{Behaviour, FakeServer, Project, TestEnv, is_alive, wait_until};
+
+/// Time for a failure that needs no server.
+const AT_ONCE: Duration = Duration::from_secs(5);
+
+fn project() -> Project {
+    Project::parse(
+        "
+//- /pkg/__init__.py
+//- /pkg/mod.py
+def $0handle(item):
+    return item
+
+
+handle(1)
+//- /pkg/twice.py
+from pkg.mod import handle
+
+
+class Order:
+    if handle(1):
+        def total(self): ...
+    else:
+        def total(self, tax): ...
+",
+    )
+}
+
+/// Runs a command as text and with `--json`, makes sure that both fail in the same way and in time, and gives what they say.
+#[track_caller]
+fn fails(env: &TestEnv, args: &[&str], code: i32, symbol: &str, within: Duration) -> (String, Value) {
+    let text = env.lanser(args);
+    let said = text.failure(code).to_owned();
+    assert!(said.starts_with(&format!("error: {symbol}: ")), "{said}");
+    let json = env.lanser(args.iter().chain([&"--json"]));
+    let error = json.error(code, symbol);
+    assert!(said.contains(error["message"].as_str().unwrap()), "{said}\n{error}");
+    for output in [&text, &json] {
+        assert!(output.elapsed < within, "{output}");
+    }
+    (said, error)
+}
+
+#[test]
+fn code_0_and_1() {
+    let broken = project().and("pkg/broken.py", "x: int = 'text'\nimport nowhere_to_be_found\n");
+    let env = TestEnv::pyright(&broken);
+    let codes = |args: &[&str]| {
+        let output = env.lanser(args);
+        let bundle = env.lanser(args.iter().chain([&"--json"]));
+        assert_eq!(output.code, bundle.code);
+        assert_eq!(bundle.answer()["meta"]["exit_code"], 0, "a verdict is no error");
+        assert!(output.stderr.is_empty() && !output.stdout.is_empty());
+        output.code
+    };
+    assert_eq!(codes(&["diag"]), Some(0), "diagnostics that were found are no failure");
+    assert_eq!(codes(&["diag", "--fail-on", "error"]), Some(1));
+    assert_eq!(codes(&["diag", "pkg/mod.py", "--fail-on", "error"]), Some(0));
+}
+
+#[test]
+fn code_2_a_selector_that_cannot_be_read_has_a_caret() {
+    let env = TestEnv::with(&project());
+    let (said, error) =
+        fails(&env, &["def", "pkg/mod.py@L1:Cx"], 2, "E/BAD_SELECTOR_SYNTAX", AT_ONCE);
+    let lines: Vec<&str> = said.lines().collect();
+    let at = lines.iter().position(|line| line.trim() == "pkg/mod.py@L1:Cx").unwrap();
+    assert_eq!(lines[at + 1].find('^'), lines[at].find("x"), "{said}");
+    assert_eq!(error["data"]["kind"], "syntax");
+    assert_eq!(error["data"]["text"], "pkg/mod.py@L1:Cx");
+    for selector in ["", "py://", "py://m", "py://m#", "pkg/mod.py:0:1", "{\"kind\":\"cursor\"}", "{", "sym://x"] {
+        fails(&env, &["locate", selector], 2, "E/BAD_SELECTOR_SYNTAX", AT_ONCE);
+    }
+}
+
+#[test]
+fn code_2_usage() {
+    let env = TestEnv::with(&project());
+    for args in [
+        &["calls", "pkg/mod.py:1:5", "--incoming", "--depth", "9"][..],
+        &["-C", "nowhere", "locate", "pkg/mod.py:1:5"],
+        &["locate", "pkg/mod.py:1:5", "--server", "tsserver"],
+        &["locate", "pkg/mod.py:1:5", "--scope", "everything"],
+        &["locate", "pkg/mod.py:1:5", "--freshness", "maybe"],
+        &["locate", "pkg/mod.py:1:5", "--timeout", "0"],
+        &["symbols", "--query", " "],
+        &["def"],
+        &["calls", "pkg/mod.py:1:5"],
+        &["no-such-verb"],
+    ] {
+        let text = env.lanser(args);
+        assert!(text.failure(2).starts_with("error: "), "{text}");
+        let error = env.lanser(args.iter().chain([&"--json"])).error(2, "E/USAGE");
+        assert!(!error["message"].as_str().unwrap().is_empty() && error["hint"].is_string(), "{error}");
+    }
+    env.write("lanser.toml", "server-command = 'evil.js'\n");
+    let (said, _) = fails(&env, &["locate", "pkg/mod.py:1:5"], 2, "E/USAGE", AT_ONCE);
+    assert!(said.contains("a workspace may not set \"server-command\""), "{said}");
+}
+
+#[test]
+fn code_3_says_what_is_near() {
+    let env = TestEnv::with(&project());
+    let (said, error) = fails(&env, &["locate", "py://pkg.mod#handel"], 3, "E/NOT_FOUND", AT_ONCE);
+    assert!(said.contains("did you mean:\n  py://pkg.mod#handle\n"), "{said}");
+    assert_eq!(error["data"]["selectors"][0], "py://pkg.mod#handle");
+    for selector in ["py://nowhere#f", "pkg/none.py:1:1", "pkg/mod.py:99:1", "pkg/mod.py:1:99", "env://lib/x.py:1:1"] {
+        fails(&env, &["locate", selector], 3, "E/NOT_FOUND", AT_ONCE);
+    }
+    fails(&env, &["diag", "nowhere"], 3, "E/NOT_FOUND", AT_ONCE);
+    fails(&env, &["symbols", "nowhere.py"], 3, "E/NOT_FOUND", AT_ONCE);
+}
+
+#[test]
+fn code_3_when_the_server_has_no_answer() {
+    let project = project();
+    let env = TestEnv::pyright(&project);
+    let (said, _) = fails(&env, &["def", "pkg/mod.py:3:1"], 3, "E/NOT_FOUND", Duration::from_secs(30));
+    assert!(said.contains("pkg/mod.py@L3:C1"), "{said}");
+}
+
+#[test]
+fn code_4_lists_the_candidates() {
+    let env = TestEnv::with(&project());
+    let (said, _) = fails(&env, &["locate", "py://pkg.twice#Order.total"], 4, "E/AMBIGUOUS", AT_ONCE);
+    assert!(said.contains("  pkg/twice.py:6:13  method pkg.twice:Order.total"), "{said}");
+    assert!(said.contains("  pkg/twice.py:8:13  method pkg.twice:Order.total"), "{said}");
+    let bundle = env.lanser(["locate", "py://pkg.twice#Order.total", "--json"]).bundle();
+    assert_eq!(bundle["resolution"]["ambiguous"], true);
+    let listed = bundle["resolution"]["disambiguation"].as_array().unwrap();
+    assert_eq!(listed.len(), 2);
+    // Each candidate is a selector that is not ambiguous.
+    for candidate in listed {
+        let at = candidate["at"].as_str().unwrap();
+        assert_eq!(env.lanser(["locate", at, "--json"]).answer()["resolution"]["resolved"]["at"], at);
+    }
+}
+
+#[test]
+fn code_64_a_server_that_hangs() {
+    let project = project();
+    for method in ["initialize", "textDocument/hover"] {
+        let env = TestEnv::with(&project);
+        let server = FakeServer::new(&env, &Behaviour::good().hangs_on(method));
+        let at = project.at(0);
+        let args = ["hover", &at, "--timeout", "1", "--server-command", server.command()];
+        let (said, _) = fails(&env, &args, 64, "E/LS_TIMEOUT", Duration::from_secs(6));
+        assert!(said.contains(method) && said.contains("within 1 s"), "{said}");
+        assert!(!server.pids().is_empty());
+        assert!(server.pids().into_iter().all(|pid| !is_alive(pid)), "a server that hangs is killed");
+    }
+}
+
+#[test]
+fn code_65_a_server_that_dies_is_started_again_and_its_last_words_are_told() {
+    let project = project();
+    for method in ["initialize", "textDocument/hover"] {
+        let env = TestEnv::with(&project);
+        let server = FakeServer::new(&env, &Behaviour::good().dies_on(method, 7, "out of cheese"));
+        let at = project.at(0);
+        let args = ["hover", &at, "--server-command", server.command()];
+        let (said, error) = fails(&env, &args, 65, "E/LS_CRASH", Duration::from_secs(15));
+        assert!(said.contains("exit code 7") && said.contains("out of cheese"), "{said}");
+        assert_eq!(error["data"]["kind"], "stderr");
+        assert_eq!(error["data"]["lines"].as_array().unwrap().last().unwrap(), "out of cheese");
+        assert_eq!(server.pids().len(), 6, "two runs, each with two restarts");
+    }
+}
+
+#[test]
+fn code_65_garbage_and_a_closed_pipe() {
+    let project = project();
+    let at = project.at(0);
+    for behaviour in [
+        Behaviour::good().prints_garbage_on("initialize"),
+        Behaviour::good().prints_garbage_on("textDocument/hover"),
+        Behaviour::good().goes_silent_on("initialize"),
+        Behaviour::good().goes_silent_on("textDocument/hover"),
+    ] {
+        let env = TestEnv::with(&project);
+        let server = FakeServer::new(&env, &behaviour);
+        let args = ["hover", &at, "--server-command", server.command()];
+        let (said, _) = fails(&env, &args, 65, "E/LS_CRASH", Duration::from_secs(15));
+        assert!(said.contains("hint: `lanser doctor`"), "{said}");
+        assert!(server.pids().into_iter().all(|pid| !is_alive(pid)), "{behaviour:?}");
+    }
+}
+
+#[test]
+fn code_66_says_what_was_tried_and_what_mends_it() {
+    let project = project();
+    let at = project.at(0);
+    let mut env = TestEnv::with(&project);
+    env.set("LANSER_CACHE_DIR", env.path("cache"));
+    env.set("PATH", env.path_of(&["env"]));
+    let (said, error) = fails(&env, &["def", &at, "--offline"], 66, "E/LS_UNAVAILABLE", AT_ONCE);
+    assert!(said.contains("  tried PATH: ") && said.contains("lanser server install pyright"), "{said}");
+    assert_eq!(error["data"]["kind"], "tried");
+    // There is a server, but nothing to run it with.
+    let server = FakeServer::new(&env, &Behaviour::good());
+    let args = ["def", &at, "--offline", "--server-command", server.command()];
+    let (said, _) = fails(&env, &args, 66, "E/LS_UNAVAILABLE", AT_ONCE);
+    assert!(said.contains("Node.js"), "{said}");
+}
+
+#[test]
+fn code_66_another_version_and_another_server() {
+    let project = project();
+    let at = project.at(0);
+    let env = TestEnv::with(&project);
+    let old = FakeServer::of_version(&env, "1.1.300", &Behaviour::good());
+    let args = ["def", &at, "--server", "pyright@1.1.414", "--server-command", old.command()];
+    let (said, _) = fails(&env, &args, 66, "E/LS_UNAVAILABLE", AT_ONCE);
+    assert!(said.contains("is pyright 1.1.300, and 1.1.414 is wanted"), "{said}");
+    let args = ["def", &at, "--server", "basedpyright", "--server-command", old.command()];
+    let (said, _) = fails(&env, &args, 66, "E/LS_UNAVAILABLE", AT_ONCE);
+    assert!(said.contains("is pyright 1.1.300, not basedpyright"), "{said}");
+    let args = ["def", &at, "--server", "pyright@1.1.1"];
+    let (said, _) = fails(&env, &args, 66, "E/LS_UNAVAILABLE", AT_ONCE);
+    assert!(said.contains("1.1.406, 1.1.407, 1.1.414"), "{said}");
+}
+
+#[test]
+fn code_71_what_may_not_be_written_or_read() {
+    let env = TestEnv::with(&project());
+    // Permissions do not bind root; a device that is no folder binds everybody.
+    fails(&env, &["completions", "--man", "/dev/null/man"], 71, "E/FS_PERMISSIONS", AT_ONCE);
+    fails(&env, &["schema", "export", "--out", "/dev/null/schemas"], 71, "E/FS_PERMISSIONS", AT_ONCE);
+    std::fs::create_dir(env.file("folder.py")).unwrap();
+    let (said, _) = fails(&env, &["locate", "folder.py:1:1"], 71, "E/FS_PERMISSIONS", AT_ONCE);
+    assert!(said.contains("folder.py"), "{said}");
+}
+
+#[test]
+fn code_72_what_the_server_does_not_offer() {
+    let project = project();
+    let at = project.at(0);
+    let env = TestEnv::with(&project);
+    let server = FakeServer::new(&env, &Behaviour::good().lacks("hoverProvider"));
+    let args = ["hover", &at, "--server-command", server.command()];
+    let (said, _) = fails(&env, &args, 72, "E/UNSUPPORTED_CAP", AT_ONCE);
+    assert!(said.contains("hover"), "{said}");
+    // Pyright finds no implementations.
+    let env = TestEnv::pyright(&project);
+    fails(&env, &["impl", &at], 72, "E/UNSUPPORTED_CAP", Duration::from_secs(30));
+}
+
+#[test]
+fn code_73_ctrl_c_ends_in_one_bundle_and_leaves_nothing() {
+    let project = project();
+    let at = project.at(0);
+    for signal in [Signal::INT, Signal::TERM] {
+        let env = TestEnv::with(&project);
+        let server = FakeServer::new(&env, &Behaviour::good().hangs_on("textDocument/hover"));
+        let args = ["hover", &at, "--server-command", server.command()];
+        for json in [false, true] {
+            let asked = || server.received().iter().filter(|method| *method == "textDocument/hover").count();
+            let before = asked();
+            let running = env.start(args.iter().chain(json.then_some(&"--json")));
+            wait_until("the server is asked", Duration::from_secs(20), || asked() > before);
+            let sent = std::time::Instant::now();
+            running.signal(signal);
+            let output = running.finish();
+            assert!(sent.elapsed() < Duration::from_secs(3), "{output}");
+            if json {
+                output.error(73, "E/REQUEST_CANCELLED");
+            } else {
+                assert!(output.failure(73).starts_with("error: E/REQUEST_CANCELLED"), "{output}");
+            }
+        }
+        assert_eq!(server.pids().len(), 2);
+        assert!(server.pids().into_iter().all(|pid| !is_alive(pid)), "no child is left");
+        assert_eq!(env.left_behind(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn code_74_the_workspace_changes_while_the_request_runs() {
+    let project = project();
+    let at = project.at(0);
+    for json in [false, true] {
+        let env = TestEnv::with(&project);
+        let server = FakeServer::new(&env, &Behaviour::good().waits_before("textDocument/hover"));
+        let args = ["hover", &at, "--server-command", server.command()];
+        let running = env.start(args.iter().chain(json.then_some(&"--json")));
+        let waits = || server.received().iter().filter(|word| *word == "waiting").count();
+        for round in 1..=2 {
+            wait_until("the server is asked", Duration::from_secs(20), || waits() == round);
+            env.write("pkg/new.py", format!("round = {round}\n"));
+            server.trigger();
+            if round == 1 {
+                // The second attempt is to wait again.
+                wait_until("a second attempt", Duration::from_secs(20), || server.pids().len() == 2);
+                server.untrigger();
+            }
+        }
+        let output = running.finish();
+        if json {
+            let error = output.error(74, "E/CONTENT_MODIFIED");
+            assert_eq!(error["data"]["path"], "pkg/new.py");
+        } else {
+            assert!(output.failure(74).contains("pkg/new.py changed while the request ran"), "{output}");
+        }
+    }
+}
+
+#[test]
+fn one_change_under_the_answer_is_mended_by_asking_again() {
+    let project = project();
+    let at = project.at(0);
+    let env = TestEnv::with(&project);
+    let server = FakeServer::new(&env, &Behaviour::good().waits_before("textDocument/hover"));
+    let running = env.start(["hover", &at, "--json", "--server-command", server.command()]);
+    wait_until("the server is asked", Duration::from_secs(20), || {
+        server.received().iter().any(|word| word == "waiting")
+    });
+    env.write("pkg/new.py", "x = 1\n");
+    server.trigger();
+    running.finish().answer();
+    assert_eq!(server.pids().len(), 2, "asked twice");
+}
+
+#[test]
+fn what_the_server_takes_back_is_asked_again() {
+    let project = project();
+    let at = project.at(0);
+    let env = TestEnv::with(&project);
+    let server = FakeServer::new(&env, &Behaviour::good().takes_back("textDocument/hover", 3));
+    let args = ["hover", &at, "--server-command", server.command()];
+    assert_eq!(env.lanser(args).text(), "said by the fake server\n");
+    assert_eq!(server.received().iter().filter(|word| *word == "textDocument/hover").count(), 4);
+    let server = FakeServer::new(&env, &Behaviour::good().takes_back("textDocument/hover", 99));
+    let args = ["hover", &at, "--server-command", server.command()];
+    fails(&env, &args, 74, "E/CONTENT_MODIFIED", AT_ONCE);
+}
+
+#[test]
+fn code_75_units_of_columns() {
+    let project = project();
+    let at = project.at(0);
+    let env = TestEnv::with(&project);
+    let (said, _) = fails(&env, &["locate", &at, "--index-io", "utf-7"], 75, "E/INDEXING_UNSUPPORTED", AT_ONCE);
+    assert!(said.contains("codepoint, utf-8 or utf-16"), "{said}");
+    let server = FakeServer::new(&env, &Behaviour::good().counts_in("utf-7"));
+    let args = ["hover", &at, "--server-command", server.command()];
+    let (said, _) = fails(&env, &args, 75, "E/INDEXING_MISMATCH", AT_ONCE);
+    assert!(said.contains("utf-7"), "{said}");
+    // Every unit that is offered is understood.
+    for unit in ["utf-8", "utf-16", "utf-32"] {
+        let server = FakeServer::new(&env, &Behaviour::good().counts_in(unit));
+        let bundle = env.lanser(["def", &at, "--json", "--server-command", server.command()]).answer();
+        assert_eq!(bundle["environment"]["positionEncoding"], unit);
+        assert_eq!(bundle["facts"]["definitions"][0]["at"], "pkg/mod.py@L1:C5");
+    }
+}

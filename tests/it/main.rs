@@ -1,0 +1,30 @@
+//! The integration suite: the `lanser` binary as its users meet it, with the real Pyright and basedpyright, and with servers
+//! that misbehave on demand. One binary, so that it links once; `support` is the only module without tests.
+
+#![expect(clippy::unwrap_used, reason = "everything here is a test, also what helps tests")]
+
+/// Environments, projects and servers for the tests.
+mod support;
+
+/// Every row of the table of exit codes that a command can reach, as text and as JSON.
+mod exit_codes;
+/// Imports between the modules of `src` only point down.
+mod layering;
+
+/// A file that no `mod` line names is not compiled, and its tests pass by never running.
+#[test]
+fn no_file_is_forgotten() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
+    let main = std::fs::read_to_string(folder.join("main.rs")).unwrap();
+    let mut seen = 0;
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let module = name.strip_suffix(".rs").unwrap_or(&name);
+        if module != "main" {
+            assert!(main.lines().any(|line| line == format!("mod {module};")), "{name} is not in main.rs");
+            seen += 1;
+        }
+    }
+    let declared = main.lines().filter(|line| line.starts_with("mod ")).count();
+    assert_eq!(seen, declared);
+}

@@ -1,0 +1,307 @@
+//! What the tests stand on: an environment in which nothing of the machine shows ([`TestEnv`]), projects written in one
+//! string ([`Project`]), and a server that does what it is told ([`FakeServer`]).
+//!
+//! The pinned servers are installed by lanser itself, once for a run of the suite and once for all runs of one `target`
+//! folder; see [`TestEnv::cache`].
+
+mod fake_server;
+mod output;
+mod project;
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+pub(crate) use fake_server::{Behaviour, FakeServer};
+pub(crate) use output::{Output, portable};
+pub(crate) use project::Project;
+
+/// The binary under test.
+pub(crate) const LANSER: &str = env!("CARGO_BIN_EXE_lanser");
+
+/// No run of lanser may take longer, whatever happens: a test that hangs tells nothing.
+const DEADLINE: Duration = Duration::from_secs(240);
+
+/// Surroundings of lanser: a folder that holds a home, a folder for temporary files and a workspace, and an environment
+/// of which only PATH comes from the machine.
+pub(crate) struct TestEnv {
+    folder: tempfile::TempDir,
+    root: PathBuf,
+    vars: BTreeMap<OsString, OsString>,
+    /// Where lanser is started, the workspace unless a test says otherwise.
+    pub(crate) cwd: PathBuf,
+}
+
+impl TestEnv {
+    /// Surroundings with an empty workspace.
+    pub(crate) fn new() -> Self {
+        Self::named("work")
+    }
+
+    /// Surroundings whose workspace folder has this name.
+    pub(crate) fn named(workspace: &str) -> Self {
+        let folder = tempfile::Builder::new().prefix("lanser-it-").tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for name in ["home", "tmp"] {
+            std::fs::create_dir(root.join(name)).unwrap();
+        }
+        let cwd = root.join(workspace);
+        std::fs::create_dir_all(&cwd).unwrap();
+        let mut env = Self { folder, root, vars: BTreeMap::new(), cwd };
+        env.set("PATH", machine("PATH").unwrap_or_default());
+        env.set("HOME", env.root.join("home"));
+        env.set("TMPDIR", env.root.join("tmp"));
+        env.set("TZ", "UTC");
+        env.set("LC_ALL", "C.UTF-8");
+        env.set("LANSER_CACHE_DIR", Self::cache());
+        env
+    }
+
+    /// Surroundings with a project in the workspace.
+    pub(crate) fn with(project: &Project) -> Self {
+        let env = Self::new();
+        project.write_to(&env.cwd);
+        env
+    }
+
+    /// Surroundings with a project, and with the pinned Pyright installed.
+    pub(crate) fn pyright(project: &Project) -> Self {
+        install("pyright");
+        Self::with(project)
+    }
+
+    /// Surroundings with a project, and with the pinned basedpyright installed.
+    pub(crate) fn basedpyright(project: &Project) -> Self {
+        install("basedpyright");
+        Self::with(project)
+    }
+
+    /// lanser's cache of the whole run: the servers, and what lanser knows about interpreters and files.
+    pub(crate) fn cache() -> PathBuf {
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
+    }
+
+    /// Sets a variable.
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>) -> &mut Self {
+        self.vars.insert(name.into(), value.into());
+        self
+    }
+
+    /// Lets the package managers see what they need on this machine to reach their registries: their own variables, the
+    /// proxy's, the certificates', and the user's npm configuration.
+    pub(crate) fn with_network(mut self) -> Self {
+        let passes = |name: &str| {
+            let name = name.to_ascii_uppercase();
+            ["NPM_CONFIG_", "PIP_", "SSL_CERT", "NODE_EXTRA_CA", "REQUESTS_CA", "PYENV_"]
+                .iter()
+                .any(|prefix| name.starts_with(prefix))
+                || name.ends_with("_PROXY")
+        };
+        for (name, value) in machine_all() {
+            if name.to_str().is_some_and(passes) {
+                self.vars.insert(name, value);
+            }
+        }
+        if let Some(home) = machine("HOME").map(PathBuf::from) {
+            let npmrc = home.join(".npmrc");
+            if npmrc.is_file() && !self.vars.contains_key(OsStr::new("NPM_CONFIG_USERCONFIG")) {
+                self.set("NPM_CONFIG_USERCONFIG", npmrc);
+            }
+        }
+        // The packages are fetched once for all tests that install them.
+        self.set("NPM_CONFIG_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("npm"));
+        self.set("PIP_CACHE_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("pip"));
+        self
+    }
+
+    /// A path in the folder that holds everything.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    /// A path in the workspace.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.cwd.join(name)
+    }
+
+    /// Writes a file of the workspace.
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.file(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    /// A folder with links to these programs of the machine and to nothing else, to be used as PATH.
+    pub(crate) fn path_of(&self, programs: &[&str]) -> PathBuf {
+        let folder = tempfile::Builder::new().prefix("bin-").tempdir_in(&self.root).unwrap().keep();
+        for program in programs {
+            let found = if *program == "python3" { python() } else { which(program) };
+            let found = found.unwrap_or_else(|| panic!("there is no {program} on PATH"));
+            std::os::unix::fs::symlink(found, folder.join(program)).unwrap();
+        }
+        folder
+    }
+
+    /// What is left in the folder for temporary files.
+    pub(crate) fn left_behind(&self) -> Vec<String> {
+        let names = std::fs::read_dir(self.path("tmp")).unwrap();
+        names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    /// Words that must not be in the hash domain of any bundle: where this machine keeps things.
+    pub(crate) fn machine_words(&self) -> Vec<String> {
+        let mut words = vec![self.root.to_str().unwrap().to_owned(), Self::cache().to_str().unwrap().to_owned()];
+        words.push(self.folder.path().to_str().unwrap().to_owned());
+        words.extend(machine("HOME").and_then(|home| home.into_string().ok()).filter(|home| home.len() > 1));
+        words
+    }
+
+    /// The command, ready to be started.
+    pub(crate) fn command<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Command {
+        let mut command = Command::new(LANSER);
+        command.args(args).env_clear().envs(&self.vars).current_dir(&self.cwd);
+        command
+    }
+
+    /// Runs lanser to its end.
+    pub(crate) fn lanser<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Output {
+        self.start(args).finish()
+    }
+
+    /// Runs lanser with something on its standard input.
+    pub(crate) fn lanser_reading<A: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = A>,
+        input: impl AsRef<[u8]>,
+    ) -> Output {
+        let mut command = self.command(args);
+        let mut running = Running::start(command.stdin(Stdio::piped()));
+        // A command that does not read its input may be gone already.
+        let _ = running.child.stdin.take().unwrap().write_all(input.as_ref());
+        running.finish()
+    }
+
+    /// Starts lanser and lets it run.
+    pub(crate) fn start<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Running {
+        Running::start(self.command(args).stdin(Stdio::null()))
+    }
+}
+
+/// A lanser that runs. Dropped before its end, it is killed.
+pub(crate) struct Running {
+    child: Child,
+    readers: Vec<std::thread::JoinHandle<Vec<u8>>>,
+    line: String,
+    began: Instant,
+}
+
+impl Running {
+    /// Starts a command; what it prints is kept.
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let line = format!("{:?}", command.get_args().collect::<Vec<_>>());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        let out = std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            stdout.read_to_end(&mut bytes).unwrap();
+            bytes
+        });
+        let err = std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            stderr.read_to_end(&mut bytes).unwrap();
+            bytes
+        });
+        Self { child, readers: vec![out, err], line, began: Instant::now() }
+    }
+
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_raw(self.id().cast_signed()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    /// Waits for its end.
+    pub(crate) fn finish(mut self) -> Output {
+        let mut pause = Duration::from_millis(1);
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(self.began.elapsed() < DEADLINE, "lanser {} did not end", self.line);
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(20));
+        };
+        let elapsed = self.began.elapsed();
+        let mut texts =
+            self.readers.drain(..).map(|reader| String::from_utf8(reader.join().unwrap()).unwrap());
+        let (stdout, stderr) = (texts.next().unwrap(), texts.next().unwrap());
+        drop(texts);
+        Output { code: status.code(), stdout, stderr, elapsed, line: self.line.clone() }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits until something is so.
+#[track_caller]
+pub(crate) fn wait_until(what: &str, within: Duration, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < within, "not within {within:?}: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Whether a process lives; one that nobody has waited for is dead.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    let state = Command::new("ps").args(["-o", "stat=", "-p", &pid.to_string()]).output().unwrap();
+    let state = String::from_utf8(state.stdout).unwrap();
+    !state.trim().is_empty() && !state.trim().starts_with('Z')
+}
+
+/// Installs a pinned server into the cache of the run, once.
+pub(crate) fn install(name: &'static str) {
+    static PYRIGHT: OnceLock<()> = OnceLock::new();
+    static BASEDPYRIGHT: OnceLock<()> = OnceLock::new();
+    let once = if name == "pyright" { &PYRIGHT } else { &BASEDPYRIGHT };
+    once.get_or_init(|| {
+        let output = TestEnv::new().with_network().lanser(["server", "install", name]);
+        assert_eq!(output.code, Some(0), "{name} cannot be installed:\n{}", output.stderr);
+    });
+}
+
+/// A program on PATH, links followed.
+pub(crate) fn which(program: &str) -> Option<PathBuf> {
+    let path = machine("PATH")?;
+    let found = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())?;
+    found.canonicalize().ok()
+}
+
+/// The interpreter behind whatever `python3` is on PATH, which may be a version manager's script.
+fn python() -> Option<PathBuf> {
+    let asked = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().ok()?;
+    Some(PathBuf::from(String::from_utf8(asked.stdout).ok()?.trim()))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the surroundings of the suite enter here and through `machine_all` only")]
+fn machine(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+fn machine_all() -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os()
+}
