@@ -6,10 +6,16 @@
 /// Environments, projects and servers for the tests.
 mod support;
 
+/// One answer for one content, wherever and however it is asked.
+mod determinism;
 /// Every row of the table of exit codes that a command can reach, as text and as JSON.
 mod exit_codes;
+/// Files with which naive tools go wrong.
+mod files_that_bite;
 /// Imports between the modules of `src` only point down.
 mod layering;
+/// Every verb and every form of a selector, with the real servers.
+mod navigate;
 
 /// A file that no `mod` line names is not compiled, and its tests pass by never running.
 #[test]
