@@ -100,6 +100,7 @@ fn list<T: serde::Serialize>(
     summary: &str,
 ) {
     let mut shown = 0;
+    budget.keep_room_for(summary);
     while shown < items.len() && budget.push(&text(&items[shown])) {
         shown += 1;
     }
