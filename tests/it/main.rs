@@ -12,10 +12,16 @@ mod determinism;
 mod exit_codes;
 /// Files with which naive tools go wrong.
 mod files_that_bite;
+/// Real installs with npm and pip.
+mod install;
 /// Imports between the modules of `src` only point down.
 mod layering;
 /// Every verb and every form of a selector, with the real servers.
 mod navigate;
+/// No process and no file outlives a run.
+mod processes;
+/// The schemas and the command line as data.
+mod schemas;
 
 /// A file that no `mod` line names is not compiled, and its tests pass by never running.
 #[test]
