@@ -184,7 +184,9 @@ fn names_that_are_not_ascii_in_a_latin_1_file() {
 fn a_file_that_may_not_be_read() {
     use std::os::unix::fs::PermissionsExt as _;
 
-    let env = TestEnv::pyright(&Project::parse("//- /open.py\ndef f(): ...\nf()\n//- /closed.py\nfrom open import f\n"));
+    let env = TestEnv::pyright(&Project::parse(
+        "//- /open.py\ndef f(): ...\nf()\n//- /closed.py\nfrom open import f\n",
+    ));
     std::fs::set_permissions(env.file("closed.py"), std::fs::Permissions::from_mode(0o000)).unwrap();
     if std::fs::read(env.file("closed.py")).is_ok() {
         println!("skipped: this user may read every file");
@@ -193,7 +195,10 @@ fn a_file_that_may_not_be_read() {
     env.lanser(["locate", "closed.py:1:1", "--json"]).error(71, "E/FS_PERMISSIONS");
     let bundle = env.lanser(["diag", "--json"]).answer();
     assert_eq!(bundle["facts"]["diagnostics"]["not_checked"][0]["uri"], "closed.py");
-    assert_eq!((&bundle["status"], &bundle["facts"]["diagnostics"]["files_checked"]), (&json!("partial"), &json!(1)));
+    assert_eq!(
+        (&bundle["status"], &bundle["facts"]["diagnostics"]["files_checked"]),
+        (&json!("partial"), &json!(1))
+    );
     let bundle = env.lanser(["refs", "py://open#f", "--json"]).answer();
     assert_eq!(bundle["facts"]["completeness"]["status"], "partial");
     assert_eq!(bundle["facts"]["references"].as_array().unwrap().len(), 2);

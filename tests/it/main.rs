@@ -18,6 +18,8 @@ mod install;
 mod layering;
 /// Every verb and every form of a selector, with the real servers.
 mod navigate;
+/// Text, its bounds and how it goes on, JSON's parts, colours, pipes.
+mod output;
 /// No process and no file outlives a run.
 mod processes;
 /// The schemas and the command line as data.

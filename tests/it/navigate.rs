@@ -57,7 +57,11 @@ fn one_definition_from_every_form_of_selector() {
     let name = located(&env, "src/shop/till.py:9:21");
     for form in [forms[1], forms[2], forms[3], forms[6]] {
         let resolved = env.lanser(["locate", form, "--json"]).answer()["resolution"]["resolved"].clone();
-        assert_eq!((&resolved["uri"], &resolved["range"][0]), (&json!("src/shop/till.py"), &json!(8)), "{form}");
+        assert_eq!(
+            (&resolved["uri"], &resolved["range"][0]),
+            (&json!("src/shop/till.py"), &json!(8)),
+            "{form}"
+        );
     }
     assert_eq!(name, "src/shop/till.py@L9:C21");
     for form in [forms[1], forms[3], forms[4], forms[7], forms[8]] {
@@ -130,7 +134,8 @@ fn references_are_complete_whatever_the_configuration_includes() {
     let env = shop();
     for selector in ["py://shop#price_of", "tests/test_prices.py:5:12"] {
         let bundle = env.lanser(["refs", selector, "--json"]).answer();
-        let at: Vec<_> = bundle["facts"]["references"].as_array().unwrap().iter().map(|item| &item["at"]).collect();
+        let at: Vec<_> =
+            bundle["facts"]["references"].as_array().unwrap().iter().map(|item| &item["at"]).collect();
         assert_eq!(at, USES_OF_PRICE_OF, "{selector}");
         assert_eq!(bundle["status"], "ok");
         assert_eq!(
@@ -154,7 +159,8 @@ fn references_are_complete_whatever_the_configuration_includes() {
 fn references_within_the_configuration_say_that_they_are_partial() {
     let env = shop();
     let bundle = env.lanser(["refs", "py://shop#price_of", "--scope", "configured", "--json"]).answer();
-    let at: Vec<_> = bundle["facts"]["references"].as_array().unwrap().iter().map(|item| &item["at"]).collect();
+    let at: Vec<_> =
+        bundle["facts"]["references"].as_array().unwrap().iter().map(|item| &item["at"]).collect();
     assert_eq!(at, USES_OF_PRICE_OF[..7]);
     let verdict = &bundle["facts"]["completeness"];
     assert_eq!((&bundle["status"], &verdict["status"]), (&json!("partial"), &json!("partial")));
@@ -175,7 +181,10 @@ fn an_override_is_another_symbol() {
 fn hovers() {
     let env = shop();
     for (selector, words) in [
-        ("py://shop.items#Item.gross", "(method) def gross(self: Self@Item) -> float\n```\n---\nThe price with tax."),
+        (
+            "py://shop.items#Item.gross",
+            "(method) def gross(self: Self@Item) -> float\n```\n---\nThe price with tax.",
+        ),
         ("py://shop#Book.label", "(property) label: (self: Self@Item) -> str"),
         ("src/shop/till.py:13:30", "(function) def find(key: int) -> Item"),
         ("src/shop/till.py:13:39", "(function) def find(key: str) -> Book"),
@@ -195,7 +204,14 @@ fn outlines_and_searches() {
         let text = |value: &Value| value.as_str().map(|text| format!("{text}.")).unwrap_or_default();
         symbols
             .filter(|symbol| symbol["symbolKind"] != "variable")
-            .map(|symbol| format!("{} {}{}", symbol["symbolKind"].as_str().unwrap(), text(&symbol["container"]), symbol["name"].as_str().unwrap()))
+            .map(|symbol| {
+                format!(
+                    "{} {}{}",
+                    symbol["symbolKind"].as_str().unwrap(),
+                    text(&symbol["container"]),
+                    symbol["name"].as_str().unwrap()
+                )
+            })
             .collect()
     };
     let outline = [
@@ -269,7 +285,10 @@ fn diagnostics_of_files_folders_and_everything() {
     let [item] = all["items"].as_array().unwrap().as_slice() else { panic!("{all}") };
     assert_eq!(item["at"], "src/shop/till.py@L13:C23");
     assert_eq!((&item["severity"], &item["rule"]), (&json!("error"), &json!("reportAssignmentType")));
-    assert_eq!(all["counts"], json!({"error": 1, "warning": 0, "information": 0, "hint": all["counts"]["hint"]}));
+    assert_eq!(
+        all["counts"],
+        json!({"error": 1, "warning": 0, "information": 0, "hint": all["counts"]["hint"]})
+    );
     // The stub stands for its module, and is checked beside it.
     assert_eq!(all["files_checked"], 8);
     assert_eq!(diag(&["diag", "src"])["files_checked"], 7);
@@ -282,7 +301,9 @@ fn diagnostics_of_files_folders_and_everything() {
 /// Columns on a line that begins with a character outside of the basic plane and goes on with combining marks.
 #[test]
 fn columns_in_every_unit() {
-    let project = Project::parse("//- /m.py\ndef $0spell(word: str) -> str:\n    return word\n\n\n𝒳 = \"🜁 e\u{301}\"; e\u{301}te\u{301} = \"e\u{301}\"; out = $1spell(\"🜁🜂 e\u{301}\") + $2spell(e\u{301}te\u{301})\n");
+    let project = Project::parse(
+        "//- /m.py\ndef $0spell(word: str) -> str:\n    return word\n\n\n𝒳 = \"🜁 e\u{301}\"; e\u{301}te\u{301} = \"e\u{301}\"; out = $1spell(\"🜁🜂 e\u{301}\") + $2spell(e\u{301}te\u{301})\n",
+    );
     let env = TestEnv::pyright(&project);
     let counts: [(&str, fn(&str) -> usize); 3] = [
         ("codepoint", |text| text.chars().count()),
@@ -300,7 +321,11 @@ fn columns_in_every_unit() {
         });
         let bundle = env.lanser(["refs", &at(2), "--index-io", unit, "--json"]).answer();
         let found = bundle["facts"]["references"].as_array().unwrap();
-        assert_eq!(found.iter().map(|item| item["at"].as_str().unwrap()).collect::<Vec<_>>(), expected, "{unit}");
+        assert_eq!(
+            found.iter().map(|item| item["at"].as_str().unwrap()).collect::<Vec<_>>(),
+            expected,
+            "{unit}"
+        );
         // The server's own columns do not depend on the caller's.
         let ranges: Vec<_> = found.iter().map(|item| item["range"].clone()).collect();
         assert_eq!(server.get_or_insert_with(|| Value::Array(ranges.clone())), &Value::Array(ranges));
@@ -335,14 +360,19 @@ fn basedpyright_answers_the_same_questions() {
     assert_eq!(bundle["facts"]["definitions"][0]["at"], "src/shop/prices.py@L4:C5");
     assert_eq!(bundle["environment"]["tool"], json!({"name": "basedpyright", "version": "1.40.1"}));
     let bundle = ask(&["refs", "py://shop#price_of"]);
-    let at: Vec<_> = bundle["facts"]["references"].as_array().unwrap().iter().map(|item| &item["at"]).collect();
+    let at: Vec<_> =
+        bundle["facts"]["references"].as_array().unwrap().iter().map(|item| &item["at"]).collect();
     assert_eq!(at, USES_OF_PRICE_OF);
     assert_eq!(bundle["facts"]["completeness"]["status"], "complete");
     let said = ask(&["hover", "py://shop.items#Item.gross"])["facts"]["hover"]["markdown"].clone();
     assert!(said.as_str().unwrap().contains("The price with tax."), "{said}");
     let found = &ask(&["diag"])["facts"]["diagnostics"];
     assert_eq!((&found["files_checked"], &found["counts"]["error"]), (&json!(8), &json!(1)));
-    let rules: Vec<_> = found["items"].as_array().unwrap().iter().map(|item| item["rule"].as_str().unwrap()).collect();
+    let rules: Vec<_> =
+        found["items"].as_array().unwrap().iter().map(|item| item["rule"].as_str().unwrap()).collect();
     // A rule that only basedpyright has: it was not Pyright that answered.
-    assert!(rules.contains(&"reportImplicitOverride") && rules.contains(&"reportAssignmentType"), "{rules:?}");
+    assert!(
+        rules.contains(&"reportImplicitOverride") && rules.contains(&"reportAssignmentType"),
+        "{rules:?}"
+    );
 }

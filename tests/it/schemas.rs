@@ -49,7 +49,8 @@ fn a_folder_with_a_broken_file_is_code_1() {
     assert!(output.stdout.contains("broken.json: ") && output.stdout.ends_with("2 of 3 valid\n"), "{output}");
     let json = env.lanser(["schema", "validate", "kept", "--json"]);
     let verdicts: Value = serde_json::from_str(&json.stdout).unwrap();
-    let valid: Vec<_> = verdicts.as_array().unwrap().iter().map(|one| one["valid"].as_bool().unwrap()).collect();
+    let valid: Vec<_> =
+        verdicts.as_array().unwrap().iter().map(|one| one["valid"].as_bool().unwrap()).collect();
     assert_eq!((json.code, valid), (Some(1), vec![true, false, true]));
     assert!(env.lanser(["schema", "validate", "nowhere"]).failure(3).contains("nowhere"));
     std::fs::create_dir(env.file("empty")).unwrap();
@@ -93,7 +94,12 @@ fn the_command_line_as_data_has_every_command_and_code() {
     let env = TestEnv::new();
     let data: Value = serde_json::from_str(env.lanser(["schema", "commands"]).text()).unwrap();
     let names = |of: &Value| -> Vec<String> {
-        of["commands"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+        of["commands"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["name"].as_str().unwrap().to_owned())
+            .collect()
     };
     let known = names(&data["command"]);
     // What `lanser help` lists, and nothing else.
@@ -113,7 +119,8 @@ fn the_command_line_as_data_has_every_command_and_code() {
     }
     let server = data["command"]["commands"].as_array().unwrap().iter().find(|one| one["name"] == "server");
     assert_eq!(names(server.unwrap()), ["list", "which", "install"]);
-    let codes: Vec<i64> = data["exitCodes"].as_array().unwrap().iter().map(|one| one["code"].as_i64().unwrap()).collect();
+    let codes: Vec<i64> =
+        data["exitCodes"].as_array().unwrap().iter().map(|one| one["code"].as_i64().unwrap()).collect();
     for code in [0, 1, 2, 3, 4, 64, 65, 66, 71, 72, 73, 74, 75, 101] {
         assert!(codes.contains(&code), "{code} is not in {codes:?}");
     }

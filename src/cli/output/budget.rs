@@ -38,8 +38,8 @@ impl Budget {
     pub(super) fn push(&mut self, block: &str) -> bool {
         let lines = block.lines().count();
         let (kept_lines, kept_bytes) = self.kept;
-        let fits =
-            self.lines + lines + kept_lines <= MAX_LINES && self.text.len() + block.len() + kept_bytes <= MAX_BYTES;
+        let fits = self.lines + lines + kept_lines <= MAX_LINES
+            && self.text.len() + block.len() + kept_bytes <= MAX_BYTES;
         if self.limited && !fits {
             if !self.text.is_empty() {
                 return false;

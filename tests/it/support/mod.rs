@@ -174,10 +174,20 @@ impl TestEnv {
     }
 
     /// Runs lanser under another umask, given as the shell takes it.
-    pub(crate) fn lanser_under<A: AsRef<OsStr>>(&self, umask: &str, args: impl IntoIterator<Item = A>) -> Output {
-        let mut command = Command::new("/bin/sh");
-        command.args(["-c", &format!("umask {umask}; exec \"$0\" \"$@\""), LANSER]).args(args);
-        command.env_clear().envs(&self.vars).current_dir(&self.cwd).stdin(Stdio::null());
+    pub(crate) fn lanser_under<A: AsRef<OsStr>>(
+        &self,
+        umask: &str,
+        args: impl IntoIterator<Item = A>,
+    ) -> Output {
+        let script = format!("umask {umask}; exec \"$0\" \"$@\"");
+        let words = ["-c", &script, LANSER].map(OsString::from).into_iter();
+        self.run("/bin/sh", words.chain(args.into_iter().map(|arg| arg.as_ref().to_owned())))
+    }
+
+    /// Runs another program in these surroundings.
+    pub(crate) fn run<A: AsRef<OsStr>>(&self, program: &str, args: impl IntoIterator<Item = A>) -> Output {
+        let mut command = Command::new(program);
+        command.args(args).env_clear().envs(&self.vars).current_dir(&self.cwd).stdin(Stdio::null());
         Running::start(&mut command).finish()
     }
 
@@ -296,7 +306,8 @@ pub(crate) fn install(name: &'static str) {
 /// A program on PATH, links followed.
 pub(crate) fn which(program: &str) -> Option<PathBuf> {
     let path = machine("PATH")?;
-    let found = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())?;
+    let found =
+        std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())?;
     found.canonicalize().ok()
 }
 
@@ -306,7 +317,10 @@ fn python() -> Option<PathBuf> {
     Some(PathBuf::from(String::from_utf8(asked.stdout).ok()?.trim()))
 }
 
-#[expect(clippy::disallowed_methods, reason = "the surroundings of the suite enter here and through `machine_all` only")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the surroundings of the suite enter here and through `machine_all` only"
+)]
 fn machine(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
