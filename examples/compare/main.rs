@@ -129,8 +129,7 @@ impl Folder<'_> {
         let mut row =
             Row { folder: name, command: command.to_owned(), asked: questions.len(), ..Row::default() };
         let mut server = self.server()?;
-        let raw: Vec<Said> =
-            questions.iter().map(|question| self.ask_raw(&mut server, question)).collect();
+        let raw: Vec<Said> = questions.iter().map(|question| self.ask_raw(&mut server, question)).collect();
         drop(server);
         eprintln!("{} {command}: the raw server has answered {} questions", row.folder, raw.len());
         let lanser = self.ask_lanser(&questions);

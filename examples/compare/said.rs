@@ -176,9 +176,33 @@ fn hover(range: &str, markdown: &str) -> String {
 
 fn flatten(symbol: &Value, container: &str, found: &mut BTreeSet<String>) {
     const KINDS: [&str; 27] = [
-        "none", "file", "module", "namespace", "package", "class", "method", "property", "field", "constructor",
-        "enum", "interface", "function", "variable", "constant", "string", "number", "boolean", "array", "object",
-        "key", "null", "enumMember", "struct", "event", "operator", "typeParameter",
+        "none",
+        "file",
+        "module",
+        "namespace",
+        "package",
+        "class",
+        "method",
+        "property",
+        "field",
+        "constructor",
+        "enum",
+        "interface",
+        "function",
+        "variable",
+        "constant",
+        "string",
+        "number",
+        "boolean",
+        "array",
+        "object",
+        "key",
+        "null",
+        "enumMember",
+        "struct",
+        "event",
+        "operator",
+        "typeParameter",
     ];
     let name = symbol["name"].as_str().unwrap_or_default();
     let kind = symbol["kind"].as_u64().and_then(|kind| KINDS.get(usize::try_from(kind).ok()?));
@@ -197,8 +221,10 @@ fn entry(container: &str, name: &str, kind: &str, all: &str, own: &str) -> Strin
 /// A range of the protocol.
 fn range(value: &Value) -> String {
     let number = |end: &str, axis: &str| value[end][axis].as_u64().unwrap_or(u64::MAX);
-    shown([("start", "line"), ("start", "character"), ("end", "line"), ("end", "character")]
-        .map(|(end, axis)| number(end, axis)))
+    shown(
+        [("start", "line"), ("start", "character"), ("end", "line"), ("end", "character")]
+            .map(|(end, axis)| number(end, axis)),
+    )
 }
 
 /// A range of a bundle.

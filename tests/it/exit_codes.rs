@@ -69,14 +69,15 @@ fn code_0_and_1() {
 #[test]
 fn code_2_a_selector_that_cannot_be_read_has_a_caret() {
     let env = TestEnv::with(&project());
-    let (said, error) =
-        fails(&env, &["def", "pkg/mod.py@L1:Cx"], 2, "E/BAD_SELECTOR_SYNTAX", AT_ONCE);
+    let (said, error) = fails(&env, &["def", "pkg/mod.py@L1:Cx"], 2, "E/BAD_SELECTOR_SYNTAX", AT_ONCE);
     let lines: Vec<&str> = said.lines().collect();
     let at = lines.iter().position(|line| line.trim() == "pkg/mod.py@L1:Cx").unwrap();
     assert_eq!(lines[at + 1].find('^'), lines[at].find("x"), "{said}");
     assert_eq!(error["data"]["kind"], "syntax");
     assert_eq!(error["data"]["text"], "pkg/mod.py@L1:Cx");
-    for selector in ["", "py://", "py://m", "py://m#", "pkg/mod.py:0:1", "{\"kind\":\"cursor\"}", "{", "sym://x"] {
+    for selector in
+        ["", "py://", "py://m", "py://m#", "pkg/mod.py:0:1", "{\"kind\":\"cursor\"}", "{", "sym://x"]
+    {
         fails(&env, &["locate", selector], 2, "E/BAD_SELECTOR_SYNTAX", AT_ONCE);
     }
 }
@@ -112,7 +113,9 @@ fn code_3_says_what_is_near() {
     let (said, error) = fails(&env, &["locate", "py://pkg.mod#handel"], 3, "E/NOT_FOUND", AT_ONCE);
     assert!(said.contains("did you mean:\n  py://pkg.mod#handle\n"), "{said}");
     assert_eq!(error["data"]["selectors"][0], "py://pkg.mod#handle");
-    for selector in ["py://nowhere#f", "pkg/none.py:1:1", "pkg/mod.py:99:1", "pkg/mod.py:1:99", "env://lib/x.py:1:1"] {
+    for selector in
+        ["py://nowhere#f", "pkg/none.py:1:1", "pkg/mod.py:99:1", "pkg/mod.py:1:99", "env://lib/x.py:1:1"]
+    {
         fails(&env, &["locate", selector], 3, "E/NOT_FOUND", AT_ONCE);
     }
     fails(&env, &["diag", "nowhere"], 3, "E/NOT_FOUND", AT_ONCE);
@@ -347,7 +350,8 @@ fn code_75_units_of_columns() {
     let project = project();
     let at = project.at(0);
     let env = TestEnv::with(&project);
-    let (said, _) = fails(&env, &["locate", &at, "--index-io", "utf-7"], 75, "E/INDEXING_UNSUPPORTED", AT_ONCE);
+    let (said, _) =
+        fails(&env, &["locate", &at, "--index-io", "utf-7"], 75, "E/INDEXING_UNSUPPORTED", AT_ONCE);
     assert!(said.contains("codepoint, utf-8 or utf-16"), "{said}");
     let server = FakeServer::new(&env, &Behaviour::good().counts_in("utf-7"));
     let args = ["hover", &at, "--server-command", server.command()];

@@ -147,7 +147,10 @@ fn names_value(code: &str) -> bool {
 
 #[test]
 fn the_check_finds_what_it_looks_for() {
-    assert_eq!(wrong_imports("lsp/x.rs", "use crate::text::Range;\nuse crate::lsp::y;"), Vec::<String>::new());
+    assert_eq!(
+        wrong_imports("lsp/x.rs", "use crate::text::Range;\nuse crate::lsp::y;"),
+        Vec::<String>::new()
+    );
     for (file, code) in [
         ("lsp/x.rs", "use crate::toolchain::find;"),
         ("lsp/x.rs", "fn f() { crate::cli::main(); }"),

@@ -6,10 +6,24 @@
 /// Environments, projects and servers for the tests.
 mod support;
 
+/// One answer for one content, wherever and however it is asked.
+mod determinism;
 /// Every row of the table of exit codes that a command can reach, as text and as JSON.
 mod exit_codes;
+/// Files with which naive tools go wrong.
+mod files_that_bite;
+/// Real installs with npm and pip.
+mod install;
 /// Imports between the modules of `src` only point down.
 mod layering;
+/// Every verb and every form of a selector, with the real servers.
+mod navigate;
+/// Text, its bounds and how it goes on, JSON's parts, colours, pipes.
+mod output;
+/// No process and no file outlives a run.
+mod processes;
+/// The schemas and the command line as data.
+mod schemas;
 
 /// A file that no `mod` line names is not compiled, and its tests pass by never running.
 #[test]

@@ -20,25 +20,35 @@ pub(super) struct Budget {
     /// Bytes that are shown: colours do not count, because they are not there in a pipe.
     bytes: usize,
     text: String,
+    /// Lines and bytes that are kept for what is said after the blocks.
+    kept: (usize, usize),
 }
 
 impl Budget {
     /// An empty answer. Without `limited` everything fits.
     pub(super) const fn new(limited: bool) -> Self {
-        Self { limited, lines: 0, bytes: 0, text: String::new() }
+        Self { limited, lines: 0, bytes: 0, text: String::new(), kept: (1, LAST_LINE) }
+    }
+
+    /// Keeps room for a summary that is said after the blocks, beside the one for the last line.
+    pub(super) fn keep_room_for(&mut self, summary: &str) {
+        self.kept.0 += summary.lines().count();
+        self.kept.1 += summary.len() + 1;
     }
 
     /// Adds a block when it fits; the first always does, cut to what fits.
     pub(super) fn push(&mut self, block: &str) -> bool {
         let lines = block.lines().count();
         let bytes = shown(block);
-        let fits = self.lines + lines < MAX_LINES && self.bytes + bytes + LAST_LINE <= MAX_BYTES;
+        let (kept_lines, kept_bytes) = self.kept;
+        let fits =
+            self.lines + lines + kept_lines <= MAX_LINES && self.bytes + bytes + kept_bytes <= MAX_BYTES;
         if self.limited && !fits {
             if !self.text.is_empty() {
                 return false;
             }
-            for line in block.lines().take(MAX_LINES - 1) {
-                if self.bytes + shown(line) + LAST_LINE > MAX_BYTES {
+            for line in block.lines().take(MAX_LINES.saturating_sub(kept_lines)) {
+                if self.bytes + shown(line) + kept_bytes > MAX_BYTES {
                     break;
                 }
                 self.bytes += shown(line) + 1;
@@ -81,7 +91,9 @@ mod tests {
     fn never_more_than_the_budget() {
         for block in ["x\n", "a long line of source that is repeated again and again to fill the room\n"] {
             let mut budget = Budget::new(true);
+            budget.keep_room_for("a summary\nof two lines");
             while budget.push(block) {}
+            budget.last("a summary\nof two lines");
             budget.last("and the last line");
             let text = budget.finish();
             assert!(text.lines().count() <= MAX_LINES && text.len() <= MAX_BYTES);

@@ -153,6 +153,7 @@ fn list<T: serde::Serialize>(
     summary: &str,
 ) {
     let mut shown = 0;
+    budget.keep_room_for(summary);
     while shown < items.len() && text(&items[shown]).is_none_or(|text| budget.push(&text)) {
         shown += 1;
     }

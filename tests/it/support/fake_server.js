@@ -55,7 +55,7 @@ function receive(message) {
     fs.appendFileSync(here("received"), `${method}\n`);
     const dying = is("die", method);
     if (dying) {
-        fs.writeSync(2, `${dying.words}\n`);
+        fs.writeSync(2, `${dying.words.replace("$HERE", __dirname)}\n`);
         process.exit(dying.code);
     }
     if (is("garbage", method)) fs.writeSync(1, "<html>this is no language server</html>\r\n\r\n");

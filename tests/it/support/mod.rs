@@ -29,7 +29,8 @@ const DEADLINE: Duration = Duration::from_secs(240);
 /// Surroundings of lanser: a folder that holds a home, a folder for temporary files and a workspace, and an environment
 /// of which only PATH comes from the machine.
 pub(crate) struct TestEnv {
-    folder: tempfile::TempDir,
+    /// Removed with everything in it at the end of the test.
+    _folder: tempfile::TempDir,
     root: PathBuf,
     vars: BTreeMap<OsString, OsString>,
     /// Where lanser is started, the workspace unless a test says otherwise.
@@ -51,7 +52,7 @@ impl TestEnv {
         }
         let cwd = root.join(workspace);
         std::fs::create_dir_all(&cwd).unwrap();
-        let mut env = Self { folder, root, vars: BTreeMap::new(), cwd };
+        let mut env = Self { _folder: folder, root, vars: BTreeMap::new(), cwd };
         env.set("PATH", machine("PATH").unwrap_or_default());
         env.set("HOME", env.root.join("home"));
         env.set("TMPDIR", env.root.join("tmp"));
@@ -154,8 +155,8 @@ impl TestEnv {
 
     /// Words that must not be in the hash domain of any bundle: where this machine keeps things.
     pub(crate) fn machine_words(&self) -> Vec<String> {
-        let mut words = vec![self.root.to_str().unwrap().to_owned(), Self::cache().to_str().unwrap().to_owned()];
-        words.push(self.folder.path().to_str().unwrap().to_owned());
+        let mut words: Vec<String> =
+            [&self.root, &Self::cache()].map(|path| path.to_str().unwrap().to_owned()).into();
         words.extend(machine("HOME").and_then(|home| home.into_string().ok()).filter(|home| home.len() > 1));
         words
     }
@@ -170,6 +171,24 @@ impl TestEnv {
     /// Runs lanser to its end.
     pub(crate) fn lanser<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Output {
         self.start(args).finish()
+    }
+
+    /// Runs lanser under another umask, given as the shell takes it.
+    pub(crate) fn lanser_under<A: AsRef<OsStr>>(
+        &self,
+        umask: &str,
+        args: impl IntoIterator<Item = A>,
+    ) -> Output {
+        let script = format!("umask {umask}; exec \"$0\" \"$@\"");
+        let words = ["-c", &script, LANSER].map(OsString::from).into_iter();
+        self.run("/bin/sh", words.chain(args.into_iter().map(|arg| arg.as_ref().to_owned())))
+    }
+
+    /// Runs another program in these surroundings.
+    pub(crate) fn run<A: AsRef<OsStr>>(&self, program: &str, args: impl IntoIterator<Item = A>) -> Output {
+        let mut command = Command::new(program);
+        command.args(args).env_clear().envs(&self.vars).current_dir(&self.cwd).stdin(Stdio::null());
+        Running::start(&mut command).finish()
     }
 
     /// Runs lanser with something on its standard input.
@@ -287,7 +306,8 @@ pub(crate) fn install(name: &'static str) {
 /// A program on PATH, links followed.
 pub(crate) fn which(program: &str) -> Option<PathBuf> {
     let path = machine("PATH")?;
-    let found = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())?;
+    let found =
+        std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())?;
     found.canonicalize().ok()
 }
 
@@ -297,7 +317,10 @@ fn python() -> Option<PathBuf> {
     Some(PathBuf::from(String::from_utf8(asked.stdout).ok()?.trim()))
 }
 
-#[expect(clippy::disallowed_methods, reason = "the surroundings of the suite enter here and through `machine_all` only")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the surroundings of the suite enter here and through `machine_all` only"
+)]
 fn machine(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }

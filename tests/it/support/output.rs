@@ -41,7 +41,8 @@ impl Output {
     pub(crate) fn bundle(&self) -> Value {
         assert_eq!(self.stdout.lines().count(), 1, "one bundle, one line: {self}");
         assert_eq!(self.stderr, "", "{}: whoever reads JSON reads standard output", self.line);
-        if let Err(problems) = lanser::schema::validate(lanser::schema::Kind::Bundle, self.stdout.as_bytes()) {
+        if let Err(problems) = lanser::schema::validate(lanser::schema::Kind::Bundle, self.stdout.as_bytes())
+        {
             panic!("{}: the bundle is not valid: {problems:?}\n{}", self.line, self.stdout);
         }
         let typed: lanser::model::bundle::Bundle = serde_json::from_str(&self.stdout).unwrap();

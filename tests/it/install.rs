@@ -1,0 +1,92 @@
+//! Real installs of the real servers, each into a cache of its own. Slow, and run all the same: this is the first thing that
+//! a newcomer's machine does. What is fetched is kept for the other tests of the run, see `TestEnv::with_network`.
+
+use crate::support::{Project, TestEnv, portable, which};
+
+fn newcomer(programs: &[&str]) -> TestEnv {
+    let mut env = TestEnv::with(&Project::parse("//- /m.py\ndef f(): ...\nf()\n")).with_network();
+    env.set("LANSER_CACHE_DIR", env.path("cache"));
+    if !programs.is_empty() {
+        env.set("PATH", env.path_of(programs));
+    }
+    env
+}
+
+#[test]
+fn the_first_question_installs_the_server_with_npm() {
+    let env = newcomer(&["node", "npm", "python3"]);
+    let output = env.lanser(["refs", "py://m#f"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert_eq!(output.stdout, "m.py:1:5  def f(): ...\nm.py:2:1  f()\n2 references, complete\n");
+    // Going to the network is the one thing that is never done silently.
+    let told: Vec<&str> = output.stderr.lines().collect();
+    assert_eq!(told.len(), 2, "{output}");
+    assert_eq!(told[0], "installing pyright 1.1.414 with npm (once)");
+    assert!(told[1].starts_with("installed pyright 1.1.414 into "), "{output}");
+    // The second time there is nothing to say, and nothing to fetch.
+    let again = env.lanser(["refs", "py://m#f", "--offline"]);
+    assert_eq!(again.text(), output.stdout);
+    assert_eq!(env.left_behind(), Vec::<String>::new());
+    let list = env.lanser(["server", "list"]);
+    assert!(list.text().contains("pyright 1.1.414 (default)  cache: "), "{list}");
+    // A half-done install is no install, and is repaired.
+    let package = env.path("cache/servers/pyright-1.1.414/package/dist/pyright-langserver.js");
+    std::fs::remove_file(&package).unwrap();
+    assert!(env.lanser(["server", "which", "--offline"]).failure(66).contains("tried "));
+    let mended = env.lanser(["server", "install"]);
+    assert_eq!(mended.code, Some(0), "{mended}");
+    assert!(package.is_file());
+}
+
+#[test]
+fn pip_brings_the_server_and_node_where_there_is_neither_npm_nor_node() {
+    let env = newcomer(&["python3"]);
+    let output = env.lanser(["server", "install"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert!(output.stderr.contains("installing pyright 1.1.414 with pip (once)"), "{output}");
+    assert!(output.stdout.contains(env.path("cache").to_str().unwrap()), "its own node: {output}");
+    // npm's and pip's Pyright are the same: so are their answers.
+    let from_pip = env.lanser(["refs", "py://m#f", "--json"]).answer();
+    assert_eq!(from_pip["facts"]["references"].as_array().unwrap().len(), 2);
+    crate::support::install("pyright");
+    let mut with_npm = TestEnv::with(&Project::parse("//- /m.py\ndef f(): ...\nf()\n"));
+    with_npm.set("PATH", with_npm.path_of(&["node", "python3"]));
+    let from_npm = with_npm.lanser(["refs", "py://m#f", "--json"]).answer();
+    assert_eq!(portable(&from_pip), portable(&from_npm));
+}
+
+#[test]
+fn two_installs_at_once_do_not_break_each_other() {
+    let env = newcomer(&[]);
+    let both = [env.start(["server", "install"]), env.start(["server", "install"])];
+    for running in both {
+        let output = running.finish();
+        assert_eq!(output.code, Some(0), "{output}");
+        assert!(output.stdout.starts_with("pyright 1.1.414 (cache)\n"), "{output}");
+    }
+    let left: Vec<_> = std::fs::read_dir(env.path("cache/servers"))
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.file_type().unwrap().is_dir())
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(left, ["pyright-1.1.414"], "one server, and no half of one");
+    env.lanser(["hover", "py://m#f", "--offline", "--json"]).answer();
+}
+
+#[test]
+fn offline_forbids_it_and_names_the_command() {
+    let env = newcomer(&["node", "npm"]);
+    for args in [&["def", "py://m#f", "--offline"][..], &["server", "install", "--offline"]] {
+        let output = env.lanser(args);
+        let said = output.failure(66);
+        assert!(said.starts_with("error: E/LS_UNAVAILABLE: "), "{said}");
+        assert!(said.contains("is forbidden by --offline"), "{said}");
+        assert!(said.ends_with("hint: run `lanser server install pyright` without --offline\n"), "{said}");
+    }
+    assert!(!env.path("cache/servers/pyright-1.1.414").exists());
+    let mut env = env;
+    env.set("LANSER_OFFLINE", "1");
+    let _ = env.lanser(["hover", "py://m#f"]).failure(66);
+    assert!(which("npm").is_some(), "or else nothing was forbidden");
+}

@@ -1,0 +1,301 @@
+//! What people, agents and pipes see: the text of every command, its bounds, how it goes on, colours, and silence.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::support::{Behaviour, FakeServer, LANSER, Output, Project, TestEnv};
+
+/// Runs a shell's line in which `lanser` is the binary under test.
+fn shell(env: &TestEnv, line: &str) -> Output {
+    let folder = std::path::Path::new(LANSER).parent().unwrap();
+    let line = format!("PATH=\"{}:$PATH\"; {line}", folder.display());
+    env.run("/bin/sh", ["-c", line.as_str()])
+}
+
+#[test]
+fn places_as_text() {
+    let env = TestEnv::pyright(&Project::fixture("shop"));
+    let text = |args: &[&str]| env.lanser(args).text().to_owned();
+    assert_snapshot!(text(&["def", "src/shop/till.py:9:12"]), @"src/shop/legacy.py:1:5  def discount(amount, percent=10):");
+    assert_snapshot!(text(&["decl", "src/shop/till.py:9:12"]), @"src/shop/legacy.pyi:1:5  def discount(amount: float, percent: float = 10) -> float: ...");
+    assert_snapshot!(text(&["typedef", "src/shop/till.py:8:11"]), @"src/shop/items.py:24:7  class Book(Item):");
+    assert_snapshot!(text(&["refs", "py://shop#price_of", "-v"]), @r#"
+    src/shop/__init__.py:4:21  from .prices import price_of
+    src/shop/__init__.py:6:29  __all__ = ["Book", "Item", "price_of"]
+    src/shop/prices.py:4:5  def price_of(item: Item) -> float:
+    src/shop/prices.py:9:16  return sum(price_of(item) for item in items)
+    src/shop/till.py:4:25  from shop.prices import price_of, total
+    src/shop/till.py:9:21  return discount(price_of(book), 5)
+    src/shop/till.py:17:30  HANDLERS = {"price_of": shop.price_of}
+    tests/test_prices.py:1:24  from shop import Book, price_of
+    tests/test_prices.py:5:12  assert price_of(Book("x", 2.0)) == 2.0
+    9 references, complete; the name also stands in 1 other places (1 string)
+      src/shop/till.py:17:14  string
+    "#);
+    assert_snapshot!(text(&["def", "src/shop/till.py:8:5"]), @r"
+    server://dist/typeshed-fallback/stdlib/builtins.pyi:2076:5  def print(
+    server://dist/typeshed-fallback/stdlib/builtins.pyi:2084:5  def print(
+    ");
+}
+
+#[test]
+fn words_as_text() {
+    let env = TestEnv::pyright(&Project::fixture("shop"));
+    let text = |args: &[&str]| env.lanser(args).text().to_owned();
+    assert_snapshot!(text(&["hover", "py://shop.items#Item.gross"]), @r"
+    ```python
+    (method) def gross(self: Self@Item) -> float
+    ```
+    ---
+    The price with tax.
+    ");
+    assert_snapshot!(text(&["symbols", "src/shop/prices.py"]), @r"
+    src/shop/prices.py:4:5  function price_of
+    src/shop/prices.py:4:14  variable price_of.item
+    src/shop/prices.py:8:5  function total
+    src/shop/prices.py:8:11  variable total.items
+    ");
+    assert_snapshot!(text(&["symbols", "--query", "zzzz"]), @"no symbols");
+    assert_snapshot!(text(&["calls", "py://shop.items#Item.gross", "--incoming", "--depth", "2"]), @r#"
+    src/shop/items.py:21:37  in label: return f"{self.name}: {self.gross():.2f}"
+    src/shop/prices.py:5:17  in price_of: return item.gross()
+    src/shop/prices.py:9:16    in total: return sum(price_of(item) for item in items)
+    src/shop/till.py:8:16    in pay: print(book.label)
+    src/shop/till.py:9:21    in pay: return discount(price_of(book), 5)
+    tests/test_prices.py:5:12    in test_price_of_a_book: assert price_of(Book("x", 2.0)) == 2.0
+    "#);
+    assert_snapshot!(text(&["calls", "py://shop.till#bill", "--incoming"]), @"no calls");
+    assert_snapshot!(text(&["diag"]), @r#"
+    src/shop/till.py:13:23  error: Type "float" is not assignable to declared type "str" (reportAssignmentType)
+        "float" is not assignable to "str"
+        sum_of_all: str = total([find(1), find("two")])
+    1 error, 0 warnings in 8 files checked
+    "#);
+}
+
+#[test]
+fn what_needs_no_server_as_text() {
+    let env = TestEnv::with(&Project::fixture("shop"));
+    assert_snapshot!(env.lanser(["locate", "py://shop#Book.label:sig"]).text(), @r"
+    src/shop/items.py@R(20,5->20,28)  def label(self) -> str:
+    property shop.items:Item.label
+      import of shop.items at src/shop/__init__.py:3:20
+      inherited of shop.items:Item at src/shop/items.py:24:7
+    ");
+    assert_snapshot!(env.lanser(["locate", "py://shop#prise_of"]).failure(3), @r"
+    error: E/NOT_FOUND: py://shop#prise_of: shop has no prise_of
+    did you mean:
+      py://shop#price_of
+    hint: use one of these, or search with `lanser symbols --query NAME`
+    ");
+    assert_snapshot!(env.lanser(["locate", "src/shop/items.py@Lx"]).failure(2), @r#"
+    error: E/BAD_SELECTOR_SYNTAX: the selector "src/shop/items.py@Lx" cannot be read: expected a number from 1
+      src/shop/items.py@Lx
+                         ^
+    hint: `lanser help locate` shows the forms of a selector
+    "#);
+    assert!(
+        env.lanser(["locate", "src/shop/item.py:1:1"])
+            .failure(3)
+            .contains("did you mean:\n  src/shop/items.py\n")
+    );
+    assert!(env.lanser(["hovr", "x"]).failure(2).contains("'hover'"));
+}
+
+/// `--preview N` is to print N lines from the place on.
+#[test]
+#[ignore = "the option is accepted and does nothing"]
+fn a_preview_has_as_many_lines_as_asked_for() {
+    let env = TestEnv::with(&Project::fixture("shop"));
+    let shown = env.lanser(["locate", "py://shop#Item", "--preview", "3"]);
+    assert!(shown.text().contains("Anything that has a price"), "{shown}");
+}
+
+/// A file with so many uses that no default answer holds them, and lines so long that forty do not fit either.
+fn many(width: usize) -> Project {
+    let mut text = "def f(n): return n\n".to_owned();
+    for number in 0..120 {
+        text.push_str(&format!("f({number})  # {}\n", "word ".repeat(width / 5)));
+    }
+    Project::default().and("many.py", text)
+}
+
+#[test]
+fn forty_lines_and_the_command_that_goes_on() {
+    for width in [20, 200] {
+        let env = TestEnv::pyright(&many(width));
+        let whole = env.lanser(["refs", "py://many#f", "--limit", "1000"]);
+        let expected: Vec<&str> = whole.text().lines().filter(|line| line.starts_with("many.py:")).collect();
+        assert_eq!(expected.len(), 121);
+        let mut found = Vec::new();
+        let mut line = "lanser refs py://many#f".to_owned();
+        for page in 1.. {
+            let output = shell(&env, &line);
+            let text = output.text();
+            assert!(text.lines().count() <= 40 && text.len() <= 4000, "page {page}:\n{text}");
+            found.extend(text.lines().filter(|line| line.starts_with("many.py:")).map(str::to_owned));
+            let Some((left, next)) = text.lines().last().unwrap().split_once(" more: ") else { break };
+            assert_eq!(left, (121 - found.len()).to_string(), "page {page}");
+            line = next.to_owned();
+            assert!(page < 20, "it never ends: {line}");
+        }
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn pages_of_json() {
+    let env = TestEnv::pyright(&many(20));
+    let mut found = Vec::new();
+    let mut cursor: Option<String> = None;
+    for _ in 0..3 {
+        let mut args = vec!["refs", "py://many#f", "--json", "--limit", "50"];
+        args.extend(cursor.iter().flat_map(|cursor| ["--cursor", cursor]));
+        let bundle = env.lanser(args).answer();
+        found.extend(
+            bundle["facts"]["references"].as_array().unwrap().iter().map(|item| item["range"][0].clone()),
+        );
+        let limits = &bundle["meta"]["limits"];
+        assert_eq!(limits["total"], 121);
+        assert_eq!(limits["truncated"], limits["cursor"].is_string(), "{limits}");
+        assert_eq!(bundle["status"] == "partial", limits["truncated"] == true);
+        cursor = limits["cursor"].as_str().map(str::to_owned);
+    }
+    assert_eq!((found, cursor), ((0..121).map(Value::from).collect(), None));
+    // A cursor into a list that has changed since is not followed.
+    let bundle = env.lanser(["refs", "py://many#f", "--json", "--limit", "50"]).answer();
+    let cursor = bundle["meta"]["limits"]["cursor"].as_str().unwrap();
+    env.write("more.py", "from many import f\nf(1)\n");
+    std::fs::write(env.file("many.py"), "# moved\ndef f(n): return n\n".to_owned() + &"f(1)\n".repeat(90))
+        .unwrap();
+    env.lanser(["refs", "py://many#f", "--json", "--cursor", cursor]).error(74, "E/CONTENT_MODIFIED");
+}
+
+#[test]
+fn a_long_hover_is_cut_and_goes_on() {
+    let lines = 100;
+    let words: String = (0..lines).map(|number| format!("line {number}\n")).collect();
+    let env = TestEnv::with(&Project::parse("//- /m.py\ndef f(): ...\n"));
+    let contents = json!({"contents": {"kind": "markdown", "value": words}});
+    let server = FakeServer::new(&env, &Behaviour::good().answers("textDocument/hover", contents));
+    let output = shell(&env, &format!("lanser hover m.py:1:5 --server-command '{}'", server.command()));
+    assert_eq!(output.text().lines().count(), 40);
+    let next = output.text().lines().last().unwrap().split_once(" more lines: ").unwrap().1.to_owned();
+    assert_eq!(shell(&env, &next).text(), words);
+}
+
+#[test]
+fn fields() {
+    let env = TestEnv::with(&Project::fixture("shop"));
+    let output =
+        env.lanser(["locate", "py://shop#Book", "--fields", "status,resolution.resolved.at,nothing.here"]);
+    let parts: Value = serde_json::from_str(output.text()).unwrap();
+    assert_eq!(
+        parts,
+        json!({"status": "ok", "resolution": {"resolved": {"at": "src/shop/items.py@L24:C7"}}})
+    );
+    let output = env.lanser(["locate", "py://shop#Buch", "--fields", "error.code"]);
+    assert_eq!(
+        (output.code, output.stdout.as_str(), output.stderr.as_str()),
+        (Some(3), "{\"error\":{\"code\":3}}\n", "")
+    );
+}
+
+#[test]
+fn colours_are_for_terminals() {
+    let mut env = TestEnv::with(&Project::fixture("shop"));
+    let coloured = |env: &TestEnv| {
+        let output = env.lanser(["locate", "py://shop#Book"]);
+        let error = env.lanser(["locate", "py://shop#Buch"]);
+        [output.text().contains('\u{1b}'), error.failure(3).contains('\u{1b}')]
+    };
+    assert_eq!(coloured(&env), [false, false], "in a pipe");
+    env.set("TERM", "xterm-256color").set("CLICOLOR_FORCE", "1");
+    assert_eq!(coloured(&env), [true, true], "asked for");
+    env.set("NO_COLOR", "1");
+    assert_eq!(coloured(&env), [false, false], "asked not to");
+    let json = env.lanser(["locate", "py://shop#Book", "--json"]);
+    assert!(!json.stdout.contains('\u{1b}'));
+}
+
+/// The reader is gone before the first byte is written.
+#[test]
+fn a_closed_pipe_ends_the_program_quietly() {
+    let env = TestEnv::with(&Project::fixture("shop"));
+    for args in [
+        "locate py://shop#Book",
+        "locate py://shop#Book --json",
+        "locate py://shop#Book --fields status",
+        "completions bash",
+        "schema commands",
+        "server list",
+        "doctor --offline",
+        "help",
+    ] {
+        let output = shell(&env, &format!("{{ sleep 0.2; lanser {args}; echo \"code $?\" >&2; }} | :"));
+        let doctor_without_server = args.starts_with("doctor") && output.stderr == "code 66\n";
+        assert!(output.stderr == "code 0\n" || doctor_without_server, "{args}: {output}");
+    }
+    let output = shell(&env, "lanser completions zsh | head -1");
+    assert_eq!(output.text(), "#compdef lanser\n");
+}
+
+#[test]
+fn completions_and_man_pages() {
+    let env = TestEnv::new();
+    for (shell, word) in
+        [("bash", "complete -F _lanser"), ("zsh", "#compdef lanser"), ("fish", "complete -c lanser")]
+    {
+        let script = env.lanser(["completions", shell]);
+        assert!(script.text().contains(word) && script.stdout.contains("index-io"), "{shell}");
+    }
+    assert_eq!(env.lanser(["completions", "--man", "man/man1"]).text(), "");
+    let mut pages: Vec<String> = std::fs::read_dir(env.file("man/man1"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    pages.sort();
+    for page in ["lanser.1", "lanser-refs.1", "lanser-schema-validate.1", "lanser-server-install.1"] {
+        assert!(pages.contains(&page.to_owned()), "{pages:?}");
+    }
+    let page = std::fs::read_to_string(env.file("man/man1/lanser-refs.1")).unwrap();
+    assert!(page.contains(".TH") && page.contains("exclude\\-declaration"), "{page}");
+    assert!(env.lanser(["completions"]).failure(2).contains("error: "));
+}
+
+#[test]
+fn the_version_and_the_help() {
+    let env = TestEnv::new();
+    assert_eq!(env.lanser(["--version"]).text(), format!("lanser {}\n", env!("CARGO_PKG_VERSION")));
+    let help = env.lanser(["help"]);
+    assert!(help.text().contains("Exit codes: 0 answer, 1 --fail-on"), "{help}");
+    // Without a word the help is shown, and that is no success.
+    assert!(env.lanser([""; 0]).failure(2).contains("Usage: lanser"));
+}
+
+#[test]
+fn settings_and_where_they_come_from() {
+    let mut env = TestEnv::pyright(&Project::fixture("shop"));
+    env.write("lanser.toml", "timeout = 5\nindex-io = 'utf-8'\n");
+    env.set("LANSER_TIMEOUT", "7");
+    let report = |args: &[&str]| -> Value {
+        let output = env.lanser(["doctor", "--json"].iter().chain(args));
+        serde_json::from_str(output.text()).unwrap()
+    };
+    let found = report(&["--scope", "configured"]);
+    assert_eq!(found["settings"]["timeout"], json!({"value": "7", "origin": "environment"}));
+    assert_eq!(found["settings"]["scope"], json!({"value": "configured", "origin": "flag"}));
+    let index_io = &found["settings"]["index-io"];
+    assert_eq!(index_io["value"], "utf-8");
+    assert!(index_io["origin"].as_str().unwrap().ends_with("/lanser.toml"), "{index_io}");
+    assert_eq!(found["server"]["version"], "1.1.414");
+    assert_eq!(
+        found["supported"],
+        json!(["pyright 1.1.406", "pyright 1.1.407", "pyright 1.1.414 (default)"])
+    );
+    assert_eq!(report(&["--timeout", "9"])["settings"]["timeout"], json!({"value": "9", "origin": "flag"}));
+    env.set("LANSER_CACHE_DIR", env.path("nothing"));
+    let output = env.lanser(["doctor"]);
+    assert_eq!((output.code, output.stderr.as_str()), (Some(66), ""), "{output}");
+    assert!(output.stdout.contains("lanser server install pyright"), "{output}");
+}

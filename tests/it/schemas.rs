@@ -1,0 +1,127 @@
+//! The schemas as users meet them. That every bundle of every test is valid is made sure of in `support::Output::bundle`;
+//! here the same is done by the program itself.
+
+use serde_json::Value;
+
+use crate::support::{Project, TestEnv};
+
+#[test]
+fn what_the_program_prints_the_program_finds_valid() {
+    let env = TestEnv::pyright(&Project::fixture("shop"));
+    let mut lines = String::new();
+    let questions: [&[&str]; 8] = [
+        &["def", "src/shop/till.py:9:21", "-v"],
+        &["refs", "py://shop#price_of", "--limit", "2", "--index-io", "utf-8"],
+        &["hover", "py://shop#Book"],
+        &["calls", "py://shop#price_of", "--incoming"],
+        &["diag"],
+        &["locate", "py://shop#Book.label:sig"],
+        &["locate", "py://shop#Buck"],
+        &["locate", "py://"],
+    ];
+    for question in questions {
+        let output = env.lanser(question.iter().chain([&"--json"]));
+        let checked = env.lanser_reading(["schema", "validate", "-"], &output.stdout);
+        assert_eq!(checked.text(), "1 of 1 valid\n", "{question:?}");
+        lines.push_str(&output.stdout);
+    }
+    let checked = env.lanser_reading(["schema", "validate-batch", "-"], &lines);
+    assert_eq!(checked.text(), "8 of 8 valid\n");
+    // The same line by line from a file, and one of them damaged.
+    env.write("bundles.jsonl", lines.replacen("\"status\":\"ok\"", "\"status\":\"fine\"", 1));
+    let checked = env.lanser(["schema", "validate", "bundles.jsonl"]);
+    assert_eq!(checked.code, Some(1));
+    assert!(checked.stdout.ends_with("7 of 8 valid\n"), "{checked}");
+    assert!(checked.stdout.lines().next().unwrap().contains("bundles.jsonl:1: "), "{checked}");
+}
+
+#[test]
+fn a_folder_with_a_broken_file_is_code_1() {
+    let env = TestEnv::new();
+    let good = env.lanser(["locate", "x.py:1:1", "--json"]).stdout;
+    env.write("kept/good.json", &good);
+    env.write("kept/inner/too.json", &good);
+    env.write("kept/note.txt", "no JSON");
+    assert_eq!(env.lanser(["schema", "validate", "kept"]).text(), "2 of 2 valid\n");
+    env.write("kept/inner/broken.json", &good[..good.len() / 2]);
+    let output = env.lanser(["schema", "validate", "kept"]);
+    assert_eq!((output.code, output.stderr.as_str()), (Some(1), ""));
+    assert!(output.stdout.contains("broken.json: ") && output.stdout.ends_with("2 of 3 valid\n"), "{output}");
+    let json = env.lanser(["schema", "validate", "kept", "--json"]);
+    let verdicts: Value = serde_json::from_str(&json.stdout).unwrap();
+    let valid: Vec<_> =
+        verdicts.as_array().unwrap().iter().map(|one| one["valid"].as_bool().unwrap()).collect();
+    assert_eq!((json.code, valid), (Some(1), vec![true, false, true]));
+    assert!(env.lanser(["schema", "validate", "nowhere"]).failure(3).contains("nowhere"));
+    std::fs::create_dir(env.file("empty")).unwrap();
+    let _ = env.lanser(["schema", "validate", "empty"]).failure(3);
+}
+
+#[test]
+fn other_kinds() {
+    let env = TestEnv::new();
+    let check = |kind: &str, text: &str| {
+        let output = env.lanser_reading(["schema", "validate", "-", "--kind", kind], text);
+        output.code
+    };
+    assert_eq!(check("selector", r#"{"kind":"symbol","qualname":"a.b:c"}"#), Some(0));
+    assert_eq!(check("selector", r#"{"kind":"symbol","qualname":"a.b"}"#), Some(1));
+    assert_eq!(check("request", r#"{"cmd":"hover","selector":{"kind":"symbol","qualname":"a:b"}}"#), Some(0));
+    assert_eq!(check("request", r#"{"cmd":"hoover"}"#), Some(1));
+    assert_eq!(check("bundle", "{}"), Some(1));
+}
+
+#[test]
+fn exports_are_the_files_of_the_project() {
+    let env = TestEnv::new();
+    assert_eq!(env.lanser(["schema", "export", "--out", "out/deep"]).text(), "");
+    let own = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(own).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let exported = std::fs::read_to_string(env.file("out/deep").join(name)).unwrap();
+        assert_eq!(exported, std::fs::read_to_string(&path).unwrap(), "{name}");
+        let kind = name.split('.').next().unwrap();
+        assert_eq!(env.lanser(["schema", "export", "--only", kind]).text(), exported);
+        seen += 1;
+    }
+    assert_eq!((seen, std::fs::read_dir(env.file("out/deep")).unwrap().count()), (3, 3));
+}
+
+#[test]
+fn the_command_line_as_data_has_every_command_and_code() {
+    let env = TestEnv::new();
+    let data: Value = serde_json::from_str(env.lanser(["schema", "commands"]).text()).unwrap();
+    let names = |of: &Value| -> Vec<String> {
+        of["commands"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let known = names(&data["command"]);
+    // What `lanser help` lists, and nothing else.
+    let help = env.lanser(["help"]);
+    let listed = help.text().split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let listed: Vec<&str> = listed
+        .lines()
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .map(|line| line.split_whitespace().next().unwrap())
+        .filter(|name| *name != "help")
+        .collect();
+    assert!(listed.len() >= 14, "{listed:?}");
+    assert_eq!(known, listed);
+    for name in &known {
+        let help = env.lanser(["help", name]);
+        assert!(help.text().contains(&format!("Usage: lanser {name}")), "{help}");
+    }
+    let server = data["command"]["commands"].as_array().unwrap().iter().find(|one| one["name"] == "server");
+    assert_eq!(names(server.unwrap()), ["list", "which", "install"]);
+    let codes: Vec<i64> =
+        data["exitCodes"].as_array().unwrap().iter().map(|one| one["code"].as_i64().unwrap()).collect();
+    for code in [0, 1, 2, 3, 4, 64, 65, 66, 71, 72, 73, 74, 75, 101] {
+        assert!(codes.contains(&code), "{code} is not in {codes:?}");
+    }
+}
