@@ -87,7 +87,8 @@ fn has_word(text: &str, word: &str) -> bool {
 
 /// `count` different places, chosen by [`SEED`], in the order of the files.
 pub(crate) fn chosen(sources: &[Source], count: usize) -> Vec<Place> {
-    let all: Vec<Place> = sources.iter().enumerate().flat_map(|(file, source)| places(file, source)).collect();
+    let all: Vec<Place> =
+        sources.iter().enumerate().flat_map(|(file, source)| places(file, source)).collect();
     let mut state = SEED;
     let mut picked = BTreeSet::new();
     while picked.len() < count.min(all.len()) {
@@ -189,7 +190,9 @@ fn end_of_string(chars: &[char], from: usize) -> usize {
 fn decoded(bytes: Vec<u8>) -> Option<String> {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]).to_ascii_lowercase();
     let latin = head.lines().take(2).any(|line| {
-        line.starts_with('#') && line.contains("coding") && (line.contains("latin-1") || line.contains("8859-1"))
+        line.starts_with('#')
+            && line.contains("coding")
+            && (line.contains("latin-1") || line.contains("8859-1"))
     });
     if latin {
         return Some(bytes.iter().map(|&byte| char::from(byte)).collect());

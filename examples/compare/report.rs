@@ -20,6 +20,8 @@ pub(crate) struct Row {
     pub(crate) equal: usize,
     /// Of those: nothing to say.
     pub(crate) nothing: usize,
+    /// Of those: the server has only an error, and lanser one too.
+    pub(crate) failing: usize,
     /// Of those: the same only once a fresh raw server was asked.
     pub(crate) fresh: usize,
     /// Answers that are not the same.
@@ -32,14 +34,26 @@ pub(crate) struct Row {
 
 /// The rows as a table.
 pub(crate) fn table(rows: &[Row]) -> String {
-    let heads =
-        ["folder", "command", "asked", "equal", "(nothing there)", "(fresh raw)", "different", "at a stub", "errors"];
+    let heads = [
+        "folder",
+        "command",
+        "asked",
+        "equal",
+        "(nothing there)",
+        "(error)",
+        "(fresh raw)",
+        "different",
+        "at a stub",
+        "errors",
+    ];
     let cells = |row: &Row| {
         let numbers =
-            [row.asked, row.equal, row.nothing, row.fresh, row.different, row.stub, row.errors].map(|n| n.to_string());
+            [row.asked, row.equal, row.nothing, row.failing, row.fresh, row.different, row.stub, row.errors]
+                .map(|n| n.to_string());
         [row.folder.clone(), row.command.clone()].into_iter().chain(numbers).collect::<Vec<_>>()
     };
-    let mut lines = vec![heads.map(str::to_owned).to_vec(), heads.map(|head| "-".repeat(head.len())).to_vec()];
+    let mut lines =
+        vec![heads.map(str::to_owned).to_vec(), heads.map(|head| "-".repeat(head.len())).to_vec()];
     lines.extend(rows.iter().map(cells));
     let widths: Vec<usize> = (0..heads.len())
         .map(|column| lines.iter().map(|line| line[column].len()).max().unwrap_or_default())

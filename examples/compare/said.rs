@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
 
@@ -31,16 +30,6 @@ pub(crate) struct Machine {
     pub(crate) base_prefix: PathBuf,
     /// The server's package.
     pub(crate) package: PathBuf,
-}
-
-/// The interpreter behind a name, its prefix and its base prefix.
-pub(crate) fn interpreter(name: &str) -> Result<[PathBuf; 3], String> {
-    let code = "import sys; print(sys.executable); print(sys.prefix); print(sys.base_prefix)";
-    let run = Command::new(name).args(["-c", code]).output();
-    let output = run.map_err(|error| format!("{name} cannot be run: {error}"))?.stdout;
-    let text = String::from_utf8_lossy(&output).into_owned();
-    let lines: Vec<PathBuf> = text.lines().map(PathBuf::from).collect();
-    lines.try_into().map_err(|_| format!("{name} does not say where it is"))
 }
 
 /// The nearest folder above a script that holds a `package.json`.
@@ -176,9 +165,33 @@ fn hover(range: &str, markdown: &str) -> String {
 
 fn flatten(symbol: &Value, container: &str, found: &mut BTreeSet<String>) {
     const KINDS: [&str; 27] = [
-        "none", "file", "module", "namespace", "package", "class", "method", "property", "field", "constructor",
-        "enum", "interface", "function", "variable", "constant", "string", "number", "boolean", "array", "object",
-        "key", "null", "enumMember", "struct", "event", "operator", "typeParameter",
+        "none",
+        "file",
+        "module",
+        "namespace",
+        "package",
+        "class",
+        "method",
+        "property",
+        "field",
+        "constructor",
+        "enum",
+        "interface",
+        "function",
+        "variable",
+        "constant",
+        "string",
+        "number",
+        "boolean",
+        "array",
+        "object",
+        "key",
+        "null",
+        "enumMember",
+        "struct",
+        "event",
+        "operator",
+        "typeParameter",
     ];
     let name = symbol["name"].as_str().unwrap_or_default();
     let kind = symbol["kind"].as_u64().and_then(|kind| KINDS.get(usize::try_from(kind).ok()?));
@@ -197,8 +210,10 @@ fn entry(container: &str, name: &str, kind: &str, all: &str, own: &str) -> Strin
 /// A range of the protocol.
 fn range(value: &Value) -> String {
     let number = |end: &str, axis: &str| value[end][axis].as_u64().unwrap_or(u64::MAX);
-    shown([("start", "line"), ("start", "character"), ("end", "line"), ("end", "character")]
-        .map(|(end, axis)| number(end, axis)))
+    shown(
+        [("start", "line"), ("start", "character"), ("end", "line"), ("end", "character")]
+            .map(|(end, axis)| number(end, axis)),
+    )
 }
 
 /// A range of a bundle.
