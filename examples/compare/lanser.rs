@@ -68,17 +68,27 @@ pub(crate) fn found_script(program: &Path) -> Result<PathBuf, String> {
     script.ok_or_else(|| "lanser finds no server: give one with --server-command".to_owned())
 }
 
+/// The interpreter behind a name, its prefix and its base prefix.
+pub(crate) fn interpreter(name: &str) -> Result<[PathBuf; 3], String> {
+    let code = "import sys; print(sys.executable); print(sys.prefix); print(sys.base_prefix)";
+    let run = Command::new(name).args(["-c", code]).output();
+    let output = run.map_err(|error| format!("{name} cannot be run: {error}"))?.stdout;
+    let text = String::from_utf8_lossy(&output).into_owned();
+    let lines: Vec<PathBuf> = text.lines().map(PathBuf::from).collect();
+    lines.try_into().map_err(|_| format!("{name} does not say where it is"))
+}
+
 /// A cursor selector for a place (0-based line and scalar column) of a file of the workspace.
 pub(crate) fn selector(relative: &str, line: u32, scalar: u32) -> String {
     format!("{}@L{}:C{}", encoded(relative), line + 1, scalar + 1)
 }
 
 /// A path as selectors spell it.
-pub(crate) fn encoded(relative: &str) -> String {
+fn encoded(relative: &str) -> String {
     let mut out = String::new();
     for c in relative.chars() {
         if matches!(c, '#' | '?' | '%' | '"' | '\u{0}'..=' ' | '\u{7f}') {
-            out += &format!("%{:02X}", u32::from(c));
+            out.extend(["%", &format!("{:02X}", u32::from(c))]);
         } else {
             out.push(c);
         }

@@ -7,7 +7,6 @@
 //! so a difference is counted only when a fresh one, asked that one question after its barrier, makes it again.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the report is what this program is for")]
-#![allow(clippy::format_push_string, reason = "a few short texts")]
 
 mod lanser;
 mod positions;
@@ -79,7 +78,7 @@ fn run() -> Result<bool, String> {
         Some(script) => absolute(script)?,
         None => lanser::found_script(&program)?,
     };
-    let [python, prefix, base_prefix] = said::interpreter(&args.python)?;
+    let [python, prefix, base_prefix] = lanser::interpreter(&args.python)?;
     let package = said::package_of(&script);
     let raw = RawOptions { script: script.clone(), python: python.clone(), scratch: scratch.join("tmp") };
     let lanser = Lanser { program, cache: scratch.join("cache"), python, script };
@@ -136,7 +135,16 @@ impl Folder<'_> {
         for ((question, mut raw), lanser) in questions.iter().zip(raw).zip(lanser) {
             if raw != lanser && !matches!(lanser, Said::Failed(_)) {
                 raw = self.ask_raw(&mut self.server()?, question);
-                row.fresh += usize::from(raw == lanser);
+                if raw == lanser {
+                    row.fresh += 1;
+                    let at = self.selector(question.place);
+                    println!("{} {command} {at}: equal to a fresh raw server only", row.folder);
+                }
+            }
+            if matches!((&raw, &lanser), (Said::Failed(_), Said::Failed(_))) {
+                row.equal += 1;
+                row.failing += 1;
+                continue;
             }
             if raw == lanser {
                 row.equal += 1;

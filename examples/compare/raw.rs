@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -39,14 +39,11 @@ pub(crate) struct Raw {
     next: i64,
     answers: BTreeMap<i64, Value>,
     log: VecDeque<String>,
-    /// When it was started.
-    started: Instant,
 }
 
 impl Raw {
     /// Starts a server and sends `initialize`, without waiting for its answer: the caller may have work to do.
     pub(crate) fn spawn(options: &RawOptions, root: &Path) -> Result<Self, String> {
-        let started = Instant::now();
         let stamp = format!("raw-{}", std::process::id());
         fs::create_dir_all(options.scratch.join("python-languageserver-cancellation").join(&stamp))
             .map_err(|error| format!("the scratch folder cannot be made: {error}"))?;
@@ -91,7 +88,6 @@ impl Raw {
             next: 0,
             answers: BTreeMap::new(),
             log: VecDeque::new(),
-            started,
         };
         let root = uri(root);
         raw.send_request(
@@ -119,10 +115,6 @@ impl Raw {
     }
 
     /// When the server was started.
-    pub(crate) fn started(&self) -> Instant {
-        self.started
-    }
-
     /// Opens documents, whose texts are given.
     pub(crate) fn open(&mut self, path: &Path, text: &str) -> Result<(), String> {
         let document = json!({"uri": uri(path), "languageId": "python", "version": 1, "text": text});
@@ -292,7 +284,7 @@ pub(crate) fn uri(path: &Path) -> String {
         if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
             uri.push(char::from(byte));
         } else {
-            uri += &format!("%{byte:02X}");
+            uri.extend(["%", &format!("{byte:02X}")]);
         }
     }
     uri

@@ -20,6 +20,8 @@ pub(crate) struct Row {
     pub(crate) equal: usize,
     /// Of those: nothing to say.
     pub(crate) nothing: usize,
+    /// Of those: the server has only an error, and lanser one too.
+    pub(crate) failing: usize,
     /// Of those: the same only once a fresh raw server was asked.
     pub(crate) fresh: usize,
     /// Answers that are not the same.
@@ -38,14 +40,16 @@ pub(crate) fn table(rows: &[Row]) -> String {
         "asked",
         "equal",
         "(nothing there)",
+        "(error)",
         "(fresh raw)",
         "different",
         "at a stub",
         "errors",
     ];
     let cells = |row: &Row| {
-        let numbers = [row.asked, row.equal, row.nothing, row.fresh, row.different, row.stub, row.errors]
-            .map(|n| n.to_string());
+        let numbers =
+            [row.asked, row.equal, row.nothing, row.failing, row.fresh, row.different, row.stub, row.errors]
+                .map(|n| n.to_string());
         [row.folder.clone(), row.command.clone()].into_iter().chain(numbers).collect::<Vec<_>>()
     };
     let mut lines =

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
 
@@ -31,16 +30,6 @@ pub(crate) struct Machine {
     pub(crate) base_prefix: PathBuf,
     /// The server's package.
     pub(crate) package: PathBuf,
-}
-
-/// The interpreter behind a name, its prefix and its base prefix.
-pub(crate) fn interpreter(name: &str) -> Result<[PathBuf; 3], String> {
-    let code = "import sys; print(sys.executable); print(sys.prefix); print(sys.base_prefix)";
-    let run = Command::new(name).args(["-c", code]).output();
-    let output = run.map_err(|error| format!("{name} cannot be run: {error}"))?.stdout;
-    let text = String::from_utf8_lossy(&output).into_owned();
-    let lines: Vec<PathBuf> = text.lines().map(PathBuf::from).collect();
-    lines.try_into().map_err(|_| format!("{name} does not say where it is"))
 }
 
 /// The nearest folder above a script that holds a `package.json`.
