@@ -69,7 +69,7 @@ pub(crate) fn of_workspace(root: &AbsPath) -> Result<Option<(AbsPath, FileConfig
     let pyproject = root.join("pyproject.toml");
     let found = if let Some(config) = read::<FileConfig>(&own)? {
         Some((own, config))
-    } else if read_text(&pyproject).is_some_and(|text| text.contains("tool.lanser")) {
+    } else if read_text(&pyproject).is_some_and(|text| text.contains("lanser")) {
         read::<Pyproject>(&pyproject)?.and_then(|file| file.tool.lanser).map(|config| (pyproject, config))
     } else {
         None

@@ -49,7 +49,7 @@ impl Context {
     /// When it is neither.
     pub(crate) fn selector(&self, text: &str, settings: &Settings) -> Result<PositionSpec, ErrorBody> {
         if text != "-" {
-            return parse_selector(text, settings);
+            return parse_selector(text.trim(), settings);
         }
         let mut input = String::new();
         let read = std::io::stdin().take(1 << 20).read_to_string(&mut input);

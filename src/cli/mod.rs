@@ -80,7 +80,9 @@ pub fn main() -> ExitCode {
 
 /// Whoever asked for JSON gets JSON also when the rest of the command line cannot be read.
 fn wants_json(env: &Environment) -> bool {
-    env.args.iter().any(|word| word == "--json" || word.to_string_lossy().starts_with("--fields"))
+    let asked =
+        env.args.iter().any(|word| word == "--json" || word.to_string_lossy().starts_with("--fields"));
+    asked || env.var("LANSER_JSON").is_some_and(|value| !matches!(value, "0" | "false" | "no" | "off"))
 }
 
 /// Becomes a language server that dies with its parent: `lanser __guard PARENT PROGRAM ARGS…`.

@@ -111,7 +111,7 @@ impl Settings {
                 Some("configured") => Scope::Configured,
                 Some(other) => return Err(choice("--scope", other, "workspace or configured")),
             },
-            timeout: Duration::from_secs(timeout),
+            timeout: Duration::from_secs(timeout.clamp(1, 86_400)),
             offline,
             trust_workspace: args.trust_workspace,
             trust: match args.freshness.as_deref() {

@@ -8,6 +8,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -24,12 +25,14 @@ const PARENT: &str = "python-languageserver-cancellation";
 #[derive(Debug)]
 pub struct CancellationFolder {
     name: String,
+    /// The server's own temporary folder, which everything is in.
+    outer: PathBuf,
     path: PathBuf,
 }
 
 impl CancellationFolder {
-    /// Makes a folder of a fresh name below `temp_dir`, which must be what the server takes for the temporary
-    /// folder (`TMPDIR`).
+    /// Makes a folder of a fresh name below `temp_dir`; the server's own temporary folder is then
+    /// [`Self::temp_dir`].
     ///
     /// # Errors
     /// When the folder cannot be made.
@@ -38,18 +41,19 @@ impl CancellationFolder {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
         let name = format!("lanser-{}-{nanos:x}-{count}", std::process::id());
-        let parent = temp_dir.as_path().join(PARENT);
-        let path = parent.join(&name);
-        // Whoever leaves last takes the parent away, perhaps between our making it and our using it.
-        for _ in 0..10 {
-            fs::create_dir_all(&parent)?;
-            sweep(&parent);
-            match fs::create_dir(&path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                made => return made.map(|()| Self { name, path }),
-            }
-        }
-        Err(io::Error::other(format!("{} does not stay", parent.display())))
+        sweep(temp_dir.as_path());
+        // Nobody else may enter it, and nobody else's folder is in the way: users of one machine share `/tmp`.
+        let outer = temp_dir.as_path().join(&name);
+        fs::DirBuilder::new().mode(0o700).create(&outer)?;
+        let this = Self { path: outer.join(PARENT).join(&name), outer, name };
+        fs::create_dir_all(&this.path)?;
+        Ok(this)
+    }
+
+    /// What the server is to take for the temporary folder (`TMPDIR`).
+    #[must_use]
+    pub fn temp_dir(&self) -> &Path {
+        &self.outer
     }
 
     /// The folder's name, for the server's command line.
@@ -70,9 +74,7 @@ impl CancellationFolder {
 
     /// Removes the folder and what is in it, although others may still hold on to `self`.
     pub(super) fn remove(&self) {
-        let _ = fs::remove_dir_all(&self.path);
-        // The parent goes with the last of its folders, and stays when there are others.
-        let _ = self.path.parent().map(fs::remove_dir);
+        let _ = fs::remove_dir_all(&self.outer);
     }
 
     fn file(&self, id: i64) -> PathBuf {
@@ -111,7 +113,7 @@ mod tests {
         let (folder, other) =
             (CancellationFolder::create(&at).unwrap(), CancellationFolder::create(&at).unwrap());
         assert_ne!(folder.name(), other.name());
-        let path = temp.path().join(PARENT).join(folder.name());
+        let path = folder.temp_dir().join(PARENT).join(folder.name());
         folder.cancel(7);
         assert!(path.join("cancellation-7.tmp").is_file());
         folder.answered(7);
@@ -119,7 +121,7 @@ mod tests {
         folder.cancel(8);
         drop(folder);
         assert!(!path.exists());
-        assert!(temp.path().join(PARENT).join(other.name()).is_dir());
+        assert!(other.temp_dir().join(PARENT).join(other.name()).is_dir());
         drop(other);
         assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
     }

@@ -46,7 +46,7 @@ pub struct Launch {
     pub program: AbsPath,
     /// What the program is given first, for node the server's script. The profile adds its flags.
     pub args: Vec<String>,
-    /// The whole environment; nothing is inherited. `TMPDIR` is set to [`Self::temp_dir`].
+    /// The whole environment; nothing is inherited. `TMPDIR` is set to [`Self::temp_dir`] or a folder in it.
     pub env: BTreeMap<String, String>,
     /// The working folder.
     pub cwd: AbsPath,
@@ -121,7 +121,7 @@ pub fn spawn(launch: &Launch) -> Result<(Connection, ServerProcess), LspError> {
         .args(arguments)
         .env_clear()
         .envs(&launch.env)
-        .env("TMPDIR", launch.temp_dir.as_path())
+        .env("TMPDIR", cancellation.as_ref().map_or(launch.temp_dir.as_path(), |folder| folder.temp_dir()))
         .current_dir(launch.cwd.as_path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -93,7 +93,8 @@ impl Profile {
     /// the client capabilities. For a digest; a portable one leaves [`ServerSettings::python`] out.
     #[must_use]
     pub fn digestable(&self, settings: &ServerSettings) -> String {
-        json!({"capabilities": capabilities::declared(), "settings": self.configuration(settings)})
+        let flags = self.arguments(&[], None);
+        json!({"capabilities": capabilities::declared(), "flags": flags, "settings": self.configuration(settings)})
             .to_string()
     }
 

@@ -66,6 +66,8 @@ pub(super) async fn ask(
         enumerated,
         open: Mutex::new(BTreeSet::new()),
     };
+    // Before anything else, so that every question finds them read rightly, whatever it is about.
+    asking.open(state.snapshot.encoded().iter().map(|path| state.snapshot.absolute(path)))?;
     let answer = match request.cmd {
         Command::Definition
         | Command::Declaration
@@ -129,7 +131,17 @@ impl Asking<'_> {
         Ok(unreadable)
     }
 
-    /// Opens those of an answer's files whose encoding the server does not read by itself: its columns in them are
+    /// Whether a document is open for the whole question.
+    pub(super) fn is_open(&self, path: &AbsPath) -> bool {
+        self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner).contains(path)
+    }
+
+    /// How many documents are open.
+    pub(super) fn open_count(&self) -> usize {
+        self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner).len()
+    }
+
+    /// Opens those of an answer's files outside the workspace whose encoding the server does not read by itself: its columns in them are
     /// wrong until it was given their text. Tells whether there were any, and so whether to ask again.
     pub(super) fn open_encoded<'p>(
         &self,
@@ -137,7 +149,7 @@ impl Asking<'_> {
     ) -> Result<bool, Failure> {
         let distinct: BTreeSet<&AbsPath> = paths.into_iter().collect();
         let encoded = distinct.into_iter().filter(|path| {
-            let known = self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner).contains(*path);
+            let known = self.is_open(path);
             let other = |encoding| matches!(encoding, SourceEncoding::Latin1 | SourceEncoding::Declared(_));
             !known && self.state.files.read(path).is_ok_and(|document| other(document.encoding))
         });

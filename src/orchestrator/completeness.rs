@@ -43,12 +43,7 @@ pub(super) fn make_known(
         .flat_map(|name| snapshot.files_with_word(name, asking.settings.threads))
         .map(|path| snapshot.absolute(&path))
         .collect();
-    let mut unreadable: Vec<AbsPath> = snapshot
-        .files()
-        .iter()
-        .filter(|(_, digest)| digest.is_none())
-        .map(|(path, _)| snapshot.absolute(path))
-        .collect();
+    let mut unreadable = unreadable(asking);
     let configured = asking.request.options.scope == Scope::Configured;
     let open: BTreeSet<AbsPath> = if configured { BTreeSet::new() } else { holding.clone() }
         .into_iter()
@@ -77,6 +72,47 @@ pub(super) fn occurrences(
 
 /// The occurrences of one file.
 type Found = (Arc<Document>, Vec<(std::ops::Range<usize>, OccurrenceKind)>);
+
+/// How complete an answer over the workspace is for which `documents` files were searched, where nothing is said of
+/// occurrences.
+pub(super) fn of_documents(asking: &Asking<'_>, documents: usize, unreadable: &[AbsPath]) -> Completeness {
+    let (status, reason) = status(asking, unreadable);
+    let count = u32::try_from(documents).unwrap_or(u32::MAX);
+    Completeness {
+        status,
+        reason,
+        scope: asking.request.options.scope,
+        files_with_name: count,
+        files_searched: if asking.request.options.scope == Scope::Configured {
+            asking.enumerated.min(count)
+        } else {
+            count
+        },
+        unresolved: Unresolved::default(),
+    }
+}
+
+/// The workspace's files that cannot be read.
+pub(super) fn unreadable(asking: &Asking<'_>) -> Vec<AbsPath> {
+    let snapshot = &asking.state.snapshot;
+    let failed = snapshot.files().iter().filter(|(_, digest)| digest.is_none());
+    failed.map(|(path, _)| snapshot.absolute(path)).collect()
+}
+
+/// The verdict, and why it is not better.
+fn status(asking: &Asking<'_>, unreadable: &[AbsPath]) -> (CompletenessStatus, Option<String>) {
+    let reason = if let Some(path) = unreadable.first() {
+        let uri = asking.places.paths.uri(path);
+        Some(format!("{} of the workspace's files cannot be read, the first is {uri}", unreadable.len()))
+    } else if let Some(first) = asking.state.snapshot.unreadable().first() {
+        Some(format!("the folder or name {first:?} cannot be read"))
+    } else if asking.request.options.scope == Scope::Configured {
+        Some("the search was kept to what the server's configuration includes".to_owned())
+    } else {
+        None
+    };
+    (if reason.is_some() { CompletenessStatus::Partial } else { CompletenessStatus::Complete }, reason)
+}
 
 /// How complete a list of places is.
 pub(super) fn verdict(
@@ -114,26 +150,12 @@ pub(super) fn verdict(
             Occurrence { at, kind: kind.as_str().to_owned() }
         })
         .collect();
-    let scope = asking.request.options.scope;
-    let reason = if let Some(path) = searched.unreadable.first() {
-        let uri = asking.places.paths.uri(path);
-        Some(format!(
-            "{} of the workspace's files cannot be read, the first is {uri}",
-            searched.unreadable.len()
-        ))
-    } else if !asking.state.snapshot.unreadable().is_empty() {
-        let first = asking.state.snapshot.unreadable().iter().next().map_or("", String::as_str);
-        Some(format!("the folder or name {first:?} cannot be read"))
-    } else if scope == Scope::Configured {
-        Some("the search was kept to what the server's configuration includes".to_owned())
-    } else {
-        None
-    };
+    let (status, reason) = status(asking, &searched.unreadable);
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     Completeness {
-        status: if reason.is_some() { CompletenessStatus::Partial } else { CompletenessStatus::Complete },
+        status,
         reason,
-        scope,
+        scope: asking.request.options.scope,
         files_with_name: count(searched.with_name.len()),
         files_searched: count(searched.shown),
         unresolved,

@@ -72,7 +72,9 @@ async fn check(asking: &Asking<'_>, files: &[AbsPath], tally: &mut Tally) -> Res
     for path in files {
         match asking.state.files.read(path) {
             Ok(document) => {
-                client.open(path, &document.text)?;
+                if !asking.is_open(path) {
+                    client.open(path, &document.text)?;
+                }
                 pulls.push((path, client.within(asking.settings.timeout).diagnostics(path)));
             }
             Err(error) => tally.not_checked.push(NotChecked {
@@ -91,7 +93,9 @@ async fn check(asking: &Asking<'_>, files: &[AbsPath], tally: &mut Tally) -> Res
                 tally.items.push(item);
             }
         }
-        client.close(path)?;
+        if !asking.is_open(path) {
+            client.close(path)?;
+        }
     }
     Ok(())
 }

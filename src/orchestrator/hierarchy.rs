@@ -9,8 +9,8 @@ use super::query::{nothing_there, position};
 use crate::bundle::order::sort;
 use crate::bundle::page::page;
 use crate::lsp::{self, CallItem, Place};
-use crate::model::facts::{Call, Completeness, CompletenessStatus, Facts, Provenance, Symbol, Unresolved};
-use crate::model::request::{Direction, Scope};
+use crate::model::facts::{Call, Facts, Provenance, Symbol};
+use crate::model::request::Direction;
 use crate::path::AbsPath;
 use crate::text::Range;
 
@@ -46,7 +46,8 @@ pub(super) async fn calls(asking: &Asking<'_>) -> Result<Answer, Failure> {
     let (found, limits) = page(found, options.limit, options.cursor.as_deref())?;
     let mut facts = Facts::new(Provenance::Lsp);
     facts.calls = Some(found);
-    facts.completeness = (direction == Direction::Incoming).then(|| verdict(asking));
+    facts.completeness = (direction == Direction::Incoming)
+        .then(|| completeness::of_documents(asking, asking.open_count(), &completeness::unreadable(asking)));
     Ok(Answer { facts, limits: Some(limits), capabilities })
 }
 
@@ -99,20 +100,5 @@ fn end(asking: &Asking<'_>, item: &CallItem) -> Symbol {
         selection_range: Some(item.selection_range),
         at,
         preview,
-    }
-}
-
-fn verdict(asking: &Asking<'_>) -> Completeness {
-    let scope = asking.request.options.scope;
-    let partial = scope == Scope::Configured;
-    let open = asking.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner).len();
-    let open = u32::try_from(open).unwrap_or(u32::MAX);
-    Completeness {
-        status: if partial { CompletenessStatus::Partial } else { CompletenessStatus::Complete },
-        reason: partial.then(|| "the search was kept to what the server's configuration includes".to_owned()),
-        scope,
-        files_with_name: open,
-        files_searched: open,
-        unresolved: Unresolved::default(),
     }
 }

@@ -116,7 +116,11 @@ impl Orchestrator {
 
     /// Answers a request, or tells why there is no answer; both are bundles. When `interrupted` ends first, the server is
     /// told, nothing is left running, and the bundle says `E/REQUEST_CANCELLED`.
-    pub async fn run(&self, request: Request, interrupted: impl Future<Output = ()>) -> Bundle {
+    pub async fn run(&self, mut request: Request, interrupted: impl Future<Output = ()>) -> Bundle {
+        if let Some(selector) = &mut request.selector {
+            let paths = PathMap::new().workspace(self.settings.root.clone());
+            selector.map_uri(|uri| paths.absolute(uri).map_or_else(|| uri.clone(), |path| paths.uri(&path)));
+        }
         let began = Instant::now();
         let road = if request.cmd == Command::Locate { Road::Syntax } else { Road::Cold };
         let mut interrupted = pin!(interrupted);
@@ -174,6 +178,7 @@ impl Orchestrator {
             blocking(move || (python::find(&settings), server::find(&settings, needs_server)))
         };
         let (python, found) = tools.await.map_err(|failure| (failure, None))?;
+        let (python, _) = python.map_err(|error| (Failure::told(error), None))?;
         let interpreter = python.as_ref().map(|python| python.interpreter.clone());
         let package = found.as_ref().ok().map(|found| found.package.clone());
         let taking = {

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::ask::{Answer, Asking};
+use super::completeness;
 use super::failure::Failure;
 use super::query::distinct;
 use crate::bundle::order::sort;
 use crate::bundle::page::page;
 use crate::lsp::{self, Place, WorkspaceSymbol};
-use crate::model::facts::{Completeness, CompletenessStatus, Facts, Provenance, Symbol, Unresolved};
+use crate::model::facts::{Completeness, Facts, Provenance, Symbol};
 use crate::model::request::Scope;
 use crate::path::AbsPath;
 use crate::text::words::words;
@@ -24,7 +25,10 @@ pub(super) async fn symbols(asking: &Asking<'_>) -> Result<Answer, Failure> {
         (found, Some(completeness), capabilities)
     } else {
         let capabilities = asking.require("documentSymbol", offered.document_symbol)?;
-        (outlines(asking).await?, None, capabilities)
+        let (found, skipped) = outlines(asking).await?;
+        let verdict =
+            (!skipped.is_empty()).then(|| completeness::of_documents(asking, asking.open_count(), &skipped));
+        (found, verdict, capabilities)
     };
     sort(&mut found);
     let options = &asking.request.options;
@@ -35,11 +39,18 @@ pub(super) async fn symbols(asking: &Asking<'_>) -> Result<Answer, Failure> {
     Ok(Answer { facts, limits: Some(limits), capabilities })
 }
 
-/// The outlines of every file that the request means.
-async fn outlines(asking: &Asking<'_>) -> Result<Vec<Symbol>, Failure> {
-    let mut found = Vec::new();
-    for path in asking.state.request_files(asking.request)? {
+/// The outlines of every file that the request means, and those of several files that could not be read.
+async fn outlines(asking: &Asking<'_>) -> Result<(Vec<Symbol>, Vec<AbsPath>), Failure> {
+    let (mut found, mut skipped) = (Vec::new(), Vec::new());
+    let files = asking.state.request_files(asking.request)?;
+    let one = files.len() == 1;
+    for path in files {
         if let Some(unreadable) = asking.open([path.clone()])?.first() {
+            // One file of many must not stop the others; the answer says that it is not whole.
+            if !one {
+                skipped.push(path);
+                continue;
+            }
             let error =
                 asking.state.files.read(unreadable).err().map_or_else(String::new, |error| error.to_string());
             return Err(Failure::not_found(asking.places.paths.text(&error), "name a file that can be read"));
@@ -58,7 +69,7 @@ async fn outlines(asking: &Asking<'_>) -> Result<Vec<Symbol>, Failure> {
             found.push(of_document(asking, &path, &symbol, container));
         }
     }
-    Ok(found)
+    Ok((found, skipped))
 }
 
 fn of_document(
@@ -93,7 +104,10 @@ async fn search(asking: &Asking<'_>, query: &str) -> Result<(Vec<Symbol>, Comple
         matches.into_iter().flatten().collect()
     };
     let scope = asking.request.options.scope;
-    let everything_known = asking.enumerated as usize == all.len();
+    // Equal numbers mean equal sets only where no pattern chose.
+    let config = &asking.state.config;
+    let everything_known =
+        config.include.is_empty() && config.exclude.is_empty() && asking.enumerated as usize == all.len();
     if scope == Scope::Workspace && !everything_known {
         asking.open(matching.iter().cloned())?;
     }
@@ -104,16 +118,7 @@ async fn search(asking: &Asking<'_>, query: &str) -> Result<(Vec<Symbol>, Comple
         listing = questions.workspace_symbols(query).await?;
     }
     let found = listing.items.iter().map(|item| of_workspace(asking, item)).collect();
-    let partial = scope == Scope::Configured;
-    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    let completeness = Completeness {
-        status: if partial { CompletenessStatus::Partial } else { CompletenessStatus::Complete },
-        reason: partial.then(|| "the search was kept to what the server's configuration includes".to_owned()),
-        scope,
-        files_with_name: count(matching.len()),
-        files_searched: if partial { asking.enumerated } else { count(matching.len()) },
-        unresolved: Unresolved::default(),
-    };
+    let completeness = completeness::of_documents(asking, matching.len(), &completeness::unreadable(asking));
     Ok((found, completeness))
 }
 

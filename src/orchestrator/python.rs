@@ -3,14 +3,17 @@
 use serde::Serialize;
 
 use super::Settings;
+use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::path::AbsPath;
 use crate::workspace::files::{DiskFiles, FileKind, Files as _};
-use crate::workspace::python::{Candidates, PythonEnvironment, choose};
+use crate::workspace::python::{Candidates, PythonEnvironment, interpreters};
 use crate::workspace::server_config::ServerConfig;
 
-/// The environment, as its interpreter describes it. An interpreter that cannot be asked counts as none: the server has
-/// the same trouble with it. Blocking.
-pub(super) fn find(settings: &Settings) -> Option<PythonEnvironment> {
+/// The environment, as its interpreter describes it, and what is wrong with interpreters that were tried before. Blocking.
+///
+/// # Errors
+/// When the interpreter that the user named cannot be asked.
+pub(super) fn find(settings: &Settings) -> Result<(Option<PythonEnvironment>, Vec<String>), ErrorBody> {
     let variable = |name: &str| {
         settings
             .environment
@@ -25,22 +28,36 @@ pub(super) fn find(settings: &Settings) -> Option<PythonEnvironment> {
         search_path: &settings.search_path,
     };
     let files = DiskFiles::new();
-    let interpreter = choose(&candidates, &files, &settings.root)?;
     let passed: Vec<(String, String)> =
         settings.environment.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     let cache = settings.keep.then_some(&settings.cache);
-    let mut python = PythonEnvironment::probe(&interpreter, cache, &passed).ok()?;
-    // A version manager's shim is outside of the environment that it leads to: the server asks the interpreter itself,
-    // which is quicker, and the bundle names a file of the environment.
-    let inside =
-        [&python.prefix, &python.base_prefix].iter().any(|prefix| interpreter.strip_prefix(prefix).is_some());
+    let mut problems = Vec::new();
+    for interpreter in interpreters(&candidates, &files, &settings.root, settings.trust_workspace) {
+        match PythonEnvironment::probe(&interpreter, cache, &passed) {
+            Ok(python) => return Ok((Some(real_interpreter(python, &files)), problems)),
+            Err(error) if settings.python.is_some() => {
+                let hint = "name an interpreter or a virtual environment with --python";
+                return Err(ErrorBody::new(ErrorSymbol::Usage, error.to_string()).hint(hint));
+            }
+            Err(error) => problems.push(error.to_string()),
+        }
+    }
+    Ok((None, problems))
+}
+
+/// A version manager's shim is outside of the environment that it leads to: the server asks the interpreter itself, which
+/// is quicker, and the bundle names a file of the environment.
+fn real_interpreter(mut python: PythonEnvironment, files: &DiskFiles) -> PythonEnvironment {
+    let inside = [&python.prefix, &python.base_prefix]
+        .iter()
+        .any(|prefix| python.interpreter.strip_prefix(prefix).is_some());
     if !inside {
         let own = ["bin/python3", "bin/python"].map(|name| python.prefix.join(name));
         if let Some(own) = own.into_iter().find(|path| files.kind(path) == FileKind::File) {
             python.interpreter = own;
         }
     }
-    Some(python)
+    python
 }
 
 /// What `doctor` says about the Python environment.
@@ -56,16 +73,22 @@ pub struct PythonReport {
     pub site_packages: Vec<String>,
 }
 
-/// What `doctor` says about the Python environment.
+/// What `doctor` says about the Python environment, and what is wrong with it.
 #[must_use]
-pub fn python_report(settings: &Settings) -> Option<PythonReport> {
-    let python = find(settings)?;
-    Some(PythonReport {
+pub fn python_report(settings: &Settings) -> (Option<PythonReport>, Vec<String>) {
+    let (python, mut problems) = find(settings).unwrap_or_else(|error| (None, vec![error.message]));
+    if python.is_none() && problems.is_empty() {
+        problems.push(
+            "no Python interpreter was found, so imports of installed packages stay unresolved".to_owned(),
+        );
+    }
+    let report = python.map(|python| PythonReport {
         exe: python.interpreter.to_string(),
         version: python.version,
         prefix: python.prefix.to_string(),
         site_packages: python.site_packages.iter().map(AbsPath::to_string).collect(),
-    })
+    });
+    (report, problems)
 }
 
 /// What `doctor` says about the server's configuration in the workspace.

@@ -70,7 +70,12 @@ pub(super) async fn locations(asking: &Asking<'_>) -> Result<Answer, Failure> {
     if asking.open_encoded(listing.items.iter().map(|place| &place.path))? {
         listing = places(asking, subject).await?;
     }
-    if listing.items.is_empty() {
+    // A symbol without uses is no unknown symbol: with its declaration it has one.
+    let unused = listing.items.is_empty()
+        && cmd == Command::References
+        && asking.request.options.exclude_declaration
+        && !references(asking, subject, true).await?.items.is_empty();
+    if listing.items.is_empty() && !unused {
         return Err(nothing_there(asking, subject));
     }
     let completeness = match (searched, occurrences) {
@@ -98,21 +103,31 @@ pub(super) async fn locations(asking: &Asking<'_>) -> Result<Answer, Failure> {
 
 async fn places(asking: &Asking<'_>, subject: &Subject) -> Result<Listing<Place>, Failure> {
     let questions = asking.server.client.within(asking.settings.timeout);
-    let (document, offset) = match asking.request.cmd {
-        Command::References => subject.asked_for_uses(),
-        _ => (&subject.document, subject.offset),
-    };
-    let (path, at) =
-        (&document.path, document.lines.position(&document.text, offset, asking.places.server_unit));
+    let (path, at) = (&subject.document.path, position(asking, subject));
     Ok(match asking.request.cmd {
         Command::Declaration => questions.declaration(path, at).await?,
         Command::TypeDefinition => questions.type_definition(path, at).await?,
         Command::Implementation => questions.implementation(path, at).await?,
         Command::References => {
-            questions.references(path, at, !asking.request.options.exclude_declaration).await?
+            references(asking, subject, !asking.request.options.exclude_declaration).await?
         }
         _ => questions.definition(path, at).await?,
     })
+}
+
+async fn references(
+    asking: &Asking<'_>,
+    subject: &Subject,
+    declaration: bool,
+) -> Result<Listing<Place>, Failure> {
+    let (document, offset) = subject.asked_for_uses();
+    let at = document.lines.position(&document.text, offset, asking.places.server_unit);
+    Ok(asking
+        .server
+        .client
+        .within(asking.settings.timeout)
+        .references(&document.path, at, declaration)
+        .await?)
 }
 
 /// Answers `hover`.

@@ -99,10 +99,10 @@ pub fn tell_progress(progress: &dyn Progress, event: &Installing) {
 /// What the server's process sees of the environment: where programs, the user's folders and temporary files are, nothing
 /// that could change an answer.
 fn server_environment(settings: &Settings) -> std::collections::BTreeMap<String, String> {
-    const PASSED: [&str; 4] = ["PATH", "HOME", "TMPDIR", "SYSTEMROOT"];
+    const PASSED: [&str; 2] = ["PATH", "HOME"];
+    // The user's own packages are not part of the environment whose identity the bundle has.
+    const SET: [(&str, &str); 2] = [("LC_ALL", "C.UTF-8"), ("PYTHONNOUSERSITE", "1")];
     let passed = settings.environment.iter().filter(|(name, _)| PASSED.contains(&name.as_str()));
-    passed
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .chain([("LC_ALL".to_owned(), "C.UTF-8".to_owned())])
-        .collect()
+    let passed = passed.map(|(name, value)| (name.clone(), value.clone()));
+    passed.chain(SET.map(|(name, value)| (name.to_owned(), value.to_owned()))).collect()
 }

@@ -37,6 +37,9 @@ pub(super) struct State {
     resolved: Option<Outcomes>,
 }
 
+/// How many candidates of an ambiguous selector are told.
+const TOP: usize = 5;
+
 /// What became of the selector.
 enum Outcomes {
     Found(Subject),
@@ -118,7 +121,10 @@ impl State {
             Outcomes::Found(_) => None,
             Outcomes::Failed(error) => Some(error.clone()),
             Outcomes::Ambiguous(targets) => {
-                let message = format!("the selector means {} definitions", targets.len());
+                let message = match targets.len() {
+                    few @ ..=TOP => format!("the selector means {few} definitions"),
+                    many => format!("the selector means {many} definitions, of which {TOP} are shown"),
+                };
                 Some(
                     ErrorBody::new(ErrorSymbol::Ambiguous, message)
                         .hint("ask again with one of the places below"),
@@ -159,7 +165,8 @@ impl State {
             Outcomes::Found(subject) => resolution.resolved = Some(resolved(subject, places)),
             Outcomes::Ambiguous(targets) => {
                 resolution.ambiguous = true;
-                resolution.disambiguation = targets.iter().map(|target| candidate(target, places)).collect();
+                resolution.disambiguation =
+                    targets.iter().take(TOP).map(|target| candidate(target, places)).collect();
             }
             Outcomes::Failed(_) => {}
         }
@@ -181,14 +188,22 @@ impl State {
         for wanted in &request.options.paths {
             let path = self.snapshot.absolute(wanted);
             if self.files.kind(&path) == FileKind::File {
+                if !wanted.is_python() {
+                    let error = ErrorBody::new(ErrorSymbol::Usage, format!("{wanted} is no Python file"));
+                    return Err(Failure::told(
+                        error.hint("name .py or .pyi files, or folders that hold some"),
+                    ));
+                }
                 found.insert(path);
                 continue;
             }
             let below = format!("{wanted}/");
             let inside = self.snapshot.files().keys().filter(|path| path.as_str().starts_with(&below));
-            let before = found.len();
-            found.extend(inside.filter(configured).map(|path| self.snapshot.absolute(path)));
-            if found.len() == before {
+            let inside: Vec<AbsPath> =
+                inside.filter(configured).map(|path| self.snapshot.absolute(path)).collect();
+            let empty = inside.is_empty();
+            found.extend(inside);
+            if empty {
                 let message = format!("there is no Python file in {wanted}");
                 return Err(Failure::not_found(message, "name a Python file or a folder that holds some"));
             }
@@ -266,6 +281,10 @@ fn resolve(files: &DiskFiles, paths: &PathMap, roots: &ImportRoots, selector: &P
             let hint = "name a file of the workspace, or use the `at` of a location of this machine";
             return Err(ErrorBody::new(ErrorSymbol::NotFound, message).hint(hint));
         };
+        // A link to a file of the workspace is another spelling of that file: asked about the link, a server tells its uses
+        // only.
+        let real = files.canonical(&path);
+        let path = if paths.uri(&real).workspace_path().is_some() { real } else { path };
         files.read(&path).map_err(|error| unreadable(files, paths, &path, &error))
     };
     let (outcome, via) = match selector {
@@ -305,8 +324,12 @@ fn subject(target: Target, via: Via) -> Subject {
 }
 
 fn unreadable(files: &DiskFiles, paths: &PathMap, path: &AbsPath, error: &ReadError) -> ErrorBody {
-    let body = ErrorBody::new(read_error_symbol(error), paths.text(&error.to_string()))
-        .hint("paths in selectors are relative to the workspace");
+    let hint = match error {
+        ReadError::Missing { .. } => "paths in selectors are relative to the workspace",
+        ReadError::Refused { .. } => "name a regular file that may be read",
+        ReadError::TooLarge { .. } => "name a source file",
+    };
+    let body = ErrorBody::new(read_error_symbol(error), paths.text(&error.to_string())).hint(hint);
     let near = near_files(files, paths, path);
     if near.is_empty() { body } else { body.data(ErrorData::Near { selectors: near }) }
 }

@@ -112,6 +112,15 @@ impl Role {
 }
 
 impl PositionSpec {
+    /// Gives the file that the selector names another name.
+    pub fn map_uri(&mut self, map: impl FnOnce(&DocUri) -> DocUri) {
+        match self {
+            Self::Cursor(cursor) => cursor.uri = map(&cursor.uri),
+            Self::Range(range) => range.uri = map(&range.uri),
+            Self::Symbol(_) => {}
+        }
+    }
+
     /// The file that the selector names itself; `None` when finding the file is part of its resolution.
     #[must_use]
     pub const fn uri(&self) -> Option<&DocUri> {

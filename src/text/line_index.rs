@@ -67,7 +67,7 @@ impl LineIndex {
         let column = if self.is_ascii {
             u32::try_from(offset - self.starts[line]).unwrap_or(u32::MAX)
         } else {
-            text[self.starts[line]..offset].chars().map(|c| unit.width(c)).sum()
+            width(&text.as_bytes()[self.starts[line]..offset], unit)
         };
         Position::new(u32::try_from(line).unwrap_or(u32::MAX), column)
     }
@@ -123,6 +123,18 @@ impl LineIndex {
     fn bom_width(&self, line: u32, unit: ColumnUnit) -> u32 {
         if self.has_bom && line == 0 { unit.width(BOM) } else { 0 }
     }
+}
+
+/// How many units some UTF-8 text takes, counted over its bytes: lines of megabytes are asked about again and again.
+fn width(text: &[u8], unit: ColumnUnit) -> u32 {
+    let count = |counts: fn(u8) -> bool| text.iter().filter(|&&byte| counts(byte)).count();
+    let first = |byte: u8| byte & 0xc0 != 0x80;
+    let units = match unit {
+        ColumnUnit::Utf8 => text.len(),
+        ColumnUnit::Codepoint => count(first),
+        ColumnUnit::Utf16 => count(first) + count(|byte| byte >= 0xf0),
+    };
+    u32::try_from(units).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -36,8 +36,15 @@ fn set(patterns: &[String]) -> GlobSet {
     let mut builder = GlobSetBuilder::new();
     for pattern in patterns {
         let pattern = pattern.trim_start_matches("./").trim_end_matches('/');
-        let pattern = if matches!(pattern, "" | ".") { "**" } else { pattern };
-        for form in [pattern.to_owned(), format!("{pattern}/**")] {
+        // Brackets and braces are ordinary characters to the server.
+        let pattern: String = match pattern {
+            "" | "." => "**".to_owned(),
+            pattern => pattern
+                .chars()
+                .map(|c| if "[]{}".contains(c) { format!("[{c}]") } else { c.to_string() })
+                .collect(),
+        };
+        for form in [pattern.clone(), format!("{pattern}/**")] {
             if let Ok(glob) = GlobBuilder::new(&form).literal_separator(true).backslash_escape(false).build()
             {
                 builder.add(glob);

@@ -5,6 +5,7 @@
 //! Everything that reads source (name resolution, the completeness check, opening documents) goes through it.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -192,7 +193,14 @@ pub fn read_bytes(path: &AbsPath) -> Result<Vec<u8>, ReadError> {
     if metadata.len() > MAX_FILE_BYTES {
         return Err(ReadError::TooLarge { path: path.clone(), bytes: metadata.len() });
     }
-    std::fs::read(path.as_path()).map_err(refused)
+    // What the metadata says need not hold: files of `/proc` say 0, and a file may grow.
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
+    let file = std::fs::File::open(path.as_path()).map_err(refused)?;
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(refused)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(ReadError::TooLarge { path: path.clone(), bytes: bytes.len() as u64 });
+    }
+    Ok(bytes)
 }
 
 /// Files that exist only in memory.

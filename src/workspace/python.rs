@@ -99,34 +99,52 @@ pub struct Candidates<'c> {
     pub search_path: &'c [PathBuf],
 }
 
-/// Chooses the interpreter of a workspace: the one named, the active environment's, the one of a virtual environment
-/// in the workspace root (`.venv`, `venv`, then any folder with a `pyvenv.cfg`), the first of the search path.
-/// One that was named is not checked, so that what is wrong with it is said when it is run.
+/// The interpreters that a workspace may be looked at with, the preferred first: the one named (and then no other), the
+/// active environment's, the one of a virtual environment in the workspace root (`.venv`, `venv`, then any folder with a
+/// `pyvenv.cfg`), those of the search path.
+///
+/// A workspace never names a program to run: of what lies inside it, only a link that leads out of it is taken, as virtual
+/// environments have, unless `trusted`. One that the user named or activated is not checked, so that what is wrong with it is
+/// said when it is run.
 #[must_use]
-pub fn choose(candidates: &Candidates<'_>, files: &dyn Files, root: &AbsPath) -> Option<AbsPath> {
+pub fn interpreters(
+    candidates: &Candidates<'_>,
+    files: &dyn Files,
+    root: &AbsPath,
+    trusted: bool,
+) -> Vec<AbsPath> {
     if let Some(explicit) = &candidates.explicit {
         let inside = explicit.join("bin/python");
-        return Some(if files.kind(&inside) == FileKind::File { inside } else { explicit.clone() });
+        return vec![if files.kind(&inside) == FileKind::File { inside } else { explicit.clone() }];
     }
     let python = |prefix: &AbsPath| {
         let names = ["bin/python", "bin/python3"];
         names.into_iter().map(|name| prefix.join(name)).find(|path| files.kind(path) == FileKind::File)
     };
     let active = [&candidates.virtual_env, &candidates.conda_prefix];
-    if let Some(found) = active.into_iter().flatten().find_map(python) {
-        return Some(found);
-    }
+    let mut distinct: Vec<AbsPath> = active.into_iter().flatten().filter_map(python).collect();
+    let mut found: Vec<AbsPath> = Vec::new();
     let preferred = [".venv", "venv"].map(str::to_owned);
     let in_workspace = preferred.into_iter().chain(files.list(root)).map(|name| root.join(&name));
-    let found = in_workspace
-        .filter(|folder| files.kind(&folder.join("pyvenv.cfg")) == FileKind::File)
-        .find_map(|folder| python(&folder));
-    found.or_else(|| {
-        let folders = candidates.search_path.iter().filter_map(|folder| AbsPath::new(folder).ok());
+    found.extend(
+        in_workspace
+            .filter(|folder| files.kind(&folder.join("pyvenv.cfg")) == FileKind::File)
+            .filter_map(|folder| python(&folder)),
+    );
+    let folders = candidates.search_path.iter().filter_map(|folder| AbsPath::new(folder).ok());
+    found.extend(
         folders
             .flat_map(|folder| ["python3", "python"].map(|name| folder.join(name)))
-            .find(|path| files.kind(path) == FileKind::File)
-    })
+            .filter(|path| files.kind(path) == FileKind::File),
+    );
+    let leads_out = |path: &AbsPath| files.canonical(path).strip_prefix(root).is_none();
+    found.retain(|path| trusted || leads_out(path));
+    for path in found {
+        if !distinct.contains(&path) {
+            distinct.push(path);
+        }
+    }
+    distinct
 }
 
 /// The interpreter's own words; paths as it prints them.
@@ -385,7 +403,9 @@ mod tests {
         ]);
         let path = [PathBuf::from("relative"), PathBuf::from("/none"), PathBuf::from("/usr/bin")];
         let mut candidates = Candidates { search_path: &path, ..Candidates::default() };
-        let chosen = |candidates: &Candidates<'_>, root: &str| choose(candidates, &files, &at(root));
+        let chosen = |candidates: &Candidates<'_>, root: &str| {
+            interpreters(candidates, &files, &at(root), true).into_iter().next()
+        };
         assert_eq!(chosen(&candidates, "/x"), Some(at("/usr/bin/python3")));
         assert_eq!(chosen(&candidates, "/w"), Some(at("/w/venv/bin/python3")));
         candidates.conda_prefix = Some(at("/gone"));
@@ -396,7 +416,9 @@ mod tests {
         assert_eq!(chosen(&candidates, "/w"), Some(at("/nowhere/python")));
         candidates.explicit = Some(at("/w/myenv"));
         assert_eq!(chosen(&candidates, "/w"), Some(at("/w/myenv/bin/python")));
-        assert_eq!(choose(&Candidates::default(), &files, &at("/x")), None);
+        assert_eq!(interpreters(&Candidates::default(), &files, &at("/x"), true), []);
+        // A program inside the workspace is not run because the workspace has it.
+        assert_eq!(interpreters(&Candidates::default(), &files, &at("/w"), false), []);
     }
 
     #[test]

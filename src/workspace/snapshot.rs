@@ -15,8 +15,9 @@ use super::walk::{Stat, walk};
 use super::word_index::{WordIndex, WordSet, word_set};
 use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
+use crate::text::{SourceEncoding, decode_source};
 
-const MAGIC: [u8; 8] = *b"lnsrst01";
+const MAGIC: [u8; 8] = *b"lnsrst02";
 
 /// Times this near to the scan that recorded them are not trusted; the coarsest file systems count in two seconds.
 const RACY_NANOS: i64 = 2_000_000_000;
@@ -40,6 +41,8 @@ pub struct Snapshot {
     root: AbsPath,
     /// Path and content digest; `None` where the file could not be read.
     files: BTreeMap<WorkspacePath, Option<Digest>>,
+    /// Files in another encoding than UTF-8, which a server does not read by itself.
+    encoded: BTreeSet<WorkspacePath>,
     unreadable: BTreeSet<String>,
     index: Arc<WordIndex>,
 }
@@ -51,6 +54,8 @@ struct Known {
     digest: Digest,
     /// Whether the stat was taken so near to the file's change that it may be of the content before.
     racy: bool,
+    /// Whether a coding comment names another encoding than UTF-8.
+    encoded: bool,
 }
 
 impl Snapshot {
@@ -62,10 +67,14 @@ impl Snapshot {
         let known = place.as_ref().and_then(|place| load_known(&place.join("files"))).unwrap_or_default();
         let walked = walk(root, threads);
         let (mut files, mut records, mut unknown) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        let mut encoded_files = BTreeSet::new();
         for (path, stat) in walked.files {
             match (stat, known.get(&path)) {
                 (Some(stat), Some(old)) if old.stat == stat && !old.racy && trust == Trust::Stat => {
                     files.insert(path.clone(), Some(old.digest));
+                    if old.encoded {
+                        encoded_files.insert(path.clone());
+                    }
                     records.insert(path, *old);
                 }
                 (stat, _) => unknown.push((path, stat)),
@@ -73,16 +82,24 @@ impl Snapshot {
         }
         let read = parallel_map(&unknown, threads, |(path, _)| {
             let bytes = read_bytes(&root.join(path.as_str())).ok()?;
-            Some((Digest::of(&bytes), word_set(&bytes)))
+            let digest = Digest::of(&bytes);
+            let source = decode_source(bytes);
+            let encoded = matches!(source.encoding, SourceEncoding::Latin1 | SourceEncoding::Declared(_));
+            Some((digest, encoded, word_set(source.text.as_bytes())))
         });
         let mut fresh: BTreeMap<Digest, WordSet> = BTreeMap::new();
         for ((path, stat), content) in unknown.into_iter().zip(read) {
-            let digest = content.as_ref().map(|(digest, _)| *digest);
-            if let (Some(stat), Some(digest)) = (stat, digest) {
-                let racy = stat.mtime.max(stat.ctime) > began - RACY_NANOS;
-                records.insert(path.clone(), Known { stat, digest, racy });
+            let digest = content.as_ref().map(|(digest, _, _)| *digest);
+            if let Some((digest, encoded, words)) = content {
+                if let Some(stat) = stat {
+                    let racy = stat.mtime.max(stat.ctime) > began - RACY_NANOS;
+                    records.insert(path.clone(), Known { stat, digest, racy, encoded });
+                }
+                if encoded {
+                    encoded_files.insert(path.clone());
+                }
+                fresh.insert(digest, words);
             }
-            fresh.extend(content);
             files.insert(path, digest);
         }
         let changed = !fresh.is_empty() || records.len() != known.len();
@@ -94,7 +111,13 @@ impl Snapshot {
         }
         let digests = files.values().flatten().copied().collect();
         let index = WordIndex::new(place.map(|place| place.join("words")), digests, fresh);
-        Self { root: root.clone(), files, unreadable: walked.unreadable, index: Arc::new(index) }
+        Self {
+            root: root.clone(),
+            files,
+            encoded: encoded_files,
+            unreadable: walked.unreadable,
+            index: Arc::new(index),
+        }
     }
 
     /// The workspace's root.
@@ -107,6 +130,12 @@ impl Snapshot {
     #[must_use]
     pub const fn files(&self) -> &BTreeMap<WorkspacePath, Option<Digest>> {
         &self.files
+    }
+
+    /// Files whose coding comment names another encoding than UTF-8. A server that reads them from disk reads them wrongly.
+    #[must_use]
+    pub const fn encoded(&self) -> &BTreeSet<WorkspacePath> {
+        &self.encoded
     }
 
     /// Folders that could not be read and names that are not UTF-8.
@@ -136,7 +165,7 @@ impl Snapshot {
     pub fn files_with_word(&self, word: &str, threads: usize) -> Vec<WorkspacePath> {
         let having = self.index.digests_with(word, threads, |digest| {
             let path = self.files.iter().find(|(_, of)| of.as_ref() == Some(digest)).map(|(path, _)| path)?;
-            read_bytes(&self.absolute(path)).ok()
+            read_bytes(&self.absolute(path)).ok().map(|bytes| decode_source(bytes).text)
         });
         let has = |digest: &Option<Digest>| digest.is_some_and(|digest| having.contains(&digest));
         self.files.iter().filter(|(_, digest)| has(digest)).map(|(path, _)| path.clone()).collect()
@@ -198,8 +227,8 @@ fn load_known(path: &AbsPath) -> Option<BTreeMap<WorkspacePath, Known>> {
         let path = WorkspacePath::new(reader.text()?)?;
         let stat =
             Stat { size: reader.u64()?, mtime: reader.i64()?, ctime: reader.i64()?, inode: reader.u64()? };
-        let racy = reader.u64()? != 0;
-        known.insert(path, Known { stat, digest: reader.digest()?, racy });
+        let (racy, encoded) = (reader.u64()? != 0, reader.u64()? != 0);
+        known.insert(path, Known { stat, digest: reader.digest()?, racy, encoded });
     }
     Some(known)
 }
@@ -207,13 +236,14 @@ fn load_known(path: &AbsPath) -> Option<BTreeMap<WorkspacePath, Known>> {
 fn store_known(path: &AbsPath, known: &BTreeMap<WorkspacePath, Known>) {
     let mut writer = Writer::default();
     writer.u64(known.len() as u64);
-    for (path, Known { stat, digest, racy }) in known {
+    for (path, Known { stat, digest, racy, encoded }) in known {
         writer.text(path.as_str());
         writer.u64(stat.size);
         writer.i64(stat.mtime);
         writer.i64(stat.ctime);
         writer.u64(stat.inode);
         writer.u64(u64::from(*racy));
+        writer.u64(u64::from(*encoded));
         writer.digest(digest);
     }
     store(path, MAGIC, &writer.0);
@@ -300,6 +330,18 @@ mod tests {
         let left = fs::read_dir(workspaces.as_path()).unwrap().count();
         assert_eq!(left, MAX_WORKSPACES);
         assert!(workspaces.join(&short_id(&folder.root)).as_path().exists());
+    }
+
+    #[test]
+    fn words_of_another_encoding() {
+        let folder = Folder::new(&[("a.py", "caf\u{e9} = 1")]);
+        let latin1 = b"# coding: latin-1\ncaf\xe9\n";
+        fs::write(folder.root.join("b.py").as_path(), latin1).unwrap();
+        for _ in 0..2 {
+            assert_eq!(folder.with_word("caf\u{e9}"), ["a.py", "b.py"]);
+            let encoded: Vec<_> = folder.take().encoded().iter().map(ToString::to_string).collect();
+            assert_eq!(encoded, ["b.py"]);
+        }
     }
 
     #[test]

@@ -11,12 +11,12 @@ use crate::digest::Digest;
 use crate::path::AbsPath;
 use crate::text::words::{word_hash, words};
 
-const MAGIC: [u8; 8] = *b"lnsrwd01";
+const MAGIC: [u8; 8] = *b"lnsrwd02";
 
 /// The hashes of the words of one content. Invariant: ascending, no duplicates.
 pub(super) type WordSet = Vec<u64>;
 
-/// The words of some source.
+/// The words of some source in UTF-8.
 pub(super) fn word_set(bytes: &[u8]) -> WordSet {
     let mut set: WordSet = words(bytes).map(word_hash).collect();
     set.sort_unstable();
@@ -45,19 +45,20 @@ impl WordIndex {
         Self { place, digests, fresh, all: Mutex::new(None) }
     }
 
-    /// The contents that hold `word`. `read` gives the bytes of a content that no cache knows.
+    /// The contents that hold `word`. `read` gives the text of a content that no cache knows.
     pub(super) fn digests_with(
         &self,
         word: &str,
         threads: usize,
-        read: impl Fn(&Digest) -> Option<Vec<u8>> + Sync,
+        read: impl Fn(&Digest) -> Option<String> + Sync,
     ) -> BTreeSet<Digest> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let all = all.get_or_insert_with(|| {
             let mut all = self.known();
             let missing: Vec<Digest> =
                 self.digests.iter().filter(|digest| !all.contains_key(digest)).copied().collect();
-            let sets = parallel_map(&missing, threads, |digest| read(digest).map(|bytes| word_set(&bytes)));
+            let sets =
+                parallel_map(&missing, threads, |digest| read(digest).map(|text| word_set(text.as_bytes())));
             all.extend(missing.into_iter().zip(sets).filter_map(|(digest, set)| Some((digest, set?))));
             all
         });

@@ -94,7 +94,8 @@ pub(crate) fn workspace_paths(
                 .hint("paths are relative to the workspace or to the current folder")
         })?;
         let inside = |path: &AbsPath| path.strip_prefix(&settings.root).map(str::to_owned);
-        let relative = inside(found).or_else(|| inside(&canonical(found))).ok_or_else(|| {
+        // A link to something in the workspace is another spelling of it.
+        let relative = inside(&canonical(found)).or_else(|| inside(found)).ok_or_else(|| {
             ErrorBody::new(
                 ErrorSymbol::NotFound,
                 format!("{target:?} is outside the workspace {}", settings.root),

@@ -75,12 +75,8 @@ pub(crate) fn run(_args: &DoctorArgs, context: &mut Context) -> Exit {
         problems.push(format!("{}; {}", body.message, body.hint.unwrap_or_default()));
         exit = Exit::Failed(body.symbol);
     }
-    let python = orchestrator::python_report(&asked);
-    if python.is_none() {
-        problems.push(
-            "no Python interpreter was found, so imports of installed packages stay unresolved".to_owned(),
-        );
-    }
+    let (python, of_python) = orchestrator::python_report(&asked);
+    problems.extend(of_python);
     let configuration = orchestrator::configuration_report(&asked);
     problems.extend(configuration.problems.iter().cloned());
     let report = Report {

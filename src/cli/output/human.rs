@@ -240,8 +240,13 @@ fn spot(at: &str) -> String {
     found.filter(|_| query.is_empty() || at.contains("?indexing=")).unwrap_or_else(|| at.to_owned())
 }
 
+/// Text of the user's files, which could hold sequences that a terminal obeys.
+fn harmless(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\t' && c != '\n' { '\u{fffd}' } else { c }).collect()
+}
+
 fn line(links: Links<'_>, at: &str, rest: &str) -> String {
-    let at = links.paint(at);
+    let (at, rest) = (links.paint(at), harmless(rest));
     if rest.is_empty() { at } else { format!("{at}  {rest}") }
 }
 
@@ -292,7 +297,7 @@ fn diagnostic(links: Links<'_>, item: &Diagnostic) -> String {
         let _ = writeln!(text, "    {}", more.replace('\u{a0}', " ").trim());
     }
     if let Some(preview) = item.preview.as_deref().map(str::trim).filter(|preview| !preview.is_empty()) {
-        let _ = writeln!(text, "    {preview}");
+        let _ = writeln!(text, "    {}", harmless(preview));
     }
     text
 }
@@ -347,7 +352,7 @@ fn hover(printer: &Printer, text: &Hover, budget: &mut Budget) {
     let lines: Vec<&str> = text.markdown.trim_end().lines().collect();
     let most = printer.limit.map_or(usize::MAX, |limit| limit as usize);
     let mut shown = 0;
-    while shown < lines.len().min(most) && budget.push(&format!("{}\n", lines[shown])) {
+    while shown < lines.len().min(most) && budget.push(&format!("{}\n", harmless(lines[shown]))) {
         shown += 1;
     }
     if shown < lines.len() {
