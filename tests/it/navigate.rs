@@ -298,6 +298,9 @@ fn diagnostics_of_files_folders_and_everything() {
     assert_eq!(diag(&["diag", "--scope", "configured"])["files_checked"], 7);
 }
 
+/// How long a text is in a unit.
+type Count = fn(&str) -> usize;
+
 /// Columns on a line that begins with a character outside of the basic plane and goes on with combining marks.
 #[test]
 fn columns_in_every_unit() {
@@ -305,7 +308,7 @@ fn columns_in_every_unit() {
         "//- /m.py\ndef $0spell(word: str) -> str:\n    return word\n\n\n𝒳 = \"🜁 e\u{301}\"; e\u{301}te\u{301} = \"e\u{301}\"; out = $1spell(\"🜁🜂 e\u{301}\") + $2spell(e\u{301}te\u{301})\n",
     );
     let env = TestEnv::pyright(&project);
-    let counts: [(&str, fn(&str) -> usize); 3] = [
+    let counts: [(&str, Count); 3] = [
         ("codepoint", |text| text.chars().count()),
         ("utf-8", str::len),
         ("utf-16", |text| text.encode_utf16().count()),
