@@ -1,4 +1,50 @@
-//! lanser: facts about code, one deterministic bundle per question.
+//! lanser answers questions about code with facts from a language server. Each answer is one deterministic,
+//! content-hashed JSON bundle: the same content and the same question give the same bytes, on any machine with the same
+//! toolchain, whatever was asked before.
+//!
+//! # Where things live
+//!
+//! A `crate::` import only points down (a test holds this):
+//!
+//! | layer | module | owns |
+//! |---|---|---|
+//! | 7 | `cli` | arguments, environment, printing, exit codes; one file for each verb in `cli/commands` |
+//! | 6 | [`orchestrator`] | the order of steps; the only place that knows it |
+//! | 5 | [`schema`] | JSON schemas generated from the types, and validation |
+//! | 4 | [`resolve`] | what a selector means: tree-sitter over files, import roots, re-exports, bases |
+//! | 4 | [`lsp`] | talking to a server: framing, connection, process, client, profiles |
+//! | 4 | [`toolchain`] | finding, identifying and installing servers and Node.js |
+//! | 4 | [`bundle`] | from facts to a sealed bundle: portable paths, order, pages, hash |
+//! | 3 | [`workspace`] | the user's files: walk, snapshot, word index, contents, Python environment, server configuration |
+//! | 2 | [`model`] | the public JSON contract as plain types |
+//! | 1 | [`selector`] | the selector language: grammar and printing |
+//! | 0 | [`text`], [`path`], [`digest`] | coordinates and decoding; paths and URIs; canonical JSON and hashes |
+//!
+//! The four modules of layer 4 never import each other.
+//!
+//! # The way of one request: `lanser refs py://flask#Flask.route`
+//!
+//! 1. `cli/commands/navigate.rs` turns the arguments into a typed [`model::request::Request`]; a selector that cannot be
+//!    read ends here, with a caret under the place.
+//! 2. [`orchestrator::Orchestrator::run`] makes an attempt. On one side it takes the *state*: a
+//!    [`workspace::snapshot::Snapshot`] of every Python file by digest, the Python environment, the server's
+//!    configuration, and the selector resolved by [`resolve::symbol`] to a name token. On the other side
+//!    [`toolchain::ensure`] finds or installs the server and [`lsp::Client::initialize`] starts it. A selector that leads
+//!    nowhere is told without waiting for the server.
+//! 3. The server enumerates its files ([`lsp::Client::ready`]); then every file that holds the name is opened, in the order
+//!    of paths, whatever the server's configuration includes; then the question is asked.
+//! 4. Places become locations: portable URI, selector, source line. What the server did not claim is counted
+//!    ([`model::facts::Completeness`]).
+//! 5. The state is taken again. When it is another one, the attempt is repeated once, then it is `E/CONTENT_MODIFIED`.
+//! 6. [`bundle::seal::seal`] hashes the bundle; `cli/output` prints it and its error, if any, becomes the exit code.
+//!
+//! # Invariants
+//!
+//! - No absolute path, clock, process id or host name is in the hash domain of a bundle.
+//! - The set of open documents is a function of snapshot and request. The server enumerates before any is opened.
+//! - Every wait has an end, and no server outlives its caller, also when that is killed.
+//! - A workspace's own files never name a program to run.
+//! - What cannot be proved complete is not called complete.
 
 pub mod bundle;
 mod cli;

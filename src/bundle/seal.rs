@@ -9,7 +9,7 @@ use crate::model::BUNDLE_VERSION;
 use crate::model::bundle::{Bundle, Hashing, Limits, Meta, Status, Volatile};
 use crate::model::environment::Environment;
 use crate::model::error::ErrorBody;
-use crate::model::facts::Facts;
+use crate::model::facts::{Facts, Verdict};
 use crate::model::request::Request;
 use crate::model::resolution::Resolution;
 
@@ -88,7 +88,7 @@ pub fn seal(draft: Draft) -> Result<Bundle, CanonicalError> {
         (None, false) => Status::Ok,
     };
     let meta = Meta {
-        exit_code: draft.error.as_ref().map_or(0, |error| error.code),
+        exit_code: exit_code(draft.error.as_ref(), draft.facts.as_ref()),
         sorting_keys: ["uri", "sL", "sC", "eL", "eC"].map(str::to_owned).to_vec(),
         hashing: Hashing { algo: HASHING.to_owned() },
         relocation: (),
@@ -111,6 +111,17 @@ pub fn seal(draft: Draft) -> Result<Bundle, CanonicalError> {
     };
     bundle.bundle_id = bundle_id(&bundle)?;
     Ok(bundle)
+}
+
+/// The exit code that an error and facts ask for: the error's own, 1 for a verdict that fails, else 0.
+#[must_use]
+pub fn exit_code(error: Option<&ErrorBody>, facts: Option<&Facts>) -> u8 {
+    let verdict = facts.and_then(|facts| facts.diagnostics.as_ref()?.verdict);
+    match (error, verdict) {
+        (Some(error), _) => error.code,
+        (None, Some(Verdict::Fail)) => 1,
+        (None, Some(Verdict::Pass) | None) => 0,
+    }
 }
 
 /// The digest that a bundle's content has, whatever its `bundleId` says.

@@ -60,20 +60,17 @@ impl Context {
     }
 
     /// Asks the question that `make` builds and prints the answer.
-    pub(crate) fn ask(
-        &mut self,
-        make: impl FnOnce(&Self, &Settings) -> Result<Request, ErrorBody>,
-    ) -> (Exit, Option<Bundle>) {
+    pub(crate) fn ask(&mut self, make: impl FnOnce(&Self, &Settings) -> Result<Request, ErrorBody>) -> Exit {
         let settings = match self.settings() {
             Ok(settings) => settings,
-            Err(error) => return (self.fail(error), None),
+            Err(error) => return self.fail(error),
         };
         match make(self, &settings) {
             Ok(request) => {
                 let bundle = self.answer(&settings, request);
-                (self.printer.bundle(&bundle), Some(bundle))
+                self.printer.bundle(&bundle)
             }
-            Err(error) => (self.fail(error), None),
+            Err(error) => self.fail(error),
         }
     }
 
@@ -84,7 +81,7 @@ impl Context {
             set(&mut options);
             Ok(Request { cmd, selector: Some(context.selector(selector, settings)?), options })
         };
-        self.ask(make).0
+        self.ask(make)
     }
 
     fn answer(&self, settings: &Settings, request: Request) -> Bundle {

@@ -12,12 +12,13 @@ pub(crate) struct GlobalArgs {
         global = true,
         value_name = "DIR",
         env = "LANSER_WORKSPACE",
+        hide_env_values = true,
         help_heading = "Common options"
     )]
     pub(crate) workspace: Option<String>,
 
     /// Print one JSON bundle on standard output, also on failure
-    #[arg(long, global = true, env = "LANSER_JSON", value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Common options")]
+    #[arg(long, global = true, env = "LANSER_JSON", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Common options")]
     pub(crate) json: bool,
 
     /// Print only these parts of the JSON bundle, such as `facts.references.at,status`
@@ -25,7 +26,14 @@ pub(crate) struct GlobalArgs {
     pub(crate) fields: Vec<String>,
 
     /// Language server: `pyright` or `basedpyright`, or either with `@VERSION` [default: pyright]
-    #[arg(long, global = true, value_name = "NAME", env = "LANSER_SERVER", help_heading = "Common options")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "NAME",
+        env = "LANSER_SERVER",
+        hide_env_values = true,
+        help_heading = "Common options"
+    )]
     pub(crate) server: Option<String>,
 
     /// The server's script, package folder or executable, instead of looking for it
@@ -34,12 +42,20 @@ pub(crate) struct GlobalArgs {
         global = true,
         value_name = "PATH",
         env = "LANSER_SERVER_COMMAND",
+        hide_env_values = true,
         help_heading = "Common options"
     )]
     pub(crate) server_command: Option<String>,
 
     /// Python interpreter whose environment the code is looked at in [default: $VIRTUAL_ENV, .venv, PATH]
-    #[arg(long, global = true, value_name = "PATH", env = "LANSER_PYTHON", help_heading = "Common options")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "PATH",
+        env = "LANSER_PYTHON",
+        hide_env_values = true,
+        help_heading = "Common options"
+    )]
     pub(crate) python: Option<String>,
 
     /// What a column counts: `codepoint`, `utf-8` or `utf-16` [default: codepoint]
@@ -48,20 +64,28 @@ pub(crate) struct GlobalArgs {
         global = true,
         value_name = "UNIT",
         env = "LANSER_INDEX_IO",
+        hide_env_values = true,
         help_heading = "Common options"
     )]
     pub(crate) index_io: Option<String>,
 
     /// Files that may be made known to the server: `workspace` or `configured` [default: workspace]
-    #[arg(long, global = true, value_name = "SCOPE", env = "LANSER_SCOPE", help_heading = "Common options")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "SCOPE",
+        env = "LANSER_SCOPE",
+        hide_env_values = true,
+        help_heading = "Common options"
+    )]
     pub(crate) scope: Option<String>,
 
     /// Seconds to wait for an answer of the server [default: 60]
-    #[arg(long, global = true, value_name = "SECONDS", env = "LANSER_TIMEOUT", value_parser = clap::value_parser!(u64).range(1..=86_400), help_heading = "Common options")]
+    #[arg(long, global = true, value_name = "SECONDS", env = "LANSER_TIMEOUT", hide_env_values = true, value_parser = clap::value_parser!(u64).range(1..=86_400), help_heading = "Common options")]
     pub(crate) timeout: Option<u64>,
 
     /// Print at most this many items
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Common options")]
+    #[arg(long, global = true, value_name = "N", env = "LANSER_LIMIT", hide_env_values = true, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Common options")]
     pub(crate) limit: Option<u32>,
 
     /// Continue a list that was cut
@@ -69,15 +93,15 @@ pub(crate) struct GlobalArgs {
     pub(crate) cursor: Option<String>,
 
     /// Install nothing
-    #[arg(long, global = true, env = "LANSER_OFFLINE", value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Common options")]
+    #[arg(long, global = true, env = "LANSER_OFFLINE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Common options")]
     pub(crate) offline: bool,
 
     /// Use a server found in the workspace's own .venv or node_modules: a program that the workspace brings
-    #[arg(long, global = true, env = "LANSER_TRUST_WORKSPACE", value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Common options")]
+    #[arg(long, global = true, env = "LANSER_TRUST_WORKSPACE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Common options")]
     pub(crate) trust_workspace: bool,
 
     /// Believe nothing that an earlier run learned of the workspace, and keep nothing
-    #[arg(long, global = true, env = "LANSER_NO_CACHE", value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Common options")]
+    #[arg(long, global = true, env = "LANSER_NO_CACHE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Common options")]
     pub(crate) no_cache: bool,
 
     /// What proves that a file is unchanged: its `stat`, or its `content`
@@ -86,11 +110,12 @@ pub(crate) struct GlobalArgs {
         global = true,
         value_name = "PROOF",
         env = "LANSER_FRESHNESS",
+        hide_env_values = true,
         help_heading = "Common options"
     )]
     pub(crate) freshness: Option<String>,
 
     /// Say more: both coordinate systems in JSON, time and completeness in text
-    #[arg(short, long, global = true, help_heading = "Common options")]
+    #[arg(short, long, global = true, env = "LANSER_VERBOSE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Common options")]
     pub(crate) verbose: bool,
 }

@@ -45,8 +45,9 @@ Examples:
   lanser diag src --fail-on error            for CI
   lanser symbols --query Session --json      one JSON bundle on standard output
 
-Exit codes: 0 answer, 1 --fail-on, 2 cannot read the request, 3 not found, 4 ambiguous, 64 timeout, 65 server crashed,
-66 no server, 71 not permitted, 72 not supported by the server, 73 cancelled, 74 workspace changed, 75 column unit, 101 defect.";
+Exit codes: 0 answer, 1 --fail-on, 2 cannot read the request, 3 not found, 4 ambiguous, 64 timeout, 65 server
+crashed, 66 no server, 71 not permitted, 72 not supported by the server, 73 cancelled, 74 workspace changed,
+75 column unit, 101 defect; `lanser schema commands` tells them as data.";
 
 /// Runs the program.
 #[must_use]

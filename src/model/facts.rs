@@ -152,6 +152,9 @@ pub struct Diagnostics {
     pub items: Vec<Diagnostic>,
     /// All of them, whatever is listed.
     pub counts: Counts,
+    /// What `--fail-on` asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
     /// How many files were checked.
     pub files_checked: u32,
     /// The counts of every file that has any.
@@ -159,6 +162,16 @@ pub struct Diagnostics {
     /// Files that were asked for and could not be checked, each with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_checked: Vec<NotChecked>,
+}
+
+/// Whether diagnostics are as good as the caller wants them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// There is none of the severity that was named, and none worse.
+    Pass,
+    /// There is; the program ends with exit code 1.
+    Fail,
 }
 
 /// Numbers of diagnostics.
@@ -176,6 +189,17 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Whether there is one of this severity or worse.
+    #[must_use]
+    pub const fn any_from(&self, severity: Severity) -> bool {
+        match severity {
+            Severity::Error => self.error > 0,
+            Severity::Warning => self.error + self.warning > 0,
+            Severity::Information => self.error + self.warning + self.information > 0,
+            Severity::Hint => self.error + self.warning + self.information + self.hint > 0,
+        }
+    }
+
     /// Counts one more.
     pub const fn add(&mut self, severity: Severity) {
         match severity {
@@ -284,7 +308,7 @@ pub struct Unresolved {
     pub count: u32,
     /// How many of each kind: `identifier`, `attribute`, `string`, `comment`, ….
     pub kinds: BTreeMap<String, u32>,
-    /// The first of them in order of place.
+    /// Some of them in order of place: identifiers and attributes before strings and comments.
     pub items: Vec<Occurrence>,
 }
 

@@ -103,6 +103,9 @@ pub struct Options {
     /// `diagnostics`: the least severity that is listed (default `information`); all are counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub severity: Option<Severity>,
+    /// `diagnostics`: the least severity that makes the verdict `fail`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fail_on: Option<Severity>,
     /// The most items in the list of facts (default and maximum 100,000).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,

@@ -90,22 +90,30 @@ pub(super) fn verdict(
         by_file.entry(&place.path).or_default().insert(place.range.start);
     }
     let nothing = BTreeSet::new();
+    let mut unclaimed = Vec::new();
     let mut unresolved = Unresolved::default();
     for (document, found) in &occurrences {
         let claimed = by_file.get(&document.path).unwrap_or(&nothing);
         for (span, kind) in found {
             let start = document.lines.position(&document.text, span.start, asking.places.server_unit);
-            if claimed.contains(&start) {
-                continue;
-            }
-            unresolved.count += 1;
-            *unresolved.kinds.entry(kind.as_str().to_owned()).or_default() += 1;
-            if unresolved.items.len() < LISTED {
-                let (_, _, at) = asking.places.span(document, span.clone());
-                unresolved.items.push(Occurrence { at, kind: kind.as_str().to_owned() });
+            if !claimed.contains(&start) {
+                unresolved.count += 1;
+                *unresolved.kinds.entry(kind.as_str().to_owned()).or_default() += 1;
+                unclaimed.push((document, span, *kind));
             }
         }
     }
+    // Tokens first: they may be uses that nobody could prove, strings and comments never are.
+    unclaimed.sort_by_key(|(_, _, kind)| !kind.is_token());
+    unclaimed.truncate(LISTED);
+    unclaimed.sort_by_key(|(document, span, _)| (&document.path, span.start));
+    unresolved.items = unclaimed
+        .into_iter()
+        .map(|(document, span, kind)| {
+            let (_, _, at) = asking.places.span(document, span.clone());
+            Occurrence { at, kind: kind.as_str().to_owned() }
+        })
+        .collect();
     let scope = asking.request.options.scope;
     let reason = if let Some(path) = searched.unreadable.first() {
         let uri = asking.places.paths.uri(path);

@@ -11,7 +11,7 @@ use crate::bundle::order::sort;
 use crate::bundle::page::page;
 use crate::lsp::{self, DiagnosticTag};
 use crate::model::facts::{
-    Counts, Diagnostic, Diagnostics, Facts, FileCounts, NotChecked, Provenance, Related,
+    Counts, Diagnostic, Diagnostics, Facts, FileCounts, NotChecked, Provenance, Related, Verdict,
 };
 use crate::model::request::Severity;
 use crate::path::{AbsPath, DocUri};
@@ -46,6 +46,9 @@ pub(super) async fn diagnostics(asking: &Asking<'_>) -> Result<Answer, Failure> 
     facts.diagnostics = Some(Diagnostics {
         items,
         counts: total,
+        verdict: options
+            .fail_on
+            .map(|severity| if total.any_from(severity) { Verdict::Fail } else { Verdict::Pass }),
         files_checked: checked,
         files: counts.into_iter().map(|(uri, counts)| FileCounts { uri, counts }).collect(),
         not_checked,

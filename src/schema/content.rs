@@ -7,7 +7,7 @@ use super::explain::shown;
 use super::place::Place;
 use super::problem::Collector;
 use crate::bundle::order::{self, Placed};
-use crate::bundle::seal::{HASHING, bundle_id};
+use crate::bundle::seal::{HASHING, bundle_id, exit_code};
 use crate::model::bundle::{Bundle, Status};
 
 /// Judges a bundle that has the right shape; `document` is what it was read from.
@@ -71,9 +71,10 @@ fn outcome(bundle: &Bundle, problems: &mut Collector<'_>) {
         let message = "the status is \"error\" if and only if there is an error";
         problems.add(&Place::keys(&["status"]), message);
     }
-    let expected = bundle.error.as_ref().map_or(0, |error| error.code);
+    let expected = exit_code(bundle.error.as_ref(), bundle.facts.as_ref());
     if bundle.meta.exit_code != expected {
-        let message = format!("{} is not {expected}, the code of the error", bundle.meta.exit_code);
+        let message =
+            format!("{} is not {expected}, the code that error and verdict ask for", bundle.meta.exit_code);
         problems.add(&Place::keys(&["meta", "exit_code"]), message);
     }
     let Some(error) = &bundle.error else { return };

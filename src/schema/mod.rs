@@ -1,9 +1,9 @@
 //! The public documents as JSON Schemas, whether a document is one of them, and the command line as data.
 //!
 //! [`export`] gives the text of `schemas/`, which is generated from the types of `model` and `selector`; a test holds the
-//! two together. [`validate`] goes further than a schema can: after the schema it reads the document as the type, and of a bundle it
+//! two together. [`validate()`] goes further than a schema can: after the schema it reads the document as the type, and of a bundle it
 //! checks that the parts fit together (the digest, the exit code, the order of lists). [`validate_lines`] does the same for
-//! JSON Lines. [`commands`] describes a command line for tool definitions.
+//! JSON Lines. [`commands()`] describes a command line for tool definitions.
 //!
 //! Deliberately absent: reading files, printing, other drafts than 2020-12, and schemas that are fetched from anywhere.
 

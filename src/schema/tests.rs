@@ -186,11 +186,15 @@ fn the_digest_is_the_content_s() {
 #[test]
 fn the_parts_of_a_bundle_fit_together() {
     let cases = [
-        (resealed("full", |b| b.meta.exit_code = 3), "$.meta.exit_code", "3 is not 0, the code of the error"),
+        (
+            resealed("full", |b| b.meta.exit_code = 3),
+            "$.meta.exit_code",
+            "3 is not 0, the code that error and verdict ask for",
+        ),
         (
             resealed("error", |b| b.meta.exit_code = 0),
             "$.meta.exit_code",
-            "0 is not 3, the code of the error",
+            "0 is not 3, the code that error and verdict ask for",
         ),
         (
             resealed("error", |b| {

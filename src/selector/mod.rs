@@ -1,6 +1,6 @@
 //! The selector language: what a caller means, in two forms with one meaning.
 //!
-//! [`PositionSpec`] is the JSON form, a tagged union on `kind`; [`parse`] and `Display` are the string form.
+//! [`PositionSpec`] is the JSON form, a tagged union on `kind`; [`parse()`] and `Display` are the string form.
 //! `parse(&spec.to_string()) == spec` for every spec, and printing what was parsed gives the one canonical spelling.
 //! Nothing here touches a file: where a selector is *now* is the business of `resolve`.
 //!

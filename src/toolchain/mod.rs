@@ -5,7 +5,7 @@
 //! executable is only a hint: it is followed to the package that it belongs to, and that package is taken for what
 //! its own `package.json` says.
 //!
-//! [`find`] only looks; [`ensure`] installs into lanser's cache what is missing; [`inventory`] tells about every place,
+//! [`find()`] only looks; [`ensure`] installs into lanser's cache what is missing; [`inventory()`] tells about every place,
 //! for `doctor`. All of it is synchronous: callers inside a runtime put it on a blocking thread.
 //!
 //! Deliberately absent: starting servers and talking to them (`lsp`), deciding whether a workspace is trusted, and

@@ -21,6 +21,9 @@ const MAGIC: [u8; 8] = *b"lnsrst01";
 /// Times this near to the scan that recorded them are not trusted; the coarsest file systems count in two seconds.
 const RACY_NANOS: i64 = 2_000_000_000;
 
+/// How many workspaces the cache remembers; django's 2,800 files take 4 MB.
+const MAX_WORKSPACES: usize = 128;
+
 /// What a scan believes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Trust {
@@ -84,6 +87,9 @@ impl Snapshot {
         }
         let changed = !fresh.is_empty() || records.len() != known.len();
         if let Some(place) = place.as_ref().filter(|_| changed) {
+            if !place.as_path().exists() {
+                prune(&place.parent());
+            }
             store_known(&place.join("files"), &records);
         }
         let digests = files.values().flatten().copied().collect();
@@ -151,6 +157,25 @@ impl Snapshot {
             .map(|(path, _)| path);
         let theirs = other.files.keys().filter(|path| !self.files.contains_key(path));
         mine.chain(theirs).min().cloned()
+    }
+}
+
+/// Makes room for one more workspace: those that were looked at longest ago are forgotten. Rollouts make workspaces by the
+/// thousand, each under a path of its own.
+fn prune(folder: &AbsPath) {
+    let Ok(entries) = std::fs::read_dir(folder.as_path()) else { return };
+    let mut known: Vec<_> = entries
+        .flatten()
+        .map(|entry| {
+            (
+                entry.path().join("files").metadata().and_then(|metadata| metadata.modified()).ok(),
+                entry.path(),
+            )
+        })
+        .collect();
+    known.sort();
+    for (_, path) in known.iter().take((known.len() + 1).saturating_sub(MAX_WORKSPACES)) {
+        let _ = std::fs::remove_dir_all(path);
     }
 }
 
@@ -261,6 +286,20 @@ mod tests {
         folder.write("c.py", "spam");
         folder.write("b.py", "");
         assert_eq!(folder.with_word("spam"), ["a.py", "c.py"]);
+    }
+
+    #[test]
+    fn the_cache_remembers_a_bounded_number_of_workspaces() {
+        let folder = Folder::new(&[("a.py", "spam")]);
+        let workspaces = folder.cache.join("workspaces");
+        for number in 0..MAX_WORKSPACES + 20 {
+            fs::create_dir_all(workspaces.join(&format!("{number:03}")).as_path()).unwrap();
+            let _ = fs::write(workspaces.join(&format!("{number:03}/files")).as_path(), "");
+        }
+        folder.take();
+        let left = fs::read_dir(workspaces.as_path()).unwrap().count();
+        assert_eq!(left, MAX_WORKSPACES);
+        assert!(workspaces.join(&short_id(&folder.root)).as_path().exists());
     }
 
     #[test]

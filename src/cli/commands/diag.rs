@@ -55,6 +55,7 @@ pub(crate) fn run(args: &DiagArgs, context: &mut Context) -> Exit {
         let mut options = context.options(settings);
         let severity = Severity::from(args.severity);
         options.severity = (severity != Severity::Information).then_some(severity);
+        options.fail_on = args.fail_on.map(Severity::from);
         let mut selector = None;
         match workspace_paths(&args.targets, context, settings) {
             Ok(paths) => options.paths = paths,
@@ -67,25 +68,11 @@ pub(crate) fn run(args: &DiagArgs, context: &mut Context) -> Exit {
         }
         Ok(Request { cmd: Command::Diagnostics, selector, options })
     };
-    let (exit, bundle) = context.ask(make);
-    let counts = bundle.and_then(|bundle| bundle.facts?.diagnostics).map(|diagnostics| diagnostics.counts);
-    match (exit, args.fail_on, counts) {
-        (Exit::Ok, Some(level), Some(counts)) => {
-            let numbers = [
-                (Severity::Hint, counts.hint),
-                (Severity::Information, counts.information),
-                (Severity::Warning, counts.warning),
-                (Severity::Error, counts.error),
-            ];
-            let level = Severity::from(level);
-            let found = numbers.iter().any(|(severity, count)| *severity >= level && *count > 0);
-            if found { Exit::Verdict } else { Exit::Ok }
-        }
-        (exit, _, _) => exit,
-    }
+    context.ask(make)
 }
 
-fn is_selector(target: &str) -> bool {
+/// Whether a text that is no existing path is meant as a selector.
+pub(super) fn is_selector(target: &str) -> bool {
     target.contains("://") || target.contains('@') || target.contains(':') || target.starts_with('{')
 }
 

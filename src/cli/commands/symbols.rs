@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::diag::workspace_paths;
+use super::diag::{is_selector, workspace_paths};
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::model::error::{ErrorBody, ErrorSymbol};
@@ -33,16 +33,12 @@ pub(crate) fn run(args: &SymbolsArgs, context: &mut Context) -> Exit {
             (Some(query), _) => options.query = Some(query.clone()),
             (None, Some(target)) => match workspace_paths(std::slice::from_ref(target), context, settings) {
                 Ok(paths) => options.paths = paths,
-                Err(error) if looks_like_a_path(target) => return Err(error),
+                Err(error) if !is_selector(target) => return Err(error),
                 Err(_) => selector = Some(context.selector(target, settings)?),
             },
             (None, None) => {}
         }
         Ok(Request { cmd: Command::Symbols, selector, options })
     };
-    context.ask(make).0
-}
-
-fn looks_like_a_path(target: &str) -> bool {
-    target.ends_with(".py") || target.ends_with(".pyi") || target.ends_with('/')
+    context.ask(make)
 }

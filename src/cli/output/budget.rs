@@ -17,6 +17,8 @@ const LAST_LINE: usize = 300;
 pub(super) struct Budget {
     limited: bool,
     lines: usize,
+    /// Bytes that are shown: colours do not count, because they are not there in a pipe.
+    bytes: usize,
     text: String,
     /// Lines and bytes that are kept for what is said after the blocks.
     kept: (usize, usize),
@@ -25,7 +27,7 @@ pub(super) struct Budget {
 impl Budget {
     /// An empty answer. Without `limited` everything fits.
     pub(super) const fn new(limited: bool) -> Self {
-        Self { limited, lines: 0, text: String::new(), kept: (1, LAST_LINE) }
+        Self { limited, lines: 0, bytes: 0, text: String::new(), kept: (1, LAST_LINE) }
     }
 
     /// Keeps room for a summary that is said after the blocks, beside the one for the last line.
@@ -37,17 +39,19 @@ impl Budget {
     /// Adds a block when it fits; the first always does, cut to what fits.
     pub(super) fn push(&mut self, block: &str) -> bool {
         let lines = block.lines().count();
+        let bytes = shown(block);
         let (kept_lines, kept_bytes) = self.kept;
-        let fits = self.lines + lines + kept_lines <= MAX_LINES
-            && self.text.len() + block.len() + kept_bytes <= MAX_BYTES;
+        let fits =
+            self.lines + lines + kept_lines <= MAX_LINES && self.bytes + bytes + kept_bytes <= MAX_BYTES;
         if self.limited && !fits {
             if !self.text.is_empty() {
                 return false;
             }
             for line in block.lines().take(MAX_LINES.saturating_sub(kept_lines)) {
-                if self.text.len() + line.len() + kept_bytes > MAX_BYTES {
+                if self.bytes + shown(line) + kept_bytes > MAX_BYTES {
                     break;
                 }
+                self.bytes += shown(line) + 1;
                 self.text.push_str(line);
                 self.text.push('\n');
             }
@@ -55,6 +59,7 @@ impl Budget {
             return true;
         }
         self.lines += lines;
+        self.bytes += bytes + 1;
         self.text.push_str(block);
         if !block.ends_with('\n') {
             self.text.push('\n');
@@ -72,6 +77,10 @@ impl Budget {
     pub(super) fn finish(self) -> String {
         self.text
     }
+}
+
+fn shown(text: &str) -> usize {
+    anstream::adapter::strip_str(text).map(str::len).sum()
 }
 
 #[cfg(test)]

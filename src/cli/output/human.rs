@@ -1,6 +1,7 @@
 //! Bundles as text: one line per location, `path:line:col`, then the source line. Every location can be pasted back as a
 //! selector. What is left out is said last, with the command that shows it.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
@@ -14,6 +15,7 @@ use crate::model::facts::{
 };
 use crate::model::request::{Direction, Severity};
 use crate::model::resolution::{Candidate, Resolution, Resolved};
+use crate::path::encode_portable;
 
 /// Prints the answer on standard output, or the error on standard error.
 pub(super) fn print(printer: &Printer, bundle: &Bundle) -> io::Result<()> {
@@ -31,7 +33,7 @@ pub(super) fn print(printer: &Printer, bundle: &Bundle) -> io::Result<()> {
     match (&bundle.facts, &bundle.resolution) {
         (Some(facts), _) if !is_empty(facts) => print_facts(printer, bundle, facts, &mut budget),
         (_, Some(resolution)) => {
-            print_resolution(resolution, &mut budget);
+            print_resolution(Links::of(bundle), resolution, &mut budget);
         }
         _ => {}
     }
@@ -54,19 +56,32 @@ const fn is_empty(facts: &Facts) -> bool {
 }
 
 fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut Budget) {
+    let links = Links::of(bundle);
     let lists = [&facts.definitions, &facts.declarations, &facts.type_definitions, &facts.implementations];
     for locations in lists.into_iter().flatten() {
-        list(printer, bundle, locations, budget, |item| location(item, ""), "");
+        list(printer, bundle, locations, budget, |item| Some(location(links, item, "")), "");
     }
     if let Some(references) = &facts.references {
         let summary = facts.completeness.as_ref().map_or_else(String::new, |verdict| {
             completeness(verdict, total(bundle, references.len()), printer.verbose)
         });
-        list(printer, bundle, references, budget, |item| location(item, ""), &summary);
+        list(printer, bundle, references, budget, |item| Some(location(links, item, "")), &summary);
     }
     if let Some(found) = &facts.symbols {
-        let summary = if found.is_empty() { "no symbols" } else { "" };
-        list(printer, bundle, found, budget, symbol, summary);
+        let inner = Inner::of(found, printer.verbose);
+        let summary = match (found.is_empty(), inner.hidden(found)) {
+            (true, _) => "no symbols".to_owned(),
+            (false, 0) => String::new(),
+            (false, hidden) => format!("parameters and local variables: {hidden}, shown with -v"),
+        };
+        list(
+            printer,
+            bundle,
+            found,
+            budget,
+            |item| (!inner.hides(item)).then(|| symbol(links, item)),
+            &summary,
+        );
     }
     if let Some(calls) = &facts.calls {
         let summary = match &facts.completeness {
@@ -76,13 +91,51 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
             _ if calls.is_empty() => "no calls".to_owned(),
             _ => String::new(),
         };
-        list(printer, bundle, calls, budget, call, &summary);
+        list(printer, bundle, calls, budget, |item| Some(call(links, item)), &summary);
     }
     if let Some(found) = &facts.diagnostics {
-        list(printer, bundle, &found.items, budget, diagnostic, &diagnostics_summary(found));
+        list(
+            printer,
+            bundle,
+            &found.items,
+            budget,
+            |item| Some(diagnostic(links, item)),
+            &diagnostics_summary(found),
+        );
     }
     if let Some(text) = &facts.hover {
         hover(printer, text, budget);
+    }
+}
+
+/// Parameters and local variables of functions, which an outline for people leaves out.
+struct Inner(Option<BTreeSet<(String, String)>>);
+
+impl Inner {
+    fn of(found: &[Symbol], verbose: bool) -> Self {
+        let functions =
+            found.iter().filter(|item| matches!(item.symbol_kind.as_str(), "function" | "method"));
+        Self((!verbose).then(|| functions.map(|item| (item.uri.to_string(), qualified(item))).collect()))
+    }
+
+    fn hides(&self, item: &Symbol) -> bool {
+        let inside = |functions: &BTreeSet<_>| {
+            item.container
+                .as_ref()
+                .is_some_and(|outer| functions.contains(&(item.uri.to_string(), outer.clone())))
+        };
+        item.symbol_kind == "variable" && self.0.as_ref().is_some_and(inside)
+    }
+
+    fn hidden(&self, found: &[Symbol]) -> usize {
+        found.iter().filter(|item| self.hides(item)).count()
+    }
+}
+
+fn qualified(item: &Symbol) -> String {
+    match &item.container {
+        Some(container) => format!("{container}.{}", item.name),
+        None => item.name.clone(),
     }
 }
 
@@ -96,12 +149,12 @@ fn list<T: serde::Serialize>(
     bundle: &Bundle,
     items: &[T],
     budget: &mut Budget,
-    text: impl Fn(&T) -> String,
+    text: impl Fn(&T) -> Option<String>,
     summary: &str,
 ) {
     let mut shown = 0;
     budget.keep_room_for(summary);
-    while shown < items.len() && budget.push(&text(&items[shown])) {
+    while shown < items.len() && text(&items[shown]).is_none_or(|text| budget.push(&text)) {
         shown += 1;
     }
     if !summary.is_empty() {
@@ -154,6 +207,28 @@ fn shell_quote(word: &str) -> String {
     }
 }
 
+/// Where links to files of the workspace lead. `anstream` takes links out again with the colours.
+#[derive(Clone, Copy)]
+struct Links<'b>(Option<&'b str>);
+
+impl<'b> Links<'b> {
+    fn of(bundle: &'b Bundle) -> Self {
+        Self(bundle.meta.volatile.root.as_deref())
+    }
+
+    /// A location in its colour, with a link when it is in a file of the workspace.
+    fn paint(self, at: &str) -> String {
+        let text = Style::Path.paint(spot(at));
+        let path = at.split_once("@").map(|(uri, _)| uri).filter(|uri| !uri.contains("://"));
+        match self.0.zip(path) {
+            Some((root, path)) => {
+                format!("\x1b]8;;file://{}/{path}\x1b\\{text}\x1b]8;;\x1b\\", encode_portable(root))
+            }
+            None => text,
+        }
+    }
+}
+
 /// `at` in the form that compilers print, when it is a plain cursor.
 fn spot(at: &str) -> String {
     let (place, query) = at.split_once('?').map_or((at, ""), |(place, _)| (place, "?"));
@@ -165,24 +240,20 @@ fn spot(at: &str) -> String {
     found.filter(|_| query.is_empty() || at.contains("?indexing=")).unwrap_or_else(|| at.to_owned())
 }
 
-fn line(at: &str, rest: &str) -> String {
-    let at = Style::Path.paint(spot(at));
+fn line(links: Links<'_>, at: &str, rest: &str) -> String {
+    let at = links.paint(at);
     if rest.is_empty() { at } else { format!("{at}  {rest}") }
 }
 
-fn location(item: &Location, mark: &str) -> String {
-    line(&item.at, &format!("{mark}{}", item.preview.as_deref().unwrap_or_default().trim()))
+fn location(links: Links<'_>, item: &Location, mark: &str) -> String {
+    line(links, &item.at, &format!("{mark}{}", item.preview.as_deref().unwrap_or_default().trim()))
 }
 
-fn symbol(item: &Symbol) -> String {
-    let name = match &item.container {
-        Some(container) => format!("{container}.{}", item.name),
-        None => item.name.clone(),
-    };
-    line(&item.at, &format!("{} {name}", item.symbol_kind))
+fn symbol(links: Links<'_>, item: &Symbol) -> String {
+    line(links, &item.at, &format!("{} {}", item.symbol_kind, qualified(item)))
 }
 
-fn call(item: &Call) -> String {
+fn call(links: Links<'_>, item: &Call) -> String {
     let (far, word) = match item.direction {
         Direction::Incoming => (&item.caller, "in"),
         Direction::Outgoing => (&item.callee, "calls"),
@@ -192,21 +263,22 @@ fn call(item: &Call) -> String {
     match item.direction {
         Direction::Incoming => {
             for site in &item.sites {
-                let _ = writeln!(text, "{}", location(site, &format!("{indent}{word} {}: ", far.name)));
+                let _ =
+                    writeln!(text, "{}", location(links, site, &format!("{indent}{word} {}: ", far.name)));
             }
         }
         Direction::Outgoing => {
             let _ = writeln!(
                 text,
                 "{}",
-                line(&far.at, &format!("{indent}{word} {} {}", far.symbol_kind, far.name))
+                line(links, &far.at, &format!("{indent}{word} {} {}", far.symbol_kind, far.name))
             );
         }
     }
     text
 }
 
-fn diagnostic(item: &Diagnostic) -> String {
+fn diagnostic(links: Links<'_>, item: &Diagnostic) -> String {
     let severity = match item.severity {
         Severity::Error => Style::Error.paint("error"),
         Severity::Warning => Style::Warning.paint("warning"),
@@ -214,11 +286,8 @@ fn diagnostic(item: &Diagnostic) -> String {
     };
     let rule = item.rule.as_ref().map(|rule| format!(" ({rule})")).unwrap_or_default();
     let mut lines = item.message.lines();
-    let mut text = format!(
-        "{}  {severity}: {}{rule}\n",
-        Style::Path.paint(spot(&item.at)),
-        lines.next().unwrap_or_default()
-    );
+    let mut text =
+        format!("{}  {severity}: {}{rule}\n", links.paint(&item.at), lines.next().unwrap_or_default());
     for more in lines {
         let _ = writeln!(text, "    {}", more.replace('\u{a0}', " ").trim());
     }
@@ -288,23 +357,23 @@ fn hover(printer: &Printer, text: &Hover, budget: &mut Budget) {
     }
 }
 
-fn print_resolution(resolution: &Resolution, budget: &mut Budget) {
+fn print_resolution(links: Links<'_>, resolution: &Resolution, budget: &mut Budget) {
     if let Some(resolved) = &resolution.resolved {
-        budget.push(&resolved_text(resolved));
+        budget.push(&resolved_text(links, resolved));
     }
 }
 
-fn resolved_text(resolved: &Resolved) -> String {
+fn resolved_text(links: Links<'_>, resolved: &Resolved) -> String {
     let mut text = String::new();
     for (number, source) in resolved.preview.lines().enumerate() {
         if number == 0 {
-            let _ = writeln!(text, "{}", line(&resolved.at, source.trim()));
+            let _ = writeln!(text, "{}", line(links, &resolved.at, source.trim()));
         } else {
             let _ = writeln!(text, "    {source}");
         }
     }
     if text.is_empty() {
-        text = line(&resolved.at, "");
+        text = line(links, &resolved.at, "");
         text.push('\n');
     }
     if let (Some(name), Some(kind)) = (&resolved.qualname, &resolved.symbol_kind) {

@@ -61,7 +61,11 @@ impl Printer {
     /// Prints a bundle and tells how the program ends.
     pub(crate) fn bundle(&self, bundle: &Bundle) -> Exit {
         debug_assert_eq!(bundle_id(bundle).ok(), Some(bundle.bundle_id));
-        let exit = bundle.error.as_ref().map_or(Exit::Ok, |error| Exit::Failed(error.symbol));
+        let exit = match &bundle.error {
+            Some(error) => Exit::Failed(error.symbol),
+            None if bundle.meta.exit_code == Exit::Verdict.number() => Exit::Verdict,
+            None => Exit::Ok,
+        };
         let printed = match self.format {
             Format::Json => self.json(bundle),
             Format::Human => human::print(self, bundle),

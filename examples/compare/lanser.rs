@@ -1,0 +1,97 @@
+//! Lanser as its users run it: a process.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// The built program and what every call of it is given.
+#[derive(Debug, Clone)]
+pub(crate) struct Lanser {
+    /// The program.
+    pub(crate) program: PathBuf,
+    /// Its cache folder, apart from the user's own.
+    pub(crate) cache: PathBuf,
+    /// The interpreter.
+    pub(crate) python: PathBuf,
+    /// The server's script.
+    pub(crate) script: PathBuf,
+}
+
+impl Lanser {
+    /// A command in a workspace, with JSON for an answer.
+    pub(crate) fn command(&self, root: &Path, words: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .args(words)
+            .args(["--json", "--timeout", "300", "-C"])
+            .arg(root)
+            .arg("--python")
+            .arg(&self.python)
+            .arg("--server-command")
+            .arg(&self.script)
+            .env("LANSER_CACHE_DIR", &self.cache)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs a command to its end: the bundle and the exit code.
+    pub(crate) fn bundle(&self, root: &Path, words: &[&str]) -> Result<(Value, Option<i32>), String> {
+        let output = self.command(root, words).output().map_err(|error| format!("lanser: {error}"))?;
+        let bundle = serde_json::from_slice(&output.stdout).map_err(|error| {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            format!("lanser printed no bundle ({error}), exit {:?}: {said}", output.status.code())
+        })?;
+        Ok((bundle, output.status.code()))
+    }
+}
+
+/// The built program beside this example's own (`target/release/examples/…`), and a folder below `target` for caches.
+pub(crate) fn beside_example() -> Result<(PathBuf, PathBuf), String> {
+    let own = std::env::current_exe().map_err(|error| format!("this program's own path: {error}"))?;
+    let folder = own.ancestors().nth(2).ok_or("this program is nowhere")?.to_owned();
+    let program = folder.join("lanser");
+    if !program.is_file() {
+        return Err(format!("{} is not there: run `cargo build --release` first", program.display()));
+    }
+    Ok((program, folder.join("compare-scratch")))
+}
+
+/// The server's script that lanser finds by itself.
+pub(crate) fn found_script(program: &Path) -> Result<PathBuf, String> {
+    let run = Command::new(program).args(["server", "which", "--json"]).output();
+    let output = run.map_err(|error| format!("lanser: {error}"))?.stdout;
+    let said: Value = serde_json::from_slice(&output).map_err(|error| format!("`server which`: {error}"))?;
+    let script = said["script"].as_str().map(PathBuf::from);
+    script.ok_or_else(|| "lanser finds no server: give one with --server-command".to_owned())
+}
+
+/// The interpreter behind a name, its prefix and its base prefix.
+pub(crate) fn interpreter(name: &str) -> Result<[PathBuf; 3], String> {
+    let code = "import sys; print(sys.executable); print(sys.prefix); print(sys.base_prefix)";
+    let run = Command::new(name).args(["-c", code]).output();
+    let output = run.map_err(|error| format!("{name} cannot be run: {error}"))?.stdout;
+    let text = String::from_utf8_lossy(&output).into_owned();
+    let lines: Vec<PathBuf> = text.lines().map(PathBuf::from).collect();
+    lines.try_into().map_err(|_| format!("{name} does not say where it is"))
+}
+
+/// A cursor selector for a place (0-based line and scalar column) of a file of the workspace.
+pub(crate) fn selector(relative: &str, line: u32, scalar: u32) -> String {
+    format!("{}@L{}:C{}", encoded(relative), line + 1, scalar + 1)
+}
+
+/// A path as selectors spell it.
+fn encoded(relative: &str) -> String {
+    let mut out = String::new();
+    for c in relative.chars() {
+        if matches!(c, '#' | '?' | '%' | '"' | '\u{0}'..=' ' | '\u{7f}') {
+            out.extend(["%", &format!("{:02X}", u32::from(c))]);
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
