@@ -53,6 +53,11 @@ fn words_as_text() {
     ");
     assert_snapshot!(text(&["symbols", "src/shop/prices.py"]), @r"
     src/shop/prices.py:4:5  function price_of
+    src/shop/prices.py:8:5  function total
+    parameters and local variables: 2, shown with -v
+    ");
+    assert_snapshot!(text(&["symbols", "src/shop/prices.py", "-v"]), @r"
+    src/shop/prices.py:4:5  function price_of
     src/shop/prices.py:4:14  variable price_of.item
     src/shop/prices.py:8:5  function total
     src/shop/prices.py:8:11  variable total.items
