@@ -9,10 +9,11 @@ use super::query::distinct;
 use crate::bundle::order::sort;
 use crate::bundle::page::page;
 use crate::lsp::{self, Place, WorkspaceSymbol};
-use crate::model::facts::{Completeness, Facts, Provenance, Symbol};
+use crate::model::facts::{Completeness, CompletenessStatus, Facts, Provenance, Symbol, Unresolved};
 use crate::model::request::Scope;
 use crate::path::AbsPath;
 use crate::text::words::words;
+use crate::workspace::configured::Configured;
 use crate::workspace::files::Files as _;
 use crate::workspace::parallel::parallel_map;
 
@@ -25,10 +26,8 @@ pub(super) async fn symbols(asking: &Asking<'_>) -> Result<Answer, Failure> {
         (found, Some(completeness), capabilities)
     } else {
         let capabilities = asking.require("documentSymbol", offered.document_symbol)?;
-        let (found, skipped) = outlines(asking).await?;
-        let verdict =
-            (!skipped.is_empty()).then(|| completeness::of_documents(asking, asking.open_count(), &skipped));
-        (found, verdict, capabilities)
+        let (found, completeness) = outlines(asking).await?;
+        (found, completeness, capabilities)
     };
     sort(&mut found);
     let options = &asking.request.options;
@@ -39,37 +38,59 @@ pub(super) async fn symbols(asking: &Asking<'_>) -> Result<Answer, Failure> {
     Ok(Answer { facts, limits: Some(limits), capabilities })
 }
 
-/// The outlines of every file that the request means, and those of several files that could not be read.
-async fn outlines(asking: &Asking<'_>) -> Result<(Vec<Symbol>, Vec<AbsPath>), Failure> {
-    let (mut found, mut skipped) = (Vec::new(), Vec::new());
+/// The outlines of every file that the request means. What cannot be read does not stop the others, unless it was all
+/// that was asked about; then the verdict names it.
+async fn outlines(asking: &Asking<'_>) -> Result<(Vec<Symbol>, Option<Completeness>), Failure> {
     let files = asking.state.request_files(asking.request)?;
-    let one = files.len() == 1;
-    for path in files {
-        if let Some(unreadable) = asking.open([path.clone()])?.first() {
-            // One file of many must not stop the others; the answer says that it is not whole.
-            if !one {
-                skipped.push(path);
-                continue;
-            }
+    let mut found = Vec::new();
+    let mut unreadable = Vec::new();
+    for path in &files {
+        if !asking.open([path.clone()])?.is_empty() {
             let error =
-                asking.state.files.read(unreadable).err().map_or_else(String::new, |error| error.to_string());
-            return Err(Failure::not_found(asking.places.paths.text(&error), "name a file that can be read"));
+                asking.state.files.read(path).err().map_or_else(String::new, |error| error.to_string());
+            let error = asking.places.paths.text(&error);
+            if files.len() == 1 {
+                return Err(Failure::not_found(error, "name a file that can be read"));
+            }
+            unreadable.push(error);
+            continue;
         }
-        let questions = asking.server.client.within(asking.settings.timeout);
-        let symbols = questions.document_symbols(&path).await?;
-        // An explicit stack: a file may nest deeper than a thread's stack is long.
-        let mut stack: Vec<(lsp::Symbol, Option<String>)> =
-            symbols.into_iter().map(|symbol| (symbol, None)).collect();
-        while let Some((symbol, container)) = stack.pop() {
-            let container = container.or_else(|| symbol.container.clone());
-            let inner = container
-                .as_ref()
-                .map_or_else(|| symbol.name.clone(), |outer| format!("{outer}.{}", symbol.name));
-            stack.extend(symbol.children.iter().cloned().map(|child| (child, Some(inner.clone()))));
-            found.push(of_document(asking, &path, &symbol, container));
-        }
+        outline(asking, path, |symbol, container| {
+            found.push(of_document(asking, path, symbol, container.clone()));
+        })
+        .await?;
     }
-    Ok((found, skipped))
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let completeness = (!unreadable.is_empty()).then(|| Completeness {
+        status: CompletenessStatus::Partial,
+        reason: Some(unreadable.join("; ")),
+        scope: asking.request.options.scope,
+        files_with_name: count(files.len()),
+        files_searched: count(files.len() - unreadable.len()),
+        unresolved: Unresolved::default(),
+    });
+    Ok((found, completeness))
+}
+
+/// Tells every symbol of a document that is open, and what it is in.
+async fn outline(
+    asking: &Asking<'_>,
+    path: &AbsPath,
+    mut tell: impl FnMut(&lsp::Symbol, &Option<String>),
+) -> Result<(), Failure> {
+    let symbols = asking.server.client.within(asking.settings.timeout).document_symbols(path).await?;
+    // An explicit stack: a file may nest deeper than a thread's stack is long.
+    let mut stack: Vec<(lsp::Symbol, Option<String>)> =
+        symbols.into_iter().map(|symbol| (symbol, None)).collect();
+    while let Some((symbol, container)) = stack.pop() {
+        let container = container.or_else(|| symbol.container.clone());
+        let inner = container
+            .as_ref()
+            .map_or_else(|| symbol.name.clone(), |outer| format!("{outer}.{}", symbol.name));
+        stack.extend(symbol.children.iter().cloned().map(|child| (child, Some(inner.clone()))));
+        tell(&symbol, &container);
+    }
+    Ok(())
 }
 
 fn of_document(
@@ -91,8 +112,8 @@ fn of_document(
     }
 }
 
-/// Searches names over the workspace. The server only searches what it knows; where its configuration leaves files out,
-/// those in which a word could match are made known to it.
+/// Searches names over the workspace. The server only searches what its configuration includes: a file that it leaves out
+/// is passed over even while it is open. So of those in which a word could match the outline is asked for and searched.
 async fn search(asking: &Asking<'_>, query: &str) -> Result<(Vec<Symbol>, Completeness), Failure> {
     let snapshot = &asking.state.snapshot;
     let all: Vec<AbsPath> = snapshot.files().keys().map(|path| snapshot.absolute(path)).collect();
@@ -104,20 +125,34 @@ async fn search(asking: &Asking<'_>, query: &str) -> Result<(Vec<Symbol>, Comple
         matches.into_iter().flatten().collect()
     };
     let scope = asking.request.options.scope;
-    // Equal numbers mean equal sets only where no pattern chose.
-    let config = &asking.state.config;
-    let everything_known =
-        config.include.is_empty() && config.exclude.is_empty() && asking.enumerated as usize == all.len();
-    if scope == Scope::Workspace && !everything_known {
-        asking.open(matching.iter().cloned())?;
-    }
     let questions = asking.server.client.within(asking.settings.timeout);
     let mut listing = questions.workspace_symbols(query).await?;
     let places: Vec<Place> = listing.items.iter().map(|item| item.place.clone()).collect();
     if asking.open_encoded(distinct(&places))? {
         listing = questions.workspace_symbols(query).await?;
     }
-    let found = listing.items.iter().map(|item| of_workspace(asking, item)).collect();
+    let mut found: Vec<Symbol> = listing.items.iter().map(|item| of_workspace(asking, item)).collect();
+    if scope == Scope::Workspace {
+        let included = Configured::new(&asking.state.config);
+        let left_out: Vec<&AbsPath> = snapshot
+            .files()
+            .keys()
+            .filter(|path| !included.includes(path))
+            .filter_map(|path| matching.get(&snapshot.absolute(path)))
+            .collect();
+        asking.open(left_out.iter().copied().cloned())?;
+        for path in left_out {
+            outline(asking, path, |symbol, container| {
+                if is_subsequence(query, symbol.name.as_bytes()) {
+                    let symbol = of_document(asking, path, symbol, container.clone());
+                    // As the server tells what it finds by itself.
+                    let range = symbol.selection_range.unwrap_or(symbol.range);
+                    found.push(Symbol { range, selection_range: None, ..symbol });
+                }
+            })
+            .await?;
+        }
+    }
     let completeness = completeness::of_documents(asking, matching.len(), &completeness::unreadable(asking));
     Ok((found, completeness))
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::support::{Behaviour, FakeServer, Project, TestEnv, is_alive, wait_until};
 
 /// Time for a failure that needs no server.
-const AT_ONCE: Duration = Duration::from_secs(5);
+const AT_ONCE: Duration = Duration::from_secs(10);
 
 fn project() -> Project {
     Project::parse(
@@ -155,7 +155,7 @@ fn code_64_a_server_that_hangs() {
         let server = FakeServer::new(&env, &Behaviour::good().hangs_on(method));
         let at = project.at(0);
         let args = ["hover", &at, "--timeout", "1", "--server-command", server.command()];
-        let (said, _) = fails(&env, &args, 64, "E/LS_TIMEOUT", Duration::from_secs(6));
+        let (said, _) = fails(&env, &args, 64, "E/LS_TIMEOUT", AT_ONCE);
         assert!(said.contains(method) && said.contains("within 1 s"), "{said}");
         assert!(!server.pids().is_empty());
         assert!(server.pids().into_iter().all(|pid| !is_alive(pid)), "a server that hangs is killed");

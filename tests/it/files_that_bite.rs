@@ -101,6 +101,24 @@ fn diagnostics_go_on_over_what_cannot_be_read() {
 }
 
 #[test]
+fn outlines_go_on_too() {
+    let env = zoo();
+    let bundle = env.lanser(["symbols", ".", "--json"]).answer();
+    let names = bundle["facts"]["symbols"].as_array().unwrap().iter();
+    let names: Vec<_> = names.map(|symbol| symbol["name"].as_str().unwrap()).collect();
+    for name in
+        ["with_bom", "with_crlf", "caf\u{e9}", "deep", "tabbed", "last", "lost", "half", "hashed", "inside"]
+    {
+        assert!(names.contains(&name), "{name} is not in {names:?}");
+    }
+    assert_eq!(bundle["status"], "partial");
+    assert!(bundle["facts"]["completeness"]["reason"].as_str().unwrap().contains("huge.py"), "{bundle}");
+    let text = env.lanser(["symbols", ".", "--limit", "1000"]);
+    assert!(text.text().contains("\nNOT complete: huge.py has 68157440 bytes"), "{text}");
+    assert!(env.lanser(["symbols", "huge.py"]).failure(3).contains("68157440 bytes"));
+}
+
+#[test]
 fn references_tell_of_what_could_not_be_searched() {
     let env = zoo();
     let uses = |selector: &str| {

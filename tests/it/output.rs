@@ -1,5 +1,7 @@
 //! What people, agents and pipes see: the text of every command, its bounds, how it goes on, colours, and silence.
 
+use std::fmt::Write as _;
+
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -50,6 +52,11 @@ fn words_as_text() {
     The price with tax.
     ");
     assert_snapshot!(text(&["symbols", "src/shop/prices.py"]), @r"
+    src/shop/prices.py:4:5  function price_of
+    src/shop/prices.py:8:5  function total
+    parameters and local variables: 2, shown with -v
+    ");
+    assert_snapshot!(text(&["symbols", "src/shop/prices.py", "-v"]), @r"
     src/shop/prices.py:4:5  function price_of
     src/shop/prices.py:4:14  variable price_of.item
     src/shop/prices.py:8:5  function total
@@ -115,7 +122,7 @@ fn a_preview_has_as_many_lines_as_asked_for() {
 fn many(width: usize) -> Project {
     let mut text = "def f(n): return n\n".to_owned();
     for number in 0..120 {
-        text.push_str(&format!("f({number})  # {}\n", "word ".repeat(width / 5)));
+        writeln!(text, "f({number})  # {}", "word ".repeat(width / 5)).unwrap();
     }
     Project::default().and("many.py", text)
 }

@@ -69,11 +69,15 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
     }
     if let Some(found) = &facts.symbols {
         let inner = Inner::of(found, printer.verbose);
-        let summary = match (found.is_empty(), inner.hidden(found)) {
+        let mut summary = match (found.is_empty(), inner.hidden(found)) {
             (true, _) => "no symbols".to_owned(),
             (false, 0) => String::new(),
             (false, hidden) => format!("parameters and local variables: {hidden}, shown with -v"),
         };
+        let partial = |verdict: &&Completeness| verdict.status != CompletenessStatus::Complete;
+        if let Some(reason) = facts.completeness.as_ref().filter(partial).and_then(|it| it.reason.as_ref()) {
+            let _ = write!(summary, "{}NOT complete: {reason}", if summary.is_empty() { "" } else { "\n" });
+        }
         list(
             printer,
             bundle,
