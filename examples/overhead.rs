@@ -35,13 +35,15 @@ const PROMISED_RATIO: f64 = 1.05;
 const PROMISED_MORE: f64 = 30.0;
 
 const USAGE: &str =
-    "usage: overhead [--positions N] [--rounds N] [--commands def,hover,refs] [--symbol SELECTOR]
+    "usage: overhead [--positions N] [--rounds N] [--files MOST] [--commands def,hover,refs] [--symbol SELECTOR]
                 [--server-command SCRIPT] [--python EXE] FOLDER…";
 
 /// What was typed.
 struct Args {
     positions: usize,
     rounds: usize,
+    /// References are asked of names that stand in at most so many files.
+    files: usize,
     commands: Vec<String>,
     symbol: Option<String>,
     script: Option<PathBuf>,
@@ -89,9 +91,14 @@ fn run() -> Result<(), String> {
         let sources = positions::sources(&root);
         println!("\n{}: {} files, seed {:#x}", root.display(), sources.len(), positions::SEED);
         let folder = Folder { root: &root, sources: &sources, raw: &raw, lanser: &lanser };
-        let places = positions::chosen(&sources, args.positions);
+        // More than needed, because some names stand in too many files for a question of a few seconds.
+        let places = positions::chosen(&sources, args.positions * 10);
         for command in &args.commands {
-            folder.alternate(command, &places, args.rounds)?;
+            let fits = |place: &&Place| {
+                command != "refs" || positions::with_word(&sources, &place.word).len() <= args.files
+            };
+            let asked: Vec<&Place> = places.iter().filter(fits).step_by(5).take(args.positions).collect();
+            folder.alternate(command, &asked, args.rounds)?;
         }
         if let Some(place) = places.first() {
             let selector = folder.selector(place);
@@ -106,7 +113,7 @@ fn run() -> Result<(), String> {
 
 impl Folder<'_> {
     /// Asks every question of both, turn by turn, the first to be asked changing from pair to pair.
-    fn alternate(&self, command: &str, places: &[Place], rounds: usize) -> Result<(), String> {
+    fn alternate(&self, command: &str, places: &[&Place], rounds: usize) -> Result<(), String> {
         let before = load();
         let (mut bare, mut whole, mut more, mut barriers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         if let Some(place) = places.first() {
@@ -115,7 +122,7 @@ impl Folder<'_> {
             self.bare(command, place)?;
         }
         for pair in 0..rounds * places.len() {
-            let place = &places[pair % places.len()];
+            let place = places[pair % places.len()];
             let ((of_bare, barrier), of_whole) = if pair % 2 == 0 {
                 let of_bare = self.bare(command, place)?;
                 (of_bare, self.whole(command, place)?)
@@ -280,6 +287,7 @@ fn args() -> Result<Args, String> {
     let mut args = Args {
         positions: 5,
         rounds: 3,
+        files: 200,
         commands: ["def", "hover", "refs"].map(str::to_owned).to_vec(),
         symbol: None,
         script: None,
@@ -293,6 +301,7 @@ fn args() -> Result<Args, String> {
         match word.as_str() {
             "--positions" => args.positions = number(value()?)?,
             "--rounds" => args.rounds = number(value()?)?,
+            "--files" => args.files = number(value()?)?,
             "--commands" => args.commands = value()?.split(',').map(str::to_owned).collect(),
             "--symbol" => args.symbol = Some(value()?),
             "--server-command" => args.script = Some(value()?.into()),
