@@ -55,15 +55,19 @@ fn code_0_and_1() {
     let env = TestEnv::pyright(&broken);
     let codes = |args: &[&str]| {
         let output = env.lanser(args);
-        let bundle = env.lanser(args.iter().chain([&"--json"]));
-        assert_eq!(output.code, bundle.code);
-        assert_eq!(bundle.answer()["meta"]["exit_code"], 0, "a verdict is no error");
+        let json = env.lanser(args.iter().chain([&"--json"]));
+        let bundle = json.answer();
+        assert_eq!(
+            (output.code, &bundle["status"]),
+            (json.code, &Value::from("ok")),
+            "a verdict is no error"
+        );
         assert!(output.stderr.is_empty() && !output.stdout.is_empty());
-        output.code
+        (output.code, bundle["facts"]["diagnostics"]["verdict"].clone())
     };
-    assert_eq!(codes(&["diag"]), Some(0), "diagnostics that were found are no failure");
-    assert_eq!(codes(&["diag", "--fail-on", "error"]), Some(1));
-    assert_eq!(codes(&["diag", "pkg/mod.py", "--fail-on", "error"]), Some(0));
+    assert_eq!(codes(&["diag"]), (Some(0), Value::Null), "diagnostics that were found are no failure");
+    assert_eq!(codes(&["diag", "--fail-on", "error"]), (Some(1), "fail".into()));
+    assert_eq!(codes(&["diag", "pkg/mod.py", "--fail-on", "error"]), (Some(0), "pass".into()));
 }
 
 #[test]

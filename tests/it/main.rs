@@ -34,7 +34,8 @@ fn no_file_is_forgotten() {
     for entry in std::fs::read_dir(&folder).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let module = name.strip_suffix(".rs").unwrap_or(&name);
-        if module != "main" {
+        // What begins with a dot is insta's, from a run whose snapshots differed.
+        if module != "main" && !name.starts_with('.') {
             assert!(main.lines().any(|line| line == format!("mod {module};")), "{name} is not in main.rs");
             seen += 1;
         }
