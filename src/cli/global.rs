@@ -115,7 +115,7 @@ pub(crate) struct GlobalArgs {
     )]
     pub(crate) freshness: Option<String>,
 
-    /// Say more: both coordinate systems in JSON, time and completeness in text
+    /// Say more: both coordinate systems in JSON, local names and unclaimed places in text
     #[arg(short, long, global = true, env = "LANSER_VERBOSE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Common options")]
     pub(crate) verbose: bool,
 }

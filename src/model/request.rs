@@ -106,6 +106,9 @@ pub struct Options {
     /// `diagnostics`: the least severity that makes the verdict `fail`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fail_on: Option<Severity>,
+    /// `locate`: how many lines of source to tell (default 1).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preview: Option<u32>,
     /// The most items in the list of facts (default and maximum 100,000).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,

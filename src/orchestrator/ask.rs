@@ -40,7 +40,7 @@ pub(super) struct Asking<'a> {
     pub(super) open: Mutex<BTreeSet<AbsPath>>,
 }
 
-/// Asks the request's question and makes sure that the workspace did not change under the answer.
+/// Asks the request's question.
 pub(super) async fn ask(
     request: &Request,
     state: &State,
@@ -85,7 +85,6 @@ pub(super) async fn ask(
         },
     };
     let resolution = state.resolution_in(request, &places);
-    state.verify_unchanged(settings).await?;
     let mut environment = state.environment.clone();
     let identity = client.identity();
     environment.tool = Some(Tool {

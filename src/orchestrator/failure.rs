@@ -55,7 +55,11 @@ impl Failure {
             Self::Unavailable(error) => ErrorBody::new(ErrorSymbol::LsUnavailable, paths.text(&error.what))
                 .hint(error.hint)
                 .data(ErrorData::Tried {
-                    attempts: error.tried.iter().map(|tried| paths.text(&tried.to_string())).collect(),
+                    attempts: error
+                        .tried
+                        .iter()
+                        .map(|tried| without_folders(&paths.text(&tried.to_string())))
+                        .collect(),
                 }),
             Self::Changed(path) => ErrorBody::new(
                 ErrorSymbol::ContentModified,
@@ -73,6 +77,20 @@ impl Failure {
             Self::Server(error) => server_error(&error, paths),
         }
     }
+}
+
+/// A text with every absolute path cut to its last name: where programs and caches lie is the machine's business, and an
+/// answer is the same on all of them. `lanser doctor` shows the whole paths.
+fn without_folders(text: &str) -> String {
+    let words = text.split(' ').map(|word| {
+        let path = word.trim_end_matches([',', ';', ':', ')', '`', '"']);
+        let bare = path.trim_start_matches(['(', '`', '"']);
+        match bare.rsplit_once('/') {
+            Some((_, name)) if bare.starts_with('/') => word.replacen(bare, &format!("…/{name}"), 1),
+            _ => word.to_owned(),
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 fn server_error(error: &LspError, paths: &PathMap) -> ErrorBody {
@@ -100,8 +118,9 @@ fn server_error(error: &LspError, paths: &PathMap) -> ErrorBody {
         }
         LspError::Cancelled => body(ErrorSymbol::RequestCancelled),
         LspError::ContentModified { .. } => body(ErrorSymbol::ContentModified),
-        LspError::Server { .. } => body(ErrorSymbol::LsCrash)
-            .hint("ask again with --server basedpyright, or report it to the server's makers"),
+        // The server lives and says the same when it is asked again.
+        LspError::Server { .. } => body(ErrorSymbol::NotFound)
+            .hint("the server failed at this place; ask about another, or with --server basedpyright"),
         LspError::Encoding(_) => body(ErrorSymbol::IndexingMismatch),
         LspError::NotOpen(_) => body(ErrorSymbol::Internal),
     }

@@ -209,16 +209,25 @@ impl Orchestrator {
         };
         let server = server.map_err(|failure| (failure, Some(state.clone())))?;
         let answered = ask::ask(request, &state, &server, settings).await;
-        server.stop().await;
+        // The server says goodbye while the state is taken again.
+        let (unchanged, ()) = tokio::join!(state.verify_unchanged(settings), server.stop());
+        let answered = answered.and_then(|attempt| unchanged.map(|()| attempt));
         answered.map_err(|failure| (failure, Some(state)))
     }
 }
 
 /// Does work that waits for the disk or takes long on a thread of its own.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| {
-        Failure::told(ErrorBody::new(ErrorSymbol::Internal, format!("a part of the work failed: {error}")))
-    })
+///
+/// The work begins now, not when the result is waited for.
+fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> impl Future<Output = Result<T, Failure>> {
+    let working = tokio::task::spawn_blocking(work);
+    async move {
+        // The words of a panic are not repeated: they name a task, and a bundle is the same in every run.
+        let failed = |_| Failure::told(ErrorBody::new(ErrorSymbol::Internal, "a part of the work failed"));
+        working.await.map_err(failed)
+    }
 }
 
 /// An attempt that failed, as a bundle with what is known all the same.

@@ -10,7 +10,7 @@ use crate::digest::{Digest, Score};
 use crate::lsp::profile::{Profile, ServerSettings};
 use crate::model::environment::{Environment, Lanser, Python, WorkspaceState};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
-use crate::model::request::{Request, Scope};
+use crate::model::request::{Command, Request, Scope};
 use crate::model::resolution::{self, Candidate, Resolution, Resolved, Via};
 use crate::path::{AbsPath, DocUri};
 use crate::resolve::hop::Hop;
@@ -22,6 +22,7 @@ use crate::selector::PositionSpec;
 use crate::text::ColumnUnit;
 use crate::workspace::configured::Configured;
 use crate::workspace::files::{DiskFiles, Document, FileKind, Files, ReadError, canonical};
+use crate::workspace::parallel::parallel_map;
 use crate::workspace::python::PythonEnvironment;
 use crate::workspace::server_config::ServerConfig;
 use crate::workspace::snapshot::Snapshot;
@@ -111,6 +112,18 @@ impl State {
             let roots = ImportRoots::new(&files, &settings.root, &config, python, typeshed);
             resolve(&files, &paths, &roots, selector)
         });
+        if let Some(Outcomes::Found(subject)) = &resolved
+            && matches!(request.cmd, Command::References | Command::Implementation)
+            && let Some(name) = subject.name()
+        {
+            // The server is starting: what will be opened is read meanwhile. What cannot be read is told later.
+            let holding: Vec<AbsPath> = snapshot
+                .files_with_word(name, settings.threads)
+                .iter()
+                .map(|path| snapshot.absolute(path))
+                .collect();
+            parallel_map(&holding, settings.threads, |path| drop(files.read(path)));
+        }
         snapshot.keep_index();
         Self { snapshot, files, paths, environment, config, resolved }
     }
@@ -162,7 +175,9 @@ impl State {
         let mut resolution =
             Resolution { original, resolved: None, disambiguation: Vec::new(), ambiguous: false };
         match self.resolved.as_ref()? {
-            Outcomes::Found(subject) => resolution.resolved = Some(resolved(subject, places)),
+            Outcomes::Found(subject) => {
+                resolution.resolved = Some(resolved(subject, places, request.options.preview.unwrap_or(1)));
+            }
             Outcomes::Ambiguous(targets) => {
                 resolution.ambiguous = true;
                 resolution.disambiguation =
@@ -369,7 +384,7 @@ fn not_found(selector: &PositionSpec, paths: &PathMap, near: &Near) -> ErrorBody
         .data(ErrorData::Near { selectors: near.suggestions.clone() })
 }
 
-fn resolved(subject: &Subject, places: &Places<'_>) -> Resolved {
+fn resolved(subject: &Subject, places: &Places<'_>, lines: u32) -> Resolved {
     let document = &subject.document;
     let (uri, range, mut at) = places.span(document, subject.span.clone());
     let is_name = subject.name_span.as_ref() == Some(&subject.span);
@@ -387,7 +402,10 @@ fn resolved(subject: &Subject, places: &Places<'_>) -> Resolved {
         evidence: subject.evidence.iter().map(|hop| evidence(hop, places)).collect(),
         confidence: Score::ONE,
         certified: true,
-        preview: preview(document, range.start.line).unwrap_or_default(),
+        preview: (range.start.line..range.start.line.saturating_add(lines))
+            .map_while(|line| preview(document, line))
+            .collect::<Vec<_>>()
+            .join("\n"),
     }
 }
 

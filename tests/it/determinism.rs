@@ -130,7 +130,6 @@ fn failures_of_the_server() {
 
 /// What was tried is about this machine, and it is in the hash domain.
 #[test]
-#[ignore = "error.data.attempts of E/LS_UNAVAILABLE names lanser's cache folder and the folders of PATH"]
 fn no_server_is_told_without_paths_of_the_machine() {
     let mut env = TestEnv::with(&Project::fixture("shop"));
     env.set("LANSER_CACHE_DIR", env.path("cache"));

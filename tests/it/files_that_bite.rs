@@ -188,7 +188,6 @@ fn five_megabytes() {
 /// Pyright reads the file as UTF-8 until it is opened, so it does not know the name; lanser opens such files only once they
 /// are in an answer.
 #[test]
-#[ignore = "a name that is not ASCII is not found in an unopened latin-1 file, and its import is told as an error"]
 fn names_that_are_not_ascii_in_a_latin_1_file() {
     let env = TestEnv::pyright(&Project::parse("//- /uses.py\nfrom latin import caf\u{e9}\ncaf\u{e9}(3)\n"));
     env.write("latin.py", b"# -*- coding: latin-1 -*-\ndef caf\xe9(n: int): ...\n");

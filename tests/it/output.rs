@@ -31,7 +31,7 @@ fn places_as_text() {
     src/shop/till.py:17:30  HANDLERS = {"price_of": shop.price_of}
     tests/test_prices.py:1:24  from shop import Book, price_of
     tests/test_prices.py:5:12  assert price_of(Book("x", 2.0)) == 2.0
-    9 references, complete; the name also stands in 1 other places (1 string)
+    9 references, complete; the name also stands in 1 other place (1 string)
       src/shop/till.py:17:14  string
     "#);
     assert_snapshot!(text(&["def", "src/shop/till.py:8:5"]), @r"
@@ -111,7 +111,6 @@ fn what_needs_no_server_as_text() {
 
 /// `--preview N` is to print N lines from the place on.
 #[test]
-#[ignore = "the option is accepted and does nothing"]
 fn a_preview_has_as_many_lines_as_asked_for() {
     let env = TestEnv::with(&Project::fixture("shop"));
     let shown = env.lanser(["locate", "py://shop#Item", "--preview", "3"]);

@@ -19,13 +19,14 @@ pub(crate) struct LocateArgs {
     /// What to look for, in any form of a selector, or `-` to read it from standard input
     pub(crate) selector: String,
 
-    /// Also print this many lines of source from the place on
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    /// Print this many lines of source from the place on
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) preview: u32,
 }
 
 /// Resolves the selector.
 pub(crate) fn run(args: &LocateArgs, context: &mut Context) -> Exit {
-    context.printer.preview_lines = args.preview;
-    context.ask_about(Command::Locate, &args.selector, |_| {})
+    context.ask_about(Command::Locate, &args.selector, |options| {
+        options.preview = (args.preview != 1).then_some(args.preview);
+    })
 }

@@ -339,8 +339,8 @@ fn completeness(verdict: &Completeness, count: usize, verbose: bool) -> String {
             unresolved.kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         let _ = write!(
             text,
-            "; the name also stands in {} other places ({})",
-            unresolved.count,
+            "; the name also stands in {} ({})",
+            number(unresolved.count, "other place"),
             kinds.join(", ")
         );
         if verbose {

@@ -36,8 +36,6 @@ pub(crate) struct Printer {
     pub(crate) limit: Option<u32>,
     /// `--verbose`.
     pub(crate) verbose: bool,
-    /// `locate --preview`.
-    pub(crate) preview_lines: u32,
     /// The command line as typed, for the command that continues a cut list.
     pub(crate) typed: Vec<String>,
     /// Whether a person watches standard error.
@@ -52,7 +50,6 @@ impl Printer {
             fields: Vec::new(),
             limit: None,
             verbose: false,
-            preview_lines: 0,
             typed: Vec::new(),
             stderr_is_terminal,
         }
