@@ -13,7 +13,9 @@ use crate::model::bundle::Bundle;
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::request::{Command, Options, Request};
 use crate::orchestrator::{self, Orchestrator};
+use crate::path::{DocUri, WorkspacePath};
 use crate::selector::{self, PositionSpec};
+use crate::workspace::files::canonical;
 
 /// What a verb works with.
 pub(crate) struct Context {
@@ -48,15 +50,29 @@ impl Context {
     /// # Errors
     /// When it is neither.
     pub(crate) fn selector(&self, text: &str, settings: &Settings) -> Result<PositionSpec, ErrorBody> {
-        if text != "-" {
-            return parse_selector(text.trim(), settings);
+        let mut input = text.to_owned();
+        if text == "-" {
+            input.clear();
+            std::io::stdin().take(1 << 20).read_to_string(&mut input).map_err(|error| {
+                ErrorBody::new(ErrorSymbol::Usage, format!("cannot read standard input: {error}"))
+            })?;
         }
-        let mut input = String::new();
-        let read = std::io::stdin().take(1 << 20).read_to_string(&mut input);
-        read.map_err(|error| {
-            ErrorBody::new(ErrorSymbol::Usage, format!("cannot read standard input: {error}"))
-        })?;
-        parse_selector(input.trim(), settings)
+        let mut selector = parse_selector(input.trim(), settings)?;
+        selector.map_uri(|uri| self.seen_from_here(uri, settings));
+        Ok(selector)
+    }
+
+    /// A path that the workspace does not have, and the current folder has, is meant from the current folder on.
+    fn seen_from_here(&self, uri: &DocUri, settings: &Settings) -> DocUri {
+        let Some(path) = uri.workspace_path().map(WorkspacePath::as_str) else { return uri.clone() };
+        let here = canonical(&self.env.cwd.join(path));
+        let inside = here.strip_prefix(&settings.root).and_then(WorkspacePath::new);
+        match inside {
+            Some(inside) if here.as_path().exists() && !settings.root.join(path).as_path().exists() => {
+                DocUri::Workspace(inside)
+            }
+            _ => uri.clone(),
+        }
     }
 
     /// Asks the question that `make` builds and prints the answer.

@@ -114,7 +114,7 @@ fn server_error(error: &LspError, paths: &PathMap) -> ErrorBody {
             body(ErrorSymbol::LsUnavailable).hint("`lanser doctor` shows which server and Node.js are used")
         }
         LspError::Unsupported { .. } => {
-            body(ErrorSymbol::UnsupportedCap).hint("`lanser server list` shows the servers")
+            body(ErrorSymbol::UnsupportedCap).hint("another server may offer it: --server basedpyright")
         }
         LspError::Cancelled => body(ErrorSymbol::RequestCancelled),
         LspError::ContentModified { .. } => body(ErrorSymbol::ContentModified),

@@ -379,3 +379,14 @@ fn basedpyright_answers_the_same_questions() {
         "{rules:?}"
     );
 }
+
+/// A path is completed by the shell from the current folder on; when the workspace has no such file, that one is meant, and
+/// the answer is the one that the workspace's own spelling gets.
+#[test]
+fn a_path_as_seen_from_a_folder_inside() {
+    let env =
+        TestEnv::with(&Project::default().and("lanser.toml", "").and("pkg/inner/m.py", "def f(): pass\n"));
+    let whole = env.lanser(["locate", "pkg/inner/m.py:1:5", "--json"]).answer();
+    let words = ["-c", "cd pkg/inner && exec \"$0\" locate m.py:1:5 --json", env!("CARGO_BIN_EXE_lanser")];
+    assert_eq!(env.run("/bin/sh", words).answer()["bundleId"], whole["bundleId"]);
+}

@@ -76,8 +76,8 @@ pub(super) fn is_selector(target: &str) -> bool {
     target.contains("://") || target.contains('@') || target.contains(':') || target.starts_with('{')
 }
 
-/// Paths as typed, made relative to the workspace: sorted, each once. A path is looked for in the workspace first, then
-/// from the current folder on. The workspace itself is the empty list.
+/// Paths as typed, made relative to the workspace: sorted, each once. A path is looked for from the current folder on, as
+/// shells complete it, then in the workspace. The workspace itself is the empty list.
 ///
 /// # Errors
 /// When a path does not exist or is outside the workspace.
@@ -88,7 +88,7 @@ pub(crate) fn workspace_paths(
 ) -> Result<Vec<WorkspacePath>, ErrorBody> {
     let mut paths = Vec::new();
     for target in targets {
-        let places = [settings.root.join(target), context.env.absolute(target)];
+        let places = [context.env.absolute(target), settings.root.join(target)];
         let found = places.iter().find(|place| place.as_path().exists()).ok_or_else(|| {
             ErrorBody::new(ErrorSymbol::NotFound, format!("there is no file or folder {target:?}"))
                 .hint("paths are relative to the workspace or to the current folder")

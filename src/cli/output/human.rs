@@ -347,6 +347,10 @@ fn completeness(verdict: &Completeness, count: usize, verbose: bool) -> String {
             for item in &unresolved.items {
                 let _ = write!(text, "\n  {}  {}", spot(&item.at), item.kind);
             }
+            let left = (unresolved.count as usize).saturating_sub(unresolved.items.len());
+            if left > 0 {
+                let _ = write!(text, "\n  and {left} more");
+            }
         }
     }
     text
