@@ -109,7 +109,7 @@ impl Context {
                 return error_bundle(Some(request), ErrorBody::new(ErrorSymbol::Internal, message));
             }
         };
-        let orchestrator = Orchestrator::new(self.orchestrator_settings(settings));
+        let orchestrator = Orchestrator::for_one(self.orchestrator_settings(settings));
         let bundle = runtime.block_on(orchestrator.run(request, super::signals::interrupted()));
         // What still runs in the background (a scan that nobody waits for any more) must not hold the answer up.
         runtime.shutdown_background();

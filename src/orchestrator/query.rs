@@ -22,7 +22,7 @@ use crate::text::{ColumnUnit, Position};
 pub(super) fn located(request: &Request, state: &State, settings: &Settings) -> Attempt {
     let places = Places {
         files: &state.files,
-        paths: &state.paths,
+        paths: &state.ground.paths,
         // No server was asked; the unit is the one that LSP takes for granted.
         server_unit: ColumnUnit::Utf16,
         io_unit: request.options.index_io,
@@ -32,7 +32,7 @@ pub(super) fn located(request: &Request, state: &State, settings: &Settings) -> 
         request: Some(request.clone()),
         resolution: state.resolution_in(request, &places),
         facts: Some(Facts::new(Provenance::Syntax)),
-        environment: Some(state.environment.clone()),
+        environment: Some(state.ground.environment.clone()),
         capabilities: std::collections::BTreeMap::new(),
         error: None,
         limits: None,
@@ -69,6 +69,9 @@ pub(super) async fn locations(asking: &Asking<'_>) -> Result<Answer, Failure> {
     let mut listing = places(asking, subject).await?;
     if asking.open_encoded(listing.items.iter().map(|place| &place.path))? {
         listing = places(asking, subject).await?;
+    }
+    if matches!(cmd, Command::References | Command::Implementation) {
+        asking.require_clean(listing.items.iter().map(|place| &place.path))?;
     }
     // A symbol without uses is no unknown symbol: with its declaration it has one.
     let unused = listing.items.is_empty()

@@ -8,6 +8,7 @@ mod cache_file;
 pub mod configured;
 mod distributions;
 pub mod files;
+pub mod kept;
 pub(crate) mod parallel;
 pub mod python;
 pub mod root;
