@@ -156,15 +156,23 @@ impl Asking<'_> {
         Ok(true)
     }
 
-    /// Makes sure that uses do not depend on what the server was asked before. Of a library's name it tells also the uses
-    /// in those files of libraries that it happens to have read.
+    /// Makes sure that an answer does not depend on what the server was asked before, where renewing it does not help: for
+    /// places outside the workspace. Of a library's name it tells also the uses in those files of libraries that it happens
+    /// to have read; and which file a library's submodule comes from (`os.path`: one of three) hangs on who imported it.
     pub(super) fn require_clean<'p>(
         &self,
         paths: impl IntoIterator<Item = &'p AbsPath>,
     ) -> Result<(), Failure> {
-        let clean =
-            self.server.is_pristine() || paths.into_iter().all(|path| self.state.is_in_workspace(path));
-        if clean { Ok(()) } else { Err(Failure::Unclean) }
+        if paths.into_iter().all(|path| self.state.is_in_workspace(path)) {
+            Ok(())
+        } else {
+            self.require_pristine()
+        }
+    }
+
+    /// Makes sure that the server was never asked anything.
+    pub(super) fn require_pristine(&self) -> Result<(), Failure> {
+        if self.server.is_pristine() { Ok(()) } else { Err(Failure::Unclean) }
     }
 
     /// The capability that a question depends on, as the bundle tells it.

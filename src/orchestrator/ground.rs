@@ -19,7 +19,7 @@ use crate::text::ColumnUnit;
 use crate::toolchain::{Found, Unavailable};
 use crate::workspace::configured::Configured;
 use crate::workspace::files::{DiskFiles, canonical};
-use crate::workspace::python::PythonEnvironment;
+use crate::workspace::python::{Memory, PythonEnvironment};
 use crate::workspace::server_config::ServerConfig;
 use crate::workspace::snapshot::{Scanner, Snapshot};
 
@@ -35,8 +35,8 @@ impl Tools {
     ///
     /// # Errors
     /// When the interpreter that the user named cannot be asked.
-    pub(super) fn find(settings: &Settings, install: bool) -> Result<Self, Failure> {
-        let (python, _) = python::find(settings).map_err(Failure::told)?;
+    pub(super) fn find(settings: &Settings, memory: &Memory, install: bool) -> Result<Self, Failure> {
+        let (python, _) = python::find(settings, memory).map_err(Failure::told)?;
         Ok(Self { python, found: server::find(settings, install) })
     }
 }
@@ -85,9 +85,14 @@ const MOST_CHANGES: usize = 256;
 
 impl Ground {
     /// Looks at everything. `tools` are those that were just found, if they were. Blocking.
-    fn survey(settings: &Settings, tools: Option<Tools>, scanners: &mut Scanners) -> Result<Self, Failure> {
+    fn survey(
+        settings: &Settings,
+        tools: Option<Tools>,
+        scanners: &mut Scanners,
+        memory: &Memory,
+    ) -> Result<Self, Failure> {
         let (tools, snapshot) = std::thread::scope(|scope| {
-            let finding = scope.spawn(|| tools.map_or_else(|| Tools::find(settings, false), Ok));
+            let finding = scope.spawn(|| tools.map_or_else(|| Tools::find(settings, memory, false), Ok));
             let snapshot = scanners.workspace.scan();
             (finding.join().expect("finding does not panic"), snapshot)
         });
@@ -108,9 +113,8 @@ impl Ground {
         if let Some(package) = package {
             paths = paths.server(package.clone());
         }
-        let cache = settings.keep.then_some(&settings.cache);
         let packages = match python {
-            Some(python) => python.identity(&files, &settings.root, cache),
+            Some(python) => python.identity(&files, &settings.root, memory),
             None => Digest::of(b"no python"),
         };
         let typeshed = package.map(|package| package.join("dist/typeshed-fallback"));
@@ -268,6 +272,7 @@ fn scanner(settings: &Settings, folder: &AbsPath) -> Scanner {
 /// Makes surveys, one at a time; whoever waits for one that begins late enough shares it.
 #[derive(Debug)]
 pub(super) struct Surveyor {
+    pub(super) memory: Arc<Memory>,
     work: Arc<tokio::sync::Mutex<Work>>,
     last: Mutex<Option<Arc<Ground>>>,
 }
@@ -282,7 +287,8 @@ struct Work {
 impl Surveyor {
     pub(super) fn new(settings: &Settings) -> Self {
         let work = Work { scanners: Scanners::new(settings), done: None };
-        Self { work: Arc::new(tokio::sync::Mutex::new(work)), last: Mutex::new(None) }
+        let memory = Arc::new(python::memory(settings));
+        Self { memory, work: Arc::new(tokio::sync::Mutex::new(work)), last: Mutex::new(None) }
     }
 
     /// What the last survey found.
@@ -306,10 +312,10 @@ impl Surveyor {
         {
             return Ok(ground.clone());
         }
-        let settings = settings.clone();
+        let (settings, memory) = (settings.clone(), self.memory.clone());
         let ground = blocking(move || {
             let began = Instant::now();
-            let ground = Ground::survey(&settings, tools, &mut work.scanners)?;
+            let ground = Ground::survey(&settings, tools, &mut work.scanners, &memory)?;
             let ground = match work.done.take() {
                 Some((_, last)) if last.is_same(&ground) => last,
                 _ => Arc::new(ground),

@@ -33,6 +33,7 @@ use std::time::{Duration, Instant};
 
 use crate::bundle::portable::PathMap;
 use crate::bundle::seal::{Draft, seal};
+use crate::lsp::LspError;
 use crate::model::bundle::{Bundle, DualCoordinates, Road, Volatile};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request};
@@ -314,8 +315,8 @@ impl Orchestrator {
     /// Looks at the workspace for the first time, while the server is started that will probably be asked.
     async fn look(&self, request: &Request) -> Result<Basis, Failure> {
         let (needed, began) = (needs_server(request), Instant::now());
-        let settings = self.settings.clone();
-        let tools = blocking(move || Tools::find(&settings, needed)).await??;
+        let (settings, memory) = (self.settings.clone(), self.shared.surveyor.memory.clone());
+        let tools = blocking(move || Tools::find(&settings, &memory, needed)).await??;
         // When the same was asked before, there may be an answer without a server.
         let known = self.shared.memo.as_ref().is_some_and(|memo| memo.may_know(request));
         let starting = (needed && !known && tools.found.is_ok())
@@ -382,7 +383,10 @@ impl Orchestrator {
                 setbacks.hangs += 1;
                 road == Road::Warm && setbacks.hangs == 1
             }
-            Failure::Unclean if !setbacks.pristine => {
+            // A server that trips over what it has learned may do better when it has learned nothing.
+            Failure::Unclean | Failure::Server(LspError::Server { .. })
+                if !setbacks.pristine && road == Road::Warm =>
+            {
                 setbacks.pristine = true;
                 true
             }
