@@ -87,8 +87,12 @@ fn sweep(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let pid =
-            name.to_str().and_then(|name| name.strip_prefix("lanser-")?.split('-').next()?.parse().ok());
+        // Of three parts: `lanser-1000` is where the sessions of user 1000 are found.
+        let pid = name.to_str().and_then(|name| {
+            let parts: Vec<&str> = name.strip_prefix("lanser-")?.split('-').collect();
+            let [pid, _, _] = parts[..] else { return None };
+            pid.parse().ok()
+        });
         let gone = pid.and_then(Pid::from_raw).is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH));
         if gone {
             let _ = fs::remove_dir_all(entry.path());

@@ -18,6 +18,7 @@ mod places;
 mod python;
 mod query;
 mod server;
+pub mod session;
 mod state;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,8 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
 
 use crate::bundle::portable::PathMap;
 use crate::bundle::seal::{Draft, seal};
@@ -91,6 +94,8 @@ pub struct Settings {
     pub verbose: bool,
     /// How many threads may scan and parse.
     pub threads: usize,
+    /// The bytes of memory above which a session restarts a server.
+    pub session_memory: u64,
     /// Who is told of long work.
     pub progress: Arc<dyn Progress>,
 }
@@ -99,6 +104,28 @@ pub struct Settings {
 #[derive(Clone)]
 pub struct Orchestrator {
     settings: Arc<Settings>,
+}
+
+/// What an orchestrator has running.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Report {
+    /// Its servers.
+    pub servers: Vec<ServerReport>,
+}
+
+/// A running server.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ServerReport {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Its process.
+    pub pid: u32,
+    /// The memory of its process, in bytes, where the operating system tells.
+    pub memory_bytes: Option<u64>,
+    /// How many documents it has open.
+    pub documents: usize,
 }
 
 /// What an attempt gives.
@@ -112,6 +139,22 @@ impl Orchestrator {
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self { settings: Arc::new(settings) }
+    }
+
+    /// The same orchestrator for one caller: its time limit, its verbosity and who is told of progress.
+    #[must_use]
+    pub fn for_caller(&self, timeout: Duration, verbose: bool, progress: Arc<dyn Progress>) -> Self {
+        Self { settings: Arc::new(Settings { timeout, verbose, progress, ..(*self.settings).clone() }) }
+    }
+
+    /// Ends the servers.
+    #[expect(clippy::unused_async, reason = "there will be servers to end")]
+    pub async fn close(&self) {}
+
+    /// What is running.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        Report::default()
     }
 
     /// Answers a request, or tells why there is no answer; both are bundles. When `interrupted` ends first, the server is
