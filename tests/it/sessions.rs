@@ -36,7 +36,7 @@ fn hover<'a>(server: &'a FakeServer, more: &[&'a str]) -> Vec<&'a str> {
 #[track_caller]
 fn ask(env: &TestEnv, server: &FakeServer, more: &[&str]) -> u32 {
     let answer = env.lanser(hover(server, more)).answer();
-    assert_eq!(answer["facts"]["hover"]["contents"], "said by the fake server", "{answer}");
+    assert_eq!(answer["facts"]["hover"]["markdown"], "said by the fake server", "{answer}");
     pid(&answer["meta"]["volatile"])
 }
 
@@ -147,7 +147,7 @@ fn fifty_callers_at_once_have_one_session() {
         .into_iter()
         .map(|running| {
             let answer = running.finish().answer();
-            assert_eq!(answer["facts"]["hover"]["contents"], "said by the fake server");
+            assert_eq!(answer["facts"]["hover"]["markdown"], "said by the fake server");
             pid(&answer["meta"]["volatile"])
         })
         .collect();
@@ -209,7 +209,7 @@ fn a_session_that_is_killed_is_replaced_without_its_callers_noticing() {
         }
         server.trigger();
         let answer = running.finish().answer();
-        assert_eq!(answer["facts"]["hover"]["contents"], "said by the fake server");
+        assert_eq!(answer["facts"]["hover"]["markdown"], "said by the fake server");
         let answered = pid(&answer["meta"]["volatile"]);
         // Without its supervisor the session finishes what it has begun, and leaves.
         assert_eq!(answered == session, whom == "supervisor");
@@ -290,7 +290,7 @@ fn nothing_is_left_of_whoever_is_killed_when() {
                 continue;
             }
             let bundle = output.bundle();
-            let right = bundle["facts"]["hover"]["contents"] == "said by the fake server";
+            let right = bundle["facts"]["hover"]["markdown"] == "said by the fake server";
             assert!(right, "round {round}, victim {victim}: {output}");
         }
     }
