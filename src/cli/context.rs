@@ -23,7 +23,7 @@ use crate::workspace::files::canonical;
 
 /// An answer, read or as it came.
 enum Answer {
-    Bundle(Bundle),
+    Bundle(Box<Bundle>),
     /// To be printed as it is.
     Bytes(Reply),
 }
@@ -115,7 +115,7 @@ impl Context {
     fn answer(&self, settings: &Settings, request: Request) -> Answer {
         let runtime = match runtime() {
             Ok(runtime) => runtime,
-            Err(error) => return Answer::Bundle(error_bundle(Some(request), error)),
+            Err(error) => return Answer::Bundle(Box::new(error_bundle(Some(request), error))),
         };
         let answer = runtime.block_on(async {
             let mut interrupted = pin!(super::signals::interrupted());
@@ -123,7 +123,7 @@ impl Context {
                 return answer;
             }
             let orchestrator = Orchestrator::new(self.orchestrator_settings(settings));
-            Answer::Bundle(orchestrator.run(request, interrupted).await)
+            Answer::Bundle(Box::new(orchestrator.run(request, interrupted).await))
         });
         // What still runs in the background (a scan that nobody waits for any more) must not hold the answer up.
         runtime.shutdown_background();
@@ -150,13 +150,13 @@ impl Context {
             reply = caller.ask(request) => reply.ok()?,
             () = interrupted => {
                 self.printer.progress().clear();
-                return Some(Answer::Bundle(cancelled(request.clone(), settings, began)));
+                return Some(Answer::Bundle(Box::new(cancelled(request.clone(), settings, began))));
             }
         };
         if self.printer.prints_bytes() {
             return Some(Answer::Bytes(reply));
         }
-        serde_json::from_slice(&reply.bundle).ok().map(Answer::Bundle)
+        serde_json::from_slice(&reply.bundle).ok().map(|bundle| Answer::Bundle(Box::new(bundle)))
     }
 
     /// Somebody who can ask the session for these settings.

@@ -129,4 +129,20 @@ mod tests {
         drop(other);
         assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
     }
+
+    #[test]
+    fn only_what_the_dead_left_is_swept() {
+        let temp = tempfile::tempdir().unwrap();
+        let own = std::process::id();
+        for name in
+            [&format!("lanser-{own}-1-0"), "lanser-99999999-1-0", "lanser-99999999", "lanser-99999999-1"]
+        {
+            fs::create_dir(temp.path().join(name)).unwrap();
+        }
+        sweep(temp.path());
+        let mut left: Vec<_> =
+            fs::read_dir(temp.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, [format!("lanser-{own}-1-0").as_str(), "lanser-99999999", "lanser-99999999-1"]);
+    }
 }

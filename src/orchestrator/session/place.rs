@@ -279,7 +279,7 @@ mod tests {
         fs::write(place.folder.join("note").as_path(), "").unwrap();
         let lock = place.lock(Duration::from_secs(1)).await.unwrap();
         assert!(place.lock(Duration::from_millis(20)).await.is_none(), "one at a time");
-        assert_eq!(place.sweep(&lock).await, [listening.clone()]);
+        assert_eq!(place.sweep(&lock).await, std::slice::from_ref(&listening));
         assert_eq!(place.names(), [format!("{}.sock", listening.as_str()), "note".to_owned()]);
     }
 }

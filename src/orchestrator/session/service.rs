@@ -291,7 +291,7 @@ impl Session {
         match hello.wants {
             Wants::Status => tell(Told::Status(Box::new(self.status()))).await,
             Wants::End { if_idle } if if_idle && self.asking.get() > 0 => {
-                tell(refused("it is busy", false)).await
+                tell(refused("it is busy", false)).await;
             }
             Wants::End { .. } => {
                 tell(Told::Status(Box::new(self.status()))).await;
