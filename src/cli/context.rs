@@ -149,7 +149,7 @@ impl Context {
             biased;
             reply = caller.ask(request) => reply.ok()?,
             () = interrupted => {
-                self.printer.progress().clear();
+                caller.done();
                 return Some(Answer::Bundle(Box::new(cancelled(request.clone(), settings, began))));
             }
         };

@@ -33,6 +33,10 @@ const LOCKED: Duration = Duration::from_secs(2);
 /// How long a session that is just being born, or busy with many callers, may be silent.
 const SILENCE: Duration = Duration::from_secs(10);
 
+/// How often a session is looked for again that was gone before it greeted, and after how long times how often.
+const MISSES: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(4);
+
 /// An answer of a session.
 #[derive(Debug)]
 pub struct Reply {
@@ -56,9 +60,12 @@ pub enum Trouble {
     /// All sessions that one user may have are busy.
     #[error("all {MAX_SESSIONS} sessions are busy")]
     Full,
-    /// It went away.
+    /// It went away, perhaps after it had greeted the caller.
     #[error("the session went away")]
-    Gone,
+    Gone {
+        /// Whether it had.
+        greeted: bool,
+    },
     /// It is stopped, or so busy that it says nothing.
     #[error("the session does not answer")]
     Silent,
@@ -110,12 +117,16 @@ impl Caller {
         let ask =
             Ask { request: request.clone(), timeout: self.settings.timeout, verbose: self.settings.verbose };
         let ask = serde_json::to_vec(&ask).map_err(|error| Trouble::Refused(error.to_string()))?;
-        match self.try_once(Some(&ask)).await {
-            // What was left of another session, or one that was just leaving.
-            Err(Trouble::Gone) => self.try_once(Some(&ask)).await,
-            done => done,
+        let done = self.exchange(Some(&ask)).await;
+        if done.is_err() {
+            self.settings.progress.done();
         }
-        .and_then(|reply| reply.ok_or(Trouble::Gone))
+        done?.ok_or(Trouble::Gone { greeted: true })
+    }
+
+    /// Takes away what the session told of long work, for a caller that no longer waits.
+    pub fn done(&self) {
+        self.settings.progress.done();
     }
 
     /// Makes sure that there is a session, and gives its process id.
@@ -123,11 +134,22 @@ impl Caller {
     /// # Errors
     /// See [`Trouble`].
     pub async fn greet(&mut self) -> Result<u32, Trouble> {
-        match self.try_once(None).await {
-            Err(Trouble::Gone) => self.try_once(None).await.map(drop),
-            done => done.map(drop),
-        }?;
-        self.open.as_ref().and_then(|open| open.pid).ok_or(Trouble::Gone)
+        self.exchange(None).await?;
+        self.open.as_ref().and_then(|open| open.pid).ok_or(Trouble::Gone { greeted: false })
+    }
+
+    /// Tries until there is an answer or no hope. A session that dies over the question is replaced once; one that is gone
+    /// before it said a word has cost nothing, and may only just be dying: the kernel closes its connections first.
+    async fn exchange(&mut self, ask: Option<&[u8]>) -> Result<Option<Reply>, Trouble> {
+        let (mut deaths, mut misses) = (0, 0);
+        loop {
+            match self.try_once(ask).await {
+                Err(Trouble::Gone { greeted: true }) if deaths == 0 => deaths += 1,
+                Err(Trouble::Gone { greeted: false }) if misses < MISSES => misses += 1,
+                done => return done,
+            }
+            tokio::time::sleep(PAUSE * misses).await;
+        }
     }
 
     /// Greets the session, unless that was done, asks, and waits for the answer; without a question for the welcome.
@@ -168,7 +190,7 @@ impl Caller {
             }
             match self.told(open).await? {
                 Told::Welcome { pid } => open.pid = Some(pid),
-                Told::Refused { again: true, .. } => return Err(Trouble::Gone),
+                Told::Refused { again: true, .. } => return Err(Trouble::Gone { greeted: false }),
                 Told::Refused { why, .. } => return Err(Trouble::Refused(why)),
                 Told::Step(text) => self.settings.progress.step(&text),
                 Told::Say(text) => self.settings.progress.say(&text),
@@ -177,7 +199,7 @@ impl Caller {
                 Told::Answer(head) => {
                     let bundle = match timeout(SILENCE, open.inbox.frame()).await {
                         Ok(Ok(Some(bundle))) => bundle,
-                        Ok(_) => return Err(Trouble::Gone),
+                        Ok(_) => return Err(Trouble::Gone { greeted: true }),
                         Err(_) => return Err(Trouble::Silent),
                     };
                     return Ok(Some(Reply { bundle, exit_code: head.exit_code, symbol: head.symbol }));
@@ -193,7 +215,7 @@ impl Caller {
         loop {
             match timeout(HELLO, open.inbox.message()).await {
                 Ok(Ok(Some(told))) => return Ok(told),
-                Ok(Ok(None) | Err(_)) => return Err(Trouble::Gone),
+                Ok(Ok(None) | Err(_)) => return Err(Trouble::Gone { greeted: open.pid.is_some() }),
                 Err(_) => waited += HELLO,
             }
             let pid = open.pid.or_else(|| {
@@ -232,7 +254,9 @@ impl Caller {
             if self.place.sweep(&lock).await.len() < MAX_SESSIONS {
                 self.spawn().map_err(of_place)?;
                 drop(lock);
-                return UnixStream::connect(socket.as_path()).await.map_err(|_| Trouble::Gone);
+                return UnixStream::connect(socket.as_path())
+                    .await
+                    .map_err(|_| Trouble::Gone { greeted: false });
             }
             drop(lock);
             if !control::make_room(&self.place).await {

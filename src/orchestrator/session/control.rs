@@ -13,6 +13,9 @@ use super::place::{Live, Place, PlaceError, is_own};
 use super::wire::{Hello, Inbox, MAX_REQUEST, PROTOCOL, Status, Told, Wants, send};
 use crate::path::AbsPath;
 
+/// How long a session may take from its socket to its lock.
+const BIRTH: Duration = Duration::from_secs(2);
+
 /// How long a session may take to leave after it was asked.
 const LEAVING: Duration = Duration::from_secs(12);
 
@@ -51,11 +54,12 @@ pub async fn list(place: &Place, workspace: Option<&AbsPath>) -> Result<Vec<Seen
         checked => checked?,
     }
     // What cannot be locked cannot be swept; it can be listed all the same.
-    if let Some(lock) = place.lock(HELLO).await {
-        place.sweep(&lock).await;
-    }
+    let listening = match place.lock(HELLO).await {
+        Some(lock) => place.sweep(&lock).await,
+        None => Vec::new(),
+    };
     let mut seen = Vec::new();
-    for live in place.live() {
+    for live in born(place, &listening).await {
         let status = match live.pid.is_some_and(is_stopped) {
             true => None,
             false => status(place, &live.key, Wants::Status).await,
@@ -67,7 +71,20 @@ pub async fn list(place: &Place, workspace: Option<&AbsPath>) -> Result<Vec<Seen
     Ok(seen)
 }
 
-/// Ends sessions, and waits until they are gone with their servers. `false` for one that does not go.
+/// The sessions that live, after those have made themselves known whose sockets are there already.
+async fn born(place: &Place, listening: &[Key]) -> Vec<Live> {
+    let began = Instant::now();
+    loop {
+        let live = place.live();
+        let all = listening.iter().all(|key| live.iter().any(|live| live.key == *key));
+        if all || began.elapsed() > BIRTH {
+            return live;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Ends a session, and waits until it is gone with its servers. `false` when it does not go.
 pub async fn stop(place: &Place, seen: &Seen) -> bool {
     let asked = status(place, &seen.key, Wants::End { if_idle: false }).await.is_some();
     let Some(pid) = seen.pid.and_then(|pid| Pid::from_raw(pid.cast_signed())) else { return asked };

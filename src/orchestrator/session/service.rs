@@ -42,8 +42,11 @@ const PULSE: Duration = Duration::from_secs(1);
 /// How often it is looked whether workspace, program and socket are still the same.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// How long questions that are being answered may take when the session leaves.
+/// How long questions that are being answered may take when somebody wants the session to leave.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// How long they may take when it leaves by itself.
+const LEISURE: Duration = Duration::from_secs(120);
 
 /// How long the servers may take to end, and the runtime folder to be unlocked.
 const ENDING: Duration = Duration::from_secs(5);
@@ -146,17 +149,17 @@ async fn serve(orders: &Orders, listener: StdListener, supervisor: OwnedFd) -> i
         changed: Notify::new(),
         card: RefCell::new(card),
     });
-    session.take_callers(listener, supervisor).await?;
-    session.leave().await
+    let grace = session.take_callers(listener, supervisor).await?;
+    session.leave(grace).await
 }
 
 impl Session {
-    /// Takes callers until something says that the session should go.
+    /// Takes callers until something says that the session should go, and how long it may take for that.
     async fn take_callers(
         self: &Rc<Self>,
         listener: UnixListener,
         supervisor: pipe::Receiver,
-    ) -> io::Result<()> {
+    ) -> io::Result<Duration> {
         let (mut terminated, mut interrupted, mut hung_up) = (
             signal(SignalKind::terminate())?,
             signal(SignalKind::interrupt())?,
@@ -170,15 +173,15 @@ impl Session {
                     // Out of descriptors, most likely: the next may be luckier.
                     Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
                 },
-                _ = terminated.recv() => return Ok(()),
-                _ = interrupted.recv() => return Ok(()),
-                _ = hung_up.recv() => return Ok(()),
+                _ = terminated.recv() => return Ok(GRACE),
+                _ = interrupted.recv() => return Ok(GRACE),
+                _ = hung_up.recv() => return Ok(GRACE),
                 // Nothing is ever written there.
-                _ = supervisor.readable() => return Ok(()),
-                _ = phase.wait_for(|phase| *phase > Phase::Serving) => return Ok(()),
+                _ = supervisor.readable() => return Ok(LEISURE),
+                _ = phase.wait_for(|phase| *phase > Phase::Serving) => return Ok(GRACE),
                 () = self.changed.notified() => {}
                 () = tokio::time::sleep(self.until_next_look()) => if self.is_superfluous() {
-                    return Ok(());
+                    return Ok(LEISURE);
                 },
             }
         }
@@ -229,7 +232,7 @@ impl Session {
 
     /// Takes the socket away, finishes what was begun, ends the servers and removes what is left. The listener is closed
     /// already: who was still in its backlog starts another session.
-    async fn leave(&self) -> io::Result<()> {
+    async fn leave(&self, grace: Duration) -> io::Result<()> {
         let socket = self.orders.place.socket(&self.orders.key);
         if let Some(_lock) = self.orders.place.lock(ENDING).await
             && self.socket.is_at(socket.as_path())
@@ -242,7 +245,13 @@ impl Session {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        let finished = timeout(GRACE, finished).await.is_ok();
+        // Who is in a hurry can still say so.
+        let mut terminated = signal(SignalKind::terminate())?;
+        let finished = tokio::select! {
+            () = finished => true,
+            () = tokio::time::sleep(grace) => false,
+            _ = terminated.recv() => false,
+        };
         self.phase.send_replace(Phase::Over);
         if !finished {
             // Those that are given up are told so.

@@ -321,6 +321,11 @@ pub(crate) fn install(name: &'static str) {
     });
 }
 
+/// The folders of the machine's PATH.
+pub(crate) fn search_path() -> Vec<PathBuf> {
+    std::env::split_paths(&machine("PATH").unwrap_or_default()).collect()
+}
+
 /// A program on PATH, links followed.
 pub(crate) fn which(program: &str) -> Option<PathBuf> {
     let path = machine("PATH")?;

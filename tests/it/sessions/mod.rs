@@ -1,10 +1,15 @@
 //! Background sessions: one for all callers, the same answers as without, daemons in every respect, and nothing left of
 //! them however they end.
 
+/// Whoever is killed, when and how.
+mod killed;
+/// Who may have a session, and how many.
+mod policy;
+
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -159,146 +164,6 @@ fn fifty_callers_at_once_have_one_session() {
 }
 
 #[test]
-fn other_settings_have_another_session() {
-    let mut env = env();
-    let [one, two] = [(); 2].map(|()| FakeServer::new(&env, &Behaviour::good()));
-    let mut seen = BTreeSet::new();
-    seen.insert(ask(&env, &one, &[]));
-    seen.insert(ask(&env, &two, &[]));
-    seen.insert(ask(&env, &one, &["--freshness", "content"]));
-    seen.insert(ask(&env, &one, &["--session-memory", "512"]));
-    env.set("VIRTUAL_ENV", "/nowhere");
-    seen.insert(ask(&env, &one, &[]));
-    assert_eq!(seen.len(), 5);
-    // What is each caller's own.
-    env.set("SOMETHING", "else");
-    assert!(seen.contains(&ask(&env, &one, &["--timeout", "7", "-v"])));
-    assert_eq!(status(&env).len(), 5);
-}
-
-#[test]
-fn what_is_left_of_two_killed_processes_is_replaced() {
-    let env = env();
-    let server = FakeServer::new(&env, &Behaviour::good());
-    let first = ask(&env, &server, &[]);
-    let (session, supervisor) = only(&env);
-    assert_eq!(first, session);
-    // The supervisor first, and stopped, so that neither can clean up.
-    signal(session, Signal::STOP);
-    signal(supervisor, Signal::KILL);
-    signal(session, Signal::KILL);
-    wait_until("both are gone", SOON, || processes(&env).is_empty());
-    assert_eq!(files(&env).len(), 2, "the socket and the folder stay");
-    let second = ask(&env, &server, &[]);
-    assert_ne!(first, second);
-    assert_eq!(files(&env).len(), 2, "of the new one: {:?}", files(&env));
-    assert_eq!(only(&env).0, second);
-}
-
-#[test]
-fn a_session_that_is_killed_is_replaced_without_its_callers_noticing() {
-    for whom in ["session", "supervisor"] {
-        let env = env();
-        let server = FakeServer::new(&env, &Behaviour::good().waits_before("textDocument/hover"));
-        let running = env.start(hover(&server, &[]));
-        wait_until("the server is asked", SOON, || asked(&server, "waiting", 1));
-        let (session, supervisor) = only(&env);
-        signal(if whom == "session" { session } else { supervisor }, Signal::KILL);
-        if whom == "session" {
-            wait_until("another server is asked", SOON, || asked(&server, "waiting", 2));
-        }
-        server.trigger();
-        let answer = running.finish().answer();
-        assert_eq!(answer["facts"]["hover"]["markdown"], "said by the fake server");
-        let answered = pid(&answer["meta"]["volatile"]);
-        // Without its supervisor the session finishes what it has begun, and leaves.
-        assert_eq!(answered == session, whom == "supervisor");
-        if whom == "session" {
-            assert_eq!(only(&env).0, answered);
-            let _ = env.lanser(["session", "stop"]).text();
-        }
-        nothing_left(&env, &[&server]);
-    }
-}
-
-#[test]
-fn a_caller_that_goes_away_takes_its_question_along() {
-    let env = env();
-    let server = FakeServer::new(&env, &Behaviour::good().hangs_on("textDocument/hover"));
-    for end in [Signal::KILL, Signal::INT] {
-        let running = env.start(hover(&server, &[]));
-        wait_until("the question is there", SOON, || {
-            status(&env).first().is_some_and(|session| session["status"]["asking"] == 1)
-        });
-        let began = Instant::now();
-        running.signal(end);
-        let output = running.finish();
-        assert!(began.elapsed() < Duration::from_secs(2), "{output}");
-        if end == Signal::INT {
-            output.error(73, "E/REQUEST_CANCELLED");
-            let own = {
-                let before = server.received().len();
-                let running = env.start(hover(&server, &["--no-session"]));
-                wait_until("the server is asked", SOON, || {
-                    server.received()[before..].contains(&"textDocument/hover".to_owned())
-                });
-                running.signal(end);
-                running.finish()
-            };
-            assert_eq!(portable(&output.bundle()), portable(&own.bundle()));
-        }
-        wait_until("the session knows", SOON, || status(&env)[0]["status"]["asking"] == 0);
-    }
-    let _ = env.lanser(["session", "stop"]).text();
-    nothing_left(&env, &[&server]);
-}
-
-/// Kills whatever is there, again and again, in the middle of work.
-#[test]
-fn nothing_is_left_of_whoever_is_killed_when() {
-    let env = env();
-    let server = FakeServer::new(&env, &Behaviour::good());
-    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut random = |below: u64| {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        seed % below
-    };
-    for round in 0..30 {
-        let callers: Vec<Running> = (0..3).map(|_| env.start(hover(&server, &[]))).collect();
-        std::thread::sleep(Duration::from_millis(random(250)));
-        let victim = random(4);
-        match victim {
-            0 => callers[0].signal(Signal::KILL),
-            1 => {
-                if let Some(pid) = server.pids().last() {
-                    signal(*pid, Signal::KILL);
-                }
-            }
-            _ => {
-                for line in processes(&env) {
-                    if line.contains("proper") == (victim == 2) {
-                        signal(line.split_whitespace().nth(1).unwrap().parse().unwrap(), Signal::KILL);
-                    }
-                }
-            }
-        }
-        for (number, caller) in callers.into_iter().enumerate() {
-            let output = caller.finish();
-            if victim == 0 && number == 0 && output.code.is_none() {
-                continue;
-            }
-            let bundle = output.bundle();
-            let right = bundle["facts"]["hover"]["markdown"] == "said by the fake server";
-            assert!(right, "round {round}, victim {victim}: {output}");
-        }
-    }
-    let _ = env.lanser(["session", "stop"]).text();
-    nothing_left(&env, &[&server]);
-}
-
-#[test]
 fn a_session_is_a_daemon() {
     let env = env();
     let server = FakeServer::new(&env, &Behaviour::good());
@@ -416,119 +281,6 @@ fn start_status_and_stop() {
     assert!(files(&env).is_empty() && processes(&env).is_empty());
 }
 
-#[test]
-fn a_stopped_session_is_passed_by_and_can_be_ended() {
-    let env = env();
-    let server = FakeServer::new(&env, &Behaviour::good());
-    let session = ask(&env, &server, &[]);
-    signal(session, Signal::STOP);
-    let began = Instant::now();
-    assert_ne!(ask(&env, &server, &[]), session, "this process answers");
-    assert!(began.elapsed() < Duration::from_secs(if cfg!(target_os = "linux") { 6 } else { 15 }));
-    let told = status(&env);
-    assert_eq!((pid(&told[0]), &told[0]["status"]), (session, &Value::Null));
-    let _ = env.lanser(["session", "stop"]).text();
-    assert!(!is_alive(session));
-    nothing_left(&env, &[&server]);
-}
-
-#[test]
-fn where_sessions_are_off_there_are_none() {
-    let mut env = TestEnv::with(&project());
-    let server = FakeServer::new(&env, &Behaviour::good());
-    let none = |env: &TestEnv, more: &[&str]| {
-        let _ = ask(env, &server, more);
-        assert!(files(env).is_empty() && processes(env).is_empty(), "{more:?}");
-    };
-    for off in ["off", "0", "no", "false"] {
-        none(env.set("LANSER_SESSION", off), &[]);
-    }
-    assert!(env.lanser(["session", "start"]).failure(2).contains("sessions are off"));
-    none(env.set("LANSER_SESSION", "on"), &["--no-session"]);
-    env.set("LANSER_SESSION", "sometimes");
-    let _ = env.lanser(hover(&server, &[])).error(2, "E/USAGE");
-    none(env.set("LANSER_SESSION", "").set("CI", "true"), &[]);
-    // A question without a server is not worth a session.
-    let locate = |env: &TestEnv| {
-        let words = ["locate", "m.py:1:5", "--json", "--server-command", server.command()];
-        pid(&env.lanser(words).answer()["meta"]["volatile"])
-    };
-    locate(env.set("LANSER_SESSION", "on"));
-    assert!(files(&env).is_empty() && processes(&env).is_empty());
-    // It says so although CI is set.
-    let session = ask(&env, &server, &[]);
-    assert_eq!(only(&env).0, session);
-    assert_eq!(locate(&env), session, "but one that is there is asked");
-}
-
-#[test]
-fn a_runtime_folder_that_others_may_enter_is_not_used() {
-    let env = env();
-    let server = FakeServer::new(&env, &Behaviour::good());
-    let folder = env.path("run/lanser");
-    std::fs::create_dir(&folder).unwrap();
-    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o750)).unwrap();
-    let _ = ask(&env, &server, &[]);
-    assert!(files(&env).is_empty() && processes(&env).is_empty());
-    for verb in ["start", "status", "stop"] {
-        assert!(env.lanser(["session", verb]).failure(71).contains("closed to all others"), "{verb}");
-    }
-    std::fs::remove_dir(&folder).unwrap();
-    std::os::unix::fs::symlink(env.path("home"), &folder).unwrap();
-    let _ = ask(&env, &server, &[]);
-    assert!(processes(&env).is_empty());
-    std::fs::remove_file(&folder).unwrap();
-    // A path that is too long for a socket.
-    let mut env = env;
-    let long = env.path(&"x".repeat(100));
-    std::fs::create_dir(&long).unwrap();
-    let _ = ask(env.set("XDG_RUNTIME_DIR", &long), &server, &[]);
-    assert!(processes(&env).is_empty());
-    env.set("XDG_RUNTIME_DIR", env.path("run"));
-}
-
-#[test]
-fn without_a_runtime_folder_of_the_system_there_is_one_beside_temporary_files() {
-    let mut env = env();
-    let server = FakeServer::new(&env, &Behaviour::good());
-    env.set("XDG_RUNTIME_DIR", "");
-    let session = ask(&env, &server, &[]);
-    let name = format!("lanser-{}", rustix::process::geteuid().as_raw());
-    assert_eq!(env.left_behind(), [name]);
-    // One without a session sweeps up beside it.
-    assert_ne!(ask(&env, &server, &["--no-session"]), session);
-    assert_eq!(ask(&env, &server, &[]), session);
-}
-
-/// Root can reach every socket, so only the session itself can refuse.
-#[test]
-fn another_user_is_refused() {
-    if !rustix::process::geteuid().is_root() || !cfg!(target_os = "linux") {
-        return println!("not checked: only root can be two users");
-    }
-    let mut env = env();
-    let server = FakeServer::new(&env, &Behaviour::good());
-    let other = "12345";
-    let chown = Command::new("chown").args(["-R", other]).arg(env.path("")).status().unwrap();
-    let program = env.path("lanser");
-    std::fs::copy(LANSER, &program).unwrap();
-    env.set("LANSER_CACHE_DIR", env.path("home/cache"));
-    let words = ["--reuid", other, "--clear-groups", program.to_str().unwrap()];
-    let started = env.run("setpriv", words.into_iter().chain(["session", "start"]));
-    if !chown.success() || started.code != Some(0) {
-        return println!("not checked: this machine does not let a process be another user: {started}");
-    }
-    let socket =
-        files(&env).into_iter().find(|path| path.extension().is_some_and(|end| end == "sock")).unwrap();
-    assert!(env.lanser(["session", "status"]).failure(71).contains("belongs to this user"));
-    assert_eq!(ask_raw(&socket), "", "not a word to another user");
-    // Nor does the caller believe another user's folder: it answers by itself.
-    let _ = ask(&env, &server, &[]);
-    let stop = words.into_iter().chain(["session", "stop", "--all"]);
-    assert_eq!(env.run("setpriv", stop).code, Some(0));
-    std::fs::remove_dir_all(env.path("run/lanser")).unwrap();
-}
-
 /// What a session says to somebody who asks for its status by hand.
 fn ask_raw(socket: &std::path::Path) -> String {
     use std::io::{Read as _, Write as _};
@@ -563,58 +315,74 @@ fn nonsense_ends_a_connection_and_not_the_session() {
     assert_eq!(ask(&env, &server, &[]), session);
 }
 
+/// Whom nothing is told.
+struct Nobody;
+
+impl lanser::orchestrator::Progress for Nobody {
+    fn step(&self, _text: &str) {}
+
+    fn say(&self, _text: &str) {}
+
+    fn done(&self) {}
+}
+
 #[test]
-fn one_session_too_many_sends_away_the_longest_idle() {
+fn one_connection_serves_many_questions() {
+    use lanser::model::request::{Command as Question, Request};
+    use lanser::orchestrator::Settings;
+    use lanser::orchestrator::session::{Caller, Place, Terms};
+    use lanser::path::AbsPath;
+
     let env = env();
-    let server = FakeServer::new(&env, &Behaviour::good().hangs_on("textDocument/definition"));
-    let place = |number: usize| {
-        let folder = env.path(&format!("p{number}"));
-        project().write_to(&folder);
-        folder.to_str().unwrap().to_owned()
+    let server = FakeServer::new(&env, &Behaviour::good());
+    let at = |path: PathBuf| AbsPath::new(path).unwrap();
+    let settings = Settings {
+        root: at(env.cwd.clone()),
+        server: lanser::model::server::ServerKind::Pyright,
+        server_version: None,
+        server_command: Some(at(server.command().into())),
+        python: None,
+        timeout: Duration::from_secs(20),
+        offline: true,
+        trust_workspace: false,
+        trust: lanser::workspace::snapshot::Trust::Stat,
+        cache: at(TestEnv::cache()),
+        keep: true,
+        temp: at(env.path("tmp")),
+        guard: Some(at(LANSER.into())),
+        search_path: crate::support::search_path(),
+        environment: std::collections::BTreeMap::new(),
+        verbose: false,
+        threads: 2,
+        session_memory: 1 << 32,
+        progress: std::sync::Arc::new(Nobody),
     };
-    let places: Vec<String> = (0..9).map(place).collect();
-    let ask = |place: &str| pid(&env.lanser(hover(&server, &["-C", place])).answer()["meta"]["volatile"]);
-    let first = ask(&places[0]);
-    std::thread::sleep(Duration::from_millis(1100));
-    let others: Vec<u32> = places[1..8].iter().map(|place| ask(place)).collect();
-    assert!(is_alive(first) && others.iter().all(|pid| is_alive(*pid)));
-    let ninth = ask(&places[8]);
-    wait_until("the longest idle leaves", SOON, || !is_alive(first));
-    assert!(is_alive(ninth) && others.iter().all(|pid| is_alive(*pid)));
-    // When all are busy, the process answers itself.
-    let busy: Vec<Running> = places[1..]
-        .iter()
-        .map(|place| env.start(["def", "m.py:1:5", "-C", place, "--server-command", server.command()]))
-        .collect();
-    wait_until("all are asked", SOON, || {
-        status(&env).iter().filter(|session| session["status"]["asking"] == 1).count() == 8
+    let terms = Terms { idle: Duration::from_secs(30) };
+    let place = Place::new(Some(&at(env.path("run"))), &at(env.path("tmp")));
+    let selector = lanser::selector::parse("m.py:1:5", lanser::text::ColumnUnit::default()).unwrap();
+    let request = Request::about(Question::Hover, selector);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut caller = Caller::new(place.clone(), settings.clone(), terms, true).unwrap();
+        let mut ask = async || {
+            let reply = caller.ask(&request).await.unwrap();
+            assert_eq!((reply.exit_code, reply.symbol), (0, None));
+            let bundle: Value = serde_json::from_slice(&reply.bundle).unwrap();
+            assert_eq!(bundle["facts"]["hover"]["markdown"], "said by the fake server");
+            pid(&bundle["meta"]["volatile"])
+        };
+        let first = ask().await;
+        for _ in 0..4 {
+            assert_eq!(ask().await, first);
+        }
+        assert_eq!(status(&env)[0]["status"]["answered"], 5);
+        // The open connection does not keep the caller from the next session.
+        signal(first, Signal::KILL);
+        let second = ask().await;
+        assert_ne!(first, second);
+        assert_eq!(ask().await, second);
+        let other = Terms { idle: Duration::from_secs(31) };
+        let none = Caller::new(place, settings, other, false).unwrap().ask(&request).await.unwrap_err();
+        assert_eq!(none.to_string(), "there is no session");
     });
-    ask(&places[0]);
-    assert_eq!(status(&env).len(), 8);
-    assert!(status(&env).iter().all(|session| session["workspace"] != *places[0]));
-    drop(busy);
-    let _ = env.lanser(["session", "stop", "--all"]).text();
-    nothing_left(&env, &[&server]);
-}
-
-#[test]
-fn the_limits_can_stand_in_a_file() {
-    let env = env();
-    env.write("lanser.toml", "session-idle = 7\nsession-memory = 100\n");
-    let doctor = env.lanser(["doctor", "--json"]);
-    let report: Value = serde_json::from_str(&doctor.stdout).unwrap();
-    assert_eq!(report["settings"]["session-idle"]["value"], "7");
-    assert_eq!(report["settings"]["session-memory"]["value"], "100");
-    assert_eq!(report["settings"]["session"], json!({"value": "on", "origin": "environment"}));
-}
-
-/// The hidden subcommand is no way in.
-#[test]
-fn only_lanser_starts_sessions() {
-    let env = env();
-    for words in [&["__session"][..], &["__session", "/tmp", "0123456789abcdef0123", "x"]] {
-        let mut command = env.command(words);
-        let output = Running::start(command.stdin(Stdio::null())).finish();
-        assert!(output.failure(2).contains("for lanser's own use"));
-    }
 }
