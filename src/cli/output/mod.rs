@@ -75,7 +75,7 @@ impl Printer {
     /// Prints a bundle as the bytes that it is; see [`Self::prints_bytes`].
     pub(crate) fn reply(&self, reply: &Reply) -> Exit {
         let exit = Exit::of(reply.symbol, reply.exit_code);
-        let printed = write_stdout(&[&reply.bundle, b"\n"]);
+        let printed = write_stdout(&reply.bundle);
         self.ended(printed, exit)
     }
 
@@ -128,12 +128,12 @@ impl Printer {
             serde_json::to_vec(&select(&serde_json::to_value(bundle)?, &self.fields))?
         };
         line.push(b'\n');
-        write_stdout(&[&line])
+        write_stdout(&line)
     }
 }
 
-fn write_stdout(parts: &[&[u8]]) -> std::io::Result<()> {
+fn write_stdout(bytes: &[u8]) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    parts.iter().try_for_each(|part| out.write_all(part))?;
+    out.write_all(bytes)?;
     out.flush()
 }

@@ -40,7 +40,7 @@ const PAUSE: Duration = Duration::from_millis(4);
 /// An answer of a session.
 #[derive(Debug)]
 pub struct Reply {
-    /// The bundle as it is printed with `--json`, without the line's end.
+    /// The bundle as it is printed with `--json`, the line's end included.
     pub bundle: BytesMut,
     /// The exit code that it names.
     pub exit_code: u8,

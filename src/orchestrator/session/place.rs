@@ -74,10 +74,15 @@ pub(super) struct LifeLock {
 }
 
 impl Place {
-    /// `lanser` in `$XDG_RUNTIME_DIR`, else a folder in that for temporary files.
+    /// `lanser` in `$XDG_RUNTIME_DIR` when that is this user's, else a folder in that for temporary files. After `sudo` the
+    /// variable may still name another user's, who would find a folder there that is not his.
     #[must_use]
     pub fn new(runtime: Option<&AbsPath>, temp: &AbsPath) -> Self {
-        let folder = match runtime {
+        let is_own = |folder: &&AbsPath| {
+            let found = fs::metadata(folder.as_path());
+            found.is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw())
+        };
+        let folder = match runtime.filter(is_own) {
             Some(runtime) => runtime.join("lanser"),
             None => temp.join(&format!("lanser-{}", geteuid().as_raw())),
         };

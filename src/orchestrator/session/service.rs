@@ -374,7 +374,7 @@ impl Session {
                 // Dropping the sender cancels as well as sending.
                 let _ = cancelled.await;
             }));
-            let mut pulse = tokio::time::interval(PULSE);
+            let mut pulse = tokio::time::interval_at(Instant::now() + PULSE, PULSE);
             let bundle = loop {
                 tokio::select! {
                     bundle = &mut answering => break bundle,
@@ -394,7 +394,10 @@ impl Session {
                 return;
             }
             let bytes = match serde_json::to_vec(&bundle) {
-                Ok(bytes) if bytes.len() <= MAX_ANSWER => bytes,
+                Ok(mut bytes) if bytes.len() < MAX_ANSWER => {
+                    bytes.push(b'\n');
+                    bytes
+                }
                 _ => {
                     let why = "the answer is too long".to_owned();
                     return drop(sender.send(Out::Told(Told::Refused { why, again: false })).await);

@@ -1,5 +1,5 @@
 //! What callers and sessions say to each other: frames of four bytes of length (big-endian) and a JSON message. An answer's
-//! head is followed by one more frame, the bundle as it is printed, so that nobody has to read it to pass it on.
+//! head is followed by one more frame, the bundle as it is printed with the line's end, so that nobody has to read it to pass it on.
 //!
 //! Both ends are the same program, because the program is part of the key; only [`Hello`], the status and the order to
 //! leave may meet another version, which is told by the number of the protocol.
@@ -33,6 +33,9 @@ pub(super) const MAX_REQUEST: usize = 16 << 20;
 
 /// The longest message from a session, in bytes.
 pub(super) const MAX_ANSWER: usize = 1 << 30;
+
+/// How many bytes are read at once, at least.
+const READ: usize = 16 << 10;
 
 /// The first message of a caller.
 #[derive(Debug, Serialize, Deserialize)]
@@ -224,6 +227,8 @@ impl Inbox {
             if let Some(frame) = self.codec.decode(&mut self.buffer)? {
                 return Ok(Some(frame));
             }
+            // At least a short answer at once; a long one has its room by now.
+            self.buffer.reserve(READ);
             if self.stream.read_buf(&mut self.buffer).await? == 0 {
                 let whole = self.buffer.is_empty();
                 return if whole { Ok(None) } else { Err(io::ErrorKind::UnexpectedEof.into()) };

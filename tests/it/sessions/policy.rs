@@ -116,10 +116,19 @@ fn another_user_is_refused() {
     }
     let socket =
         files(&env).into_iter().find(|path| path.extension().is_some_and(|end| end == "sock")).unwrap();
-    assert!(env.lanser(["session", "status"]).failure(71).contains("belongs to this user"));
     assert_eq!(ask_raw(&socket), "", "not a word to another user");
-    // Nor does the caller believe another user's folder: it answers by itself.
+    // Nor does a caller look into another user's folder, whatever the environment says.
+    assert_eq!(env.lanser(["session", "status", "--all"]).text(), "no sessions\n");
+    let own = ask(&env, &server, &[]);
+    assert_eq!((only(&env).0, files(&env).len()), (own, 2));
+    // Not even when it is the one for temporary files.
+    let _ = env.lanser(["session", "stop"]).text();
+    let beside = env.path("tmp/lanser-0");
+    assert!(Command::new("chown").arg(other).arg(&beside).status().unwrap().success());
+    assert!(env.lanser(["session", "status"]).failure(71).contains("belongs to this user"));
     let _ = ask(&env, &server, &[]);
+    assert_eq!(std::fs::read_dir(&beside).unwrap().count(), 0);
+    std::fs::remove_dir(&beside).unwrap();
     let stop = words.into_iter().chain(["session", "stop", "--all"]);
     assert_eq!(env.run("setpriv", stop).code, Some(0));
     std::fs::remove_dir_all(env.path("run/lanser")).unwrap();
