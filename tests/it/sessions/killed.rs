@@ -27,6 +27,25 @@ fn what_is_left_of_two_killed_processes_is_replaced() {
     assert_eq!(only(&env).0, second);
 }
 
+/// Nobody comes by afterwards to sweep up.
+#[test]
+fn either_process_cleans_up_after_the_other() {
+    for session_first in [true, false] {
+        let env = env();
+        let server = FakeServer::new(&env, &Behaviour::good());
+        let _ = ask(&env, &server, &[]);
+        let (session, supervisor) = only(&env);
+        signal(if session_first { session } else { supervisor }, Signal::KILL);
+        nothing_left(&env, &[&server]);
+    }
+    // And in order, when it is told by a signal.
+    let env = env();
+    let server = FakeServer::new(&env, &Behaviour::good());
+    let _ = ask(&env, &server, &[]);
+    signal(only(&env).0, Signal::TERM);
+    nothing_left(&env, &[&server]);
+}
+
 #[test]
 fn a_session_that_is_killed_is_replaced_without_its_callers_noticing() {
     for whom in ["session", "supervisor"] {

@@ -170,7 +170,8 @@ fn a_session_is_a_daemon() {
     // Descriptors that a shell has and does not close: the session must not hold them.
     std::fs::write(env.path("inherited"), "").unwrap();
     let script = "exec 7>>../inherited 8<. 9>&1; output=$(\"$0\" \"$@\"); printf %s \"$output\" | wc -c";
-    let words = ["-c", script, LANSER].into_iter().chain(hover(&server, &[]));
+    // One that held them would hold this up as long as it lives.
+    let words = ["-c", script, LANSER].into_iter().chain(hover(&server, &["--session-idle", "30"]));
     let output = env.run("/bin/sh", words);
     assert!(output.text().trim().parse::<usize>().unwrap() > 100, "{output}");
     let (session, supervisor) = only(&env);
