@@ -191,6 +191,7 @@ fn settings(args: &Args, copy: &Path, scratch: &Path) -> Result<Settings, String
         keep: false,
         temp: absolute(scratch)?,
         guard: None,
+        session_memory: 4 << 30,
         search_path: std::env::split_paths(environment.get("PATH").map_or("", String::as_str)).collect(),
         environment,
         verbose: false,

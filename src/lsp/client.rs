@@ -140,6 +140,12 @@ impl Client {
         self.process.as_ref().map(ServerProcess::id)
     }
 
+    /// The memory of the server's process, in bytes, where the operating system tells.
+    #[must_use]
+    pub fn memory(&self) -> Option<u64> {
+        self.process.as_ref().and_then(ServerProcess::memory)
+    }
+
     /// Whether it can still be asked.
     #[must_use]
     pub fn is_alive(&self) -> bool {

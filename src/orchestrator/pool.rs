@@ -22,6 +22,7 @@ use tokio::task::JoinHandle;
 use super::Settings;
 use super::failure::Failure;
 use super::ground::{Ground, Step, Tools};
+use super::report::{Report, ServerReport};
 use super::server::Server;
 use crate::digest::Digest;
 use crate::lsp::{ChangeKind, FileChange, Profile};
@@ -164,6 +165,7 @@ impl Pool {
             let mut place = slot.place.clone().write_owned().await;
             let stays = match place.as_mut() {
                 Some(live) if access == Access::Pristine && live.asked().ever => false,
+                Some(live) if live.is_exhausted(&self.settings) => false,
                 Some(live) => live.server.client.is_alive() && live.bring_to(ground, files)?,
                 None => false,
             };
@@ -191,7 +193,16 @@ impl Pool {
         let asked = Asked { ever: true, since_renewal: true };
         let before = std::mem::replace(&mut *hold.live().asked(), asked);
         let (resident, pristine) = (self.resident, !before.ever);
-        Lease { hold: Some(hold), slot, used: Mutex::default(), resident, pristine }
+        let settings = self.settings.clone();
+        Lease { hold: Some(hold), slot, used: Mutex::default(), resident, pristine, settings }
+    }
+
+    /// What is running. A server that is being asked alone is busy and tells only what does not change.
+    pub(super) fn report(&self) -> Report {
+        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let servers =
+            slots.values().filter_map(|slot| slot.place.try_read().ok()?.as_ref().map(Live::report));
+        Report { servers: servers.collect() }
     }
 
     /// Ends the servers; whoever still asks one gets no answer.
@@ -213,6 +224,23 @@ impl Live {
         let interpreter = tools.python.as_ref().map(|python| python.interpreter.clone());
         let server = Server::start(settings.clone(), tools.found.clone()?, interpreter, !kind.pulls).await?;
         Ok(Self { server, ground: None, opened: Mutex::default(), asked: Mutex::default() })
+    }
+
+    /// Whether it takes more memory than it may.
+    fn is_exhausted(&self, settings: &Settings) -> bool {
+        self.server.client.memory().is_some_and(|bytes| bytes > settings.session_memory)
+    }
+
+    fn report(&self) -> ServerReport {
+        let client = &self.server.client;
+        let identity = client.identity();
+        ServerReport {
+            name: identity.name,
+            version: identity.version.unwrap_or_else(|| self.server.found.version.clone()),
+            pid: client.process_id().unwrap_or_default(),
+            memory_bytes: client.memory(),
+            documents: self.opened().len(),
+        }
     }
 
     fn stands_on(&self, ground: &Arc<Ground>) -> bool {
@@ -280,7 +308,6 @@ impl Drop for Starting {
 }
 
 /// The right to ask a server.
-#[derive(Debug)]
 pub(super) struct Lease {
     /// Only gone while it is dropped.
     hold: Option<Hold>,
@@ -290,6 +317,7 @@ pub(super) struct Lease {
     resident: bool,
     /// Whether nobody asked the server before.
     pristine: bool,
+    settings: Arc<Settings>,
 }
 
 #[derive(Debug)]
@@ -402,23 +430,31 @@ impl Drop for Lease {
         // A server that cannot be told any more is replaced by the next lease.
         let _ = self.give_back(&used);
         self.hold = None;
-        let slot = self.slot.clone();
+        let (slot, settings) = (self.slot.clone(), self.settings.clone());
         let turn = slot.asked.load(Ordering::Relaxed);
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
                 tokio::time::sleep(QUIET).await;
                 if slot.asked.load(Ordering::Relaxed) == turn {
-                    renew(&slot).await;
+                    renew(&slot, &settings).await;
                 }
             });
         }
     }
 }
 
-/// Renews a server that nobody asks.
-async fn renew(slot: &Slot) {
+/// Renews a server that nobody asks; one that takes too much memory is ended.
+async fn renew(slot: &Slot, settings: &Settings) {
     let Ok(mut place) = slot.place.try_write() else { return };
     let Some(live) = place.as_mut() else { return };
+    if live.is_exhausted(settings) {
+        let ended = place.take();
+        drop(place);
+        if let Some(ended) = ended {
+            ended.server.stop().await;
+        }
+        return;
+    }
     let used = std::mem::take(&mut live.asked().since_renewal);
     if used && live.server.client.renew().is_ok() {
         let prepared = live.server.client.prepare(PREPARING);

@@ -17,11 +17,13 @@ use crate::path::AbsPath;
 /// The format of the cache; another number is read as an empty one.
 const FORMAT: u32 = 1;
 
+/// Distribution folder to the stamp of its RECORD and the digest of what counts in it.
+pub(super) type Records = BTreeMap<String, (String, Digest)>;
+
 #[derive(Default, Serialize, Deserialize)]
 struct Cached {
     format: u32,
-    /// Distribution folder to the stamp of its RECORD and the digest of what counts in it.
-    records: BTreeMap<String, (String, Digest)>,
+    records: Records,
 }
 
 /// One line for each distribution, sorted: its name and version, and the digest of what it installed.

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::distributions::Records;
 use super::files::{FileKind, Files, read_bytes};
 use crate::digest::Digest;
 use crate::path::AbsPath;
@@ -173,8 +174,8 @@ struct Cached {
 pub struct Memory {
     pub(super) cache: Option<AbsPath>,
     answers: Mutex<BTreeMap<Digest, Answer>>,
-    /// For each site-packages folder: distribution to the stamp of its RECORD and the digest of what counts in it.
-    pub(super) records: Mutex<BTreeMap<AbsPath, BTreeMap<String, (String, Digest)>>>,
+    /// Of each site-packages folder.
+    pub(super) records: Mutex<BTreeMap<AbsPath, Records>>,
 }
 
 impl Memory {
