@@ -172,7 +172,7 @@ fn an_ended_session_finishes_what_it_can() {
     // Soon enough, and not soon enough: then the caller answers by itself.
     for in_time in [true, false] {
         let before = server.received().iter().filter(|word| *word == "waiting").count();
-        let running = env.start(hover(&server, &[]));
+        let running = env.start(hover(&server, &["--no-cache"]));
         wait_until("the server is asked", SOON, || asked(&server, "waiting", before + 1));
         let (session, _) = only(&env);
         let stopping = env.start(["session", "stop"]);
