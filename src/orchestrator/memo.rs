@@ -66,6 +66,8 @@ impl Key {
     pub(super) fn of(request: &Request, ground: &Ground) -> Option<Self> {
         let found = ground.tools.found.as_ref().ok()?;
         let mut fields = vec![serde_json::to_vec(&ground.environment).ok()?];
+        // Two builds of one version may answer differently.
+        fields.push(env!("LANSER_BUILD").as_bytes().to_vec());
         fields.push(format!("{} {} {}", found.kind, found.version, found.node_version).into_bytes());
         if found.source == Source::Command {
             // Two programs that somebody named may call themselves by one version.

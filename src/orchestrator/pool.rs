@@ -336,6 +336,11 @@ impl Hold {
 }
 
 impl Lease {
+    /// How long an answer is waited for: a server that has answered before has read the workspace, and gets half the time.
+    pub(super) fn patience(&self, settings: &Settings) -> Duration {
+        if self.pristine { settings.timeout } else { settings.timeout / 2 }
+    }
+
     /// Whether nobody asked the server before.
     pub(super) const fn is_pristine(&self) -> bool {
         self.pristine

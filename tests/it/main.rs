@@ -26,6 +26,8 @@ mod processes;
 mod schemas;
 /// Background sessions: one for all, the same answers, and nothing left of them.
 mod sessions;
+/// Warm answers are cold answers, whatever changed.
+mod warm;
 
 /// A file that no `mod` line names is not compiled, and its tests pass by never running.
 #[test]
