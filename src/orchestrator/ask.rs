@@ -45,8 +45,10 @@ pub(super) struct Asking<'a> {
 /// infer.
 pub(super) fn access(request: &Request, state: &State) -> Access {
     match request.cmd {
+        // What such a file imports from its own folder, no survey sees.
+        _ if !state.is_covered() => Access::Pristine,
         Command::Definition | Command::Declaration if !state.is_inferred() => Access::Shared,
-        Command::Hover | Command::Symbols | Command::Locate => Access::Shared,
+        Command::Symbols | Command::Locate => Access::Shared,
         _ => Access::Alone,
     }
 }
