@@ -72,6 +72,7 @@ fn main() -> ExitCode {
 fn args() -> Result<Args, String> {
     let mut args = Args {
         steps: 100,
+        questions: 1,
         seed: 1,
         keep: false,
         verbose: false,
@@ -118,24 +119,28 @@ async fn differences(args: &Args, folder: &Path) -> Result<usize, String> {
     let (mut different, mut roads, mut times) = (0, BTreeMap::new(), (Vec::new(), Vec::new()));
     'steps: for step in 0..args.steps {
         let what = mutator.mutate(&mut random)?;
+        let mut asked = Vec::new();
         for _ in 0..args.questions {
             let request = question(&copy, mutator.last_touched(), &mut random)?;
             let began = Instant::now();
             let warmly = warm.run(request.clone(), std::future::pending()).await;
             times.0.push(began.elapsed());
+            asked.push((request, warmly, began.elapsed()));
+        }
+        for (request, warmly, took_warmly) in asked {
             let began = Instant::now();
             let coldly =
                 Orchestrator::for_one(settings.clone()).run(request.clone(), std::future::pending()).await;
             times.1.push(began.elapsed());
             *roads.entry(format!("{:?}", warmly.meta.volatile.road.unwrap_or(Road::Cold))).or_insert(0) += 1;
             if args.verbose {
-                let took = |times: &[Duration]| times.last().copied().unwrap_or_default().as_millis();
+                let took = times.1.last().copied().unwrap_or_default().as_millis();
                 let road = warmly.meta.volatile.road;
                 println!(
                     "{step}: {what}: {}: {road:?} {} / {} ms",
                     words(&request),
-                    took(&times.0),
-                    took(&times.1)
+                    took_warmly.as_millis(),
+                    took
                 );
             }
             if warmly.bundle_id != coldly.bundle_id {

@@ -244,8 +244,9 @@ impl Mutator {
         self.touched = None;
         let files = self.files();
         let beside = random.of(&files);
+        let which = random.below(3);
         let write = || -> std::io::Result<()> {
-            match random.below(3) {
+            match which {
                 0 => fs::write(beside.with_file_name("native.so"), ""),
                 1 => fs::write(beside.with_file_name("py.typed"), ""),
                 _ => {
