@@ -93,7 +93,11 @@ fn run() -> Result<(), String> {
     let measured = measured(&args, &lanser, &raw);
     let _ = fs::remove_dir_all(temporary);
     let rows = measured?;
-    println!("\n{}", table::table(&rows));
+    println!("\nMedians, in ms:\n{}", table::table(&rows, 0.5));
+    println!(
+        "Lower quartiles, where the machine was busy with other things least:\n{}",
+        table::table(&rows, 0.25)
+    );
     for row in &rows {
         println!("{}", row.verdicts());
     }
@@ -132,7 +136,7 @@ fn measured(args: &Args, lanser: &Lanser, raw: &RawOptions) -> Result<Vec<Row>, 
             let row = folder.measure(command, &asked, args)?;
             let took = before.elapsed().as_secs();
             println!("{} positions, {took} s, load average {}", asked.len(), load());
-            println!("{}", table::table(std::slice::from_ref(&row)));
+            println!("{}", table::table(std::slice::from_ref(&row), 0.5));
             rows.push(row);
         }
         let Folder { raw, sessions, .. } = folder;
@@ -250,8 +254,8 @@ fn load() -> String {
 fn args() -> Result<Args, String> {
     let mut args = Args {
         positions: 20,
-        rounds: 3,
-        cold: 3,
+        rounds: 1,
+        cold: 2,
         files: 200,
         commands: ["def", "hover", "refs"].map(str::to_owned).to_vec(),
         script: None,

@@ -16,6 +16,9 @@ const WATCHED: Duration = Duration::from_secs(5);
 /// How long the session may first end what it began for the last question.
 const SETTLED: Duration = Duration::from_secs(2);
 
+/// After how many seconds a session leaves by itself, should this program be killed.
+const ABANDONED: &str = "300";
+
 /// Milliseconds of a tick in `/proc/PID/stat`: `USER_HZ` is 100 wherever Linux runs.
 const TICK: u64 = 10;
 
@@ -59,7 +62,10 @@ impl<'a> Sessions<'a> {
     pub(crate) fn ask(&self, root: &Path, words: &[&str], way: Way) -> Result<Run, String> {
         let mut command = self.lanser.command(root, words);
         let session = if matches!(way, Way::Warm | Way::Memo) { "on" } else { "off" };
-        command.env("XDG_RUNTIME_DIR", self.runtime.path()).env("LANSER_SESSION", session);
+        command
+            .env("XDG_RUNTIME_DIR", self.runtime.path())
+            .env("LANSER_SESSION", session)
+            .env("LANSER_SESSION_IDLE", ABANDONED);
         if matches!(way, Way::Warm | Way::Cold) {
             command.arg("--no-cache");
         }

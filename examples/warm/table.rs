@@ -34,14 +34,14 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// The median of what the times of `of` take beyond `ratio` times the bare answer and the scan beside each of them.
-    fn beyond(&self, of: &[f64], ratio: f64) -> f64 {
+    /// The quantile of what the times of `of` take beyond `ratio` times the bare answer and the scan beside each of them.
+    fn beyond(&self, of: &[f64], ratio: f64, part: f64) -> f64 {
         let floors = self.raw.iter().zip(&self.scan).map(|(raw, scan)| raw.mul_add(ratio, *scan));
-        median(of.iter().zip(floors).map(|(time, floor)| time - floor).collect())
+        quantile(of.iter().zip(floors).map(|(time, floor)| time - floor).collect(), part)
     }
 
-    fn cells(&self) -> Vec<String> {
-        let middle = |times: &[f64]| one(median(times.to_vec()));
+    fn cells(&self, part: f64) -> Vec<String> {
+        let middle = |times: &[f64]| one(quantile(times.to_vec(), part));
         vec![
             self.folder.clone(),
             self.command.clone(),
@@ -49,12 +49,12 @@ impl Row {
             middle(&self.scan),
             middle(&self.raw),
             middle(&self.warm),
-            signed(self.beyond(&self.warm, 1.0)),
-            if self.is_refs() { signed(self.beyond(&self.warm, 1.1)) } else { String::new() },
+            signed(self.beyond(&self.warm, 1.0, part)),
+            if self.is_refs() { signed(self.beyond(&self.warm, 1.1, part)) } else { String::new() },
             middle(&self.memo),
-            signed(self.beyond(&self.memo, 0.0)),
+            signed(self.beyond(&self.memo, 0.0, part)),
             middle(&self.memo_alone),
-            signed(self.beyond(&self.memo_alone, 0.0)),
+            signed(self.beyond(&self.memo_alone, 0.0, part)),
             middle(&self.cold),
         ]
     }
@@ -68,7 +68,7 @@ impl Row {
         let (ratio, bound) = if self.is_refs() { (1.1, WARM_REFS) } else { (1.0, WARM) };
         let whole = median(self.warm.clone());
         let floor = median(self.raw.clone()).mul_add(ratio, median(self.scan.clone()));
-        let warm = self.beyond(&self.warm, ratio);
+        let warm = self.beyond(&self.warm, ratio, 0.5);
         let scan = median(self.scan.clone());
         let mut out = format!(
             "{} {}: warm is {} ({} of the medians), {}",
@@ -79,7 +79,7 @@ impl Row {
             held(warm, bound)
         );
         for (name, times) in [("memo", &self.memo), ("memo without session", &self.memo_alone)] {
-            let beyond = self.beyond(times, 0.0);
+            let beyond = self.beyond(times, 0.0, 0.5);
             let medians = signed(median(times.clone()) - scan);
             let _ = write!(out, "; {name} {} ({medians}), {}", signed(beyond), held(beyond, MEMO));
         }
@@ -95,8 +95,8 @@ pub(crate) fn held(time: f64, bound: f64) -> String {
     if time <= bound { format!("within {bound} ms") } else { format!("PAST {bound} ms") }
 }
 
-/// The rows as a table.
-pub(crate) fn table(rows: &[Row]) -> String {
+/// The rows as a table: of every column this quantile, 0.5 for the medians.
+pub(crate) fn table(rows: &[Row], part: f64) -> String {
     let heads = [
         "folder",
         "command",
@@ -114,7 +114,7 @@ pub(crate) fn table(rows: &[Row]) -> String {
     ];
     let mut lines = vec![heads.map(str::to_owned).to_vec()];
     lines.push(heads.map(|head| "-".repeat(head.chars().count())).to_vec());
-    lines.extend(rows.iter().map(Row::cells));
+    lines.extend(rows.iter().map(|row| row.cells(part)));
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..heads.len()).map(width).collect();
     let mut out = String::new();
@@ -126,13 +126,19 @@ pub(crate) fn table(rows: &[Row]) -> String {
 }
 
 /// The median; NaN of nothing.
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(values: Vec<f64>) -> f64 {
+    quantile(values, 0.5)
+}
+
+/// The value below which a part of the values lies, between its two neighbours in proportion; NaN of nothing.
+fn quantile(mut values: Vec<f64>, part: f64) -> f64 {
     values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => f64::NAN,
-        count if count % 2 == 1 => values[count / 2],
-        count => f64::midpoint(values[count / 2 - 1], values[count / 2]),
-    }
+    let Some(last) = values.len().checked_sub(1) else { return f64::NAN };
+    let at = part * last as f64;
+    let below = at.floor();
+    let index = below as usize;
+    let above = values[(index + 1).min(last)];
+    (above - values[index]).mul_add(at - below, values[index])
 }
 
 fn one(time: f64) -> String {
