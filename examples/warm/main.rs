@@ -1,0 +1,293 @@
+//! What a warm answer costs on top of its floor, and an answer of the memo on top of the scan.
+//!
+//! `cargo build --release && cargo run --release --example warm -- --server-command langserver.index.js FOLDER…`
+//!
+//! In one run and turn by turn, so that whatever else the machine does hits all alike, for each question: the *scan* (a
+//! bare parallel walk with a `stat` of each Python file), the *raw* answer of a warm bare client that has the needed files
+//! open and was asked this before, and whole `lanser` processes: *warm* (session, `--no-cache`) and *memo* (with and
+//! without a session). Only *cold* processes are apart, for they are slow. Differences are medians of those of one turn.
+//!
+//! Besides: `--version`, and the session's memory after all questions and processor time while nobody asks.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the report is what this program is for")]
+
+#[path = "../compare/lanser.rs"]
+#[allow(dead_code, reason = "the example `compare` asks more of it")]
+mod lanser;
+#[path = "../compare/positions.rs"]
+mod positions;
+#[path = "../compare/raw.rs"]
+#[allow(dead_code, reason = "the example `compare` asks more of it")]
+mod raw;
+mod scan;
+mod session;
+mod table;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+use lanser::Lanser;
+use positions::{Place, Source};
+use raw::{Raw, RawOptions};
+use session::{Sessions, Way};
+use table::{Row, held, median};
+
+/// How often `--version` is asked.
+const QUICK_RUNS: usize = 20;
+
+/// What `--version` may take, in milliseconds.
+const PROMISED_VERSION: f64 = 5.0;
+
+const USAGE: &str =
+    "usage: warm [--positions N] [--rounds N] [--cold N] [--files MOST] [--commands def,hover,refs]
+            [--server-command SCRIPT] [--python EXE] FOLDER…";
+
+/// What was typed.
+struct Args {
+    positions: usize,
+    rounds: usize,
+    /// How many questions are asked of cold processes too.
+    cold: usize,
+    /// References are asked of names that stand in at most so many files.
+    files: usize,
+    commands: Vec<String>,
+    script: Option<PathBuf>,
+    python: String,
+    folders: Vec<PathBuf>,
+}
+
+/// One folder and those who are asked about it.
+struct Folder<'a> {
+    root: &'a Path,
+    sources: &'a [Source],
+    raw: Raw,
+    /// The files that the bare client has open.
+    open: BTreeSet<&'a Path>,
+    sessions: Sessions<'a>,
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<(), String> {
+    let args = args()?;
+    let (program, scratch) = lanser::beside_example()?;
+    let script = match &args.script {
+        Some(script) => absolute(script)?,
+        None => lanser::found_script(&program)?,
+    };
+    let [python, _, _] = lanser::interpreter(&args.python)?;
+    let temporary = scratch.join(format!("warm-{}", std::process::id()));
+    let raw = RawOptions { script: script.clone(), python: python.clone(), scratch: temporary.clone() };
+    let lanser = Lanser { program, cache: temporary.join("cache"), python, script };
+    let measured = measured(&args, &lanser, &raw);
+    let _ = fs::remove_dir_all(temporary);
+    let rows = measured?;
+    println!("\nMedians, in ms:\n{}", table::table(&rows, 0.5));
+    println!(
+        "Lower quartiles, where the machine was busy with other things least:\n{}",
+        table::table(&rows, 0.25)
+    );
+    for row in &rows {
+        println!("{}", row.verdicts());
+    }
+    Ok(())
+}
+
+fn measured(args: &Args, lanser: &Lanser, raw: &RawOptions) -> Result<Vec<Row>, String> {
+    let times = version(&lanser.program)?;
+    let least = times.iter().copied().fold(f64::INFINITY, f64::min);
+    let middle = median(times);
+    let verdict = held(middle, PROMISED_VERSION);
+    println!("lanser --version: median {middle:.1} ms of {QUICK_RUNS}, least {least:.1}, {verdict}");
+    let mut rows = Vec::new();
+    for root in &args.folders {
+        let root = absolute(root)?;
+        let sources = positions::sources(&root);
+        let files = scan::scan(&root);
+        println!("\n{}: {files} files, seed {:#x}, load average {}", root.display(), positions::SEED, load());
+        let mut server = Raw::spawn(raw, &root)?;
+        server.barrier()?;
+        let mut folder = Folder {
+            root: &root,
+            sources: &sources,
+            raw: server,
+            open: BTreeSet::new(),
+            sessions: Sessions::new(lanser)?,
+        };
+        // More than needed, because some names stand in too many files for a question of a few seconds.
+        let places = positions::chosen(&sources, args.positions * 10);
+        for command in &args.commands {
+            let fits = |place: &&Place| {
+                command != "refs" || positions::with_word(&sources, &place.word).len() <= args.files
+            };
+            let asked: Vec<&Place> = places.iter().filter(fits).step_by(5).take(args.positions).collect();
+            let before = Instant::now();
+            let row = folder.measure(command, &asked, args)?;
+            let took = before.elapsed().as_secs();
+            println!("{} positions, {took} s, load average {}", asked.len(), load());
+            println!("{}", table::table(std::slice::from_ref(&row), 0.5));
+            rows.push(row);
+        }
+        let Folder { raw, sessions, .. } = folder;
+        drop(raw);
+        println!("{}", sessions.idle()?);
+    }
+    Ok(rows)
+}
+
+impl<'a> Folder<'a> {
+    /// Asks every question of all, turn by turn, another one being the first in each turn.
+    fn measure(&mut self, command: &str, places: &[&Place], args: &Args) -> Result<Row, String> {
+        let name = self.root.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let mut row = Row { folder: name, command: command.to_owned(), ..Row::default() };
+        // Warm is what was asked before, and what the memo knows.
+        for place in places {
+            self.bare(command, place)?;
+            self.whole(command, place, Way::Warm)?;
+            self.whole(command, place, Way::Memo)?;
+        }
+        for turn in 0..args.rounds * places.len() {
+            let place = places[turn % places.len()];
+            for step in 0..5 {
+                match (turn + step) % 5 {
+                    0 => row.scan.push(timed(|| scan::scan(self.root))),
+                    1 => {
+                        let took = self.bare(command, place)?;
+                        row.raw.push(took);
+                    }
+                    2 => self.note(&mut row, command, place, Way::Warm)?,
+                    3 => self.note(&mut row, command, place, Way::Memo)?,
+                    _ => self.note(&mut row, command, place, Way::MemoAlone)?,
+                }
+            }
+        }
+        for place in places.iter().take(args.cold) {
+            self.note(&mut row, command, place, Way::Cold)?;
+        }
+        Ok(row)
+    }
+
+    /// The bare client: milliseconds of the question alone, the files that it needs being open.
+    fn bare(&mut self, command: &str, place: &Place) -> Result<f64, String> {
+        let source = &self.sources[place.file];
+        let needed: Vec<&'a Source> = match command {
+            "refs" => positions::with_word(self.sources, &place.word),
+            _ => vec![source],
+        };
+        for source in needed {
+            if self.open.insert(&source.path) {
+                self.raw.open(&source.path, &source.text)?;
+            }
+        }
+        let method = match command {
+            "hover" => "textDocument/hover",
+            "refs" => "textDocument/references",
+            _ => "textDocument/definition",
+        };
+        let mut answer = Ok(serde_json::Value::Null);
+        let took = timed(|| answer = self.raw.ask(method, &source.path, [place.line, place.utf16]));
+        answer.map(|_| took)
+    }
+
+    /// Asks a whole process and puts its time where it belongs.
+    fn note(&self, row: &mut Row, command: &str, place: &Place, way: Way) -> Result<(), String> {
+        let run = self.whole(command, place, way)?;
+        let (times, road) = match way {
+            Way::Warm => (&mut row.warm, "warm"),
+            Way::Memo => (&mut row.memo, "memo"),
+            Way::MemoAlone => (&mut row.memo_alone, "memo"),
+            Way::Cold => (&mut row.cold, "cold"),
+        };
+        times.push(run.took);
+        row.astray += usize::from(run.road != road);
+        Ok(())
+    }
+
+    fn whole(&self, command: &str, place: &Place, way: Way) -> Result<session::Run, String> {
+        let selector = lanser::selector(&self.sources[place.file].relative, place.line, place.scalar);
+        self.sessions.ask(self.root, &[command, &selector], way)
+    }
+}
+
+/// Milliseconds of each `--version` after the first.
+fn version(program: &Path) -> Result<Vec<f64>, String> {
+    let mut times = Vec::new();
+    for run in 0..=QUICK_RUNS {
+        let mut command = Command::new(program);
+        command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null());
+        let mut status = None;
+        let took = timed(|| status = command.status().ok());
+        if !status.is_some_and(|status| status.success()) {
+            return Err("`lanser --version` does not work".to_owned());
+        }
+        if run > 0 {
+            times.push(took);
+        }
+    }
+    Ok(times)
+}
+
+/// Milliseconds of what is done.
+fn timed<T>(what: impl FnOnce() -> T) -> f64 {
+    let begun = Instant::now();
+    let _ = std::hint::black_box(what());
+    begun.elapsed().as_secs_f64() * 1000.0
+}
+
+/// The load average of the last minute.
+fn load() -> String {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().next().unwrap_or("unknown").to_owned()
+}
+
+fn args() -> Result<Args, String> {
+    let mut args = Args {
+        positions: 20,
+        rounds: 1,
+        cold: 2,
+        files: 200,
+        commands: ["def", "hover", "refs"].map(str::to_owned).to_vec(),
+        script: None,
+        python: "python3".to_owned(),
+        folders: Vec::new(),
+    };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or_else(|| format!("{word} needs a value\n{USAGE}"));
+        let number = |text: String| text.parse().map_err(|_| format!("{text:?} is no number"));
+        match word.as_str() {
+            "--positions" => args.positions = number(value()?)?,
+            "--rounds" => args.rounds = number(value()?)?,
+            "--cold" => args.cold = number(value()?)?,
+            "--files" => args.files = number(value()?)?,
+            "--commands" => args.commands = value()?.split(',').map(str::to_owned).collect(),
+            "--server-command" => args.script = Some(value()?.into()),
+            "--python" => args.python = value()?,
+            option if option.starts_with('-') => return Err(format!("{option} is unknown\n{USAGE}")),
+            folder => args.folders.push(folder.into()),
+        }
+    }
+    let known = ["def", "hover", "refs"];
+    if let Some(other) = args.commands.iter().find(|command| !known.contains(&command.as_str())) {
+        return Err(format!("{other:?} is not measured\n{USAGE}"));
+    }
+    if args.folders.is_empty() || args.positions == 0 || args.rounds == 0 {
+        return Err(USAGE.to_owned());
+    }
+    Ok(args)
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, String> {
+    fs::canonicalize(path).map_err(|error| format!("{}: {error}", path.display()))
+}
