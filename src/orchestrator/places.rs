@@ -64,7 +64,7 @@ impl Places<'_> {
         let show = |offset| document.lines.display(&document.text, offset, self.io_unit);
         let ((sl, sc), (el, ec)) = (show(span.start), show(span.end));
         let uri = self.paths.uri(&document.path);
-        PositionSpec::Range(RangeSpec { uri, start: [sl, sc], end: [el, ec], indexing: self.io_unit })
+        PositionSpec::Range(RangeSpec { uri, start: [sl, sc], end: [el, ec], indexing: self.io_unit, doc_version: None })
             .to_string()
     }
 
@@ -107,5 +107,5 @@ pub(super) fn preview(document: &Document, line: u32) -> Option<String> {
 }
 
 fn cursor(uri: &DocUri, line: u32, col: u32, indexing: ColumnUnit) -> String {
-    PositionSpec::Cursor(CursorSpec { uri: uri.clone(), line, col, indexing }).to_string()
+    PositionSpec::Cursor(CursorSpec { uri: uri.clone(), line, col, indexing, doc_version: None }).to_string()
 }

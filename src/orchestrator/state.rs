@@ -312,6 +312,10 @@ fn resolve(files: &DiskFiles, paths: &PathMap, roots: &ImportRoots, selector: &P
             document(&spec.uri).map(|document| place::range(files, roots, &document, spec)),
             Via::Coordinates,
         ),
+        PositionSpec::Ast(_) | PositionSpec::Anchor(_) | PositionSpec::Symid(_) => {
+            let message = format!("{selector}: this form of selector is not resolved yet");
+            return Outcomes::Failed(ErrorBody::new(ErrorSymbol::UnsupportedCap, message));
+        }
     };
     let outcome = match outcome {
         Ok(outcome) => outcome,
@@ -376,7 +380,7 @@ fn not_found(selector: &PositionSpec, paths: &PathMap, near: &Near) -> ErrorBody
     if near.suggestions.is_empty() {
         return error.hint(match selector {
             PositionSpec::Symbol(_) => "`lanser symbols --query NAME` searches the workspace",
-            PositionSpec::Cursor(_) | PositionSpec::Range(_) => "lines and columns are 1-based",
+            _ => "lines and columns are 1-based",
         });
     }
     error

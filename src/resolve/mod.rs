@@ -11,6 +11,7 @@
 
 mod bases;
 pub mod hop;
+pub mod index;
 mod lookup;
 pub mod modules;
 pub mod near;
@@ -18,6 +19,7 @@ pub mod occurrences;
 pub mod outline;
 pub mod place;
 mod recover;
+pub mod relocate;
 mod stub;
 pub mod symbol;
 mod syntax;

@@ -45,6 +45,8 @@ pub struct Snapshot {
     encoded: BTreeSet<WorkspacePath>,
     unreadable: BTreeSet<String>,
     index: Arc<WordIndex>,
+    /// The workspace's folder in the cache.
+    place: Option<AbsPath>,
 }
 
 /// What was recorded of a file at an earlier scan.
@@ -110,13 +112,14 @@ impl Snapshot {
             store_known(&place.join("files"), &records);
         }
         let digests = files.values().flatten().copied().collect();
-        let index = WordIndex::new(place.map(|place| place.join("words")), digests, fresh);
+        let index = WordIndex::new(place.as_ref().map(|place| place.join("words")), digests, fresh);
         Self {
             root: root.clone(),
             files,
             encoded: encoded_files,
             unreadable: walked.unreadable,
             index: Arc::new(index),
+            place,
         }
     }
 
@@ -174,6 +177,20 @@ impl Snapshot {
     /// Writes what this scan learned of words for the next one.
     pub fn keep_index(&self) {
         self.index.keep();
+    }
+
+    /// What was kept under a name beside what the scan itself keeps; `None` when it is not there, of another version, or
+    /// damaged.
+    #[must_use]
+    pub fn kept(&self, name: &str, magic: [u8; 8]) -> Option<Vec<u8>> {
+        load(&self.place.as_ref()?.join(name), magic)
+    }
+
+    /// Keeps something under a name for the next run. Failure is no error: the next run just pays again.
+    pub fn keep(&self, name: &str, magic: [u8; 8], payload: &[u8]) {
+        if let Some(place) = &self.place {
+            store(&place.join(name), magic, payload);
+        }
     }
 
     /// The first path, in order, that differs between two snapshots.
