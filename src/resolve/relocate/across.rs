@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::pairs::{Pairs, Shaped, Terms};
 use super::place::{Fate, Mapper};
 use super::score::{FLOOR, Features, MARGIN, THRESHOLD};
-use super::shape::{contained, jaccard, ratio};
+use super::shape::{contained, jaccard, name_likeness, ratio};
 use super::side::is_compound;
 use super::{Before, Elsewhere, Happened, OtherFile, Place, Verdict, Wanted, found, verdict};
 use crate::resolve::outline::Span;
@@ -83,7 +83,10 @@ impl Lost<'_, '_> {
         }
         let module = module_likeness(self.path, &file.path);
         let pairs = Pairs::new(self.old, &new, Terms { module, found: Vec::new(), known });
-        ratio(top.iter().filter(|&&def| pairs.links[def as usize].is_some()).count(), top.len())
+        let is_there = |def: &&u32| {
+            pairs.links[**def as usize].is_some_and(|link| link.features.score() >= THRESHOLD - MARGIN)
+        };
+        ratio(top.iter().filter(is_there).count(), top.len())
     }
 
     fn wanted(&self, def: u32) -> Wanted {
@@ -162,7 +165,7 @@ impl Lost<'_, '_> {
             return Verdict::At(Box::new(place));
         }
         let best = first.score;
-        if best < THRESHOLD - 0.05 {
+        if best < THRESHOLD - MARGIN {
             let reason = format!("{name} is gone, and nothing that is new resembles it enough");
             return Verdict::Gone { reason, near: Some(Box::new(places.swap_remove(0))) };
         }
@@ -248,11 +251,15 @@ fn known(file: &OtherFile, new: &Shaped<'_>) -> Vec<bool> {
 pub(super) fn module_likeness(old: &str, new: &str) -> f64 {
     let parts = |path: &str| -> Vec<String> {
         let path = path.strip_suffix("i").unwrap_or(path).trim_end_matches(".py").trim_end_matches("/__init__");
-        path.split('/').filter(|part| !part.is_empty() && *part != "src").map(str::to_owned).collect()
+        path.split('/').map(|part| part.trim_start_matches('_'))
+            .filter(|part| !part.is_empty() && *part != "src")
+            .map(str::to_owned)
+            .collect()
     };
     let (a, b) = (parts(old), parts(new));
     let shared = a.iter().filter(|part| b.contains(part)).count();
     let of_all = ratio(2 * shared, a.len() + b.len());
-    let last = f64::from(u8::from(a.last() == b.last()));
+    let name = |parts: &[String]| parts.last().cloned().unwrap_or_default();
+    let last = name_likeness(&name(&a), &name(&b));
     0.7f64.mul_add(of_all, 0.3 * last)
 }

@@ -103,7 +103,8 @@ fn gap(old: &Side<'_>, new: &Side<'_>, olds: &[u32], news: &[u32], alignment: &m
         .map(|(x, y)| {
             // The first word says what kind of statement it is.
             let first = if x.0 == y.0 { 0.1 } else { 0.0 };
-            0.9 * dice(&x.1, &y.1) + first
+            // There is one docstring at most, whatever it says.
+            if x.0 == 1 && y.0 == 1 { 1.0 } else { 0.9 * dice(&x.1, &y.1) + first }
         })
         .collect();
     let mut best = vec![0.0_f64; (olds.len() + 1) * width];
@@ -136,12 +137,13 @@ fn tokens(side: &Side<'_>, line: u32) -> (u64, Vec<u64>) {
     let all = &side.tokens[line.first as usize..line.end as usize];
     let mut hashes: Vec<u64> =
         all.iter().filter(|token| token.kind != TokenKind::Comment).map(|token| token.hash).collect();
-    if hashes.is_empty() {
-        // A comment is as much like another as their words are.
+    let is_docstring = line.end == line.first + 1 && all[0].kind == TokenKind::Text;
+    if hashes.is_empty() || is_docstring {
+        // A comment or a docstring is as much like another as their words are.
         let text = side.token(line.first);
         hashes = text.split_whitespace().map(|word| super::lex::hash_of(word.as_bytes())).collect();
     }
-    let first = hashes.first().copied().unwrap_or_default();
+    let first = if is_docstring { 1 } else { hashes.first().copied().unwrap_or_default() };
     hashes.sort_unstable();
     (first, hashes)
 }

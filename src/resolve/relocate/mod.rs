@@ -178,10 +178,13 @@ fn clamped(target: &Target<'_>) -> Option<Span> {
     target.text.get(span.clone()).map(|_| span)
 }
 
-/// A place that scores enough is an answer.
+/// A place that scores enough is an answer; one that scores far less is none.
 fn verdict(place: Place) -> Verdict {
     if place.certified || (place.score >= THRESHOLD && place.margin >= MARGIN) {
         Verdict::At(Box::new(place))
+    } else if place.score < THRESHOLD - MARGIN {
+        let reason = "it is gone, and nothing that is new resembles it enough".to_owned();
+        Verdict::Gone { reason, near: Some(Box::new(place)) }
     } else {
         Verdict::Ambiguous(vec![place])
     }
@@ -209,7 +212,8 @@ fn found(pairs: &Pairs<'_, '_>, document: &Arc<Document>, was: &Span, spot: &Spo
     features.token_jaccard = features.token_jaccard.min(spot.kept);
     let rewritten = link.is_some_and(|link| link.features.token_jaccard < 0.15);
     let certified = spot.untouched && spot.unmistakable && !rewritten;
-    let score = if certified { 1.0 } else { features.score().min(0.99) };
+    let around = spot.owner.map_or(1.0, |owner| pairs.score_of(owner));
+    let score = if certified { 1.0 } else { features.score().min(around).min(0.99) };
     let margin = link.map_or(1.0, |link| link.margin);
     Place {
         document: document.clone(),

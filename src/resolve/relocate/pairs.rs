@@ -106,7 +106,43 @@ impl<'s, 't> Pairs<'s, 't> {
         pairs.leftovers(|kind| kind == super::DefinitionKind::Class);
         pairs.leftovers(super::DefinitionKind::is_function);
         pairs.leftovers(|kind| !is_compound(kind));
+        if pairs.terms.module < 1.0 {
+            pairs.weigh_company();
+        }
         pairs
+    }
+
+    /// In another file no neighbours are the same; what came along from the same scope speaks for a move as well.
+    fn weigh_company(&mut self) {
+        let mut company: Vec<Option<f64>> = vec![None; self.links.len()];
+        for (scope, siblings) in &self.children[0] {
+            let moving: Vec<u32> = siblings
+                .iter()
+                .copied()
+                .filter(|&index| {
+                    let def = &self.old.side.defs[index as usize];
+                    is_compound(def.kind) && self.terms.found.get(index as usize) != Some(&true)
+                })
+                .collect();
+            let target = |index: u32| {
+                self.links[index as usize].map(|link| self.new.side.defs[link.new as usize].parent)
+            };
+            for &index in &moving {
+                let Some(there) = target(index) else { continue };
+                let others = moving.iter().filter(|&&other| other != index && target(other) == Some(there)).count();
+                let kept = scope.is_some() && self.new_parent(*scope) == Some(there);
+                company[index as usize] = Some(match moving.len() {
+                    _ if kept => 1.0,
+                    1 => 0.5,
+                    all => ratio(others, all - 1).max(ratio(others.min(3), 3)),
+                });
+            }
+        }
+        for (link, company) in self.links.iter_mut().zip(company) {
+            if let (Some(link), Some(company)) = (link, company) {
+                link.features.proximity = company;
+            }
+        }
     }
 
     /// The new parent of what is in `parent`; `None` where that has none.
@@ -196,16 +232,9 @@ impl<'s, 't> Pairs<'s, 't> {
             }
             // The name in its place is the structure, whatever became of the body.
             found.ast = if alike { 1.0 } else { 0.9 };
-            if same_file || a.def().parent.is_some() {
-                self.link(old, new, found, 1.0, sure && alike);
-                continue;
-            }
             // In another file a name alone proves little.
-            if found.score() >= FLOOR {
-                self.candidates.entry(old).or_default().push((new, found));
-            }
-            if found.score() >= super::score::THRESHOLD {
-                self.link(old, new, found, 1.0, false);
+            if same_file || a.def().parent.is_some() || found.score() >= FLOOR {
+                self.link(old, new, found, 1.0, sure && alike && same_file);
             }
         }
     }
@@ -246,6 +275,10 @@ impl<'s, 't> Pairs<'s, 't> {
                     continue;
                 }
                 let (a, b) = (self.old.compared(old), self.new.compared(new));
+                // What is local to a function goes with it, unless all of it is the same.
+                if self.is_local(old, new) && !(a.shape.is_same_body(b.shape) && a.shape.tokens.len() >= 20) {
+                    continue;
+                }
                 let found = features(a, b, self.terms.module, self.proximity(old, new));
                 let is_variable = !is_compound(a.def().kind);
                 // A variable with another name is the same one only if it is set to the same, in the same place.
@@ -275,6 +308,31 @@ impl<'s, 't> Pairs<'s, 't> {
             let margin = if score - next < MARGIN { MARGIN } else { score - next };
             self.link(old, new, found, margin, false);
         }
+    }
+
+    /// Whether one of the two is inside of a function that is not the other's.
+    fn is_local(&self, old: u32, new: u32) -> bool {
+        let scope = |side: &Side<'_>, def: u32| side.defs[def as usize].parent;
+        let is_function = |side: &Side<'_>, def: Option<u32>| {
+            def.is_some_and(|def| side.defs[def as usize].kind.is_function())
+        };
+        let (was, is) = (scope(&self.old.side, old), scope(&self.new.side, new));
+        (is_function(&self.old.side, was) || is_function(&self.new.side, is)) && self.new_parent(was) != Some(is)
+    }
+
+    /// The least score on the way from a definition up to the module.
+    pub(super) fn score_of(&self, old: u32) -> f64 {
+        let mut least = 1.0_f64;
+        let mut at = Some(old);
+        while let Some(index) = at {
+            let Some(link) = self.links[index as usize] else {
+                // It left a scope that is no more.
+                return least;
+            };
+            least = least.min(link.features.score());
+            at = self.old.side.defs[index as usize].parent;
+        }
+        least
     }
 
     /// Several look alike: the one whose name or neighbours are nearest, if one is.

@@ -6,7 +6,7 @@ use super::super::outline::Span;
 use super::lex::TokenKind;
 use super::lines::{Alignment, Kept, align, align_tokens, is_unmistakable};
 use super::pairs::Pairs;
-use super::shape::ratio;
+use super::shape::{dice, ratio};
 use super::side::{Side, is_compound};
 
 /// A stretch that was found again.
@@ -163,7 +163,15 @@ impl<'p, 's, 't> Mapper<'p, 's, 't> {
         let owner = indices.first().and_then(|&token| old.owner_of(token));
         let mapped: Vec<Option<Mapped>> = indices.iter().map(|&token| self.token(token)).collect();
         let found = mapped.iter().flatten().count();
-        let kept = ratio(mapped.iter().flatten().filter(|token| token.same).count(), indices.len());
+        let mut kept = ratio(mapped.iter().flatten().filter(|token| token.same).count(), indices.len());
+        if let ([token], [Some(is)]) = (indices.as_slice(), mapped.as_slice()) {
+            if self.is_name_of_owner(*token, owner) {
+                // The name of a definition is kept as well as the definition is, whatever it is now.
+                kept = 1.0;
+            } else if !is.same && self.is_literal(*token) {
+                return self.in_literal(span, *token, *is, owner);
+            }
+        }
         if found == 0 || (indices.len() >= 4 && ratio(found, indices.len()) < 0.34) {
             return match owner {
                 Some(owner) if self.pairs.links[owner as usize].is_none() => Fate::OwnerLost(owner),
@@ -177,6 +185,32 @@ impl<'p, 's, 't> Mapper<'p, 's, 't> {
         let moved = mapped.iter().flatten().any(|token| token.kept == Kept::Moved);
         let sure = in_order && self.are_lines_unmistakable(&indices);
         Fate::Found(self.spot(new_span, untouched, sure, kept, moved, owner))
+    }
+
+    fn is_name_of_owner(&self, token: u32, owner: Option<u32>) -> bool {
+        owner.is_some_and(|owner| self.old().defs[owner as usize].name == token)
+    }
+
+    fn is_literal(&self, token: u32) -> bool {
+        matches!(self.old().tokens[token as usize].kind, TokenKind::Text | TokenKind::Comment)
+    }
+
+    /// A place in a string or comment that was edited.
+    fn in_literal(&self, span: &Span, token: u32, is: Mapped, owner: Option<u32>) -> Fate {
+        let (old, new) = (self.old(), self.new_side());
+        let (a, b) = (old.tokens[token as usize], new.tokens[is.token as usize]);
+        let (x, y) = (&old.text[a.start as usize..a.end as usize], &new.text[b.start as usize..b.end as usize]);
+        let inside = |offset: usize| offset.clamp(a.start as usize, a.end as usize) - a.start as usize;
+        if span.start <= a.start as usize && span.end >= a.end as usize {
+            let kept = dice(&words(x), &words(y));
+            return Fate::Found(self.spot(b.start as usize..b.end as usize, false, false, kept, false, owner));
+        }
+        let Some((start, kept)) = in_lines(x, y, inside(span.start)) else { return Fate::Removed(owner) };
+        let end = in_lines(x, y, inside(span.end)).map_or(start, |(end, _)| end.max(start));
+        let new_span = b.start as usize + start..b.start as usize + end;
+        let untouched = old.text.get(span.clone()) == new.text.get(new_span.clone());
+        let kept = if untouched { 1.0 } else { kept };
+        Fate::Found(self.spot(new_span, untouched, untouched && is.kept != Kept::Moved, kept, false, owner))
     }
 
     fn spot(
@@ -235,21 +269,8 @@ impl<'p, 's, 't> Mapper<'p, 's, 't> {
         if is.same || matches!(a.kind, TokenKind::Name | TokenKind::Number) {
             return (new_start + into).min(new_end);
         }
-        // A long string or comment that changed: by what it begins and ends with.
         let (x, y) = (&old.text[start..end], &new.text[new_start..new_end]);
-        let head = x.bytes().zip(y.bytes()).take_while(|(x, y)| x == y).count();
-        let tail = x.bytes().rev().zip(y.bytes().rev()).take_while(|(x, y)| x == y).count();
-        let mut place = if into <= head {
-            new_start + into
-        } else if end - offset <= tail {
-            new_end - (end - offset)
-        } else {
-            by_lines(x, y, into).map_or(new_start + head.min(y.len()), |at| new_start + at)
-        };
-        while !new.text.is_char_boundary(place) {
-            place -= 1;
-        }
-        place
+        in_lines(x, y, into).map_or(new_start, |(at, _)| new_start + at)
     }
 
     fn are_lines_unmistakable(&self, indices: &[u32]) -> bool {
@@ -349,15 +370,54 @@ impl<'p, 's, 't> Mapper<'p, 's, 't> {
     }
 }
 
-/// Where an offset of a long literal is in its new form, by its physical lines.
-fn by_lines(old: &str, new: &str, offset: usize) -> Option<usize> {
-    let hashes = |text: &str| {
-        text.split('\n').map(|line| super::lex::hash_of(line.trim().as_bytes())).collect::<Vec<_>>()
-    };
+/// Where an offset of a long literal is in its new form, by its physical lines, and how much of its line was kept.
+fn in_lines(old: &str, new: &str, offset: usize) -> Option<(usize, f64)> {
+    let head = old.bytes().zip(new.bytes()).take_while(|(x, y)| x == y).count();
+    let tail = old.bytes().rev().zip(new.bytes().rev()).take_while(|(x, y)| x == y).count();
+    let (was, now): (Vec<&str>, Vec<&str>) = (old.split('\n').collect(), new.split('\n').collect());
     let line = old.get(..offset)?.matches('\n').count();
     let column = offset - old.get(..offset)?.rfind('\n').map_or(0, |at| at + 1);
-    let (_, partner) = super::common::common(&hashes(old), &hashes(new)).into_iter().find(|(a, _)| *a == line)?;
-    let start: usize = new.split('\n').take(partner).map(|line| line.len() + 1).sum();
-    let length = new.split('\n').nth(partner)?.len();
-    Some(start + column.min(length))
+    let hashes = |lines: &[&str]| -> Vec<u64> {
+        lines.iter().map(|line| super::lex::hash_of(line.trim().as_bytes())).collect()
+    };
+    let same = super::common::common(&hashes(&was), &hashes(&now));
+    let start_of = |line: usize| now.iter().take(line).map(|line| line.len() + 1).sum::<usize>();
+    let place = |partner: usize| {
+        let indent = |text: &str| text.len() - text.trim_start().len();
+        // As far from the first word as it was.
+        let column = (column + indent(now[partner])).saturating_sub(indent(was[line])).min(now[partner].len());
+        let mut at = start_of(partner) + column;
+        while !new.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    };
+    if let Some((_, partner)) = same.iter().find(|(a, _)| *a == line) {
+        return Some((place(*partner), 1.0));
+    }
+    // An edited line: the one most like it between the lines around it that are the same.
+    let from = same.iter().rev().find(|(a, _)| *a < line).map_or(0, |(_, b)| b + 1);
+    let to = same.iter().find(|(a, _)| *a > line).map_or(now.len(), |(_, b)| *b);
+    let wanted = words(was[line]);
+    let best = (from..to.min(from + 200))
+        .map(|partner| (dice(&wanted, &words(now[partner])), partner))
+        .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))?;
+    if best.0 < 0.5 {
+        return None;
+    }
+    if offset <= head && head >= 3 && line == 0 {
+        return Some((offset, best.0));
+    }
+    if old.len() - offset <= tail && line + 1 == was.len() {
+        return Some((new.len() - (old.len() - offset), best.0));
+    }
+    Some((place(best.1), best.0))
+}
+
+/// The words of a text, sorted.
+fn words(text: &str) -> Vec<u64> {
+    let words = text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    let mut words: Vec<u64> = words.map(|word| super::lex::hash_of(word.as_bytes())).collect();
+    words.sort_unstable();
+    words
 }
