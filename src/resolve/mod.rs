@@ -9,9 +9,11 @@
 //! an instance's attribute is depends on them, so such a selector is answered with a hint and not with a guess. Where
 //! Python would decide at run time (branches, rebinding) every candidate is returned.
 
+mod ast;
 mod bases;
 pub mod hop;
 pub mod index;
+pub mod locate;
 mod lookup;
 pub mod modules;
 pub mod near;

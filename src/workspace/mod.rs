@@ -6,8 +6,10 @@
 
 pub(crate) mod cache_file;
 pub mod configured;
+pub mod contents;
 mod distributions;
 pub mod files;
+pub mod history;
 pub(crate) mod parallel;
 pub mod python;
 pub mod root;

@@ -248,7 +248,7 @@ fn known(file: &OtherFile, new: &Shaped<'_>) -> Vec<bool> {
 }
 
 /// How much of two paths is the same: the share of their folders and names, the last counting as much as all others.
-pub(super) fn module_likeness(old: &str, new: &str) -> f64 {
+pub(in crate::resolve) fn module_likeness(old: &str, new: &str) -> f64 {
     let parts = |path: &str| -> Vec<String> {
         let path = path.strip_suffix("i").unwrap_or(path).trim_end_matches(".py").trim_end_matches("/__init__");
         path.split('/').map(|part| part.trim_start_matches('_'))

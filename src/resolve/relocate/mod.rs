@@ -9,6 +9,7 @@
 //! where nothing that is new resembles the target it is gone, however much an older definition looks like it.
 
 mod across;
+pub mod anchor;
 mod common;
 mod lex;
 mod lines;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use super::outline::{DefinitionKind, Span};
 use crate::workspace::files::Document;
 use across::Lost;
+pub(super) use across::module_likeness;
 use pairs::{Link, Pairs, Shaped, Terms};
 use place::{Fate, Mapper, Spot};
 pub use score::Features;

@@ -1,7 +1,7 @@
 //! How well a definition fits an old one: four features, their weights, and the thresholds of an answer.
 
 use super::side::{Def, Side, is_compound};
-use super::shape::{Shape, contained, dice, jaccard, name_likeness};
+use super::shape::{Shape, dice, jaccard, name_likeness};
 use super::super::outline::DefinitionKind;
 
 /// A candidate is certain enough from this score on (τ).
@@ -98,10 +98,4 @@ pub(super) fn features(old: Compared<'_>, new: Compared<'_>, module: f64, proxim
         ast = 1.0;
     }
     Features { ast, module, token_jaccard, proximity }
-}
-
-/// Whether the smaller of two bodies is as good as all in the larger one: what was split, or merged.
-pub(super) fn is_part(old: &Shape, new: &Shape) -> bool {
-    let (a, b) = (old.triples.len(), new.triples.len());
-    a.min(b) >= TELLING && contained(&old.triples, &new.triples) >= 0.8
 }

@@ -84,12 +84,6 @@ impl<'t> Side<'t> {
         first..end
     }
 
-    /// The bytes of a definition without its decorators.
-    pub(crate) fn span(&self, def: &Def) -> Span {
-        let tokens = self.extent(def);
-        self.tokens[tokens.start].start as usize..self.tokens[tokens.end - 1].end as usize
-    }
-
     /// The bytes of the header, from `def` or `class` to the colon.
     pub(super) fn header_span(&self, def: &Def) -> Span {
         let first = self.lines[def.header as usize].first as usize;
@@ -385,7 +379,8 @@ mod tests {
         );
         let side = Side::new(text);
         let class = &side.defs[2];
-        assert!(side.text[side.span(class)].ends_with("return 1"));
+        let last = side.extent(class).end - 1;
+        assert!(side.text[..side.tokens[last].end as usize].ends_with("return 1"));
         assert_eq!(class.lines.start, 1);
     }
 }
