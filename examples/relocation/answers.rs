@@ -46,11 +46,16 @@ pub(crate) fn lanser(index: &Index, old: &Tree, new: &Tree, case: &Case, known: 
     match relocate(&target, new.files.get(&case.path), &others) {
         Verdict::At(place) => {
             let path = place.document.path.as_str().trim_start_matches('/').to_owned();
-            let told = format!("{path}@{} {:?} {:.3} {:?}: {}", place.span.start, place.happened, place.score, place.features, place.reason);
+            let told = format!(
+                "{path}@{} {:?} {:.3} {:?}: {}",
+                place.span.start, place.happened, place.score, place.features, place.reason
+            );
             Answer { place: Some((path, place.span.start)), ambiguous: false, told }
         }
         Verdict::Ambiguous(places) => {
-            let told = places.iter().map(|place| format!("{} {:.3} {:?} {}; ", place.document.path, place.score, place.features, place.reason));
+            let told = places.iter().map(|place| {
+                format!("{} {:.3} {:?} {}; ", place.document.path, place.score, place.features, place.reason)
+            });
             Answer { place: None, ambiguous: true, told: format!("ambiguous: {}", told.collect::<String>()) }
         }
         Verdict::Gone { reason, near } => {

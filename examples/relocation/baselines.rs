@@ -30,9 +30,14 @@ pub(crate) fn raw(new: &Tree, case: &Case) -> Answer {
 
 /// The line that a diff of the file puts there.
 pub(crate) fn diff(old: &Tree, new: &Tree, case: &Case) -> Answer {
-    let (Some(before), Some(now)) = (case.old.as_deref().or(old.text(&case.path)), new.text(&case.path)) else { return at(&case.path, None) };
+    let (Some(before), Some(now)) = (case.old.as_deref().or(old.text(&case.path)), new.text(&case.path))
+    else {
+        return at(&case.path, None);
+    };
     let (line, column) = line_column(before, case.span.start);
-    let lines = |text: &str| text.split('\n').map(|line| lanser::digest::Digest::of(line.as_bytes())).collect::<Vec<_>>();
+    let lines = |text: &str| {
+        text.split('\n').map(|line| lanser::digest::Digest::of(line.as_bytes())).collect::<Vec<_>>()
+    };
     let (a, b) = (lines(before), lines(now));
     let mut found = None;
     for op in capture_diff_slices(Algorithm::Patience, &a, &b) {
@@ -66,7 +71,8 @@ pub(crate) fn fuzzy(new: &Tree, case: &Case) -> Answer {
             return 2.0;
         }
         let other = words(line);
-        let shared: usize = wanted.iter().map(|(word, count)| (*count).min(other.get(word).copied().unwrap_or(0))).sum();
+        let shared: usize =
+            wanted.iter().map(|(word, count)| (*count).min(other.get(word).copied().unwrap_or(0))).sum();
         let all = wanted.values().sum::<usize>() + other.values().sum::<usize>();
         if all == 0 { 0.0 } else { 2.0 * shared as f64 / all as f64 }
     };

@@ -75,12 +75,28 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    pub(crate) fn new(category: &str, what: String, old: &Tree, path: &str, span: std::ops::Range<usize>, truth: Truth) -> Self {
+    pub(crate) fn new(
+        category: &str,
+        what: String,
+        old: &Tree,
+        path: &str,
+        span: std::ops::Range<usize>,
+        truth: Truth,
+    ) -> Self {
         let text = old.text(path).unwrap_or_default();
         let start = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
         let line = text[start..].lines().next().unwrap_or_default().to_owned();
         let line_column = (text[..span.start].matches('\n').count(), span.start - start);
-        Self { category: category.to_owned(), what, path: path.to_owned(), span, truth, line, line_column, old: None }
+        Self {
+            category: category.to_owned(),
+            what,
+            path: path.to_owned(),
+            span,
+            truth,
+            line,
+            line_column,
+            old: None,
+        }
     }
 
     /// Whether an answer is `right`, `wrong`, `flagged` or `missing`.
@@ -90,7 +106,9 @@ impl Case {
         }
         match (&self.truth, &answer.place) {
             (Truth::At(path, offset), Some((file, start))) => {
-                let line = |offset: usize| new.files[path].lines.display(&new.files[path].text, offset, Default::default()).0;
+                let line = |offset: usize| {
+                    new.files[path].lines.display(&new.files[path].text, offset, Default::default()).0
+                };
                 if path == file && line(*offset) == line(*start) { "right" } else { "wrong" }
             }
             (Truth::Gone, None) => "right",

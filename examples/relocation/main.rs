@@ -14,6 +14,7 @@ mod baselines;
 mod cases;
 mod scripted;
 mod truth;
+mod unversioned;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -34,6 +35,9 @@ struct Count {
     /// Said to be ambiguous.
     flagged: usize,
 }
+
+/// Lanser with what a version tells, and the baselines.
+const WAYS: [&str; 5] = ["git", "sha256", "raw", "diff", "fuzzy"];
 
 type Table = BTreeMap<(String, &'static str), Count>;
 
@@ -58,14 +62,16 @@ fn main() -> ExitCode {
             },
         }
     }
-    let mut table = Table::new();
+    let (mut table, mut alone) = (Table::new(), Table::new());
     for (old, new) in &pairs {
         let (old, new) = (Tree::read(Path::new(old)), Tree::read(Path::new(new)));
         let cases = truth::cases(&old, &new, seed, most);
         eprintln!("{} files, {} cases", old.files.len(), cases.len());
         run(&old, &new, &cases, &mut table, show.as_deref());
+        unversioned::run(&old, &new, &cases, &mut alone, show.as_deref());
     }
-    print(&table, "real histories");
+    print(&table, "real histories, with a version", &WAYS);
+    print(&alone, "real histories, by the selector alone", &unversioned::WAYS);
     let mut table = Table::new();
     for folder in &folders {
         let old = Tree::read(Path::new(folder));
@@ -76,7 +82,7 @@ fn main() -> ExitCode {
         }
         eprintln!("{folder}: {count} scripted cases");
     }
-    print(&table, "scripted refactorings");
+    print(&table, "scripted refactorings", &WAYS);
     ExitCode::SUCCESS
 }
 
@@ -92,35 +98,54 @@ fn run(old: &Tree, new: &Tree, cases: &[Case], table: &mut Table, show: Option<&
             ("fuzzy", baselines::fuzzy(new, case)),
         ];
         for (way, answer) in ways {
-            let verdict = case.judge(new, &answer);
-            if way == "git" && show.is_some_and(|show| case.category.starts_with(show)) && verdict != "right" {
-                println!("{verdict:>8} {} {}\n         truth {:?}\n         {}", case.category, case.what, case.shown(new), answer.told);
-            }
-            let count = table.entry((case.category.clone(), way)).or_default();
-            count.cases += 1;
-            count.right += usize::from(verdict == "right");
-            count.wrong += usize::from(verdict == "wrong");
-            count.flagged += usize::from(verdict == "flagged");
+            record(table, new, case, way, &answer, show.filter(|_| way == "git"));
         }
     }
 }
 
-fn print(table: &Table, title: &str) {
+/// Counts an answer, and shows it when it is not right and its category is asked for.
+fn record(
+    table: &mut Table,
+    new: &Tree,
+    case: &Case,
+    way: &'static str,
+    answer: &Answer,
+    show: Option<&str>,
+) {
+    let verdict = case.judge(new, answer);
+    if show.is_some_and(|show| case.category.starts_with(show)) && verdict != "right" {
+        println!(
+            "{verdict:>8} {way} {} {}\n         truth {}\n         {}",
+            case.category,
+            case.what,
+            case.shown(new),
+            answer.told
+        );
+    }
+    let count = table.entry((case.category.clone(), way)).or_default();
+    count.cases += 1;
+    count.right += usize::from(verdict == "right");
+    count.wrong += usize::from(verdict == "wrong");
+    count.flagged += usize::from(verdict == "flagged");
+}
+
+fn print<const N: usize>(table: &Table, title: &str, ways: &[&'static str; N]) {
     if table.is_empty() {
         return;
     }
     println!("\n{title}: right % (wrong without a flag %)\n");
-    let ways = ["git", "sha256", "raw", "diff", "fuzzy"];
-    println!("| category | cases | {} |\n|---|---|---|---|---|---|---|", ways.join(" | "));
-    let categories: std::collections::BTreeSet<&String> = table.keys().map(|(category, _)| category).collect();
-    let row = |name: &str, counts: [Count; 5]| {
+    println!("| category | cases | {} |\n|---|---|{}", ways.join(" | "), "---|".repeat(N));
+    let categories: std::collections::BTreeSet<&String> =
+        table.keys().map(|(category, _)| category).collect();
+    let row = |name: &str, counts: [Count; N]| {
         let cells = counts.map(|count| {
             let share = |part: usize| 100.0 * part as f64 / count.cases.max(1) as f64;
             format!("{:.1} ({:.1})", share(count.right), share(count.wrong))
         });
-        println!("| {name} | {} | {} |", counts[0].cases, cells.join(" | "));
+        let cases = counts.iter().map(|count| count.cases).max().unwrap_or_default();
+        println!("| {name} | {cases} | {} |", cells.join(" | "));
     };
-    let mut all = [Count::default(); 5];
+    let mut all = [Count::default(); N];
     for category in categories {
         let counts = ways.map(|way| table.get(&(category.clone(), way)).copied().unwrap_or_default());
         for (sum, count) in all.iter_mut().zip(counts) {

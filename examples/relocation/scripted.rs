@@ -4,18 +4,31 @@ use crate::cases::{Case, Seeded, Tree, Truth};
 use crate::truth::{Known, definitions};
 
 type Change = (Tree, Vec<Case>);
+/// A sort of change; `None` where it cannot be made.
+type Sort = fn(&Tree, &[&Known], &Known, &mut Seeded) -> Option<Change>;
 
 /// At most `most` changes of each sort.
 pub(crate) fn changes(old: &Tree, seed: u64, most: usize) -> Vec<Change> {
     let mut random = Seeded(seed ^ 0x5c21);
     let known = definitions(old);
-    let functions: Vec<&Known> = known.iter().filter(|known| !known.is_class && known.body.len() >= 3).collect();
+    let functions: Vec<&Known> =
+        known.iter().filter(|known| !known.is_class && known.body.len() >= 3).collect();
     let mut changes = Vec::new();
     if functions.is_empty() {
         return changes;
     }
-    let sorts: [fn(&Tree, &[&Known], &Known, &mut Seeded) -> Option<Change>; 10] =
-        [rename, rename_and_edit, move_out, move_out_and_edit, swap, edit_body, edit_signature, delete_beside_twin, split, two_copies];
+    let sorts: [Sort; 10] = [
+        rename,
+        rename_and_edit,
+        move_out,
+        move_out_and_edit,
+        swap,
+        edit_body,
+        edit_signature,
+        delete_beside_twin,
+        split,
+        two_copies,
+    ];
     for sort in sorts {
         for _ in 0..most.div_ceil(4) {
             let target = functions[random.below(functions.len())];
@@ -32,7 +45,9 @@ fn text<'o>(old: &'o Tree, known: &Known) -> &'o str {
 /// The whole lines of a definition, decorators included.
 fn block(text: &str, known: &Known) -> std::ops::Range<usize> {
     let mut start = text[..known.span.start].rfind('\n').map_or(0, |at| at + 1);
-    while let Some(above) = text[..start].strip_suffix('\n').map(|above| above.rfind('\n').map_or(0, |at| at + 1)) {
+    while let Some(above) =
+        text[..start].strip_suffix('\n').map(|above| above.rfind('\n').map_or(0, |at| at + 1))
+    {
         if !text[above..start].trim_start().starts_with('@') {
             break;
         }
@@ -72,7 +87,14 @@ fn with(old: &Tree, path: &str, text: String) -> Tree {
 }
 
 fn case(old: &Tree, known: &Known, category: &str, truth: Truth) -> Case {
-    Case::new(category, format!("{}:{}", known.path, known.chain), old, &known.path, known.name_at.clone(), truth)
+    Case::new(
+        category,
+        format!("{}:{}", known.path, known.chain),
+        old,
+        &known.path,
+        known.name_at.clone(),
+        truth,
+    )
 }
 
 fn is_once(old: &Tree, known: &Known) -> bool {
@@ -93,12 +115,13 @@ fn edited(block: &str, share: usize, random: &mut Seeded) -> String {
     let mut out = String::new();
     let mut begun = false;
     for line in block.split_inclusive('\n') {
-        let plain = begun && line.trim_end().ends_with(')') && !line.trim_start().starts_with(['@', '#', '"', '\'']);
+        let plain =
+            begun && line.trim_end().ends_with(')') && !line.trim_start().starts_with(['@', '#', '"', '\'']);
         begun |= line.trim_end().ends_with(':');
         if plain && random.below(100) < share {
             let at = line.rfind(')').unwrap_or_default();
             let separator = if line[..at].ends_with(['(', ',']) { "" } else { ", " };
-            out.push_str(&format!("{}{separator}flag=True{}", &line[..at], &line[at..]));
+            out.extend([&line[..at], separator, "flag=True", &line[at..]]);
         } else {
             out.push_str(line);
         }
@@ -106,14 +129,21 @@ fn edited(block: &str, share: usize, random: &mut Seeded) -> String {
     out
 }
 
-fn rename_as(old: &Tree, target: &Known, random: &mut Seeded, share: usize, category: &str) -> Option<Change> {
+fn rename_as(
+    old: &Tree,
+    target: &Known,
+    random: &mut Seeded,
+    share: usize,
+    category: &str,
+) -> Option<Change> {
     let text = text(old, target);
     if target.name.starts_with("__") || !is_once(old, target) {
         return None;
     }
     let name = other_name(&target.name, random);
     let span = block(text, target);
-    let changed = format!("{}{}{}", &text[..span.start], edited(&text[span.clone()], share, random), &text[span.end..]);
+    let changed =
+        format!("{}{}{}", &text[..span.start], edited(&text[span.clone()], share, random), &text[span.end..]);
     let mut new = with(old, &target.path, changed);
     for (path, document) in new.files.clone() {
         if document.text.contains(&target.name) {
@@ -133,7 +163,14 @@ fn rename_and_edit(old: &Tree, _: &[&Known], target: &Known, random: &mut Seeded
     rename_as(old, target, random, 40, "renamed and edited")
 }
 
-fn move_as(old: &Tree, all: &[&Known], target: &Known, random: &mut Seeded, share: usize, category: &str) -> Option<Change> {
+fn move_as(
+    old: &Tree,
+    all: &[&Known],
+    target: &Known,
+    random: &mut Seeded,
+    share: usize,
+    category: &str,
+) -> Option<Change> {
     let text = text(old, target);
     let other = all[random.below(all.len())];
     if target.chain.contains('.') || other.path == target.path || !is_once(old, target) {
@@ -176,7 +213,11 @@ fn swap(old: &Tree, all: &[&Known], target: &Known, _: &mut Seeded) -> Option<Ch
     }
     let changed = format!(
         "{}{}{}{}{}",
-        &text[..a.start], &text[b.clone()], &text[a.end..b.start], &text[a.clone()], &text[b.end..]
+        &text[..a.start],
+        &text[b.clone()],
+        &text[a.end..b.start],
+        &text[a.clone()],
+        &text[b.end..]
     );
     let at = definition_of(&changed, &target.name)?;
     let truth = Truth::At(target.path.clone(), at);
@@ -222,7 +263,8 @@ fn delete_beside_twin(old: &Tree, _: &[&Known], target: &Known, random: &mut See
         return None;
     }
     let span = block(text, target);
-    let twin = edited(&replace_word(&text[span.clone()], &target.name, &format!("{}_too", target.name)), 30, random);
+    let twin =
+        edited(&replace_word(&text[span.clone()], &target.name, &format!("{}_too", target.name)), 30, random);
     let before = format!("{}{}{twin}{}", &text[..span.start], &text[span.clone()], &text[span.end..]);
     let after = format!("{}{twin}{}", &text[..span.start], &text[span.end..]);
     // The old state has the twin as well, so this case brings its own.
@@ -240,22 +282,39 @@ fn split(old: &Tree, _: &[&Known], target: &Known, _: &mut Seeded) -> Option<Cha
     }
     let span = block(text, target);
     let lines: Vec<&str> = text[span.clone()].split_inclusive('\n').collect();
-    let body = |line: &&str| line.starts_with("    ") && !line.starts_with("     ") && !line.trim_start().starts_with(['"', '\'', ')', '#']);
+    let body = |line: &&str| {
+        line.starts_with("    ")
+            && !line.starts_with("     ")
+            && !line.trim_start().starts_with(['"', '\'', ')', '#'])
+    };
     let starts: Vec<usize> = (lines.len() / 2..lines.len()).filter(|&at| body(&lines[at])).collect();
     let &cut = starts.first()?;
-    if ["elif", "else", "except", "finally"].iter().any(|word| lines[cut].trim_start().starts_with(word)) || text[span.clone()].contains("\"\"\"") {
+    if ["elif", "else", "except", "finally"].iter().any(|word| lines[cut].trim_start().starts_with(word))
+        || text[span.clone()].contains("\"\"\"")
+    {
         return None;
     }
     let rest = format!("_{}_rest", target.name);
     let (head, tail) = (lines[..cut].concat(), lines[cut..].concat());
-    let changed = format!("{}{head}    return {rest}()\n\n\ndef {rest}():\n{tail}{}", &text[..span.start], &text[span.end..]);
+    let changed = format!(
+        "{}{head}    return {rest}()\n\n\ndef {rest}():\n{tail}{}",
+        &text[..span.start],
+        &text[span.end..]
+    );
     let at = definition_of(&changed, &target.name)?;
     let mut cases = vec![case(old, target, "split", Truth::At(target.path.clone(), at))];
     let line = lines[cut].trim();
     if line.len() >= 20 && text.matches(line).count() == 1 {
         let was = text.find(line)?;
         let truth = Truth::At(target.path.clone(), changed.find(line)?);
-        cases.push(Case::new("split: statement", line.to_owned(), old, &target.path, was..was + line.len(), truth));
+        cases.push(Case::new(
+            "split: statement",
+            line.to_owned(),
+            old,
+            &target.path,
+            was..was + line.len(),
+            truth,
+        ));
     }
     Some((with(old, &target.path, changed), cases))
 }
@@ -268,6 +327,12 @@ fn two_copies(old: &Tree, _: &[&Known], target: &Known, _: &mut Seeded) -> Optio
     }
     let span = block(text, target);
     let copy = |name: &str| replace_word(&text[span.clone()], &target.name, name);
-    let changed = format!("{}{}\n{}{}", &text[..span.start], copy("first_variant"), copy("other_variant"), &text[span.end..]);
+    let changed = format!(
+        "{}{}\n{}{}",
+        &text[..span.start],
+        copy("first_variant"),
+        copy("other_variant"),
+        &text[span.end..]
+    );
     Some((with(old, &target.path, changed), vec![case(old, target, "ambiguous", Truth::Ambiguous)]))
 }

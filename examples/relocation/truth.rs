@@ -16,6 +16,9 @@ use lanser::resolve::outline::Outline;
 
 use crate::cases::{Case, Seeded, Tree, Truth};
 
+/// File and chain of names.
+type Place = (String, String);
+
 /// A definition as the evidence sees it.
 pub(crate) struct Known {
     pub(crate) path: String,
@@ -43,7 +46,15 @@ pub(crate) fn definitions(tree: &Tree) -> Vec<Known> {
             let doc = definition.doc.clone().and_then(|doc| text.get(doc)).unwrap_or_default();
             let blank = |line: &str| {
                 line.split_inclusive(|c: char| !c.is_alphanumeric() && c != '_')
-                    .map(|word| if word.trim_end_matches(|c: char| !c.is_alphanumeric() && c != '_') == definition.name { "§" } else { word })
+                    .map(|word| {
+                        if word.trim_end_matches(|c: char| !c.is_alphanumeric() && c != '_')
+                            == definition.name
+                        {
+                            "§"
+                        } else {
+                            word
+                        }
+                    })
                     .collect::<String>()
             };
             let without_doc = text[body.clone()].replacen(doc, "", 1);
@@ -86,24 +97,37 @@ fn doc_key(known: &Known) -> Option<(bool, String)> {
 pub(crate) fn cases(old: &Tree, new: &Tree, seed: u64, most: usize) -> Vec<Case> {
     let (olds, news) = (definitions(old), definitions(new));
     let place = |known: &Known| (known.path.clone(), known.chain.clone());
-    let (old_places, new_places) = (once(&olds, |known| Some(place(known))), once(&news, |known| Some(place(known))));
+    let (old_places, new_places) =
+        (once(&olds, |known| Some(place(known))), once(&news, |known| Some(place(known))));
     let all_old: BTreeSet<_> = olds.iter().map(place).collect();
     let all_new: BTreeSet<_> = news.iter().map(place).collect();
     let (old_bodies, new_bodies) = (once(&olds, body_key), once(&news, body_key));
     let (old_docs, new_docs) = (once(&olds, doc_key), once(&news, doc_key));
-    let new_names: BTreeSet<&str> =
-        news.iter().filter(|known| !all_old.contains(&place(known))).map(|known| known.name.as_str()).collect();
-    let lines = |tree: &Tree| -> BTreeSet<String> {
-        tree.files.values().flat_map(|file| file.text.lines().map(|line| line.trim().to_owned())).collect()
+    let new_names: BTreeSet<&str> = news
+        .iter()
+        .filter(|known| !all_old.contains(&place(known)))
+        .map(|known| known.name.as_str())
+        .collect();
+    let lines = |tree: &Tree| -> BTreeMap<String, usize> {
+        let mut lines = BTreeMap::new();
+        for line in tree.files.values().flat_map(|file| file.text.lines()) {
+            *lines.entry(line.trim().to_owned()).or_insert(0) += 1;
+        }
+        lines
     };
-    let old_lines = lines(old);
-    let fresh: BTreeSet<String> = lines(new).difference(&old_lines).cloned().collect();
+    let (old_lines, new_lines) = (lines(old), lines(new));
+    // A line that went away with something: there are fewer of it.
+    let is_gone = |line: &str| {
+        let count = |lines: &BTreeMap<String, usize>| lines.get(line).copied().unwrap_or_default();
+        count(&new_lines) < count(&old_lines)
+    };
     let orders = orders(&olds, &news);
     let mut found: Vec<(String, &Known, Option<&Known>)> = Vec::new();
     for known in &olds {
         let at = place(known);
         if let (Some(_), Some(&now)) = (old_places.get(&at), new_places.get(&at)) {
-            let same = old.files[&known.path].text[known.span.clone()] == new.files[&now.path].text[now.span.clone()];
+            let same = old.files[&known.path].text[known.span.clone()]
+                == new.files[&now.path].text[now.span.clone()];
             let category = if orders.contains(&at) && same {
                 "moved within"
             } else if same && known.span == now.span {
@@ -121,8 +145,12 @@ pub(crate) fn cases(old: &Tree, new: &Tree, seed: u64, most: usize) -> Vec<Case>
         if all_new.contains(&at) {
             continue;
         }
-        let by_body = body_key(known).filter(|key| old_bodies.contains_key(key)).and_then(|key| new_bodies.get(&key).copied());
-        let by_doc = doc_key(known).filter(|key| old_docs.contains_key(key)).and_then(|key| new_docs.get(&key).copied());
+        let by_body = body_key(known)
+            .filter(|key| old_bodies.contains_key(key))
+            .and_then(|key| new_bodies.get(&key).copied());
+        let by_doc = doc_key(known)
+            .filter(|key| old_docs.contains_key(key))
+            .and_then(|key| new_docs.get(&key).copied());
         if let Some(now) = by_body.or(by_doc) {
             if all_old.contains(&place(now)) {
                 continue;
@@ -134,12 +162,14 @@ pub(crate) fn cases(old: &Tree, new: &Tree, seed: u64, most: usize) -> Vec<Case>
             } else {
                 "moved within"
             };
-            let category = if by_body.is_some() { category.to_owned() } else { format!("{category} and edited") };
+            let category =
+                if by_body.is_some() { category.to_owned() } else { format!("{category} and edited") };
             found.push((category, known, Some(now)));
             continue;
         }
-        let telling: Vec<&String> = known.body.iter().filter(|line| line.len() >= 20 && !line.contains('§')).collect();
-        let left = telling.iter().filter(|line| fresh.contains(**line)).count();
+        let telling: Vec<&String> =
+            known.body.iter().filter(|line| line.len() >= 20 && !line.contains('§')).collect();
+        let left = telling.iter().filter(|line| !is_gone(line)).count();
         if telling.len() >= 3 && left * 10 <= telling.len() && !new_names.contains(known.name.as_str()) {
             found.push(("deleted".to_owned(), known, None));
         }
@@ -158,7 +188,9 @@ pub(crate) fn cases(old: &Tree, new: &Tree, seed: u64, most: usize) -> Vec<Case>
             let truth = now.map_or(Truth::Gone, |now| Truth::At(now.path.clone(), now.name_at.start));
             let what = format!("{}:{}", was.path, was.chain);
             cases.push(Case::new(&category, what.clone(), old, &was.path, was.name_at.clone(), truth));
-            cases.extend(statements(old, new, was, now, &category, &what, &mut random));
+            let statements = statements(old, new, was, now, &category, &what, &mut random);
+            let known = |case: &Case| now.is_some() || is_gone(case.line.trim());
+            cases.extend(statements.into_iter().filter(known));
         }
     }
     cases
@@ -202,19 +234,31 @@ fn statements(
             Some(_) => continue,
         };
         let name = format!("{category}: statement");
-        cases.push(Case::new(&name, format!("{what}: {line}"), old, &was.path, *start..start + line.len(), truth));
+        cases.push(Case::new(
+            &name,
+            format!("{what}: {line}"),
+            old,
+            &was.path,
+            *start..start + line.len(),
+            truth,
+        ));
     }
     cases
 }
 
 /// Definitions that changed their order among those of the same scope: those outside of the longest run that kept it.
-fn orders(olds: &[Known], news: &[Known]) -> BTreeSet<(String, String)> {
-    let scope = |known: &Known| (known.path.clone(), known.chain.rsplit_once('.').map_or(String::new(), |(scope, _)| scope.to_owned()));
-    let mut now: BTreeMap<(String, String), usize> = BTreeMap::new();
+fn orders(olds: &[Known], news: &[Known]) -> BTreeSet<Place> {
+    let scope = |known: &Known| {
+        (
+            known.path.clone(),
+            known.chain.rsplit_once('.').map_or(String::new(), |(scope, _)| scope.to_owned()),
+        )
+    };
+    let mut now: BTreeMap<Place, usize> = BTreeMap::new();
     for (index, known) in news.iter().enumerate() {
         now.insert((known.path.clone(), known.chain.clone()), index);
     }
-    let mut scopes: BTreeMap<(String, String), Vec<(usize, (String, String))>> = BTreeMap::new();
+    let mut scopes: BTreeMap<Place, Vec<(usize, Place)>> = BTreeMap::new();
     for known in olds {
         let key = (known.path.clone(), known.chain.clone());
         if let Some(&index) = now.get(&key) {
@@ -234,7 +278,9 @@ fn orders(olds: &[Known], news: &[Known]) -> BTreeSet<(String, String)> {
             kept.insert(i);
             at = best[i].1;
         }
-        moved.extend(members.into_iter().enumerate().filter(|(i, _)| !kept.contains(i)).map(|(_, (_, key))| key));
+        moved.extend(
+            members.into_iter().enumerate().filter(|(i, _)| !kept.contains(i)).map(|(_, (_, key))| key),
+        );
     }
     moved
 }

@@ -7,7 +7,7 @@ use super::failure::Failure;
 use super::places::Places;
 use super::server::Server;
 use super::state::State;
-use super::{Attempt, Settings, diagnose, hierarchy, outline, query};
+use super::{Attempt, Settings, diagnose, hierarchy, identity, located, outline, query};
 use crate::bundle::seal::Draft;
 use crate::lsp::error::LspError;
 use crate::model::bundle::Limits;
@@ -68,7 +68,7 @@ pub(super) async fn ask(
     };
     // Before anything else, so that every question finds them read rightly, whatever it is about.
     asking.open(state.snapshot.encoded().iter().map(|path| state.snapshot.absolute(path)))?;
-    let answer = match request.cmd {
+    let mut answer = match request.cmd {
         Command::Definition
         | Command::Declaration
         | Command::TypeDefinition
@@ -84,6 +84,8 @@ pub(super) async fn ask(
             capabilities: BTreeMap::new(),
         },
     };
+    identity::name(state, &places, &mut answer.facts);
+    state.keep_contents(settings);
     let resolution = state.resolution_in(request, &places);
     let mut environment = state.environment.clone();
     let identity = client.identity();
@@ -101,6 +103,7 @@ pub(super) async fn ask(
     let unchecked = answer.facts.diagnostics.as_ref().is_some_and(|found| !found.not_checked.is_empty());
     let draft = Draft {
         request: Some(request.clone()),
+        relocation: located::rules_of(resolution.as_ref()),
         resolution,
         facts: Some(answer.facts),
         environment: Some(environment),

@@ -99,6 +99,7 @@ fn end(asking: &Asking<'_>, item: &CallItem) -> Symbol {
         range: item.range,
         selection_range: Some(item.selection_range),
         at,
+        symbol_id: None,
         preview,
     }
 }

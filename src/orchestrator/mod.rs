@@ -13,6 +13,8 @@ mod completeness;
 mod diagnose;
 mod failure;
 mod hierarchy;
+mod identity;
+mod located;
 mod outline;
 mod places;
 mod python;
@@ -238,6 +240,7 @@ fn failed(request: &Request, failure: Failure, state: Option<&State>) -> Attempt
     };
     let mut draft = Draft::failed(Some(request.clone()), failure.into_body(&state.paths));
     draft.resolution = state.resolution(request);
+    draft.relocation = located::rules_of(draft.resolution.as_ref());
     draft.environment = Some(state.environment.clone());
     Attempt { draft, dual: Vec::new() }
 }

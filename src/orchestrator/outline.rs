@@ -108,6 +108,7 @@ fn of_document(
         range: symbol.range,
         selection_range: Some(symbol.selection_range),
         at,
+        symbol_id: None,
         preview,
     }
 }
@@ -167,6 +168,7 @@ fn of_workspace(asking: &Asking<'_>, item: &WorkspaceSymbol) -> Symbol {
         range: item.place.range,
         selection_range: None,
         at,
+        symbol_id: None,
         preview,
     }
 }

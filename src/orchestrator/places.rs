@@ -31,7 +31,7 @@ impl Places<'_> {
     /// The location of a server's place.
     pub(super) fn location(&self, place: &Place) -> Location {
         let (uri, at, preview) = self.describe(&place.path, place.range);
-        Location { uri, range: place.range, at, preview }
+        Location { uri, range: place.range, at, symbol_id: None, preview }
     }
 
     /// URI, selector and source line of a range.
@@ -64,8 +64,14 @@ impl Places<'_> {
         let show = |offset| document.lines.display(&document.text, offset, self.io_unit);
         let ((sl, sc), (el, ec)) = (show(span.start), show(span.end));
         let uri = self.paths.uri(&document.path);
-        PositionSpec::Range(RangeSpec { uri, start: [sl, sc], end: [el, ec], indexing: self.io_unit, doc_version: None })
-            .to_string()
+        PositionSpec::Range(RangeSpec {
+            uri,
+            start: [sl, sc],
+            end: [el, ec],
+            indexing: self.io_unit,
+            doc_version: None,
+        })
+        .to_string()
     }
 
     /// What `-v` adds to the bundle.

@@ -176,9 +176,8 @@ fn name_of(node: Node<'_>, construct: Construct, text: &str) -> Option<String> {
         Construct::Assign => of("left").and_then(|left| dotted(left, text)),
         Construct::Import => match of("module_name") {
             Some(module) => Some(text_of(module, text).split_whitespace().collect()),
-            None => of("name").and_then(|name| {
-                dotted_name(name.child_by_field_name("name").unwrap_or(name), text)
-            }),
+            None => of("name")
+                .and_then(|name| dotted_name(name.child_by_field_name("name").unwrap_or(name), text)),
         },
         Construct::Decorator => {
             let expression = node.named_child(0)?;
@@ -249,8 +248,7 @@ fn is_named_by(node: Node<'_>, construct: Construct, text: &str) -> bool {
             parent.and_then(|parent| parent.child_by_field_name("return_type")) == Some(node)
         }
         Construct::Params => {
-            node.kind() == "parameters"
-                && parent.is_some_and(|parent| parent.kind() == "function_definition")
+            node.kind() == "parameters" && parent.is_some_and(|parent| parent.kind() == "function_definition")
         }
         Construct::Param => {
             parent.is_some_and(|parent| parent.kind() == "parameters") && is_a(node, Construct::Param)
@@ -281,8 +279,7 @@ fn steps_to(node: Node<'_>, construct: Construct, text: &str) -> Option<Vec<AstS
     let mut steps = if scope.parent().is_none() {
         Vec::new()
     } else {
-        let construct =
-            if scope.kind() == "class_definition" { Construct::Class } else { Construct::Def };
+        let construct = if scope.kind() == "class_definition" { Construct::Class } else { Construct::Def };
         steps_to(scope, construct, text)?
     };
     let is_own_name =
@@ -347,7 +344,9 @@ mod tests {
             assert!(found.span.contains(&offset), "{steps:?} at {offset}");
             seen.insert(steps.iter().map(ToString::to_string).collect::<Vec<_>>().join("/"));
         }
-        for expected in ["[class=C]/[def=m][1]/[name=x][1]", "[class=C]/name", "[class=C]/[def=m][1]/[param=a]", "doc"] {
+        for expected in
+            ["[class=C]/[def=m][1]/[name=x][1]", "[class=C]/name", "[class=C]/[def=m][1]/[param=a]", "doc"]
+        {
             assert!(seen.contains(expected), "{expected} in {seen:#?}");
         }
     }

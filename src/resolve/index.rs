@@ -13,8 +13,8 @@ use super::relocate::{Wanted, sketch};
 use crate::digest::Digest;
 use crate::path::WorkspacePath;
 use crate::selector::{Sketch, SymbolId};
-use crate::workspace::parallel::parallel_map;
 use crate::workspace::cache_file::{Reader, Writer};
+use crate::workspace::parallel::parallel_map;
 use crate::workspace::snapshot::Snapshot;
 
 /// One definition.
@@ -93,7 +93,8 @@ impl Index {
     #[must_use]
     pub fn of(snapshot: &Snapshot, threads: usize) -> Self {
         let mut known = snapshot.kept(CACHE, MAGIC).and_then(|bytes| decode(&bytes)).unwrap_or_default();
-        let digests: std::collections::BTreeSet<Digest> = snapshot.files().values().flatten().copied().collect();
+        let digests: std::collections::BTreeSet<Digest> =
+            snapshot.files().values().flatten().copied().collect();
         let before = known.len();
         known.retain(|digest, _| digests.contains(digest));
         let mut missing: BTreeMap<Digest, &WorkspacePath> = BTreeMap::new();
@@ -173,9 +174,8 @@ impl Index {
     pub fn likely(&self, wanted: &[Wanted]) -> Vec<&WorkspacePath> {
         let mut scored: Vec<(f64, &WorkspacePath)> = Vec::new();
         for (path, entries) in &self.files {
-            let likeness = |entry: &Entry| {
-                wanted.iter().map(|wanted| likeness(wanted, entry)).fold(0.0, f64::max)
-            };
+            let likeness =
+                |entry: &Entry| wanted.iter().map(|wanted| likeness(wanted, entry)).fold(0.0, f64::max);
             let best = entries.iter().map(likeness).fold(0.0, f64::max);
             if best > 0.0 {
                 scored.push((best, path));

@@ -11,6 +11,7 @@
 
 mod ast;
 mod bases;
+pub mod form;
 pub mod hop;
 pub mod index;
 pub mod locate;

@@ -307,6 +307,7 @@ fn location() -> impl Strategy<Value = Location> {
             uri,
             range: Range::new(Position::new(line, column), Position::new(line + 1, 0)),
             at,
+            symbol_id: None,
             preview,
         },
     )
@@ -348,6 +349,7 @@ proptest! {
             environment: sample("full").environment,
             capabilities,
             error,
+            relocation: None,
             limits: total.map(|total| Limits { cap: 5, total, truncated: false, cursor: None }),
             partial,
         })

@@ -53,7 +53,8 @@ impl ContextHash {
     pub fn of(text: &str, span: std::ops::Range<usize>, ctx: u32) -> Option<Self> {
         let (before, after) = (text.get(..span.start)?, text.get(span.end..)?);
         let ctx = usize::try_from(ctx).unwrap_or(usize::MAX);
-        let width = |chars: &mut dyn Iterator<Item = char>| chars.take(ctx).map(char::len_utf8).sum::<usize>();
+        let width =
+            |chars: &mut dyn Iterator<Item = char>| chars.take(ctx).map(char::len_utf8).sum::<usize>();
         let start = span.start - width(&mut before.chars().rev());
         let end = span.end + width(&mut after.chars());
         Some(Self(Sha1::digest(text.get(start..end)?).into()))

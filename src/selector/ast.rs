@@ -207,7 +207,8 @@ impl JsonSchema for AstStep {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let names: Vec<_> = Construct::ALL.iter().map(|construct| construct.as_str()).collect();
         let construct = schemars::json_schema!({ "enum": names });
-        let name = schemars::json_schema!({ "type": "string", "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]+$" });
+        let name =
+            schemars::json_schema!({ "type": "string", "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]+$" });
         let ordinal = schemars::json_schema!({ "type": "integer", "minimum": 1, "maximum": u32::MAX });
         schemars::json_schema!({
             "description": "a construct, perhaps its name, perhaps its 1-based ordinal: [\"def\", \"m\", 2]",

@@ -4,7 +4,8 @@ use std::fmt;
 
 use super::anchor::DEFAULT_CONTEXT;
 use super::{
-    AnchorSpec, AstSpec, AstStep, CursorSpec, DocVersion, PositionSpec, RangeSpec, Role, SymbolSpec, SymidSpec,
+    AnchorSpec, AstSpec, AstStep, CursorSpec, DocVersion, PositionSpec, RangeSpec, Role, SymbolSpec,
+    SymidSpec,
 };
 use crate::path::encode_portable_and;
 use crate::text::ColumnUnit;

@@ -35,8 +35,14 @@ fn canonical_spellings() {
         (r"c:\src\my app.py:1:1", "file:///C:/src/my%20app.py@L1:C1"),
         ("C:/x.py@R(1,1->2,1)?v=git:a%26b", "file:///C:/x.py@R(1,1->2,1)?v=git:a%26b"),
         (&format!("a.py:1:1?v={content}"), &format!("a.py@L1:C1?v={content}")),
-        ("ast://[module=pkg.mod]/[class=C]/[def=m]/call[2]", "ast://[module=pkg.mod]/[class=C]/[def=m]/call[2]"),
-        ("ast://[module=a%2Fb c.py]/if/[name=x][1]?v=git:main", "ast://[module=a%2Fb%20c.py]/if/[name=x][1]?v=git:main"),
+        (
+            "ast://[module=pkg.mod]/[class=C]/[def=m]/call[2]",
+            "ast://[module=pkg.mod]/[class=C]/[def=m]/call[2]",
+        ),
+        (
+            "ast://[module=a%2Fb c.py]/if/[name=x][1]?v=git:main",
+            "ast://[module=a%2Fb%20c.py]/if/[name=x][1]?v=git:main",
+        ),
         (r#"anchor://a.py#"def f(\"x\"):\/ \n""#, "anchor://a.py#\"def%20f(%22x%22):/%20%5Cn\""),
         (r#"anchor://a.py#"a ? #b"?ctx=24"#, "anchor://a.py#\"a%20%3F%20%23b\""),
         (
@@ -162,14 +168,25 @@ fn unit() -> impl Strategy<Value = ColumnUnit> {
 
 fn version() -> impl Strategy<Value = Option<DocVersion>> {
     let git = "[-a-zA-Z0-9~^@{}/.:&?#%\"=é]{1,12}".prop_map(|text| DocVersion::parse(&format!("git:{text}")));
-    prop_oneof![Just(None), git, any::<[u8; 8]>().prop_map(|seed| Some(DocVersion::Content(Digest::of(&seed))))]
+    prop_oneof![
+        Just(None),
+        git,
+        any::<[u8; 8]>().prop_map(|seed| Some(DocVersion::Content(Digest::of(&seed))))
+    ]
 }
 
 fn symbol_id() -> impl Strategy<Value = SymbolId> {
     let names = prop::collection::vec(name(), 1..4);
-    let ordinal = prop::option::of((1..5_u32, 0..3_u32).prop_map(|(which, more)| (which, (which + more).max(2))));
+    let ordinal =
+        prop::option::of((1..5_u32, 0..3_u32).prop_map(|(which, more)| (which, (which + more).max(2))));
     ("[a-zA-Z]{1,8}", names, "[pdanmk]{0,5}", any::<u128>(), ordinal).prop_map(
-        |(kind, names, shape, sketch, ordinal)| SymbolId { kind, names, shape, sketch: Sketch(sketch), ordinal },
+        |(kind, names, shape, sketch, ordinal)| SymbolId {
+            kind,
+            names,
+            shape,
+            sketch: Sketch(sketch),
+            ordinal,
+        },
     )
 }
 
@@ -192,17 +209,19 @@ pub(crate) fn spec() -> impl Strategy<Value = PositionSpec> {
     );
     let role = prop_oneof![Just(Role::Def), Just(Role::Sig), Just(Role::Body), Just(Role::Doc)];
     let names = || prop::collection::vec(name(), 1..4);
-    let symbol = (names(), names(), role, prop::option::of(0..9_u32)).prop_map(|(module, names, role, overload)| {
-        let qualname = QualName::new(ModuleName::new(&module.join(".")).unwrap(), names).unwrap();
-        PositionSpec::Symbol(SymbolSpec { qualname, role, overload, doc_version: None })
-    });
+    let symbol =
+        (names(), names(), role, prop::option::of(0..9_u32)).prop_map(|(module, names, role, overload)| {
+            let qualname = QualName::new(ModuleName::new(&module.join(".")).unwrap(), names).unwrap();
+            PositionSpec::Symbol(SymbolSpec { qualname, role, overload, doc_version: None })
+        });
     let ast = prop::collection::vec(step(), 1..5)
         .prop_map(|path| PositionSpec::Ast(AstSpec { path, doc_version: None }));
-    let anchor = (uri(), ".{1,12}|[\\\\/\"%#? \n\r\t\u{0}é😀a]{1,12}", 0..99_u32, prop::option::of(any::<u8>()))
-        .prop_map(|(uri, snippet, ctx, seed)| {
-            let hash = seed.map(|seed| ContextHash::of(&seed.to_string(), 0..0, 9).unwrap());
-            PositionSpec::Anchor(AnchorSpec { uri, snippet, ctx, hash, doc_version: None })
-        });
+    let anchor =
+        (uri(), ".{1,12}|[\\\\/\"%#? \n\r\t\u{0}é😀a]{1,12}", 0..99_u32, prop::option::of(any::<u8>()))
+            .prop_map(|(uri, snippet, ctx, seed)| {
+                let hash = seed.map(|seed| ContextHash::of(&seed.to_string(), 0..0, 9).unwrap());
+                PositionSpec::Anchor(AnchorSpec { uri, snippet, ctx, hash, doc_version: None })
+            });
     let symid = symbol_id().prop_map(|id| PositionSpec::Symid(SymidSpec { id, doc_version: None }));
     (prop_oneof![cursor, range, symbol, ast, anchor, symid], version()).prop_map(|(mut spec, version)| {
         spec.set_doc_version(version);

@@ -187,8 +187,14 @@ mod tests {
         assert_eq!(past.read(&path("b.py")).as_deref(), Some(&b"x = 1\n"[..]));
         assert_eq!(past.read(&path("c.py")), None);
         assert_eq!(past.python_files(), [path("b.py"), path("pkg/a.py")]);
-        assert_eq!((past.list(""), past.list("pkg")), (vec!["b.py".to_owned(), "pkg".to_owned()], vec!["a.py".to_owned()]));
-        assert_eq!((past.is_folder("pkg"), past.is_folder("b.py"), past.is_folder("d")), (Some(true), Some(false), None));
+        assert_eq!(
+            (past.list(""), past.list("pkg")),
+            (vec!["b.py".to_owned(), "pkg".to_owned()], vec!["a.py".to_owned()])
+        );
+        assert_eq!(
+            (past.is_folder("pkg"), past.is_folder("b.py"), past.is_folder("d")),
+            (Some(true), Some(false), None)
+        );
         assert_eq!(past.renamed(&path("pkg/a.py")), Some(path("c.py")));
         assert_eq!(past.renamed(&path("b.py")), None);
         assert!(Past::at(&root, &first[..8]).is_ok());

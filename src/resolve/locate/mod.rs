@@ -141,7 +141,8 @@ pub fn locate(world: &World<'_>, selector: &PositionSpec, path: Option<&AbsPath>
 fn present(world: &World<'_>, selector: &PositionSpec, path: Option<&AbsPath>) -> Answer {
     let (files, roots) = (world.files, world.roots);
     let document = |path: Option<&AbsPath>| -> Result<Arc<Document>, Answer> {
-        let missing = || Answer::NotFound(Near::because(Reason::Gone { reason: "no file is named".to_owned() }));
+        let missing =
+            || Answer::NotFound(Near::because(Reason::Gone { reason: "no file is named".to_owned() }));
         files.read(path.ok_or_else(missing)?).map_err(unreadable)
     };
     let outcome = match selector {
@@ -192,9 +193,8 @@ fn decide(mut candidates: Vec<Located>, otherwise: impl FnOnce() -> Near) -> Ans
         let at = |located: &Located| (located.target.document.path.clone(), located.target.span.start);
         b.evidence.score.total_cmp(&a.evidence.score).then_with(|| at(a).cmp(&at(b)))
     });
-    candidates.dedup_by(|a, b| {
-        a.target.document.path == b.target.document.path && a.target.span == b.target.span
-    });
+    candidates
+        .dedup_by(|a, b| a.target.document.path == b.target.document.path && a.target.span == b.target.span);
     let Some(first) = candidates.first() else { return Answer::NotFound(otherwise()) };
     let margin = candidates.get(1).map_or(1.0, |next| first.evidence.score - next.evidence.score);
     if first.evidence.score < THRESHOLD - MARGIN {

@@ -104,7 +104,8 @@ pub(super) fn moved_path(world: &World<'_>, spec: &AstSpec, reason: String) -> A
     // The same names without the constructs between them, in the same module or in another one.
     let module = module.trim_end_matches(".pyi").trim_end_matches(".py").replace('/', ".");
     let rest = &spec.path[last + 1..];
-    let found = match world.roots.find(world.files, &module).first().and_then(|module| module.file().cloned()) {
+    let found = match world.roots.find(world.files, &module).first().and_then(|module| module.file().cloned())
+    {
         Some(file) if names_in(world, &file, &names).is_some() => names_in(world, &file, &names),
         _ => match moved(world, &module, &names, Role::Def) {
             Answer::Found(located) => Some(*located),
@@ -129,10 +130,12 @@ pub(super) fn moved_path(world: &World<'_>, spec: &AstSpec, reason: String) -> A
 fn names_in(world: &World<'_>, file: &crate::path::AbsPath, names: &[String]) -> Option<Located> {
     let path = world.relative(file)?;
     let chain = names.join(".");
-    let mut all = world.index().file(&path).iter().filter(|entry| entry.chain == chain && is_compound(entry.kind));
+    let mut all =
+        world.index().file(&path).iter().filter(|entry| entry.chain == chain && is_compound(entry.kind));
     let entry = all.next().filter(|_| all.next().is_none())?;
     let features = Features { proximity: 0.5, ..Features::SAME };
-    let evidence = Evidence::weighed(Way::Since(Happened::Moved), features, "the same names under other steps");
+    let evidence =
+        Evidence::weighed(Way::Since(Happened::Moved), features, "the same names under other steps");
     placed(world, &path, entry, Role::Def, evidence)
 }
 
@@ -162,7 +165,8 @@ pub(super) fn structure(world: &World<'_>, id: &SymbolId) -> Answer {
         }
     }
     let mut candidates = Vec::new();
-    let named: Vec<_> = index.iter().filter(|(_, entry)| entry.chain == chain && is_same_sort(entry, id)).collect();
+    let named: Vec<_> =
+        index.iter().filter(|(_, entry)| entry.chain == chain && is_same_sort(entry, id)).collect();
     for (path, entry) in &named {
         let features = Features {
             ast: 1.0,
@@ -191,7 +195,8 @@ pub(super) fn structure(world: &World<'_>, id: &SymbolId) -> Answer {
                 proximity: if same_scope { 1.0 } else { 0.0 },
             };
             let happened = if same_name { Happened::Moved } else { Happened::Renamed };
-            let evidence = Evidence::weighed(Way::Since(happened), features, "a body that is alike under another name");
+            let evidence =
+                Evidence::weighed(Way::Since(happened), features, "a body that is alike under another name");
             candidates.extend(placed(world, path, entry, Role::Def, evidence));
         }
     }

@@ -41,7 +41,9 @@ impl Files for OldFiles<'_> {
             return Ok(one.clone());
         }
         let missing = || ReadError::Missing { path: path.clone() };
-        match self.in_past(path, |past, relative| WorkspacePath::new(relative).and_then(|path| past.read(&path))) {
+        match self
+            .in_past(path, |past, relative| WorkspacePath::new(relative).and_then(|path| past.read(&path)))
+        {
             Some(bytes) => Ok(Arc::new(Document::new(path.clone(), bytes.ok_or_else(missing)?))),
             None => self.now.read(path),
         }
@@ -69,7 +71,11 @@ impl Files for OldFiles<'_> {
     }
 
     fn canonical(&self, path: &AbsPath) -> AbsPath {
-        if self.past.is_some() && self.relative(path).is_some() { path.clone() } else { self.now.canonical(path) }
+        if self.past.is_some() && self.relative(path).is_some() {
+            path.clone()
+        } else {
+            self.now.canonical(path)
+        }
     }
 }
 
@@ -225,8 +231,10 @@ fn old_targets(
             let likely = if is_path { root.join(name) } else { module_path(world, name) };
             let files = state(one(&likely)?);
             let roots = (world.roots_of)(&files);
-            let found = if is_path { None } else { roots.find(&files, name).first().and_then(|m| m.file().cloned()) };
-            let document = files.read(&found.unwrap_or(likely)).map_err(|error| Trouble::Skew(error.to_string()))?;
+            let found =
+                if is_path { None } else { roots.find(&files, name).first().and_then(|m| m.file().cloned()) };
+            let document =
+                files.read(&found.unwrap_or(likely)).map_err(|error| Trouble::Skew(error.to_string()))?;
             match follow(&document.text, &spec.path[1..]) {
                 Ok(found) => Ok(vec![whole(document, found.span)]),
                 Err(Broken::Several(all)) => {
@@ -247,7 +255,9 @@ fn shown(world: &World<'_>, path: &AbsPath) -> String {
 
 fn placed(outcome: Outcome) -> Result<Vec<Old>, Trouble> {
     match outcome {
-        Outcome::Found(target) => Ok(vec![Old { document: target.document, span: target.span, role: Role::Def }]),
+        Outcome::Found(target) => {
+            Ok(vec![Old { document: target.document, span: target.span, role: Role::Def }])
+        }
         Outcome::Ambiguous(_) => Err(Trouble::Skew("the place is none".to_owned())),
         Outcome::NotFound(near) => Err(Trouble::Answer(Answer::NotFound(near))),
     }
@@ -298,11 +308,14 @@ fn by_structure(
         (DocVersion::Content(digest), _) => {
             let bytes = world.contents.and_then(|contents| contents.get(digest));
             let bytes = bytes.or_else(|| same_content(world, digest));
-            let bytes = bytes.ok_or_else(|| Trouble::Skew(format!("the content {digest} is not in the store")))?;
+            let bytes =
+                bytes.ok_or_else(|| Trouble::Skew(format!("the content {digest} is not in the store")))?;
             // The path matters for what else is like it; the file that defines the same names has it.
             let chain = id.names.join(".");
-            let path = world.index().iter().find(|(_, entry)| entry.chain == chain).map(|(path, _)| path.clone());
-            let path = path.map_or_else(|| world.snapshot.root().join("~"), |path| world.snapshot.absolute(&path));
+            let path =
+                world.index().iter().find(|(_, entry)| entry.chain == chain).map(|(path, _)| path.clone());
+            let path =
+                path.map_or_else(|| world.snapshot.root().join("~"), |path| world.snapshot.absolute(&path));
             documents.push(Arc::new(Document::new(path, bytes)));
         }
         (DocVersion::Git(_), Some(past)) => {
@@ -319,7 +332,9 @@ fn by_structure(
     let mut found = Vec::new();
     for document in documents {
         for entry in entries(&document.text) {
-            let same = entry.kind.as_str() == id.kind && entry.chain == id.names.join(".") && entry.shape == id.shape;
+            let same = entry.kind.as_str() == id.kind
+                && entry.chain == id.names.join(".")
+                && entry.shape == id.shape;
             if same && entry.sketch == id.sketch {
                 let start = entry.offset as usize;
                 let span = start..start + entry.name().len();
@@ -351,7 +366,8 @@ fn now(world: &World<'_>, old: &Old, past: Option<&Mutex<Past>>, selector: &Posi
         current = own_now.as_ref().and_then(|path| world.files.read(&world.snapshot.absolute(path)).ok());
     }
     let name = own.as_ref().map_or_else(|| old.document.path.to_string(), ToString::to_string);
-    let target = crate::resolve::relocate::Target { path: &name, text: &old.document.text, span: old.span.clone() };
+    let target =
+        crate::resolve::relocate::Target { path: &name, text: &old.document.text, span: old.span.clone() };
     let index = std::cell::LazyCell::new(|| world.index());
     let others = Lazy {
         index: &|| *index,
@@ -367,8 +383,11 @@ fn now(world: &World<'_>, old: &Old, past: Option<&Mutex<Past>>, selector: &Posi
         Verdict::Gone { reason, near } => {
             let suggestions = near.into_iter().map(|place| {
                 let document = &place.document;
-                let (line, col) = document.lines.display(&document.text, place.span.start, Default::default());
-                let path = world.relative(&document.path).map_or_else(|| document.path.to_string(), |p| p.to_string());
+                let (line, col) =
+                    document.lines.display(&document.text, place.span.start, Default::default());
+                let path = world
+                    .relative(&document.path)
+                    .map_or_else(|| document.path.to_string(), |p| p.to_string());
                 format!("{}@L{line}:C{col}", crate::path::encode_portable(&path))
             });
             Answer::NotFound(Near { suggestions: suggestions.collect(), reason: Reason::Gone { reason } })

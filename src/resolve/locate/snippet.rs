@@ -46,7 +46,8 @@ fn located(world: &World<'_>, document: &Arc<Document>, span: Span, evidence: Ev
 fn in_file(world: &World<'_>, spec: &AnchorSpec, document: &Arc<Document>) -> Option<Answer> {
     let text = &document.text;
     let found = snippets(text, spec);
-    let fits = |span: &Span| spec.hash.is_some() && ContextHash::of(text, span.clone(), spec.ctx) == spec.hash;
+    let fits =
+        |span: &Span| spec.hash.is_some() && ContextHash::of(text, span.clone(), spec.ctx) == spec.hash;
     let letters = exact(text, &spec.snippet).len();
     if let [span] = found.as_slice() {
         let same_letters = text.get(span.clone()) == Some(&spec.snippet);
@@ -68,7 +69,12 @@ fn in_file(world: &World<'_>, spec: &AnchorSpec, document: &Arc<Document>) -> Op
             }
         };
         // A few characters that stand in another context are as likely another place.
-        if !evidence.certified && spec.hash.is_some() && !fits(span) && weight(&spec.snippet) < TELLING && head_of(&spec.snippet).is_none() {
+        if !evidence.certified
+            && spec.hash.is_some()
+            && !fits(span)
+            && weight(&spec.snippet) < TELLING
+            && head_of(&spec.snippet).is_none()
+        {
             evidence.score = 0.74;
             evidence.reason = "it is short and stands in another context".to_owned();
             return Some(Answer::Ambiguous(vec![located(world, document, span.clone(), evidence)]));
@@ -94,7 +100,12 @@ fn in_file(world: &World<'_>, spec: &AnchorSpec, document: &Arc<Document>) -> Op
     } else {
         for (span, features) in windows(text, &spec.snippet) {
             let way = Way::Since(Happened::Edited);
-            candidates.push(located(world, document, span, Evidence::weighed(way, features, "most like the snippet")));
+            candidates.push(located(
+                world,
+                document,
+                span,
+                Evidence::weighed(way, features, "most like the snippet"),
+            ));
         }
     }
     let none = || Near::because(Reason::Gone { reason: String::new() });
@@ -121,10 +132,14 @@ fn elsewhere(
         let way = Way::Since(Happened::Moved);
         let mut found: Vec<(Span, Features, &str)> = Vec::new();
         for span in snippets(&document.text, spec) {
-            let same_context = spec.hash.is_some()
-                && ContextHash::of(&document.text, span.clone(), spec.ctx) == spec.hash;
+            let same_context =
+                spec.hash.is_some() && ContextHash::of(&document.text, span.clone(), spec.ctx) == spec.hash;
             let proximity = if same_context { 1.0 } else { 0.0 };
-            found.push((span, Features { module, proximity, ..Features::SAME }, "the snippet stands here now"));
+            found.push((
+                span,
+                Features { module, proximity, ..Features::SAME },
+                "the snippet stands here now",
+            ));
         }
         if let (true, Some((name, is_class))) = (found.is_empty(), &head) {
             for (span, features) in heads(&document.text, &spec.snippet, name, *is_class) {
@@ -149,7 +164,8 @@ fn elsewhere(
     decide(candidates, || match missing {
         Some(error) => Near::because(Reason::Unreadable(error)),
         None => {
-            let reason = "neither the snippet nor anything like it stands in the file or elsewhere".to_owned();
+            let reason =
+                "neither the snippet nor anything like it stands in the file or elsewhere".to_owned();
             Near::because(Reason::Gone { reason })
         }
     })

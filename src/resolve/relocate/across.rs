@@ -56,10 +56,10 @@ impl Lost<'_, '_> {
                     place.features.module = module;
                     place.score = place.features.score().min(0.99);
                 }
-                if matches!(place.happened, Happened::Unchanged | Happened::Shifted) {
+                if place.happened != Happened::Renamed {
                     place.happened = Happened::Moved;
-                    place.reason = "most of the file went there".to_owned();
                 }
+                place.reason = format!("most of the file went to {}; {}", file.path, place.reason);
                 return verdict(place);
             }
         }
@@ -137,6 +137,7 @@ impl Lost<'_, '_> {
                         place.happened = Happened::Moved;
                     }
                     place.certified = false;
+                    place.reason = format!("it went to {}; {}", file.path, place.reason);
                     // Where older files cannot be seen, what looks like it may always have been there.
                     if matches!(file.before, Before::Unknown) && place.features.token_jaccard < 0.5 {
                         place.score = place.score.min(THRESHOLD - 0.01);
@@ -191,24 +192,38 @@ impl Lost<'_, '_> {
     ) -> Place {
         let side = &pairs.new.side;
         let (before, now) = (self.old.side.chain(owner).join("."), side.chain(new).join("."));
-        let same = self.old.side.name(&self.old.side.defs[owner as usize]) == side.name(&side.defs[new as usize]);
+        let same =
+            self.old.side.name(&self.old.side.defs[owner as usize]) == side.name(&side.defs[new as usize]);
         let happened = if same { Happened::Moved } else { Happened::Renamed };
         let score = features.score().min(0.99);
         let reason = format!("{before} may be {now} now");
         let span = side.name_span(&side.defs[new as usize]);
-        Place { document: document.clone(), span, happened, features, score, margin: 1.0, certified: false, reason }
+        Place {
+            document: document.clone(),
+            span,
+            happened,
+            features,
+            score,
+            margin: 1.0,
+            certified: false,
+            reason,
+        }
     }
 
     /// A definition that took the body in and did not have it before.
     fn merged(&self, pairs: &Pairs<'_, '_>, document: &Arc<Document>, owner: u32) -> Option<Place> {
         let mine = self.old.shape(owner);
-        if mine.triples.len() < 15 || self.old.side.defs[owner as usize].kind == super::DefinitionKind::Class {
+        if mine.triples.len() < 15 || self.old.side.defs[owner as usize].kind == super::DefinitionKind::Class
+        {
             return None;
         }
         let mut found = None;
         for (index, def) in (0_u32..).zip(&pairs.new.side.defs) {
             let new = pairs.new.shape(index);
-            if !def.kind.is_function() || contained(&mine.triples, &new.triples) < 0.8 || new.triples.len() < mine.triples.len() {
+            if !def.kind.is_function()
+                || contained(&mine.triples, &new.triples) < 0.8
+                || new.triples.len() < mine.triples.len()
+            {
                 continue;
             }
             let origin = pairs.origins[index as usize];
@@ -250,8 +265,10 @@ fn known(file: &OtherFile, new: &Shaped<'_>) -> Vec<bool> {
 /// How much of two paths is the same: the share of their folders and names, the last counting as much as all others.
 pub(in crate::resolve) fn module_likeness(old: &str, new: &str) -> f64 {
     let parts = |path: &str| -> Vec<String> {
-        let path = path.strip_suffix("i").unwrap_or(path).trim_end_matches(".py").trim_end_matches("/__init__");
-        path.split('/').map(|part| part.trim_start_matches('_'))
+        let path =
+            path.strip_suffix("i").unwrap_or(path).trim_end_matches(".py").trim_end_matches("/__init__");
+        path.split('/')
+            .map(|part| part.trim_start_matches('_'))
             .filter(|part| !part.is_empty() && *part != "src")
             .map(str::to_owned)
             .collect()

@@ -116,8 +116,13 @@ fn winnowed(tokens: &[u64]) -> BTreeSet<(u64, usize)> {
     let (gram, window) = (GRAM as usize, WINDOW as usize);
     let all: Vec<(u64, usize)> = grams(tokens, gram.min(tokens.len().max(1))).zip(0..).collect();
     // Of equal hashes the last is kept, as the source has it.
-    let least = |window: &[(u64, usize)]| window.iter().copied().min_by_key(|&(hash, at)| (hash, usize::MAX - at));
-    if all.len() < window { least(&all).into_iter().collect() } else { all.windows(window).filter_map(least).collect() }
+    let least =
+        |window: &[(u64, usize)]| window.iter().copied().min_by_key(|&(hash, at)| (hash, usize::MAX - at));
+    if all.len() < window {
+        least(&all).into_iter().collect()
+    } else {
+        all.windows(window).filter_map(least).collect()
+    }
 }
 
 /// The stretches of a text that are most like a snippet, best first; they do not overlap.
@@ -130,7 +135,11 @@ pub fn windows(text: &str, snippet: &str) -> Vec<(Span, Features)> {
         return Vec::new();
     }
     let small = lex(snippet);
-    let height = small.lines.iter().filter(|line| small.tokens[line.first as usize].kind != TokenKind::Comment).count();
+    let height = small
+        .lines
+        .iter()
+        .filter(|line| small.tokens[line.first as usize].kind != TokenKind::Comment)
+        .count();
     let height = height.max(1);
     let marks: BTreeSet<u64> = winnowed(&hashes).into_iter().map(|(hash, _)| hash).collect();
     let known: BTreeSet<u64> = hashes.iter().copied().collect();
@@ -176,7 +185,8 @@ pub fn windows(text: &str, snippet: &str) -> Vec<(Span, Features)> {
         .map(|line| {
             let last = (line + height).min(lines.len()) - 1;
             let (from, to) = (side.lines[lines[line].0], side.lines[lines[last].0]);
-            let span = side.tokens[from.first as usize].start as usize..side.tokens[to.end as usize - 1].end as usize;
+            let span = side.tokens[from.first as usize].start as usize
+                ..side.tokens[to.end as usize - 1].end as usize;
             let features = fingerprint.features(&text[span.clone()]);
             (span, features)
         })
@@ -184,7 +194,9 @@ pub fn windows(text: &str, snippet: &str) -> Vec<(Span, Features)> {
     scored.sort_by(|a, b| b.1.score().total_cmp(&a.1.score()).then(a.0.start.cmp(&b.0.start)));
     let mut best: Vec<(Span, Features)> = Vec::new();
     for (span, features) in scored {
-        if best.len() < TOP && best.iter().all(|(other, _)| other.end <= span.start || span.end <= other.start) {
+        if best.len() < TOP
+            && best.iter().all(|(other, _)| other.end <= span.start || span.end <= other.start)
+        {
             best.push((span, features));
         }
     }
@@ -210,7 +222,7 @@ mod tests {
     #[test]
     fn the_same_text_and_the_same_tokens() {
         assert_eq!(exact(TEXT, "value").len(), 2);
-        assert_eq!(exact(TEXT, ""), []);
+        assert!(exact(TEXT, "").is_empty());
         let found = same_tokens(TEXT, "value=compute( a,b, mode='x' )");
         assert_eq!(found.len(), 1);
         assert_eq!(&TEXT[found[0].clone()], "value = compute(a, b, mode='x')");
@@ -252,7 +264,8 @@ mod tests {
                 proptest::prop_assert!(text.get(span).is_some());
             }
             if let Some((name, is_class)) = head_of(&snippet) {
-                heads(&text, &snippet, &name, is_class);
+                let found = heads(&text, &snippet, &name, is_class);
+                proptest::prop_assert!(found.iter().all(|(span, _)| text.get(span.clone()).is_some()));
             }
         }
     }

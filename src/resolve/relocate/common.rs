@@ -63,10 +63,8 @@ fn anchors(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
         places
     };
     let others = once(b);
-    let mut pairs: Vec<(usize, usize)> = once(a)
-        .into_iter()
-        .filter_map(|(value, place)| Some((place?, (*others.get(&value)?)?)))
-        .collect();
+    let mut pairs: Vec<(usize, usize)> =
+        once(a).into_iter().filter_map(|(value, place)| Some((place?, (*others.get(&value)?)?))).collect();
     pairs.sort_unstable();
     // The longest ascending run: `ends[n]` is the pair that ends the best run of n + 1 pairs.
     let mut ends: Vec<usize> = Vec::new();
@@ -76,8 +74,9 @@ fn anchors(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
         before.push(length.checked_sub(1).map(|length| ends[length]));
         if length == ends.len() { ends.push(index) } else { ends[length] = index }
     }
-    let mut run: Vec<(usize, usize)> =
-        std::iter::successors(ends.last().copied(), |&index| before[index]).map(|index| pairs[index]).collect();
+    let mut run: Vec<(usize, usize)> = std::iter::successors(ends.last().copied(), |&index| before[index])
+        .map(|index| pairs[index])
+        .collect();
     run.reverse();
     run
 }

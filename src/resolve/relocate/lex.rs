@@ -122,7 +122,8 @@ impl Lexer<'_> {
                 }
                 b' ' | b'\t' | 0x0c => self.at += 1,
                 b'\\' if matches!(self.bytes.get(self.at + 1), Some(b'\n' | b'\r')) => {
-                    let crlf = self.bytes[self.at + 1] == b'\r' && self.bytes.get(self.at + 2) == Some(&b'\n');
+                    let crlf =
+                        self.bytes[self.at + 1] == b'\r' && self.bytes.get(self.at + 2) == Some(&b'\n');
                     self.at += if crlf { 3 } else { 2 };
                 }
                 b'#' => {
@@ -184,7 +185,12 @@ impl Lexer<'_> {
                 Some(_) => code.fold(1, |hash, token| mix(hash, token.hash)),
                 None => tokens.iter().fold(2, |hash, token| mix(hash, token.hash)),
             };
-            self.out.lines.push(Line { first: small(self.first), end: small(end), indent: self.indent, hash });
+            self.out.lines.push(Line {
+                first: small(self.first),
+                end: small(end),
+                indent: self.indent,
+                hash,
+            });
         }
         self.first = end;
     }
@@ -198,7 +204,8 @@ impl Lexer<'_> {
         let mut end = self.at;
         while let Some(&byte) = self.bytes.get(end) {
             let exponent = matches!(byte, b'+' | b'-') && matches!(self.bytes[end - 1], b'e' | b'E');
-            if !(byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'_' || (exponent && end > self.at)) {
+            if !(byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'_' || (exponent && end > self.at))
+            {
                 break;
             }
             end += 1;
@@ -208,7 +215,10 @@ impl Lexer<'_> {
 
     fn word(&mut self) {
         let mut end = self.at;
-        while self.bytes.get(end).is_some_and(|&byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80)
+        while self
+            .bytes
+            .get(end)
+            .is_some_and(|&byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80)
         {
             end += 1;
         }
@@ -259,7 +269,8 @@ fn string_end(bytes: &[u8], start: usize, quote: usize) -> usize {
             _ if byte == mark && triple && bytes[at..].starts_with(&[mark; 3]) => return at + 3,
             _ if byte == mark && !triple => {
                 // Since Python 3.12 the same quotes may stand in braces; they are closed before the brace is.
-                let mut line = bytes[at + 1..].iter().take_while(|byte| !matches!(byte, b'\n' | b'\r')).take(4096);
+                let mut line =
+                    bytes[at + 1..].iter().take_while(|byte| !matches!(byte, b'\n' | b'\r')).take(4096);
                 match line.position(|&other| other == mark) {
                     Some(length) if braces > 0 => at += length + 1,
                     _ => return at + 1,
@@ -275,8 +286,8 @@ fn string_end(bytes: &[u8], start: usize, quote: usize) -> usize {
 /// The bytes of the operator that a text begins with.
 fn operator_length(rest: &[u8]) -> usize {
     const LONG: [&[u8]; 23] = [
-        b"**=", b"//=", b">>=", b"<<=", b"...", b"->", b":=", b"==", b"!=", b"<=", b">=", b"+=", b"-=", b"*=", b"/=",
-        b"%=", b"&=", b"|=", b"^=", b"@=", b"**", b"//", b"<<",
+        b"**=", b"//=", b">>=", b"<<=", b"...", b"->", b":=", b"==", b"!=", b"<=", b">=", b"+=", b"-=",
+        b"*=", b"/=", b"%=", b"&=", b"|=", b"^=", b"@=", b"**", b"//", b"<<",
     ];
     LONG.iter().find(|operator| rest.starts_with(operator)).map_or(1, |operator| operator.len())
 }
@@ -313,10 +324,7 @@ mod tests {
             shown("a = rb'x' + \"it's\" + '''q\n'q'''\n")[0],
             ["a", "=", "rb'x'", "+", "\"it's\"", "+", "'''q\n'q'''"]
         );
-        assert_eq!(
-            shown("f'{x['a']}{{' b f\"{y:{w}}\" c\n")[0],
-            ["f'{x['a']}{{'", "b", "f\"{y:{w}}\"", "c"]
-        );
+        assert_eq!(shown("f'{x['a']}{{' b f\"{y:{w}}\" c\n")[0], ["f'{x['a']}{{'", "b", "f\"{y:{w}}\"", "c"]);
         assert_eq!(shown("x = 'open\ny\n"), [vec!["x", "=", "'open"], vec!["y"]]);
     }
 

@@ -68,7 +68,8 @@ fn stretch(old: &Side<'_>, new: &Side<'_>, olds: &[u32], news: &[u32], alignment
         lines.iter().copied().filter(|&line| known.contains(&hash(mine, line))).collect()
     };
     let (a, b) = (in_both(old, olds, new, news), in_both(new, news, old, olds));
-    let hashes = |side: &Side<'_>, lines: &[u32]| lines.iter().map(|&line| hash(side, line)).collect::<Vec<_>>();
+    let hashes =
+        |side: &Side<'_>, lines: &[u32]| lines.iter().map(|&line| hash(side, line)).collect::<Vec<_>>();
     let found = common(&hashes(old, &a), &hashes(new, &b));
     let matched: Vec<(u32, u32)> = found.into_iter().map(|(x, y)| (a[x], b[y])).collect();
     let (mut x, mut y) = (0, 0);
@@ -90,7 +91,8 @@ fn gap(old: &Side<'_>, new: &Side<'_>, olds: &[u32], news: &[u32], alignment: &m
     if olds.is_empty() || news.is_empty() || olds.len() > MAX_GAP || news.len() > MAX_GAP {
         return;
     }
-    let sorted = |side: &Side<'_>, lines: &[u32]| lines.iter().map(|&line| tokens(side, line)).collect::<Vec<_>>();
+    let sorted =
+        |side: &Side<'_>, lines: &[u32]| lines.iter().map(|&line| tokens(side, line)).collect::<Vec<_>>();
     let (a, b) = (sorted(old, olds), sorted(new, news));
     let size = |lists: &[(u64, Vec<u64>)]| lists.iter().map(|(_, tokens)| tokens.len()).sum::<usize>();
     if size(&a) * b.len() + size(&b) * a.len() > MAX_WORK {

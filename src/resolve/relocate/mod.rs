@@ -202,7 +202,8 @@ fn removed(pairs: &Pairs<'_, '_>, document: &Arc<Document>, owner: Option<u32>) 
     let span = pairs.new.side.name_span(&pairs.new.side.defs[link.new as usize]);
     let reason = format!("the statement was taken out of {name}");
     let was = old.name_span(&old.defs[owner as usize]);
-    let spot = Spot { span, untouched: false, unmistakable: false, kept: 1.0, moved: false, owner: Some(owner) };
+    let spot =
+        Spot { span, untouched: false, unmistakable: false, kept: 1.0, moved: false, owner: Some(owner) };
     Verdict::Gone { near: Some(Box::new(found(pairs, document, &was, &spot))), reason }
 }
 

@@ -129,7 +129,8 @@ impl<'s, 't> Pairs<'s, 't> {
             };
             for &index in &moving {
                 let Some(there) = target(index) else { continue };
-                let others = moving.iter().filter(|&&other| other != index && target(other) == Some(there)).count();
+                let others =
+                    moving.iter().filter(|&&other| other != index && target(other) == Some(there)).count();
                 let kept = scope.is_some() && self.new_parent(*scope) == Some(there);
                 company[index as usize] = Some(match moving.len() {
                     _ if kept => 1.0,
@@ -172,7 +173,8 @@ impl<'s, 't> Pairs<'s, 't> {
     /// Matches what is in two scopes that belong together and has the same name.
     fn by_name(&mut self, old_scope: Option<u32>, new_scope: Option<u32>) {
         let mut groups: BTreeMap<&str, [Vec<u32>; 2]> = BTreeMap::new();
-        for (which, (shaped, scope)) in [(self.old, old_scope), (self.new, new_scope)].into_iter().enumerate() {
+        for (which, (shaped, scope)) in [(self.old, old_scope), (self.new, new_scope)].into_iter().enumerate()
+        {
             for &index in self.children[which].get(&scope).map_or(&[][..], Vec::as_slice) {
                 let name = shaped.side.name(&shaped.side.defs[index as usize]);
                 groups.entry(name).or_default()[which].push(index);
@@ -246,8 +248,7 @@ impl<'s, 't> Pairs<'s, 't> {
         if !is_compound(kind) || a.tokens.len() < 30 || super::shape::dice(&a.triples, &b.triples) > 0.15 {
             return false;
         }
-        let old_names: Vec<&str> =
-            self.old.side.defs.iter().map(|def| self.old.side.name(def)).collect();
+        let old_names: Vec<&str> = self.old.side.defs.iter().map(|def| self.old.side.name(def)).collect();
         (0..).zip(&self.new.side.defs).any(|(index, def)| {
             index != new
                 && is_same_sort(kind, def.kind)
@@ -260,7 +261,9 @@ impl<'s, 't> Pairs<'s, 't> {
     fn leftovers(&mut self, wanted: impl Fn(super::DefinitionKind) -> bool) {
         let free = |shaped: &Shaped<'_>, taken: &dyn Fn(usize) -> bool| -> Vec<u32> {
             let defs = (0..).zip(&shaped.side.defs);
-            defs.filter(|(index, def)| wanted(def.kind) && !taken(*index as usize)).map(|(index, _)| index).collect()
+            defs.filter(|(index, def)| wanted(def.kind) && !taken(*index as usize))
+                .map(|(index, _)| index)
+                .collect()
         };
         let small = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
         let olds = free(self.old, &|index| self.is_found(small(index)));
@@ -282,7 +285,8 @@ impl<'s, 't> Pairs<'s, 't> {
                 let found = features(a, b, self.terms.module, self.proximity(old, new));
                 let is_variable = !is_compound(a.def().kind);
                 // A variable with another name is the same one only if it is set to the same, in the same place.
-                let telling = !is_variable || same_name || (a.shape.is_same_body(b.shape) && a.shape.tokens.len() > 3);
+                let telling =
+                    !is_variable || same_name || (a.shape.is_same_body(b.shape) && a.shape.tokens.len() > 3);
                 if telling && found.score() >= FLOOR {
                     scored.push((found.score(), old, new, found));
                 }
@@ -317,7 +321,8 @@ impl<'s, 't> Pairs<'s, 't> {
             def.is_some_and(|def| side.defs[def as usize].kind.is_function())
         };
         let (was, is) = (scope(&self.old.side, old), scope(&self.new.side, new));
-        (is_function(&self.old.side, was) || is_function(&self.new.side, is)) && self.new_parent(was) != Some(is)
+        (is_function(&self.old.side, was) || is_function(&self.new.side, is))
+            && self.new_parent(was) != Some(is)
     }
 
     /// The least score on the way from a definition up to the module.

@@ -104,7 +104,8 @@ impl<'p, 's, 't> Mapper<'p, 's, 't> {
 
     /// A variable that kept its name keeps its line, whatever it is set to.
     fn pin_variables(&self, owner: Option<u32>, new_owner: Option<u32>, alignment: &mut Alignment) {
-        let taken: std::collections::BTreeSet<u32> = alignment.lines.values().map(|(line, _)| *line).collect();
+        let taken: std::collections::BTreeSet<u32> =
+            alignment.lines.values().map(|(line, _)| *line).collect();
         for (def, link) in self.old().defs.iter().zip(&self.pairs.links) {
             let Some(link) = link else { continue };
             let new = &self.new_side().defs[link.new as usize];
@@ -181,7 +182,8 @@ impl<'p, 's, 't> Mapper<'p, 's, 't> {
         let (Some(from), Some(to)) = self.ends(&indices, &mapped, span) else { return Fate::Removed(owner) };
         let new_span = if from <= to { from..to } else { from..from };
         let untouched = self.old().text.get(span.clone()) == self.new_side().text.get(new_span.clone());
-        let in_order = mapped.iter().all(|token| token.is_some_and(|token| token.same && token.kept != Kept::Moved));
+        let in_order =
+            mapped.iter().all(|token| token.is_some_and(|token| token.same && token.kept != Kept::Moved));
         let moved = mapped.iter().flatten().any(|token| token.kept == Kept::Moved);
         let sure = in_order && self.are_lines_unmistakable(&indices);
         Fate::Found(self.spot(new_span, untouched, sure, kept, moved, owner))
@@ -199,11 +201,19 @@ impl<'p, 's, 't> Mapper<'p, 's, 't> {
     fn in_literal(&self, span: &Span, token: u32, is: Mapped, owner: Option<u32>) -> Fate {
         let (old, new) = (self.old(), self.new_side());
         let (a, b) = (old.tokens[token as usize], new.tokens[is.token as usize]);
-        let (x, y) = (&old.text[a.start as usize..a.end as usize], &new.text[b.start as usize..b.end as usize]);
+        let (x, y) =
+            (&old.text[a.start as usize..a.end as usize], &new.text[b.start as usize..b.end as usize]);
         let inside = |offset: usize| offset.clamp(a.start as usize, a.end as usize) - a.start as usize;
         if span.start <= a.start as usize && span.end >= a.end as usize {
             let kept = dice(&words(x), &words(y));
-            return Fate::Found(self.spot(b.start as usize..b.end as usize, false, false, kept, false, owner));
+            return Fate::Found(self.spot(
+                b.start as usize..b.end as usize,
+                false,
+                false,
+                kept,
+                false,
+                owner,
+            ));
         }
         let Some((start, kept)) = in_lines(x, y, inside(span.start)) else { return Fate::Removed(owner) };
         let end = in_lines(x, y, inside(span.end)).map_or(start, |(end, _)| end.max(start));
@@ -227,7 +237,12 @@ impl<'p, 's, 't> Mapper<'p, 's, 't> {
     }
 
     /// The bytes at which the counterpart of a stretch begins and ends.
-    fn ends(&self, indices: &[u32], mapped: &[Option<Mapped>], span: &Span) -> (Option<usize>, Option<usize>) {
+    fn ends(
+        &self,
+        indices: &[u32],
+        mapped: &[Option<Mapped>],
+        span: &Span,
+    ) -> (Option<usize>, Option<usize>) {
         let (old, new) = (self.old(), self.new_side());
         let first = mapped.iter().position(Option::is_some);
         let last = mapped.iter().rposition(Option::is_some);
@@ -282,7 +297,8 @@ impl<'p, 's, 't> Mapper<'p, 's, 't> {
                 return true;
             }
             let owner = old.owner[line];
-            let (Some(new_owner), Some(alignment)) = (self.counterpart(owner), self.alignments.get(&owner)) else {
+            let (Some(new_owner), Some(alignment)) = (self.counterpart(owner), self.alignments.get(&owner))
+            else {
                 return false;
             };
             let line = u32::try_from(line).unwrap_or(u32::MAX);
@@ -305,7 +321,8 @@ impl<'p, 's, 't> Mapper<'p, 's, 't> {
                 let start = self.new_side().tokens[mapped.token as usize].start as usize;
                 let at = start.saturating_sub(before);
                 let text = self.new_side().text;
-                let gap = text.get(at..start).filter(|gap| *gap == &old.text[span.start..span.start + before]);
+                let gap =
+                    text.get(at..start).filter(|gap| *gap == &old.text[span.start..span.start + before]);
                 let at = gap.map_or(start, |_| at);
                 let end = at + span.len().min(start - at);
                 let sure = gap.is_some() && mapped.same && mapped.kept == Kept::Same;
@@ -360,7 +377,8 @@ impl<'p, 's, 't> Mapper<'p, 's, 't> {
         let ends = new.lines[line].first + (indices.last()? - offset);
         // A comment may stand between the same statements.
         let text = |side: &Side<'_>, token: u32| side.tokens.get(token as usize).map(|token| token.hash);
-        if text(new, begins) != text(old, *indices.first()?) || text(new, ends) != text(old, *indices.last()?) {
+        if text(new, begins) != text(old, *indices.first()?) || text(new, ends) != text(old, *indices.last()?)
+        {
             return None;
         }
         let new_span = new.tokens[begins as usize].start as usize..new.tokens[ends as usize].end as usize;
@@ -385,7 +403,8 @@ fn in_lines(old: &str, new: &str, offset: usize) -> Option<(usize, f64)> {
     let place = |partner: usize| {
         let indent = |text: &str| text.len() - text.trim_start().len();
         // As far from the first word as it was.
-        let column = (column + indent(now[partner])).saturating_sub(indent(was[line])).min(now[partner].len());
+        let column =
+            (column + indent(now[partner])).saturating_sub(indent(was[line])).min(now[partner].len());
         let mut at = start_of(partner) + column;
         while !new.is_char_boundary(at) {
             at -= 1;

@@ -1,8 +1,8 @@
 //! How well a definition fits an old one: four features, their weights, and the thresholds of an answer.
 
-use super::side::{Def, Side, is_compound};
-use super::shape::{Shape, dice, jaccard, name_likeness};
 use super::super::outline::DefinitionKind;
+use super::shape::{Shape, dice, jaccard, name_likeness};
+use super::side::{Def, Side, is_compound};
 
 /// A candidate is certain enough from this score on (τ).
 pub const THRESHOLD: f64 = 0.75;
@@ -15,7 +15,8 @@ pub const GRAM: u32 = 7;
 /// Of how many consecutive grams the least is kept (w).
 pub const WINDOW: u32 = 4;
 /// What is done to a text before it is compared.
-pub const NORMALISATION: &str = "tokens without comments and white space; the definition's own name is one token";
+pub const NORMALISATION: &str =
+    "tokens without comments and white space; the definition's own name is one token";
 
 /// The weights of [`Features`], in their order.
 pub const WEIGHTS: [f64; 4] = [0.5, 0.2, 0.2, 0.1];
@@ -44,7 +45,10 @@ impl Features {
     #[must_use]
     pub fn score(&self) -> f64 {
         let [ast, module, token_jaccard, proximity] = WEIGHTS;
-        ast * self.ast + module * self.module + token_jaccard * self.token_jaccard + proximity * self.proximity
+        ast * self.ast
+            + module * self.module
+            + token_jaccard * self.token_jaccard
+            + proximity * self.proximity
     }
 }
 

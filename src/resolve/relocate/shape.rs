@@ -8,7 +8,7 @@ use crate::selector::Sketch;
 /// How many tokens of a body are looked at; what is longer is compared by its beginning.
 const MAX_TOKENS: usize = 20_000;
 /// Stands for the definition's own name, so that a rename changes nothing.
-const OWN_NAME: u64 = 0x6f77_6e6e_616d_65;
+const OWN_NAME: u64 = 0x006f_776e_6e61_6d65;
 
 /// The comparable forms of one definition.
 #[derive(Debug, Default)]
@@ -184,7 +184,9 @@ mod tests {
     #[test]
     fn a_rename_changes_no_body_and_an_edit_changes_it_a_little() {
         let text = |name: &str, more: &str| {
-            format!("def {name}(a, b):\n    '''d'''\n    if a:\n        return {name}(b, a - 1)\n    x = a + b\n    y = x * a\n    for i in range(x):\n        y += i * b\n{more}    return y + x\n")
+            format!(
+                "def {name}(a, b):\n    '''d'''\n    if a:\n        return {name}(b, a - 1)\n    x = a + b\n    y = x * a\n    for i in range(x):\n        y += i * b\n{more}    return y + x\n"
+            )
         };
         let (old, new, edited) = (text("f", ""), text("g", ""), text("f", "    y -= 1\n"));
         let sides = [&old, &new, &edited].map(|text| Side::new(text));

@@ -138,7 +138,13 @@ impl<'t> Side<'t> {
                 "*" | "**" if depth == 1 && expects => stars = text.len(),
                 "=" if depth == 1 => {
                     if let Some((_, letter)) = found.last_mut() {
-                        *letter = if *letter == 'n' { 'm' } else if *letter == 'p' { 'd' } else { *letter };
+                        *letter = if *letter == 'n' {
+                            'm'
+                        } else if *letter == 'p' {
+                            'd'
+                        } else {
+                            *letter
+                        };
                     }
                 }
                 _ if depth == 1 && expects && kind == TokenKind::Name => {
@@ -160,7 +166,11 @@ impl<'t> Side<'t> {
 
     /// The letters of the parameters.
     pub(crate) fn shape_letters(&self, def: &Def) -> String {
-        if def.kind.is_function() { self.parameters(def).iter().map(|(_, letter)| *letter).collect() } else { String::new() }
+        if def.kind.is_function() {
+            self.parameters(def).iter().map(|(_, letter)| *letter).collect()
+        } else {
+            String::new()
+        }
     }
 
     fn structure(&mut self) {
@@ -221,7 +231,8 @@ impl<'t> Side<'t> {
             (start..header).any(|line| {
                 let line = self.lines[line as usize];
                 let end = (line.first..line.end).find(|&at| self.token(at) == "(").unwrap_or(line.end);
-                let last = (line.first..end).rev().find(|&at| self.tokens[at as usize].kind == TokenKind::Name);
+                let last =
+                    (line.first..end).rev().find(|&at| self.tokens[at as usize].kind == TokenKind::Name);
                 last.is_some_and(|at| {
                     let accessor = matches!(self.token(at), "setter" | "deleter" | "getter");
                     self.token(at).ends_with("property") || (accessor && at > line.first + 1)
@@ -351,7 +362,7 @@ mod tests {
         let side = Side::new(text);
         let of = |index: usize| {
             let def = &side.defs[index];
-            let shape: String = side.parameters(def).iter().map(|(_, letter)| *letter).collect();
+            let shape = side.shape_letters(def);
             let names = side.chain(u32::try_from(index).unwrap()).join(".");
             format!("{} {names} {shape} {}", def.kind.as_str(), &side.text[side.header_span(def)])
         };

@@ -35,13 +35,19 @@ pub(super) fn anchor(text: &str) -> Parsed<(PositionSpec, Option<usize>)> {
         }
     };
     let snippet = decode_percent(&raw).filter(|snippet| !snippet.is_empty()).ok_or_else(|| {
-        SyntaxError::new(open..close + 1, "a snippet that is not empty, in which `%` begins two hexadecimal digits")
+        SyntaxError::new(
+            open..close + 1,
+            "a snippet that is not empty, in which `%` begins two hexadecimal digits",
+        )
     })?;
     let query = match text.as_bytes().get(close + 1) {
         None => None,
         Some(b'?') => Some(close + 2),
         Some(_) => {
-            return Err(SyntaxError::new(close + 1..next_boundary(text, close + 1), "`?` or the end of the selector"));
+            return Err(SyntaxError::new(
+                close + 1..next_boundary(text, close + 1),
+                "`?` or the end of the selector",
+            ));
         }
     };
     let spec = AnchorSpec { uri, snippet, ctx: DEFAULT_CONTEXT, hash: None, doc_version: None };

@@ -52,9 +52,10 @@ fn step(part: &str, offset: usize) -> Parsed<AstStep> {
         let close = from + digits.find(']').unwrap_or(digits.len());
         // The number is read out of the step alone, so its place is moved to where the step is.
         let number = number(part, from..close, 1);
-        ordinal = Some(number.map_err(|error| {
-            SyntaxError::new(at(error.span.start)..at(error.span.end), error.expected)
-        })?);
+        ordinal =
+            Some(number.map_err(|error| {
+                SyntaxError::new(at(error.span.start)..at(error.span.end), error.expected)
+            })?);
         if close == part.len() {
             return Err(SyntaxError::new(at(close)..at(close), "`]`"));
         }

@@ -19,7 +19,13 @@ pub(super) fn place(body: &str, indexing: ColumnUnit) -> Parsed<PositionSpec> {
         if [el, ec] < [sl, sc] {
             return Err(SyntaxError::new(at + 3..body.len() - 1, "an end that is not before the start"));
         }
-        return Ok(PositionSpec::Range(RangeSpec { uri, start: [sl, sc], end: [el, ec], indexing, doc_version: None }));
+        return Ok(PositionSpec::Range(RangeSpec {
+            uri,
+            start: [sl, sc],
+            end: [el, ec],
+            indexing,
+            doc_version: None,
+        }));
     }
     if let Some(at) = body.rfind("@L") {
         let uri = uri(body, 0..at)?;
@@ -81,4 +87,3 @@ fn count(text: &str, from: usize, then: &str) -> Parsed<(u32, usize)> {
     }
     Err(SyntaxError::new(to..next_boundary(text, to), format!("`{then}`")))
 }
-

@@ -37,4 +37,3 @@ fn identifiers(text: &str, offset: usize, separators: &[char], expected: &str) -
     }
     Ok(())
 }
-
