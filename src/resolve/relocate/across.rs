@@ -178,7 +178,15 @@ impl Lost<'_, '_> {
     fn candidates(&self, pairs: &Pairs<'_, '_>, document: &Arc<Document>, owner: u32) -> Vec<Place> {
         let free = pairs.candidates.get(&owner).into_iter().flatten();
         let free = free.filter(|(new, _)| pairs.origins[*new as usize].is_none());
-        free.map(|(new, features)| self.definition_place(pairs, document, owner, *new, *features)).collect()
+        let contested = pairs.contested.contains(&owner);
+        free.map(|(new, features)| {
+            let mut place = self.definition_place(pairs, document, owner, *new, *features);
+            if contested {
+                place.margin = 0.0;
+            }
+            place
+        })
+        .collect()
     }
 
     /// A definition as the place of its counterpart's name.
@@ -278,5 +286,6 @@ pub(in crate::resolve) fn module_likeness(old: &str, new: &str) -> f64 {
     let of_all = ratio(2 * shared, a.len() + b.len());
     let name = |parts: &[String]| parts.last().cloned().unwrap_or_default();
     let last = name_likeness(&name(&a), &name(&b));
-    0.7f64.mul_add(of_all, 0.3 * last)
+    // What is in one workspace is never wholly foreign.
+    0.25 + 0.75 * 0.7f64.mul_add(of_all, 0.3 * last)
 }

@@ -5,7 +5,7 @@
 //! a deletion because nothing that is new resembles what is gone.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::score::{Compared, FLOOR, Features, MARGIN, features, is_same_sort};
 use super::shape::{Shape, ratio};
@@ -61,6 +61,8 @@ pub(super) struct Pairs<'s, 't> {
     children: [BTreeMap<Option<u32>, Vec<u32>>; 2],
     /// For each old definition that lost its name, what scores enough to be meant, best first; found or not.
     pub(super) candidates: BTreeMap<u32, Vec<(u32, Features)>>,
+    /// Old definitions whose name went one way and whose body another.
+    pub(super) contested: BTreeSet<u32>,
     terms: Terms,
 }
 
@@ -99,6 +101,7 @@ impl<'s, 't> Pairs<'s, 't> {
             origins: vec![None; new.side.defs.len()],
             children,
             candidates: BTreeMap::new(),
+            contested: BTreeSet::new(),
             terms,
         };
         pairs.by_name(None, None);
@@ -230,6 +233,9 @@ impl<'s, 't> Pairs<'s, 't> {
             let mut found = features(a, b, self.terms.module, if same_file { 1.0 } else { 0.5 });
             let alike = is_same_sort(a.def().kind, b.def().kind);
             if self.was_taken_over(old, new) {
+                // Is it what bears the name, or what does the work? Both can be meant.
+                self.contested.insert(old);
+                self.candidates.entry(old).or_default().push((new, found));
                 continue;
             }
             // The name in its place is the structure, whatever became of the body.
@@ -297,7 +303,7 @@ impl<'s, 't> Pairs<'s, 't> {
             self.candidates.entry(old).or_default().push((new, found));
         }
         for &(score, old, new, found) in &scored {
-            if self.is_found(old) || self.is_taken(new) {
+            if self.is_found(old) || self.is_taken(new) || self.contested.contains(&old) {
                 continue;
             }
             // Who else could be meant: another new one for this old one, or another old one that became this new one.
@@ -325,19 +331,18 @@ impl<'s, 't> Pairs<'s, 't> {
             && self.new_parent(was) != Some(is)
     }
 
-    /// The least score on the way from a definition up to the module.
+    /// The least score on the way from a definition up to the module. A body that speaks for itself is not held back by
+    /// what is around it.
     pub(super) fn score_of(&self, old: u32) -> f64 {
-        let mut least = 1.0_f64;
-        let mut at = Some(old);
-        while let Some(index) = at {
-            let Some(link) = self.links[index as usize] else {
-                // It left a scope that is no more.
-                return least;
-            };
+        let own = self.links[old as usize].map_or(Features::SAME, |link| link.features);
+        let mut least = own.score();
+        let mut at = self.old.side.defs[old as usize].parent;
+        while let Some(link) = at.and_then(|index| self.links[index as usize]) {
             least = least.min(link.features.score());
-            at = self.old.side.defs[index as usize].parent;
+            at = at.and_then(|index| self.old.side.defs[index as usize].parent);
         }
-        least
+        let tells = own.token_jaccard >= 0.8 && self.old.shape(old).tokens.len() >= super::score::TELLING;
+        if tells { least.max(own.score() - 0.1) } else { least }
     }
 
     /// Several look alike: the one whose name or neighbours are nearest, if one is.
@@ -354,7 +359,7 @@ impl<'s, 't> Pairs<'s, 't> {
             !self.is_found(*o) && !self.is_taken(*n) && ((*o == old) != (*n == new)) && score - other < MARGIN
         });
         let next = near.map(|(_, o, n, _)| key(*o, *n)).fold(0.0, f64::max);
-        (mine >= next + 0.3).then_some(())
+        (mine >= next + 0.45).then_some(())
     }
 
     /// Whether two definitions stand in the same scope between the same neighbours.

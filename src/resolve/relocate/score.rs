@@ -22,7 +22,7 @@ pub const NORMALISATION: &str =
 pub const WEIGHTS: [f64; 4] = [0.5, 0.2, 0.2, 0.1];
 
 /// Bodies with fewer tokens prove nothing when the name is another one.
-const TELLING: usize = 12;
+pub(super) const TELLING: usize = 12;
 
 /// What a score is made of, each from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
