@@ -18,6 +18,8 @@ mod place;
 pub mod score;
 mod shape;
 pub(crate) mod side;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

@@ -14,6 +14,9 @@ use super::side::{Side, is_compound};
 /// The most pairs of leftover definitions that are compared in full.
 const MAX_PAIRS: usize = 60_000;
 
+/// The most pairs of definitions of one name that are compared; more are taken in their order.
+const MAX_GROUP: usize = 10_000;
+
 /// How an old definition was found again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Link {
@@ -203,7 +206,7 @@ impl<'s, 't> Pairs<'s, 't> {
                 None => true,
             });
         };
-        if olds.len() > 1 || news.len() > 1 {
+        if (olds.len() > 1 || news.len() > 1) && olds.len().saturating_mul(news.len()) <= MAX_GROUP {
             let (old_side, new_side) = (self.old, self.new);
             take(&mut olds, &mut news, &|old, new| {
                 let (a, b) = (old_side.compared(old), new_side.compared(new));
@@ -302,17 +305,29 @@ impl<'s, 't> Pairs<'s, 't> {
         for &(_, old, new, found) in &scored {
             self.candidates.entry(old).or_default().push((new, found));
         }
+        let mut by_old: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        let mut by_new: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for (at, (_, old, new, _)) in scored.iter().enumerate() {
+            by_old.entry(*old).or_default().push(at);
+            by_new.entry(*new).or_default().push(at);
+        }
+        // What cannot be settled at its best is not settled with something worse.
+        let mut open: BTreeSet<u32> = self.contested.clone();
         for &(score, old, new, found) in &scored {
-            if self.is_found(old) || self.is_taken(new) || self.contested.contains(&old) {
+            if self.is_found(old) || self.is_taken(new) || open.contains(&old) {
                 continue;
             }
             // Who else could be meant: another new one for this old one, or another old one that became this new one.
-            let rival = |&&(other, o, n, _): &&(f64, u32, u32, Features)| {
-                !self.is_found(o) && !self.is_taken(n) && ((o == old) != (n == new)) && other <= score
-            };
-            let next = scored.iter().filter(rival).map(|(score, ..)| *score).fold(0.0, f64::max);
-            let next = if next < FLOOR { 0.0 } else { next };
-            if score - next < MARGIN && self.settle(old, new, &scored, score).is_none() {
+            let beside = by_old.get(&old).into_iter().chain(by_new.get(&new)).flatten();
+            let rivals: Vec<(f64, u32, u32)> = beside
+                .map(|&at| (scored[at].0, scored[at].1, scored[at].2))
+                .filter(|&(other, o, n)| {
+                    !self.is_found(o) && !self.is_taken(n) && ((o == old) != (n == new)) && other <= score
+                })
+                .collect();
+            let next = rivals.iter().map(|(score, ..)| *score).fold(0.0, f64::max);
+            if score - next < MARGIN && !self.settles(old, new, &rivals, score) {
+                open.insert(old);
                 continue;
             }
             let margin = if score - next < MARGIN { MARGIN } else { score - next };
@@ -345,8 +360,8 @@ impl<'s, 't> Pairs<'s, 't> {
         if tells { least.max(own.score() - 0.1) } else { least }
     }
 
-    /// Several look alike: the one whose name or neighbours are nearest, if one is.
-    fn settle(&self, old: u32, new: u32, scored: &[(f64, u32, u32, Features)], score: f64) -> Option<()> {
+    /// Several look alike: whether the name or the neighbours of one are much nearer.
+    fn settles(&self, old: u32, new: u32, rivals: &[(f64, u32, u32)], score: f64) -> bool {
         let key = |old: u32, new: u32| {
             let names = super::shape::name_likeness(
                 self.old.side.name(&self.old.side.defs[old as usize]),
@@ -354,12 +369,9 @@ impl<'s, 't> Pairs<'s, 't> {
             );
             names + self.proximity(old, new)
         };
-        let mine = key(old, new);
-        let near = scored.iter().filter(|(other, o, n, _)| {
-            !self.is_found(*o) && !self.is_taken(*n) && ((*o == old) != (*n == new)) && score - other < MARGIN
-        });
-        let next = near.map(|(_, o, n, _)| key(*o, *n)).fold(0.0, f64::max);
-        (mine >= next + 0.45).then_some(())
+        let near = rivals.iter().filter(|(other, ..)| score - other < MARGIN);
+        let next = near.map(|(_, old, new)| key(*old, *new)).fold(0.0, f64::max);
+        key(old, new) >= next + 0.45
     }
 
     /// Whether two definitions stand in the same scope between the same neighbours.

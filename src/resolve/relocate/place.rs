@@ -282,7 +282,11 @@ impl<'p, 's, 't> Mapper<'p, 's, 't> {
         }
         let into = offset - start;
         if is.same || matches!(a.kind, TokenKind::Name | TokenKind::Number) {
-            return (new_start + into).min(new_end);
+            let mut at = (new_start + into).min(new_end);
+            while !new.text.is_char_boundary(at) {
+                at -= 1;
+            }
+            return at;
         }
         let (x, y) = (&old.text[start..end], &new.text[new_start..new_end]);
         in_lines(x, y, into).map_or(new_start, |(at, _)| new_start + at)
