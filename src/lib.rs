@@ -25,7 +25,8 @@
 //! # The way of one request: `lanser refs py://flask#Flask.route`
 //!
 //! 1. `cli/commands/navigate.rs` turns the arguments into a typed [`model::request::Request`]; a selector that cannot be
-//!    read ends here, with a caret under the place.
+//!    read ends here, with a caret under the place. From here on everything happens in the workspace's *session*, a
+//!    process in the background that keeps its server ([`orchestrator::session`]), or in this one when there is none.
 //! 2. [`orchestrator::Orchestrator::run`] makes an attempt. On one side it takes the *state*: a
 //!    [`workspace::snapshot::Snapshot`] of every Python file by digest, the Python environment, the server's
 //!    configuration, and the selector resolved by [`resolve::symbol`] to a name token. On the other side
@@ -43,6 +44,7 @@
 //! - No absolute path, clock, process id or host name is in the hash domain of a bundle.
 //! - The set of open documents is a function of snapshot and request. The server enumerates before any is opened.
 //! - Every wait has an end, and no server outlives its caller, also when that is killed.
+//! - A session never makes an answer worse: whatever is wrong with it, its caller answers by itself.
 //! - A workspace's own files never name a program to run.
 //! - What cannot be proved complete is not called complete.
 

@@ -24,6 +24,10 @@ pub(crate) struct FileConfig {
     pub(crate) timeout: Option<u64>,
     /// `workspace` or `configured`.
     pub(crate) scope: Option<String>,
+    /// Seconds after which a background session without questions leaves.
+    pub(crate) session_idle: Option<u64>,
+    /// MiB above which a background session restarts its language server.
+    pub(crate) session_memory: Option<u64>,
     /// User's file only: never install anything.
     pub(crate) offline: Option<bool>,
 }

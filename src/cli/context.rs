@@ -1,21 +1,32 @@
 //! What a verb works with: surroundings, options, settings, and the way from a request to a printed bundle.
 
 use std::io::Read as _;
+use std::pin::{Pin, pin};
+use std::time::Instant;
 
 use super::environment::Environment;
 use super::exit::Exit;
 use super::global::GlobalArgs;
 use super::output::{Format, Printer};
 use super::settings::{FromEnvironment, Settings};
+use crate::bundle::portable::PathMap;
 use crate::bundle::seal::{Draft, seal};
 use crate::digest::strict_json;
-use crate::model::bundle::Bundle;
+use crate::model::bundle::{Bundle, Road, Volatile};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::request::{Command, Options, Request};
+use crate::orchestrator::session::{Caller, Reply, Terms, Trouble};
 use crate::orchestrator::{self, Orchestrator};
 use crate::path::{DocUri, WorkspacePath};
 use crate::selector::{self, PositionSpec};
 use crate::workspace::files::canonical;
+
+/// An answer, read or as it came.
+enum Answer {
+    Bundle(Box<Bundle>),
+    /// To be printed as it is.
+    Bytes(Reply),
+}
 
 /// What a verb works with.
 pub(crate) struct Context {
@@ -82,10 +93,10 @@ impl Context {
             Err(error) => return self.fail(error),
         };
         match make(self, &settings) {
-            Ok(request) => {
-                let bundle = self.answer(&settings, request);
-                self.printer.bundle(&bundle)
-            }
+            Ok(request) => match self.answer(&settings, request) {
+                Answer::Bundle(bundle) => self.printer.bundle(&bundle),
+                Answer::Bytes(reply) => self.printer.reply(&reply),
+            },
             Err(error) => self.fail(error),
         }
     }
@@ -100,20 +111,61 @@ impl Context {
         self.ask(make)
     }
 
-    fn answer(&self, settings: &Settings, request: Request) -> Bundle {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = match runtime {
+    /// Has the session answer, or answers in this process.
+    fn answer(&self, settings: &Settings, request: Request) -> Answer {
+        let runtime = match runtime() {
             Ok(runtime) => runtime,
-            Err(error) => {
-                let message = format!("the operating system gives no event loop: {error}");
-                return error_bundle(Some(request), ErrorBody::new(ErrorSymbol::Internal, message));
-            }
+            Err(error) => return Answer::Bundle(Box::new(error_bundle(Some(request), error))),
         };
-        let orchestrator = Orchestrator::new(self.orchestrator_settings(settings));
-        let bundle = runtime.block_on(orchestrator.run(request, super::signals::interrupted()));
+        let answer = runtime.block_on(async {
+            let mut interrupted = pin!(super::signals::interrupted());
+            if let Some(answer) = self.ask_session(settings, &request, interrupted.as_mut()).await {
+                return answer;
+            }
+            let orchestrator = Orchestrator::for_one(self.orchestrator_settings(settings));
+            Answer::Bundle(Box::new(orchestrator.run(request, interrupted).await))
+        });
         // What still runs in the background (a scan that nobody waits for any more) must not hold the answer up.
         runtime.shutdown_background();
-        bundle
+        answer
+    }
+
+    /// The session's answer. `None` when sessions are off, and when anything is wrong with this one: then nobody needs to
+    /// know that it was tried.
+    async fn ask_session(
+        &self,
+        settings: &Settings,
+        request: &Request,
+        interrupted: Pin<&mut impl Future<Output = ()>>,
+    ) -> Option<Answer> {
+        if !settings.session {
+            return None;
+        }
+        // What needs no server is not worth a session; one that is there has read the files already.
+        let start = request.cmd != Command::Locate;
+        let began = Instant::now();
+        let mut caller = self.caller(settings, start).ok()?;
+        let reply = tokio::select! {
+            biased;
+            reply = caller.ask(request) => reply.ok()?,
+            () = interrupted => {
+                caller.done();
+                return Some(Answer::Bundle(Box::new(cancelled(request.clone(), settings, began))));
+            }
+        };
+        if self.printer.prints_bytes() {
+            return Some(Answer::Bytes(reply));
+        }
+        serde_json::from_slice(&reply.bundle).ok().map(|bundle| Answer::Bundle(Box::new(bundle)))
+    }
+
+    /// Somebody who can ask the session for these settings.
+    ///
+    /// # Errors
+    /// When no session can be had.
+    pub(crate) fn caller(&self, settings: &Settings, start: bool) -> Result<Caller, Trouble> {
+        let terms = Terms { idle: settings.session_idle };
+        Caller::new(self.env.sessions(), self.orchestrator_settings(settings), terms, start)
     }
 
     pub(crate) fn orchestrator_settings(&self, settings: &Settings) -> orchestrator::Settings {
@@ -135,6 +187,7 @@ impl Context {
             environment: self.env.vars.clone(),
             verbose: self.global.verbose,
             threads: std::thread::available_parallelism().map_or(1, usize::from).min(8),
+            session_memory: settings.session_memory,
             progress: self.printer.progress(),
         }
     }
@@ -148,6 +201,36 @@ impl Context {
     pub(crate) const fn json(&self) -> bool {
         matches!(self.printer.format, Format::Json)
     }
+}
+
+/// The event loop of this process. It has one thread, because servers die with the thread that started them.
+///
+/// # Errors
+/// When the operating system gives none.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, ErrorBody> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
+        let message = format!("the operating system gives no event loop: {error}");
+        ErrorBody::new(ErrorSymbol::Internal, message)
+    })
+}
+
+/// What [`Orchestrator::run`] says when it is interrupted, for a question that a session was asked.
+fn cancelled(mut request: Request, settings: &Settings, began: Instant) -> Bundle {
+    if let Some(selector) = &mut request.selector {
+        let paths = PathMap::new().workspace(settings.root.clone());
+        selector.map_uri(|uri| paths.absolute(uri).map_or_else(|| uri.clone(), |path| paths.uri(&path)));
+    }
+    let road = if request.cmd == Command::Locate { Road::Syntax } else { Road::Cold };
+    let error = ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled").hint("ask again");
+    let mut bundle = error_bundle(Some(request), error);
+    bundle.meta.volatile = Volatile {
+        elapsed_ms: Some(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)),
+        road: Some(road),
+        root: Some(settings.root.to_string()),
+        pid: Some(std::process::id()),
+        coordinates: Vec::new(),
+    };
+    bundle
 }
 
 /// A bundle that says only why there is no answer.

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
+use crate::orchestrator::session::Place;
 use crate::path::{AbsPath, absolute::AbsPathError};
 
 /// The process's surroundings.
@@ -52,6 +53,13 @@ impl Environment {
     /// A variable that is set to something.
     pub(crate) fn var(&self, name: &str) -> Option<&str> {
         self.vars.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// Where the user's sessions are found.
+    pub(crate) fn sessions(&self) -> Place {
+        // A relative one is to be ignored, says the specification of base directories.
+        let runtime = self.var("XDG_RUNTIME_DIR").and_then(|folder| AbsPath::new(folder).ok());
+        Place::new(runtime.as_ref(), &self.temp)
     }
 
     /// The folders of `PATH`.

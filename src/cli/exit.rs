@@ -18,6 +18,15 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    /// How a program ends that printed a bundle with this error and this code.
+    pub(crate) const fn of(error: Option<ErrorSymbol>, code: u8) -> Self {
+        match error {
+            Some(symbol) => Self::Failed(symbol),
+            None if code == Self::Verdict.number() => Self::Verdict,
+            None => Self::Ok,
+        }
+    }
+
     /// The number.
     pub(crate) const fn number(self) -> u8 {
         match self {

@@ -104,6 +104,18 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, env = "LANSER_NO_CACHE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Common options")]
     pub(crate) no_cache: bool,
 
+    /// Answer in this process: neither ask a background session nor start one [default with CI set]
+    #[arg(long, global = true, help_heading = "Common options")]
+    pub(crate) no_session: bool,
+
+    /// Seconds after which a background session without questions leaves [default: 600]
+    #[arg(long, global = true, value_name = "SECONDS", env = "LANSER_SESSION_IDLE", hide_env_values = true, value_parser = clap::value_parser!(u64).range(1..=604_800), help_heading = "Common options")]
+    pub(crate) session_idle: Option<u64>,
+
+    /// Memory above which a background session restarts its language server, in MiB [default: 4096]
+    #[arg(long, global = true, value_name = "MIB", env = "LANSER_SESSION_MEMORY", hide_env_values = true, value_parser = clap::value_parser!(u64).range(64..=1_048_576), help_heading = "Common options")]
+    pub(crate) session_memory: Option<u64>,
+
     /// What proves that a file is unchanged: its `stat`, or its `content`
     #[arg(
         long,

@@ -20,6 +20,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
 use crate::lsp::process::{GUARD_COMMAND, exec_guarded};
 use crate::model::error::{ErrorBody, ErrorSymbol};
+use crate::orchestrator::{self, session::SESSION_COMMAND};
 use commands::Command;
 use context::Context;
 use environment::Environment;
@@ -63,6 +64,9 @@ pub fn main() -> ExitCode {
     if env.args.get(1).is_some_and(|word| word == GUARD_COMMAND) {
         return guard(&env);
     }
+    if env.args.get(1).is_some_and(|word| word == SESSION_COMMAND) {
+        return session(&env);
+    }
     let json = wants_json(&env);
     // A panic is a defect of lanser's own: told in one line, in the form that was asked for, with its documented code.
     std::panic::set_hook(Box::new(|_| {}));
@@ -97,6 +101,17 @@ fn guard(env: &Environment) -> ExitCode {
     };
     Printer::new(Format::Human, false).complain(&format!("error: {error}"));
     Exit::Failed(ErrorSymbol::Usage).into()
+}
+
+/// Becomes a background session: `lanser __session …`, started by a caller that hands its socket on.
+fn session(env: &Environment) -> ExitCode {
+    match orchestrator::session::run(&env.args[2..], env.exe.clone()) {
+        Ok(()) => Exit::Ok.into(),
+        Err(error) => {
+            Printer::new(Format::Human, false).complain(&format!("error: {error}"));
+            Exit::Failed(ErrorSymbol::Usage).into()
+        }
+    }
 }
 
 fn run(env: Environment) -> Exit {

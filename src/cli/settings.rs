@@ -17,6 +17,12 @@ use crate::workspace::snapshot::Trust;
 /// The time for a server's answer when nothing else is asked for.
 const DEFAULT_TIMEOUT: u64 = 60;
 
+/// The seconds that an idle session stays when nothing else is asked for.
+const DEFAULT_IDLE: u64 = 600;
+
+/// The MiB that a session's server may have when nothing else is asked for.
+const DEFAULT_MEMORY: u64 = 4096;
+
 /// Settings of one run.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
@@ -35,6 +41,12 @@ pub(crate) struct Settings {
     pub(crate) cache: AbsPath,
     /// Whether what was learned of workspaces is kept there.
     pub(crate) keep: bool,
+    /// Whether a session may be asked and started.
+    pub(crate) session: bool,
+    /// How long an idle session stays.
+    pub(crate) session_idle: Duration,
+    /// The memory above which a session restarts its server, in bytes.
+    pub(crate) session_memory: u64,
     /// Which value came from where, for `doctor`.
     pub(crate) origins: BTreeMap<&'static str, Setting>,
 }
@@ -89,6 +101,13 @@ impl Settings {
         let index_io = sources.text("index-io", args.index_io.clone(), |file| file.index_io.clone());
         let scope = sources.text("scope", args.scope.clone(), |file| file.scope.clone());
         let timeout = sources.value("timeout", args.timeout, |file| file.timeout).unwrap_or(DEFAULT_TIMEOUT);
+        let session = sources.session(args.no_session, env)?;
+        let session_idle = sources
+            .value("session-idle", args.session_idle, |file| file.session_idle)
+            .unwrap_or(DEFAULT_IDLE);
+        let session_memory = sources
+            .value("session-memory", args.session_memory, |file| file.session_memory)
+            .unwrap_or(DEFAULT_MEMORY);
         let offline =
             sources.value("offline", args.offline.then_some(true), |file| file.offline).unwrap_or(false);
         Ok(Self {
@@ -121,6 +140,9 @@ impl Settings {
             },
             cache: env.cache(),
             keep: !args.no_cache,
+            session,
+            session_idle: Duration::from_secs(session_idle.clamp(1, 604_800)),
+            session_memory: session_memory.clamp(64, 1_048_576) << 20,
             origins: sources.origins,
             root,
         })
@@ -144,6 +166,21 @@ impl Sources<'_> {
         field: impl Fn(&FileConfig) -> Option<String>,
     ) -> Option<String> {
         self.value(name, arg, field)
+    }
+
+    /// Whether sessions are used: `--no-session`, then `LANSER_SESSION`, then `CI`, where a session would outlive its job.
+    fn session(&mut self, no_session: bool, env: &Environment) -> Result<bool, ErrorBody> {
+        let (session, origin) = match (no_session, env.var("LANSER_SESSION"), env.var("CI")) {
+            (true, ..) => (false, "flag"),
+            (false, Some("off" | "0" | "no" | "false"), _) => (false, "environment"),
+            (false, Some("on" | "1" | "yes" | "true"), _) => (true, "environment"),
+            (false, Some(other), _) => return Err(choice("LANSER_SESSION", other, "on or off")),
+            (false, None, Some(ci)) if !matches!(ci, "false" | "0") => (false, "CI is set"),
+            (false, None, _) => return Ok(true),
+        };
+        let value = if session { "on" } else { "off" }.to_owned();
+        self.origins.insert("session", Setting { value, origin: origin.to_owned() });
+        Ok(session)
     }
 
     fn value<T: ToString>(
@@ -193,7 +230,7 @@ fn choice(option: &str, given: &str, expected: &str) -> ErrorBody {
 fn config_error(error: ConfigError) -> ErrorBody {
     let hint = match &error {
         ConfigError::Syntax { .. } => {
-            "the keys are server, index-io, timeout and scope; the user's own file also takes server-command, python and offline"
+            "the keys are server, index-io, timeout, scope, session-idle and session-memory; the user's own file also takes server-command, python and offline"
         }
         ConfigError::Forbidden { .. } => {
             "set it with a flag, LANSER_… in the environment, or in the user's own lanser/config.toml"

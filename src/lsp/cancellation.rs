@@ -87,8 +87,12 @@ fn sweep(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let pid =
-            name.to_str().and_then(|name| name.strip_prefix("lanser-")?.split('-').next()?.parse().ok());
+        // Of three parts: `lanser-1000` is where the sessions of user 1000 are found.
+        let pid = name.to_str().and_then(|name| {
+            let parts: Vec<&str> = name.strip_prefix("lanser-")?.split('-').collect();
+            let [pid, _, _] = parts[..] else { return None };
+            pid.parse().ok()
+        });
         let gone = pid.and_then(Pid::from_raw).is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH));
         if gone {
             let _ = fs::remove_dir_all(entry.path());
@@ -124,5 +128,21 @@ mod tests {
         assert!(other.temp_dir().join(PARENT).join(other.name()).is_dir());
         drop(other);
         assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn only_what_the_dead_left_is_swept() {
+        let temp = tempfile::tempdir().unwrap();
+        let own = std::process::id();
+        for name in
+            [&format!("lanser-{own}-1-0"), "lanser-99999999-1-0", "lanser-99999999", "lanser-99999999-1"]
+        {
+            fs::create_dir(temp.path().join(name)).unwrap();
+        }
+        sweep(temp.path());
+        let mut left: Vec<_> =
+            fs::read_dir(temp.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, [format!("lanser-{own}-1-0").as_str(), "lanser-99999999", "lanser-99999999-1"]);
     }
 }

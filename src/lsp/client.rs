@@ -16,9 +16,10 @@ use super::link::Link;
 use super::process::ServerProcess;
 use super::profile::{Profile, ServerSettings};
 use super::questions::Questions;
+use super::renewal;
 use crate::model::server::ServerKind;
 use crate::path::{AbsPath, FileUri};
-use crate::text::ColumnUnit;
+use crate::text::{ColumnUnit, Position};
 
 /// What is waited for by [`Client::ready`], in the words of an error.
 const ENUMERATION: &str = "the enumeration of source files";
@@ -70,6 +71,8 @@ pub struct Client {
     documents: Mutex<Documents>,
     /// How many enumerations were over when the last one became necessary.
     stale_enumerations: Mutex<u64>,
+    /// Our own document, and how often it was changed.
+    renewal: (AbsPath, Mutex<u64>),
 }
 
 impl Client {
@@ -102,6 +105,7 @@ impl Client {
             encoding: ColumnUnit::Utf16,
             documents: Mutex::default(),
             stale_enumerations: Mutex::default(),
+            renewal: (renewal::place(&options.root), Mutex::default()),
         };
         let answer = client.link.ask("initialize", params, options.within, Ok).await?;
         let offered = answer.get("capabilities").ok_or_else(|| LspError::Malformed {
@@ -136,6 +140,18 @@ impl Client {
         self.process.as_ref().map(ServerProcess::id)
     }
 
+    /// The memory of the server's process, in bytes, where the operating system tells.
+    #[must_use]
+    pub fn memory(&self) -> Option<u64> {
+        self.process.as_ref().and_then(ServerProcess::memory)
+    }
+
+    /// Whether it can still be asked.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        !self.link.heard().ended
+    }
+
     /// The unit of every column to and from this server.
     #[must_use]
     pub fn encoding(&self) -> ColumnUnit {
@@ -151,7 +167,29 @@ impl Client {
     /// Questions that are each to be answered within this time. Retries count towards it.
     #[must_use]
     pub fn within(&self, time: Duration) -> Questions {
-        Questions::new(self.link.clone(), self.capabilities, time)
+        Questions::new(self.link.clone(), self.capabilities, time, self.renewal.0.clone())
+    }
+
+    /// Makes the server forget what it inferred, so that what was asked before plays no part any more. What is asked from
+    /// now on sees it so.
+    ///
+    /// # Errors
+    /// How the connection ended.
+    pub fn renew(&self) -> Result<(), LspError> {
+        let (place, count) = &self.renewal;
+        let mut count = count.lock().unwrap_or_else(PoisonError::into_inner);
+        *count += 1;
+        let mut documents = self.documents();
+        let note = documents.open(place, &renewal::text(*count));
+        self.tell(note)
+    }
+
+    /// Lets the server infer what nearly every question needs. The end is when it has.
+    pub fn prepare(&self, within: Duration) -> impl Future<Output = ()> + Send + use<> {
+        let (line, column) = renewal::PROBED;
+        let hover = self.within(within).hover(&self.renewal.0, Position { line, column });
+        // What it says of our document is no matter, nor whether it can say anything.
+        async move { drop(hover.await) }
     }
 
     /// Waits until the server has enumerated the source files: since its start, or since a file was last announced
@@ -209,7 +247,9 @@ impl Client {
     /// The open documents, in the order of their paths.
     #[must_use]
     pub fn open_documents(&self) -> Vec<AbsPath> {
-        self.documents().paths()
+        let mut paths = self.documents().paths();
+        paths.retain(|path| *path != self.renewal.0);
+        paths
     }
 
     /// Announces changes on disk. When a Python file is new or gone, [`Self::ready`] waits for the next enumeration;

@@ -28,6 +28,7 @@ mod pending;
 pub mod process;
 pub mod profile;
 pub mod questions;
+mod renewal;
 #[cfg(test)]
 mod tests;
 

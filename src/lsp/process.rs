@@ -164,6 +164,15 @@ impl ServerProcess {
         self.pid.as_raw_nonzero().get().cast_unsigned()
     }
 
+    /// Its resident memory in bytes, as Linux tells it (`VmRSS` of `proc_pid_status(5)`).
+    #[must_use]
+    pub fn memory(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        Some(kibibytes << 10)
+    }
+
     /// Kills the process and all of its group.
     pub fn kill(&self) {
         if self.watch.exit.borrow().is_none() {

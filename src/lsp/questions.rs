@@ -28,6 +28,8 @@ pub struct Questions {
     link: Arc<Link>,
     capabilities: Capabilities,
     within: Duration,
+    /// Our own document on the server, in which nobody uses anything.
+    own: AbsPath,
 }
 
 /// What a question returns: its answer to come.
@@ -36,8 +38,8 @@ macro_rules! answer {
 }
 
 impl Questions {
-    pub(super) fn new(link: Arc<Link>, capabilities: Capabilities, within: Duration) -> Self {
-        Self { link, capabilities, within }
+    pub(super) fn new(link: Arc<Link>, capabilities: Capabilities, within: Duration, own: AbsPath) -> Self {
+        Self { link, capabilities, within, own }
     }
 
     /// Where the name at a position is defined.
@@ -71,7 +73,7 @@ impl Questions {
     ) -> answer!(Listing<Place>) {
         let mut params = at(path, position);
         params["context"] = json!({"includeDeclaration": include_declaration});
-        self.ask(method::REFERENCES, params, convert::places)
+        self.without_own(self.ask(method::REFERENCES, params, convert::places), |place| &place.path)
     }
 
     /// What the server shows about the name at a position; `None` when nothing.
@@ -89,7 +91,8 @@ impl Questions {
     ///
     /// [`Client::ready`]: super::client::Client::ready
     pub fn workspace_symbols(&self, query: &str) -> answer!(Listing<WorkspaceSymbol>) {
-        self.ask(method::WORKSPACE_SYMBOL, json!({"query": query}), convert::workspace_symbols)
+        let symbols = self.ask(method::WORKSPACE_SYMBOL, json!({"query": query}), convert::workspace_symbols);
+        self.without_own(symbols, |symbol| &symbol.place.path)
     }
 
     /// The functions at a position, to ask about their calls.
@@ -99,7 +102,8 @@ impl Questions {
 
     /// Who calls it.
     pub fn incoming_calls(&self, item: &CallItem) -> answer!(Listing<Call>) {
-        self.ask(method::INCOMING_CALLS, json!({"item": item.wire}), convert::calls)
+        let calls = self.ask(method::INCOMING_CALLS, json!({"item": item.wire}), convert::calls);
+        self.without_own(calls, |call| &call.item.path)
     }
 
     /// Whom it calls.
@@ -112,6 +116,24 @@ impl Questions {
     /// Pyright and its forks look only into open documents: for one that is not open the answer is empty.
     pub fn diagnostics(&self, path: &AbsPath) -> answer!(Listing<Diagnostic>) {
         self.ask(method::DIAGNOSTIC, json!({"textDocument": identifier(path)}), convert::diagnostics)
+    }
+
+    /// A list without what stands in our own document.
+    fn without_own<T, F>(
+        &self,
+        answer: F,
+        path: fn(&T) -> &AbsPath,
+    ) -> impl Future<Output = Result<Listing<T>, LspError>> + Send + use<T, F>
+    where
+        T: Send,
+        F: Future<Output = Result<Listing<T>, LspError>> + Send,
+    {
+        let own = self.own.clone();
+        async move {
+            let mut listing = answer.await?;
+            listing.items.retain(|item| *path(item) != own);
+            Ok(listing)
+        }
     }
 
     fn ask<T: Send>(

@@ -124,6 +124,10 @@ pub struct Volatile {
 pub enum Road {
     /// A server was started for it.
     Cold,
+    /// A server that was running already was asked.
+    Warm,
+    /// The same was asked before.
+    Memo,
     /// No server was needed.
     Syntax,
 }

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use super::failure::Failure;
 use super::places::Places;
-use super::server::Server;
+use super::pool::{Access, Lease};
 use super::state::State;
 use super::{Attempt, Settings, diagnose, hierarchy, identity, located, outline, query};
 use crate::bundle::seal::Draft;
@@ -31,20 +31,28 @@ pub(super) struct Answer {
 pub(super) struct Asking<'a> {
     pub(super) request: &'a Request,
     pub(super) state: &'a State,
-    pub(super) server: &'a Server,
+    pub(super) server: &'a Lease,
     pub(super) settings: &'a Settings,
     pub(super) places: &'a Places<'a>,
     /// How many files the server's own configuration includes.
     pub(super) enumerated: u32,
-    /// The documents that are open, for who adds to them.
-    pub(super) open: Mutex<BTreeSet<AbsPath>>,
+}
+
+/// How the request's question may be asked: what rests on inferred types must not find any that others made the server
+/// infer.
+pub(super) fn access(request: &Request, state: &State) -> Access {
+    match request.cmd {
+        Command::Definition | Command::Declaration if !state.is_inferred() => Access::Shared,
+        Command::Hover | Command::Symbols | Command::Locate => Access::Shared,
+        _ => Access::Alone,
+    }
 }
 
 /// Asks the request's question.
 pub(super) async fn ask(
     request: &Request,
     state: &State,
-    server: &Server,
+    server: &Lease,
     settings: &Settings,
 ) -> Result<Attempt, Failure> {
     let client = &server.client;
@@ -52,22 +60,14 @@ pub(super) async fn ask(
     let enumerated = client.ready(settings.timeout).await?.files;
     let places = Places {
         files: &state.files,
-        paths: &state.paths,
+        paths: &state.ground.paths,
         server_unit: client.encoding(),
         io_unit: request.options.index_io,
         dual: settings.verbose.then(|| Mutex::new(BTreeSet::new())),
     };
-    let asking = Asking {
-        request,
-        state,
-        server,
-        settings,
-        places: &places,
-        enumerated,
-        open: Mutex::new(BTreeSet::new()),
-    };
+    let asking = Asking { request, state, server, settings, places: &places, enumerated };
     // Before anything else, so that every question finds them read rightly, whatever it is about.
-    asking.open(state.snapshot.encoded().iter().map(|path| state.snapshot.absolute(path)))?;
+    asking.open(state.ground.snapshot.encoded().iter().map(|path| state.ground.snapshot.absolute(path)))?;
     let mut answer = match request.cmd {
         Command::Definition
         | Command::Declaration
@@ -87,7 +87,7 @@ pub(super) async fn ask(
     identity::name(state, &places, &mut answer.facts);
     state.keep_contents(settings);
     let resolution = state.resolution_in(request, &places);
-    let mut environment = state.environment.clone();
+    let mut environment = state.ground.environment.clone();
     let identity = client.identity();
     environment.tool = Some(Tool {
         name: ServerKind::parse(&identity.name).unwrap_or(settings.server),
@@ -118,15 +118,11 @@ pub(super) async fn ask(
 impl Asking<'_> {
     /// Makes documents known to the server, in the order of their paths. Those that cannot be read are returned.
     pub(super) fn open(&self, paths: impl IntoIterator<Item = AbsPath>) -> Result<Vec<AbsPath>, Failure> {
-        let mut open = self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut unreadable = Vec::new();
-        let wanted: BTreeSet<AbsPath> = paths.into_iter().filter(|path| !open.contains(path)).collect();
+        let wanted: BTreeSet<AbsPath> = paths.into_iter().filter(|path| !self.is_open(path)).collect();
         for path in wanted {
             match self.state.files.read(&path) {
-                Ok(document) => {
-                    self.server.client.open(&path, &document.text)?;
-                    open.insert(path);
-                }
+                Ok(document) => self.server.open(&document)?,
                 Err(_) => unreadable.push(path),
             }
         }
@@ -135,12 +131,12 @@ impl Asking<'_> {
 
     /// Whether a document is open for the whole question.
     pub(super) fn is_open(&self, path: &AbsPath) -> bool {
-        self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner).contains(path)
+        self.server.used().contains(path)
     }
 
     /// How many documents are open.
     pub(super) fn open_count(&self) -> usize {
-        self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner).len()
+        self.server.used().len()
     }
 
     /// Opens those of an answer's files outside the workspace whose encoding the server does not read by itself: its columns in them are
@@ -161,6 +157,25 @@ impl Asking<'_> {
         }
         self.open(encoded)?;
         Ok(true)
+    }
+
+    /// Makes sure that an answer does not depend on what the server was asked before, where renewing it does not help: for
+    /// places outside the workspace. Of a library's name it tells also the uses in those files of libraries that it happens
+    /// to have read; and which file a library's submodule comes from (`os.path`: one of three) hangs on who imported it.
+    pub(super) fn require_clean<'p>(
+        &self,
+        paths: impl IntoIterator<Item = &'p AbsPath>,
+    ) -> Result<(), Failure> {
+        if paths.into_iter().all(|path| self.state.is_in_workspace(path)) {
+            Ok(())
+        } else {
+            self.require_pristine()
+        }
+    }
+
+    /// Makes sure that the server was never asked anything.
+    pub(super) fn require_pristine(&self) -> Result<(), Failure> {
+        if self.server.is_pristine() { Ok(()) } else { Err(Failure::Unclean) }
     }
 
     /// The capability that a question depends on, as the bundle tells it.

@@ -37,7 +37,7 @@ pub(super) fn make_known(
     names: &[&str],
     targets: &[&AbsPath],
 ) -> Result<Searched, Failure> {
-    let snapshot = &asking.state.snapshot;
+    let snapshot = &asking.state.ground.snapshot;
     let holding: BTreeSet<AbsPath> = names
         .iter()
         .flat_map(|name| snapshot.files_with_word(name, asking.settings.threads))
@@ -94,7 +94,7 @@ pub(super) fn of_documents(asking: &Asking<'_>, documents: usize, unreadable: &[
 
 /// The workspace's files that cannot be read.
 pub(super) fn unreadable(asking: &Asking<'_>) -> Vec<AbsPath> {
-    let snapshot = &asking.state.snapshot;
+    let snapshot = &asking.state.ground.snapshot;
     let failed = snapshot.files().iter().filter(|(_, digest)| digest.is_none());
     failed.map(|(path, _)| snapshot.absolute(path)).collect()
 }
@@ -104,7 +104,7 @@ fn status(asking: &Asking<'_>, unreadable: &[AbsPath]) -> (CompletenessStatus, O
     let reason = if let Some(path) = unreadable.first() {
         let uri = asking.places.paths.uri(path);
         Some(format!("{} of the workspace's files cannot be read, the first is {uri}", unreadable.len()))
-    } else if let Some(first) = asking.state.snapshot.unreadable().first() {
+    } else if let Some(first) = asking.state.ground.snapshot.unreadable().first() {
         Some(format!("the folder or name {first:?} cannot be read"))
     } else if asking.request.options.scope == Scope::Configured {
         Some("the search was kept to what the server's configuration includes".to_owned())

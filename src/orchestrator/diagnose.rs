@@ -72,10 +72,9 @@ async fn check(asking: &Asking<'_>, files: &[AbsPath], tally: &mut Tally) -> Res
     for path in files {
         match asking.state.files.read(path) {
             Ok(document) => {
-                if !asking.is_open(path) {
-                    client.open(path, &document.text)?;
-                }
-                pulls.push((path, client.within(asking.settings.timeout).diagnostics(path)));
+                let for_long = asking.is_open(path);
+                asking.server.open(&document)?;
+                pulls.push((path, for_long, client.within(asking.settings.timeout).diagnostics(path)));
             }
             Err(error) => tally.not_checked.push(NotChecked {
                 uri: asking.places.paths.uri(path),
@@ -83,7 +82,7 @@ async fn check(asking: &Asking<'_>, files: &[AbsPath], tally: &mut Tally) -> Res
             }),
         }
     }
-    for (path, pull) in pulls {
+    for (path, for_long, pull) in pulls {
         let found = pull.await?;
         tally.checked += 1;
         for item in &found.items {
@@ -93,8 +92,8 @@ async fn check(asking: &Asking<'_>, files: &[AbsPath], tally: &mut Tally) -> Res
                 tally.items.push(item);
             }
         }
-        if !asking.is_open(path) {
-            client.close(path)?;
+        if !for_long {
+            asking.server.release(path)?;
         }
     }
     Ok(())

@@ -4,7 +4,6 @@ use crate::bundle::page::CursorError;
 use crate::bundle::portable::PathMap;
 use crate::lsp::error::LspError;
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
-use crate::path::WorkspacePath;
 use crate::toolchain::Unavailable;
 
 /// Why an attempt came to nothing.
@@ -19,6 +18,9 @@ pub(super) enum Failure {
     /// The workspace changed under the answer.
     #[error("{0} changed while the request ran")]
     Changed(String),
+    /// The answer depends on what the server was asked before.
+    #[error("the answer depends on what the server was asked before")]
+    Unclean,
     /// The list cannot be continued.
     #[error(transparent)]
     Cursor(#[from] CursorError),
@@ -38,14 +40,14 @@ impl Failure {
         Self::told(ErrorBody::new(ErrorSymbol::NotFound, message).hint(hint))
     }
 
-    /// A file of the workspace is another one now.
-    pub(super) fn changed(path: &WorkspacePath) -> Self {
-        Self::Changed(path.to_string())
-    }
-
     /// Whether a new server may do better.
     pub(super) const fn is_crash(&self) -> bool {
         matches!(self, Self::Server(LspError::Crashed { .. } | LspError::EndOfStream))
+    }
+
+    /// Whether the server did not answer in time.
+    pub(super) const fn is_hang(&self) -> bool {
+        matches!(self, Self::Server(LspError::Timeout { .. }))
     }
 
     /// The error object of the bundle, free of the machine's paths.
@@ -67,6 +69,8 @@ impl Failure {
             )
             .hint("ask again when nothing writes into the workspace")
             .data(ErrorData::Changed { path }),
+            // A server that nobody asked before gives no such answer.
+            Self::Unclean => ErrorBody::new(ErrorSymbol::Internal, self.to_string()),
             Self::Cursor(error) => {
                 let symbol = match error {
                     CursorError::Syntax(_) => ErrorSymbol::Usage,

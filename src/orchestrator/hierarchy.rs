@@ -70,6 +70,9 @@ async fn edges(
             questions.outgoing_calls(item).await?.items
         }
     };
+    if direction == Direction::Incoming {
+        asking.require_clean(found.iter().map(|edge| &edge.item.path))?;
+    }
     found.sort_by_key(|edge| identity(&edge.item));
     Ok(found)
 }

@@ -11,7 +11,7 @@ use crate::text::Range;
 pub(super) fn name(state: &State, places: &Places<'_>, facts: &mut Facts) {
     let id = |uri: &DocUri, range: Range| -> Option<SymbolId> {
         let path = uri.workspace_path()?;
-        let document = places.files.read(&state.snapshot.absolute(path)).ok()?;
+        let document = places.files.read(&state.ground.snapshot.absolute(path)).ok()?;
         let offset = document.lines.offset(&document.text, range.start, places.server_unit)?;
         let index = state.index();
         index.entry(path, offset, "").map(|entry| index.id(path, entry))

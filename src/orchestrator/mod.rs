@@ -1,25 +1,33 @@
 //! The order of steps: from a request to a sealed bundle. The only module that knows it.
 //!
-//! One answer is one *attempt*: the state of the workspace is taken and the selector resolved ([`state`]) while a server
-//! starts ([`server`]); then the server's files are enumerated, the documents that matter are opened in one order, the
-//! question is asked ([`query`], [`outline`], [`hierarchy`], [`diagnose`]), and at last the state is taken again: when it
-//! is another one, the attempt is repeated once. Nothing of an attempt outlives it.
+//! One answer is one *attempt* on one [`ground`]: the memo is looked into ([`memo`]), the selector is resolved ([`state`]),
+//! a server is brought to the ground ([`pool`]) and asked ([`query`], [`outline`], [`hierarchy`], [`diagnose`]). Then the
+//! ground is surveyed. When it is still the same, the answer is told; when it is another one, the attempt is made again on
+//! that. So an orchestrator that has answered before begins at once on what it knows, and one survey, the one after the
+//! answer, proves that the answer is fresh.
 //!
-//! Which documents are open is a function of snapshot and request, never of what was asked before; the server always
-//! enumerates first, because Pyright's inferred types depend on the order in which it learned its files.
+//! Which documents a question finds open is a function of ground and request, never of what was asked before; the server
+//! always enumerates first, because Pyright's inferred types depend on the order in which it learned its files.
 
+mod answer;
 mod ask;
 mod completeness;
 mod diagnose;
 mod failure;
+mod flights;
+mod ground;
 mod hierarchy;
 mod identity;
 mod located;
+mod memo;
 mod outline;
 mod places;
+mod pool;
 mod python;
 mod query;
+mod report;
 mod server;
+pub mod session;
 mod state;
 
 use std::collections::BTreeMap;
@@ -37,14 +45,16 @@ use crate::model::request::{Command, Request};
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
 use crate::workspace::snapshot::Trust;
+use answer::{Made, Told};
 use failure::Failure;
+use flights::Flights;
+use ground::Surveyor;
+use memo::Memo;
+pub use memo::verify_memo;
+use pool::Pool;
 pub use python::{ConfigurationReport, PythonReport, configuration_report, python_report};
-use server::Server;
+pub use report::{Report, ServerReport};
 pub use server::{tell_progress, toolchain_request};
-use state::State;
-
-/// How long is waited before a crashed server is started again, the first and the second time.
-const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(500)];
 
 /// Who is told of long work.
 pub trait Progress: Send + Sync {
@@ -93,14 +103,27 @@ pub struct Settings {
     pub verbose: bool,
     /// How many threads may scan and parse.
     pub threads: usize,
+    /// The bytes of memory above which a session restarts a server.
+    pub session_memory: u64,
     /// Who is told of long work.
     pub progress: Arc<dyn Progress>,
 }
 
-/// Answers requests about one workspace.
+/// Answers requests about one workspace, and keeps what it learns for the next: servers, and what was seen of the workspace.
 #[derive(Clone)]
 pub struct Orchestrator {
     settings: Arc<Settings>,
+    shared: Arc<Shared>,
+}
+
+/// What the requests share.
+struct Shared {
+    surveyor: Surveyor,
+    pool: Pool,
+    memo: Option<Memo>,
+    flights: Flights,
+    /// Whether there will be more requests than one.
+    resident: bool,
 }
 
 /// What an attempt gives.
@@ -110,112 +133,113 @@ struct Attempt {
 }
 
 impl Orchestrator {
-    /// An orchestrator that has done nothing yet.
+    /// An orchestrator for many requests. [`Self::close`] ends what they started.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self { settings: Arc::new(settings) }
+        Self::with(settings, true)
+    }
+
+    /// An orchestrator for one request: the server says goodbye while the workspace is looked at for the last time.
+    #[must_use]
+    pub fn for_one(settings: Settings) -> Self {
+        Self::with(settings, false)
+    }
+
+    fn with(settings: Settings, resident: bool) -> Self {
+        let settings = Arc::new(settings);
+        let shared = Shared {
+            surveyor: Surveyor::new(&settings),
+            pool: Pool::new(settings.clone(), resident),
+            memo: Memo::of(&settings),
+            flights: Flights::default(),
+            resident,
+        };
+        Self { settings, shared: Arc::new(shared) }
+    }
+
+    /// The same orchestrator for another caller: with a time limit, a verbosity and an ear of its own.
+    #[must_use]
+    pub fn for_caller(&self, timeout: Duration, verbose: bool, progress: Arc<dyn Progress>) -> Self {
+        let settings = Settings { timeout, verbose, progress, ..(*self.settings).clone() };
+        Self { settings: Arc::new(settings), shared: self.shared.clone() }
+    }
+
+    /// Ends the servers.
+    pub async fn close(&self) {
+        self.shared.pool.close().await;
+    }
+
+    /// What is running.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        self.shared.pool.report()
     }
 
     /// Answers a request, or tells why there is no answer; both are bundles. When `interrupted` ends first, the server is
-    /// told, nothing is left running, and the bundle says `E/REQUEST_CANCELLED`.
+    /// told, and the bundle says `E/REQUEST_CANCELLED`.
     pub async fn run(&self, mut request: Request, interrupted: impl Future<Output = ()>) -> Bundle {
         if let Some(selector) = &mut request.selector {
             let paths = PathMap::new().workspace(self.settings.root.clone());
             selector.map_uri(|uri| paths.absolute(uri).map_or_else(|| uri.clone(), |path| paths.uri(&path)));
         }
         let began = Instant::now();
-        let road = if request.cmd == Command::Locate { Road::Syntax } else { Road::Cold };
         let mut interrupted = pin!(interrupted);
-        let attempt = tokio::select! {
+        let told = tokio::select! {
             biased;
-            attempt = self.answer(&request) => attempt,
+            told = self.answer(&request, began) => told,
             () = &mut interrupted => {
                 let error = ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled")
                     .hint("ask again");
-                Attempt { draft: Draft::failed(Some(request), error), dual: Vec::new() }
+                Told::alone(Attempt { draft: Draft::failed(Some(request), error), dual: Vec::new() }, Road::Cold)
             }
         };
         self.settings.progress.done();
-        let request = attempt.draft.request.clone();
-        let mut bundle = seal(attempt.draft).unwrap_or_else(|error| {
-            let body = ErrorBody::new(ErrorSymbol::Internal, error.to_string());
-            seal(Draft::failed(request, body)).expect("an error is made of texts and small integers")
-        });
+        match told {
+            Told::Kept(bundle) => self.finished(*bundle, Vec::new(), Road::Memo, began),
+            Told::Shared(bundle) => (*bundle).clone(),
+            Told::Made(made) => {
+                let Made { attempt, road, key, leader } = *made;
+                let bundle = sealed(attempt.draft);
+                self.keep(key, &bundle).await;
+                let bundle = self.finished(bundle, attempt.dual, road, began);
+                if let Some(leader) = leader {
+                    leader.deliver(&bundle);
+                }
+                bundle
+            }
+        }
+    }
+
+    /// A bundle with what is outside its hash.
+    fn finished(
+        &self,
+        mut bundle: Bundle,
+        coordinates: Vec<DualCoordinates>,
+        road: Road,
+        began: Instant,
+    ) -> Bundle {
         bundle.meta.volatile = Volatile {
             elapsed_ms: Some(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)),
             road: Some(road),
             root: Some(self.settings.root.to_string()),
             pid: Some(std::process::id()),
-            coordinates: attempt.dual,
+            coordinates,
         };
         bundle
     }
+}
 
-    /// Attempts until one stands: again after a crash, with a pause, and once more after a change of the workspace.
-    async fn answer(&self, request: &Request) -> Attempt {
-        let (mut crashes, mut changes) = (0, 0);
-        loop {
-            let (failure, state) = match self.attempt(request).await {
-                Ok(attempt) => return attempt,
-                Err(failed) => failed,
-            };
-            match failure {
-                failure if failure.is_crash() && crashes < BACKOFF.len() => {
-                    tokio::time::sleep(BACKOFF[crashes]).await;
-                    crashes += 1;
-                }
-                Failure::Changed(_) if changes == 0 => changes += 1,
-                failure => return failed(request, failure, state.as_deref()),
-            }
-        }
-    }
+/// Whether a language server has to be asked.
+fn needs_server(request: &Request) -> bool {
+    request.cmd != Command::Locate
+}
 
-    /// One attempt. A selector that leads nowhere is told without waiting for the server, and in the same words
-    /// whether there is one or not.
-    async fn attempt(&self, request: &Request) -> Result<Attempt, (Failure, Option<Arc<State>>)> {
-        let settings = &self.settings;
-        let needs_server = request.cmd != Command::Locate;
-        let tools = {
-            let settings = settings.clone();
-            blocking(move || (python::find(&settings), server::find(&settings, needs_server)))
-        };
-        let (python, found) = tools.await.map_err(|failure| (failure, None))?;
-        let (python, _) = python.map_err(|error| (Failure::told(error), None))?;
-        let interpreter = python.as_ref().map(|python| python.interpreter.clone());
-        let package = found.as_ref().ok().map(|found| found.package.clone());
-        let taking = {
-            let (settings, request) = (settings.clone(), request.clone());
-            blocking(move || State::take(&settings, &request, python.as_ref(), package))
-        };
-        let mut taking = pin!(taking);
-        let mut starting =
-            pin!(async { Server::start(settings.clone(), found?, interpreter, request.cmd).await });
-        let mut started = None;
-        let taken = loop {
-            tokio::select! {
-                biased;
-                taken = &mut taking => break taken,
-                result = &mut starting, if needs_server && started.is_none() => started = Some(result),
-            }
-        };
-        let state = Arc::new(taken.map_err(|failure| (failure, None))?);
-        if let Some(error) = state.target_error() {
-            return Err((Failure::told(error), Some(state)));
-        }
-        if !needs_server {
-            return Ok(query::located(request, &state, settings));
-        }
-        let server = match started {
-            Some(result) => result,
-            None => starting.await,
-        };
-        let server = server.map_err(|failure| (failure, Some(state.clone())))?;
-        let answered = ask::ask(request, &state, &server, settings).await;
-        // The server says goodbye while the state is taken again.
-        let (unchanged, ()) = tokio::join!(state.verify_unchanged(settings), server.stop());
-        let answered = answered.and_then(|attempt| unchanged.map(|()| attempt));
-        answered.map_err(|failure| (failure, Some(state)))
-    }
+fn sealed(draft: Draft) -> Bundle {
+    let request = draft.request.clone();
+    seal(draft).unwrap_or_else(|error| {
+        let body = ErrorBody::new(ErrorSymbol::Internal, error.to_string());
+        seal(Draft::failed(request, body)).expect("an error is made of texts and small integers")
+    })
 }
 
 /// Does work that waits for the disk or takes long on a thread of its own.
@@ -230,17 +254,4 @@ fn blocking<T: Send + 'static>(
         let failed = |_| Failure::told(ErrorBody::new(ErrorSymbol::Internal, "a part of the work failed"));
         working.await.map_err(failed)
     }
-}
-
-/// An attempt that failed, as a bundle with what is known all the same.
-fn failed(request: &Request, failure: Failure, state: Option<&State>) -> Attempt {
-    let Some(state) = state else {
-        let draft = Draft::failed(Some(request.clone()), failure.into_body(&PathMap::new()));
-        return Attempt { draft, dual: Vec::new() };
-    };
-    let mut draft = Draft::failed(Some(request.clone()), failure.into_body(&state.paths));
-    draft.resolution = state.resolution(request);
-    draft.relocation = located::rules_of(draft.resolution.as_ref());
-    draft.environment = Some(state.environment.clone());
-    Attempt { draft, dual: Vec::new() }
 }

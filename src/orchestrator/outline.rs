@@ -13,7 +13,6 @@ use crate::model::facts::{Completeness, CompletenessStatus, Facts, Provenance, S
 use crate::model::request::Scope;
 use crate::path::AbsPath;
 use crate::text::words::words;
-use crate::workspace::configured::Configured;
 use crate::workspace::files::Files as _;
 use crate::workspace::parallel::parallel_map;
 
@@ -116,7 +115,7 @@ fn of_document(
 /// Searches names over the workspace. The server only searches what its configuration includes: a file that it leaves out
 /// is passed over even while it is open. So of those in which a word could match the outline is asked for and searched.
 async fn search(asking: &Asking<'_>, query: &str) -> Result<(Vec<Symbol>, Completeness), Failure> {
-    let snapshot = &asking.state.snapshot;
+    let snapshot = &asking.state.ground.snapshot;
     let all: Vec<AbsPath> = snapshot.files().keys().map(|path| snapshot.absolute(path)).collect();
     let matching: BTreeSet<AbsPath> = {
         let matches = parallel_map(&all, asking.settings.threads, |path| {
@@ -134,7 +133,7 @@ async fn search(asking: &Asking<'_>, query: &str) -> Result<(Vec<Symbol>, Comple
     }
     let mut found: Vec<Symbol> = listing.items.iter().map(|item| of_workspace(asking, item)).collect();
     if scope == Scope::Workspace {
-        let included = Configured::new(&asking.state.config);
+        let included = &asking.state.ground.included;
         let left_out: Vec<&AbsPath> = snapshot
             .files()
             .keys()

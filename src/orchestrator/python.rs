@@ -6,14 +6,17 @@ use super::Settings;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::path::AbsPath;
 use crate::workspace::files::{DiskFiles, FileKind, Files as _};
-use crate::workspace::python::{Candidates, PythonEnvironment, interpreters};
+use crate::workspace::python::{Candidates, Memory, PythonEnvironment, interpreters};
 use crate::workspace::server_config::ServerConfig;
 
 /// The environment, as its interpreter describes it, and what is wrong with interpreters that were tried before. Blocking.
 ///
 /// # Errors
 /// When the interpreter that the user named cannot be asked.
-pub(super) fn find(settings: &Settings) -> Result<(Option<PythonEnvironment>, Vec<String>), ErrorBody> {
+pub(super) fn find(
+    settings: &Settings,
+    memory: &Memory,
+) -> Result<(Option<PythonEnvironment>, Vec<String>), ErrorBody> {
     let variable = |name: &str| {
         settings
             .environment
@@ -30,10 +33,9 @@ pub(super) fn find(settings: &Settings) -> Result<(Option<PythonEnvironment>, Ve
     let files = DiskFiles::new();
     let passed: Vec<(String, String)> =
         settings.environment.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-    let cache = settings.keep.then_some(&settings.cache);
     let mut problems = Vec::new();
     for interpreter in interpreters(&candidates, &files, &settings.root, settings.trust_workspace) {
-        match PythonEnvironment::probe(&interpreter, cache, &passed) {
+        match PythonEnvironment::probe(&interpreter, memory, &passed) {
             Ok(python) => return Ok((Some(real_interpreter(python, &files)), problems)),
             Err(error) if settings.python.is_some() => {
                 let hint = "name an interpreter or a virtual environment with --python";
@@ -43,6 +45,11 @@ pub(super) fn find(settings: &Settings) -> Result<(Option<PythonEnvironment>, Ve
         }
     }
     Ok((None, problems))
+}
+
+/// What this process learns of interpreters and packages, and where it is kept.
+pub(super) fn memory(settings: &Settings) -> Memory {
+    Memory::new(settings.keep.then(|| settings.cache.clone()))
 }
 
 /// A version manager's shim is outside of the environment that it leads to: the server asks the interpreter itself, which
@@ -76,7 +83,8 @@ pub struct PythonReport {
 /// What `doctor` says about the Python environment, and what is wrong with it.
 #[must_use]
 pub fn python_report(settings: &Settings) -> (Option<PythonReport>, Vec<String>) {
-    let (python, mut problems) = find(settings).unwrap_or_else(|error| (None, vec![error.message]));
+    let (python, mut problems) =
+        find(settings, &memory(settings)).unwrap_or_else(|error| (None, vec![error.message]));
     if python.is_none() && problems.is_empty() {
         problems.push(
             "no Python interpreter was found, so imports of installed packages stay unresolved".to_owned(),

@@ -16,13 +16,16 @@ use crate::lsp::{Listing, Place};
 use crate::model::facts::{Facts, Hover, Provenance};
 use crate::model::request::{Command, Request};
 use crate::path::AbsPath;
-use crate::text::{ColumnUnit, Position};
+use crate::text::{ColumnUnit, Position, Range};
+
+/// How a hover begins that is about a module.
+const MODULE: &str = "(module)";
 
 /// Answers `locate`, for which the state is enough.
 pub(super) fn located(request: &Request, state: &State, settings: &Settings) -> Attempt {
     let places = Places {
         files: &state.files,
-        paths: &state.paths,
+        paths: &state.ground.paths,
         // No server was asked; the unit is the one that LSP takes for granted.
         server_unit: ColumnUnit::Utf16,
         io_unit: request.options.index_io,
@@ -35,7 +38,7 @@ pub(super) fn located(request: &Request, state: &State, settings: &Settings) -> 
         relocation: located::rules_of(resolution.as_ref()),
         resolution,
         facts: Some(Facts::new(Provenance::Syntax)),
-        environment: Some(state.environment.clone()),
+        environment: Some(state.ground.environment.clone()),
         capabilities: std::collections::BTreeMap::new(),
         error: located::missing_form(state, &places, &request.options),
         limits: None,
@@ -72,6 +75,12 @@ pub(super) async fn locations(asking: &Asking<'_>) -> Result<Answer, Failure> {
     let mut listing = places(asking, subject).await?;
     if asking.open_encoded(listing.items.iter().map(|place| &place.path))? {
         listing = places(asking, subject).await?;
+    }
+    let is_module = |place: &&Place| place.range == Range::default();
+    if matches!(cmd, Command::References | Command::Implementation) {
+        asking.require_clean(listing.items.iter().map(|place| &place.path))?;
+    } else if asking.state.is_inferred() {
+        asking.require_clean(listing.items.iter().filter(is_module).map(|place| &place.path))?;
     }
     // A symbol without uses is no unknown symbol: with its declaration it has one.
     let unused = listing.items.is_empty()
@@ -142,6 +151,9 @@ pub(super) async fn hover(asking: &Asking<'_>) -> Result<Answer, Failure> {
     let said = questions.hover(&subject.document.path, position(asking, subject)).await?;
     let said =
         said.filter(|said| !said.markdown.trim().is_empty()).ok_or_else(|| nothing_there(asking, subject))?;
+    if asking.state.is_inferred() && said.markdown.contains(MODULE) {
+        asking.require_pristine()?;
+    }
     let mut facts = Facts::new(Provenance::Lsp);
     facts.hover = Some(Hover { markdown: asking.places.paths.text(&said.markdown), range: said.range });
     Ok(Answer { facts, limits: None, capabilities })

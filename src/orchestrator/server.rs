@@ -1,4 +1,4 @@
-//! A server's life within one attempt: found or installed, started, greeted, asked, stopped.
+//! A server's life: found or installed, started, greeted, stopped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,6 @@ use super::{Progress, Settings};
 use crate::lsp::client::{Client, InitializeOptions};
 use crate::lsp::process::{Launch, spawn};
 use crate::lsp::profile::{Profile, ServerSettings};
-use crate::model::request::Command;
 use crate::path::AbsPath;
 use crate::toolchain::{self, Found, Progress as Installing};
 
@@ -16,18 +15,20 @@ use crate::toolchain::{self, Found, Progress as Installing};
 const GOODBYE: Duration = Duration::from_millis(500);
 
 /// A running server that has answered `initialize`.
+#[derive(Debug)]
 pub(super) struct Server {
     pub(super) client: Client,
     pub(super) found: Found,
 }
 
 impl Server {
-    /// Starts the server that was found. Its settings name `interpreter`.
+    /// Starts the server that was found. Its settings name `interpreter`; `cancellable` is for
+    /// [`Launch::cancellable`].
     pub(super) async fn start(
         settings: Arc<Settings>,
         found: Found,
         interpreter: Option<AbsPath>,
-        cmd: Command,
+        cancellable: bool,
     ) -> Result<Self, Failure> {
         let profile = Profile::of(found.kind);
         let launch = Launch {
@@ -38,7 +39,7 @@ impl Server {
             cwd: settings.root.clone(),
             guard: settings.guard.clone(),
             temp_dir: settings.temp.clone(),
-            cancellable: cmd != Command::Diagnostics || profile.pulls_when_cancellable,
+            cancellable,
         };
         let (connection, process) = spawn(&launch)?;
         let options = InitializeOptions {

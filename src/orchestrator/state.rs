@@ -1,14 +1,13 @@
-//! The state of the workspace at one moment, and the selector resolved in it: everything that needs no server.
+//! A selector resolved on a ground: everything of an answer that needs no server.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
+use super::Settings;
 use super::failure::Failure;
+use super::ground::Ground;
+use super::located;
 use super::places::Places;
-use super::{Settings, blocking, located};
 use crate::bundle::portable::PathMap;
-use crate::digest::Digest;
-use crate::lsp::profile::{Profile, ServerSettings};
-use crate::model::environment::{Environment, Lanser, Python, WorkspaceState};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::request::{Command, Request, Scope};
 use crate::model::resolution::Resolution;
@@ -21,24 +20,15 @@ use crate::resolve::near::{Near, Reason};
 use crate::resolve::symbol::StubPlace;
 use crate::selector::PositionSpec;
 use crate::text::ColumnUnit;
-use crate::workspace::configured::Configured;
 use crate::workspace::contents::Contents;
-use crate::workspace::files::{DiskFiles, Document, FileKind, Files, ReadError, canonical};
+use crate::workspace::files::{DiskFiles, Document, FileKind, Files, ReadError};
 use crate::workspace::parallel::parallel_map;
-use crate::workspace::python::PythonEnvironment;
-use crate::workspace::server_config::ServerConfig;
-use crate::workspace::snapshot::Snapshot;
 
-/// The state of the workspace, and what the request's selector means in it.
+/// A request's selector, resolved on one ground.
 pub(super) struct State {
-    pub(super) snapshot: Snapshot,
+    pub(super) ground: Arc<Ground>,
     pub(super) files: DiskFiles,
-    pub(super) paths: PathMap,
-    /// Without what only a server knows.
-    pub(super) environment: Environment,
-    pub(super) config: ServerConfig,
     resolved: Option<Outcomes>,
-    index: OnceLock<Index>,
     threads: usize,
 }
 
@@ -91,54 +81,29 @@ impl Subject {
 }
 
 impl State {
-    /// Takes the state. Blocking.
-    pub(super) fn take(
-        settings: &Settings,
-        request: &Request,
-        python: Option<&PythonEnvironment>,
-        server: Option<AbsPath>,
-    ) -> Self {
-        let cache = settings.keep.then_some(&settings.cache);
-        let snapshot = Snapshot::take(&settings.root, cache, settings.trust, settings.threads);
+    /// Resolves the request's selector. Blocking.
+    pub(super) fn take(settings: &Settings, request: &Request, ground: Arc<Ground>) -> Self {
         let files = DiskFiles::new();
-        let config = ServerConfig::read(&files, &settings.root, settings.server);
-        let mut paths = PathMap::new().workspace(settings.root.clone());
-        if let Some(python) = python {
-            for prefix in [&python.prefix, &canonical(&python.prefix)] {
-                paths = paths.env(prefix.clone());
-            }
-            for prefix in [&python.base_prefix, &canonical(&python.base_prefix)] {
-                paths = paths.env_base(prefix.clone());
-            }
-        }
-        if let Some(server) = &server {
-            paths = paths.server(server.clone());
-        }
-        let environment = environment(settings, &snapshot, &files, &config, python, &paths);
-        let index = OnceLock::new();
-        let contents = cache.map(Contents::new);
+        let contents = settings.keep.then(|| Contents::new(&settings.cache));
         let resolved = request.selector.as_ref().map(|selector| {
-            let typeshed = server.as_ref().map(|package| package.join("dist/typeshed-fallback"));
-            let roots_of = |files: &dyn Files| {
-                ImportRoots::new(files, &settings.root, &config, python, typeshed.clone())
-            };
-            let roots = roots_of(&files);
+            let roots_of = |files: &dyn Files| ground.roots_of(files);
             let world = World {
                 files: &files,
-                roots: &roots,
+                roots: &ground.roots,
                 roots_of: &roots_of,
-                snapshot: &snapshot,
-                index: &index,
+                snapshot: &ground.snapshot,
+                index: &ground.index,
                 contents: contents.as_ref(),
                 threads: settings.threads,
             };
-            resolve(&world, &files, &paths, selector)
+            resolve(&world, &files, &ground.paths, selector)
         });
         if let Some(Outcomes::Found(subject)) = &resolved
             && matches!(request.cmd, Command::References | Command::Implementation)
             && let Some(name) = subject.name()
         {
-            // The server is starting: what will be opened is read meanwhile. What cannot be read is told later.
+            // The server may be starting: what will be opened is read meanwhile. What cannot be read is told later.
+            let snapshot = &ground.snapshot;
             let holding: Vec<AbsPath> = snapshot
                 .files_with_word(name, settings.threads)
                 .iter()
@@ -146,9 +111,8 @@ impl State {
                 .collect();
             parallel_map(&holding, settings.threads, |path| drop(files.read(path)));
         }
-        snapshot.keep_index();
         let threads = settings.threads;
-        Self { snapshot, files, paths, environment, config, resolved, index, threads }
+        Self { ground, files, resolved, threads }
     }
 
     /// Why the selector means no one place; `None` when it does, or there is none.
@@ -181,11 +145,20 @@ impl State {
         }
     }
 
+    /// Whether what the place means rests on the type of something else: an attribute's, a keyword argument's.
+    pub(super) fn is_inferred(&self) -> bool {
+        let Some(Outcomes::Found(subject)) = &self.resolved else { return false };
+        let (text, span) = (&subject.document.text, subject.name_span.clone().unwrap_or_default());
+        let before = text[..span.start].trim_end_matches([' ', '\t']);
+        let after = text[span.end..].trim_start_matches([' ', '\t']);
+        before.ends_with('.') || (after.starts_with('=') && !after.starts_with("=="))
+    }
+
     /// The resolution as the bundle tells it when no server was asked.
     pub(super) fn resolution(&self, request: &Request) -> Option<Resolution> {
         let places = Places {
             files: &self.files,
-            paths: &self.paths,
+            paths: &self.ground.paths,
             server_unit: ColumnUnit::Utf16,
             io_unit: request.options.index_io,
             dual: None,
@@ -214,7 +187,7 @@ impl State {
 
     /// The workspace's definitions.
     pub(super) fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::of(&self.snapshot, self.threads))
+        self.ground.index.get_or_init(|| Index::of(&self.ground.snapshot, self.threads))
     }
 
     /// Keeps the contents that the answer was made from, so that its places can be mapped when they have changed.
@@ -236,15 +209,15 @@ impl State {
         if request.selector.is_some() {
             return Ok(vec![self.subject()?.document.path.clone()]);
         }
-        let all = self.snapshot.files().keys();
-        let included = Configured::new(&self.config);
+        let all = self.ground.snapshot.files().keys();
+        let included = &self.ground.included;
         let configured = |path: &&_| request.options.scope == Scope::Workspace || included.includes(path);
         if request.options.paths.is_empty() {
-            return Ok(all.filter(configured).map(|path| self.snapshot.absolute(path)).collect());
+            return Ok(all.filter(configured).map(|path| self.ground.snapshot.absolute(path)).collect());
         }
         let mut found = std::collections::BTreeSet::new();
         for wanted in &request.options.paths {
-            let path = self.snapshot.absolute(wanted);
+            let path = self.ground.snapshot.absolute(wanted);
             if self.files.kind(&path) == FileKind::File {
                 if !wanted.is_python() {
                     let error = ErrorBody::new(ErrorSymbol::Usage, format!("{wanted} is no Python file"));
@@ -256,9 +229,9 @@ impl State {
                 continue;
             }
             let below = format!("{wanted}/");
-            let inside = self.snapshot.files().keys().filter(|path| path.as_str().starts_with(&below));
+            let inside = self.ground.snapshot.files().keys().filter(|path| path.as_str().starts_with(&below));
             let inside: Vec<AbsPath> =
-                inside.filter(configured).map(|path| self.snapshot.absolute(path)).collect();
+                inside.filter(configured).map(|path| self.ground.snapshot.absolute(path)).collect();
             let empty = inside.is_empty();
             found.extend(inside);
             if empty {
@@ -271,64 +244,18 @@ impl State {
 
     /// Whether a file is one of the workspace's own.
     pub(super) fn is_in_workspace(&self, path: &AbsPath) -> bool {
-        self.paths.uri(path).workspace_path().is_some()
+        self.ground.paths.uri(path).workspace_path().is_some()
     }
 
-    /// Makes sure that what the answer rests on is still so.
-    pub(super) async fn verify_unchanged(&self, settings: &Settings) -> Result<(), Failure> {
-        let (root, trust, threads) = (settings.root.clone(), settings.trust, settings.threads);
-        let cache = settings.keep.then(|| settings.cache.clone());
-        let now = blocking(move || Snapshot::take(&root, cache.as_ref(), trust, threads)).await?;
-        if let Some(path) = self.snapshot.first_difference(&now) {
-            return Err(Failure::changed(&path));
-        }
-        // A file may have changed between the scan and the moment when it was read, and back again since.
-        for (path, digest) in self.files.used() {
-            let uri = self.paths.uri(&path);
-            let known = uri.workspace_path().and_then(|path| self.snapshot.files().get(path));
-            let same = match known {
-                Some(known) => *known == digest,
-                None => self.files.is_unchanged(&path),
-            };
-            if !same {
-                return Err(Failure::Changed(uri.to_string()));
-            }
-        }
-        Ok(())
-    }
-}
-
-fn environment(
-    settings: &Settings,
-    snapshot: &Snapshot,
-    files: &dyn Files,
-    config: &ServerConfig,
-    python: Option<&PythonEnvironment>,
-    paths: &PathMap,
-) -> Environment {
-    let cache = settings.keep.then_some(&settings.cache);
-    let identity = python.map(|python| python.identity(files, &settings.root, cache));
-    let sent = Profile::of(settings.server).digestable(&ServerSettings { python: None });
-    let mut configuration = vec![sent.into_bytes()];
-    for (path, digest) in &config.files {
-        configuration.push(path.as_bytes().to_vec());
-        configuration.push(digest.as_bytes().to_vec());
-    }
-    let identity = identity.unwrap_or_else(|| Digest::of(b"no python"));
-    Environment {
-        tool: None,
-        lanser: Lanser { version: env!("CARGO_PKG_VERSION").to_owned() },
-        position_encoding: ColumnUnit::Utf16.as_lsp().to_owned(),
-        python: python.map(|python| Python {
-            version: python.version.clone(),
-            exe: paths.uri(&python.interpreter).to_string(),
-            venv: python.prefix != python.base_prefix,
-        }),
-        config_digest: Digest::of_fields(configuration.iter().map(Vec::as_slice)),
-        platform: format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH),
-        workspace: WorkspaceState {
-            digest: Digest::of_fields([&snapshot.digest().as_bytes()[..], &identity.as_bytes()[..]]),
-        },
+    /// The first file that was read as another one than the ground has it, or that is another one now.
+    ///
+    /// A file may have changed between the survey and the moment when it was read, and back again since.
+    pub(super) fn first_misread(&self) -> Option<String> {
+        let used = self.files.used();
+        let misread = used.into_iter().find(|(path, digest)| {
+            !self.ground.holds(path, *digest).unwrap_or_else(|| self.files.is_unchanged(path))
+        });
+        misread.map(|(path, _)| self.ground.paths.uri(&path).to_string())
     }
 }
 

@@ -5,33 +5,38 @@
 //! interpreter's path, compiled files, and what an editable install writes about its origin.
 
 use std::collections::BTreeMap;
+use std::sync::PoisonError;
 
 use serde::{Deserialize, Serialize};
 
 use super::files::{Files, read_bytes};
-use super::python::{stamp_of, write_atomically};
+use super::python::{Memory, stamp_of, write_atomically};
 use crate::digest::Digest;
 use crate::path::AbsPath;
 
 /// The format of the cache; another number is read as an empty one.
 const FORMAT: u32 = 1;
 
+/// Distribution folder to the stamp of its RECORD and the digest of what counts in it.
+pub(super) type Records = BTreeMap<String, (String, Digest)>;
+
 #[derive(Default, Serialize, Deserialize)]
 struct Cached {
     format: u32,
-    /// Distribution folder to the stamp of its RECORD and the digest of what counts in it.
-    records: BTreeMap<String, (String, Digest)>,
+    records: Records,
 }
 
 /// One line for each distribution, sorted: its name and version, and the digest of what it installed.
-pub(super) fn identities(files: &dyn Files, site_packages: &AbsPath, cache: Option<&AbsPath>) -> Vec<String> {
+pub(super) fn identities(files: &dyn Files, site_packages: &AbsPath, memory: &Memory) -> Vec<String> {
     let names = files.list(site_packages);
     let names = names.into_iter().filter(|name| name.ends_with(".dist-info") || name.ends_with(".egg-info"));
-    let file = cache.map(|folder| {
+    let file = memory.cache.as_ref().map(|folder| {
         let key = Digest::of(site_packages.as_str().as_bytes()).to_hex();
         folder.join(&format!("python/records-{}.json", &key[..32]))
     });
-    let known = file.as_ref().and_then(read_cached).unwrap_or_default();
+    let mut all = memory.records.lock().unwrap_or_else(PoisonError::into_inner);
+    let known =
+        all.remove(site_packages).or_else(|| Some(read_cached(file.as_ref()?)?.records)).unwrap_or_default();
     let mut now = BTreeMap::new();
     let mut lines = Vec::new();
     for name in names {
@@ -41,7 +46,7 @@ pub(super) fn identities(files: &dyn Files, site_packages: &AbsPath, cache: Opti
             lines.push(name);
             continue;
         };
-        let digest = match known.records.get(&name) {
+        let digest = match known.get(&name) {
             Some((then, digest)) if *then == stamp => *digest,
             _ => digest_of_record(&read_bytes(&path).unwrap_or_default()),
         };
@@ -49,12 +54,13 @@ pub(super) fn identities(files: &dyn Files, site_packages: &AbsPath, cache: Opti
         now.insert(name, (stamp, digest));
     }
     if let Some(file) = file
-        && now != known.records
-        && let Ok(text) = serde_json::to_vec(&Cached { format: FORMAT, records: now })
+        && now != known
+        && let Ok(text) = serde_json::to_vec(&Cached { format: FORMAT, records: now.clone() })
     {
         // Without the cache the next process reads the RECORDs again.
         let _ = write_atomically(&file, &text);
     }
+    all.insert(site_packages.clone(), now);
     lines
 }
 
@@ -92,13 +98,16 @@ mod tests {
         let (packages, cache) = (root.join("site-packages"), root.join("cache"));
         let info = packages.join("a-1.dist-info");
         std::fs::create_dir_all(info.as_path()).unwrap();
-        let now = |cache: Option<&AbsPath>| identities(&DiskFiles::new(), &packages, cache);
+        let now =
+            |cache: Option<&AbsPath>| identities(&DiskFiles::new(), &packages, &Memory::new(cache.cloned()));
+        let memory = Memory::default();
         assert_eq!(now(Some(&cache)), ["a-1.dist-info"]);
         for content in ["a.py,sha256=1,1\n", "a.py,sha256=1,1\nb.py,sha256=2,1\n", "a.py,sha256=33,1\n"] {
             std::fs::write(info.join("RECORD").as_path(), content).unwrap();
             let plain = now(None);
             assert_eq!(now(Some(&cache)), plain, "{content}");
             assert_eq!(now(Some(&cache)), plain, "{content}");
+            assert_eq!(identities(&DiskFiles::new(), &packages, &memory), plain, "{content}");
         }
     }
 }

@@ -10,6 +10,7 @@ pub mod contents;
 mod distributions;
 pub mod files;
 pub mod history;
+pub mod kept;
 pub(crate) mod parallel;
 pub mod python;
 pub mod root;

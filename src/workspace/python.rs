@@ -4,13 +4,16 @@
 //! the next process pays a few `stat` calls. It is asked in isolated mode (`-I`), so neither `PYTHONPATH` nor the user's
 //! own site folder is part of the environment: both differ between machines that otherwise agree.
 
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::distributions::Records;
 use super::files::{FileKind, Files, read_bytes};
 use crate::digest::Digest;
 use crate::path::AbsPath;
@@ -165,24 +168,59 @@ struct Cached {
     answer: Answer,
 }
 
+/// What was learned of interpreters and installed packages, in this process and, where there is a cache folder, before it.
+/// Everything is kept under what could change it.
+#[derive(Debug, Default)]
+pub struct Memory {
+    pub(super) cache: Option<AbsPath>,
+    answers: Mutex<BTreeMap<Digest, Answer>>,
+    /// Of each site-packages folder.
+    pub(super) records: Mutex<BTreeMap<AbsPath, Records>>,
+}
+
+impl Memory {
+    /// A memory that knows what was kept in the cache folder, and keeps there what it learns.
+    #[must_use]
+    pub fn new(cache: Option<AbsPath>) -> Self {
+        Self { cache, ..Self::default() }
+    }
+}
+
 impl PythonEnvironment {
-    /// Asks an interpreter, or reads what it said before from `cache`. `environment` is what its process inherits
-    /// (`PATH` and `HOME` are enough).
+    /// Asks an interpreter, unless `memory` knows what it says. `environment` is what its process inherits (`PATH` and
+    /// `HOME` are enough).
     ///
     /// # Errors
     /// See [`PythonError`]. A cache that cannot be read or written is none.
     pub fn probe(
         interpreter: &AbsPath,
-        cache: Option<&AbsPath>,
+        memory: &Memory,
         environment: &[(String, String)],
     ) -> Result<Self, PythonError> {
         let key = key_of(interpreter);
+        let answers = || memory.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = answers().get(&key).and_then(|answer| Self::from_answer(interpreter, answer));
+        if let Some(found) = known.filter(|found| found.stdlib.as_path().is_dir()) {
+            return Ok(found);
+        }
+        let (answer, found) = Self::learn(interpreter, &key, memory.cache.as_ref(), environment)?;
+        answers().insert(key, answer);
+        Ok(found)
+    }
+
+    /// Asks an interpreter, or reads what it said before from the cache folder.
+    fn learn(
+        interpreter: &AbsPath,
+        key: &Digest,
+        cache: Option<&AbsPath>,
+        environment: &[(String, String)],
+    ) -> Result<(Answer, Self), PythonError> {
         let file = cache.map(|folder| folder.join(&format!("python/{}.json", &key.to_hex()[..32])));
-        if let Some(answer) = file.as_ref().and_then(|file| read_cached(file, &key))
+        if let Some(answer) = file.as_ref().and_then(|file| read_cached(file, key))
             && let Some(found) = Self::from_answer(interpreter, &answer)
             && found.stdlib.as_path().is_dir()
         {
-            return Ok(found);
+            return Ok((answer, found));
         }
         let answer = ask(interpreter, environment)?;
         let found = Self::from_answer(interpreter, &answer).ok_or_else(|| PythonError::Answer {
@@ -190,13 +228,13 @@ impl PythonEnvironment {
             reason: "a folder that it names is not an absolute path in UTF-8".to_owned(),
         })?;
         if let Some(file) = file {
-            let cached = Cached { format: FORMAT, key: key.to_string(), answer };
+            let cached = Cached { format: FORMAT, key: key.to_string(), answer: answer.clone() };
             if let Ok(text) = serde_json::to_vec(&cached) {
                 // The next process asks again when this fails.
                 let _ = write_atomically(&file, &text);
             }
         }
-        Ok(found)
+        Ok((answer, found))
     }
 
     fn from_answer(interpreter: &AbsPath, answer: &Answer) -> Option<Self> {
@@ -231,16 +269,16 @@ impl PythonEnvironment {
 
     /// What the environment is, whatever folder it is in: interpreter version and implementation, the installed
     /// distributions with the content of their files as their RECORD has it, and the `.pth` files. Equal on two machines
-    /// that have the same packages. `cache` remembers RECORDs by size and time of change.
+    /// that have the same packages. RECORDs are remembered by size and time of change.
     #[must_use]
-    pub fn identity(&self, files: &dyn Files, workspace: &AbsPath, cache: Option<&AbsPath>) -> Digest {
+    pub fn identity(&self, files: &dyn Files, workspace: &AbsPath, memory: &Memory) -> Digest {
         let mut fields: Vec<String> = vec![self.implementation.clone(), self.version.clone()];
         let mut folders: Vec<(String, &AbsPath)> =
             self.site_packages.iter().map(|folder| (self.portable(folder, workspace), folder)).collect();
         folders.sort();
         for (name, folder) in folders {
             fields.push(format!("site-packages {name}"));
-            fields.extend(super::distributions::identities(files, folder, cache));
+            fields.extend(super::distributions::identities(files, folder, memory));
             for (file, lines) in pth_files(files, folder) {
                 fields.push(format!("pth {file}"));
                 fields.extend(lines.iter().map(|line| {
@@ -427,7 +465,7 @@ mod tests {
         let calls = folder.path().join("calls");
         let python = script(folder.path(), &format!("echo x >> '{}'\necho '{ANSWER}'", calls.display()));
         let cache = AbsPath::new(folder.path().join("cache")).unwrap();
-        let probe = || PythonEnvironment::probe(&python, Some(&cache), &[]).unwrap();
+        let probe = || PythonEnvironment::probe(&python, &Memory::new(Some(cache.clone())), &[]).unwrap();
         let calls = || std::fs::read_to_string(&calls).unwrap().lines().count();
         let first = probe();
         assert_eq!(first.version, "3.9.1");
@@ -441,12 +479,19 @@ mod tests {
         std::fs::write(folder.path().join("pyvenv.cfg"), "home = /x\n").unwrap();
         assert_eq!(probe(), first);
         assert_eq!(calls(), 3);
+        let memory = Memory::default();
+        for _ in 0..2 {
+            assert_eq!(PythonEnvironment::probe(&python, &memory, &[]).unwrap(), first);
+            assert_eq!(calls(), 4, "a process asks once even if nothing is kept");
+        }
     }
 
     #[test]
     fn what_is_no_interpreter() {
         let folder = tempfile::tempdir().unwrap();
-        let probe = |python: &AbsPath| PythonEnvironment::probe(python, None, &[]).unwrap_err().to_string();
+        let probe = |python: &AbsPath| {
+            PythonEnvironment::probe(python, &Memory::default(), &[]).unwrap_err().to_string()
+        };
         let missing = AbsPath::new(folder.path().join("none")).unwrap();
         assert_eq!(probe(&missing), format!("cannot run {missing}: entity not found"));
         let python = script(folder.path(), "echo hello");
@@ -493,7 +538,11 @@ mod tests {
             std::fs::write(info.join("RECORD").as_path(), record).unwrap();
             std::fs::write(packages.join("e.pth").as_path(), format!("{}/work/src\n", root.as_str()))
                 .unwrap();
-            environment(&root.join("work/.venv")).identity(&DiskFiles::new(), &root.join("work"), None)
+            environment(&root.join("work/.venv")).identity(
+                &DiskFiles::new(),
+                &root.join("work"),
+                &Memory::default(),
+            )
         };
         let first = install("one", "aa");
         assert_eq!(install("another", "aa"), first);

@@ -36,7 +36,7 @@ pub enum Trust {
 }
 
 /// The Python files of a workspace at one moment.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Snapshot {
     root: AbsPath,
     /// Path and content digest; `None` where the file could not be read.
@@ -44,13 +44,13 @@ pub struct Snapshot {
     /// Files in another encoding than UTF-8, which a server does not read by itself.
     encoded: BTreeSet<WorkspacePath>,
     unreadable: BTreeSet<String>,
-    index: Arc<WordIndex>,
+    index: WordIndex,
     /// The workspace's folder in the cache.
     place: Option<AbsPath>,
 }
 
 /// What was recorded of a file at an earlier scan.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Known {
     stat: Stat,
     digest: Digest,
@@ -60,67 +60,115 @@ struct Known {
     encoded: bool,
 }
 
-impl Snapshot {
-    /// Scans a workspace. `cache` is the folder where what was learned is kept for the next scan.
+/// Scans one workspace, and remembers what it saw for the next scan.
+#[derive(Debug)]
+pub struct Scanner {
+    root: AbsPath,
+    /// The folder of the cache that is this workspace's.
+    place: Option<AbsPath>,
+    trust: Trust,
+    threads: usize,
+    /// What the scans before recorded; `None` before the first.
+    known: Option<BTreeMap<WorkspacePath, Known>>,
+    last: Option<Arc<Snapshot>>,
+}
+
+impl Scanner {
+    /// A scanner that has seen nothing itself. `cache` is the folder where what is learned is kept for other scanners.
     #[must_use]
-    pub fn take(root: &AbsPath, cache: Option<&AbsPath>, trust: Trust, threads: usize) -> Self {
-        let began = now_nanos();
+    pub fn new(root: &AbsPath, cache: Option<&AbsPath>, trust: Trust, threads: usize) -> Self {
         let place = cache.map(|cache| cache.join(&format!("workspaces/{}", short_id(root))));
-        let known = place.as_ref().and_then(|place| load_known(&place.join("files"))).unwrap_or_default();
-        let walked = walk(root, threads);
+        Self { root: root.clone(), place, trust, threads, known: None, last: None }
+    }
+
+    /// Scans now. When nothing is different, this is the snapshot of the last time.
+    pub fn scan(&mut self) -> Arc<Snapshot> {
+        let began = now_nanos();
+        let walked = walk(&self.root, self.threads);
+        let known = self.known.take().unwrap_or_else(|| {
+            self.place.as_ref().and_then(|place| load_known(&place.join("files"))).unwrap_or_default()
+        });
         let (mut files, mut records, mut unknown) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
         let mut encoded_files = BTreeSet::new();
         for (path, stat) in walked.files {
             match (stat, known.get(&path)) {
-                (Some(stat), Some(old)) if old.stat == stat && !old.racy && trust == Trust::Stat => {
-                    files.insert(path.clone(), Some(old.digest));
+                (Some(stat), Some(old)) if old.stat == stat && !old.racy && self.trust == Trust::Stat => {
                     if old.encoded {
                         encoded_files.insert(path.clone());
                     }
+                    files.insert(path.clone(), Some(old.digest));
                     records.insert(path, *old);
                 }
                 (stat, _) => unknown.push((path, stat)),
             }
         }
-        let read = parallel_map(&unknown, threads, |(path, _)| {
-            let bytes = read_bytes(&root.join(path.as_str())).ok()?;
+        let read = parallel_map(&unknown, self.threads, |(path, _)| {
+            let bytes = read_bytes(&self.root.join(path.as_str())).ok()?;
             let digest = Digest::of(&bytes);
+            let as_before = known.get(path).filter(|old| old.digest == digest);
+            if let (Some(old), Some(_)) = (as_before, &self.last) {
+                return Some((digest, old.encoded, None));
+            }
             let source = decode_source(bytes);
             let encoded = matches!(source.encoding, SourceEncoding::Latin1 | SourceEncoding::Declared(_));
-            Some((digest, encoded, word_set(source.text.as_bytes())))
+            Some((digest, encoded, Some(word_set(source.text.as_bytes()))))
         });
-        let mut fresh: BTreeMap<Digest, WordSet> = BTreeMap::new();
+        let mut fresh: BTreeMap<Digest, Arc<WordSet>> = BTreeMap::new();
+        let mut changed = records.len() != known.len();
         for ((path, stat), content) in unknown.into_iter().zip(read) {
             let digest = content.as_ref().map(|(digest, _, _)| *digest);
             if let Some((digest, encoded, words)) = content {
                 if let Some(stat) = stat {
                     let racy = stat.mtime.max(stat.ctime) > began - RACY_NANOS;
-                    records.insert(path.clone(), Known { stat, digest, racy, encoded });
+                    let record = Known { stat, digest, racy, encoded };
+                    changed |= known.get(&path) != Some(&record);
+                    records.insert(path.clone(), record);
                 }
                 if encoded {
                     encoded_files.insert(path.clone());
                 }
-                fresh.insert(digest, words);
+                fresh.extend(words.map(|words| (digest, Arc::new(words))));
             }
             files.insert(path, digest);
         }
-        let changed = !fresh.is_empty() || records.len() != known.len();
-        if let Some(place) = place.as_ref().filter(|_| changed) {
+        changed |= records.len() != known.len();
+        if let Some(place) = self.place.as_ref().filter(|_| changed) {
             if !place.as_path().exists() {
                 prune(&place.parent());
             }
             store_known(&place.join("files"), &records);
         }
+        self.known = Some(records);
+        if let Some(last) = &self.last
+            && last.files == files
+            && last.encoded == encoded_files
+            && last.unreadable == walked.unreadable
+        {
+            return last.clone();
+        }
         let digests = files.values().flatten().copied().collect();
-        let index = WordIndex::new(place.as_ref().map(|place| place.join("words")), digests, fresh);
-        Self {
-            root: root.clone(),
+        let index = match &self.last {
+            Some(last) => last.index.followed_by(digests, fresh),
+            None => WordIndex::new(self.place.as_ref().map(|place| place.join("words")), digests, fresh),
+        };
+        let snapshot = Arc::new(Snapshot {
+            root: self.root.clone(),
             files,
             encoded: encoded_files,
             unreadable: walked.unreadable,
-            index: Arc::new(index),
-            place,
-        }
+            index,
+            place: self.place.clone(),
+        });
+        self.last = Some(snapshot.clone());
+        snapshot
+    }
+}
+
+impl Snapshot {
+    /// Scans a workspace once. `cache` is the folder where what was learned is kept for the next scan.
+    #[must_use]
+    pub fn take(root: &AbsPath, cache: Option<&AbsPath>, trust: Trust, threads: usize) -> Arc<Self> {
+        Scanner::new(root, cache, trust, threads).scan()
     }
 
     /// The workspace's root.
@@ -295,7 +343,7 @@ mod tests {
             fs::write(path.as_path(), text).unwrap();
         }
 
-        fn take(&self) -> Snapshot {
+        fn take(&self) -> Arc<Snapshot> {
             let snapshot = Snapshot::take(&self.root, Some(&self.cache), Trust::Stat, 2);
             snapshot.keep_index();
             snapshot
@@ -322,6 +370,32 @@ mod tests {
             let before = folder.take();
             folder.write("a.py", text);
             assert!(before.first_difference(&folder.take()).is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_scanner_sees_what_a_new_one_sees() {
+        let folder = Folder::new(&[("a.py", "spam"), ("b/c.py", "egg")]);
+        for cache in [None, Some(&folder.cache)] {
+            let mut scanner = Scanner::new(&folder.root, cache, Trust::Stat, 2);
+            let first = scanner.scan();
+            assert!(Arc::ptr_eq(&first, &scanner.scan()), "nothing changed");
+            folder.write("a.py", "egg spam");
+            folder.write("d.py", "ham");
+            fs::remove_file(folder.root.join("b/c.py").as_path()).unwrap();
+            let second = scanner.scan();
+            let fresh = Snapshot::take(&folder.root, None, Trust::Content, 1);
+            assert_eq!(second.files(), fresh.files());
+            for word in ["spam", "egg", "ham"] {
+                assert_eq!(second.files_with_word(word, 2), fresh.files_with_word(word, 1), "{word}");
+            }
+            // Touched, with the content that it had: no other snapshot.
+            folder.write("d.py", "ham");
+            assert!(Arc::ptr_eq(&second, &scanner.scan()));
+            folder.write("a.py", "spam");
+            folder.write("b/c.py", "egg");
+            fs::remove_file(folder.root.join("d.py").as_path()).unwrap();
+            assert_eq!(scanner.scan().digest(), first.digest());
         }
     }
 

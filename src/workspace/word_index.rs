@@ -3,7 +3,7 @@
 //! Only hashes of words are kept: a collision makes one more file a candidate, and candidates are read anyway.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::cache_file::{Reader, Writer, load, store};
 use super::parallel::parallel_map;
@@ -24,6 +24,9 @@ pub(super) fn word_set(bytes: &[u8]) -> WordSet {
     set
 }
 
+/// The words of contents.
+pub(super) type Sets = BTreeMap<Digest, Arc<WordSet>>;
+
 /// The words of every content of a snapshot.
 #[derive(Debug)]
 pub(super) struct WordIndex {
@@ -31,18 +34,25 @@ pub(super) struct WordIndex {
     /// The contents of the snapshot.
     digests: BTreeSet<Digest>,
     /// The words of contents that the scan read anyway.
-    fresh: BTreeMap<Digest, WordSet>,
+    fresh: Sets,
     /// The words of all contents, once somebody asked.
-    all: Mutex<Option<BTreeMap<Digest, WordSet>>>,
+    all: Mutex<Option<Sets>>,
 }
 
 impl WordIndex {
-    pub(super) fn new(
-        place: Option<AbsPath>,
-        digests: BTreeSet<Digest>,
-        fresh: BTreeMap<Digest, WordSet>,
-    ) -> Self {
+    pub(super) fn new(place: Option<AbsPath>, digests: BTreeSet<Digest>, fresh: Sets) -> Self {
         Self { place, digests, fresh, all: Mutex::new(None) }
+    }
+
+    /// The index of a later snapshot: what this one knows of the contents that are still there, and what is fresh.
+    pub(super) fn followed_by(&self, digests: BTreeSet<Digest>, fresh: Sets) -> Self {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = all.as_ref().unwrap_or(&self.fresh).iter();
+        let mut fresh: Sets = fresh;
+        fresh.extend(
+            known.filter(|(digest, _)| digests.contains(digest)).map(|(digest, set)| (*digest, set.clone())),
+        );
+        Self { place: self.place.clone(), digests, fresh, all: Mutex::new(None) }
     }
 
     /// The contents that hold `word`. `read` gives the text of a content that no cache knows.
@@ -59,7 +69,9 @@ impl WordIndex {
                 self.digests.iter().filter(|digest| !all.contains_key(digest)).copied().collect();
             let sets =
                 parallel_map(&missing, threads, |digest| read(digest).map(|text| word_set(text.as_bytes())));
-            all.extend(missing.into_iter().zip(sets).filter_map(|(digest, set)| Some((digest, set?))));
+            all.extend(
+                missing.into_iter().zip(sets).filter_map(|(digest, set)| Some((digest, Arc::new(set?)))),
+            );
             all
         });
         let hash = word_hash(word.as_bytes());
@@ -85,7 +97,10 @@ impl WordIndex {
     }
 
     /// What the cache knows of this snapshot's contents, and what the scan read.
-    fn known(&self) -> BTreeMap<Digest, WordSet> {
+    fn known(&self) -> Sets {
+        if self.digests.iter().all(|digest| self.fresh.contains_key(digest)) {
+            return self.fresh.clone();
+        }
         let mut known = self.place.as_ref().and_then(load_sets).unwrap_or_default();
         known.retain(|digest, _| self.digests.contains(digest));
         known.extend(self.fresh.iter().map(|(digest, set)| (*digest, set.clone())));
@@ -93,7 +108,7 @@ impl WordIndex {
     }
 }
 
-fn load_sets(place: &AbsPath) -> Option<BTreeMap<Digest, WordSet>> {
+fn load_sets(place: &AbsPath) -> Option<Sets> {
     let payload = load(place, MAGIC)?;
     let mut reader = Reader(&payload);
     let count = reader.u64()?;
@@ -102,7 +117,7 @@ fn load_sets(place: &AbsPath) -> Option<BTreeMap<Digest, WordSet>> {
         let digest = reader.digest()?;
         let length = usize::try_from(reader.u64()?).ok()?.checked_mul(8)?;
         let set = reader.bytes(length)?.chunks_exact(8).map(|word| word.try_into().map(u64::from_le_bytes));
-        sets.insert(digest, set.collect::<Result<_, _>>().ok()?);
+        sets.insert(digest, Arc::new(set.collect::<Result<_, _>>().ok()?));
     }
     Some(sets)
 }

@@ -24,6 +24,8 @@ mod output;
 mod processes;
 /// The schemas and the command line as data.
 mod schemas;
+/// Background sessions: one for all, the same answers, and nothing left of them.
+mod sessions;
 
 /// A file that no `mod` line names is not compiled, and its tests pass by never running.
 #[test]

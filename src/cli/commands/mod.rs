@@ -8,6 +8,7 @@ pub(crate) mod locate;
 pub(crate) mod navigate;
 pub(crate) mod schema;
 pub(crate) mod server;
+pub(crate) mod session;
 pub(crate) mod symbols;
 
 use clap::Subcommand;
@@ -49,6 +50,9 @@ pub(crate) enum Command {
     /// List, find and install language servers
     #[command(subcommand)]
     Server(server::ServerCommand),
+    /// Start, show and stop background sessions, which keep a server warm for the next question
+    #[command(subcommand)]
+    Session(session::SessionCommand),
     /// Print the JSON schemas, or check files against them
     #[command(subcommand)]
     Schema(schema::SchemaCommand),
@@ -72,6 +76,7 @@ pub(crate) fn run(command: Command, context: &mut Context) -> Exit {
         Command::Locate(args) => locate::run(&args, context),
         Command::Doctor(args) => doctor::run(&args, context),
         Command::Server(command) => server::run(command, context),
+        Command::Session(command) => session::run(&command, context),
         Command::Schema(command) => schema::run(command, context),
         Command::Completions(args) => completions::run(&args, context),
     }

@@ -12,6 +12,7 @@ use crate::bundle::seal::bundle_id;
 use crate::cli::exit::Exit;
 use crate::model::bundle::Bundle;
 use crate::model::error::ErrorSymbol;
+use crate::orchestrator::session::Reply;
 
 pub(crate) use fields::select;
 pub(crate) use progress::Progress;
@@ -58,15 +59,27 @@ impl Printer {
     /// Prints a bundle and tells how the program ends.
     pub(crate) fn bundle(&self, bundle: &Bundle) -> Exit {
         debug_assert_eq!(bundle_id(bundle).ok(), Some(bundle.bundle_id));
-        let exit = match &bundle.error {
-            Some(error) => Exit::Failed(error.symbol),
-            None if bundle.meta.exit_code == Exit::Verdict.number() => Exit::Verdict,
-            None => Exit::Ok,
-        };
+        let exit = Exit::of(bundle.error.as_ref().map(|error| error.symbol), bundle.meta.exit_code);
         let printed = match self.format {
             Format::Json => self.json(bundle),
             Format::Human => human::print(self, bundle),
         };
+        self.ended(printed, exit)
+    }
+
+    /// Whether bundles are printed as the bytes that a session sends.
+    pub(crate) const fn prints_bytes(&self) -> bool {
+        matches!(self.format, Format::Json) && self.fields.is_empty()
+    }
+
+    /// Prints a bundle as the bytes that it is; see [`Self::prints_bytes`].
+    pub(crate) fn reply(&self, reply: &Reply) -> Exit {
+        let exit = Exit::of(reply.symbol, reply.exit_code);
+        let printed = write_stdout(&reply.bundle);
+        self.ended(printed, exit)
+    }
+
+    fn ended(&self, printed: std::io::Result<()>, exit: Exit) -> Exit {
         match printed {
             Ok(()) => exit,
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::ClosedPipe,
@@ -119,7 +132,7 @@ impl Printer {
     }
 }
 
-pub(super) fn write_stdout(bytes: &[u8]) -> std::io::Result<()> {
+fn write_stdout(bytes: &[u8]) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(bytes)?;
     out.flush()

@@ -47,7 +47,7 @@ impl TestEnv {
     pub(crate) fn named(workspace: &str) -> Self {
         let folder = tempfile::Builder::new().prefix("lanser-it-").tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        for name in ["home", "tmp"] {
+        for name in ["home", "tmp", "run"] {
             std::fs::create_dir(root.join(name)).unwrap();
         }
         let cwd = root.join(workspace);
@@ -56,6 +56,8 @@ impl TestEnv {
         env.set("PATH", machine("PATH").unwrap_or_default());
         env.set("HOME", env.root.join("home"));
         env.set("TMPDIR", env.root.join("tmp"));
+        env.set("XDG_RUNTIME_DIR", env.root.join("run"));
+        env.set("LANSER_SESSION", "off");
         env.set("TZ", "UTC");
         env.set("LC_ALL", "C.UTF-8");
         env.set("LANSER_CACHE_DIR", Self::cache());
@@ -67,6 +69,12 @@ impl TestEnv {
         let env = Self::new();
         project.write_to(&env.cwd);
         env
+    }
+
+    /// The same with background sessions, which are ended with the test.
+    pub(crate) fn with_sessions(mut self) -> Self {
+        self.set("LANSER_SESSION", "on");
+        self
     }
 
     /// Surroundings with a project, and with the pinned Pyright installed.
@@ -210,6 +218,16 @@ impl TestEnv {
     }
 }
 
+impl Drop for TestEnv {
+    fn drop(&mut self) {
+        if self.vars.get(OsStr::new("LANSER_SESSION")).is_some_and(|value| value == "on") {
+            // The test may have removed the workspace.
+            let mut stop = self.command(["session", "stop", "--all"]);
+            let _ = Running::start(stop.current_dir(&self.root).stdin(Stdio::null())).finish();
+        }
+    }
+}
+
 /// A lanser that runs. Dropped before its end, it is killed.
 pub(crate) struct Running {
     child: Child,
@@ -301,6 +319,11 @@ pub(crate) fn install(name: &'static str) {
         let output = TestEnv::new().with_network().lanser(["server", "install", name]);
         assert_eq!(output.code, Some(0), "{name} cannot be installed:\n{}", output.stderr);
     });
+}
+
+/// The folders of the machine's PATH.
+pub(crate) fn search_path() -> Vec<PathBuf> {
+    std::env::split_paths(&machine("PATH").unwrap_or_default()).collect()
 }
 
 /// A program on PATH, links followed.

@@ -1,0 +1,251 @@
+//! Warm answers against cold ones: a copy of a folder is changed at random, and after each change one question is asked at
+//! once of an orchestrator that has been answering all the time, and of one that starts from nothing.
+//!
+//! `cargo run --release --example differential -- [--steps N] [--seed S] [--server-command SCRIPT] FOLDER…`
+//!
+//! The two bundles must have one `bundleId`. The folder itself is left alone; the copy is a git repository, so that whole
+//! revisions can be switched to. Exit code 1 when a pair differs.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the report is what this program is for")]
+
+#[path = "../compare/lanser.rs"]
+#[allow(dead_code, reason = "the example `compare` asks more of it")]
+mod lanser;
+mod mutations;
+#[path = "../compare/positions.rs"]
+#[allow(dead_code, reason = "the example `compare` asks more of it")]
+mod positions;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ::lanser::model::bundle::{Bundle, Road};
+use ::lanser::model::request::{Command, Direction, Options, Request};
+use ::lanser::model::server::ServerKind;
+use ::lanser::orchestrator::{Orchestrator, Progress, Settings};
+use ::lanser::path::AbsPath;
+use ::lanser::selector;
+use ::lanser::text::ColumnUnit;
+use ::lanser::workspace::snapshot::Trust;
+use mutations::{Mutator, Random};
+
+const USAGE: &str =
+    "usage: differential [--steps N] [--seed S] [--keep] [-v] [--stop] [--server-command SCRIPT] FOLDER…";
+
+struct Args {
+    steps: usize,
+    seed: u64,
+    /// Whether the memo is used on the warm side.
+    keep: bool,
+    /// Whether every step is told.
+    verbose: bool,
+    /// Whether the first difference ends everything, and the copy stays.
+    stop: bool,
+    script: Option<PathBuf>,
+    folders: Vec<PathBuf>,
+}
+
+/// Nobody is told of progress.
+struct Silent;
+
+impl Progress for Silent {
+    fn step(&self, _: &str) {}
+    fn say(&self, _: &str) {}
+    fn done(&self) {}
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn args() -> Result<Args, String> {
+    let mut args = Args {
+        steps: 100,
+        seed: 1,
+        keep: false,
+        verbose: false,
+        stop: false,
+        script: None,
+        folders: Vec::new(),
+    };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or_else(|| format!("{word} needs a value\n{USAGE}"));
+        match word.as_str() {
+            "--steps" => args.steps = value()?.parse().map_err(|_| USAGE.to_owned())?,
+            "--seed" => args.seed = value()?.parse().map_err(|_| USAGE.to_owned())?,
+            "--keep" => args.keep = true,
+            "-v" => args.verbose = true,
+            "--stop" => args.stop = true,
+            "--server-command" => args.script = Some(value()?.into()),
+            other if other.starts_with('-') => return Err(USAGE.to_owned()),
+            folder => args.folders.push(folder.into()),
+        }
+    }
+    if args.folders.is_empty() { Err(USAGE.to_owned()) } else { Ok(args) }
+}
+
+fn run() -> Result<usize, String> {
+    let args = args()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    let mut different = 0;
+    for folder in &args.folders {
+        different += runtime.block_on(differences(&args, folder))?;
+    }
+    Ok(different)
+}
+
+async fn differences(args: &Args, folder: &Path) -> Result<usize, String> {
+    let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let copy = scratch.path().join("w");
+    let mut random = Random(args.seed);
+    let mut mutator = Mutator::new(folder, &copy, &mut random)?;
+    let settings = settings(args, &copy, scratch.path())?;
+    let warm = Orchestrator::new(Settings { keep: args.keep, ..settings.clone() });
+    let (mut different, mut roads, mut times) = (0, BTreeMap::new(), (Vec::new(), Vec::new()));
+    for step in 0..args.steps {
+        let what = mutator.mutate(&mut random)?;
+        let request = question(&copy, mutator.last_touched(), &mut random)?;
+        let began = Instant::now();
+        let warmly = warm.run(request.clone(), std::future::pending()).await;
+        times.0.push(began.elapsed());
+        let began = Instant::now();
+        let coldly =
+            Orchestrator::for_one(settings.clone()).run(request.clone(), std::future::pending()).await;
+        times.1.push(began.elapsed());
+        *roads.entry(format!("{:?}", warmly.meta.volatile.road.unwrap_or(Road::Cold))).or_insert(0) += 1;
+        if args.verbose {
+            let took = |times: &[Duration]| times.last().copied().unwrap_or_default().as_millis();
+            let road = warmly.meta.volatile.road;
+            println!(
+                "{step}: {what}: {}: {road:?} {} / {} ms",
+                words(&request),
+                took(&times.0),
+                took(&times.1)
+            );
+        }
+        if warmly.bundle_id != coldly.bundle_id {
+            different += 1;
+            println!("DIFFERENT at step {step} ({what}): {}", words(&request));
+            let preview =
+                coldly.resolution.iter().flat_map(|found| &found.resolved).map(|found| &found.preview);
+            println!(
+                "  {:?}\n  warm {}\n  cold {}",
+                preview.collect::<Vec<_>>(),
+                told(&warmly),
+                told(&coldly)
+            );
+            if args.stop {
+                println!("the copy is {}", scratch.keep().display());
+                break;
+            }
+        }
+    }
+    warm.close().await;
+    let median = |times: &mut Vec<Duration>| {
+        times.sort();
+        times.get(times.len() / 2).copied().unwrap_or_default().as_millis()
+    };
+    println!(
+        "{}: {different} of {} differ (seed {}); warm {} ms, cold {} ms at the median; {roads:?}",
+        folder.display(),
+        args.steps,
+        args.seed,
+        median(&mut times.0),
+        median(&mut times.1),
+    );
+    Ok(different)
+}
+
+fn settings(args: &Args, copy: &Path, scratch: &Path) -> Result<Settings, String> {
+    let absolute = |path: &Path| AbsPath::new(path).map_err(|error| error.to_string());
+    let environment: BTreeMap<String, String> = std::env::vars().collect();
+    let script =
+        args.script.as_ref().map(std::fs::canonicalize).transpose().map_err(|error| error.to_string())?;
+    let home = environment.get("HOME").cloned().unwrap_or_default();
+    let cache =
+        environment.get("LANSER_CACHE_DIR").cloned().unwrap_or_else(|| format!("{home}/.cache/lanser"));
+    let copy = std::fs::canonicalize(copy).map_err(|error| error.to_string())?;
+    Ok(Settings {
+        root: absolute(&copy)?,
+        server: ServerKind::Pyright,
+        server_version: None,
+        server_command: script.as_deref().map(absolute).transpose()?,
+        python: None,
+        timeout: Duration::from_secs(300),
+        offline: false,
+        trust_workspace: false,
+        trust: Trust::Stat,
+        cache: absolute(Path::new(&cache))?,
+        keep: false,
+        temp: absolute(scratch)?,
+        guard: None,
+        session_memory: 4 << 30,
+        search_path: std::env::split_paths(environment.get("PATH").map_or("", String::as_str)).collect(),
+        environment,
+        verbose: false,
+        threads: std::thread::available_parallelism().map_or(1, usize::from).min(8),
+        progress: Arc::new(Silent),
+    })
+}
+
+/// A question about an identifier; every second time in a file that was just touched.
+fn question(root: &Path, touched: Option<&Path>, random: &mut Random) -> Result<Request, String> {
+    let sources = positions::sources(root);
+    loop {
+        let near = touched.filter(|_| random.below(2) == 0);
+        let number = near
+            .and_then(|path| sources.iter().position(|source| source.path == path))
+            .unwrap_or_else(|| random.below(sources.len()));
+        let places = positions::places(number, &sources[number]);
+        if places.is_empty() {
+            continue;
+        }
+        let place = &places[random.below(places.len())];
+        let kinds = [
+            Command::Definition,
+            Command::Definition,
+            Command::Hover,
+            Command::Hover,
+            Command::References,
+            Command::References,
+            Command::TypeDefinition,
+            Command::Calls,
+            Command::Diagnostics,
+            Command::Symbols,
+        ];
+        let cmd = kinds[random.below(kinds.len())];
+        let uses = matches!(cmd, Command::References | Command::Calls);
+        if uses && positions::with_word(&sources, &place.word).len() > 150 {
+            continue;
+        }
+        let text = lanser::selector(&sources[number].relative, place.line, place.scalar);
+        let selector = selector::parse(&text, ColumnUnit::Codepoint).map_err(|error| error.to_string())?;
+        let direction = (cmd == Command::Calls).then_some(Direction::Incoming);
+        let options = Options { direction, ..Options::default() };
+        return Ok(Request { cmd, selector: Some(selector), options });
+    }
+}
+
+fn words(request: &Request) -> String {
+    let selector = request.selector.as_ref().map(ToString::to_string).unwrap_or_default();
+    format!("{} {selector}", request.cmd.as_str())
+}
+
+/// A bundle in a few lines, for whoever looks into a difference.
+fn told(bundle: &Bundle) -> String {
+    let text =
+        serde_json::to_string(&(&bundle.error, &bundle.facts, &bundle.environment)).unwrap_or_default();
+    text.chars().take(4000).collect()
+}

@@ -1,0 +1,328 @@
+//! From a request to what is told: attempts until one stands.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::failure::Failure;
+use super::flights::{Boarded, Leader};
+use super::ground::{Ground, Tools};
+use super::memo::Key;
+use super::pool::{Access, Kind, Starting};
+use super::state::State;
+use super::{Attempt, Orchestrator, ask, blocking, flights, needs_server, query};
+use crate::bundle::portable::PathMap;
+use crate::bundle::seal::Draft;
+use crate::lsp::LspError;
+use crate::model::bundle::{Bundle, Road};
+use crate::model::request::Request;
+
+/// How long is waited before a crashed server is started again, the first and the second time.
+const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(500)];
+
+/// How long a question is asked on a ground that is only presumed before the workspace is looked at meanwhile. What takes
+/// longer would be a pity to ask in vain.
+const EARLY: Duration = Duration::from_millis(50);
+
+/// Where an attempt is made.
+struct Basis {
+    ground: Arc<Ground>,
+    /// Whether it was surveyed after the request had come. If not, it is presumed to be the ground still.
+    fresh: bool,
+    /// A server that is being started meanwhile.
+    starting: Option<Starting>,
+}
+
+/// What happened before an attempt that could not stand.
+#[derive(Default)]
+struct Setbacks {
+    crashes: usize,
+    hangs: usize,
+    changes: usize,
+    /// Whether only a server that was never asked anything can answer.
+    pristine: bool,
+}
+
+/// An answer that is ready to be told.
+pub(super) enum Told {
+    /// Worked out.
+    Made(Box<Made>),
+    /// Worked out for somebody who asked the same.
+    Shared(Arc<Bundle>),
+    /// Kept from before.
+    Kept(Box<Bundle>),
+}
+
+/// An answer that was worked out.
+pub(super) struct Made {
+    pub(super) attempt: Attempt,
+    pub(super) road: Road,
+    /// By what it is to be kept.
+    pub(super) key: Option<Key>,
+    /// Who waits for it too.
+    pub(super) leader: Option<Leader>,
+}
+
+impl Told {
+    /// What was worked out, or failed, for one caller only.
+    pub(super) fn alone(attempt: Attempt, road: Road) -> Self {
+        Self::Made(Box::new(Made { attempt, road, key: None, leader: None }))
+    }
+}
+
+impl Orchestrator {
+    /// Attempts until one stands: on another ground when the workspace changed, on another server when that failed.
+    pub(super) async fn answer(&self, request: &Request, arrived: Instant) -> Told {
+        let mut setbacks = Setbacks::default();
+        let mut basis = self.presumed(request);
+        loop {
+            let Basis { ground, fresh, starting } = match basis.take() {
+                Some(basis) => basis,
+                None => match self.look(request).await {
+                    Ok(basis) => basis,
+                    Err(failure) => return failed(request, failure, None, None, Road::Cold),
+                },
+            };
+            let key = self.key(request, &ground);
+            if let Some(bundle) = self.remembered(key).await {
+                if fresh {
+                    return Told::Kept(bundle);
+                }
+                match self.survey(arrived).await {
+                    Ok(now) if Arc::ptr_eq(&now, &ground) => return Told::Kept(bundle),
+                    Ok(now) => basis = Some(Basis { ground: now, fresh: true, starting: None }),
+                    Err(failure) => return failed(request, failure, None, None, Road::Memo),
+                }
+                continue;
+            }
+            let state = match self.resolve(request, &ground).await {
+                Ok(state) => state,
+                Err(failure) => return failed(request, failure, Some(&ground), None, Road::Cold),
+            };
+            let leader = match self.shared.flights.board(request, &ground, &self.settings) {
+                Boarded::Leader(leader) => leader,
+                Boarded::Follower(answer) => match flights::wait(answer).await {
+                    Some(bundle) => return Told::Shared(bundle),
+                    None => {
+                        basis = Some(Basis { ground, fresh, starting });
+                        continue;
+                    }
+                },
+            };
+            let mut road = Road::Syntax;
+            let attempted = self.attempt(request, &state, starting, setbacks.pristine, &mut road);
+            let outcome = if fresh {
+                attempted.await
+            } else {
+                let overtaken = async {
+                    tokio::time::sleep(EARLY).await;
+                    match self.survey(arrived).await {
+                        Ok(now) if !Arc::ptr_eq(&now, &ground) => now,
+                        _ => std::future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    biased;
+                    outcome = attempted => outcome,
+                    now = overtaken => {
+                        basis = Some(Basis { ground: now, fresh: true, starting: None });
+                        continue;
+                    }
+                }
+            };
+            if let Err(failure) = &outcome
+                && self.recover(request, failure, &mut setbacks, road).await
+            {
+                basis = Some(Basis { ground, fresh, starting: None });
+                continue;
+            }
+            leader.close();
+            match self.check(request, &state, fresh).await {
+                Err(failure) => return failed(request, failure, Some(&ground), Some(&state), road),
+                Ok(None) => {
+                    let told = match outcome {
+                        Ok(attempt) => Made { attempt, road, key, leader: None },
+                        Err(failure) => failure_of(request, failure, Some(&ground), Some(&state), road),
+                    };
+                    return Told::Made(Box::new(Made { leader: Some(leader), ..told }));
+                }
+                // What was only presumed had changed before.
+                Ok(Some((_, what))) if fresh && setbacks.changes > 0 => {
+                    return failed(request, Failure::Changed(what), Some(&ground), Some(&state), road);
+                }
+                Ok(Some((now, _))) => {
+                    setbacks.changes += usize::from(fresh);
+                    basis = Some(Basis { ground: now, fresh: true, starting: None });
+                }
+            }
+        }
+    }
+
+    /// The ground that was there when it was last looked at, if a request can be asked on it.
+    fn presumed(&self, request: &Request) -> Option<Basis> {
+        let ground = self.shared.surveyor.last()?;
+        let usable = ground.tools.found.is_ok() || !needs_server(request);
+        usable.then_some(Basis { ground, fresh: false, starting: None })
+    }
+
+    /// Looks at the workspace for the first time, while the server is started that will probably be asked.
+    async fn look(&self, request: &Request) -> Result<Basis, Failure> {
+        let (needed, began) = (needs_server(request), Instant::now());
+        let (settings, memory) = (self.settings.clone(), self.shared.surveyor.memory.clone());
+        let tools = blocking(move || Tools::find(&settings, &memory, needed)).await??;
+        // When the same was asked before, there may be an answer without a server.
+        let known = self.shared.memo.as_ref().is_some_and(|memo| memo.may_know(request));
+        let starting = (needed && !known && tools.found.is_ok())
+            .then(|| self.shared.pool.start(Kind::of(request, self.settings.server), &tools));
+        let ground = self.shared.surveyor.since(began, &self.settings, Some(tools)).await?;
+        Ok(Basis { ground, fresh: true, starting })
+    }
+
+    async fn survey(&self, moment: Instant) -> Result<Arc<Ground>, Failure> {
+        self.shared.surveyor.since(moment, &self.settings, None).await
+    }
+
+    async fn resolve(&self, request: &Request, ground: &Arc<Ground>) -> Result<Arc<State>, Failure> {
+        let (settings, request, ground) = (self.settings.clone(), request.clone(), ground.clone());
+        blocking(move || Arc::new(State::take(&settings, &request, ground))).await
+    }
+
+    /// One attempt. A selector that leads nowhere is told without waiting for the server, and in the same words whether
+    /// there is one or not.
+    async fn attempt(
+        &self,
+        request: &Request,
+        state: &State,
+        starting: Option<Starting>,
+        pristine: bool,
+        road: &mut Road,
+    ) -> Result<Attempt, Failure> {
+        if let Some(error) = state.target_error() {
+            return Err(Failure::told(error));
+        }
+        if !needs_server(request) {
+            return Ok(query::located(request, state, &self.settings));
+        }
+        *road = Road::Cold;
+        if let Some(starting) = starting {
+            starting.started().await?;
+        }
+        let access = if pristine { Access::Pristine } else { ask::access(request, state) };
+        let kind = Kind::of(request, self.settings.server);
+        let server = self.shared.pool.lease(kind, access, &state.ground, &state.files).await?;
+        if !server.is_pristine() {
+            *road = Road::Warm;
+        }
+        ask::ask(request, state, &server, &self.settings).await
+    }
+
+    /// Whether it is worth another attempt on the same ground.
+    async fn recover(
+        &self,
+        request: &Request,
+        failure: &Failure,
+        setbacks: &mut Setbacks,
+        road: Road,
+    ) -> bool {
+        match failure {
+            failure if failure.is_crash() && setbacks.crashes < BACKOFF.len() => {
+                tokio::time::sleep(BACKOFF[setbacks.crashes]).await;
+                setbacks.crashes += 1;
+                true
+            }
+            failure if failure.is_hang() => {
+                // It would keep the next one waiting too. One that was asked before may only be tired.
+                self.shared.pool.discard(Kind::of(request, self.settings.server)).await;
+                setbacks.hangs += 1;
+                road == Road::Warm && setbacks.hangs == 1
+            }
+            // A server that trips over what it has learned may do better when it has learned nothing.
+            Failure::Unclean | Failure::Server(LspError::Server { .. })
+                if !setbacks.pristine && road == Road::Warm =>
+            {
+                setbacks.pristine = true;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Looks at what the outcome rests on once more: `None` when it is as it was, else what it is now, and what changed.
+    async fn check(
+        &self,
+        request: &Request,
+        state: &Arc<State>,
+        fresh: bool,
+    ) -> Result<Option<(Arc<Ground>, String)>, Failure> {
+        let asked = Instant::now();
+        let now = if self.shared.resident {
+            self.survey(asked).await?
+        } else if needs_server(request) || !fresh {
+            let (now, ()) = tokio::join!(self.survey(asked), self.shared.pool.close());
+            now?
+        } else {
+            state.ground.clone()
+        };
+        if !Arc::ptr_eq(&now, &state.ground) {
+            let what = state.ground.first_difference(&now);
+            return Ok(Some((now, what)));
+        }
+        let state = state.clone();
+        let misread = blocking(move || state.first_misread()).await?;
+        Ok(misread.map(|what| (now, what)))
+    }
+
+    /// By what the answer is kept; `None` when it is not.
+    fn key(&self, request: &Request, ground: &Ground) -> Option<Key> {
+        // With both coordinate systems an answer has more than what is kept.
+        let kept = self.shared.memo.is_some() && needs_server(request) && !self.settings.verbose;
+        kept.then(|| Key::of(request, ground)).flatten()
+    }
+
+    async fn remembered(&self, key: Option<Key>) -> Option<Box<Bundle>> {
+        let (key, shared) = (key?, self.shared.clone());
+        let found = blocking(move || shared.memo.as_ref().and_then(|memo| memo.get(&key)).map(Box::new));
+        found.await.ok().flatten()
+    }
+
+    pub(super) async fn keep(&self, key: Option<Key>, bundle: &Bundle) {
+        let Some(key) = key.filter(|_| bundle.error.is_none()) else { return };
+        let (shared, bundle) = (self.shared.clone(), bundle.clone());
+        let keeping = blocking(move || {
+            if let Some(memo) = &shared.memo {
+                memo.put(&key, &bundle);
+            }
+        });
+        if !self.shared.resident {
+            // A process that ends must have written.
+            let _ = keeping.await;
+        }
+    }
+}
+
+/// An attempt that failed, for one caller.
+fn failed(
+    request: &Request,
+    failure: Failure,
+    ground: Option<&Ground>,
+    state: Option<&State>,
+    road: Road,
+) -> Told {
+    Told::Made(Box::new(failure_of(request, failure, ground, state, road)))
+}
+
+/// An attempt that failed, as a bundle with what is known all the same.
+fn failure_of(
+    request: &Request,
+    failure: Failure,
+    ground: Option<&Ground>,
+    state: Option<&State>,
+    road: Road,
+) -> Made {
+    let nothing = PathMap::new();
+    let paths = ground.map_or(&nothing, |ground| &ground.paths);
+    let mut draft = Draft::failed(Some(request.clone()), failure.into_body(paths));
+    draft.resolution = state.and_then(|state| state.resolution(request));
+    draft.relocation = super::located::rules_of(draft.resolution.as_ref());
+    draft.environment = ground.map(|ground| ground.environment.clone());
+    Made { attempt: Attempt { draft, dual: Vec::new() }, road, key: None, leader: None }
+}
