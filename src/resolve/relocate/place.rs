@@ -275,7 +275,14 @@ impl<'p, 's, 't> Mapper<'p, 's, 't> {
         let (start, end) = (a.start as usize, a.end as usize);
         let (new_start, new_end) = (b.start as usize, b.end as usize);
         if offset <= start {
-            return new_start;
+            // White space before it belongs to the stretch if it is still there.
+            let gap = &old.text[offset..start];
+            let blank = !gap.is_empty() && gap.chars().all(|c| c == ' ' || c == '\t');
+            return if blank && new.text[..new_start].ends_with(gap) {
+                new_start - gap.len()
+            } else {
+                new_start
+            };
         }
         if offset >= end {
             return new_end;
