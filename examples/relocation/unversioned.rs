@@ -88,9 +88,9 @@ fn selectors(old: &Tree, before: &Index, case: &Case, has_src: bool) -> Vec<(&'s
     let mut found = Vec::new();
     let Some(text) = old.text(&case.path) else { return found };
     let Some(path) = WorkspacePath::new(&case.path) else { return found };
-    if let Some((snippet, hash)) = form::snippet(text, &case.span) {
+    if let Some((snippet, ctx, hash)) = form::snippet(text, &case.span) {
         let uri = lanser::path::DocUri::Workspace(path.clone());
-        let anchor = AnchorSpec { uri, snippet, ctx: 24, hash: Some(hash), doc_version: None };
+        let anchor = AnchorSpec { uri, snippet, ctx, hash: Some(hash), doc_version: None };
         found.push(("anchor", PositionSpec::Anchor(anchor)));
     }
     let stem = case.path.trim_end_matches(".py").trim_end_matches("/__init__");

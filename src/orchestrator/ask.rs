@@ -7,7 +7,7 @@ use super::failure::Failure;
 use super::places::Places;
 use super::pool::{Access, Lease};
 use super::state::State;
-use super::{Attempt, Settings, diagnose, hierarchy, identity, located, outline, query};
+use super::{Attempt, Settings, diagnose, hierarchy, located, outline, query};
 use crate::bundle::seal::Draft;
 use crate::lsp::error::LspError;
 use crate::model::bundle::Limits;
@@ -59,6 +59,7 @@ pub(super) async fn ask(
     settings.progress.step("the server reads the workspace");
     let enumerated = client.ready(settings.timeout).await?.files;
     let places = Places {
+        state,
         files: &state.files,
         paths: &state.ground.paths,
         server_unit: client.encoding(),
@@ -68,7 +69,7 @@ pub(super) async fn ask(
     let asking = Asking { request, state, server, settings, places: &places, enumerated };
     // Before anything else, so that every question finds them read rightly, whatever it is about.
     asking.open(state.ground.snapshot.encoded().iter().map(|path| state.ground.snapshot.absolute(path)))?;
-    let mut answer = match request.cmd {
+    let answer = match request.cmd {
         Command::Definition
         | Command::Declaration
         | Command::TypeDefinition
@@ -84,7 +85,6 @@ pub(super) async fn ask(
             capabilities: BTreeMap::new(),
         },
     };
-    identity::name(state, &places, &mut answer.facts);
     state.keep_contents(settings);
     let resolution = state.resolution_in(request, &places);
     let mut environment = state.ground.environment.clone();

@@ -12,7 +12,9 @@ use crate::path::WorkspacePath;
 use crate::resolve::locate::{Evidence, Located, Way};
 use crate::resolve::relocate::{self, Happened, score};
 use crate::resolve::{form, hop};
-use crate::selector::{AnchorSpec, PositionSpec, QualName, Role, SymbolId, SymbolSpec, SymidSpec};
+use crate::selector::{
+    AnchorSpec, DocVersion, PositionSpec, QualName, Role, SymbolId, SymbolSpec, SymidSpec,
+};
 
 /// The place of a selector.
 pub(super) fn resolved(state: &State, subject: &Subject, places: &Places<'_>, options: &Options) -> Resolved {
@@ -89,12 +91,16 @@ fn in_form(form: Form, subject: &Subject, places: &Places<'_>, id: Option<&Symbo
             let module = subject.module.clone().or_else(|| {
                 places.paths.uri(&document.path).workspace_path().map(|path| path.as_str().to_owned())
             });
-            PositionSpec::Ast(form::ast(&document.text, &subject.span, &module?)?)
+            let mut path = form::ast(&document.text, &subject.span, &module?)?;
+            // A number among constructs says little once the code has changed; the content that it was counted in says all.
+            if path.path.iter().any(|step| step.ordinal().is_some()) {
+                path.doc_version = Some(DocVersion::Content(document.digest));
+            }
+            PositionSpec::Ast(path)
         }
         Form::Anchor => {
             let uri = places.paths.uri(&document.path);
-            let (snippet, hash) = form::snippet(&document.text, &subject.span)?;
-            let ctx = crate::selector::anchor::DEFAULT_CONTEXT;
+            let (snippet, ctx, hash) = form::snippet(&document.text, &subject.span)?;
             PositionSpec::Anchor(AnchorSpec { uri, snippet, ctx, hash: Some(hash), doc_version: None })
         }
     };

@@ -17,7 +17,6 @@ mod failure;
 mod flights;
 mod ground;
 mod hierarchy;
-mod identity;
 mod located;
 mod memo;
 mod outline;

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::state::State;
 use crate::bundle::portable::PathMap;
 use crate::lsp::answer::Place;
 use crate::model::bundle::DualCoordinates;
 use crate::model::facts::Location;
 use crate::path::{AbsPath, DocUri};
-use crate::selector::{CursorSpec, PositionSpec, RangeSpec};
+use crate::selector::{CursorSpec, PositionSpec, RangeSpec, SymbolId};
 use crate::text::{ColumnUnit, Position, Range};
 use crate::workspace::files::{Document, Files};
 
@@ -17,6 +18,7 @@ const MAX_PREVIEW: usize = 240;
 
 /// Makes locations.
 pub(super) struct Places<'a> {
+    pub(super) state: &'a State,
     pub(super) files: &'a dyn Files,
     pub(super) paths: &'a PathMap,
     /// What the server's columns count.
@@ -31,7 +33,18 @@ impl Places<'_> {
     /// The location of a server's place.
     pub(super) fn location(&self, place: &Place) -> Location {
         let (uri, at, preview) = self.describe(&place.path, place.range);
-        Location { uri, range: place.range, at, symbol_id: None, preview }
+        let symbol_id = self.symbol_id(&place.path, place.range);
+        Location { uri, range: place.range, at, symbol_id, preview }
+    }
+
+    /// The identity of the definition of the workspace whose name begins where a range does.
+    pub(super) fn symbol_id(&self, path: &AbsPath, range: Range) -> Option<SymbolId> {
+        let uri = self.paths.uri(path);
+        let document = self.files.read(path).ok()?;
+        let offset = document.lines.offset(&document.text, range.start, self.server_unit)?;
+        let index = self.state.index();
+        let path = uri.workspace_path()?;
+        index.entry(path, offset, "").map(|entry| index.id(path, entry))
     }
 
     /// URI, selector and source line of a range.

@@ -24,6 +24,7 @@ const MODULE: &str = "(module)";
 /// Answers `locate`, for which the state is enough.
 pub(super) fn located(request: &Request, state: &State, settings: &Settings) -> Attempt {
     let places = Places {
+        state,
         files: &state.files,
         paths: &state.ground.paths,
         // No server was asked; the unit is the one that LSP takes for granted.

@@ -157,6 +157,7 @@ impl State {
     /// The resolution as the bundle tells it when no server was asked.
     pub(super) fn resolution(&self, request: &Request) -> Option<Resolution> {
         let places = Places {
+            state: self,
             files: &self.files,
             paths: &self.ground.paths,
             server_unit: ColumnUnit::Utf16,

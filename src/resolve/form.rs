@@ -2,9 +2,14 @@
 
 use super::ast::path_of;
 use super::outline::{Outline, Span};
+use super::relocate::anchor::exact;
 use crate::selector::anchor::DEFAULT_CONTEXT;
 use crate::selector::{AstSpec, AstStep, Construct, ContextHash};
 
+/// How much context is hashed, the least that tells a snippet from its twins.
+const CONTEXTS: [u32; 4] = [DEFAULT_CONTEXT, 60, 150, 400];
+/// How many other places of a snippet are looked at.
+const MAX_TWINS: usize = 200;
 /// The longest snippet, in characters.
 const MAX_SNIPPET: usize = 160;
 
@@ -16,10 +21,10 @@ pub fn ast(text: &str, span: &Span, module: &str) -> Option<AstSpec> {
     Some(AstSpec { path, doc_version: None })
 }
 
-/// A snippet for a span with the hash of its context: the span's own text, or, for a single name, the rest of its line,
+/// A snippet for a span with the size and the hash of its context: the span's own text, or, for a single name, the rest of its line,
 /// which says more. For the name of a class or function it begins with its keyword.
 #[must_use]
-pub fn snippet(text: &str, span: &Span) -> Option<(String, ContextHash)> {
+pub fn snippet(text: &str, span: &Span) -> Option<(String, u32, ContextHash)> {
     let mut span = span.clone();
     let own = text.get(span.clone())?;
     if own.trim().is_empty() {
@@ -44,7 +49,13 @@ pub fn snippet(text: &str, span: &Span) -> Option<(String, ContextHash)> {
         span.end = span.start + cut;
     }
     let snippet = text.get(span.clone()).filter(|snippet| !snippet.is_empty())?.to_owned();
-    Some((snippet, ContextHash::of(text, span, DEFAULT_CONTEXT)?))
+    // As much context as it takes to tell it from the other places where the same text stands.
+    let twins: Vec<Span> =
+        exact(text, &snippet).into_iter().filter(|other| *other != span).take(MAX_TWINS).collect();
+    let hash = |span: &Span, ctx| ContextHash::of(text, span.clone(), ctx);
+    let tells = |ctx: &u32| twins.iter().all(|twin| hash(twin, *ctx) != hash(&span, *ctx));
+    let ctx = CONTEXTS.into_iter().find(tells).unwrap_or(DEFAULT_CONTEXT);
+    Some((snippet, ctx, hash(&span, ctx)?))
 }
 
 #[cfg(test)]

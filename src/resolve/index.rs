@@ -5,11 +5,12 @@
 //! kept is the workspace's business; here is only what is in it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use super::outline::DefinitionKind;
 use super::relocate::side::{Side, is_compound};
-use super::relocate::{Wanted, sketch};
+use super::relocate::{Wanted, hash_of, sketch};
 use crate::digest::Digest;
 use crate::path::WorkspacePath;
 use crate::selector::{Sketch, SymbolId};
@@ -73,6 +74,10 @@ pub fn entries(text: &str) -> Vec<Entry> {
 pub struct Index {
     /// In the order of the paths.
     files: Vec<(WorkspacePath, Arc<Vec<Entry>>)>,
+    /// How many identities were asked for.
+    asked: AtomicUsize,
+    /// File and place in it by the hash of the names.
+    groups: OnceLock<BTreeMap<u64, Vec<(usize, usize)>>>,
 }
 
 /// The format of the cache; another one is read as none.
@@ -84,6 +89,8 @@ const CACHE: &str = "symbols";
 const ALIKE: f64 = 0.45;
 /// Bodies with fewer tokens are found by their names only.
 const TELLING: u32 = 12;
+/// So many identities are found by looking at every definition.
+const MAX_PLAIN: usize = 8;
 /// How many files are named that may hold a definition.
 const MAX_FILES: usize = 24;
 
@@ -117,7 +124,7 @@ impl Index {
         }
         let of = |digest: &Option<Digest>| digest.and_then(|digest| known.get(&digest).cloned());
         let files = snapshot.files().iter().filter_map(|(path, digest)| Some((path.clone(), of(digest)?)));
-        Self { files: files.collect() }
+        Self { files: files.collect(), ..Self::default() }
     }
 
     /// The index of some texts.
@@ -126,7 +133,7 @@ impl Index {
         let mut files: Vec<_> =
             texts.into_iter().map(|(path, text)| (path, Arc::new(entries(text)))).collect();
         files.sort_by(|a, b| a.0.cmp(&b.0));
-        Self { files }
+        Self { files, ..Self::default() }
     }
 
     /// Every definition with its file, in order.
@@ -154,10 +161,22 @@ impl Index {
     #[must_use]
     pub fn id(&self, path: &WorkspacePath, entry: &Entry) -> SymbolId {
         let (mut count, mut which) = (0, None);
-        for (other_path, other) in self.iter().filter(|(_, other)| other.structure() == entry.structure()) {
-            count += 1;
-            if other_path == path && other.offset == entry.offset {
-                which = Some(count);
+        let mut look = |other_path: &WorkspacePath, other: &Entry| {
+            if other.structure() == entry.structure() {
+                count += 1;
+                if other_path == path && other.offset == entry.offset {
+                    which = Some(count);
+                }
+            }
+        };
+        // Whoever asks for one looks at all; whoever asks for many is worth an order by structure.
+        if self.asked.fetch_add(1, Ordering::Relaxed) < MAX_PLAIN {
+            self.iter().for_each(|(path, other)| look(path, other));
+        } else {
+            let groups = self.groups.get_or_init(|| self.by_chain());
+            for &(file, at) in groups.get(&hash_of(entry.chain.as_bytes())).into_iter().flatten() {
+                let (path, entries) = &self.files[file];
+                look(path, &entries[at]);
             }
         }
         SymbolId {
@@ -167,6 +186,16 @@ impl Index {
             sketch: entry.sketch,
             ordinal: which.map(|which| (which, count)).filter(|(_, count)| *count > 1),
         }
+    }
+
+    fn by_chain(&self) -> BTreeMap<u64, Vec<(usize, usize)>> {
+        let mut groups: BTreeMap<u64, Vec<(usize, usize)>> = BTreeMap::new();
+        for (file, (_, entries)) in self.files.iter().enumerate() {
+            for (at, entry) in entries.iter().enumerate() {
+                groups.entry(hash_of(entry.chain.as_bytes())).or_default().push((file, at));
+            }
+        }
+        groups
     }
 
     /// The files that define something like one of `wanted`, the likeliest first.

@@ -226,7 +226,13 @@ fn ast(world: &World<'_>, spec: &AstSpec) -> Answer {
         Ok(found) => {
             let target =
                 place::stretch(world.files, world.roots, &document, found.span, Some(found.name_span));
-            let evidence = Evidence::certain(Way::Path, "every step leads to one construct");
+            let mut evidence = Evidence::certain(Way::Path, "every step leads to one construct");
+            // A number among constructs without a name is a position, as a line is; but unlike a line it is kept by agents.
+            if spec.path.iter().any(|step| step.ordinal().is_some()) {
+                evidence.certified = false;
+                evidence.score = 0.8;
+                evidence.reason = "a step counts, and what it counts may have changed since".to_owned();
+            }
             Answer::Found(Box::new(Located { target, evidence }))
         }
         Err(Broken::Several(all)) => {

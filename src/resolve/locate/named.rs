@@ -32,8 +32,13 @@ fn moved(world: &World<'_>, module: &str, names: &[String], role: Role) -> Answe
     let chain = names.join(".");
     let from = format!("{}.py", module.replace('.', "/"));
     let last = names.last().map(String::as_str).unwrap_or_default();
-    let named: Vec<(&WorkspacePath, &Entry)> =
-        world.index().iter().filter(|(_, entry)| entry.name() == last && is_compound(entry.kind)).collect();
+    // A file that no import reaches has no module that a name could have moved to.
+    let reached = |path: &WorkspacePath| world.roots.name_of(&world.snapshot.absolute(path)).is_some();
+    let named: Vec<(&WorkspacePath, &Entry)> = world
+        .index()
+        .iter()
+        .filter(|(path, entry)| entry.name() == last && is_compound(entry.kind) && reached(path))
+        .collect();
     let same: Vec<_> = named.iter().filter(|(_, entry)| entry.chain == chain).collect();
     let mut candidates = Vec::new();
     for (path, entry) in &same {

@@ -60,7 +60,7 @@ pub(super) const fn mix(hash: u64, value: u64) -> u64 {
 }
 
 /// The hash of some bytes.
-pub(super) fn hash_of(bytes: &[u8]) -> u64 {
+pub(in crate::resolve) fn hash_of(bytes: &[u8]) -> u64 {
     let mut hash = bytes.len() as u64;
     let mut chunks = bytes.chunks_exact(8);
     for chunk in &mut chunks {

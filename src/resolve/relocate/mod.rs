@@ -27,6 +27,7 @@ use super::outline::{DefinitionKind, Span};
 use crate::workspace::files::Document;
 use across::Lost;
 pub(super) use across::module_likeness;
+pub(super) use lex::hash_of;
 use pairs::{Link, Pairs, Shaped, Terms};
 use place::{Fate, Mapper, Spot};
 pub use score::Features;
