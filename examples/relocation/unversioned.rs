@@ -121,7 +121,14 @@ fn selectors(old: &Tree, before: &Index, case: &Case, has_src: bool) -> Vec<(&'s
         {
             ast.path.pop();
         }
-        found.push(("ast", PositionSpec::Ast(ast)));
+        // A place inside of a literal is no construct of its own: the path means all of the literal.
+        let inside = ast.path.last().is_some_and(|step| {
+            matches!(step.construct, Construct::Doc | Construct::String | Construct::Class | Construct::Def)
+                && !outline.definitions.iter().any(|definition| definition.name_span == case.span)
+        });
+        if !inside {
+            found.push(("ast", PositionSpec::Ast(ast)));
+        }
     }
     found
 }
