@@ -32,11 +32,12 @@ use ::lanser::text::ColumnUnit;
 use ::lanser::workspace::snapshot::Trust;
 use mutations::{Mutator, Random};
 
-const USAGE: &str =
-    "usage: differential [--steps N] [--seed S] [--keep] [-v] [--stop] [--server-command SCRIPT] FOLDER…";
+const USAGE: &str = "usage: differential [--steps N] [--questions N] [--seed S] [--keep] [-v] [--stop] [--server-command SCRIPT] FOLDER…";
 
 struct Args {
     steps: usize,
+    /// How many questions are asked after each change, one at once after the other.
+    questions: usize,
     seed: u64,
     /// Whether the memo is used on the warm side.
     keep: bool,
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
 fn args() -> Result<Args, String> {
     let mut args = Args {
         steps: 100,
+        questions: 1,
         seed: 1,
         keep: false,
         verbose: false,
@@ -83,6 +85,7 @@ fn args() -> Result<Args, String> {
         let mut value = || words.next().ok_or_else(|| format!("{word} needs a value\n{USAGE}"));
         match word.as_str() {
             "--steps" => args.steps = value()?.parse().map_err(|_| USAGE.to_owned())?,
+            "--questions" => args.questions = value()?.parse().map_err(|_| USAGE.to_owned())?,
             "--seed" => args.seed = value()?.parse().map_err(|_| USAGE.to_owned())?,
             "--keep" => args.keep = true,
             "-v" => args.verbose = true,
@@ -114,41 +117,47 @@ async fn differences(args: &Args, folder: &Path) -> Result<usize, String> {
     let settings = settings(args, &copy, scratch.path())?;
     let warm = Orchestrator::new(Settings { keep: args.keep, ..settings.clone() });
     let (mut different, mut roads, mut times) = (0, BTreeMap::new(), (Vec::new(), Vec::new()));
-    for step in 0..args.steps {
+    'steps: for step in 0..args.steps {
         let what = mutator.mutate(&mut random)?;
-        let request = question(&copy, mutator.last_touched(), &mut random)?;
-        let began = Instant::now();
-        let warmly = warm.run(request.clone(), std::future::pending()).await;
-        times.0.push(began.elapsed());
-        let began = Instant::now();
-        let coldly =
-            Orchestrator::for_one(settings.clone()).run(request.clone(), std::future::pending()).await;
-        times.1.push(began.elapsed());
-        *roads.entry(format!("{:?}", warmly.meta.volatile.road.unwrap_or(Road::Cold))).or_insert(0) += 1;
-        if args.verbose {
-            let took = |times: &[Duration]| times.last().copied().unwrap_or_default().as_millis();
-            let road = warmly.meta.volatile.road;
-            println!(
-                "{step}: {what}: {}: {road:?} {} / {} ms",
-                words(&request),
-                took(&times.0),
-                took(&times.1)
-            );
+        let mut asked = Vec::new();
+        for _ in 0..args.questions {
+            let request = question(&copy, mutator.last_touched(), &mut random)?;
+            let began = Instant::now();
+            let warmly = warm.run(request.clone(), std::future::pending()).await;
+            times.0.push(began.elapsed());
+            asked.push((request, warmly, began.elapsed()));
         }
-        if warmly.bundle_id != coldly.bundle_id {
-            different += 1;
-            println!("DIFFERENT at step {step} ({what}): {}", words(&request));
-            let preview =
-                coldly.resolution.iter().flat_map(|found| &found.resolved).map(|found| &found.preview);
-            println!(
-                "  {:?}\n  warm {}\n  cold {}",
-                preview.collect::<Vec<_>>(),
-                told(&warmly),
-                told(&coldly)
-            );
-            if args.stop {
-                println!("the copy is {}", scratch.keep().display());
-                break;
+        for (request, warmly, took_warmly) in asked {
+            let began = Instant::now();
+            let coldly =
+                Orchestrator::for_one(settings.clone()).run(request.clone(), std::future::pending()).await;
+            times.1.push(began.elapsed());
+            *roads.entry(format!("{:?}", warmly.meta.volatile.road.unwrap_or(Road::Cold))).or_insert(0) += 1;
+            if args.verbose {
+                let took = times.1.last().copied().unwrap_or_default().as_millis();
+                let road = warmly.meta.volatile.road;
+                println!(
+                    "{step}: {what}: {}: {road:?} {} / {} ms",
+                    words(&request),
+                    took_warmly.as_millis(),
+                    took
+                );
+            }
+            if warmly.bundle_id != coldly.bundle_id {
+                different += 1;
+                println!("DIFFERENT at step {step} ({what}): {}", words(&request));
+                let preview =
+                    coldly.resolution.iter().flat_map(|found| &found.resolved).map(|found| &found.preview);
+                println!(
+                    "  {:?}\n  warm {}\n  cold {}",
+                    preview.collect::<Vec<_>>(),
+                    told(&warmly),
+                    told(&coldly)
+                );
+                if args.stop {
+                    println!("the copy is {}", scratch.keep().display());
+                    break 'steps;
+                }
             }
         }
     }
@@ -160,7 +169,7 @@ async fn differences(args: &Args, folder: &Path) -> Result<usize, String> {
     println!(
         "{}: {different} of {} differ (seed {}); warm {} ms, cold {} ms at the median; {roads:?}",
         folder.display(),
-        args.steps,
+        args.steps * args.questions,
         args.seed,
         median(&mut times.0),
         median(&mut times.1),

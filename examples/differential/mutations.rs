@@ -107,6 +107,10 @@ impl Mutator {
                 self.git(&["checkout", "-q", if self.other { "two" } else { "one" }])?;
                 "checkout"
             }
+            18 => {
+                self.shape(random)?;
+                "links and compiled modules"
+            }
             _ => {
                 self.rewrite_as_it_was(random)?;
                 "change and change back"
@@ -233,6 +237,25 @@ impl Mutator {
             }
         };
         fs::write(path, text).map_err(|error| error.to_string())
+    }
+
+    /// What decides where an import leads without being source.
+    fn shape(&mut self, random: &mut Random) -> Result<(), String> {
+        self.touched = None;
+        let files = self.files();
+        let beside = random.of(&files);
+        let which = random.below(3);
+        let write = || -> std::io::Result<()> {
+            match which {
+                0 => fs::write(beside.with_file_name("native.so"), ""),
+                1 => fs::write(beside.with_file_name("py.typed"), ""),
+                _ => {
+                    let folder = beside.parent().unwrap_or(beside);
+                    std::os::unix::fs::symlink(folder, self.root.join(format!("linked_{}", self.count)))
+                }
+            }
+        };
+        write().map_err(|error| error.to_string())
     }
 
     /// A file is another one for a moment, and then as it was.

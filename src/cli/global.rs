@@ -80,7 +80,7 @@ pub(crate) struct GlobalArgs {
     )]
     pub(crate) scope: Option<String>,
 
-    /// Seconds to wait for an answer of the server [default: 60]
+    /// Seconds to wait for a server's first answer; for later ones it is half of that [default: 60]
     #[arg(long, global = true, value_name = "SECONDS", env = "LANSER_TIMEOUT", hide_env_values = true, value_parser = clap::value_parser!(u64).range(1..=86_400), help_heading = "Common options")]
     pub(crate) timeout: Option<u64>,
 

@@ -130,7 +130,7 @@ impl Orchestrator {
                 }
             };
             if let Err(failure) = &outcome
-                && self.recover(request, failure, &mut setbacks, road).await
+                && self.recover(failure, &mut setbacks, road).await
             {
                 basis = Some(Basis { ground, fresh, starting: None });
                 continue;
@@ -203,26 +203,30 @@ impl Orchestrator {
             return Ok(query::located(request, state, &self.settings));
         }
         *road = Road::Cold;
-        if let Some(starting) = starting {
+        let mut starting = starting;
+        if let Some(starting) = &mut starting {
             starting.started().await?;
         }
         let access = if pristine { Access::Pristine } else { ask::access(request, state) };
         let kind = Kind::of(request, self.settings.server);
         let server = self.shared.pool.lease(kind, access, &state.ground, &state.files).await?;
+        if let Some(starting) = starting {
+            starting.leased();
+        }
         if !server.is_pristine() {
             *road = Road::Warm;
         }
-        ask::ask(request, state, &server, &self.settings).await
+        let answered = ask::ask(request, state, &server, &self.settings).await;
+        if answered.as_ref().is_err_and(Failure::is_hang) {
+            server.hung();
+        } else {
+            server.ended();
+        }
+        answered
     }
 
     /// Whether it is worth another attempt on the same ground.
-    async fn recover(
-        &self,
-        request: &Request,
-        failure: &Failure,
-        setbacks: &mut Setbacks,
-        road: Road,
-    ) -> bool {
+    async fn recover(&self, failure: &Failure, setbacks: &mut Setbacks, road: Road) -> bool {
         match failure {
             failure if failure.is_crash() && setbacks.crashes < BACKOFF.len() => {
                 tokio::time::sleep(BACKOFF[setbacks.crashes]).await;
@@ -230,8 +234,7 @@ impl Orchestrator {
                 true
             }
             failure if failure.is_hang() => {
-                // It would keep the next one waiting too. One that was asked before may only be tired.
-                self.shared.pool.discard(Kind::of(request, self.settings.server)).await;
+                // One that was asked before may only be tired.
                 setbacks.hangs += 1;
                 road == Road::Warm && setbacks.hangs == 1
             }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use super::failure::Failure;
 use super::places::Places;
@@ -33,6 +34,8 @@ pub(super) struct Asking<'a> {
     pub(super) state: &'a State,
     pub(super) server: &'a Lease,
     pub(super) settings: &'a Settings,
+    /// How long each answer of the server is waited for.
+    pub(super) time: Duration,
     pub(super) places: &'a Places<'a>,
     /// How many files the server's own configuration includes.
     pub(super) enumerated: u32,
@@ -42,8 +45,10 @@ pub(super) struct Asking<'a> {
 /// infer.
 pub(super) fn access(request: &Request, state: &State) -> Access {
     match request.cmd {
+        // What such a file imports from its own folder, no survey sees.
+        _ if !state.is_covered() => Access::Pristine,
         Command::Definition | Command::Declaration if !state.is_inferred() => Access::Shared,
-        Command::Hover | Command::Symbols | Command::Locate => Access::Shared,
+        Command::Symbols | Command::Locate => Access::Shared,
         _ => Access::Alone,
     }
 }
@@ -66,7 +71,9 @@ pub(super) async fn ask(
         io_unit: request.options.index_io,
         dual: settings.verbose.then(|| Mutex::new(BTreeSet::new())),
     };
-    let asking = Asking { request, state, server, settings, places: &places, enumerated };
+    let time = server.patience(settings);
+    let asking = Asking { request, state, server, settings, time, places: &places, enumerated };
+    settings.progress.step(&format!("{} works on it", settings.server));
     // Before anything else, so that every question finds them read rightly, whatever it is about.
     asking.open(state.ground.snapshot.encoded().iter().map(|path| state.ground.snapshot.absolute(path)))?;
     let answer = match request.cmd {

@@ -74,7 +74,7 @@ async fn check(asking: &Asking<'_>, files: &[AbsPath], tally: &mut Tally) -> Res
             Ok(document) => {
                 let for_long = asking.is_open(path);
                 asking.server.open(&document)?;
-                pulls.push((path, for_long, client.within(asking.settings.timeout).diagnostics(path)));
+                pulls.push((path, for_long, client.within(asking.time).diagnostics(path)));
             }
             Err(error) => tally.not_checked.push(NotChecked {
                 uri: asking.places.paths.uri(path),

@@ -42,7 +42,7 @@ impl Failure {
 
     /// Whether a new server may do better.
     pub(super) const fn is_crash(&self) -> bool {
-        matches!(self, Self::Server(LspError::Crashed { .. } | LspError::EndOfStream))
+        matches!(self, Self::Server(LspError::Crashed { .. } | LspError::EndOfStream | LspError::Closed))
     }
 
     /// Whether the server did not answer in time.

@@ -13,7 +13,7 @@ use crate::bundle::portable::PathMap;
 use crate::digest::Digest;
 use crate::lsp::profile::{Profile, ServerSettings};
 use crate::model::environment::{Environment, Lanser, Python, WorkspaceState};
-use crate::path::AbsPath;
+use crate::path::{AbsPath, DocUri};
 use crate::resolve::index::Index;
 use crate::resolve::modules::ImportRoots;
 use crate::text::ColumnUnit;
@@ -78,7 +78,7 @@ pub(super) struct Ground {
 /// How a server that stands on one ground comes to stand on a later one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// By being told that these files of the workspace, which it knew, have other contents.
+    /// By being told that these files of the workspace, which it knew, were written.
     Contents(Vec<AbsPath>),
     /// Not at all: what it learned from, or the order in which it learned, would be another.
     Restart,
@@ -164,6 +164,14 @@ impl Ground {
             && self.snapshot.files() == other.snapshot.files()
             && self.snapshot.encoded() == other.snapshot.encoded()
             && self.snapshot.unreadable() == other.snapshot.unreadable()
+            && self.snapshot.shape() == other.snapshot.shape()
+            && self.snapshot.is_untouched(&other.snapshot)
+            && self.outside.keys().eq(other.outside.keys())
+            && self
+                .outside
+                .values()
+                .zip(other.outside.values())
+                .all(|(mine, other)| mine.shape() == other.shape())
     }
 
     /// What a server that stands here needs to stand on `later`.
@@ -177,16 +185,23 @@ impl Ground {
             && self.packages == later.packages
             && self.environment.config_digest == later.environment.config_digest
             && self.outside.keys().eq(later.outside.keys())
-            && self.outside.values().zip(later.outside.values()).all(|(a, b)| a.files() == b.files())
+            && self
+                .outside
+                .values()
+                .zip(later.outside.values())
+                .all(|(a, b)| a.files() == b.files() && a.shape() == b.shape() && a.is_untouched(b))
+            && self.snapshot.shape() == later.snapshot.shape()
             && self.snapshot.encoded() == later.snapshot.encoded()
             && self.snapshot.unreadable() == later.snapshot.unreadable()
             && now.keys().eq(then.keys());
         if !alike {
             return Step::Restart;
         }
-        let different = now.iter().zip(then).filter(|((_, a), (_, b))| a != b);
+        let readable =
+            |path| now.get(path).copied().flatten().and(then.get(path).copied().flatten()).is_some();
+        let touched = self.snapshot.touched(&later.snapshot);
         let changes: Option<Vec<_>> =
-            different.map(|((path, a), (_, b))| a.and(*b).map(|_| later.snapshot.absolute(path))).collect();
+            touched.map(|path| readable(path).then(|| later.snapshot.absolute(path))).collect();
         match changes {
             Some(changes) if changes.len() <= MOST_CHANGES => Step::Contents(changes),
             _ => Step::Restart,
@@ -199,6 +214,21 @@ impl Ground {
             Some(path) => path.to_string(),
             None => "what the workspace is looked at with".to_owned(),
         }
+    }
+
+    /// Whether what a file holds is part of this ground, as far as any file can be: one of the workspace, or of the
+    /// environment or the server, for which their versions stand.
+    pub(super) fn covers(&self, uri: &DocUri) -> bool {
+        match uri {
+            DocUri::Workspace(path) => self.snapshot.files().contains_key(path),
+            DocUri::File(_) => false,
+            DocUri::Env(_) | DocUri::Server(_) => true,
+        }
+    }
+
+    /// The folders outside the workspace from which the server takes sources.
+    pub(super) fn outside(&self) -> impl Iterator<Item = &AbsPath> {
+        self.outside.keys()
     }
 
     /// Whether the workspace is known to hold this content at this place.

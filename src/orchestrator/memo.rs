@@ -10,6 +10,8 @@ use crate::bundle::seal::bundle_id;
 use crate::digest::Digest;
 use crate::model::bundle::{Bundle, Volatile};
 use crate::model::request::Request;
+use crate::path::WorkspacePath;
+use crate::selector::PositionSpec;
 use crate::toolchain::Source;
 use crate::workspace::files::read_bytes;
 use crate::workspace::kept::{Holding, Kept};
@@ -48,37 +50,50 @@ impl Memo {
         (bundle_id(&bundle).ok()? == bundle.bundle_id).then_some(bundle)
     }
 
-    /// Keeps an answer, if it is one. Blocking.
+    /// Keeps an answer that is one. Blocking.
     pub(super) fn put(&self, key: &Key, bundle: &Bundle) {
-        if bundle.error.is_some() {
-            return;
-        }
         let mut bundle = bundle.clone();
         bundle.meta.volatile = Volatile::default();
-        if let Ok(bytes) = serde_json::to_vec(&bundle) {
+        // What names a folder of this machine is nothing for another checkout.
+        let here = |bytes: &[u8]| bytes.windows(8).any(|window| window == b"file:///");
+        if let Ok(bytes) = serde_json::to_vec(&bundle)
+            && !here(&bytes)
+        {
             self.kept.put(&key.request, &key.ground, &bytes);
         }
     }
 }
 
 impl Key {
-    /// The key of a request on a ground; `None` when there is no server that could have answered, or the
-    /// selector carries a version.
+    /// The key of a request on a ground; `None` when there is no server that could have answered, when the request is
+    /// about a file that is no part of the ground, or when its selector carries a version.
     pub(super) fn of(request: &Request, ground: &Ground) -> Option<Self> {
         // What a revision is, and which contents are still kept, is no part of the ground.
         if request.selector.as_ref().is_some_and(|selector| selector.doc_version().is_some()) {
             return None;
         }
         let found = ground.tools.found.as_ref().ok()?;
+        let about = request.selector.as_ref().and_then(PositionSpec::uri);
+        let known = |wanted: &WorkspacePath| {
+            let below = format!("{wanted}/");
+            let files = ground.snapshot.files();
+            files.contains_key(wanted) || files.keys().any(|path| path.as_str().starts_with(&below))
+        };
+        if about.is_some_and(|uri| !ground.covers(uri)) || !request.options.paths.iter().all(known) {
+            return None;
+        }
         let mut fields = vec![serde_json::to_vec(&ground.environment).ok()?];
+        // Two builds of one version may answer differently.
+        fields.push(env!("LANSER_BUILD").as_bytes().to_vec());
         fields.push(format!("{} {} {}", found.kind, found.version, found.node_version).into_bytes());
         if found.source == Source::Command {
             // Two programs that somebody named may call themselves by one version.
             fields.push(found.script.as_str().as_bytes().to_vec());
             fields.push(read_bytes(&found.script).ok()?);
         }
-        let unreadable = ground.snapshot.unreadable().iter();
-        fields.extend(unreadable.map(|name| name.clone().into_bytes()));
+        let outside = ground.outside().map(|folder| folder.as_str().to_owned());
+        let more = ground.snapshot.unreadable().iter().chain(ground.snapshot.shape()).cloned().chain(outside);
+        fields.extend(more.map(String::into_bytes));
         let ground = Digest::of_fields(fields.iter().map(Vec::as_slice));
         Some(Self { request: request_digest(request)?, ground })
     }

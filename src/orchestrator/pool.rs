@@ -5,14 +5,13 @@
 //! (see [`Ground::step_to`]).
 //!
 //! What Pyright infers can depend on what it was asked before. So a question whose answer rests on inferred types has the
-//! server for itself, and finds nothing inferred but by itself ([`Access::Alone`]). A hover, and the definition of a plain
-//! name, are asked side by side on what there is ([`Access::Shared`]): of 550 such questions in three orders none was
-//! answered differently, and they come hundreds at a time. When nobody asks for a moment the server is renewed all the
-//! same, so that the next question of either kind finds it as a fresh one would be.
+//! server for itself, and finds nothing inferred but by itself ([`Access::Alone`]). The definition of a plain name rests on
+//! none and is asked beside others on what there is ([`Access::Shared`]). A server is renewed when a question that had it
+//! for itself is over, and when nobody asks for a moment, so that the next question need not wait for that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -36,6 +35,9 @@ const QUIET: Duration = Duration::from_millis(40);
 
 /// How long a renewed server may take to infer what nearly every question needs.
 const PREPARING: Duration = Duration::from_secs(5);
+
+/// How long a server may still work on a question that nobody waits for any more.
+const SETTLING: Duration = Duration::from_secs(5);
 
 /// How many documents stay open for questions to come.
 const MOST_OPEN: usize = 512;
@@ -97,6 +99,8 @@ struct Live {
     opened: Mutex<BTreeMap<AbsPath, Opened>>,
     /// Whether anything was asked since it was started, and since it was renewed.
     asked: Mutex<Asked>,
+    /// Whether it did not answer in time.
+    hung: AtomicBool,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -128,18 +132,14 @@ impl Pool {
     /// Starts a server of this kind, unless there is one. It goes on by itself; dropping what is returned stops it.
     pub(super) fn start(&self, kind: Kind, tools: &Tools) -> Starting {
         let (slot, settings, tools) = (self.slot(kind), self.settings.clone(), tools.clone());
-        Starting(tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             let mut place = slot.place.write().await;
             if place.as_ref().is_none_or(|live| !live.server.client.is_alive()) {
                 *place = Some(Live::start(&settings, kind, &tools).await?);
             }
             Ok(())
-        }))
-    }
-
-    /// Kills a server that does not answer any more.
-    pub(super) async fn discard(&self, kind: Kind) {
-        drop(self.slot(kind).place.write().await.take());
+        });
+        Starting { task, slot: self.slot(kind), wanted: false }
     }
 
     /// A server that stands on `ground`, for one question.
@@ -156,7 +156,7 @@ impl Pool {
             if access == Access::Shared {
                 let place = slot.place.clone().read_owned().await;
                 let here = OwnedRwLockReadGuard::try_map(place, |live| {
-                    live.as_ref().filter(|live| live.server.client.is_alive() && live.stands_on(ground))
+                    live.as_ref().filter(|live| live.is_fit(&self.settings) && live.stands_on(ground))
                 });
                 if let Ok(live) = here {
                     return Ok(self.lent(slot, Hold::Shared(live)));
@@ -165,8 +165,7 @@ impl Pool {
             let mut place = slot.place.clone().write_owned().await;
             let stays = match place.as_mut() {
                 Some(live) if access == Access::Pristine && live.asked().ever => false,
-                Some(live) if live.is_exhausted(&self.settings) => false,
-                Some(live) => live.server.client.is_alive() && live.bring_to(ground, files)?,
+                Some(live) => live.is_fit(&self.settings) && live.bring_to(ground, files)?,
                 None => false,
             };
             if !stays {
@@ -194,15 +193,18 @@ impl Pool {
         let before = std::mem::replace(&mut *hold.live().asked(), asked);
         let (resident, pristine) = (self.resident, !before.ever);
         let settings = self.settings.clone();
-        Lease { hold: Some(hold), slot, used: Mutex::default(), resident, pristine, settings }
+        let ended = AtomicBool::new(false);
+        Lease { hold: Some(hold), slot, used: Mutex::default(), resident, pristine, ended, settings }
     }
 
     /// What is running. A server that is being asked alone is busy and tells only what does not change.
     pub(super) fn report(&self) -> Report {
         let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        let servers =
-            slots.values().filter_map(|slot| slot.place.try_read().ok()?.as_ref().map(Live::report));
-        Report { servers: servers.collect() }
+        let report = |slot: &Arc<Slot>| {
+            let place = slot.place.try_read().ok()?;
+            place.as_ref().filter(|live| live.server.client.is_alive()).map(Live::report)
+        };
+        Report { servers: slots.values().filter_map(report).collect() }
     }
 
     /// Ends the servers; whoever still asks one gets no answer.
@@ -223,7 +225,14 @@ impl Live {
     async fn start(settings: &Arc<Settings>, kind: Kind, tools: &Tools) -> Result<Self, Failure> {
         let interpreter = tools.python.as_ref().map(|python| python.interpreter.clone());
         let server = Server::start(settings.clone(), tools.found.clone()?, interpreter, !kind.pulls).await?;
-        Ok(Self { server, ground: None, opened: Mutex::default(), asked: Mutex::default() })
+        let hung = AtomicBool::new(false);
+        Ok(Self { server, ground: None, opened: Mutex::default(), asked: Mutex::default(), hung })
+    }
+
+    /// Whether it can be asked.
+    fn is_fit(&self, settings: &Settings) -> bool {
+        let answers = self.server.client.is_alive() && !self.hung.load(Ordering::Relaxed);
+        answers && !self.is_exhausted(settings)
     }
 
     /// Whether it takes more memory than it may.
@@ -263,6 +272,10 @@ impl Live {
                 continue;
             }
             let Ok(now) = files.read(path) else { return Ok(false) };
+            // Another one than the ground says: it is being written right now.
+            if ground.holds(path, Some(now.digest)) == Some(false) {
+                return Ok(false);
+            }
             if now.digest != document.digest {
                 client.change(path, &now.text)?;
                 document.digest = now.digest;
@@ -291,19 +304,40 @@ impl Live {
 
 /// A server that is being started.
 #[derive(Debug)]
-pub(super) struct Starting(JoinHandle<Result<(), Failure>>);
+pub(super) struct Starting {
+    task: JoinHandle<Result<(), Failure>>,
+    slot: Arc<Slot>,
+    /// Whether somebody leased it.
+    wanted: bool,
+}
 
 impl Starting {
     /// Waits for its start.
-    pub(super) async fn started(mut self) -> Result<(), Failure> {
-        // Whoever starts it dropped it: then nobody waits.
-        (&mut self.0).await.unwrap_or(Ok(()))
+    pub(super) async fn started(&mut self) -> Result<(), Failure> {
+        // An error of the task itself is a panic: then there is no server, and whoever asks for one starts it.
+        (&mut self.task).await.unwrap_or(Ok(()))
+    }
+
+    /// Somebody leased it: it stays.
+    pub(super) fn leased(mut self) {
+        self.wanted = true;
     }
 }
 
 impl Drop for Starting {
     fn drop(&mut self) {
-        self.0.abort();
+        if self.wanted {
+            return;
+        }
+        self.task.abort();
+        // One that has started enumerates what is there now, and nobody looks at what that is.
+        let slot = self.slot.clone();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                let mut place = slot.place.write().await;
+                place.take_if(|live| live.ground.is_none());
+            });
+        }
     }
 }
 
@@ -317,6 +351,8 @@ pub(super) struct Lease {
     resident: bool,
     /// Whether nobody asked the server before.
     pristine: bool,
+    /// Whether the question came to its end, so that the server works on nothing of it any more.
+    ended: AtomicBool,
     settings: Arc<Settings>,
 }
 
@@ -336,6 +372,11 @@ impl Hold {
 }
 
 impl Lease {
+    /// How long an answer is waited for: a server that has answered before has read the workspace, and gets half the time.
+    pub(super) fn patience(&self, settings: &Settings) -> Duration {
+        if self.pristine { settings.timeout } else { settings.timeout / 2 }
+    }
+
     /// Whether nobody asked the server before.
     pub(super) const fn is_pristine(&self) -> bool {
         self.pristine
@@ -343,6 +384,16 @@ impl Lease {
 
     fn live(&self) -> &Live {
         self.hold.as_ref().expect("it is there until the lease is dropped").live()
+    }
+
+    /// The server did not answer in time: nobody is to ask it again.
+    pub(super) fn hung(&self) {
+        self.live().hung.store(true, Ordering::Relaxed);
+    }
+
+    /// The question was answered, or the server said that it has no answer.
+    pub(super) fn ended(&self) {
+        self.ended.store(true, Ordering::Relaxed);
     }
 
     /// Makes a document known to the server for as long as this question lasts.
@@ -388,9 +439,11 @@ impl Lease {
         for path in paths {
             let Some(document) = opened.get_mut(path) else { continue };
             document.users = document.users.saturating_sub(1);
+            // What no fresh server would know by itself, and what is not what the ground says, goes.
             let stays = live.ground.as_ref().is_some_and(|ground| {
                 let uri = ground.paths.uri(path);
-                uri.workspace_path().is_some_and(|path| ground.included.includes(path))
+                let included = uri.workspace_path().is_some_and(|path| ground.included.includes(path));
+                included && ground.holds(path, Some(document.digest)) == Some(true)
             });
             if document.users == 0 && !(stays && self.resident) {
                 opened.remove(path);
@@ -429,17 +482,44 @@ impl Drop for Lease {
         let used = std::mem::take(&mut *self.used());
         // A server that cannot be told any more is replaced by the next lease.
         let _ = self.give_back(&used);
+        let server = self.live().server.client.process_id();
+        let alone = matches!(self.hold, Some(Hold::Alone(_)));
         self.hold = None;
         let (slot, settings) = (self.slot.clone(), self.settings.clone());
         let turn = slot.asked.load(Ordering::Relaxed);
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
+        let ended = self.ended.load(Ordering::Relaxed);
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        runtime.spawn(async move {
+            if !ended {
+                discard_if_stuck(&slot, server).await;
+            }
+            if !alone {
                 tokio::time::sleep(QUIET).await;
-                if slot.asked.load(Ordering::Relaxed) == turn {
-                    renew(&slot, &settings).await;
-                }
-            });
+            }
+            if slot.asked.load(Ordering::Relaxed) == turn {
+                renew(&slot, &settings).await;
+            }
+        });
+    }
+}
+
+/// Gives a server time to end what nobody waits for any more; one that does not is killed, if it still is that one.
+async fn discard_if_stuck(slot: &Slot, server: Option<u32>) {
+    let is_it = |live: &Live| live.server.client.process_id() == server;
+    let settled = {
+        let place = slot.place.read().await;
+        match place.as_ref().filter(|live| is_it(live)) {
+            Some(live) if live.hung.load(Ordering::Relaxed) => false,
+            Some(live) => {
+                let settled = live.server.client.settled(SETTLING).await.is_ok();
+                live.hung.store(!settled, Ordering::Relaxed);
+                settled
+            }
+            None => true,
         }
+    };
+    if !settled {
+        drop(slot.place.write().await.take_if(|live| is_it(live)));
     }
 }
 

@@ -110,6 +110,7 @@ impl State {
                 .map(|path| snapshot.absolute(path))
                 .collect();
             parallel_map(&holding, settings.threads, |path| drop(files.read(path)));
+            snapshot.keep_index();
         }
         let threads = settings.threads;
         Self { ground, files, resolved, threads }
@@ -143,6 +144,12 @@ impl State {
                 Err(Failure::told(error.hint("`lanser help locate` shows the forms of a selector")))
             }
         }
+    }
+
+    /// Whether the file that the question is about is part of the ground.
+    pub(super) fn is_covered(&self) -> bool {
+        let Some(Outcomes::Found(subject)) = &self.resolved else { return true };
+        self.ground.covers(&self.ground.paths.uri(&subject.document.path))
     }
 
     /// Whether what the place means rests on the type of something else: an attribute's, a keyword argument's.

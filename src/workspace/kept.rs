@@ -75,6 +75,7 @@ impl Kept {
         let path = folder.join(key.to_hex());
         let write = || -> std::io::Result<()> {
             fs::create_dir_all(&folder)?;
+            sweep(&folder);
             let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(&folder)?;
             file.write_all(format!("{MAGIC}{}\n", Digest::of(bytes).to_hex()).as_bytes())?;
             file.write_all(bytes)?;
@@ -111,13 +112,11 @@ impl Kept {
         let below = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
         let mut found = Vec::new();
         for group in below(self.folder.as_path()).flat_map(|outer| below(&outer.path())) {
+            sweep(&group.path());
             for file in below(&group.path()) {
                 let Ok(metadata) = file.metadata() else { continue };
                 let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
                 if file.file_name().to_string_lossy().starts_with('.') {
-                    if used.elapsed().is_ok_and(|age| age > LEFT_BEHIND) {
-                        let _ = fs::remove_file(file.path());
-                    }
                     continue;
                 }
                 found.push((file.path(), used, metadata.len()));
@@ -143,6 +142,20 @@ impl Kept {
             }
             // Only an empty folder goes.
             let _ = path.parent().map(fs::remove_dir);
+        }
+    }
+}
+
+/// Removes what killed writers left in a folder.
+fn sweep(folder: &Path) {
+    for file in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let old = || {
+            file.metadata()
+                .and_then(|metadata| metadata.modified())
+                .is_ok_and(|written| written.elapsed().is_ok_and(|age| age > LEFT_BEHIND))
+        };
+        if file.file_name().to_string_lossy().starts_with('.') && old() {
+            let _ = fs::remove_file(file.path());
         }
     }
 }

@@ -44,6 +44,10 @@ pub struct Snapshot {
     /// Files in another encoding than UTF-8, which a server does not read by itself.
     encoded: BTreeSet<WorkspacePath>,
     unreadable: BTreeSet<String>,
+    /// What else decides where an import leads; see [`super::walk::Walk::shape`].
+    shape: BTreeSet<String>,
+    /// As the file system describes each file: another one where it was written, also with the content that it had.
+    stats: BTreeMap<WorkspacePath, Stat>,
     index: WordIndex,
     /// The workspace's folder in the cache.
     place: Option<AbsPath>,
@@ -138,11 +142,14 @@ impl Scanner {
             }
             store_known(&place.join("files"), &records);
         }
+        let stats = records.iter().map(|(path, known)| (path.clone(), known.stat)).collect();
         self.known = Some(records);
         if let Some(last) = &self.last
             && last.files == files
             && last.encoded == encoded_files
             && last.unreadable == walked.unreadable
+            && last.shape == walked.shape
+            && last.stats == stats
         {
             return last.clone();
         }
@@ -156,6 +163,8 @@ impl Scanner {
             files,
             encoded: encoded_files,
             unreadable: walked.unreadable,
+            shape: walked.shape,
+            stats,
             index,
             place: self.place.clone(),
         });
@@ -195,6 +204,29 @@ impl Snapshot {
         &self.unreadable
     }
 
+    /// What else decides where an import leads: folders without Python files, links with their targets, compiled modules.
+    #[must_use]
+    pub const fn shape(&self) -> &BTreeSet<String> {
+        &self.shape
+    }
+
+    /// Whether nothing was written since, not even with the content that it had.
+    #[must_use]
+    pub fn is_untouched(&self, later: &Self) -> bool {
+        self.stats == later.stats
+    }
+
+    /// The files that have another content, or were written with the content that they had.
+    pub fn touched<'s>(&'s self, later: &'s Self) -> impl Iterator<Item = &'s WorkspacePath> {
+        later
+            .files
+            .iter()
+            .filter(|(path, digest)| {
+                self.files.get(*path) != Some(digest) || self.stats.get(*path) != later.stats.get(*path)
+            })
+            .map(|(path, _)| path)
+    }
+
     /// Where a file of the workspace is.
     #[must_use]
     pub fn absolute(&self, path: &WorkspacePath) -> AbsPath {
@@ -216,13 +248,15 @@ impl Snapshot {
     pub fn files_with_word(&self, word: &str, threads: usize) -> Vec<WorkspacePath> {
         let having = self.index.digests_with(word, threads, |digest| {
             let path = self.files.iter().find(|(_, of)| of.as_ref() == Some(digest)).map(|(path, _)| path)?;
-            read_bytes(&self.absolute(path)).ok().map(|bytes| decode_source(bytes).text)
+            // The file may be another one by now.
+            let bytes = read_bytes(&self.absolute(path)).ok().filter(|bytes| Digest::of(bytes) == *digest)?;
+            Some(decode_source(bytes).text)
         });
         let has = |digest: &Option<Digest>| digest.is_some_and(|digest| having.contains(&digest));
         self.files.iter().filter(|(_, digest)| has(digest)).map(|(path, _)| path.clone()).collect()
     }
 
-    /// Writes what this scan learned of words for the next one.
+    /// Writes what this scan learned of words for the next one, when it was much.
     pub fn keep_index(&self) {
         self.index.keep();
     }
@@ -389,9 +423,12 @@ mod tests {
             for word in ["spam", "egg", "ham"] {
                 assert_eq!(second.files_with_word(word, 2), fresh.files_with_word(word, 1), "{word}");
             }
-            // Touched, with the content that it had: no other snapshot.
+            // Written with the content that it had: a server may have read what was there in between.
             folder.write("d.py", "ham");
-            assert!(Arc::ptr_eq(&second, &scanner.scan()));
+            let third = scanner.scan();
+            assert_eq!(second.digest(), third.digest());
+            let touched: Vec<_> = second.touched(&third).map(WorkspacePath::as_str).collect();
+            assert_eq!(touched, if second.is_untouched(&third) { vec![] } else { vec!["d.py"] });
             folder.write("a.py", "spam");
             folder.write("b/c.py", "egg");
             fs::remove_file(folder.root.join("d.py").as_path()).unwrap();
@@ -438,6 +475,10 @@ mod tests {
     #[test]
     fn a_damaged_cache_is_ignored() {
         let folder = Folder::new(&[("a.py", "spam"), ("b.py", "egg")]);
+        // Enough for the index to be kept.
+        for number in 0..10 {
+            folder.write(&format!("{number}.py"), &format!("x{number}"));
+        }
         let digest = folder.take().digest();
         for name in ["files", "words"] {
             let path = folder.cache.join(&format!("workspaces/{}/{name}", short_id(&folder.root)));

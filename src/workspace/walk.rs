@@ -46,6 +46,9 @@ pub struct Walk {
     pub files: BTreeMap<WorkspacePath, Option<Stat>>,
     /// Folders that could not be read, and names that are not UTF-8.
     pub unreadable: BTreeSet<String>,
+    /// What else decides where an import leads: folders without Python files, links with their targets, compiled modules,
+    /// `py.typed`.
+    pub shape: BTreeSet<String>,
 }
 
 /// Walks a workspace on `threads` threads.
@@ -70,7 +73,7 @@ pub fn walk(root: &AbsPath, threads: usize) -> Walk {
             }
         }
     }
-    Walk { files: found.files, unreadable: found.unreadable }
+    Walk { files: found.files, unreadable: found.unreadable, shape: found.shape }
 }
 
 /// What one thread, or all of them, found.
@@ -80,6 +83,8 @@ struct Found {
     unreadable: BTreeSet<String>,
     /// Links to folders, relative to the root.
     links: BTreeSet<String>,
+    /// See [`Walk::shape`].
+    shape: BTreeSet<String>,
 }
 
 impl Found {
@@ -87,6 +92,7 @@ impl Found {
         self.files.extend(other.files);
         self.unreadable.extend(other.unreadable);
         self.links.extend(other.links);
+        self.shape.extend(other.shape);
     }
 }
 
@@ -140,6 +146,7 @@ fn read_folder(root: &AbsPath, folder: &str, found: &mut Found) -> Vec<String> {
     let mut below = Vec::new();
     let mut files = Vec::new();
     let mut links = Vec::new();
+    let mut shape = Vec::new();
     for entry in entries.flatten() {
         let name = match entry.file_name().into_string() {
             Ok(name) => name,
@@ -158,6 +165,8 @@ fn read_folder(root: &AbsPath, folder: &str, found: &mut Found) -> Vec<String> {
                 below.push(relative(&name));
             }
         } else if kind.is_symlink() {
+            let target = std::fs::read_link(entry.path()).unwrap_or_default();
+            shape.push(format!("{} -> {}", relative(&name), target.display()));
             match std::fs::metadata(entry.path()) {
                 Ok(target) if target.is_dir() && !is_skipped(&name) => links.push(relative(&name)),
                 Ok(target) if target.is_file() && is_python => {
@@ -167,8 +176,14 @@ fn read_folder(root: &AbsPath, folder: &str, found: &mut Found) -> Vec<String> {
             }
         } else if kind.is_file() && is_python {
             files.push((relative(&name), entry.metadata().ok().as_ref().map(Stat::of)));
+        } else if name == "py.typed" || name.ends_with(".so") || name.ends_with(".pyd") {
+            shape.push(relative(&name));
         }
     }
+    if files.is_empty() {
+        shape.push(format!("{folder}/"));
+    }
+    found.shape.extend(shape);
     found.links.extend(links);
     found.files.extend(files.into_iter().filter_map(|(path, stat)| Some((WorkspacePath::new(&path)?, stat))));
     below
@@ -220,6 +235,8 @@ mod tests {
             let names: Vec<_> = walk.files.keys().map(WorkspacePath::as_str).collect();
             assert_eq!(names, ["a.py", "a1/o.py", "link.py", "pkg/b.pyi", "pkg/sub/c d#.py", "x.py/d.py"]);
             assert!(walk.unreadable.is_empty());
+            let links = walk.shape.iter().filter(|line| line.contains(" -> ")).count();
+            assert_eq!(links, 6, "{:?}", walk.shape);
         }
     }
 }

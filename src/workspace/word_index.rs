@@ -3,6 +3,7 @@
 //! Only hashes of words are kept: a collision makes one more file a candidate, and candidates are read anyway.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::cache_file::{Reader, Writer, load, store};
@@ -12,6 +13,9 @@ use crate::path::AbsPath;
 use crate::text::words::{word_hash, words};
 
 const MAGIC: [u8; 8] = *b"lnsrwd02";
+
+/// So few contents are not worth writing the whole index again.
+const FEW: usize = 8;
 
 /// The hashes of the words of one content. Invariant: ascending, no duplicates.
 pub(super) type WordSet = Vec<u64>;
@@ -37,22 +41,26 @@ pub(super) struct WordIndex {
     fresh: Sets,
     /// The words of all contents, once somebody asked.
     all: Mutex<Option<Sets>>,
+    /// How many contents were read that no cache knows.
+    learned: AtomicUsize,
 }
 
 impl WordIndex {
     pub(super) fn new(place: Option<AbsPath>, digests: BTreeSet<Digest>, fresh: Sets) -> Self {
-        Self { place, digests, fresh, all: Mutex::new(None) }
+        let learned = AtomicUsize::new(fresh.len());
+        Self { place, digests, fresh, all: Mutex::new(None), learned }
     }
 
     /// The index of a later snapshot: what this one knows of the contents that are still there, and what is fresh.
     pub(super) fn followed_by(&self, digests: BTreeSet<Digest>, fresh: Sets) -> Self {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let known = all.as_ref().unwrap_or(&self.fresh).iter();
+        let learned = AtomicUsize::new(self.learned.load(Ordering::Relaxed) + fresh.len());
         let mut fresh: Sets = fresh;
         fresh.extend(
             known.filter(|(digest, _)| digests.contains(digest)).map(|(digest, set)| (*digest, set.clone())),
         );
-        Self { place: self.place.clone(), digests, fresh, all: Mutex::new(None) }
+        Self { place: self.place.clone(), digests, fresh, all: Mutex::new(None), learned }
     }
 
     /// The contents that hold `word`. `read` gives the text of a content that no cache knows.
@@ -67,6 +75,7 @@ impl WordIndex {
             let mut all = self.known();
             let missing: Vec<Digest> =
                 self.digests.iter().filter(|digest| !all.contains_key(digest)).copied().collect();
+            self.learned.fetch_add(missing.len(), Ordering::Relaxed);
             let sets =
                 parallel_map(&missing, threads, |digest| read(digest).map(|text| word_set(text.as_bytes())));
             all.extend(
@@ -78,13 +87,13 @@ impl WordIndex {
         all.iter().filter(|(_, set)| set.binary_search(&hash).is_ok()).map(|(digest, _)| *digest).collect()
     }
 
-    /// Writes the index when the scan learned something that the cache does not have.
+    /// Writes the index when more was learned than the next process learns in a moment.
     pub(super) fn keep(&self) {
-        let Some(place) = &self.place else { return };
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.fresh.is_empty() && all.is_none() {
+        let Some(place) = self.place.as_ref().filter(|_| self.learned.load(Ordering::Relaxed) > FEW) else {
             return;
-        }
+        };
+        self.learned.store(0, Ordering::Relaxed);
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let known = all.get_or_insert_with(|| self.known());
         let mut writer = Writer::default();
         writer.u64(known.len() as u64);

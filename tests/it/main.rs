@@ -28,6 +28,8 @@ mod schemas;
 mod selectors;
 /// Background sessions: one for all, the same answers, and nothing left of them.
 mod sessions;
+/// Warm answers are cold answers, whatever changed.
+mod warm;
 
 /// A file that no `mod` line names is not compiled, and its tests pass by never running.
 #[test]

@@ -16,7 +16,11 @@ use crate::workspace::snapshot::Snapshot;
 
 /// Arguments of `doctor`.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct DoctorArgs {}
+pub(crate) struct DoctorArgs {
+    /// Read every answer that the memo keeps, and say how many are damaged
+    #[arg(long)]
+    pub(crate) cache: bool,
+}
 
 /// Everything that `doctor` says.
 #[derive(Debug, Serialize)]
@@ -26,6 +30,9 @@ struct Report {
     python_files: usize,
     unreadable: Vec<String>,
     cache: String,
+    /// With `--cache`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memo: Option<Memo>,
     settings: BTreeMap<&'static str, Value>,
     server: Option<Server>,
     supported: Vec<String>,
@@ -34,6 +41,14 @@ struct Report {
     python: Option<orchestrator::PythonReport>,
     configuration: orchestrator::ConfigurationReport,
     problems: Vec<String>,
+}
+
+/// What the memo holds.
+#[derive(Debug, Serialize)]
+struct Memo {
+    answers: u64,
+    bytes: u64,
+    damaged: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -60,7 +75,7 @@ struct Line {
 }
 
 /// Prints the report. Exit code 0 when questions can be answered, 66 when there is no server.
-pub(crate) fn run(_args: &DoctorArgs, context: &mut Context) -> Exit {
+pub(crate) fn run(args: &DoctorArgs, context: &mut Context) -> Exit {
     let settings = match context.settings() {
         Ok(settings) => settings,
         Err(error) => return context.fail(error),
@@ -79,12 +94,17 @@ pub(crate) fn run(_args: &DoctorArgs, context: &mut Context) -> Exit {
     problems.extend(of_python);
     let configuration = orchestrator::configuration_report(&asked);
     problems.extend(configuration.problems.iter().cloned());
+    let memo = args.cache.then(|| {
+        let held = orchestrator::verify_memo(&asked);
+        Memo { answers: held.files, bytes: held.bytes, damaged: held.damaged }
+    });
     let report = Report {
         lanser: env!("CARGO_PKG_VERSION"),
         workspace: settings.root.to_string(),
         python_files: snapshot.files().len(),
         unreadable: unreadable(&snapshot),
         cache: settings.cache.to_string(),
+        memo,
         settings: settings
             .origins
             .iter()
@@ -155,6 +175,9 @@ fn text(report: &Report) -> String {
     line("lanser", report.lanser);
     line("workspace", &format!("{} ({} Python files)", report.workspace, report.python_files));
     line("cache", &report.cache);
+    if let Some(Memo { answers, bytes, damaged }) = &report.memo {
+        line("memo", &format!("{answers} answers, {bytes} bytes, {damaged} damaged"));
+    }
     for path in &report.unreadable {
         line("unreadable", path);
     }

@@ -166,7 +166,10 @@ impl Session {
             signal(SignalKind::hangup())?,
         );
         let mut phase = self.phase.subscribe();
+        // Also under callers that never cease.
+        let mut look_at = Instant::now() + LOOK;
         loop {
+            let next_look = look_at.saturating_duration_since(Instant::now()).min(self.until_next_look());
             tokio::select! {
                 accepted = listener.accept() => match accepted {
                     Ok((stream, _)) => drop(tokio::task::spawn_local(self.clone().hear(stream))),
@@ -180,9 +183,12 @@ impl Session {
                 _ = supervisor.readable() => return Ok(LEISURE),
                 _ = phase.wait_for(|phase| *phase > Phase::Serving) => return Ok(GRACE),
                 () = self.changed.notified() => {}
-                () = tokio::time::sleep(self.until_next_look()) => if self.is_superfluous() {
-                    return Ok(LEISURE);
-                },
+                () = tokio::time::sleep(next_look) => {
+                    look_at = Instant::now() + LOOK;
+                    if self.is_superfluous() {
+                        return Ok(LEISURE);
+                    }
+                }
             }
         }
     }

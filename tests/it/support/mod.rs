@@ -60,7 +60,13 @@ impl TestEnv {
         env.set("LANSER_SESSION", "off");
         env.set("TZ", "UTC");
         env.set("LC_ALL", "C.UTF-8");
-        env.set("LANSER_CACHE_DIR", Self::cache());
+        // The servers are installed once for all tests; what lanser remembers of its answers is each test's own.
+        std::fs::create_dir_all(Self::cache().join("servers")).unwrap();
+        std::fs::create_dir(env.path("memory")).unwrap();
+        for name in ["servers", "node-versions.json"] {
+            std::os::unix::fs::symlink(Self::cache().join(name), env.path("memory").join(name)).unwrap();
+        }
+        env.set("LANSER_CACHE_DIR", env.path("memory"));
         env
     }
 
@@ -240,7 +246,16 @@ impl Running {
     /// Starts a command; what it prints is kept.
     pub(crate) fn start(command: &mut Command) -> Self {
         let line = format!("{:?}", command.get_args().collect::<Vec<_>>());
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A program that was just written counts as busy while another test's child, forked in that moment, has it open.
+        let mut child = loop {
+            match command.spawn() {
+                Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                spawned => break spawned.unwrap(),
+            }
+        };
         let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
         let out = std::thread::spawn(move || {
             let mut bytes = Vec::new();

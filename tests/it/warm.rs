@@ -1,0 +1,141 @@
+//! A warm session says what a cold process says, whatever happened to the workspace in between, with the real Pyright. Each
+//! step changes something and asks at once; `examples/differential` does the same at random on real code.
+
+use serde_json::Value;
+
+use crate::support::{Output, Project, TestEnv, portable};
+
+/// A workspace with a session, and a virtual environment to install into.
+fn env() -> TestEnv {
+    let project = Project::parse(
+        "//- /pkg/__init__.py\nfrom .shapes import area\n\
+         //- /pkg/shapes.py\ndef area(side):\n    return side * side\n\n\ndef twice(side):\n    return area(side) + area(side)\n\
+         //- /pkg/use.py\nfrom pkg import area\nfrom pkg.shapes import twice\n\nprint(area(2), twice(3))\n\
+         //- /tests/test_shapes.py\nimport pkg.shapes\n\nassert pkg.shapes.area(1) == 1\n",
+    );
+    TestEnv::pyright(&project).with_sessions()
+}
+
+/// Asks the session, and a process that starts from nothing. Gives the road of the session's answer.
+#[track_caller]
+fn same(env: &TestEnv, what: &str, question: &[&str]) -> String {
+    let ask =
+        |more: &[&str]| -> Output { env.lanser(question.iter().chain(["--json"].iter()).chain(more.iter())) };
+    let warm = ask(&[]).bundle();
+    let cold = ask(&["--no-session", "--no-cache"]).bundle();
+    assert_eq!(portable(&warm), portable(&cold), "{what}: {question:?}");
+    warm["meta"]["volatile"]["road"].as_str().unwrap().to_owned()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_str(output.text()).unwrap_or_else(|error| panic!("{error}: {output}"))
+}
+
+fn pid(env: &TestEnv) -> u64 {
+    let status = json(&env.lanser(["session", "status", "--json"]));
+    status[0]["pid"].as_u64().unwrap_or_else(|| panic!("no session: {status}"))
+}
+
+#[test]
+fn whatever_changes_the_next_answer_knows_it() {
+    let env = env();
+    let area: &[&str] = &["refs", "py://pkg.shapes#area"];
+    assert_eq!(same(&env, "at first", area), "cold");
+    let session = pid(&env);
+    assert_eq!(same(&env, "again", area), "memo");
+    assert_eq!(same(&env, "another question", &["def", "pkg/use.py:4:7"]), "warm");
+
+    env.write("pkg/use.py", "from pkg import area\n\n\nprint(area(2))\nprint(area)\n");
+    assert_eq!(same(&env, "an edit", area), "warm");
+    env.write("pkg/shapes.py", "# moved down\n\ndef area(side: int) -> int:\n    return side * side\n");
+    assert_eq!(same(&env, "an edit of the definition", &["hover", "pkg/use.py:4:7"]), "warm");
+    assert_eq!(same(&env, "what it broke", &["diag", "pkg/use.py"]), "cold");
+    env.write("pkg/shapes.py", "def area(side: str) -> int:\n    return len(side)\n");
+    assert_eq!(same(&env, "an edit, seen from elsewhere", &["diag", "pkg/use.py"]), "warm");
+
+    env.write("pkg/more.py", "from .shapes import area\narea('x')\n");
+    same(&env, "a new file", area);
+    std::fs::remove_file(env.file("pkg/use.py")).unwrap();
+    same(&env, "a file less", area);
+    std::fs::rename(env.file("pkg"), env.file("renamed")).unwrap();
+    same(&env, "a renamed folder", &["symbols", "--query", "area"]);
+    same(&env, "imports of it", &["diag", "tests/test_shapes.py"]);
+    std::fs::rename(env.file("renamed"), env.file("pkg")).unwrap();
+    same(&env, "and back", &["diag", "tests/test_shapes.py"]);
+
+    env.write("pyrightconfig.json", r#"{"reportMissingImports": false, "exclude": ["tests"]}"#);
+    same(&env, "configuration", area);
+    env.write("tests/test_shapes.py", "import nowhere\n");
+    same(&env, "configured diagnostics", &["diag", "tests/test_shapes.py"]);
+    std::fs::remove_file(env.file("pyrightconfig.json")).unwrap();
+    same(&env, "no configuration", &["diag", "tests/test_shapes.py"]);
+
+    let text = std::fs::read(env.file("pkg/shapes.py")).unwrap();
+    std::fs::write(env.file("pkg/shapes.py"), b"x = 1\n").unwrap();
+    std::fs::write(env.file("pkg/shapes.py"), text).unwrap();
+    same(&env, "changed and changed back", &["hover", "pkg/more.py:2:1"]);
+    assert_eq!(pid(&env), session, "one session answered it all");
+}
+
+#[test]
+fn an_installed_package_is_seen() {
+    let mut env = env();
+    let output = env.run("python3", ["-m", "venv", "--without-pip", "env"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    env.set("VIRTUAL_ENV", env.file("env"));
+    env.write("pkg/use.py", "import installed\nprint(installed.answer())\n");
+    same(&env, "before", &["diag", "pkg/use.py"]);
+    let lib = env.file("env/lib");
+    let version = std::fs::read_dir(&lib).unwrap().next().unwrap().unwrap().file_name();
+    let packages = lib.join(version).join("site-packages");
+    std::fs::create_dir_all(packages.join("installed-1.dist-info")).unwrap();
+    std::fs::write(packages.join("installed.py"), "def answer() -> int: return 42\n").unwrap();
+    std::fs::write(packages.join("installed-1.dist-info/RECORD"), "installed.py,sha256=x,31\n").unwrap();
+    same(&env, "installed", &["diag", "pkg/use.py"]);
+    same(&env, "its definition", &["def", "pkg/use.py:2:17"]);
+    // An editable installation: its sources are outside of everything else.
+    let sources = env.path("sources");
+    std::fs::create_dir_all(&sources).unwrap();
+    std::fs::write(sources.join("editable.py"), "def f(a): return a\n").unwrap();
+    std::fs::write(packages.join("editable.pth"), format!("{}\n", sources.display())).unwrap();
+    env.write("pkg/use.py", "import editable\nprint(editable.f(1))\n");
+    same(&env, "editable", &["hover", "pkg/use.py:2:16"]);
+    std::fs::write(sources.join("editable.py"), "def f(a: int, b: int = 0) -> str: return ''\n").unwrap();
+    same(&env, "edited there", &["hover", "pkg/use.py:2:16"]);
+}
+
+#[test]
+fn the_memo_is_for_every_checkout_of_one_content() {
+    let one = env();
+    let mut two = TestEnv::named("another/place");
+    for path in ["pkg/__init__.py", "pkg/shapes.py", "pkg/use.py", "tests/test_shapes.py"] {
+        two.write(path, std::fs::read(one.file(path)).unwrap());
+    }
+    two.set("LANSER_CACHE_DIR", one.path("memory"));
+    let question = ["refs", "py://pkg.shapes#area", "--json", "--no-session"];
+    let first = one.lanser(question).bundle();
+    let second = two.lanser(question).bundle();
+    assert_eq!(first["meta"]["volatile"]["road"], "cold");
+    assert_eq!(second["meta"]["volatile"]["road"], "memo");
+    assert_eq!(portable(&first), portable(&second));
+    // One damaged byte in it: the answer is worked out again, and doctor says so.
+    let folder = one.path("memory/memo");
+    let kept: Vec<_> = walk(&folder);
+    assert_eq!(kept.len(), 1);
+    let mut bytes = std::fs::read(&kept[0]).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&kept[0], bytes).unwrap();
+    let memo = || json(&one.lanser(["doctor", "--cache", "--json"]))["memo"].clone();
+    assert_eq!(memo()["damaged"], 1);
+    let third = two.lanser(question).bundle();
+    assert_eq!(third["meta"]["volatile"]["road"], "cold");
+    assert_eq!(portable(&first), portable(&third));
+    assert_eq!((memo()["damaged"].as_u64(), memo()["answers"].as_u64()), (Some(0), Some(1)));
+}
+
+/// The files below a folder.
+fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+}
