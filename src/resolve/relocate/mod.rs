@@ -260,7 +260,14 @@ fn happened(pairs: &Pairs<'_, '_>, was: &Span, spot: &Spot, link: Option<Link>) 
         return (kind, format!("{before} is {now} now"));
     }
     if spot.moved {
-        return (Happened::Moved, format!("the statement stands elsewhere in {now}"));
+        let token = u32::try_from(new.token_from(spot.span.start)).unwrap_or(u32::MAX);
+        return match new.owner_of(token) {
+            Some(other) if other != link.new => {
+                let other = new.chain(other).join(".");
+                (Happened::Split, format!("a part of {before} stands in {other} now"))
+            }
+            _ => (Happened::Moved, format!("the statement stands elsewhere in {now}")),
+        };
     }
     let header = |side: &side::Side<'_>, index: u32| {
         let def = &side.defs[index as usize];

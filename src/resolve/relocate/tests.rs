@@ -102,6 +102,16 @@ fn a_name_that_went_one_way_and_its_body_another() {
 }
 
 #[test]
+fn a_part_that_became_a_function_of_its_own() {
+    let old = named("f").replace("log('sum', total)", "«log('sum', total)»");
+    let new = format!(
+        "{}def tell(total):\n    log('sum', total)\n",
+        named("f").replace("log('sum', total)", "tell()")
+    );
+    assert_eq!(at(&old, &new), "9 log('sum', total) Split");
+}
+
+#[test]
 fn the_other_files() {
     let old = named("«f»");
     let moved: &'static str = "import os\ndef f(data, limit):\n    total = 0\n    for item in data:\n        if item > limit:\n            total += item * limit\n    log('sum', total)\n    return total\n";
