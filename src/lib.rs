@@ -11,7 +11,7 @@
 //! | 7 | `cli` | arguments, environment, printing, exit codes; one file for each verb in `cli/commands` |
 //! | 6 | [`orchestrator`] | the order of steps; the only place that knows it |
 //! | 5 | [`schema`] | JSON schemas generated from the types, and validation |
-//! | 4 | [`resolve`] | what a selector means: tree-sitter over files, import roots, re-exports, bases |
+//! | 4 | [`resolve`] | what a selector means: tree-sitter over files, import roots, re-exports, bases; relocation between two states |
 //! | 4 | [`lsp`] | talking to a server: framing, connection, process, client, profiles |
 //! | 4 | [`toolchain`] | finding, identifying and installing servers and Node.js |
 //! | 4 | [`bundle`] | from facts to a sealed bundle: portable paths, order, pages, hash |
@@ -29,7 +29,7 @@
 //!    process in the background that keeps its server ([`orchestrator::session`]), or in this one when there is none.
 //! 2. [`orchestrator::Orchestrator::run`] makes an attempt. On one side it takes the *state*: a
 //!    [`workspace::snapshot::Snapshot`] of every Python file by digest, the Python environment, the server's
-//!    configuration, and the selector resolved by [`resolve::symbol`] to a name token. On the other side
+//!    configuration, and the selector resolved by [`resolve::locate`] to a name token. On the other side
 //!    [`toolchain::ensure`] finds or installs the server and [`lsp::Client::initialize`] starts it. A selector that leads
 //!    nowhere is told without waiting for the server.
 //! 3. The server enumerates its files ([`lsp::Client::ready`]); then every file that holds the name is opened, in the order

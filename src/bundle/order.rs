@@ -69,6 +69,7 @@ mod tests {
                 uri: DocUri::parse(&path).unwrap(),
                 range: Range::new(Position::new(line, column), Position::new(line, column + 1)),
                 at: String::new(),
+                symbol_id: None,
                 preview,
             },
         )

@@ -11,7 +11,7 @@ use crate::model::environment::Environment;
 use crate::model::error::ErrorBody;
 use crate::model::facts::{Facts, Verdict};
 use crate::model::request::Request;
-use crate::model::resolution::Resolution;
+use crate::model::resolution::{RelocationRules, Resolution};
 
 /// The name of the way in which `bundleId` is made.
 pub const HASHING: &str = "sha256-jcs-v1";
@@ -31,6 +31,8 @@ pub struct Draft {
     pub capabilities: BTreeMap<String, bool>,
     /// Why there is no answer.
     pub error: Option<ErrorBody>,
+    /// By what numbers places were weighed, where some were.
+    pub relocation: Option<RelocationRules>,
     /// Whether the list was cut.
     pub limits: Option<Limits>,
     /// Whether the answer is known not to be whole for another reason than `limits`.
@@ -48,6 +50,7 @@ impl Draft {
             environment: None,
             capabilities: BTreeMap::new(),
             error: Some(error),
+            relocation: None,
             limits: None,
             partial: false,
         }
@@ -73,7 +76,7 @@ struct HashedMeta<'b> {
     exit_code: u8,
     sorting_keys: &'b [String],
     hashing: &'b Hashing,
-    relocation: (),
+    relocation: &'b Option<RelocationRules>,
     limits: &'b Option<Limits>,
 }
 
@@ -91,7 +94,7 @@ pub fn seal(draft: Draft) -> Result<Bundle, CanonicalError> {
         exit_code: exit_code(draft.error.as_ref(), draft.facts.as_ref()),
         sorting_keys: ["uri", "sL", "sC", "eL", "eC"].map(str::to_owned).to_vec(),
         hashing: Hashing { algo: HASHING.to_owned() },
-        relocation: (),
+        relocation: draft.relocation,
         limits: draft.limits,
         volatile: Volatile::default(),
     };
@@ -141,7 +144,7 @@ pub fn bundle_id(bundle: &Bundle) -> Result<Digest, CanonicalError> {
             exit_code: bundle.meta.exit_code,
             sorting_keys: &bundle.meta.sorting_keys,
             hashing: &bundle.meta.hashing,
-            relocation: (),
+            relocation: &bundle.meta.relocation,
             limits: &bundle.meta.limits,
         },
     };

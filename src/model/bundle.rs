@@ -9,7 +9,7 @@ use super::environment::Environment;
 use super::error::ErrorBody;
 use super::facts::Facts;
 use super::request::Request;
-use super::resolution::Resolution;
+use super::resolution::{RelocationRules, Resolution};
 use crate::digest::Digest;
 use crate::path::DocUri;
 use crate::text::ColumnUnit;
@@ -67,8 +67,8 @@ pub struct Meta {
     pub sorting_keys: Vec<String>,
     /// How `bundleId` is made.
     pub hashing: Hashing,
-    /// Weights and thresholds of relocation; `null` where nothing was relocated.
-    pub relocation: (),
+    /// Weights and thresholds of relocation; `null` where nothing was weighed.
+    pub relocation: Option<RelocationRules>,
     /// Whether the list of facts was cut; `null` for facts that are no list.
     pub limits: Option<Limits>,
     /// What differs from run to run, outside `bundleId`.

@@ -18,6 +18,9 @@ pub enum ErrorSymbol {
     /// There are several candidates.
     #[serde(rename = "E/AMBIGUOUS")]
     Ambiguous,
+    /// The version of a selector cannot be had.
+    #[serde(rename = "E/VERSION_SKEW")]
+    VersionSkew,
     /// The server did not answer in time.
     #[serde(rename = "E/LS_TIMEOUT")]
     LsTimeout,
@@ -64,11 +67,12 @@ pub enum Retryable {
 
 impl ErrorSymbol {
     /// Every symbol, by exit code.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::BadSelectorSyntax,
         Self::Usage,
         Self::NotFound,
         Self::Ambiguous,
+        Self::VersionSkew,
         Self::LsTimeout,
         Self::LsCrash,
         Self::LsUnavailable,
@@ -88,6 +92,7 @@ impl ErrorSymbol {
             Self::BadSelectorSyntax | Self::Usage => 2,
             Self::NotFound => 3,
             Self::Ambiguous => 4,
+            Self::VersionSkew => 10,
             Self::LsTimeout => 64,
             Self::LsCrash => 65,
             Self::LsUnavailable => 66,
@@ -108,6 +113,7 @@ impl ErrorSymbol {
             Self::Usage => "E/USAGE",
             Self::NotFound => "E/NOT_FOUND",
             Self::Ambiguous => "E/AMBIGUOUS",
+            Self::VersionSkew => "E/VERSION_SKEW",
             Self::LsTimeout => "E/LS_TIMEOUT",
             Self::LsCrash => "E/LS_CRASH",
             Self::LsUnavailable => "E/LS_UNAVAILABLE",
@@ -127,6 +133,7 @@ impl ErrorSymbol {
         match self {
             Self::NotFound => Retryable::Sometimes,
             Self::Ambiguous
+            | Self::VersionSkew
             | Self::LsTimeout
             | Self::LsCrash
             | Self::LsUnavailable

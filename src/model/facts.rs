@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::request::{Direction, Scope, Severity};
 use crate::path::DocUri;
+use crate::selector::SymbolId;
 use crate::text::Range;
 
 /// The facts of a bundle. One of the lists is there, which one the request says.
@@ -87,6 +88,9 @@ pub struct Location {
     pub range: Range,
     /// A selector for the place.
     pub at: String,
+    /// The identity of the definition whose name this is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub symbol_id: Option<SymbolId>,
     /// The line of source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
@@ -123,6 +127,9 @@ pub struct Symbol {
     pub selection_range: Option<Range>,
     /// A selector for its name.
     pub at: String,
+    /// Its identity, for a definition of the workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub symbol_id: Option<SymbolId>,
     /// The line of source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,

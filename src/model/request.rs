@@ -109,6 +109,9 @@ pub struct Options {
     /// `locate`: how many lines of source to tell (default 1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<u32>,
+    /// `locate`: the form of selector that `at` takes.
+    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
+    pub form: Option<Form>,
     /// The most items in the list of facts (default and maximum 100,000).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
@@ -130,6 +133,22 @@ pub enum Scope {
     Workspace,
     /// What the server's own configuration includes.
     Configured,
+}
+
+/// A form of selector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Form {
+    /// A line and a column.
+    Cursor,
+    /// A qualified name.
+    Py,
+    /// An AST path.
+    Ast,
+    /// A snippet with its context hash.
+    Anchor,
+    /// A symbol id.
+    Sym,
 }
 
 /// Which way a call hierarchy goes.

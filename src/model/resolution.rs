@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::{Digest, Score};
 use crate::path::DocUri;
+use crate::selector::SymbolId;
 use crate::text::Range;
 
 /// Where a selector is now.
@@ -37,6 +38,9 @@ pub struct Resolved {
     /// What kind of definition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub symbol_kind: Option<String>,
+    /// The identity of the definition, where the place is the name of one of the workspace's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub symbol_id: Option<SymbolId>,
     /// The digest of the file's content.
     pub doc_version: Digest,
     /// By which knowledge the place was found.
@@ -48,18 +52,92 @@ pub struct Resolved {
     pub confidence: Score,
     /// Whether the place follows from the selector without a guess.
     pub certified: bool,
+    /// What was weighed; absent where nothing had to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relocation: Option<Relocation>,
     /// The line of source.
     pub preview: String,
 }
 
 /// By which knowledge a place was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "camelCase")]
 pub enum Via {
     /// The coordinates that the selector gives.
     Coordinates,
     /// The name that the selector gives.
     Name,
+    /// The AST path.
+    Ast,
+    /// The snippet, where it stands letter by letter.
+    Anchor,
+    /// The structure that a symbol id tells.
+    Structure,
+    /// From the version that the selector was made from: nothing happened to it.
+    Unchanged,
+    /// What stands before it grew or shrank.
+    Shifted,
+    /// It was edited in its place.
+    Edited,
+    /// Its parameters, result or bases are other ones.
+    SignatureChanged,
+    /// It stands elsewhere, in its file or in another.
+    Moved,
+    /// It, or what it is inside of, has another name.
+    Renamed,
+    /// A part of it stands in another definition.
+    Split,
+    /// Another definition took it in.
+    Merged,
+}
+
+/// What was weighed to find a place.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Relocation {
+    /// What the score is made of; absent where there was no other candidate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub features: Option<Features>,
+    /// The weighted sum, or 1 for a certified place.
+    pub score: Score,
+    /// How much better it is than the next candidate.
+    pub margin: Score,
+    /// What speaks for the place, in a line.
+    pub reason: String,
+}
+
+/// What a score is made of, each from 0 to 1.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Features {
+    /// Structure: 1 for the same chain of names or the same body.
+    pub ast: Score,
+    /// How much of the module's path is the same.
+    pub module: Score,
+    /// Jaccard's index of the tokens.
+    pub token_jaccard: Score,
+    /// Whether what stands around it is the same.
+    pub proximity: Score,
+}
+
+/// By what numbers places were weighed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RelocationRules {
+    /// The weights of the features.
+    pub weights: Features,
+    /// The least score of an answer (τ).
+    pub tau: Score,
+    /// The least distance to the next candidate (δ).
+    pub delta: Score,
+    /// The least score of a candidate.
+    pub floor: Score,
+    /// How many tokens make a gram of an anchor.
+    pub k: u32,
+    /// Of how many consecutive grams one is kept.
+    pub w: u32,
+    /// What is done to a text before it is compared.
+    pub normalisation: String,
 }
 
 /// A step from a selector to its place.
@@ -90,6 +168,9 @@ pub struct Candidate {
     pub symbol_kind: String,
     /// How well it fits.
     pub score: Score,
+    /// What the score is made of, where something was weighed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub features: Option<Features>,
     /// Why it is a candidate, in a line.
     pub reason: String,
     /// The line of source.

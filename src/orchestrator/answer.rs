@@ -325,6 +325,7 @@ fn failure_of(
     let paths = ground.map_or(&nothing, |ground| &ground.paths);
     let mut draft = Draft::failed(Some(request.clone()), failure.into_body(paths));
     draft.resolution = state.and_then(|state| state.resolution(request));
+    draft.relocation = super::located::rules_of(draft.resolution.as_ref());
     draft.environment = ground.map(|ground| ground.environment.clone());
     Made { attempt: Attempt { draft, dual: Vec::new() }, road, key: None, leader: None }
 }

@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::places::Places;
 use super::pool::{Access, Lease};
 use super::state::State;
-use super::{Attempt, Settings, diagnose, hierarchy, outline, query};
+use super::{Attempt, Settings, diagnose, hierarchy, located, outline, query};
 use crate::bundle::seal::Draft;
 use crate::lsp::error::LspError;
 use crate::model::bundle::Limits;
@@ -64,6 +64,7 @@ pub(super) async fn ask(
     settings.progress.step("the server reads the workspace");
     let enumerated = client.ready(settings.timeout).await?.files;
     let places = Places {
+        state,
         files: &state.files,
         paths: &state.ground.paths,
         server_unit: client.encoding(),
@@ -91,6 +92,7 @@ pub(super) async fn ask(
             capabilities: BTreeMap::new(),
         },
     };
+    state.keep_contents(settings);
     let resolution = state.resolution_in(request, &places);
     let mut environment = state.ground.environment.clone();
     let identity = client.identity();
@@ -108,6 +110,7 @@ pub(super) async fn ask(
     let unchecked = answer.facts.diagnostics.as_ref().is_some_and(|found| !found.not_checked.is_empty());
     let draft = Draft {
         request: Some(request.clone()),
+        relocation: located::rules_of(resolution.as_ref()),
         resolution,
         facts: Some(answer.facts),
         environment: Some(environment),

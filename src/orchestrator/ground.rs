@@ -4,7 +4,7 @@
 //! telling when a survey that began after it finds the ground on which it was given.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use super::failure::Failure;
@@ -14,11 +14,12 @@ use crate::digest::Digest;
 use crate::lsp::profile::{Profile, ServerSettings};
 use crate::model::environment::{Environment, Lanser, Python, WorkspaceState};
 use crate::path::{AbsPath, DocUri};
+use crate::resolve::index::Index;
 use crate::resolve::modules::ImportRoots;
 use crate::text::ColumnUnit;
 use crate::toolchain::{Found, Unavailable};
 use crate::workspace::configured::Configured;
-use crate::workspace::files::{DiskFiles, canonical};
+use crate::workspace::files::{DiskFiles, Files, canonical};
 use crate::workspace::python::{Memory, PythonEnvironment};
 use crate::workspace::server_config::ServerConfig;
 use crate::workspace::snapshot::{Scanner, Snapshot};
@@ -69,6 +70,9 @@ pub(super) struct Ground {
     pub(super) paths: PathMap,
     /// Without what only a running server knows.
     pub(super) environment: Environment,
+    /// The workspace's definitions, once somebody asked.
+    pub(super) index: OnceLock<Index>,
+    root: AbsPath,
 }
 
 /// How a server that stands on one ground comes to stand on a later one.
@@ -128,7 +132,27 @@ impl Ground {
             .collect();
         let environment = environment(settings, &snapshot, &outside, &config, python, packages, &paths);
         let included = Configured::new(&config);
-        Ok(Self { snapshot, outside, tools, packages, config, included, roots, paths, environment })
+        let (index, root) = (OnceLock::new(), settings.root.clone());
+        Ok(Self {
+            snapshot,
+            outside,
+            tools,
+            packages,
+            config,
+            included,
+            roots,
+            paths,
+            environment,
+            index,
+            root,
+        })
+    }
+
+    /// The import roots in another state of the files.
+    pub(super) fn roots_of(&self, files: &dyn Files) -> ImportRoots {
+        let package = self.tools.found.as_ref().ok().map(|found| &found.package);
+        let typeshed = package.map(|package| package.join("dist/typeshed-fallback"));
+        ImportRoots::new(files, &self.root, &self.config, self.tools.python.as_ref(), typeshed)
     }
 
     /// Whether nothing that an answer depends on is different.

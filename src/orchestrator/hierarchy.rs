@@ -102,6 +102,7 @@ fn end(asking: &Asking<'_>, item: &CallItem) -> Symbol {
         range: item.range,
         selection_range: Some(item.selection_range),
         at,
+        symbol_id: asking.places.symbol_id(&item.path, item.selection_range),
         preview,
     }
 }

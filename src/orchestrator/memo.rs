@@ -65,9 +65,13 @@ impl Memo {
 }
 
 impl Key {
-    /// The key of a request on a ground; `None` when there is no server that could have answered, or when the request is
-    /// about a file that is no part of the ground.
+    /// The key of a request on a ground; `None` when there is no server that could have answered, when the request is
+    /// about a file that is no part of the ground, or when its selector carries a version.
     pub(super) fn of(request: &Request, ground: &Ground) -> Option<Self> {
+        // What a revision is, and which contents are still kept, is no part of the ground.
+        if request.selector.as_ref().is_some_and(|selector| selector.doc_version().is_some()) {
+            return None;
+        }
         let found = ground.tools.found.as_ref().ok()?;
         let about = request.selector.as_ref().and_then(PositionSpec::uri);
         let known = |wanted: &WorkspacePath| {

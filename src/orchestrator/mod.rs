@@ -17,6 +17,7 @@ mod failure;
 mod flights;
 mod ground;
 mod hierarchy;
+mod located;
 mod memo;
 mod outline;
 mod places;

@@ -107,6 +107,7 @@ fn of_document(
         range: symbol.range,
         selection_range: Some(symbol.selection_range),
         at,
+        symbol_id: asking.places.symbol_id(path, symbol.selection_range),
         preview,
     }
 }
@@ -166,6 +167,7 @@ fn of_workspace(asking: &Asking<'_>, item: &WorkspaceSymbol) -> Symbol {
         range: item.place.range,
         selection_range: None,
         at,
+        symbol_id: asking.places.symbol_id(&item.place.path, item.place.range),
         preview,
     }
 }

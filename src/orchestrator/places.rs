@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::state::State;
 use crate::bundle::portable::PathMap;
 use crate::lsp::answer::Place;
 use crate::model::bundle::DualCoordinates;
 use crate::model::facts::Location;
 use crate::path::{AbsPath, DocUri};
-use crate::selector::{CursorSpec, PositionSpec, RangeSpec};
+use crate::selector::{CursorSpec, PositionSpec, RangeSpec, SymbolId};
 use crate::text::{ColumnUnit, Position, Range};
 use crate::workspace::files::{Document, Files};
 
@@ -17,6 +18,7 @@ const MAX_PREVIEW: usize = 240;
 
 /// Makes locations.
 pub(super) struct Places<'a> {
+    pub(super) state: &'a State,
     pub(super) files: &'a dyn Files,
     pub(super) paths: &'a PathMap,
     /// What the server's columns count.
@@ -31,7 +33,18 @@ impl Places<'_> {
     /// The location of a server's place.
     pub(super) fn location(&self, place: &Place) -> Location {
         let (uri, at, preview) = self.describe(&place.path, place.range);
-        Location { uri, range: place.range, at, preview }
+        let symbol_id = self.symbol_id(&place.path, place.range);
+        Location { uri, range: place.range, at, symbol_id, preview }
+    }
+
+    /// The identity of the definition of the workspace whose name begins where a range does.
+    pub(super) fn symbol_id(&self, path: &AbsPath, range: Range) -> Option<SymbolId> {
+        let uri = self.paths.uri(path);
+        let document = self.files.read(path).ok()?;
+        let offset = document.lines.offset(&document.text, range.start, self.server_unit)?;
+        let index = self.state.index();
+        let path = uri.workspace_path()?;
+        index.entry(path, offset, "").map(|entry| index.id(path, entry))
     }
 
     /// URI, selector and source line of a range.
@@ -64,8 +77,14 @@ impl Places<'_> {
         let show = |offset| document.lines.display(&document.text, offset, self.io_unit);
         let ((sl, sc), (el, ec)) = (show(span.start), show(span.end));
         let uri = self.paths.uri(&document.path);
-        PositionSpec::Range(RangeSpec { uri, start: [sl, sc], end: [el, ec], indexing: self.io_unit })
-            .to_string()
+        PositionSpec::Range(RangeSpec {
+            uri,
+            start: [sl, sc],
+            end: [el, ec],
+            indexing: self.io_unit,
+            doc_version: None,
+        })
+        .to_string()
     }
 
     /// What `-v` adds to the bundle.
@@ -107,5 +126,5 @@ pub(super) fn preview(document: &Document, line: u32) -> Option<String> {
 }
 
 fn cursor(uri: &DocUri, line: u32, col: u32, indexing: ColumnUnit) -> String {
-    PositionSpec::Cursor(CursorSpec { uri: uri.clone(), line, col, indexing }).to_string()
+    PositionSpec::Cursor(CursorSpec { uri: uri.clone(), line, col, indexing, doc_version: None }).to_string()
 }

@@ -8,7 +8,7 @@ use super::completeness;
 use super::failure::Failure;
 use super::places::Places;
 use super::state::{State, Subject};
-use super::{Attempt, Settings};
+use super::{Attempt, Settings, located};
 use crate::bundle::order::sort;
 use crate::bundle::page::page;
 use crate::bundle::seal::Draft;
@@ -24,6 +24,7 @@ const MODULE: &str = "(module)";
 /// Answers `locate`, for which the state is enough.
 pub(super) fn located(request: &Request, state: &State, settings: &Settings) -> Attempt {
     let places = Places {
+        state,
         files: &state.files,
         paths: &state.ground.paths,
         // No server was asked; the unit is the one that LSP takes for granted.
@@ -31,13 +32,16 @@ pub(super) fn located(request: &Request, state: &State, settings: &Settings) -> 
         io_unit: request.options.index_io,
         dual: settings.verbose.then(Default::default),
     };
+    let resolution = state.resolution_in(request, &places);
+    state.keep_contents(settings);
     let draft = Draft {
         request: Some(request.clone()),
-        resolution: state.resolution_in(request, &places),
+        relocation: located::rules_of(resolution.as_ref()),
+        resolution,
         facts: Some(Facts::new(Provenance::Syntax)),
         environment: Some(state.ground.environment.clone()),
         capabilities: std::collections::BTreeMap::new(),
-        error: None,
+        error: located::missing_form(state, &places, &request.options),
         limits: None,
         partial: false,
     };

@@ -5,19 +5,22 @@ use std::sync::Arc;
 use super::Settings;
 use super::failure::Failure;
 use super::ground::Ground;
-use super::places::{Places, preview};
+use super::located;
+use super::places::Places;
 use crate::bundle::portable::PathMap;
-use crate::digest::Score;
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::request::{Command, Request, Scope};
-use crate::model::resolution::{self, Candidate, Resolution, Resolved, Via};
-use crate::path::{AbsPath, DocUri};
+use crate::model::resolution::Resolution;
+use crate::path::AbsPath;
 use crate::resolve::hop::Hop;
-use crate::resolve::near::Near;
-use crate::resolve::place;
-use crate::resolve::symbol::{self, Outcome, StubPlace, Target};
+use crate::resolve::index::Index;
+use crate::resolve::locate::{self, Evidence, Located, TOP, World, locate};
+use crate::resolve::modules::ImportRoots;
+use crate::resolve::near::{Near, Reason};
+use crate::resolve::symbol::StubPlace;
 use crate::selector::PositionSpec;
 use crate::text::ColumnUnit;
+use crate::workspace::contents::Contents;
 use crate::workspace::files::{DiskFiles, Document, FileKind, Files, ReadError};
 use crate::workspace::parallel::parallel_map;
 
@@ -26,15 +29,16 @@ pub(super) struct State {
     pub(super) ground: Arc<Ground>,
     pub(super) files: DiskFiles,
     resolved: Option<Outcomes>,
+    threads: usize,
 }
 
-/// How many candidates of an ambiguous selector are told.
-const TOP: usize = 5;
+/// How many contents of one answer are kept.
+const MAX_KEPT: usize = 64;
 
 /// What became of the selector.
 enum Outcomes {
     Found(Subject),
-    Ambiguous(Vec<Target>),
+    Ambiguous(Vec<Located>),
     Failed(ErrorBody),
 }
 
@@ -45,15 +49,19 @@ pub(super) struct Subject {
     /// Where in it the server is asked: a byte offset.
     pub(super) offset: usize,
     /// The part that the selector asks for, in bytes.
-    span: std::ops::Range<usize>,
+    pub(super) span: std::ops::Range<usize>,
     /// The identifier at `offset`, in bytes.
-    name_span: Option<std::ops::Range<usize>>,
+    pub(super) name_span: Option<std::ops::Range<usize>>,
     /// Qualified name and kind, where the place is a definition.
-    definition: Option<(String, &'static str)>,
+    pub(super) definition: Option<(String, &'static str)>,
     /// The same definition in the stub that the server reads in place of the source.
     stub: Option<StubPlace>,
-    via: Via,
-    evidence: Vec<Hop>,
+    /// The dotted name of the file.
+    pub(super) module: Option<String>,
+    /// What speaks for the place.
+    pub(super) evidence: Evidence,
+    /// The steps that led to it.
+    pub(super) hops: Vec<Hop>,
 }
 
 impl Subject {
@@ -76,7 +84,20 @@ impl State {
     /// Resolves the request's selector. Blocking.
     pub(super) fn take(settings: &Settings, request: &Request, ground: Arc<Ground>) -> Self {
         let files = DiskFiles::new();
-        let resolved = request.selector.as_ref().map(|selector| resolve(&files, &ground, selector));
+        let contents = settings.keep.then(|| Contents::new(&settings.cache));
+        let resolved = request.selector.as_ref().map(|selector| {
+            let roots_of = |files: &dyn Files| ground.roots_of(files);
+            let world = World {
+                files: &files,
+                roots: &ground.roots,
+                roots_of: &roots_of,
+                snapshot: &ground.snapshot,
+                index: &ground.index,
+                contents: contents.as_ref(),
+                threads: settings.threads,
+            };
+            resolve(&world, &files, &ground.paths, selector)
+        });
         if let Some(Outcomes::Found(subject)) = &resolved
             && matches!(request.cmd, Command::References | Command::Implementation)
             && let Some(name) = subject.name()
@@ -91,7 +112,8 @@ impl State {
             parallel_map(&holding, settings.threads, |path| drop(files.read(path)));
             snapshot.keep_index();
         }
-        Self { ground, files, resolved }
+        let threads = settings.threads;
+        Self { ground, files, resolved, threads }
     }
 
     /// Why the selector means no one place; `None` when it does, or there is none.
@@ -101,6 +123,7 @@ impl State {
             Outcomes::Failed(error) => Some(error.clone()),
             Outcomes::Ambiguous(targets) => {
                 let message = match targets.len() {
+                    1 => "the selector means this place perhaps, and nothing proves it".to_owned(),
                     few @ ..=TOP => format!("the selector means {few} definitions"),
                     many => format!("the selector means {many} definitions, of which {TOP} are shown"),
                 };
@@ -141,6 +164,7 @@ impl State {
     /// The resolution as the bundle tells it when no server was asked.
     pub(super) fn resolution(&self, request: &Request) -> Option<Resolution> {
         let places = Places {
+            state: self,
             files: &self.files,
             paths: &self.ground.paths,
             server_unit: ColumnUnit::Utf16,
@@ -157,16 +181,35 @@ impl State {
             Resolution { original, resolved: None, disambiguation: Vec::new(), ambiguous: false };
         match self.resolved.as_ref()? {
             Outcomes::Found(subject) => {
-                resolution.resolved = Some(resolved(subject, places, request.options.preview.unwrap_or(1)));
+                resolution.resolved = Some(located::resolved(self, subject, places, &request.options));
             }
             Outcomes::Ambiguous(targets) => {
                 resolution.ambiguous = true;
                 resolution.disambiguation =
-                    targets.iter().take(TOP).map(|target| candidate(target, places)).collect();
+                    targets.iter().take(TOP).map(|one| located::candidate(one, places)).collect();
             }
             Outcomes::Failed(_) => {}
         }
         Some(resolution)
+    }
+
+    /// The workspace's definitions.
+    pub(super) fn index(&self) -> &Index {
+        self.ground.index.get_or_init(|| Index::of(&self.ground.snapshot, self.threads))
+    }
+
+    /// Keeps the contents that the answer was made from, so that its places can be mapped when they have changed.
+    pub(super) fn keep_contents(&self, settings: &Settings) {
+        if !settings.keep {
+            return;
+        }
+        let contents = Contents::new(&settings.cache);
+        let own = self.files.used().into_iter().filter(|(path, _)| self.is_in_workspace(path));
+        for (path, digest) in own.take(MAX_KEPT) {
+            if let Some(digest) = digest {
+                contents.keep_file(&digest, &path);
+            }
+        }
     }
 
     /// The files that a request about files means, in order.
@@ -224,53 +267,51 @@ impl State {
     }
 }
 
-fn resolve(files: &DiskFiles, ground: &Ground, selector: &PositionSpec) -> Outcomes {
-    let (paths, roots) = (&ground.paths, &ground.roots);
-    let document = |uri: &DocUri| {
-        let Some(path) = paths.absolute(uri) else {
+fn resolve(world: &World<'_>, files: &DiskFiles, paths: &PathMap, selector: &PositionSpec) -> Outcomes {
+    let path = match selector.uri().map(|uri| (uri, paths.absolute(uri))) {
+        None => None,
+        Some((uri, None)) => {
             let message = format!("the folder that \"{uri}\" is relative to is not known here");
             let hint = "name a file of the workspace, or use the `at` of a location of this machine";
-            return Err(ErrorBody::new(ErrorSymbol::NotFound, message).hint(hint));
-        };
-        // A link to a file of the workspace is another spelling of that file: asked about the link, a server tells its uses
-        // only.
-        let real = files.canonical(&path);
-        let path = if paths.uri(&real).workspace_path().is_some() { real } else { path };
-        files.read(&path).map_err(|error| unreadable(files, paths, &path, &error))
+            return Outcomes::Failed(ErrorBody::new(ErrorSymbol::NotFound, message).hint(hint));
+        }
+        Some((_, Some(path))) => {
+            // A link to a file of the workspace is another spelling of that file: asked about the link, a server tells its
+            // uses only.
+            let real = files.canonical(&path);
+            Some(if paths.uri(&real).workspace_path().is_some() { real } else { path })
+        }
     };
-    let (outcome, via) = match selector {
-        PositionSpec::Symbol(spec) => (Ok(symbol::symbol(files, roots, spec)), Via::Name),
-        PositionSpec::Cursor(spec) => (
-            document(&spec.uri).map(|document| place::cursor(files, roots, &document, spec)),
-            Via::Coordinates,
-        ),
-        PositionSpec::Range(spec) => (
-            document(&spec.uri).map(|document| place::range(files, roots, &document, spec)),
-            Via::Coordinates,
-        ),
-    };
-    let outcome = match outcome {
-        Ok(outcome) => outcome,
-        Err(error) => return Outcomes::Failed(error),
-    };
-    match outcome {
-        Outcome::Found(target) => Outcomes::Found(subject(*target, via)),
-        Outcome::Ambiguous(targets) => Outcomes::Ambiguous(targets),
-        Outcome::NotFound(near) => Outcomes::Failed(not_found(selector, paths, &near)),
+    match locate(world, selector, path.as_ref()) {
+        locate::Answer::Found(located) => Outcomes::Found(subject(*located, world.roots)),
+        locate::Answer::Ambiguous(all) => Outcomes::Ambiguous(all),
+        locate::Answer::NotFound(Near { reason: Reason::Unreadable(error), .. }) if path.is_some() => {
+            let path = path.unwrap_or_else(|| world.snapshot.root().clone());
+            Outcomes::Failed(unreadable(files, paths, &path, &error))
+        }
+        locate::Answer::NotFound(near) => Outcomes::Failed(not_found(selector, paths, &near)),
+        locate::Answer::Skew(reason) => {
+            let message = format!("{selector}: {}", paths.text(&reason));
+            let hint =
+                "ask with a version that can be had, or with a selector that names or quotes what is meant";
+            Outcomes::Failed(ErrorBody::new(ErrorSymbol::VersionSkew, message).hint(hint))
+        }
     }
 }
 
-fn subject(target: Target, via: Via) -> Subject {
+fn subject(located: Located, roots: &ImportRoots) -> Subject {
+    let Located { target, evidence } = located;
     let definition = target.qualname.as_ref().zip(target.kind);
     Subject {
         definition: definition.map(|(name, kind)| (name.to_string(), kind.as_str())),
         offset: target.name_span.start,
         name_span: Some(target.name_span).filter(|span| !span.is_empty()),
         span: target.span,
+        module: roots.name_of(&target.document.path),
         document: target.document,
         stub: target.stub,
-        via,
-        evidence: target.via,
+        evidence,
+        hops: target.via,
     }
 }
 
@@ -312,59 +353,14 @@ fn not_found(selector: &PositionSpec, paths: &PathMap, near: &Near) -> ErrorBody
     if near.suggestions.is_empty() {
         return error.hint(match selector {
             PositionSpec::Symbol(_) => "`lanser symbols --query NAME` searches the workspace",
-            PositionSpec::Cursor(_) | PositionSpec::Range(_) => "lines and columns are 1-based",
+            PositionSpec::Cursor(_) | PositionSpec::Range(_) if selector.doc_version().is_none() => {
+                "lines and columns are 1-based"
+            }
+            PositionSpec::Anchor(_) => "quote a longer stretch, or name the definition: py://module#name",
+            _ => "`lanser symbols PATH` lists what a file defines",
         });
     }
     error
         .hint("use one of these, or search with `lanser symbols --query NAME`")
         .data(ErrorData::Near { selectors: near.suggestions.clone() })
-}
-
-fn resolved(subject: &Subject, places: &Places<'_>, lines: u32) -> Resolved {
-    let document = &subject.document;
-    let (uri, range, mut at) = places.span(document, subject.span.clone());
-    let is_name = subject.name_span.as_ref() == Some(&subject.span);
-    if !is_name && !subject.span.is_empty() {
-        at = places.stretch(document, subject.span.clone());
-    }
-    Resolved {
-        uri,
-        range,
-        at,
-        qualname: subject.definition.as_ref().map(|(name, _)| name.clone()),
-        symbol_kind: subject.definition.as_ref().map(|(_, kind)| (*kind).to_owned()),
-        doc_version: document.digest,
-        via: subject.via,
-        evidence: subject.evidence.iter().map(|hop| evidence(hop, places)).collect(),
-        confidence: Score::ONE,
-        certified: true,
-        preview: (range.start.line..range.start.line.saturating_add(lines))
-            .map_while(|line| preview(document, line))
-            .collect::<Vec<_>>()
-            .join("\n"),
-    }
-}
-
-fn evidence(hop: &Hop, places: &Places<'_>) -> resolution::Hop {
-    // The file was read when the step was taken.
-    let at = places.files.read(&hop.file).map(|document| places.span(&document, hop.span.clone()).2);
-    resolution::Hop { step: hop.kind.as_str().to_owned(), at: at.unwrap_or_default(), to: hop.to.clone() }
-}
-
-fn candidate(target: &Target, places: &Places<'_>) -> Candidate {
-    let (uri, range, at) = places.span(&target.document, target.name_span.clone());
-    let reason = match target.conditions.as_slice() {
-        [] => "one of several definitions of the name".to_owned(),
-        conditions => format!("defined under `{}`", conditions.join("`, `")),
-    };
-    Candidate {
-        uri,
-        range,
-        at,
-        qualname: target.qualname.as_ref().map(ToString::to_string).unwrap_or_default(),
-        symbol_kind: target.kind.map_or("unknown", |kind| kind.as_str()).to_owned(),
-        score: Score::ONE,
-        reason,
-        preview: preview(&target.document, range.start.line).unwrap_or_default(),
-    }
 }

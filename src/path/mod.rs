@@ -10,5 +10,5 @@ pub mod workspace;
 pub use absolute::AbsPath;
 pub use doc_uri::DocUri;
 pub use file_uri::FileUri;
-pub use percent::encode_portable;
+pub use percent::{decode as decode_percent, encode_portable, encode_portable_and};
 pub use workspace::WorkspacePath;

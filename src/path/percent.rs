@@ -13,6 +13,12 @@ pub fn encode_portable(path: &str) -> String {
     encode(path, |byte| !matches!(byte, b'#' | b'?' | b'%' | b'"' | 0..=b' ' | 0x7f))
 }
 
+/// Like [`encode_portable`], and `also` is encoded as well.
+#[must_use]
+pub fn encode_portable_and(text: &str, also: &[u8]) -> String {
+    encode(text, |byte| !matches!(byte, b'#' | b'?' | b'%' | b'"' | 0..=b' ' | 0x7f) && !also.contains(&byte))
+}
+
 fn encode(text: &str, keep: impl Fn(u8) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -32,7 +38,8 @@ fn encode(text: &str, keep: impl Fn(u8) -> bool) -> String {
 }
 
 /// Decodes every `%XX`; `None` when a `%` is not followed by two hexadecimal digits or the result is not UTF-8.
-pub(super) fn decode(text: &str) -> Option<String> {
+#[must_use]
+pub fn decode(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {

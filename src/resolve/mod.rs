@@ -9,8 +9,12 @@
 //! an instance's attribute is depends on them, so such a selector is answered with a hint and not with a guess. Where
 //! Python would decide at run time (branches, rebinding) every candidate is returned.
 
+mod ast;
 mod bases;
+pub mod form;
 pub mod hop;
+pub mod index;
+pub mod locate;
 mod lookup;
 pub mod modules;
 pub mod near;
@@ -18,6 +22,7 @@ pub mod occurrences;
 pub mod outline;
 pub mod place;
 mod recover;
+pub mod relocate;
 mod stub;
 pub mod symbol;
 mod syntax;

@@ -88,6 +88,12 @@ pub enum Reason {
         /// The name.
         name: String,
     },
+    /// It was there once, or its words lead nowhere.
+    #[error("{reason}")]
+    Gone {
+        /// What is known of it.
+        reason: String,
+    },
     /// The file is there and cannot be read.
     #[error(transparent)]
     Unreadable(ReadError),

@@ -46,6 +46,25 @@ pub fn range(files: &dyn Files, roots: &ImportRoots, document: &Arc<Document>, s
     }
 }
 
+/// The target of a stretch that is known in bytes: the stretch itself, asked about at `name`, or else at the identifier that
+/// it is or begins with.
+#[must_use]
+pub fn stretch(
+    files: &dyn Files,
+    roots: &ImportRoots,
+    document: &Arc<Document>,
+    span: Span,
+    name: Option<Span>,
+) -> Target {
+    let tree = syntax::parse(&document.text);
+    let empty = || identifier_at(&tree, document.text.len(), span.start).filter(|_| span.is_empty());
+    let name_span = name
+        .or_else(|| first_identifier(&tree, span.clone()))
+        .or_else(empty)
+        .unwrap_or(span.start..span.start);
+    target(files, roots, document, &tree, span, name_span)
+}
+
 /// The identifier token that contains an offset, or else begins or ends at it; `None` in white space, keywords,
 /// operators, strings and comments. An identifier in the braces of an f-string is one.
 #[must_use]
@@ -137,7 +156,7 @@ mod tests {
         match parse(selector, ColumnUnit::Codepoint).unwrap() {
             PositionSpec::Cursor(spec) => cursor(&files, &roots, &document, &spec),
             PositionSpec::Range(spec) => range(&files, &roots, &document, &spec),
-            PositionSpec::Symbol(_) => panic!("not a place"),
+            _ => panic!("not a place"),
         }
     }
 

@@ -17,7 +17,8 @@ use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::facts::{Facts, Location, Provenance};
 use crate::model::request::{Command, Request};
 use crate::path::DocUri;
-use crate::selector::{self, CursorSpec, PositionSpec, QualName, RangeSpec, Role, SymbolSpec};
+use crate::selector::tests::spec;
+use crate::selector::{self, PositionSpec};
 use crate::text::{ColumnUnit, Position, Range};
 
 /// Whether golden files are written instead of compared.
@@ -300,34 +301,13 @@ fn uri() -> impl Strategy<Value = DocUri> {
         .prop_filter_map("a document URI", |text| DocUri::parse(&text.replace('%', "%25")))
 }
 
-fn spec() -> impl Strategy<Value = PositionSpec> {
-    let unit = || prop::sample::select(vec![ColumnUnit::Utf8, ColumnUnit::Utf16, ColumnUnit::Codepoint]);
-    let number = || 1..=i32::MAX.unsigned_abs();
-    let pair = move || [number(), number()];
-    let role = prop::sample::select(vec![Role::Def, Role::Sig, Role::Body, Role::Doc]);
-    let name = "[a-zA-Z_ü][a-z0-9_]{0,3}(\\.[a-z_]{1,3})?:[A-Z_é][a-z0-9]{0,3}(\\.[a-z_]{1,3})?";
-    prop_oneof![
-        (uri(), number(), number(), unit()).prop_map(|(uri, line, col, indexing)| PositionSpec::Cursor(
-            CursorSpec { uri, line, col, indexing }
-        )),
-        (uri(), pair(), pair(), unit()).prop_map(|(uri, a, b, indexing)| PositionSpec::Range(RangeSpec {
-            uri,
-            start: a.min(b),
-            end: a.max(b),
-            indexing
-        })),
-        (name, role, prop::option::of(0..9_u32)).prop_map(|(name, role, overload)| PositionSpec::Symbol(
-            SymbolSpec { qualname: QualName::parse(&name).unwrap(), role, overload }
-        )),
-    ]
-}
-
 fn location() -> impl Strategy<Value = Location> {
     (uri(), 0..4_u32, any::<u32>(), any::<String>(), prop::option::of(any::<String>())).prop_map(
         |(uri, line, column, at, preview)| Location {
             uri,
             range: Range::new(Position::new(line, column), Position::new(line + 1, 0)),
             at,
+            symbol_id: None,
             preview,
         },
     )
@@ -369,6 +349,7 @@ proptest! {
             environment: sample("full").environment,
             capabilities,
             error,
+            relocation: None,
             limits: total.map(|total| Limits { cap: 5, total, truncated: false, cursor: None }),
             partial,
         })

@@ -6,9 +6,15 @@
 //!
 //! Lines and columns are 1-based in both forms and an end is exclusive; columns count in the spec's `indexing` unit.
 
+pub mod anchor;
+pub mod ast;
+pub mod doc_version;
 pub mod name;
 pub mod parse;
 mod print;
+pub mod symbol_id;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,8 +22,12 @@ use serde::{Deserialize, Serialize};
 use crate::path::DocUri;
 use crate::text::ColumnUnit;
 
+pub use anchor::{AnchorSpec, ContextHash};
+pub use ast::{AstSpec, AstStep, Construct};
+pub use doc_version::DocVersion;
 pub use name::{ModuleName, QualName};
 pub use parse::{SyntaxError, parse};
+pub use symbol_id::{Sketch, SymbolId, SymidSpec};
 
 /// A selector.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +39,12 @@ pub enum PositionSpec {
     Range(RangeSpec),
     /// A definition by its name: `py://pkg.mod#Class.method:sig`.
     Symbol(SymbolSpec),
+    /// A construct by the way down to it: `ast://[module=pkg.mod]/[class=C]/[def=m]`.
+    Ast(AstSpec),
+    /// A snippet of a file: `anchor://src/app.py#"return%20view"`.
+    Anchor(AnchorSpec),
+    /// A definition by its structure: `sym://method:C.m:p:…`.
+    Symid(SymidSpec),
 }
 
 /// One place in a file.
@@ -46,6 +62,9 @@ pub struct CursorSpec {
     /// What a column counts.
     #[serde(default)]
     pub indexing: ColumnUnit,
+    /// What the selector was made from.
+    #[serde(rename = "docVersion", default, skip_serializing_if = "Option::is_none")]
+    pub doc_version: Option<DocVersion>,
 }
 
 /// A stretch of a file.
@@ -61,6 +80,9 @@ pub struct RangeSpec {
     /// What a column counts.
     #[serde(default)]
     pub indexing: ColumnUnit,
+    /// What the selector was made from.
+    #[serde(rename = "docVersion", default, skip_serializing_if = "Option::is_none")]
+    pub doc_version: Option<DocVersion>,
 }
 
 /// A definition by module and name.
@@ -75,6 +97,9 @@ pub struct SymbolSpec {
     /// Which of several overloads, 0-based in source order, the implementation last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overload: Option<u32>,
+    /// What the selector was made from.
+    #[serde(rename = "docVersion", default, skip_serializing_if = "Option::is_none")]
+    pub doc_version: Option<DocVersion>,
 }
 
 /// A part of a definition.
@@ -117,7 +142,8 @@ impl PositionSpec {
         match self {
             Self::Cursor(cursor) => cursor.uri = map(&cursor.uri),
             Self::Range(range) => range.uri = map(&range.uri),
-            Self::Symbol(_) => {}
+            Self::Anchor(anchor) => anchor.uri = map(&anchor.uri),
+            Self::Symbol(_) | Self::Ast(_) | Self::Symid(_) => {}
         }
     }
 
@@ -127,7 +153,33 @@ impl PositionSpec {
         match self {
             Self::Cursor(cursor) => Some(&cursor.uri),
             Self::Range(range) => Some(&range.uri),
-            Self::Symbol(_) => None,
+            Self::Anchor(anchor) => Some(&anchor.uri),
+            Self::Symbol(_) | Self::Ast(_) | Self::Symid(_) => None,
+        }
+    }
+
+    /// What the selector was made from.
+    #[must_use]
+    pub const fn doc_version(&self) -> Option<&DocVersion> {
+        match self {
+            Self::Cursor(spec) => spec.doc_version.as_ref(),
+            Self::Range(spec) => spec.doc_version.as_ref(),
+            Self::Symbol(spec) => spec.doc_version.as_ref(),
+            Self::Ast(spec) => spec.doc_version.as_ref(),
+            Self::Anchor(spec) => spec.doc_version.as_ref(),
+            Self::Symid(spec) => spec.doc_version.as_ref(),
+        }
+    }
+
+    /// Says what the selector was made from.
+    pub fn set_doc_version(&mut self, version: Option<DocVersion>) {
+        match self {
+            Self::Cursor(spec) => spec.doc_version = version,
+            Self::Range(spec) => spec.doc_version = version,
+            Self::Symbol(spec) => spec.doc_version = version,
+            Self::Ast(spec) => spec.doc_version = version,
+            Self::Anchor(spec) => spec.doc_version = version,
+            Self::Symid(spec) => spec.doc_version = version,
         }
     }
 }

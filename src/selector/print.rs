@@ -2,7 +2,12 @@
 
 use std::fmt;
 
-use super::{CursorSpec, PositionSpec, RangeSpec, Role, SymbolSpec};
+use super::anchor::DEFAULT_CONTEXT;
+use super::{
+    AnchorSpec, AstSpec, AstStep, CursorSpec, DocVersion, PositionSpec, RangeSpec, Role, SymbolSpec,
+    SymidSpec,
+};
+use crate::path::encode_portable_and;
 use crate::text::ColumnUnit;
 
 impl fmt::Display for PositionSpec {
@@ -11,6 +16,9 @@ impl fmt::Display for PositionSpec {
             Self::Cursor(cursor) => cursor.fmt(f),
             Self::Range(range) => range.fmt(f),
             Self::Symbol(symbol) => symbol.fmt(f),
+            Self::Ast(ast) => ast.fmt(f),
+            Self::Anchor(anchor) => anchor.fmt(f),
+            Self::Symid(symid) => symid.fmt(f),
         }
     }
 }
@@ -18,7 +26,7 @@ impl fmt::Display for PositionSpec {
 impl fmt::Display for CursorSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@L{}:C{}", self.uri, self.line, self.col)?;
-        write_indexing(f, self.indexing)
+        Query::new(f).indexing(self.indexing)?.version(self.doc_version.as_ref())
     }
 }
 
@@ -26,7 +34,7 @@ impl fmt::Display for RangeSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ([sl, sc], [el, ec]) = (self.start, self.end);
         write!(f, "{}@R({sl},{sc}->{el},{ec})", self.uri)?;
-        write_indexing(f, self.indexing)
+        Query::new(f).indexing(self.indexing)?.version(self.doc_version.as_ref())
     }
 }
 
@@ -36,14 +44,86 @@ impl fmt::Display for SymbolSpec {
         if self.role != Role::Def {
             write!(f, ":{}", self.role.as_str())?;
         }
+        let mut query = Query::new(f);
         if let Some(overload) = self.overload {
-            write!(f, "?overload={overload}")?;
+            query.option("overload", overload)?;
         }
-        Ok(())
+        query.version(self.doc_version.as_ref())
     }
 }
 
-/// The default unit is left out, so that there is one spelling.
-fn write_indexing(f: &mut fmt::Formatter<'_>, unit: ColumnUnit) -> fmt::Result {
-    if unit == ColumnUnit::default() { Ok(()) } else { write!(f, "?indexing={unit}") }
+impl fmt::Display for AstSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ast://")?;
+        for (at, step) in self.path.iter().enumerate() {
+            if at > 0 {
+                f.write_str("/")?;
+            }
+            step.fmt(f)?;
+        }
+        Query::new(f).version(self.doc_version.as_ref())
+    }
+}
+
+impl fmt::Display for AstStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let construct = self.construct.as_str();
+        match self.name() {
+            Some(name) => write!(f, "[{construct}={}]", encode_portable_and(name, b"[]=/"))?,
+            None => f.write_str(construct)?,
+        }
+        self.ordinal().map_or(Ok(()), |ordinal| write!(f, "[{ordinal}]"))
+    }
+}
+
+impl fmt::Display for AnchorSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A backslash is encoded too, because one before a quote or a slash would be read as an escape.
+        write!(f, "anchor://{}#\"{}\"", self.uri, encode_portable_and(&self.snippet, b"\\"))?;
+        let mut query = Query::new(f);
+        if self.ctx != DEFAULT_CONTEXT {
+            query.option("ctx", self.ctx)?;
+        }
+        if let Some(hash) = &self.hash {
+            query.option("hash", hash)?;
+        }
+        query.version(self.doc_version.as_ref())
+    }
+}
+
+impl fmt::Display for SymidSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sym://{}", self.id)?;
+        Query::new(f).version(self.doc_version.as_ref())
+    }
+}
+
+/// The options after `?`, in the one order that is canonical.
+struct Query<'f, 'b> {
+    f: &'f mut fmt::Formatter<'b>,
+    separator: char,
+}
+
+impl<'f, 'b> Query<'f, 'b> {
+    const fn new(f: &'f mut fmt::Formatter<'b>) -> Self {
+        Self { f, separator: '?' }
+    }
+
+    fn option(&mut self, key: &str, value: impl fmt::Display) -> fmt::Result {
+        write!(self.f, "{}{key}={value}", self.separator)?;
+        self.separator = '&';
+        Ok(())
+    }
+
+    /// The default unit is left out, so that there is one spelling.
+    fn indexing(mut self, unit: ColumnUnit) -> Result<Self, fmt::Error> {
+        if unit != ColumnUnit::default() {
+            self.option("indexing", unit)?;
+        }
+        Ok(self)
+    }
+
+    fn version(mut self, version: Option<&DocVersion>) -> fmt::Result {
+        version.map_or(Ok(()), |version| self.option("v", encode_portable_and(&version.to_string(), b"&")))
+    }
 }

@@ -45,22 +45,22 @@ fn checksum(payload: &[u8]) -> u64 {
 
 /// Writes fields one after the other.
 #[derive(Debug, Default)]
-pub(super) struct Writer(pub(super) Vec<u8>);
+pub(crate) struct Writer(pub(crate) Vec<u8>);
 
 impl Writer {
-    pub(super) fn u64(&mut self, value: u64) {
+    pub(crate) fn u64(&mut self, value: u64) {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
-    pub(super) fn i64(&mut self, value: i64) {
+    pub(crate) fn i64(&mut self, value: i64) {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
-    pub(super) fn digest(&mut self, digest: &Digest) {
+    pub(crate) fn digest(&mut self, digest: &Digest) {
         self.0.extend_from_slice(digest.as_bytes());
     }
 
-    pub(super) fn text(&mut self, text: &str) {
+    pub(crate) fn text(&mut self, text: &str) {
         self.u64(text.len() as u64);
         self.0.extend_from_slice(text.as_bytes());
     }
@@ -68,10 +68,10 @@ impl Writer {
 
 /// Reads fields one after the other; `None` at the first that is not there.
 #[derive(Debug)]
-pub(super) struct Reader<'b>(pub(super) &'b [u8]);
+pub(crate) struct Reader<'b>(pub(crate) &'b [u8]);
 
 impl<'b> Reader<'b> {
-    pub(super) fn bytes(&mut self, count: usize) -> Option<&'b [u8]> {
+    pub(crate) fn bytes(&mut self, count: usize) -> Option<&'b [u8]> {
         let (head, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(head)
@@ -81,19 +81,19 @@ impl<'b> Reader<'b> {
         self.bytes(8)?.try_into().ok()
     }
 
-    pub(super) fn u64(&mut self) -> Option<u64> {
+    pub(crate) fn u64(&mut self) -> Option<u64> {
         self.word().map(u64::from_le_bytes)
     }
 
-    pub(super) fn i64(&mut self) -> Option<i64> {
+    pub(crate) fn i64(&mut self) -> Option<i64> {
         self.word().map(i64::from_le_bytes)
     }
 
-    pub(super) fn digest(&mut self) -> Option<Digest> {
+    pub(crate) fn digest(&mut self) -> Option<Digest> {
         self.bytes(32)?.try_into().ok().map(Digest::from_bytes)
     }
 
-    pub(super) fn text(&mut self) -> Option<&'b str> {
+    pub(crate) fn text(&mut self) -> Option<&'b str> {
         let length = usize::try_from(self.u64()?).ok()?;
         std::str::from_utf8(self.bytes(length)?).ok()
     }

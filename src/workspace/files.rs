@@ -203,6 +203,12 @@ pub fn read_bytes(path: &AbsPath) -> Result<Vec<u8>, ReadError> {
     Ok(bytes)
 }
 
+/// The text of a file; `None` when it cannot be read.
+#[must_use]
+pub fn read_text(path: &AbsPath) -> Option<String> {
+    read_bytes(path).ok().map(|bytes| decode_source(bytes).text)
+}
+
 /// Files that exist only in memory.
 #[derive(Debug, Default)]
 pub struct MemoryFiles {

@@ -4,10 +4,12 @@
 //! a word, [`files`] reads them; [`python`] and [`server_config`] read what else decides what a server sees. Absent: what a
 //! selector means (`resolve`), what a server says (`lsp`).
 
-mod cache_file;
+pub(crate) mod cache_file;
 pub mod configured;
+pub mod contents;
 mod distributions;
 pub mod files;
+pub mod history;
 pub mod kept;
 pub(crate) mod parallel;
 pub mod python;

@@ -49,6 +49,8 @@ pub struct Snapshot {
     /// As the file system describes each file: another one where it was written, also with the content that it had.
     stats: BTreeMap<WorkspacePath, Stat>,
     index: WordIndex,
+    /// The workspace's folder in the cache.
+    place: Option<AbsPath>,
 }
 
 /// What was recorded of a file at an earlier scan.
@@ -164,6 +166,7 @@ impl Scanner {
             shape: walked.shape,
             stats,
             index,
+            place: self.place.clone(),
         });
         self.last = Some(snapshot.clone());
         snapshot
@@ -256,6 +259,20 @@ impl Snapshot {
     /// Writes what this scan learned of words for the next one, when it was much.
     pub fn keep_index(&self) {
         self.index.keep();
+    }
+
+    /// What was kept under a name beside what the scan itself keeps; `None` when it is not there, of another version, or
+    /// damaged.
+    #[must_use]
+    pub fn kept(&self, name: &str, magic: [u8; 8]) -> Option<Vec<u8>> {
+        load(&self.place.as_ref()?.join(name), magic)
+    }
+
+    /// Keeps something under a name for the next run. Failure is no error: the next run just pays again.
+    pub fn keep(&self, name: &str, magic: [u8; 8], payload: &[u8]) {
+        if let Some(place) = &self.place {
+            store(&place.join(name), magic, payload);
+        }
     }
 
     /// The first path, in order, that differs between two snapshots.

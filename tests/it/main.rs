@@ -24,6 +24,8 @@ mod output;
 mod processes;
 /// The schemas and the command line as data.
 mod schemas;
+/// Every form of selector, and what becomes of it when the code changes.
+mod selectors;
 /// Background sessions: one for all, the same answers, and nothing left of them.
 mod sessions;
 /// Warm answers are cold answers, whatever changed.

@@ -1,0 +1,159 @@
+//! Measures relocation: selectors made at an old state of a project, resolved at a newer one.
+//!
+//! `cargo run --profile measure --example relocation -- [--seed N] [--most N] [--show CATEGORY] OLD=NEW… [--scripted FOLDER…]`
+//!
+//! `OLD=NEW` are two releases of one project. Where a target is in the newer one is said by independent evidence (see
+//! `truth.rs`), never by lanser's own matching. `--scripted` applies seeded refactorings to real code, so that the truth is
+//! known by construction (see `scripted.rs`). Beside lanser stand three baselines: the raw line and column, a diff of the
+//! one file, and the line of the new release that resembles the target's line most.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the report is what this program is for")]
+
+mod answers;
+mod baselines;
+mod cases;
+mod scripted;
+mod truth;
+mod unversioned;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+
+use answers::{Answer, Known};
+use cases::{Case, Tree};
+
+const USAGE: &str = "usage: relocation [--seed N] [--most N] [--show CATEGORY] OLD=NEW… [--scripted FOLDER…]";
+
+/// What is counted for one category and one way of answering.
+#[derive(Default, Clone, Copy)]
+struct Count {
+    cases: usize,
+    right: usize,
+    /// Answered, not flagged, and not there.
+    wrong: usize,
+    /// Said to be ambiguous.
+    flagged: usize,
+}
+
+/// Lanser with what a version tells, and the baselines.
+const WAYS: [&str; 5] = ["git", "sha256", "raw", "diff", "fuzzy"];
+
+type Table = BTreeMap<(String, &'static str), Count>;
+
+fn main() -> ExitCode {
+    let (mut seed, mut most, mut show) = (1, 300, None);
+    let (mut pairs, mut folders, mut scripted) = (Vec::new(), Vec::new(), false);
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        let mut number = || args.next().and_then(|text| text.parse().ok()).unwrap_or_default();
+        match arg.as_str() {
+            "--seed" => seed = number(),
+            "--most" => most = usize::try_from(number()).unwrap_or_default(),
+            "--show" => show = args.next(),
+            "--scripted" => scripted = true,
+            folder if scripted => folders.push(folder.to_owned()),
+            pair => match pair.split_once('=') {
+                Some((old, new)) => pairs.push((old.to_owned(), new.to_owned())),
+                None => {
+                    eprintln!("{USAGE}");
+                    return ExitCode::from(2);
+                }
+            },
+        }
+    }
+    let (mut table, mut alone) = (Table::new(), Table::new());
+    for (old, new) in &pairs {
+        let (old, new) = (Tree::read(Path::new(old)), Tree::read(Path::new(new)));
+        let cases = truth::cases(&old, &new, seed, most);
+        eprintln!("{} files, {} cases", old.files.len(), cases.len());
+        run(&old, &new, &cases, &mut table, show.as_deref());
+        unversioned::run(&old, &new, &cases, &mut alone, show.as_deref());
+    }
+    print(&table, "real histories, with a version", &WAYS);
+    print(&alone, "real histories, by the selector alone", &unversioned::WAYS);
+    let mut table = Table::new();
+    for folder in &folders {
+        let old = Tree::read(Path::new(folder));
+        let mut count = 0;
+        for (new, cases) in scripted::changes(&old, seed, most) {
+            count += cases.len();
+            run(&old, &new, &cases, &mut table, show.as_deref());
+        }
+        eprintln!("{folder}: {count} scripted cases");
+    }
+    print(&table, "scripted refactorings", &WAYS);
+    ExitCode::SUCCESS
+}
+
+/// Answers every case in every way.
+fn run(old: &Tree, new: &Tree, cases: &[Case], table: &mut Table, show: Option<&str>) {
+    let index = answers::index(new);
+    for case in cases {
+        let ways: [(&'static str, Answer); 5] = [
+            ("git", answers::lanser(&index, old, new, case, Known::Everything)),
+            ("sha256", answers::lanser(&index, old, new, case, Known::OwnFile)),
+            ("raw", baselines::raw(new, case)),
+            ("diff", baselines::diff(old, new, case)),
+            ("fuzzy", baselines::fuzzy(new, case)),
+        ];
+        for (way, answer) in ways {
+            record(table, new, case, way, &answer, show.filter(|_| way == "git"));
+        }
+    }
+}
+
+/// Counts an answer, and shows it when it is not right and its category is asked for.
+fn record(
+    table: &mut Table,
+    new: &Tree,
+    case: &Case,
+    way: &'static str,
+    answer: &Answer,
+    show: Option<&str>,
+) {
+    let verdict = case.judge(new, answer);
+    if show.is_some_and(|show| case.category.starts_with(show)) && verdict != "right" {
+        println!(
+            "{verdict:>8} {way} {} {}\n         truth {}\n         {}",
+            case.category,
+            case.what,
+            case.shown(new),
+            answer.told
+        );
+    }
+    let count = table.entry((case.category.clone(), way)).or_default();
+    count.cases += 1;
+    count.right += usize::from(verdict == "right");
+    count.wrong += usize::from(verdict == "wrong");
+    count.flagged += usize::from(verdict == "flagged");
+}
+
+fn print<const N: usize>(table: &Table, title: &str, ways: &[&'static str; N]) {
+    if table.is_empty() {
+        return;
+    }
+    println!("\n{title}: right % (wrong without a flag %)\n");
+    println!("| category | cases | {} |\n|---|---|{}", ways.join(" | "), "---|".repeat(N));
+    let categories: std::collections::BTreeSet<&String> =
+        table.keys().map(|(category, _)| category).collect();
+    let row = |name: &str, counts: [Count; N]| {
+        let cells = counts.map(|count| {
+            let share = |part: usize| 100.0 * part as f64 / count.cases.max(1) as f64;
+            format!("{:.1} ({:.1})", share(count.right), share(count.wrong))
+        });
+        let cases = counts.iter().map(|count| count.cases).max().unwrap_or_default();
+        println!("| {name} | {cases} | {} |", cells.join(" | "));
+    };
+    let mut all = [Count::default(); N];
+    for category in categories {
+        let counts = ways.map(|way| table.get(&(category.clone(), way)).copied().unwrap_or_default());
+        for (sum, count) in all.iter_mut().zip(counts) {
+            sum.cases += count.cases;
+            sum.right += count.right;
+            sum.wrong += count.wrong;
+        }
+        row(category, counts);
+    }
+    row("all", all);
+}

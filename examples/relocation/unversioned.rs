@@ -1,0 +1,134 @@
+//! Selectors that carry no version: what they say themselves is all that is known.
+
+use std::sync::OnceLock;
+
+use lanser::path::{AbsPath, WorkspacePath};
+use lanser::resolve::form;
+use lanser::resolve::index::Index;
+use lanser::resolve::locate::{self, World, locate};
+use lanser::resolve::modules::ImportRoots;
+use lanser::resolve::outline::Outline;
+use lanser::selector::{
+    AnchorSpec, AstStep, Construct, ModuleName, PositionSpec, QualName, Role, SymbolSpec, SymidSpec,
+};
+use lanser::workspace::files::{DiskFiles, FileKind, Files};
+use lanser::workspace::server_config::ServerConfig;
+use lanser::workspace::snapshot::{Snapshot, Trust};
+
+use crate::answers::{Answer, index};
+use crate::cases::{Case, Tree};
+use crate::{Table, record};
+
+/// The kinds of selector.
+pub(crate) const WAYS: [&str; 4] = ["anchor", "py", "ast", "sym"];
+
+/// Makes selectors of every kind in the old state and resolves them in the new one.
+pub(crate) fn run(old: &Tree, new: &Tree, cases: &[Case], table: &mut Table, show: Option<&str>) {
+    let Ok(folder) = tempfile::tempdir() else { return };
+    for (path, document) in &new.files {
+        let path = folder.path().join(path);
+        let _ = path.parent().map(std::fs::create_dir_all);
+        let _ = std::fs::write(path, &document.text);
+    }
+    let Ok(root) = AbsPath::new(folder.path()) else { return };
+    let files = DiskFiles::new();
+    let config = ServerConfig::default();
+    let roots_of = |files: &dyn Files| ImportRoots::new(files, &root, &config, None, None);
+    let roots = roots_of(&files);
+    let snapshot = Snapshot::take(&root, None, Trust::Content, 2);
+    let now = OnceLock::new();
+    let world = World {
+        files: &files,
+        roots: &roots,
+        roots_of: &roots_of,
+        snapshot: &snapshot,
+        index: &now,
+        contents: None,
+        threads: 2,
+    };
+    let before = index(old);
+    let has_src = files.kind(&root.join("src")) == FileKind::Folder;
+    for case in cases {
+        for (way, spec) in selectors(old, &before, case, has_src) {
+            let path = spec.uri().and_then(|uri| uri.workspace_path()).map(|path| snapshot.absolute(path));
+            let answer = answer(&locate(&world, &spec, path.as_ref()), &root, &spec);
+            record(table, new, case, way, &answer, show);
+        }
+    }
+}
+
+fn answer(answer: &locate::Answer, root: &AbsPath, spec: &PositionSpec) -> Answer {
+    match answer {
+        locate::Answer::Found(located) => {
+            let path = located.target.document.path.strip_prefix(root).unwrap_or_default().to_owned();
+            let evidence = &located.evidence;
+            let told =
+                format!("{spec} → {path} {:.3} {:?} {}", evidence.score, evidence.features, evidence.reason);
+            // A statement is where it begins; a definition where its name is.
+            Answer { place: Some((path, located.target.span.start)), ambiguous: false, told }
+        }
+        locate::Answer::Ambiguous(all) => Answer {
+            place: None,
+            ambiguous: true,
+            told: format!(
+                "{spec} → {} candidates, {:?}",
+                all.len(),
+                all.first().map(|one| (one.evidence.score, one.evidence.features))
+            ),
+        },
+        locate::Answer::NotFound(near) => {
+            Answer { place: None, ambiguous: false, told: format!("{spec} → {}", near.reason) }
+        }
+        locate::Answer::Skew(reason) => Answer { place: None, ambiguous: true, told: reason.clone() },
+    }
+}
+
+/// The selectors of a case, as `locate --as` would have told them in the old state.
+fn selectors(old: &Tree, before: &Index, case: &Case, has_src: bool) -> Vec<(&'static str, PositionSpec)> {
+    let mut found = Vec::new();
+    let Some(text) = old.text(&case.path) else { return found };
+    let Some(path) = WorkspacePath::new(&case.path) else { return found };
+    if let Some((snippet, ctx, hash)) = form::snippet(text, &case.span) {
+        let uri = lanser::path::DocUri::Workspace(path.clone());
+        let anchor = AnchorSpec { uri, snippet, ctx, hash: Some(hash), doc_version: None };
+        found.push(("anchor", PositionSpec::Anchor(anchor)));
+    }
+    let stem = case.path.trim_end_matches(".py").trim_end_matches("/__init__");
+    let stem = if has_src { stem.trim_start_matches("src/") } else { stem };
+    let module = stem.replace('/', ".");
+    let outline = Outline::parse(text);
+    if let Some(at) = outline.definitions.iter().position(|definition| definition.name_span == case.span) {
+        if let Some(qualname) =
+            ModuleName::new(&module).and_then(|module| QualName::new(module, outline.names(at)))
+        {
+            let symbol = SymbolSpec { qualname, role: Role::Def, overload: None, doc_version: None };
+            found.push(("py", PositionSpec::Symbol(symbol)));
+        }
+        let chain = outline.names(at).join(".");
+        if let Some(entry) = before.entry(&path, case.span.start, &chain) {
+            found.push((
+                "sym",
+                PositionSpec::Symid(SymidSpec { id: before.id(&path, entry), doc_version: None }),
+            ));
+        }
+    }
+    if let Some(mut ast) = form::ast(text, &case.span, &module) {
+        // Of a definition the whole is kept.
+        if ast
+            .path
+            .last()
+            .is_some_and(|step| step.construct == Construct::Name && AstStep::name(step).is_none())
+        {
+            ast.path.pop();
+        }
+        // A place inside of a literal is no construct of its own: the path means all of the literal.
+        let inside = ast.path.last().is_some_and(|step| {
+            matches!(step.construct, Construct::Doc | Construct::String | Construct::Class | Construct::Def)
+                && !outline.definitions.iter().any(|definition| definition.name_span == case.span)
+        });
+        if !inside {
+            found.push(("ast", PositionSpec::Ast(ast)));
+        }
+    }
+    found
+}

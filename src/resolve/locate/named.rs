@@ -1,0 +1,217 @@
+//! Names and structures that are not where they were, when no old text says more.
+
+use super::{Answer, Evidence, Located, Way, World, decide};
+use crate::path::WorkspacePath;
+use crate::resolve::ast::follow;
+use crate::resolve::index::Entry;
+use crate::resolve::near::{Near, Reason};
+use crate::resolve::place;
+use crate::resolve::relocate::side::is_compound;
+use crate::resolve::relocate::{Features, Happened, module_likeness};
+use crate::selector::{AstSpec, AstStep, Construct, Role, SymbolId, SymbolSpec};
+
+/// A shorter name is borne by many things.
+const TELLING_NAME: usize = 5;
+/// A body with fewer tokens says nothing about a symbol of another name.
+const TELLING_BODY: u32 = 12;
+
+/// A qualified name that its module does not have: the same names in another module.
+pub(super) fn elsewhere(world: &World<'_>, spec: &SymbolSpec, near: Near) -> Answer {
+    let lost = matches!(near.reason, Reason::Module { .. } | Reason::Name { .. } | Reason::Local { .. });
+    if !lost || spec.overload.is_some() {
+        return Answer::NotFound(near);
+    }
+    let module = spec.qualname.module.as_str();
+    match moved(world, module, spec.qualname.names(), spec.role) {
+        Answer::NotFound(_) => Answer::NotFound(near),
+        answer => answer,
+    }
+}
+
+fn moved(world: &World<'_>, module: &str, names: &[String], role: Role) -> Answer {
+    let chain = names.join(".");
+    let from = format!("{}.py", module.replace('.', "/"));
+    let last = names.last().map(String::as_str).unwrap_or_default();
+    // A file that no import reaches has no module that a name could have moved to.
+    let reached = |path: &WorkspacePath| world.roots.name_of(&world.snapshot.absolute(path)).is_some();
+    let named: Vec<(&WorkspacePath, &Entry)> = world
+        .index()
+        .iter()
+        .filter(|(path, entry)| entry.name() == last && is_compound(entry.kind) && reached(path))
+        .collect();
+    let same: Vec<_> = named.iter().filter(|(_, entry)| entry.chain == chain).collect();
+    let mut candidates = Vec::new();
+    for (path, entry) in &same {
+        // Of its body nothing is known; that nothing else bears the name speaks for it.
+        let features = Features {
+            ast: 1.0,
+            module: module_likeness(&from, path.as_str()),
+            token_jaccard: 0.5,
+            proximity: if named.len() == 1 { 1.0 } else { 0.0 },
+        };
+        candidates.extend(located(world, path, entry, role, features, "the same names in another module"));
+    }
+    if same.is_empty()
+        && let [(path, entry)] = named.as_slice()
+        && last.len() >= TELLING_NAME
+        && !last.starts_with("__")
+    {
+        let features = Features {
+            ast: 0.9,
+            module: module_likeness(&from, path.as_str()),
+            token_jaccard: 0.5,
+            proximity: 0.5,
+        };
+        candidates.extend(located(world, path, entry, role, features, "the only definition of the name"));
+    }
+    let none = || Near::because(Reason::Gone { reason: format!("nothing is called {chain}") });
+    decide(candidates, none)
+}
+
+fn located(
+    world: &World<'_>,
+    path: &WorkspacePath,
+    entry: &Entry,
+    role: Role,
+    features: Features,
+    reason: &str,
+) -> Option<Located> {
+    let way = Way::Since(Happened::Moved);
+    placed(world, path, entry, role, Evidence::weighed(way, features, reason))
+}
+
+fn placed(
+    world: &World<'_>,
+    path: &WorkspacePath,
+    entry: &Entry,
+    role: Role,
+    evidence: Evidence,
+) -> Option<Located> {
+    let document = world.files.read(&world.snapshot.absolute(path)).ok()?;
+    let start = entry.offset as usize;
+    let name = start..start + entry.name().len();
+    let span = super::part(&document, &name, role)?;
+    let target = place::stretch(world.files, world.roots, &document, span, Some(name));
+    Some(Located { target, evidence })
+}
+
+/// An AST path that breaks off: by the classes and functions that it names, then on from there.
+pub(super) fn moved_path(world: &World<'_>, spec: &AstSpec, reason: String) -> Answer {
+    let is_named_scope = |step: &&AstStep| {
+        matches!(step.construct, Construct::Class | Construct::Def) && step.name().is_some()
+    };
+    let module = spec.path.first().and_then(AstStep::name).unwrap_or_default();
+    let names: Vec<String> =
+        spec.path.iter().filter(is_named_scope).filter_map(|step| step.name().map(str::to_owned)).collect();
+    let last = spec.path.iter().rposition(|step| is_named_scope(&step));
+    let not_found = || Answer::NotFound(Near::because(Reason::Gone { reason: reason.clone() }));
+    let Some(last) = last else { return not_found() };
+    // The same names without the constructs between them, in the same module or in another one.
+    let module = module.trim_end_matches(".pyi").trim_end_matches(".py").replace('/', ".");
+    let rest = &spec.path[last + 1..];
+    let found = match world.roots.find(world.files, &module).first().and_then(|module| module.file().cloned())
+    {
+        Some(file) if names_in(world, &file, &names).is_some() => names_in(world, &file, &names),
+        _ => match moved(world, &module, &names, Role::Def) {
+            Answer::Found(located) => Some(*located),
+            Answer::Ambiguous(several) if rest.is_empty() => return Answer::Ambiguous(several),
+            _ => None,
+        },
+    };
+    let Some(mut found) = found else { return not_found() };
+    let document = found.target.document.clone();
+    let Some(mut steps) = crate::resolve::ast::path_of(&document.text, &found.target.name_span) else {
+        return not_found();
+    };
+    // The path of a name ends with a step for the name itself.
+    steps.pop();
+    steps.extend(rest.iter().cloned());
+    let Ok(target) = follow(&document.text, &steps) else { return not_found() };
+    found.target = place::stretch(world.files, world.roots, &document, target.span, Some(target.name_span));
+    Answer::Found(Box::new(found))
+}
+
+/// A definition by its chain of names in one file, if there is one.
+fn names_in(world: &World<'_>, file: &crate::path::AbsPath, names: &[String]) -> Option<Located> {
+    let path = world.relative(file)?;
+    let chain = names.join(".");
+    let mut all =
+        world.index().file(&path).iter().filter(|entry| entry.chain == chain && is_compound(entry.kind));
+    let entry = all.next().filter(|_| all.next().is_none())?;
+    let features = Features { proximity: 0.5, ..Features::SAME };
+    let evidence =
+        Evidence::weighed(Way::Since(Happened::Moved), features, "the same names under other steps");
+    placed(world, &path, entry, Role::Def, evidence)
+}
+
+/// A symbol by its structure.
+pub(super) fn structure(world: &World<'_>, id: &SymbolId) -> Answer {
+    let index = world.index();
+    let chain = id.names.join(".");
+    let same_kind = |entry: &Entry| entry.kind.as_str() == id.kind;
+    let exact: Vec<(&WorkspacePath, &Entry)> = index
+        .iter()
+        .filter(|(_, entry)| {
+            same_kind(entry) && entry.chain == chain && entry.shape == id.shape && entry.sketch == id.sketch
+        })
+        .collect();
+    let (which, count) = id.ordinal.unwrap_or((1, 1));
+    if usize::try_from(count).is_ok_and(|count| count == exact.len())
+        && let Some((path, entry)) = usize::try_from(which - 1).ok().and_then(|at| exact.get(at))
+    {
+        let mut evidence = Evidence::certain(Way::Structure, "the same structure");
+        if count > 1 {
+            evidence.certified = false;
+            evidence.score = 0.9;
+            evidence.reason = format!("the same structure, {which} of {count}");
+        }
+        if let Some(located) = placed(world, path, entry, Role::Def, evidence) {
+            return Answer::Found(Box::new(located));
+        }
+    }
+    let mut candidates = Vec::new();
+    let named: Vec<_> =
+        index.iter().filter(|(_, entry)| entry.chain == chain && is_same_sort(entry, id)).collect();
+    for (path, entry) in &named {
+        let features = Features {
+            ast: 1.0,
+            module: if named.len() == 1 { 1.0 } else { 0.5 },
+            token_jaccard: entry.sketch.similarity(id.sketch),
+            proximity: if entry.shape == id.shape { 1.0 } else { 0.5 },
+        };
+        let way = if entry.sketch == id.sketch { Happened::SignatureChanged } else { Happened::Edited };
+        let evidence = Evidence::weighed(Way::Since(way), features, "the same names");
+        candidates.extend(placed(world, path, entry, Role::Def, evidence));
+    }
+    if named.is_empty() {
+        for (path, entry) in index.iter().filter(|(_, entry)| is_same_sort(entry, id)) {
+            let alike = entry.sketch.similarity(id.sketch);
+            if alike < 0.6 || entry.size < TELLING_BODY {
+                continue;
+            }
+            let names: Vec<&str> = entry.chain.split('.').collect();
+            let same_name = names.last().copied() == id.names.last().map(String::as_str);
+            let same_scope = names[..names.len() - 1] == id.names[..id.names.len() - 1];
+            let shape = if entry.shape == id.shape { 0.2 } else { 0.0 };
+            let features = Features {
+                ast: 0.7 * alike + shape + if same_name { 0.1 } else { 0.0 },
+                module: 0.5,
+                token_jaccard: alike,
+                proximity: if same_scope { 1.0 } else { 0.0 },
+            };
+            let happened = if same_name { Happened::Moved } else { Happened::Renamed };
+            let evidence =
+                Evidence::weighed(Way::Since(happened), features, "a body that is alike under another name");
+            candidates.extend(placed(world, path, entry, Role::Def, evidence));
+        }
+    }
+    decide(candidates, || {
+        let reason = "no definition has these names, and none a body that is alike".to_owned();
+        Near::because(Reason::Gone { reason })
+    })
+}
+
+fn is_same_sort(entry: &Entry, id: &SymbolId) -> bool {
+    let is_function = |kind: &str| matches!(kind, "function" | "method" | "property");
+    (is_function(entry.kind.as_str()) && is_function(&id.kind)) || entry.kind.as_str() == id.kind
+}

@@ -1,0 +1,445 @@
+//! Selectors with a version: resolved in the old state, then relocated into the present one.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Answer, Evidence, Located, Way, World, part, present};
+use crate::path::{AbsPath, WorkspacePath};
+use crate::resolve::ast::{Broken, follow};
+use crate::resolve::index::{Others, entries};
+use crate::resolve::near::{Near, Reason};
+use crate::resolve::outline::Span;
+use crate::resolve::place;
+use crate::resolve::relocate::anchor::{exact, same_tokens};
+use crate::resolve::relocate::{Before, Place, Verdict, relocate};
+use crate::resolve::symbol::{self, Outcome};
+use crate::selector::{AnchorSpec, Construct, ContextHash, DocVersion, PositionSpec, Role, SymbolId};
+use crate::workspace::files::{Document, FileKind, Files, ReadError};
+use crate::workspace::history::Past;
+
+/// An old state of the files: everything at a revision, or one file with another content.
+struct OldFiles<'w> {
+    root: &'w AbsPath,
+    now: &'w dyn Files,
+    past: Option<&'w Mutex<Past>>,
+    one: Option<Arc<Document>>,
+}
+
+impl OldFiles<'_> {
+    fn relative(&self, path: &AbsPath) -> Option<String> {
+        path.strip_prefix(self.root).map(str::to_owned)
+    }
+
+    fn in_past<R>(&self, path: &AbsPath, ask: impl FnOnce(&Past, &str) -> R) -> Option<R> {
+        let relative = self.relative(path)?;
+        Some(ask(&self.past?.lock().unwrap_or_else(PoisonError::into_inner), &relative))
+    }
+}
+
+impl Files for OldFiles<'_> {
+    fn read(&self, path: &AbsPath) -> Result<Arc<Document>, ReadError> {
+        if let Some(one) = self.one.as_ref().filter(|one| one.path == *path) {
+            return Ok(one.clone());
+        }
+        let missing = || ReadError::Missing { path: path.clone() };
+        match self
+            .in_past(path, |past, relative| WorkspacePath::new(relative).and_then(|path| past.read(&path)))
+        {
+            Some(bytes) => Ok(Arc::new(Document::new(path.clone(), bytes.ok_or_else(missing)?))),
+            None => self.now.read(path),
+        }
+    }
+
+    fn kind(&self, path: &AbsPath) -> FileKind {
+        if let Some(one) = &self.one {
+            if one.path == *path {
+                return FileKind::File;
+            }
+            if one.path.strip_prefix(path).is_some() {
+                return FileKind::Folder;
+            }
+        }
+        match self.in_past(path, Past::is_folder) {
+            Some(Some(true)) => FileKind::Folder,
+            Some(Some(false)) => FileKind::File,
+            Some(None) => FileKind::Missing,
+            None => self.now.kind(path),
+        }
+    }
+
+    fn list(&self, folder: &AbsPath) -> Vec<String> {
+        self.in_past(folder, Past::list).unwrap_or_else(|| self.now.list(folder))
+    }
+
+    fn canonical(&self, path: &AbsPath) -> AbsPath {
+        if self.past.is_some() && self.relative(path).is_some() {
+            path.clone()
+        } else {
+            self.now.canonical(path)
+        }
+    }
+}
+
+/// A target in the old state.
+struct Old {
+    document: Arc<Document>,
+    span: Span,
+    /// The part of the definition whose name `span` is.
+    role: Role,
+}
+
+/// Why there is none.
+enum Trouble {
+    /// The version cannot be had.
+    Skew(String),
+    /// The old state has no such place.
+    Answer(Answer),
+}
+
+/// Locates a selector with a version.
+pub(super) fn locate(
+    world: &World<'_>,
+    selector: &PositionSpec,
+    path: Option<&AbsPath>,
+    version: &DocVersion,
+) -> Answer {
+    let past = match version {
+        DocVersion::Git(revision) => match Past::at(world.snapshot.root(), revision.as_str()) {
+            Ok(past) => Some(Mutex::new(past)),
+            Err(error) => return without(world, selector, path, &error.to_string()),
+        },
+        DocVersion::Content(_) => None,
+    };
+    match old_targets(world, selector, path, version, past.as_ref()) {
+        Ok(olds) => {
+            let mut answers: Vec<Answer> =
+                olds.iter().map(|old| now(world, old, past.as_ref(), selector)).collect();
+            if answers.len() == 1 {
+                return answers.swap_remove(0);
+            }
+            let mut all = Vec::new();
+            for answer in answers {
+                match answer {
+                    Answer::Found(mut located) => {
+                        located.evidence.certified = false;
+                        located.evidence.margin = 0.0;
+                        all.push(*located);
+                    }
+                    Answer::Ambiguous(several) => all.extend(several),
+                    Answer::NotFound(_) | Answer::Skew(_) => {}
+                }
+            }
+            match all.len() {
+                0 => gone("none of the places that it meant then is there now".to_owned()),
+                1 => Answer::Found(Box::new(all.swap_remove(0))),
+                _ => Answer::Ambiguous(all),
+            }
+        }
+        Err(Trouble::Skew(reason)) => without(world, selector, path, &reason),
+        Err(Trouble::Answer(answer)) => answer,
+    }
+}
+
+fn gone(reason: String) -> Answer {
+    Answer::NotFound(Near::because(Reason::Gone { reason }))
+}
+
+/// The version cannot be had: what the selector says besides has to do.
+fn without(world: &World<'_>, selector: &PositionSpec, path: Option<&AbsPath>, reason: &str) -> Answer {
+    if matches!(selector, PositionSpec::Cursor(_) | PositionSpec::Range(_)) {
+        return Answer::Skew(reason.to_owned());
+    }
+    match present(world, selector, path) {
+        Answer::Found(mut located) => {
+            let evidence = &mut located.evidence;
+            evidence.certified = false;
+            evidence.score = evidence.score.min(0.95);
+            evidence.reason = format!("{}; by the selector alone, for {reason}", evidence.reason);
+            Answer::Found(located)
+        }
+        other => other,
+    }
+}
+
+/// What a selector meant in the old state.
+fn old_targets(
+    world: &World<'_>,
+    selector: &PositionSpec,
+    path: Option<&AbsPath>,
+    version: &DocVersion,
+    past: Option<&Mutex<Past>>,
+) -> Result<Vec<Old>, Trouble> {
+    let root = world.snapshot.root();
+    let state = |one: Option<Arc<Document>>| OldFiles { root, now: world.files, past, one };
+    // The file with the content that is asked for, under a path that it may have had.
+    let one = |path: &AbsPath| -> Result<Option<Arc<Document>>, Trouble> {
+        let DocVersion::Content(digest) = version else { return Ok(None) };
+        if let Ok(document) = world.files.read(path)
+            && document.digest == *digest
+        {
+            return Ok(Some(document));
+        }
+        let bytes = world.contents.and_then(|contents| contents.get(digest));
+        let bytes = bytes.or_else(|| same_content(world, digest));
+        let no_such = || Trouble::Skew(format!("the content {digest} is not in the store"));
+        Ok(Some(Arc::new(Document::new(path.clone(), bytes.ok_or_else(no_such)?))))
+    };
+    let document = || -> Result<Arc<Document>, Trouble> {
+        let path = path.ok_or_else(|| Trouble::Skew("the selector names no file".to_owned()))?;
+        state(one(path)?)
+            .read(path)
+            .map_err(|_| Trouble::Skew(format!("the version {version} has no file {}", shown(world, path))))
+    };
+    let whole = |document: Arc<Document>, span: Span| Old { document, span, role: Role::Def };
+    match selector {
+        PositionSpec::Cursor(spec) => {
+            let document = document()?;
+            placed(place::cursor(world.files, world.roots, &document, spec))
+        }
+        PositionSpec::Range(spec) => {
+            let document = document()?;
+            placed(place::range(world.files, world.roots, &document, spec))
+        }
+        PositionSpec::Anchor(spec) => {
+            let document = document()?;
+            let spans = snippets(&document.text, spec);
+            if spans.is_empty() {
+                return Err(Trouble::Skew(format!("the snippet does not stand in the version {version}")));
+            }
+            Ok(spans.into_iter().map(|span| whole(document.clone(), span)).collect())
+        }
+        PositionSpec::Symbol(spec) => {
+            let module = spec.qualname.module.as_str();
+            let files = state(one(&module_path(world, module))?);
+            let roots = (world.roots_of)(&files);
+            let name_only = crate::selector::SymbolSpec { role: Role::Def, ..spec.clone() };
+            let with_role = |target: symbol::Target| Old {
+                document: target.document,
+                span: target.name_span,
+                role: spec.role,
+            };
+            match symbol::symbol(&files, &roots, &name_only) {
+                Outcome::Found(target) => Ok(vec![with_role(*target)]),
+                Outcome::Ambiguous(targets) => Ok(targets.into_iter().map(with_role).collect()),
+                Outcome::NotFound(near) => Err(Trouble::Skew(near.reason.to_string())),
+            }
+        }
+        PositionSpec::Ast(spec) => {
+            let first = spec.path.first().filter(|step| step.construct == Construct::Module);
+            let name = first.and_then(|step| step.name());
+            let name = name.ok_or_else(|| Trouble::Skew("the first step names no module".to_owned()))?;
+            let is_path = name.ends_with(".py") || name.ends_with(".pyi");
+            let likely = if is_path { root.join(name) } else { module_path(world, name) };
+            let files = state(one(&likely)?);
+            let roots = (world.roots_of)(&files);
+            let found =
+                if is_path { None } else { roots.find(&files, name).first().and_then(|m| m.file().cloned()) };
+            let document =
+                files.read(&found.unwrap_or(likely)).map_err(|error| Trouble::Skew(error.to_string()))?;
+            match follow(&document.text, &spec.path[1..]) {
+                Ok(found) => Ok(vec![whole(document, found.span)]),
+                Err(Broken::Several(all)) => {
+                    Ok(all.into_iter().map(|found| whole(document.clone(), found.span)).collect())
+                }
+                Err(Broken::Missing(_)) => {
+                    Err(Trouble::Skew(format!("the path leads nowhere in the version {version}")))
+                }
+            }
+        }
+        PositionSpec::Symid(spec) => by_structure(world, &spec.id, version, past),
+    }
+}
+
+fn shown(world: &World<'_>, path: &AbsPath) -> String {
+    world.relative(path).map_or_else(|| path.to_string(), |path| path.to_string())
+}
+
+fn placed(outcome: Outcome) -> Result<Vec<Old>, Trouble> {
+    match outcome {
+        Outcome::Found(target) => {
+            Ok(vec![Old { document: target.document, span: target.span, role: Role::Def }])
+        }
+        Outcome::Ambiguous(_) => Err(Trouble::Skew("the place is none".to_owned())),
+        Outcome::NotFound(near) => Err(Trouble::Answer(Answer::NotFound(near))),
+    }
+}
+
+/// A present file of any name with this content.
+fn same_content(world: &World<'_>, digest: &crate::digest::Digest) -> Option<Vec<u8>> {
+    let path = world.snapshot.files().iter().find(|(_, other)| other.as_ref() == Some(digest))?.0;
+    crate::workspace::files::read_bytes(&world.snapshot.absolute(path)).ok()
+}
+
+/// Where a module is, or would be.
+fn module_path(world: &World<'_>, module: &str) -> AbsPath {
+    let found = world.roots.find(world.files, module).into_iter().next();
+    let file = found.and_then(|module| module.file().cloned());
+    file.unwrap_or_else(|| world.snapshot.root().join(&format!("{}.py", module.replace('.', "/"))))
+}
+
+/// The places of a snippet in a text, by its hash where several are the same.
+pub(super) fn snippets(text: &str, spec: &AnchorSpec) -> Vec<Span> {
+    let mut found = exact(text, &spec.snippet);
+    if found.is_empty() {
+        found = same_tokens(text, &spec.snippet);
+    }
+    if let Some(hash) = &spec.hash {
+        let fits: Vec<Span> = found
+            .iter()
+            .filter(|span| ContextHash::of(text, (*span).clone(), spec.ctx).as_ref() == Some(hash))
+            .cloned()
+            .collect();
+        if !fits.is_empty() {
+            return fits;
+        }
+    }
+    found
+}
+
+/// The definition of an id in an old state.
+fn by_structure(
+    world: &World<'_>,
+    id: &SymbolId,
+    version: &DocVersion,
+    past: Option<&Mutex<Past>>,
+) -> Result<Vec<Old>, Trouble> {
+    let name = id.names.last().map(String::as_str).unwrap_or_default();
+    let mut documents: Vec<Arc<Document>> = Vec::new();
+    match (version, past) {
+        (DocVersion::Content(digest), _) => {
+            let bytes = world.contents.and_then(|contents| contents.get(digest));
+            let bytes = bytes.or_else(|| same_content(world, digest));
+            let bytes =
+                bytes.ok_or_else(|| Trouble::Skew(format!("the content {digest} is not in the store")))?;
+            // The path matters for what else is like it; the file that defines the same names has it.
+            let chain = id.names.join(".");
+            let path =
+                world.index().iter().find(|(_, entry)| entry.chain == chain).map(|(path, _)| path.clone());
+            let path =
+                path.map_or_else(|| world.snapshot.root().join("~"), |path| world.snapshot.absolute(&path));
+            documents.push(Arc::new(Document::new(path, bytes)));
+        }
+        (DocVersion::Git(_), Some(past)) => {
+            let past = past.lock().unwrap_or_else(PoisonError::into_inner);
+            for path in past.python_files() {
+                let bytes = past.read(&path).unwrap_or_default();
+                if bytes.windows(name.len().max(1)).any(|window| window == name.as_bytes()) {
+                    documents.push(Arc::new(Document::new(world.snapshot.absolute(&path), bytes)));
+                }
+            }
+        }
+        (DocVersion::Git(_), None) => {}
+    }
+    let mut found = Vec::new();
+    for document in documents {
+        for entry in entries(&document.text) {
+            let same = entry.kind.as_str() == id.kind
+                && entry.chain == id.names.join(".")
+                && entry.shape == id.shape;
+            if same && entry.sketch == id.sketch {
+                let start = entry.offset as usize;
+                let span = start..start + entry.name().len();
+                found.push(Old { document: document.clone(), span, role: Role::Def });
+            }
+        }
+    }
+    if let Some((which, count)) = id.ordinal
+        && usize::try_from(count).is_ok_and(|count| count == found.len())
+    {
+        let at = usize::try_from(which).unwrap_or(1) - 1;
+        return Ok(vec![found.swap_remove(at)]);
+    }
+    if found.is_empty() {
+        return Err(Trouble::Skew(format!("no definition of the version {version} has this id")));
+    }
+    Ok(found)
+}
+
+/// Relocates a target into the present state.
+fn now(world: &World<'_>, old: &Old, past: Option<&Mutex<Past>>, selector: &PositionSpec) -> Answer {
+    let own = world.relative(&old.document.path);
+    let mut current = world.files.read(&old.document.path).ok();
+    let mut own_now = own.clone();
+    if current.is_none()
+        && let (Some(past), Some(own)) = (past, &own)
+    {
+        own_now = past.lock().unwrap_or_else(PoisonError::into_inner).renamed(own);
+        current = own_now.as_ref().and_then(|path| world.files.read(&world.snapshot.absolute(path)).ok());
+    }
+    let name = own.as_ref().map_or_else(|| old.document.path.to_string(), ToString::to_string);
+    let target =
+        crate::resolve::relocate::Target { path: &name, text: &old.document.text, span: old.span.clone() };
+    let index = std::cell::LazyCell::new(|| world.index());
+    let others = Lazy {
+        index: &|| *index,
+        own: own_now.as_ref(),
+        read: &|path| world.files.read(&world.snapshot.absolute(path)).ok(),
+        before: &|path| before(world, past, path),
+    };
+    match relocate(&target, current.as_ref(), &others) {
+        Verdict::At(place) => Answer::Found(Box::new(located(world, *place, old.role, selector))),
+        Verdict::Ambiguous(places) => Answer::Ambiguous(
+            places.into_iter().map(|place| located(world, place, old.role, selector)).collect(),
+        ),
+        Verdict::Gone { reason, near } => {
+            let suggestions = near.into_iter().map(|place| {
+                let document = &place.document;
+                let (line, col) =
+                    document.lines.display(&document.text, place.span.start, Default::default());
+                let path = world
+                    .relative(&document.path)
+                    .map_or_else(|| document.path.to_string(), |p| p.to_string());
+                format!("{}@L{line}:C{col}", crate::path::encode_portable(&path))
+            });
+            Answer::NotFound(Near { suggestions: suggestions.collect(), reason: Reason::Gone { reason } })
+        }
+    }
+}
+
+/// What a file was; `None` when it is the same now.
+fn before(world: &World<'_>, past: Option<&Mutex<Past>>, path: &WorkspacePath) -> Option<Before> {
+    let Some(past) = past else { return Some(Before::Unknown) };
+    let Some(bytes) = past.lock().unwrap_or_else(PoisonError::into_inner).read(path) else {
+        return Some(Before::Absent);
+    };
+    let now = world.snapshot.files().get(path).copied().flatten();
+    if now == Some(crate::digest::Digest::of(&bytes)) {
+        return None;
+    }
+    Some(Before::Text(crate::text::decode_source(bytes).text.into()))
+}
+
+/// The index is made only when something left its file.
+struct Lazy<'l> {
+    index: &'l dyn Fn() -> &'l crate::resolve::index::Index,
+    own: Option<&'l WorkspacePath>,
+    read: &'l dyn Fn(&WorkspacePath) -> Option<Arc<Document>>,
+    before: &'l dyn Fn(&WorkspacePath) -> Option<Before>,
+}
+
+impl crate::resolve::relocate::Elsewhere for Lazy<'_> {
+    fn files(&self, wanted: &[crate::resolve::relocate::Wanted]) -> Vec<crate::resolve::relocate::OtherFile> {
+        Others { index: (self.index)(), own: self.own, read: self.read, before: self.before }.files(wanted)
+    }
+}
+
+fn located(world: &World<'_>, place: Place, role: Role, selector: &PositionSpec) -> Located {
+    let is_symbol = matches!(selector, PositionSpec::Symbol(_) | PositionSpec::Symid(_));
+    let name = Some(place.span.clone()).filter(|_| is_symbol);
+    let span = if is_symbol { part(&place.document, &place.span, role) } else { None };
+    let has_part = span.is_some() || !is_symbol;
+    let span = span.unwrap_or_else(|| place.span.clone());
+    let target = place::stretch(world.files, world.roots, &place.document, span, name);
+    let reason = match has_part {
+        true => place.reason,
+        false => format!("{}; it has no {} any more, this is its name", place.reason, role.as_str()),
+    };
+    let evidence = Evidence {
+        way: Way::Since(place.happened),
+        score: place.score,
+        margin: place.margin,
+        certified: place.certified && has_part,
+        features: Some(place.features),
+        reason,
+    };
+    Located { target, evidence }
+}

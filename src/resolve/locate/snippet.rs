@@ -1,0 +1,188 @@
+//! Anchors without a version: the snippet, its context hash, and what is most like it.
+
+use super::past::snippets;
+use super::{Answer, Evidence, Located, Way, World, decide, unreadable};
+use crate::path::{AbsPath, WorkspacePath};
+use crate::resolve::near::{Near, Reason};
+use crate::resolve::outline::Span;
+use crate::resolve::place;
+use crate::resolve::relocate::anchor::{exact, head_of, heads, weight, windows};
+use crate::resolve::relocate::{Features, Happened, module_likeness};
+use crate::selector::{AnchorSpec, ContextHash};
+use crate::text::words::words;
+use crate::workspace::files::Document;
+use std::sync::Arc;
+
+/// Snippets with fewer names and literals stand by chance in many places.
+const TELLING: usize = 4;
+/// How many files are searched for a snippet that left its own.
+const MAX_FILES: usize = 64;
+
+/// Locates an anchor.
+pub(super) fn anchor(world: &World<'_>, spec: &AnchorSpec, path: Option<&AbsPath>) -> Answer {
+    let read = path.map(|path| world.files.read(path));
+    let Some(read) = read else {
+        return Answer::NotFound(Near::because(Reason::Gone { reason: "no file is named".to_owned() }));
+    };
+    let missing = match read {
+        Ok(document) => {
+            if let Some(answer) = in_file(world, spec, &document) {
+                return answer;
+            }
+            None
+        }
+        Err(error @ crate::workspace::files::ReadError::Missing { .. }) => Some(error),
+        Err(error) => return unreadable(error),
+    };
+    elsewhere(world, spec, path, missing)
+}
+
+fn located(world: &World<'_>, document: &Arc<Document>, span: Span, evidence: Evidence) -> Located {
+    let target = place::stretch(world.files, world.roots, document, span, None);
+    Located { target, evidence }
+}
+
+/// The snippet in its own file; `None` when nothing there is like it.
+fn in_file(world: &World<'_>, spec: &AnchorSpec, document: &Arc<Document>) -> Option<Answer> {
+    let text = &document.text;
+    let found = snippets(text, spec);
+    let fits =
+        |span: &Span| spec.hash.is_some() && ContextHash::of(text, span.clone(), spec.ctx) == spec.hash;
+    let letters = exact(text, &spec.snippet).len();
+    if let [span] = found.as_slice() {
+        let same_letters = text.get(span.clone()) == Some(&spec.snippet);
+        let mut evidence = match (fits(span), same_letters) {
+            (true, _) if letters == 1 => {
+                Evidence::certain(Way::Snippet, "the snippet stands here once, in the same context")
+            }
+            (true, _) => {
+                let features = Features { proximity: 0.9, ..Features::SAME };
+                Evidence::weighed(Way::Snippet, features, "of several the one in the same context")
+            }
+            (false, true) if spec.hash.is_none() => {
+                let features = Features { proximity: 0.8, ..Features::SAME };
+                Evidence::weighed(Way::Snippet, features, "the snippet stands here once")
+            }
+            (false, _) => {
+                let features = Features { proximity: 0.0, ..Features::SAME };
+                Evidence::weighed(Way::Snippet, features, "the snippet stands here once, in another context")
+            }
+        };
+        // A few characters that stand in another context are as likely another place.
+        if !evidence.certified
+            && spec.hash.is_some()
+            && !fits(span)
+            && weight(&spec.snippet) < TELLING
+            && head_of(&spec.snippet).is_none()
+        {
+            evidence.score = 0.74;
+            evidence.reason = "it is short and stands in another context".to_owned();
+            return Some(Answer::Ambiguous(vec![located(world, document, span.clone(), evidence)]));
+        }
+        return Some(Answer::Found(Box::new(located(world, document, span.clone(), evidence))));
+    }
+    if found.len() > 1 {
+        let features = Features { proximity: 0.0, ..Features::SAME };
+        let all = found.into_iter().take(super::TOP).map(|span| {
+            let mut evidence = Evidence::weighed(Way::Snippet, features, "the snippet stands here too");
+            evidence.margin = 0.0;
+            located(world, document, span, evidence)
+        });
+        return Some(Answer::Ambiguous(all.collect()));
+    }
+    let mut candidates = Vec::new();
+    if let Some((name, is_class)) = head_of(&spec.snippet) {
+        for (span, features) in heads(text, &spec.snippet, &name, is_class) {
+            let way = Way::Since(Happened::SignatureChanged);
+            let reason = format!("the head of {name} was edited");
+            candidates.push(located(world, document, span, Evidence::weighed(way, features, reason)));
+        }
+    } else {
+        for (span, features) in windows(text, &spec.snippet) {
+            let way = Way::Since(Happened::Edited);
+            candidates.push(located(
+                world,
+                document,
+                span,
+                Evidence::weighed(way, features, "most like the snippet"),
+            ));
+        }
+    }
+    let none = || Near::because(Reason::Gone { reason: String::new() });
+    match decide(candidates, none) {
+        Answer::NotFound(_) => None,
+        answer => Some(answer),
+    }
+}
+
+/// The snippet in the other files of the workspace.
+fn elsewhere(
+    world: &World<'_>,
+    spec: &AnchorSpec,
+    path: Option<&AbsPath>,
+    missing: Option<crate::workspace::files::ReadError>,
+) -> Answer {
+    let own = path.and_then(|path| world.relative(path));
+    let from = own.as_ref().map(ToString::to_string).unwrap_or_default();
+    let head = head_of(&spec.snippet);
+    let mut candidates = Vec::new();
+    for other in likely(world, spec, own.as_ref()) {
+        let Ok(document) = world.files.read(&world.snapshot.absolute(&other)) else { continue };
+        let module = module_likeness(&from, other.as_str());
+        let way = Way::Since(Happened::Moved);
+        let mut found: Vec<(Span, Features, &str)> = Vec::new();
+        for span in snippets(&document.text, spec) {
+            let same_context =
+                spec.hash.is_some() && ContextHash::of(&document.text, span.clone(), spec.ctx) == spec.hash;
+            let proximity = if same_context { 1.0 } else { 0.0 };
+            found.push((
+                span,
+                Features { module, proximity, ..Features::SAME },
+                "the snippet stands here now",
+            ));
+        }
+        if let (true, Some((name, is_class))) = (found.is_empty(), &head) {
+            for (span, features) in heads(&document.text, &spec.snippet, name, *is_class) {
+                let features = Features { module, proximity: 0.0, ..features };
+                found.push((span, features, "a definition of the same name"));
+            }
+        }
+        for (span, features, reason) in found {
+            let mut evidence = Evidence::weighed(way, features, reason);
+            if head.is_none() && weight(&spec.snippet) < TELLING {
+                evidence.score = evidence.score.min(0.74);
+            }
+            candidates.push(located(world, &document, span, evidence));
+        }
+    }
+    // One place in the whole workspace: its module's name does not have to be alike.
+    if let [only] = candidates.as_mut_slice()
+        && weight(&spec.snippet) >= TELLING
+    {
+        only.evidence.score = only.evidence.score.max(0.76);
+    }
+    decide(candidates, || match missing {
+        Some(error) => Near::because(Reason::Unreadable(error)),
+        None => {
+            let reason =
+                "neither the snippet nor anything like it stands in the file or elsewhere".to_owned();
+            Near::because(Reason::Gone { reason })
+        }
+    })
+}
+
+/// The other files that hold the snippet's rarest word.
+fn likely(world: &World<'_>, spec: &AnchorSpec, own: Option<&WorkspacePath>) -> Vec<WorkspacePath> {
+    let mut distinct: Vec<&[u8]> = match &head_of(&spec.snippet) {
+        Some((name, _)) => words(spec.snippet.as_bytes()).filter(|word| *word == name.as_bytes()).collect(),
+        None => words(spec.snippet.as_bytes()).filter(|word| word.len() > 2).collect(),
+    };
+    distinct.sort_unstable();
+    distinct.dedup();
+    let holding = distinct.into_iter().filter_map(|word| std::str::from_utf8(word).ok()).take(24);
+    let best = holding
+        .map(|word| world.snapshot.files_with_word(word, world.threads))
+        .min_by_key(Vec::len)
+        .unwrap_or_default();
+    best.into_iter().filter(|path| Some(path) != own).take(MAX_FILES).collect()
+}

@@ -1,0 +1,214 @@
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::path::AbsPath;
+
+/// No other files.
+struct Nowhere;
+
+impl Elsewhere for Nowhere {
+    fn files(&self, _: &[Wanted]) -> Vec<OtherFile> {
+        Vec::new()
+    }
+}
+
+/// One other file, of which nothing older is known or which is new.
+struct Other(&'static str, &'static str, Before);
+
+impl Elsewhere for Other {
+    fn files(&self, _: &[Wanted]) -> Vec<OtherFile> {
+        vec![OtherFile {
+            path: self.0.to_owned(),
+            document: document(self.0, self.1),
+            before: self.2.clone(),
+        }]
+    }
+}
+
+fn document(path: &str, text: &str) -> Arc<Document> {
+    Arc::new(Document::new(AbsPath::new(format!("/{path}")).unwrap(), text.as_bytes().to_vec()))
+}
+
+/// Where the text between `«` and `»` in `old` went.
+fn find(old: &str, new: &str, elsewhere: &dyn Elsewhere) -> Verdict {
+    let start = old.find('«').unwrap();
+    let plain = old.replace('«', "");
+    let end = plain.find('»').unwrap();
+    let text = plain.replace('»', "");
+    let target = Target { path: "a.py", text: &text, span: start..end };
+    relocate(&target, Some(&document("a.py", new)), elsewhere)
+}
+
+fn at(old: &str, new: &str) -> String {
+    match find(old, new, &Nowhere) {
+        Verdict::At(place) => {
+            let line = new[..place.span.start].matches('\n').count() + 1;
+            let sure = if place.certified { " certified" } else { "" };
+            format!("{line} {} {:?}{sure}", &new[place.span.clone()], place.happened)
+        }
+        Verdict::Ambiguous(places) => format!("ambiguous {}", places.len()),
+        Verdict::Gone { .. } => "gone".to_owned(),
+    }
+}
+
+const BODY: &str = "(data, limit):\n    total = 0\n    for item in data:\n        if item > limit:\n            total += item * limit\n    log('sum', total)\n    return total\n";
+
+fn named(name: &str) -> String {
+    format!("def {name}{BODY}")
+}
+
+#[test]
+fn untouched_text_is_certified_wherever_it_went() {
+    let old = format!("import os\n\ndef «f»{BODY}");
+    assert_eq!(at(&old, &old.replace(['«', '»'], "")), "3 f Unchanged certified");
+    assert_eq!(at(&old, &format!("import os\nimport re\n\n\ndef f{BODY}")), "5 f Shifted certified");
+    let statement = named("f").replace("log('sum', total)", "«log('sum', total)»");
+    assert_eq!(at(&statement, &format!("x = 1\n{}", named("f"))), "7 log('sum', total) Shifted certified");
+}
+
+#[test]
+fn edits_of_body_and_signature() {
+    let old = named("«f»");
+    assert_eq!(at(&old, &named("f").replace("total = 0", "total = 1")), "1 f Unchanged certified");
+    assert_eq!(at(&old, &named("f").replace("limit):", "limit=3):")), "1 f SignatureChanged certified");
+    let name = named("f").replace("'sum', total", "'sum', «total»");
+    assert_eq!(
+        at(&name, &named("f").replace("log('sum', total)", "log('the sum', total, 1)")),
+        "6 total Shifted"
+    );
+    let gone = named("f").replace("log('sum', total)", "«log»('sum', total)");
+    assert_eq!(at(&gone, &named("f").replace("    log('sum', total)\n", "")), "gone");
+}
+
+#[test]
+fn renamed_moved_and_gone() {
+    let old = format!("{}class C:\n    x = 1\n", named("«f»"));
+    assert_eq!(at(&old, &format!("{}class C:\n    x = 1\n", named("g"))), "1 g Renamed");
+    let inside = named("f").lines().map(|line| format!("    {line}\n")).collect::<String>();
+    assert_eq!(at(&old, &format!("class C:\n    x = 1\n{inside}")), "3 f Moved");
+    assert_eq!(at(&old, "class C:\n    x = 1\n"), "gone");
+    let twin = named("g").replace("limit", "least");
+    assert_eq!(at(&format!("{}{twin}", named("«f»")), &twin), "gone", "the twin was there before");
+    assert_eq!(at(&old, &format!("{}{}class C:\n    x = 1\n", named("g"), named("h"))), "ambiguous 2");
+}
+
+#[test]
+fn a_name_that_went_one_way_and_its_body_another() {
+    let long = "(a, b, c):\n    x = a + b\n    y = b * c\n    z = [x, y, a, b]\n    for i in z:\n        print(i, x, y)\n    return x + y + len(z)\n";
+    let new = format!("def f(a, b, c):\n    return work(a, b, c)\n\ndef work{long}");
+    assert_eq!(at(&format!("def «f»{long}"), &new), "ambiguous 2");
+}
+
+#[test]
+fn a_part_that_became_a_function_of_its_own() {
+    let old = named("f").replace("log('sum', total)", "«log('sum', total)»");
+    let new = format!(
+        "{}def tell(total):\n    log('sum', total)\n",
+        named("f").replace("log('sum', total)", "tell()")
+    );
+    assert_eq!(at(&old, &new), "9 log('sum', total) Split");
+}
+
+#[test]
+fn the_other_files() {
+    let old = named("«f»");
+    let moved: &'static str = "import os\ndef f(data, limit):\n    total = 0\n    for item in data:\n        if item > limit:\n            total += item * limit\n    log('sum', total)\n    return total\n";
+    for before in [Before::Absent, Before::Unknown, Before::Text("import os\n".into())] {
+        match find(&old, "x = 1\n", &Other("pkg/b.py", moved, before)) {
+            Verdict::At(place) => {
+                assert_eq!((place.document.path.as_str(), place.happened), ("/pkg/b.py", Happened::Moved));
+                assert!(!place.certified);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let known = find(&old, "x = 1\n", &Other("pkg/b.py", moved, Before::Text(moved.into())));
+    assert!(matches!(known, Verdict::Gone { .. }), "it was there before: {known:?}");
+}
+
+#[test]
+fn deep_and_wide_texts_end_soon() {
+    let began = std::time::Instant::now();
+    let nested: String = (0..3000).map(|depth| format!("{}def f(x):\n", " ".repeat(depth))).collect();
+    let same = "x = 1\ny = 2\n".repeat(20_000);
+    let other = "y = 2\nx = 1\ny = 2\n".repeat(12_000);
+    let wide = format!("x = [{}]\n", "1, ".repeat(200_000));
+    let twins: String = (0..300).map(named_by_number).collect();
+    let moved: String = (300..600).map(named_by_number).collect();
+    for (old, new) in
+        [(&nested, &same), (&same, &other), (&wide, &format!("{wide}y = 1\n")), (&twins, &moved)]
+    {
+        for at in [0, old.len() / 2, old.len()] {
+            let target = Target { path: "a.py", text: old, span: at..at };
+            let _ = relocate(&target, Some(&document("a.py", new)), &Nowhere);
+        }
+    }
+    assert!(began.elapsed().as_secs() < 120, "{:?}", began.elapsed());
+}
+
+fn named_by_number(number: usize) -> String {
+    named(&format!("f{number}"))
+}
+
+/// Something like Python: lines of statements and heads under one another, some of them broken.
+fn python() -> impl Strategy<Value = String> {
+    let name = prop::sample::select(vec!["f", "g", "C", "é", "x", "self"]);
+    let statement = (name.clone(), name, 0..12_usize).prop_map(|(a, b, sort)| match sort {
+        0 | 1 => format!("def {a}({b}):"),
+        2 => format!("class {a}({b}):"),
+        3 => format!("@{a}.{b}"),
+        4 => format!("{a} = {b}(1)  # {a}"),
+        5 => format!("self.{a}: int = '''{b}\n  {a}'''"),
+        6 => format!("if {a}: {b}"),
+        7 => format!("({a}, {b} = [1"),
+        8 => format!("# {a} {b}"),
+        9 => format!("'{a}"),
+        10 => format!("return f\"{{{a}['{b}']}}\" + {b}"),
+        _ => String::new(),
+    });
+    prop::collection::vec((0..4_usize, statement), 0..14).prop_map(|lines| {
+        lines.into_iter().map(|(depth, line)| format!("{}{line}\n", "  ".repeat(depth))).collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_two_texts_have_an_answer(old in python(), new in python(), a in 0..200_usize, b in 0..20_usize) {
+        let boundary = |mut at: usize| {
+            at = at.min(old.len());
+            while !old.is_char_boundary(at) {
+                at -= 1;
+            }
+            at
+        };
+        let span = boundary(a)..boundary(a + b);
+        let target = Target { path: "a.py", text: &old, span };
+        let check = |place: &Place| place.document.text.get(place.span.clone()).is_some() && (0.0..=1.0).contains(&place.score);
+        match relocate(&target, Some(&document("a.py", &new)), &Nowhere) {
+            Verdict::At(place) => prop_assert!(check(&place), "{:?}", place),
+            Verdict::Ambiguous(places) => prop_assert!(!places.is_empty() && places.iter().all(check)),
+            Verdict::Gone { near, .. } => prop_assert!(near.is_none_or(|place| check(&place))),
+        }
+    }
+
+    #[test]
+    fn what_only_shifts_is_certified(text in python(), at in 0..200_usize) {
+        let side = side::Side::new(&text);
+if side.tokens.is_empty() || text.starts_with([' ', '\'', '"']) {
+            return Ok(());
+        }
+        let token = side.tokens[at % side.tokens.len()];
+        let span = token.start as usize..token.end as usize;
+        let target = Target { path: "a.py", text: &text, span: span.clone() };
+        let before = "import something_new\n";
+        match relocate(&target, Some(&document("a.py", &format!("{before}{text}"))), &Nowhere) {
+            Verdict::At(place) => {
+                prop_assert_eq!(place.span.start, span.start + before.len());
+                prop_assert!(place.certified, "{:?}", place);
+            }
+            other => prop_assert!(false, "{:?}", other),
+        }
+    }
+}

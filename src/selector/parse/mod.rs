@@ -1,0 +1,87 @@
+//! Reading the string form.
+//!
+//! Besides the canonical spelling, `path:LINE:COL` is read (what compilers print and what lanser prints for people), and
+//! Windows paths, which become `file:///C:/…`.
+
+mod anchor;
+mod ast;
+mod place;
+mod query;
+mod symbolic;
+
+use std::ops::Range;
+
+use super::{PositionSpec, SymbolId, SymidSpec};
+use crate::text::ColumnUnit;
+
+/// Why a text is no selector, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected {expected}")]
+pub struct SyntaxError {
+    /// The bytes of the text that cannot be read; empty when something is missing there.
+    pub span: Range<usize>,
+    /// What could stand there.
+    pub expected: String,
+}
+
+impl SyntaxError {
+    fn new(span: Range<usize>, expected: impl Into<String>) -> Self {
+        Self { span, expected: expected.into() }
+    }
+}
+
+type Parsed<T> = Result<T, SyntaxError>;
+
+const FORMS: &str = "a selector: path@L<line>:C<column>, path:<line>:<column>, path@R(<line>,<column>-><line>,<column>), \
+     py://<module>#<name>, ast://[<construct>=<name>]/…, anchor://<path>#\"<text>\" or sym://<id>";
+
+/// Reads a selector. Columns count in `unit` unless the text says otherwise with `?indexing=`.
+///
+/// # Errors
+/// When the text is not in the language.
+pub fn parse(text: &str, unit: ColumnUnit) -> Parsed<PositionSpec> {
+    let (mut spec, query) = if text.starts_with("anchor://") {
+        anchor::anchor(text)?
+    } else {
+        let (body, query) = match text.find('?') {
+            Some(at) => (&text[..at], Some(at + 1)),
+            None => (text, None),
+        };
+        let spec = if let Some(rest) = body.strip_prefix("py://") {
+            PositionSpec::Symbol(symbolic::symbolic(rest, "py://".len())?)
+        } else if let Some(rest) = body.strip_prefix("ast://") {
+            PositionSpec::Ast(ast::ast(rest, "ast://".len())?)
+        } else if let Some(id) = body.strip_prefix("sym://") {
+            let id = SymbolId::parse(id).ok_or_else(|| {
+                SyntaxError::new("sym://".len()..body.len(), "a symbol id as bundles print it")
+            })?;
+            PositionSpec::Symid(SymidSpec { id, doc_version: None })
+        } else {
+            place::place(body, unit)?
+        };
+        (spec, query)
+    };
+    query::apply(text, query, &mut spec)?;
+    Ok(spec)
+}
+
+fn number(text: &str, span: Range<usize>, least: u32) -> Parsed<u32> {
+    let digits = &text[span.clone()];
+    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    // `usize` columns are kept within what JSON and every server can carry.
+    match digits.parse::<u32>() {
+        Ok(value) if plain && value >= least && value <= i32::MAX.unsigned_abs() => Ok(value),
+        _ => {
+            let to = if span.is_empty() { next_boundary(text, span.start) } else { span.end };
+            Err(SyntaxError::new(span.start..to, format!("a number from {least}")))
+        }
+    }
+}
+
+fn end(text: &str, at: usize) -> Parsed<()> {
+    if at == text.len() { Ok(()) } else { Err(SyntaxError::new(at..text.len(), "the end of the selector")) }
+}
+
+fn next_boundary(text: &str, at: usize) -> usize {
+    text[at..].chars().next().map_or(at, |c| at + c.len_utf8())
+}

@@ -1,0 +1,78 @@
+//! The options after `?`.
+
+use std::ops::Range;
+
+use super::{Parsed, SyntaxError, number};
+use crate::path::decode_percent;
+use crate::selector::{ContextHash, DocVersion, PositionSpec};
+use crate::text::ColumnUnit;
+
+/// One `key=value` of a query.
+struct QueryOption<'t> {
+    key: &'t str,
+    key_span: Range<usize>,
+    value: Range<usize>,
+}
+
+/// Reads the options that begin at byte `query` of `text` into a selector.
+pub(super) fn apply(text: &str, query: Option<usize>, spec: &mut PositionSpec) -> Parsed<()> {
+    for option in options(text, query)? {
+        let value = option.value.clone();
+        let wrong = |expected: &str| SyntaxError::new(value.clone(), expected);
+        match (option.key, &mut *spec) {
+            ("v", spec) => {
+                let version = decode_percent(&text[value.clone()]).and_then(|text| DocVersion::parse(&text));
+                let version = version.ok_or_else(|| wrong("sha256:<64 digits> or git:<revision>"))?;
+                spec.set_doc_version(Some(version));
+            }
+            ("overload", PositionSpec::Symbol(symbol)) => {
+                symbol.overload = Some(number(text, option.value, 0)?);
+            }
+            ("ctx", PositionSpec::Anchor(anchor)) => anchor.ctx = number(text, option.value, 0)?,
+            ("hash", PositionSpec::Anchor(anchor)) => {
+                let hash = ContextHash::parse(&text[value.clone()]);
+                anchor.hash = Some(hash.ok_or_else(|| wrong("sha1:<40 digits>"))?);
+            }
+            ("indexing", PositionSpec::Cursor(_) | PositionSpec::Range(_)) => {
+                let unit = ColumnUnit::parse(&text[value.clone()])
+                    .ok_or_else(|| wrong("utf-8, utf-16 or codepoint"))?;
+                match spec {
+                    PositionSpec::Cursor(cursor) => cursor.indexing = unit,
+                    PositionSpec::Range(range) => range.indexing = unit,
+                    _ => {}
+                }
+            }
+            (_, spec) => return Err(SyntaxError::new(option.key_span, known(spec))),
+        }
+    }
+    Ok(())
+}
+
+/// The options that a kind of selector has.
+const fn known(spec: &PositionSpec) -> &'static str {
+    match spec {
+        PositionSpec::Cursor(_) | PositionSpec::Range(_) => "indexing=utf-8|utf-16|codepoint or v=<version>",
+        PositionSpec::Symbol(_) => "overload=<number> or v=<version>",
+        PositionSpec::Anchor(_) => "ctx=<number>, hash=sha1:<digits> or v=<version>",
+        PositionSpec::Ast(_) | PositionSpec::Symid(_) => "v=<version>",
+    }
+}
+
+fn options(text: &str, query: Option<usize>) -> Parsed<Vec<QueryOption<'_>>> {
+    let Some(mut at) = query else { return Ok(Vec::new()) };
+    let mut options: Vec<QueryOption<'_>> = Vec::new();
+    for part in text[at..].split('&') {
+        let key_end = part.find('=').ok_or_else(|| SyntaxError::new(at..at + part.len(), "key=value"))?;
+        let option = QueryOption {
+            key: &part[..key_end],
+            key_span: at..at + key_end,
+            value: at + key_end + 1..at + part.len(),
+        };
+        if options.iter().any(|earlier| earlier.key == option.key) {
+            return Err(SyntaxError::new(option.key_span, "each key once"));
+        }
+        options.push(option);
+        at += part.len() + 1;
+    }
+    Ok(options)
+}

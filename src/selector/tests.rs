@@ -1,0 +1,253 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::digest::Digest;
+use crate::path::{AbsPath, WorkspacePath};
+
+fn canonical(text: &str) -> String {
+    parse(text, ColumnUnit::Codepoint).unwrap_or_else(|error| panic!("{text}: {error:?}")).to_string()
+}
+
+fn caret(text: &str) -> String {
+    let error = parse(text, ColumnUnit::Codepoint).unwrap_err();
+    let width = text[error.span.clone()].chars().count().max(1);
+    format!("{}{}", " ".repeat(text[..error.span.start].chars().count()), "^".repeat(width))
+}
+
+const ID: &str = "method:C.m:ppd:0123456789abcdef0123456789abcdef";
+
+#[test]
+fn canonical_spellings() {
+    let content = Digest::of(b"x").to_string();
+    for (text, expected) in [
+        ("src/app.py@L42:C7", "src/app.py@L42:C7"),
+        ("./src/app.py:42:7", "src/app.py@L42:C7"),
+        ("src/app.py@R(42,7->44,1)", "src/app.py@R(42,7->44,1)"),
+        ("a@L1:C1/b.py@L1:C2?indexing=utf-16", "a@L1:C1/b.py@L1:C2?indexing=utf-16"),
+        ("a b#.py:1:1?indexing=codepoint", "a%20b%23.py@L1:C1"),
+        ("py://pkg.mod#Class.method:body", "py://pkg.mod#Class.method:body"),
+        ("py://m#C:m:def", "py://m#C.m"),
+        ("py://m#C:body:def", "py://m#C.body"),
+        ("py://m#f?overload=0", "py://m#f?overload=0"),
+        ("py://m#f?v=git:HEAD~1&overload=1", "py://m#f?overload=1&v=git:HEAD~1"),
+        ("/etc/x.py:1:1", "file:///etc/x.py@L1:C1"),
+        ("env://lib/python3/os.py:1:1", "env://lib/python3/os.py@L1:C1"),
+        (r"c:\src\my app.py:1:1", "file:///C:/src/my%20app.py@L1:C1"),
+        ("C:/x.py@R(1,1->2,1)?v=git:a%26b", "file:///C:/x.py@R(1,1->2,1)?v=git:a%26b"),
+        (&format!("a.py:1:1?v={content}"), &format!("a.py@L1:C1?v={content}")),
+        (
+            "ast://[module=pkg.mod]/[class=C]/[def=m]/call[2]",
+            "ast://[module=pkg.mod]/[class=C]/[def=m]/call[2]",
+        ),
+        (
+            "ast://[module=a%2Fb c.py]/if/[name=x][1]?v=git:main",
+            "ast://[module=a%2Fb%20c.py]/if/[name=x][1]?v=git:main",
+        ),
+        (r#"anchor://a.py#"def f(\"x\"):\/ \n""#, "anchor://a.py#\"def%20f(%22x%22):/%20%5Cn\""),
+        (r#"anchor://a.py#"a ? #b"?ctx=24"#, "anchor://a.py#\"a%20%3F%20%23b\""),
+        (
+            r#"anchor://a%20b.py#"é"?v=git:x&hash=sha1:0123456789abcdef0123456789abcdef01234567&ctx=0"#,
+            "anchor://a%20b.py#\"é\"?ctx=0&hash=sha1:0123456789abcdef0123456789abcdef01234567&v=git:x",
+        ),
+        (&format!("sym://{ID}"), &format!("sym://{ID}")),
+        (&format!("sym://{ID}:2of3?v=git:x"), &format!("sym://{ID}:2of3?v=git:x")),
+    ] {
+        assert_eq!(canonical(text), expected, "{text}");
+        assert_eq!(canonical(expected), expected);
+    }
+}
+
+#[test]
+fn the_caret_is_under_the_place() {
+    for (text, expected) in [
+        ("src/app.py", "          ^"),
+        ("src/app.py@L0:C1", "            ^"),
+        ("src/app.py@L1:C", "               ^"),
+        ("src/app.py@L1;C1", "             ^"),
+        ("src/app.py@R(1,1->1)", "                   ^"),
+        ("a.py@R(2,1->1,1)", "       ^^^^^^^^"),
+        ("../x.py:1:1", "^^^^^^^"),
+        ("gopher://x", "^^^^^^^^^"),
+        ("py://pkg.mod", "            ^"),
+        ("py://pkg..mod#f", "         ^"),
+        ("py://m#1f", "       ^^"),
+        ("py://m#f?overlord=1", "         ^^^^^^^^"),
+        ("py://m#f?overload=x", "                  ^"),
+        ("py://m#f?overload=1&overload=1", "                    ^^^^^^^^"),
+        ("a.py:1:1?indexing=utf-7", "                  ^^^^^"),
+        ("a.py:1:1?v=git:", "           ^^^^"),
+        ("a.py:1:1?v=sha256:00", "           ^^^^^^^^^"),
+        ("ast://", "      ^"),
+        ("ast://[module=m]/[klass=C]", "                  ^^^^^"),
+        ("ast://[module=m]/[class=]", "                        ^"),
+        ("ast://[module=m]/[class=C", "                         ^"),
+        ("ast://[module=m]/[class]", "                       ^"),
+        ("ast://[module=m]/call[0]", "                      ^"),
+        ("ast://[module=m]/call[2", "                       ^"),
+        ("ast://[module=m]/call[2]x", "                        ^"),
+        ("ast://[module=m]//call", "                 ^"),
+        ("anchor://a.py", "             ^"),
+        ("anchor://a.py#x", "              ^"),
+        ("anchor://a.py#\"x", "                ^"),
+        ("anchor://a.py#\"\"", "              ^^"),
+        ("anchor://a.py#\"%x\"", "              ^^^^"),
+        ("anchor://a.py#\"x\"y", "                 ^"),
+        ("anchor://a.py#\"x\"?hash=sha1:0", "                       ^^^^^^"),
+        ("anchor://../a.py#\"x\"", "         ^^^^^^^"),
+        ("sym://method:C.m", "      ^^^^^^^^^^"),
+        ("sym://", "      ^"),
+    ] {
+        assert_eq!(caret(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn an_error_names_what_could_stand_there() {
+    let expected = |text: &str| parse(text, ColumnUnit::Codepoint).unwrap_err().expected;
+    assert!(expected("ast://[klass=C]").starts_with("one of module, class, def, name,"));
+    assert_eq!(expected("sym://x?y=1"), "a symbol id as bundles print it");
+    assert_eq!(expected("anchor://a.py#\"x\"?y=1"), "ctx=<number>, hash=sha1:<digits> or v=<version>");
+    assert_eq!(expected("py://m#f?ctx=1"), "overload=<number> or v=<version>");
+}
+
+#[test]
+fn sketches_compare() {
+    assert!((Sketch(7).similarity(Sketch(7)) - 1.0).abs() < 1e-9);
+    assert!(Sketch(u128::MAX).similarity(Sketch(0)) < 1e-9);
+    let half = Sketch(u128::MAX).similarity(Sketch(u128::MAX << 64));
+    assert!((0.45..0.5).contains(&half), "{half}");
+}
+
+#[test]
+fn the_json_form() {
+    let json = r#"{"kind":"ast","path":[["module","pkg.mod"],["class","C"],["call",2],["def","m",1]],"docVersion":"git:HEAD"}"#;
+    let spec: PositionSpec = serde_json::from_str(json).unwrap();
+    assert_eq!(spec.to_string(), "ast://[module=pkg.mod]/[class=C]/call[2]/[def=m][1]?v=git:HEAD");
+    assert_eq!(serde_json::to_string(&spec).unwrap(), json);
+    for wrong in [
+        r#"{"kind":"ast","path":[]}"#,
+        r#"{"kind":"ast","path":[["def","m",0]]}"#,
+        r#"{"kind":"ast","path":[["def",1,"m"]]}"#,
+        r#"{"kind":"ast","path":[["function","m"]]}"#,
+        r#"{"kind":"anchor","uri":"a.py","snippet":""}"#,
+        r#"{"kind":"symid","id":"x"}"#,
+        r#"{"kind":"cursor","uri":"a.py","line":1,"col":1,"docVersion":"git:"}"#,
+    ] {
+        assert!(serde_json::from_str::<PositionSpec>(wrong).is_err(), "{wrong}");
+    }
+}
+
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-z_][a-z0-9_]{0,5}", "(body|def|sig|doc|é1|名)"]
+}
+
+fn uri() -> impl Strategy<Value = DocUri> {
+    let path = prop::collection::vec("[-a-z@#%?\" :()é名.,>]{1,6}", 1..4)
+        .prop_map(|parts| parts.join("/"))
+        .prop_filter_map("a workspace path", |path| WorkspacePath::new(&path));
+    prop_oneof![
+        path.clone().prop_map(DocUri::Workspace),
+        path.clone().prop_map(|path| DocUri::Env(path.to_string())),
+        path.clone().prop_map(|path| DocUri::Server(path.to_string())),
+        path.prop_map(|path| DocUri::File(AbsPath::new(format!("/{path}")).unwrap())),
+    ]
+    // `x://` at the start of a workspace path reads as a scheme, and `x:/` as a drive; such a folder cannot be named
+    // relatively.
+    .prop_filter("no scheme inside", |uri| match uri {
+        DocUri::Workspace(path) => {
+            let path = path.as_str();
+            !path.contains("://") && !path.starts_with("file:") && path.get(1..3) != Some(":/")
+        }
+        _ => true,
+    })
+}
+
+fn unit() -> impl Strategy<Value = ColumnUnit> {
+    prop_oneof![Just(ColumnUnit::Utf8), Just(ColumnUnit::Utf16), Just(ColumnUnit::Codepoint)]
+}
+
+fn version() -> impl Strategy<Value = Option<DocVersion>> {
+    let git = "[-a-zA-Z0-9~^@{}/.:&?#%\"=é]{1,12}".prop_map(|text| DocVersion::parse(&format!("git:{text}")));
+    prop_oneof![
+        Just(None),
+        git,
+        any::<[u8; 8]>().prop_map(|seed| Some(DocVersion::Content(Digest::of(&seed))))
+    ]
+}
+
+fn symbol_id() -> impl Strategy<Value = SymbolId> {
+    let names = prop::collection::vec(name(), 1..4);
+    let ordinal =
+        prop::option::of((1..5_u32, 0..3_u32).prop_map(|(which, more)| (which, (which + more).max(2))));
+    ("[a-zA-Z]{1,8}", names, "[pdanmk]{0,5}", any::<u128>(), ordinal).prop_map(
+        |(kind, names, shape, sketch, ordinal)| SymbolId {
+            kind,
+            names,
+            shape,
+            sketch: Sketch(sketch),
+            ordinal,
+        },
+    )
+}
+
+fn step() -> impl Strategy<Value = AstStep> {
+    let name = prop::option::of(prop_oneof![name(), "[^\\x00-\\x1f\\x7f-\\x9f]{1,6}"]);
+    (prop::sample::select(Construct::ALL), name, prop::option::of(1..99_u32))
+        .prop_filter_map("a step", |(construct, name, ordinal)| AstStep::new(construct, name, ordinal))
+}
+
+pub(crate) fn spec() -> impl Strategy<Value = PositionSpec> {
+    let count = 1..100_000_u32;
+    let cursor = (uri(), count.clone(), count.clone(), unit()).prop_map(|(uri, line, col, indexing)| {
+        PositionSpec::Cursor(CursorSpec { uri, line, col, indexing, doc_version: None })
+    });
+    let range = (uri(), [count.clone(), count.clone()], [count.clone(), count], unit()).prop_map(
+        |(uri, a, b, indexing)| {
+            let (start, end) = (a.min(b), a.max(b));
+            PositionSpec::Range(RangeSpec { uri, start, end, indexing, doc_version: None })
+        },
+    );
+    let role = prop_oneof![Just(Role::Def), Just(Role::Sig), Just(Role::Body), Just(Role::Doc)];
+    let names = || prop::collection::vec(name(), 1..4);
+    let symbol =
+        (names(), names(), role, prop::option::of(0..9_u32)).prop_map(|(module, names, role, overload)| {
+            let qualname = QualName::new(ModuleName::new(&module.join(".")).unwrap(), names).unwrap();
+            PositionSpec::Symbol(SymbolSpec { qualname, role, overload, doc_version: None })
+        });
+    let ast = prop::collection::vec(step(), 1..5)
+        .prop_map(|path| PositionSpec::Ast(AstSpec { path, doc_version: None }));
+    let anchor =
+        (uri(), ".{1,12}|[\\\\/\"%#? \n\r\t\u{0}é😀a]{1,12}", 0..99_u32, prop::option::of(any::<u8>()))
+            .prop_map(|(uri, snippet, ctx, seed)| {
+                let hash = seed.map(|seed| ContextHash::of(&seed.to_string(), 0..0, 9).unwrap());
+                PositionSpec::Anchor(AnchorSpec { uri, snippet, ctx, hash, doc_version: None })
+            });
+    let symid = symbol_id().prop_map(|id| PositionSpec::Symid(SymidSpec { id, doc_version: None }));
+    (prop_oneof![cursor, range, symbol, ast, anchor, symid], version()).prop_map(|(mut spec, version)| {
+        spec.set_doc_version(version);
+        spec
+    })
+}
+
+proptest! {
+    #[test]
+    fn parse_is_the_inverse_of_print(spec in spec()) {
+        let text = spec.to_string();
+        prop_assert_eq!(parse(&text, ColumnUnit::Codepoint).unwrap(), spec.clone(), "{}", text);
+        let json = serde_json::to_string(&spec).unwrap();
+        prop_assert_eq!(serde_json::from_str::<PositionSpec>(&json).unwrap(), spec);
+    }
+
+    #[test]
+    fn print_is_canonical_and_nothing_panics(
+        text in "\\PC{0,30}|(py://|a\\.py|ast://|anchor://a#\"|sym://)?[a-z@LRC0-9:#.,()>?=&\\[\\]/%\\\\\"é-]{0,24}",
+    ) {
+        match parse(&text, ColumnUnit::Codepoint) {
+            Ok(spec) => {
+                let printed = spec.to_string();
+                prop_assert_eq!(parse(&printed, ColumnUnit::Codepoint).unwrap().to_string(), printed);
+            }
+            Err(error) => prop_assert!(text.get(error.span.clone()).is_some(), "{:?} in {:?}", error.span, text),
+        }
+    }
+}

@@ -1,0 +1,253 @@
+use serde_json::Value;
+
+use crate::support::{Output, Project, TestEnv};
+
+const FORMS: [&str; 5] = ["cursor", "py", "ast", "anchor", "sym"];
+
+fn project() -> Project {
+    Project::parse(
+        "
+//- /pkg/__init__.py
+//- /pkg/shop.py
+import math
+
+
+class Shop:
+    def price_of(self, item, discount=0):
+        base = self.prices[item]
+        if discount:
+            base = base - base * discount
+        return math.floor(base)
+
+    def close(self):
+        self.open = False
+
+
+def total(items, shop: Shop):
+    amount = 0
+    for item in items:
+        amount += shop.price_of(item)
+    print('the sum', amount)
+    return amount
+//- /pkg/other.py
+from pkg.shop import Shop
+",
+    )
+}
+
+/// A workspace under git, with the project as its one commit.
+fn with_history() -> TestEnv {
+    let env = TestEnv::with(&project());
+    for args in [
+        &["init", "-q"][..],
+        &["add", "-A"],
+        &["-c", "user.email=a@b", "-c", "user.name=a", "commit", "-q", "-m", "one"],
+    ] {
+        env.run("git", args).text();
+    }
+    env
+}
+
+fn read(env: &TestEnv, name: &str) -> String {
+    std::fs::read_to_string(env.file(name)).unwrap()
+}
+
+fn edit(env: &TestEnv, name: &str, from: &str, to: &str) {
+    let text = read(env, name);
+    assert!(text.contains(from), "{name} has no {from:?}");
+    env.write(name, text.replace(from, to));
+}
+
+fn locate(env: &TestEnv, selector: &str) -> Output {
+    env.lanser(["locate", selector, "--json"])
+}
+
+/// Where a selector is, by what knowledge, and whether that is certain.
+#[track_caller]
+fn place(env: &TestEnv, selector: &str) -> (String, String, bool) {
+    let bundle = locate(env, selector).answer();
+    let resolved = &bundle["resolution"]["resolved"];
+    let text = |key: &str| resolved[key].as_str().unwrap().to_owned();
+    (text("at"), text("via"), resolved["certified"].as_bool().unwrap())
+}
+
+#[track_caller]
+fn found(env: &TestEnv, selector: &str, at: &str, via: &str, certified: bool) {
+    assert_eq!(place(env, selector), (at.to_owned(), via.to_owned(), certified), "{selector}");
+}
+
+/// The selector of a form for a place, as `--as` tells it.
+#[track_caller]
+fn as_form(env: &TestEnv, selector: &str, form: &str) -> String {
+    let bundle = env.lanser(["locate", selector, "--as", form, "--json"]).answer();
+    bundle["resolution"]["resolved"]["at"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn every_form_leads_back_to_the_place_that_it_was_made_of() {
+    let env = TestEnv::with(&project());
+    for form in FORMS {
+        let selector = as_form(&env, "py://pkg.shop#Shop.price_of", form);
+        let (at, _, certified) = place(&env, &selector);
+        let line = if form == "anchor" { "pkg/shop.py@R(5,5->5,42)" } else { "pkg/shop.py@L5:C9" };
+        assert_eq!((at.as_str(), certified), (line, true), "{selector}");
+        // Whoever asks for the canonical spelling of a canonical spelling gets it.
+        let bundle = locate(&env, &selector).answer();
+        assert_eq!(bundle["resolution"]["original"].as_str().unwrap(), selector);
+        // The JSON form means the same.
+        let json = bundle["request"]["selector"].to_string();
+        assert_eq!(place(&env, &json).0, line, "{json}");
+    }
+    let call = as_form(&env, "pkg/shop.py:18:24", "ast");
+    assert!(call.starts_with("ast://[module=pkg.shop]/[def=total]/[name=price_of]"), "{call}");
+    found(&env, &call, "pkg/shop.py@L18:C24", "ast", true);
+    env.lanser(["locate", "pkg/shop.py:16:5", "--as", "py"]).failure(3);
+}
+
+#[test]
+fn a_version_maps_to_the_present() {
+    let env = with_history();
+    let content = locate(&env, "pkg/shop.py:5:9").answer()["resolution"]["resolved"]["docVersion"].clone();
+    let versions = ["git:HEAD".to_owned(), content.as_str().unwrap().to_owned()];
+    let each = |env: &TestEnv, at: &str, place: &str, via: &str, certified: bool| {
+        for version in &versions {
+            found(env, &format!("{at}?v={version}"), place, via, certified);
+        }
+    };
+    each(&env, "pkg/shop.py:5:9", "pkg/shop.py@L5:C9", "unchanged", true);
+    edit(&env, "pkg/shop.py", "import math\n", "import math\nimport os\nimport re\n");
+    each(&env, "pkg/shop.py:5:9", "pkg/shop.py@L7:C9", "shifted", true);
+    each(&env, "pkg/shop.py@R(19,5->19,29)", "pkg/shop.py@R(21,5->21,29)", "shifted", true);
+    edit(&env, "pkg/shop.py", "item, discount=0", "item, *, discount: float = 0");
+    each(&env, "pkg/shop.py:5:9", "pkg/shop.py@L7:C9", "signatureChanged", true);
+    each(&env, "py://pkg.shop#Shop.price_of", "pkg/shop.py@L7:C9", "signatureChanged", true);
+    edit(&env, "pkg/shop.py", "price_of", "cost");
+    each(&env, "pkg/shop.py:5:9", "pkg/shop.py@L7:C9", "renamed", false);
+    each(&env, "py://pkg.shop#Shop.price_of:body", "pkg/shop.py@R(8,9->11,32)", "renamed", false);
+    // A whole definition goes to another file, its statements with it.
+    let text = read(&env, "pkg/shop.py");
+    let (shop, total) = text.split_once("def total").unwrap();
+    env.write("pkg/shop.py", shop);
+    env.write("pkg/sums.py", format!("import logging\n\ndef total{total}"));
+    each(&env, "pkg/shop.py:15:5", "pkg/sums.py@L3:C5", "moved", false);
+    each(&env, "pkg/shop.py@R(19,5->19,29)", "pkg/sums.py@R(7,5->7,29)", "moved", false);
+    // What is deleted is gone, though something else is left that looks like it.
+    std::fs::remove_file(env.file("pkg/sums.py")).unwrap();
+    for version in &versions {
+        locate(&env, &format!("pkg/shop.py:15:5?v={version}")).error(3, "E/NOT_FOUND");
+    }
+}
+
+#[test]
+fn what_was_weighed_is_told() {
+    let env = with_history();
+    edit(&env, "pkg/shop.py", "def close", "def shut_down");
+    edit(&env, "pkg/shop.py", "price_of", "cost");
+    let bundle = locate(&env, "pkg/shop.py:5:9?v=git:HEAD").answer();
+    let told = &bundle["resolution"]["resolved"]["relocation"];
+    let number = |value: &Value| value.as_f64().unwrap();
+    let (features, weights) = (&told["features"], &bundle["meta"]["relocation"]["weights"]);
+    let names = ["ast", "module", "tokenJaccard", "proximity"];
+    let sum: f64 = names.iter().map(|name| number(&features[name]) * number(&weights[name])).sum();
+    assert!((sum - number(&told["score"])).abs() < 0.011, "{told}");
+    assert!(number(&told["score"]) >= number(&bundle["meta"]["relocation"]["tau"]));
+    assert_eq!(told["reason"], "Shop.price_of is Shop.cost now");
+    assert_eq!(bundle["meta"]["relocation"]["k"], 7);
+    assert_eq!(bundle["meta"]["relocation"]["w"], 4);
+}
+
+#[test]
+fn two_candidates_are_told_and_none_is_chosen() {
+    let env = with_history();
+    let text = read(&env, "pkg/shop.py");
+    let (shop, total) = text.split_once("def total").unwrap();
+    env.write("pkg/shop.py", format!("{shop}def first{total}\n\ndef second{total}"));
+    let error = locate(&env, "pkg/shop.py:15:5?v=git:HEAD");
+    error.error(4, "E/AMBIGUOUS");
+    let bundle = error.bundle();
+    let candidates = bundle["resolution"]["disambiguation"].as_array().unwrap();
+    let places: Vec<&str> = candidates.iter().map(|one| one["at"].as_str().unwrap()).collect();
+    assert_eq!(places, ["pkg/shop.py@L15:C5", "pkg/shop.py@L23:C5"]);
+    assert!(candidates.iter().all(|one| one["features"]["ast"].is_number()), "{candidates:?}");
+}
+
+#[test]
+fn a_version_that_cannot_be_had() {
+    let env = with_history();
+    let nowhere = format!("sha256:{}", "0".repeat(64));
+    for version in ["git:nowhere", nowhere.as_str()] {
+        let said = env.lanser(["locate", &format!("pkg/shop.py:5:9?v={version}")]);
+        assert!(said.failure(10).starts_with("error: E/VERSION_SKEW: "), "{said}");
+        // What says more than a place is found all the same, and not called certain.
+        found(&env, &format!("py://pkg.shop#Shop.close?v={version}"), "pkg/shop.py@L11:C9", "name", false);
+    }
+    let here = env.lanser(["locate", "pkg/later.py:1:1?v=git:HEAD", "--json"]);
+    here.error(10, "E/VERSION_SKEW");
+}
+
+#[test]
+fn selectors_without_a_version_go_by_what_they_say() {
+    let env = TestEnv::with(&project());
+    let forms: Vec<String> =
+        ["py", "ast", "anchor", "sym"].map(|form| as_form(&env, "py://pkg.shop#total", form)).into();
+    let text = read(&env, "pkg/shop.py");
+    let (shop, total) = text.split_once("def total").unwrap();
+    env.write("pkg/shop.py", shop);
+    env.write("pkg/sums.py", format!("def total{total}"));
+    for selector in forms {
+        let (at, via, _) = place(&env, &selector);
+        assert!(at.starts_with("pkg/sums.py@"), "{selector}: {at}");
+        assert!(via == "moved" || via == "structure", "{selector}: {via}");
+    }
+}
+
+#[test]
+fn two_equal_snippets_are_ambiguous_until_the_context_says_which() {
+    let env = TestEnv::with(&project());
+    env.write("pkg/two.py", "def f():\n    return 1\n\n\ndef g():\n    return 1\n");
+    locate(&env, "anchor://pkg/two.py#\"return%201\"").error(4, "E/AMBIGUOUS");
+    let anchor = as_form(&env, "pkg/two.py@R(6,5->6,13)", "anchor");
+    found(&env, &anchor, "pkg/two.py@R(6,5->6,13)", "anchor", false);
+}
+
+#[test]
+fn the_caret_stands_under_what_cannot_be_read() {
+    let env = TestEnv::with(&project());
+    let said = env.lanser(["locate", "ast://[module=m]/[klass=C]"]);
+    let said = said.failure(2);
+    let caret = said.lines().position(|line| line.trim() == "^^^^^").unwrap_or_else(|| panic!("{said}"));
+    let (above, below) = (said.lines().nth(caret - 1).unwrap(), said.lines().nth(caret).unwrap());
+    assert_eq!(above.find("klass"), below.find('^'), "{said}");
+    assert!(said.contains("one of module, class, def,"), "{said}");
+}
+
+#[test]
+fn every_command_takes_every_form_and_names_what_it_finds() {
+    let env = TestEnv::pyright(&project());
+    let expected = env.lanser(["refs", "py://pkg.shop#Shop.price_of", "--json"]).answer();
+    let references = expected["facts"]["references"].as_array().unwrap();
+    assert_eq!(references.len(), 2);
+    for form in FORMS {
+        let selector = as_form(&env, "py://pkg.shop#Shop.price_of", form);
+        let bundle = env.lanser(["refs", &selector, "--json"]).answer();
+        assert_eq!(bundle["facts"]["references"], expected["facts"]["references"], "{selector}");
+        assert!(
+            bundle["resolution"]["resolved"]["relocation"]["score"]
+                .as_f64()
+                .is_none_or(|score| score >= 0.75)
+        );
+    }
+    let symbols = env.lanser(["symbols", "pkg/shop.py", "--json"]).answer();
+    let definitions = ["Shop", "price_of", "close", "total"];
+    let symbols = symbols["facts"]["symbols"].as_array().unwrap();
+    let mut ids: Vec<&str> = symbols
+        .iter()
+        .filter(|symbol| definitions.contains(&symbol["name"].as_str().unwrap()))
+        .map(|symbol| symbol["symbolId"].as_str().unwrap_or_else(|| panic!("{symbol} has no symbolId")))
+        .collect();
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!((count, ids.len()), (4, 4), "{ids:?}");
+    found(&env, &format!("sym://{}", ids[0]), "pkg/shop.py@L4:C7", "structure", true);
+}
