@@ -131,7 +131,9 @@ fn measured(args: &Args, lanser: &Lanser, raw: &RawOptions) -> Result<Vec<Row>, 
             let fits = |place: &&Place| {
                 command != "refs" || positions::with_word(&sources, &place.word).len() <= args.files
             };
-            let asked: Vec<&Place> = places.iter().filter(fits).step_by(5).take(args.positions).collect();
+            let fitting: Vec<&Place> = places.iter().filter(fits).collect();
+            let step = (fitting.len() / args.positions).clamp(1, 5);
+            let asked: Vec<&Place> = fitting.into_iter().step_by(step).take(args.positions).collect();
             let before = Instant::now();
             let row = folder.measure(command, &asked, args)?;
             let took = before.elapsed().as_secs();
@@ -210,7 +212,9 @@ impl<'a> Folder<'a> {
             Way::Cold => (&mut row.cold, "cold"),
         };
         times.push(run.took);
-        row.astray += usize::from(run.road != road);
+        if run.road != road {
+            *row.astray.entry((road, run.road)).or_default() += 1;
+        }
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! The table, and what is promised of its numbers.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// What a warm definition or hover may take beyond the bare answer and the scan, in milliseconds.
@@ -29,8 +30,9 @@ pub(crate) struct Row {
     pub(crate) memo_alone: Vec<f64>,
     /// Whole processes without session and memo.
     pub(crate) cold: Vec<f64>,
-    /// Answers that did not come from where they were to come from.
-    pub(crate) astray: usize,
+    /// How many answers did not come from where they were to come from: what was asked for, and what came. The memo does
+    /// not keep that there is nothing, and some questions have a server started for them alone.
+    pub(crate) astray: BTreeMap<(&'static str, String), usize>,
 }
 
 impl Row {
@@ -83,8 +85,8 @@ impl Row {
             let medians = signed(median(times.clone()) - scan);
             let _ = write!(out, "; {name} {} ({medians}), {}", signed(beyond), held(beyond, MEMO));
         }
-        if self.astray > 0 {
-            let _ = write!(out, "; {} ANSWERS CAME ANOTHER WAY", self.astray);
+        for ((road, other), count) in &self.astray {
+            let _ = write!(out, "; {count} × {other} instead of {road}");
         }
         out
     }
