@@ -27,22 +27,26 @@
 //! 1. `cli/commands/navigate.rs` turns the arguments into a typed [`model::request::Request`]; a selector that cannot be
 //!    read ends here, with a caret under the place. From here on everything happens in the workspace's *session*, a
 //!    process in the background that keeps its server ([`orchestrator::session`]), or in this one when there is none.
-//! 2. [`orchestrator::Orchestrator::run`] makes an attempt. On one side it takes the *state*: a
-//!    [`workspace::snapshot::Snapshot`] of every Python file by digest, the Python environment, the server's
-//!    configuration, and the selector resolved by [`resolve::locate`] to a name token. On the other side
-//!    [`toolchain::ensure`] finds or installs the server and [`lsp::Client::initialize`] starts it. A selector that leads
-//!    nowhere is told without waiting for the server.
+//! 2. [`orchestrator::Orchestrator::run`] makes an attempt on a *ground*: a [`workspace::snapshot::Snapshot`] of every
+//!    Python file by digest, the Python environment, the server's configuration. At first a survey takes it, while
+//!    [`toolchain::ensure`] finds or installs the server and [`lsp::Client::initialize`] starts it; later it is presumed
+//!    to be the last one. The memo may know the answer. Else the selector is resolved to a name token, by
+//!    [`resolve::symbol`] or, where it was made from another state or says less than a name, by [`resolve::locate`]; one
+//!    that leads nowhere is told without waiting for the server. A server that is running is told what changed, or is
+//!    started anew.
 //! 3. The server enumerates its files ([`lsp::Client::ready`]); then every file that holds the name is opened, in the order
 //!    of paths, whatever the server's configuration includes; then the question is asked.
 //! 4. Places become locations: portable URI, selector, source line. What the server did not claim is counted
 //!    ([`model::facts::Completeness`]).
-//! 5. The state is taken again. When it is another one, the attempt is repeated once, then it is `E/CONTENT_MODIFIED`.
+//! 5. The ground is surveyed again. When it is another one, the attempt is repeated on that; when it changes under an
+//!    attempt twice, it is `E/CONTENT_MODIFIED`.
 //! 6. [`bundle::seal::seal`] hashes the bundle; `cli/output` prints it and its error, if any, becomes the exit code.
 //!
 //! # Invariants
 //!
 //! - No absolute path, clock, process id or host name is in the hash domain of a bundle.
-//! - The set of open documents is a function of snapshot and request. The server enumerates before any is opened.
+//! - What a question finds on its server is a function of ground and request: what else is open there, no fresh server
+//!   would answer from otherwise. The server enumerates before any document is opened.
 //! - Every wait has an end, and no server outlives its caller, also when that is killed.
 //! - A session never makes an answer worse: whatever is wrong with it, its caller answers by itself.
 //! - A workspace's own files never name a program to run.

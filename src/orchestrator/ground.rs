@@ -88,52 +88,56 @@ pub(super) enum Step {
 const MOST_CHANGES: usize = 256;
 
 impl Ground {
-    /// Looks at everything. `tools` are those that were just found, if they were. Blocking.
+    /// Looks at everything; when nothing is different, this is the ground `last`. `tools` are those that were just found, if
+    /// they were. Blocking.
     fn survey(
         settings: &Settings,
         tools: Option<Tools>,
         scanners: &mut Scanners,
         memory: &Memory,
-    ) -> Result<Self, Failure> {
-        let (tools, snapshot) = std::thread::scope(|scope| {
-            let finding = scope.spawn(|| tools.map_or_else(|| Tools::find(settings, memory, false), Ok));
-            let snapshot = scanners.workspace.scan();
-            (finding.join().expect("finding does not panic"), snapshot)
-        });
-        let tools = tools?;
+        last: Option<Arc<Self>>,
+    ) -> Result<Arc<Self>, Failure> {
         let files = DiskFiles::new();
-        let config = ServerConfig::read(&files, &settings.root, settings.server);
+        let around = || -> Result<_, Failure> {
+            let tools = tools.map_or_else(|| Tools::find(settings, memory, false), Ok)?;
+            let config = ServerConfig::read(&files, &settings.root, settings.server);
+            let packages = match &tools.python {
+                Some(python) => python.identity(&files, &settings.root, memory),
+                None => Digest::of(b"no python"),
+            };
+            let outside = outside(settings, &config, tools.python.as_ref(), &files);
+            Ok((tools, config, packages, outside))
+        };
+        let (around, snapshot) = std::thread::scope(|scope| {
+            let around = scope.spawn(around);
+            let snapshot = scanners.workspace.scan();
+            (around.join().expect("looking around does not panic"), snapshot)
+        });
+        let (tools, config, packages, folders) = around?;
+        let outside = folders.into_iter().map(|folder| {
+            let snapshot = scanners.of(settings, &folder).scan();
+            (folder, snapshot)
+        });
+        let outside: BTreeMap<_, _> = outside.collect();
+        if let Some(last) = last
+            && Arc::ptr_eq(&last.snapshot, &snapshot)
+            && last.tools.are_same(&tools)
+            && last.config == config
+            && last.packages == packages
+            && last.outside.keys().eq(outside.keys())
+            && last.outside.values().zip(outside.values()).all(|(then, now)| Arc::ptr_eq(then, now))
+        {
+            return Ok(last);
+        }
         let python = tools.python.as_ref();
         let package = tools.found.as_ref().ok().map(|found| &found.package);
-        let mut paths = PathMap::new().workspace(settings.root.clone());
-        if let Some(python) = python {
-            for prefix in [&python.prefix, &canonical(&python.prefix)] {
-                paths = paths.env(prefix.clone());
-            }
-            for prefix in [&python.base_prefix, &canonical(&python.base_prefix)] {
-                paths = paths.env_base(prefix.clone());
-            }
-        }
-        if let Some(package) = package {
-            paths = paths.server(package.clone());
-        }
-        let packages = match python {
-            Some(python) => python.identity(&files, &settings.root, memory),
-            None => Digest::of(b"no python"),
-        };
+        let paths = path_map(settings, python, package);
         let typeshed = package.map(|package| package.join("dist/typeshed-fallback"));
         let roots = ImportRoots::new(&files, &settings.root, &config, python, typeshed);
-        let outside: BTreeMap<_, _> = outside(settings, &config, python, &files)
-            .into_iter()
-            .map(|folder| {
-                let snapshot = scanners.of(settings, &folder).scan();
-                (folder, snapshot)
-            })
-            .collect();
         let environment = environment(settings, &snapshot, &outside, &config, python, packages, &paths);
         let included = Configured::new(&config);
         let (index, root) = (OnceLock::new(), settings.root.clone());
-        Ok(Self {
+        Ok(Arc::new(Self {
             snapshot,
             outside,
             tools,
@@ -145,7 +149,7 @@ impl Ground {
             environment,
             index,
             root,
-        })
+        }))
     }
 
     /// The import roots in another state of the files.
@@ -153,25 +157,6 @@ impl Ground {
         let package = self.tools.found.as_ref().ok().map(|found| &found.package);
         let typeshed = package.map(|package| package.join("dist/typeshed-fallback"));
         ImportRoots::new(files, &self.root, &self.config, self.tools.python.as_ref(), typeshed)
-    }
-
-    /// Whether nothing that an answer depends on is different.
-    fn is_same(&self, other: &Self) -> bool {
-        self.environment == other.environment
-            && self.tools.are_same(&other.tools)
-            && self.config == other.config
-            && self.packages == other.packages
-            && self.snapshot.files() == other.snapshot.files()
-            && self.snapshot.encoded() == other.snapshot.encoded()
-            && self.snapshot.unreadable() == other.snapshot.unreadable()
-            && self.snapshot.shape() == other.snapshot.shape()
-            && self.snapshot.is_untouched(&other.snapshot)
-            && self.outside.keys().eq(other.outside.keys())
-            && self
-                .outside
-                .values()
-                .zip(other.outside.values())
-                .all(|(mine, other)| mine.shape() == other.shape())
     }
 
     /// What a server that stands here needs to stand on `later`.
@@ -236,6 +221,23 @@ impl Ground {
         let uri = self.paths.uri(path);
         let known = self.snapshot.files().get(uri.workspace_path()?)?;
         Some(*known == digest)
+    }
+}
+
+/// How files of this machine are called in a bundle.
+fn path_map(settings: &Settings, python: Option<&PythonEnvironment>, package: Option<&AbsPath>) -> PathMap {
+    let mut paths = PathMap::new().workspace(settings.root.clone());
+    if let Some(python) = python {
+        for prefix in [&python.prefix, &canonical(&python.prefix)] {
+            paths = paths.env(prefix.clone());
+        }
+        for prefix in [&python.base_prefix, &canonical(&python.base_prefix)] {
+            paths = paths.env_base(prefix.clone());
+        }
+    }
+    match package {
+        Some(package) => paths.server(package.clone()),
+        None => paths,
     }
 }
 
@@ -369,11 +371,8 @@ impl Surveyor {
         let (settings, memory) = (settings.clone(), self.memory.clone());
         let ground = blocking(move || {
             let began = Instant::now();
-            let ground = Ground::survey(&settings, tools, &mut work.scanners, &memory)?;
-            let ground = match work.done.take() {
-                Some((_, last)) if last.is_same(&ground) => last,
-                _ => Arc::new(ground),
-            };
+            let last = work.done.take().map(|(_, ground)| ground);
+            let ground = Ground::survey(&settings, tools, &mut work.scanners, &memory, last)?;
             work.done = Some((began, ground.clone()));
             Ok::<_, Failure>(ground)
         });

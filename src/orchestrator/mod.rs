@@ -6,7 +6,7 @@
 //! that. So an orchestrator that has answered before begins at once on what it knows, and one survey, the one after the
 //! answer, proves that the answer is fresh.
 //!
-//! Which documents a question finds open is a function of ground and request, never of what was asked before; the server
+//! The documents that matter to a question are open, and of those that a fresh server would not know no other is; the server
 //! always enumerates first, because Pyright's inferred types depend on the order in which it learned its files.
 
 mod answer;
