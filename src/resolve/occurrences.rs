@@ -70,7 +70,7 @@ pub fn occurrences(text: &str, name: &str) -> Vec<Occurrence> {
     if name.is_empty() || !text.contains(name) {
         return Vec::new();
     }
-    let tree = syntax::parse(text);
+    let tree = syntax::parse_now(text);
     let exports = walk::outline(&tree, text).exports.unwrap_or_default();
     let is_exported =
         |at: usize| exports.names.iter().any(|entry| entry.span.start <= at && at < entry.span.end);

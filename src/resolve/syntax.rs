@@ -1,10 +1,45 @@
 //! The parser, and small readings of syntax nodes that several modules need.
 
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
 use tree_sitter::{Node, Parser, Tree, TreeCursor};
+
+use crate::digest::Digest;
+
+/// How many trees are remembered: a session is asked about few files at a time. A tree takes some 10 times its text.
+const REMEMBERED: usize = 8;
+
+/// Only texts of this length and more are worth remembering, in bytes.
+const WORTH_IT: usize = 4 << 10;
+
+/// The trees of the texts that were parsed last, the latest last.
+static LATEST: Mutex<VecDeque<(Digest, Tree)>> = Mutex::new(VecDeque::new());
 
 /// The syntax tree of a Python text. Never fails: an error is a node in the tree.
 #[must_use]
 pub(super) fn parse(text: &str) -> Tree {
+    if text.len() < WORTH_IT {
+        return parse_now(text);
+    }
+    let digest = Digest::of(text.as_bytes());
+    let latest = || LATEST.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = latest().iter().find(|(of, _)| *of == digest).map(|(_, tree)| tree.clone());
+    if let Some(tree) = known {
+        return tree;
+    }
+    let tree = parse_now(text);
+    let mut latest = latest();
+    if latest.len() == REMEMBERED {
+        latest.pop_front();
+    }
+    latest.push_back((digest, tree.clone()));
+    tree
+}
+
+/// The same for a text that will hardly be asked about again.
+#[must_use]
+pub(super) fn parse_now(text: &str) -> Tree {
     let mut parser = Parser::new();
     parser
         .set_language(&tree_sitter_python::LANGUAGE.into())
