@@ -11,6 +11,7 @@ use crate::model::resolution::{
 use crate::path::WorkspacePath;
 use crate::resolve::locate::{Evidence, Located, Way};
 use crate::resolve::relocate::{self, Happened, score};
+use crate::resolve::symbol::{self, Outcome};
 use crate::resolve::{form, hop};
 use crate::selector::{
     AnchorSpec, DocVersion, PositionSpec, QualName, Role, SymbolId, SymbolSpec, SymidSpec,
@@ -26,7 +27,7 @@ pub(super) fn resolved(state: &State, subject: &Subject, places: &Places<'_>, op
     }
     let symbol_id = uri.workspace_path().and_then(|path| symbol_id(state, subject, path));
     if let Some(form) = options.form {
-        at = in_form(form, subject, places, symbol_id.as_ref()).unwrap_or(at);
+        at = in_form(form, state, subject, places, symbol_id.as_ref()).unwrap_or(at);
     }
     let lines = options.preview.unwrap_or(1);
     Resolved {
@@ -64,7 +65,7 @@ pub(super) fn missing_form(state: &State, places: &Places<'_>, options: &Options
     let subject = state.subject().ok()?;
     let path = places.paths.uri(&subject.document.path);
     let id = path.workspace_path().and_then(|path| symbol_id(state, subject, path));
-    if in_form(form, subject, places, id.as_ref()).is_some() {
+    if in_form(form, state, subject, places, id.as_ref()).is_some() {
         return None;
     }
     let (_, _, at) = places.span(&subject.document, subject.span.clone());
@@ -77,14 +78,20 @@ pub(super) fn missing_form(state: &State, places: &Places<'_>, options: &Options
 }
 
 /// A selector of another form for the same place; `None` when the place has none.
-fn in_form(form: Form, subject: &Subject, places: &Places<'_>, id: Option<&SymbolId>) -> Option<String> {
+fn in_form(
+    form: Form,
+    state: &State,
+    subject: &Subject,
+    places: &Places<'_>,
+    id: Option<&SymbolId>,
+) -> Option<String> {
     let document = &subject.document;
     let spec = match form {
         Form::Cursor => return Some(places.span(document, subject.span.clone()).2),
         Form::Py => {
             let (qualname, _) = subject.definition.as_ref()?;
             let qualname = QualName::parse(qualname)?;
-            PositionSpec::Symbol(SymbolSpec { qualname, role: Role::Def, overload: None, doc_version: None })
+            PositionSpec::Symbol(named(state, subject, &qualname)?)
         }
         Form::Sym => PositionSpec::Symid(SymidSpec { id: id?.clone(), doc_version: None }),
         Form::Ast => {
@@ -105,6 +112,23 @@ fn in_form(form: Form, subject: &Subject, places: &Places<'_>, id: Option<&Symbo
         }
     };
     Some(spec.to_string())
+}
+
+/// How many overloads of a name are looked at.
+const MOST_OVERLOADS: u32 = 16;
+
+/// The name of a place, with the part and the overload that it is; `None` when the name leads elsewhere.
+fn named(state: &State, subject: &Subject, qualname: &QualName) -> Option<SymbolSpec> {
+    let roles = [Role::Def, Role::Sig, Role::Body, Role::Doc];
+    let overloads = std::iter::once(None).chain((0..MOST_OVERLOADS).map(Some));
+    overloads.flat_map(|overload| roles.map(|role| (overload, role))).find_map(|(overload, role)| {
+        let spec = SymbolSpec { qualname: qualname.clone(), role, overload, doc_version: None };
+        let found = match symbol::symbol(&state.files, &state.ground.roots, &spec) {
+            Outcome::Found(found) => found,
+            Outcome::Ambiguous(_) | Outcome::NotFound(_) => return None,
+        };
+        (found.document.path == subject.document.path && found.span == subject.span).then_some(spec)
+    })
 }
 
 /// One of several places that a selector could mean.

@@ -251,3 +251,58 @@ fn every_command_takes_every_form_and_names_what_it_finds() {
     assert_eq!((count, ids.len()), (4, 4), "{ids:?}");
     found(&env, &format!("sym://{}", ids[0]), "pkg/shop.py@L4:C7", "structure", true);
 }
+
+#[test]
+fn a_part_is_certain_only_when_its_own_text_is_untouched() {
+    let env = with_history();
+    edit(&env, "pkg/shop.py", "amount = 0", "amount = 1");
+    found(&env, "py://pkg.shop#total?v=git:HEAD", "pkg/shop.py@L15:C5", "unchanged", true);
+    assert_eq!(place(&env, "py://pkg.shop#total:sig?v=git:HEAD").2, true);
+    let (_, via, certified) = place(&env, "py://pkg.shop#total:body?v=git:HEAD");
+    assert_eq!((via.as_str(), certified), ("edited", false));
+    // It never had one.
+    locate(&env, "py://pkg.shop#total:doc?v=git:HEAD").error(3, "E/NOT_FOUND");
+}
+
+#[test]
+fn what_git_takes_for_a_renamed_file_is_a_move_and_no_certainty() {
+    let env = with_history();
+    std::fs::rename(env.file("pkg/shop.py"), env.file("pkg/store.py")).unwrap();
+    found(&env, "py://pkg.shop#Shop.close?v=git:HEAD", "pkg/store.py@L11:C9", "moved", true);
+    edit(&env, "pkg/store.py", "import math\n", "import math\nimport os\n");
+    found(&env, "py://pkg.shop#Shop.close?v=git:HEAD", "pkg/store.py@L12:C9", "moved", false);
+    // It went to two files at once: nobody knows which was meant.
+    edit(&env, "pkg/store.py", "import math\nimport os\n", "import math\n");
+    std::fs::copy(env.file("pkg/store.py"), env.file("pkg/copy.py")).unwrap();
+    locate(&env, "py://pkg.shop#Shop.close?v=git:HEAD").error(4, "E/AMBIGUOUS");
+}
+
+#[test]
+fn a_snippet_whose_context_is_another_is_not_followed_into_another_file() {
+    let env = TestEnv::with(&Project::parse(
+        "//- /a.py\nimport os\n\ndef url_for(name):\n    return os.path.join(name)\n\
+         //- /b.py\nclass App:\n    def url_for(self, name, more):\n        return name\n",
+    ));
+    let anchor = as_form(&env, "py://a#url_for", "anchor");
+    edit(&env, "a.py", "def url_for(", "def make_url(");
+    let output = locate(&env, &anchor);
+    assert!(matches!(output.code, Some(3 | 4)), "{output}");
+    let (_, _, certified) =
+        place(&env, "anchor://b.py#\"class%20App\"?hash=sha1:0000000000000000000000000000000000000000");
+    assert!(!certified);
+}
+
+#[test]
+fn a_name_is_printed_only_where_it_leads_back() {
+    let env = TestEnv::with(&Project::parse(
+        "//- /m.py\nfrom typing import overload\n\n@overload\ndef f(a: int) -> int: ...\n@overload\ndef f(a: str) -> str: ...\n\
+         def f(a):\n    \"\"\"Doc.\"\"\"\n    return a\n",
+    ));
+    for selector in
+        ["py://m#f?overload=0", "py://m#f?overload=1", "py://m#f:sig", "py://m#f:doc", "py://m#f:body"]
+    {
+        let there = place(&env, selector).0;
+        let printed = as_form(&env, selector, "py");
+        assert_eq!(place(&env, &printed).0, there, "{selector} as {printed}");
+    }
+}

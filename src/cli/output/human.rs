@@ -31,7 +31,13 @@ pub(super) fn print(printer: &Printer, bundle: &Bundle) -> io::Result<()> {
     }
     let mut budget = Budget::new(printer.limit.is_none());
     match (&bundle.facts, &bundle.resolution) {
-        (Some(facts), _) if !is_empty(facts) => print_facts(printer, bundle, facts, &mut budget),
+        (Some(facts), resolution) if !is_empty(facts) => {
+            let resolved = resolution.as_ref().and_then(|resolution| resolution.resolved.as_ref());
+            if let Some(doubt) = resolved.map(doubt).filter(|doubt| !doubt.is_empty()) {
+                budget.push(&doubt);
+            }
+            print_facts(printer, bundle, facts, &mut budget);
+        }
         (_, Some(resolution)) => {
             print_resolution(Links::of(bundle), resolution, &mut budget);
         }
@@ -395,7 +401,18 @@ fn resolved_text(links: Links<'_>, resolved: &Resolved) -> String {
     for hop in &resolved.evidence {
         let _ = writeln!(text, "  {} of {} at {}", hop.step, hop.to, spot(&hop.at));
     }
+    text.push_str(&doubt(resolved));
     text
+}
+
+/// A line that says why the selector may mean another place; nothing when it certainly means this one.
+fn doubt(resolved: &Resolved) -> String {
+    match &resolved.relocation {
+        Some(relocation) if !resolved.certified => {
+            format!("not certain ({:.2}): {}\n", resolved.confidence.get(), relocation.reason)
+        }
+        _ => String::new(),
+    }
 }
 
 fn candidates(found: &[Candidate]) -> String {

@@ -160,6 +160,11 @@ pub(super) fn structure(world: &World<'_>, id: &SymbolId) -> Answer {
         && let Some((path, entry)) = usize::try_from(which - 1).ok().and_then(|at| exact.get(at))
     {
         let mut evidence = Evidence::certain(Way::Structure, "the same structure");
+        if entry.size < TELLING_BODY {
+            // Any two of them are alike.
+            evidence.certified = false;
+            evidence.score = 0.95;
+        }
         if count > 1 {
             evidence.certified = false;
             evidence.score = 0.9;
@@ -179,8 +184,13 @@ pub(super) fn structure(world: &World<'_>, id: &SymbolId) -> Answer {
             token_jaccard: entry.sketch.similarity(id.sketch),
             proximity: if entry.shape == id.shape { 1.0 } else { 0.5 },
         };
-        let way = if entry.sketch == id.sketch { Happened::SignatureChanged } else { Happened::Edited };
-        let evidence = Evidence::weighed(Way::Since(way), features, "the same names");
+        let way = if entry.shape == id.shape { Happened::Edited } else { Happened::SignatureChanged };
+        let mut evidence = Evidence::weighed(Way::Since(way), features, "the same names");
+        if id.ordinal.is_some() {
+            // Which of them it was cannot be told any more: their number is another one.
+            evidence.score = evidence.score.min(0.74);
+            evidence.reason = format!("the same names, one of {count} that were alike");
+        }
         candidates.extend(placed(world, path, entry, Role::Def, evidence));
     }
     if named.is_empty() {

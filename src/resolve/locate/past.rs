@@ -10,7 +10,7 @@ use crate::resolve::near::{Near, Reason};
 use crate::resolve::outline::Span;
 use crate::resolve::place;
 use crate::resolve::relocate::anchor::{exact, same_tokens};
-use crate::resolve::relocate::{Before, Place, Verdict, relocate};
+use crate::resolve::relocate::{Before, Happened, Place, Verdict, relocate};
 use crate::resolve::symbol::{self, Outcome};
 use crate::selector::{AnchorSpec, Construct, ContextHash, DocVersion, PositionSpec, Role, SymbolId};
 use crate::workspace::files::{Document, FileKind, Files, ReadError};
@@ -85,6 +85,8 @@ struct Old {
     span: Span,
     /// The part of the definition whose name `span` is.
     role: Role,
+    /// Why the place in the old state is none that was told for certain.
+    doubt: Option<&'static str>,
 }
 
 /// Why there is none.
@@ -130,7 +132,7 @@ pub(super) fn locate(
             }
             match all.len() {
                 0 => gone("none of the places that it meant then is there now".to_owned()),
-                1 => Answer::Found(Box::new(all.swap_remove(0))),
+                // Which of them was meant, nobody knows, also when the others are gone.
                 _ => Answer::Ambiguous(all),
             }
         }
@@ -156,6 +158,7 @@ fn without(world: &World<'_>, selector: &PositionSpec, path: Option<&AbsPath>, r
             evidence.reason = format!("{}; by the selector alone, for {reason}", evidence.reason);
             Answer::Found(located)
         }
+        Answer::NotFound(_) => Answer::Skew(reason.to_owned()),
         other => other,
     }
 }
@@ -189,7 +192,7 @@ fn old_targets(
             .read(path)
             .map_err(|_| Trouble::Skew(format!("the version {version} has no file {}", shown(world, path))))
     };
-    let whole = |document: Arc<Document>, span: Span| Old { document, span, role: Role::Def };
+    let whole = |document: Arc<Document>, span: Span| Old { document, span, role: Role::Def, doubt: None };
     match selector {
         PositionSpec::Cursor(spec) => {
             let document = document()?;
@@ -205,7 +208,15 @@ fn old_targets(
             if spans.is_empty() {
                 return Err(Trouble::Skew(format!("the snippet does not stand in the version {version}")));
             }
-            Ok(spans.into_iter().map(|span| whole(document.clone(), span)).collect())
+            let fits = |span: &Span| {
+                let hash = ContextHash::of(&document.text, span.clone(), spec.ctx);
+                spec.hash.is_none() || spec.hash == hash
+            };
+            let old = |span: Span| {
+                let doubt = (!fits(&span)).then_some("the hash fits nowhere in that version");
+                Old { doubt, ..whole(document.clone(), span) }
+            };
+            Ok(spans.into_iter().map(old).collect())
         }
         PositionSpec::Symbol(spec) => {
             let module = spec.qualname.module.as_str();
@@ -216,6 +227,7 @@ fn old_targets(
                 document: target.document,
                 span: target.name_span,
                 role: spec.role,
+                doubt: None,
             };
             match symbol::symbol(&files, &roots, &name_only) {
                 Outcome::Found(target) => Ok(vec![with_role(*target)]),
@@ -256,7 +268,7 @@ fn shown(world: &World<'_>, path: &AbsPath) -> String {
 fn placed(outcome: Outcome) -> Result<Vec<Old>, Trouble> {
     match outcome {
         Outcome::Found(target) => {
-            Ok(vec![Old { document: target.document, span: target.span, role: Role::Def }])
+            Ok(vec![Old { document: target.document, span: target.span, role: Role::Def, doubt: None }])
         }
         Outcome::Ambiguous(_) => Err(Trouble::Skew("the place is none".to_owned())),
         Outcome::NotFound(near) => Err(Trouble::Answer(Answer::NotFound(near))),
@@ -338,7 +350,7 @@ fn by_structure(
             if same && entry.sketch == id.sketch {
                 let start = entry.offset as usize;
                 let span = start..start + entry.name().len();
-                found.push(Old { document: document.clone(), span, role: Role::Def });
+                found.push(Old { document: document.clone(), span, role: Role::Def, doubt: None });
             }
         }
     }
@@ -375,11 +387,55 @@ fn now(world: &World<'_>, old: &Old, past: Option<&Mutex<Past>>, selector: &Posi
         read: &|path| world.files.read(&world.snapshot.absolute(path)).ok(),
         before: &|path| before(world, past, path),
     };
+    let Some(then) = part(&old.document, &old.span, old.role) else {
+        return gone(format!("it had no {} in that version", old.role.as_str()));
+    };
+    let then = &old.document.text[then];
+    // Git calls two files one that have half of their text in common: a guess, unless it is all of it.
+    let guessed = own_now
+        .as_ref()
+        .filter(|now| own.as_ref() != Some(*now))
+        .filter(|_| current.as_ref().is_none_or(|current| current.digest != old.document.digest));
+    let told = |mut place: Place| {
+        if own_now != own
+            && let Some(now) = &own_now
+            && world.relative(&place.document.path).as_ref() == Some(now)
+        {
+            if place.happened != Happened::Renamed {
+                place.happened = Happened::Moved;
+            }
+            place.certified &= guessed.is_none();
+            place.reason = format!("its file is {now} now, as git sees it; {}", place.reason);
+        }
+        if let Some(doubt) = old.doubt {
+            place.certified = false;
+            place.score = place.score.min(0.9);
+            place.reason = format!("{}; {doubt}", place.reason);
+        }
+        located(world, place, old.role, then, selector)
+    };
     match relocate(&target, current.as_ref(), &others) {
-        Verdict::At(place) => Answer::Found(Box::new(located(world, *place, old.role, selector))),
-        Verdict::Ambiguous(places) => Answer::Ambiguous(
-            places.into_iter().map(|place| located(world, place, old.role, selector)).collect(),
-        ),
+        Verdict::At(place) if own_now != own => {
+            let digest = place.document.digest;
+            let copies = world.snapshot.files().iter().filter(|(_, other)| **other == Some(digest));
+            let copies: Vec<_> =
+                copies.take(super::TOP).map(|(path, _)| world.snapshot.absolute(path)).collect();
+            if copies.len() < 2 {
+                return Answer::Found(Box::new(told(*place)));
+            }
+            // The file is gone and there are several with its content: it went to any of them.
+            let documents = copies.iter().filter_map(|path| world.files.read(path).ok());
+            Answer::Ambiguous(
+                documents
+                    .map(|document| {
+                        let (certified, margin) = (false, 0.0);
+                        told(Place { document, certified, margin, ..(*place).clone() })
+                    })
+                    .collect(),
+            )
+        }
+        Verdict::At(place) => Answer::Found(Box::new(told(*place))),
+        Verdict::Ambiguous(places) => Answer::Ambiguous(places.into_iter().map(told).collect()),
         Verdict::Gone { reason, near } => {
             let suggestions = near.into_iter().map(|place| {
                 let document = &place.document;
@@ -422,22 +478,31 @@ impl crate::resolve::relocate::Elsewhere for Lazy<'_> {
     }
 }
 
-fn located(world: &World<'_>, place: Place, role: Role, selector: &PositionSpec) -> Located {
+/// The place, or that part of the definition there that the selector asks for. `then` is what the part said in the old state.
+fn located(world: &World<'_>, place: Place, role: Role, then: &str, selector: &PositionSpec) -> Located {
     let is_symbol = matches!(selector, PositionSpec::Symbol(_) | PositionSpec::Symid(_));
     let name = Some(place.span.clone()).filter(|_| is_symbol);
     let span = if is_symbol { part(&place.document, &place.span, role) } else { None };
     let has_part = span.is_some() || !is_symbol;
     let span = span.unwrap_or_else(|| place.span.clone());
+    // That the name stands there still says nothing of what belongs to it.
+    let edited = role != Role::Def && place.document.text[span.clone()] != *then;
+    let happened = match place.happened {
+        Happened::Unchanged | Happened::Shifted if edited && role == Role::Sig => Happened::SignatureChanged,
+        Happened::Unchanged | Happened::Shifted if edited => Happened::Edited,
+        happened => happened,
+    };
     let target = place::stretch(world.files, world.roots, &place.document, span, name);
     let reason = match has_part {
+        true if edited => format!("{}; its {} was edited", place.reason, role.as_str()),
         true => place.reason,
         false => format!("{}; it has no {} any more, this is its name", place.reason, role.as_str()),
     };
     let evidence = Evidence {
-        way: Way::Since(place.happened),
-        score: place.score,
+        way: Way::Since(happened),
+        score: if edited { place.score.min(0.99) } else { place.score },
         margin: place.margin,
-        certified: place.certified && has_part,
+        certified: place.certified && has_part && !edited,
         features: Some(place.features),
         reason,
     };

@@ -115,6 +115,9 @@ fn in_file(world: &World<'_>, spec: &AnchorSpec, document: &Arc<Document>) -> Op
     }
 }
 
+/// The score of what is told, but not as the answer.
+const DOUBTFUL: f64 = 0.74;
+
 /// The snippet in the other files of the workspace.
 fn elsewhere(
     world: &World<'_>,
@@ -149,8 +152,11 @@ fn elsewhere(
         }
         for (span, features, reason) in found {
             let mut evidence = Evidence::weighed(way, features, reason);
-            if head.is_none() && weight(&spec.snippet) < TELLING {
-                evidence.score = evidence.score.min(0.74);
+            let weight = weight(&spec.snippet);
+            let other_context = spec.hash.is_some() && evidence.features.is_none_or(|it| it.proximity < 1.0);
+            // A few words in another file, and a name in another context, are as likely another thing.
+            if (head.is_none() && weight < TELLING) || (other_context && weight <= TELLING) {
+                evidence.score = evidence.score.min(DOUBTFUL);
             }
             candidates.push(located(world, &document, span, evidence));
         }
@@ -158,6 +164,7 @@ fn elsewhere(
     // One place in the whole workspace: its module's name does not have to be alike.
     if let [only] = candidates.as_mut_slice()
         && weight(&spec.snippet) >= TELLING
+        && only.evidence.score > DOUBTFUL
     {
         only.evidence.score = only.evidence.score.max(0.76);
     }

@@ -9,7 +9,9 @@ use crate::text::ColumnUnit;
 
 /// `path@L1:C2`, `path@R(1,2->3,4)` or `path:1:2`.
 pub(super) fn place(body: &str, indexing: ColumnUnit) -> Parsed<PositionSpec> {
-    if let Some(at) = body.rfind("@R(") {
+    // What goes on like a path is a path.
+    let is_range = |at: &usize| !body[*at..].contains('/') && !body[*at..].contains("@L");
+    if let Some(at) = body.rfind("@R(").filter(is_range) {
         let uri = uri(body, 0..at)?;
         let (sl, next) = count(body, at + 3, ",")?;
         let (sc, next) = count(body, next, "->")?;
