@@ -180,7 +180,11 @@ impl<'p, 's, 't> Mapper<'p, 's, 't> {
             };
         }
         let (Some(from), Some(to)) = self.ends(&indices, &mapped, span) else { return Fate::Removed(owner) };
-        let new_span = if from <= to { from..to } else { from..from };
+        if from > to {
+            // Its end stands before its beginning: there is no such stretch any more.
+            return Fate::Removed(owner);
+        }
+        let new_span = from..to;
         let untouched = self.old().text.get(span.clone()) == self.new_side().text.get(new_span.clone());
         let in_order =
             mapped.iter().all(|token| token.is_some_and(|token| token.same && token.kept != Kept::Moved));
