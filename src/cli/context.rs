@@ -240,13 +240,16 @@ pub(crate) fn error_bundle(request: Option<Request>, error: ErrorBody) -> Bundle
 
 fn parse_selector(text: &str, settings: &Settings) -> Result<PositionSpec, ErrorBody> {
     if text.starts_with('{') {
-        return strict_json::from_slice(text.as_bytes()).map_err(|error| {
-            ErrorBody::new(
-                ErrorSymbol::BadSelectorSyntax,
-                format!("the selector is no PositionSpec: {error}"),
-            )
-            .hint("`lanser schema export --only selector` prints its schema")
-        });
+        let wrong = |why: String| {
+            ErrorBody::new(ErrorSymbol::BadSelectorSyntax, format!("the selector is no PositionSpec: {why}"))
+                .hint("`lanser schema export --only selector` prints its schema")
+        };
+        let selector: PositionSpec =
+            strict_json::from_slice(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
+        if selector.is_reversed() {
+            return Err(wrong("its end stands before its start".to_owned()));
+        }
+        return Ok(selector);
     }
     selector::parse(text, settings.index_io).map_err(|error| {
         let span = [error.span.start, error.span.end].map(|at| u32::try_from(at).unwrap_or(u32::MAX));

@@ -81,12 +81,9 @@ fn resealed(name: &str, change: impl FnOnce(&mut Bundle)) -> Value {
 #[test]
 fn schema_and_type_agree_on_the_corpus() {
     let mut problems = Vec::new();
-    for (folder, by_schema, by_type) in [
-        ("valid", true, true),
-        ("invalid", false, false),
-        ("refused-by-schema", false, true),
-        ("refused-by-type", true, false),
-    ] {
+    for (folder, by_schema, by_type) in
+        [("valid", true, true), ("invalid", false, false), ("refused-by-type", true, false)]
+    {
         for (name, kind, mut bytes) in corpus(folder) {
             if update() && kind == Kind::Bundle {
                 let mut bundle: Bundle = serde_json::from_slice(&bytes).unwrap();

@@ -17,7 +17,8 @@ pub mod symbol_id;
 pub(crate) mod tests;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::path::DocUri;
 use crate::text::ColumnUnit;
@@ -54,9 +55,11 @@ pub struct CursorSpec {
     /// The file.
     pub uri: DocUri,
     /// 1-based line.
+    #[serde(deserialize_with = "from_one")]
     #[schemars(range(min = 1))]
     pub line: u32,
     /// 1-based column in `indexing` units.
+    #[serde(deserialize_with = "from_one")]
     #[schemars(range(min = 1))]
     pub col: u32,
     /// What a column counts.
@@ -67,6 +70,20 @@ pub struct CursorSpec {
     pub doc_version: Option<DocVersion>,
 }
 
+/// Reads a line or a column.
+fn from_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let value = u32::deserialize(deserializer)?;
+    let wrong = || D::Error::custom("lines and columns are counted from 1");
+    (value > 0).then_some(value).ok_or_else(wrong)
+}
+
+/// Reads a line and a column.
+fn both_from_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u32; 2], D::Error> {
+    let pair = <[u32; 2]>::deserialize(deserializer)?;
+    let wrong = || D::Error::custom("lines and columns are counted from 1");
+    pair.iter().all(|value| *value > 0).then_some(pair).ok_or_else(wrong)
+}
+
 /// A stretch of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -74,8 +91,10 @@ pub struct RangeSpec {
     /// The file.
     pub uri: DocUri,
     /// 1-based line and column of the first character.
+    #[serde(deserialize_with = "both_from_one")]
     pub start: [u32; 2],
     /// 1-based line and column after the last character.
+    #[serde(deserialize_with = "both_from_one")]
     pub end: [u32; 2],
     /// What a column counts.
     #[serde(default)]
@@ -145,6 +164,12 @@ impl PositionSpec {
             Self::Anchor(anchor) => anchor.uri = map(&anchor.uri),
             Self::Symbol(_) | Self::Ast(_) | Self::Symid(_) => {}
         }
+    }
+
+    /// Whether it is a stretch whose end stands before its beginning.
+    #[must_use]
+    pub fn is_reversed(&self) -> bool {
+        matches!(self, Self::Range(range) if range.end < range.start)
     }
 
     /// The file that the selector names itself; `None` when finding the file is part of its resolution.

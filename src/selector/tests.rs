@@ -142,7 +142,7 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 fn uri() -> impl Strategy<Value = DocUri> {
-    let path = prop::collection::vec("[-a-z@#%?\" :()é名.,>]{1,6}", 1..4)
+    let path = prop::collection::vec("[-a-z@RL(#%?\" :)é名.,>]{1,6}|@R\\([a-z]", 1..4)
         .prop_map(|parts| parts.join("/"))
         .prop_filter_map("a workspace path", |path| WorkspacePath::new(&path));
     prop_oneof![
@@ -192,12 +192,12 @@ fn symbol_id() -> impl Strategy<Value = SymbolId> {
 
 fn step() -> impl Strategy<Value = AstStep> {
     let name = prop::option::of(prop_oneof![name(), "[^\\x00-\\x1f\\x7f-\\x9f]{1,6}"]);
-    (prop::sample::select(Construct::ALL), name, prop::option::of(1..99_u32))
+    (prop::sample::select(Construct::ALL), name, prop::option::of(1..=u32::MAX))
         .prop_filter_map("a step", |(construct, name, ordinal)| AstStep::new(construct, name, ordinal))
 }
 
 pub(crate) fn spec() -> impl Strategy<Value = PositionSpec> {
-    let count = 1..100_000_u32;
+    let count = 1..=u32::MAX;
     let cursor = (uri(), count.clone(), count.clone(), unit()).prop_map(|(uri, line, col, indexing)| {
         PositionSpec::Cursor(CursorSpec { uri, line, col, indexing, doc_version: None })
     });
@@ -209,15 +209,16 @@ pub(crate) fn spec() -> impl Strategy<Value = PositionSpec> {
     );
     let role = prop_oneof![Just(Role::Def), Just(Role::Sig), Just(Role::Body), Just(Role::Doc)];
     let names = || prop::collection::vec(name(), 1..4);
-    let symbol =
-        (names(), names(), role, prop::option::of(0..9_u32)).prop_map(|(module, names, role, overload)| {
+    let symbol = (names(), names(), role, prop::option::of(0..=u32::MAX)).prop_map(
+        |(module, names, role, overload)| {
             let qualname = QualName::new(ModuleName::new(&module.join(".")).unwrap(), names).unwrap();
             PositionSpec::Symbol(SymbolSpec { qualname, role, overload, doc_version: None })
-        });
+        },
+    );
     let ast = prop::collection::vec(step(), 1..5)
         .prop_map(|path| PositionSpec::Ast(AstSpec { path, doc_version: None }));
     let anchor =
-        (uri(), ".{1,12}|[\\\\/\"%#? \n\r\t\u{0}é😀a]{1,12}", 0..99_u32, prop::option::of(any::<u8>()))
+        (uri(), ".{1,12}|[\\\\/\"%#? \n\r\t\u{0}é😀a]{1,12}", 0..=u32::MAX, prop::option::of(any::<u8>()))
             .prop_map(|(uri, snippet, ctx, seed)| {
                 let hash = seed.map(|seed| ContextHash::of(&seed.to_string(), 0..0, 9).unwrap());
                 PositionSpec::Anchor(AnchorSpec { uri, snippet, ctx, hash, doc_version: None })
@@ -227,6 +228,15 @@ pub(crate) fn spec() -> impl Strategy<Value = PositionSpec> {
         spec.set_doc_version(version);
         spec
     })
+}
+
+#[test]
+fn coordinates_are_counted_from_one_in_json_too() {
+    let read = |text: &str| serde_json::from_str::<PositionSpec>(text);
+    assert!(read(r#"{"kind":"cursor","uri":"a.py","line":1,"col":1}"#).is_ok());
+    assert!(read(r#"{"kind":"cursor","uri":"a.py","line":0,"col":1}"#).is_err());
+    assert!(read(r#"{"kind":"range","uri":"a.py","start":[1,0],"end":[1,1]}"#).is_err());
+    assert!(read(r#"{"kind":"range","uri":"a.py","start":[2,1],"end":[1,1]}"#).unwrap().is_reversed());
 }
 
 proptest! {

@@ -68,12 +68,12 @@ pub fn parse(text: &str, unit: ColumnUnit) -> Parsed<PositionSpec> {
 fn number(text: &str, span: Range<usize>, least: u32) -> Parsed<u32> {
     let digits = &text[span.clone()];
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    // `usize` columns are kept within what JSON and every server can carry.
     match digits.parse::<u32>() {
-        Ok(value) if plain && value >= least && value <= i32::MAX.unsigned_abs() => Ok(value),
+        Ok(value) if plain && value >= least => Ok(value),
         _ => {
             let to = if span.is_empty() { next_boundary(text, span.start) } else { span.end };
-            Err(SyntaxError::new(span.start..to, format!("a number from {least}")))
+            let most = if plain { format!(" to {}", u32::MAX) } else { String::new() };
+            Err(SyntaxError::new(span.start..to, format!("a number from {least}{most}")))
         }
     }
 }
