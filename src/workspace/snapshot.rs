@@ -2,7 +2,7 @@
 //!
 //! A scan asks the file system about every file and reads only those whose answer changed since the last scan (size,
 //! modification and change time, inode). Equal times prove nothing near the last scan's own time, so a file that was
-//! changed within [`RACY_NANOS`] of it is read again (git's "racy" rule). `Trust::Content` reads everything.
+//! changed within two seconds of it is read again (git's "racy" rule). `Trust::Content` reads everything.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -11,16 +11,13 @@ use std::sync::Arc;
 use super::cache_file::{Reader, Writer, load, store};
 use super::files::read_bytes;
 use super::parallel::parallel_map;
-use super::walk::{Stat, Walk, walk};
+use super::walk::{Stat, Walk};
 use super::word_index::{WordIndex, WordSet, word_set};
 use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
 use crate::text::{SourceEncoding, decode_source};
 
-const MAGIC: [u8; 8] = *b"lnsrst02";
-
-/// Times this near to the scan that recorded them are not trusted; the coarsest file systems count in two seconds.
-const RACY_NANOS: i64 = 2_000_000_000;
+const MAGIC: [u8; 8] = *b"lnsrst03";
 
 /// How many workspaces the cache remembers; django's 2,800 files take 4 MB.
 const MAX_WORKSPACES: usize = 128;
@@ -44,7 +41,7 @@ pub struct Snapshot {
     /// Files in another encoding than UTF-8, which a server does not read by itself.
     encoded: BTreeSet<WorkspacePath>,
     unreadable: BTreeSet<String>,
-    /// What else decides where an import leads; see [`super::walk::Walk::shape`].
+    /// What else decides where an import leads; see [`Walk::shape`].
     shape: BTreeSet<String>,
     /// As the file system describes each file: another one where it was written, also with the content that it had.
     stats: BTreeMap<WorkspacePath, Stat>,
@@ -64,6 +61,20 @@ struct Known {
     encoded: bool,
 }
 
+/// What is kept from one scan to the next.
+#[derive(Debug, Default)]
+struct Records {
+    walk: Walk,
+    files: BTreeMap<WorkspacePath, Known>,
+}
+
+impl Records {
+    /// Whether the next scan of another process could begin with one as well as with the other.
+    fn serve_like(&self, other: &Self) -> bool {
+        self.files == other.files && self.walk.serves_like(&other.walk)
+    }
+}
+
 /// Scans one workspace, and remembers what it saw for the next scan.
 #[derive(Debug)]
 pub struct Scanner {
@@ -72,8 +83,8 @@ pub struct Scanner {
     place: Option<AbsPath>,
     trust: Trust,
     threads: usize,
-    /// What the scans before recorded; `None` before the first.
-    known: Option<BTreeMap<WorkspacePath, Known>>,
+    /// What the scans before saw and recorded; `None` before the first.
+    known: Option<Records>,
     last: Option<Arc<Snapshot>>,
 }
 
@@ -88,18 +99,32 @@ impl Scanner {
     /// Scans now. When nothing is different, this is the snapshot of the last time.
     pub fn scan(&mut self) -> Arc<Snapshot> {
         let began = now_nanos();
-        let walked = walk(&self.root, self.threads);
-        if let Some(last) = self.unchanged(&walked) {
+        let known = self.known.take().unwrap_or_else(|| {
+            self.place
+                .as_ref()
+                .and_then(|place| load_known(&place.join("files"), &self.root))
+                .unwrap_or_default()
+        });
+        let trusted = self.trust == Trust::Stat;
+        let (walk, same) = match trusted {
+            true => known.walk.again(&self.root, self.threads, began),
+            false => Walk::default().again(&self.root, self.threads, began),
+        };
+        // What nearly every scan finds.
+        if let Some(last) = &self.last
+            && same
+            && trusted
+            && known.files.len() == last.files.len()
+            && !known.files.values().any(|known| known.racy)
+        {
+            self.known = Some(known);
             return last.clone();
         }
-        let known = self.known.take().unwrap_or_else(|| {
-            self.place.as_ref().and_then(|place| load_known(&place.join("files"))).unwrap_or_default()
-        });
         let (mut files, mut records, mut unknown) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
         let mut encoded_files = BTreeSet::new();
-        for (path, stat) in walked.files {
-            match (stat, known.get(&path)) {
-                (Some(stat), Some(old)) if old.stat == stat && !old.racy && self.trust == Trust::Stat => {
+        for (path, stat) in walk.files() {
+            match (stat, known.files.get(&path)) {
+                (Some(stat), Some(old)) if old.stat == stat && !old.racy && trusted => {
                     if old.encoded {
                         encoded_files.insert(path.clone());
                     }
@@ -112,7 +137,7 @@ impl Scanner {
         let read = parallel_map(&unknown, self.threads, |(path, _)| {
             let bytes = read_bytes(&self.root.join(path.as_str())).ok()?;
             let digest = Digest::of(&bytes);
-            let as_before = known.get(path).filter(|old| old.digest == digest);
+            let as_before = known.files.get(path).filter(|old| old.digest == digest);
             if let (Some(old), Some(_)) = (as_before, &self.last) {
                 return Some((digest, old.encoded, None));
             }
@@ -121,15 +146,11 @@ impl Scanner {
             Some((digest, encoded, Some(word_set(source.text.as_bytes()))))
         });
         let mut fresh: BTreeMap<Digest, Arc<WordSet>> = BTreeMap::new();
-        let mut changed = records.len() != known.len();
         for ((path, stat), content) in unknown.into_iter().zip(read) {
             let digest = content.as_ref().map(|(digest, _, _)| *digest);
             if let Some((digest, encoded, words)) = content {
                 if let Some(stat) = stat {
-                    let racy = stat.mtime.max(stat.ctime) > began - RACY_NANOS;
-                    let record = Known { stat, digest, racy, encoded };
-                    changed |= known.get(&path) != Some(&record);
-                    records.insert(path.clone(), record);
+                    records.insert(path.clone(), Known { stat, digest, racy: stat.is_racy(began), encoded });
                 }
                 if encoded {
                     encoded_files.insert(path.clone());
@@ -138,20 +159,21 @@ impl Scanner {
             }
             files.insert(path, digest);
         }
-        changed |= records.len() != known.len();
-        if let Some(place) = self.place.as_ref().filter(|_| changed) {
+        let (unreadable, shape) = (walk.unreadable(), walk.shape());
+        let stats = records.iter().map(|(path, known)| (path.clone(), known.stat)).collect();
+        let records = Records { walk, files: records };
+        if let Some(place) = self.place.as_ref().filter(|_| !records.serve_like(&known)) {
             if !place.as_path().exists() {
                 prune(&place.parent());
             }
             store_known(&place.join("files"), &records);
         }
-        let stats = records.iter().map(|(path, known)| (path.clone(), known.stat)).collect();
         self.known = Some(records);
         if let Some(last) = &self.last
             && last.files == files
             && last.encoded == encoded_files
-            && last.unreadable == walked.unreadable
-            && last.shape == walked.shape
+            && last.unreadable == unreadable
+            && last.shape == shape
             && last.stats == stats
         {
             return last.clone();
@@ -165,29 +187,14 @@ impl Scanner {
             root: self.root.clone(),
             files,
             encoded: encoded_files,
-            unreadable: walked.unreadable,
-            shape: walked.shape,
+            unreadable,
+            shape,
             stats,
             index,
             place: self.place.clone(),
         });
         self.last = Some(snapshot.clone());
         snapshot
-    }
-
-    /// The last snapshot, if a walk shows at a glance that nothing is different: what nearly every scan finds.
-    fn unchanged(&self, walked: &Walk) -> Option<&Arc<Snapshot>> {
-        let (last, known) = (self.last.as_ref()?, self.known.as_ref()?);
-        let as_known = |((path, stat), (known_path, known)): ((&_, &Option<Stat>), (&_, &Known))| {
-            path == known_path && *stat == Some(known.stat) && !known.racy
-        };
-        let same = self.trust == Trust::Stat
-            && walked.files.len() == known.len()
-            && walked.files.len() == last.files.len()
-            && walked.unreadable == last.unreadable
-            && walked.shape == last.shape
-            && walked.files.iter().zip(known).all(as_known);
-        same.then_some(last)
     }
 }
 
@@ -335,25 +342,25 @@ fn now_nanos() -> i64 {
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
-fn load_known(path: &AbsPath) -> Option<BTreeMap<WorkspacePath, Known>> {
+fn load_known(path: &AbsPath, root: &AbsPath) -> Option<Records> {
     let payload = load(path, MAGIC)?;
     let mut reader = Reader(&payload);
-    let count = reader.u64()?;
-    let mut known = BTreeMap::new();
-    for _ in 0..count {
+    let mut files = BTreeMap::new();
+    for _ in 0..reader.u64()? {
         let path = WorkspacePath::new(reader.text()?)?;
         let stat =
             Stat { size: reader.u64()?, mtime: reader.i64()?, ctime: reader.i64()?, inode: reader.u64()? };
         let (racy, encoded) = (reader.u64()? != 0, reader.u64()? != 0);
-        known.insert(path, Known { stat, digest: reader.digest()?, racy, encoded });
+        files.insert(path, Known { stat, digest: reader.digest()?, racy, encoded });
     }
-    Some(known)
+    let walk = Walk::read(&mut reader, root, |path| files.get(path).map(|known| known.stat))?;
+    Some(Records { walk, files })
 }
 
-fn store_known(path: &AbsPath, known: &BTreeMap<WorkspacePath, Known>) {
+fn store_known(path: &AbsPath, known: &Records) {
     let mut writer = Writer::default();
-    writer.u64(known.len() as u64);
-    for (path, Known { stat, digest, racy, encoded }) in known {
+    writer.u64(known.files.len() as u64);
+    for (path, Known { stat, digest, racy, encoded }) in &known.files {
         writer.text(path.as_str());
         writer.u64(stat.size);
         writer.i64(stat.mtime);
@@ -363,6 +370,7 @@ fn store_known(path: &AbsPath, known: &BTreeMap<WorkspacePath, Known>) {
         writer.u64(u64::from(*encoded));
         writer.digest(digest);
     }
+    known.walk.write(&mut writer);
     store(path, MAGIC, &writer.0);
 }
 
