@@ -64,7 +64,7 @@ pub(super) fn occurrences(
     let (documents, name, threads) = (searched.with_name.clone(), name.to_owned(), asking.settings.threads);
     blocking(move || {
         parallel_map(&documents, threads, |document| {
-            let found = occurrences::occurrences(&document.text, &name);
+            let found = occurrences::occurrences(&document.text, document.digest, &name);
             (document.clone(), found.into_iter().map(|found| (found.span(), found.kind)).collect::<Vec<_>>())
         })
     })

@@ -3,9 +3,13 @@
 //! This is what a server's answer is held against: an occurrence that the server did not claim is shown to the caller.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tree_sitter::Tree;
 
 use super::outline::Span;
 use super::{syntax, walk};
+use crate::digest::Digest;
 
 /// What an occurrence of a name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,59 +68,171 @@ impl Occurrence {
     }
 }
 
-/// Every occurrence of an identifier in a text, in order. Parses only when the text contains the name at all.
+/// How much is remembered of texts, in bytes: a sixth of what they take themselves, so django's 18 MB fit.
+const REMEMBERED: usize = 16 << 20;
+
+/// The texts that were read last.
+static LATEST: Mutex<Latest> = Mutex::new(Latest { texts: BTreeMap::new(), size: 0, turn: 0 });
+
+/// Where in a text names can stand, whatever the name.
+#[derive(Debug, Default)]
+struct Anatomy {
+    /// Every identifier token, in order.
+    tokens: Vec<Stretch>,
+    /// Comments, and strings between their quotes.
+    others: Vec<Stretch>,
+}
+
+/// A stretch of a text and what a name is that stands there. Texts of 4 GiB and more are never read.
+#[derive(Debug, Clone, Copy)]
+struct Stretch {
+    start: u32,
+    end: u32,
+    kind: OccurrenceKind,
+}
+
+/// What was learned of the texts that were read last, each with the turn of its last use.
+struct Latest {
+    texts: BTreeMap<Digest, (Arc<Anatomy>, u64)>,
+    /// Of all of them, in bytes.
+    size: usize,
+    turn: u64,
+}
+
+/// Every occurrence of an identifier in a text whose digest is given, in order. Reads only a text that has the name at all,
+/// and one that was read lately not again.
 #[must_use]
-pub fn occurrences(text: &str, name: &str) -> Vec<Occurrence> {
+pub fn occurrences(text: &str, digest: Digest, name: &str) -> Vec<Occurrence> {
     if name.is_empty() || !text.contains(name) {
         return Vec::new();
     }
-    let tree = syntax::parse_now(text);
-    let exports = walk::outline(&tree, text).exports.unwrap_or_default();
-    let is_exported =
-        |at: usize| exports.names.iter().any(|entry| entry.span.start <= at && at < entry.span.end);
-    let mut found = Vec::new();
-    // Where the tokens are that a node above gives a meaning to; a node is met before what is below it.
-    let mut special: BTreeMap<usize, OccurrenceKind> = BTreeMap::new();
-    syntax::preorder(tree.root_node(), |node| {
-        let span = node.byte_range();
-        // Most of the tree does not contain the name, and searching is much faster than walking.
-        if node.child_count() > 0 && span.len() < 4096 && !syntax::text_of(node, text).contains(name) {
-            return false;
-        }
-        let mut mark = |field, kind| {
-            special.extend(node.child_by_field_name(field).map(|token| (token.start_byte(), kind)));
-        };
-        match node.kind() {
-            "attribute" => mark("attribute", OccurrenceKind::Attribute),
-            "keyword_argument" => mark("name", OccurrenceKind::Keyword),
-            "identifier" if syntax::text_of(node, text) == name => {
-                let kind = special.get(&span.start).copied().unwrap_or(OccurrenceKind::Identifier);
-                found.push(Occurrence { start: span.start, end: span.end, kind });
-            }
-            "comment" => push_words(&mut found, text, span, name, |_| OccurrenceKind::Comment),
-            "string_content" => {
-                let kind =
-                    |at| if is_exported(at) { OccurrenceKind::Exported } else { OccurrenceKind::String };
-                push_words(&mut found, text, span, name, kind);
-                return false;
-            }
-            _ => {}
-        }
-        true
+    let latest = || LATEST.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = latest().get(digest);
+    let anatomy = known.unwrap_or_else(|| {
+        let anatomy = Arc::new(Anatomy::of(text));
+        latest().insert(digest, anatomy.clone());
+        anatomy
     });
-    found.sort();
-    found.dedup();
-    found
+    anatomy.occurrences(text, name)
+}
+
+impl Anatomy {
+    fn of(text: &str) -> Self {
+        let tree = syntax::parse_now(text);
+        let mut anatomy = Self::default();
+        let mut cursor = tree.walk();
+        let mut above: Vec<&str> = Vec::new();
+        loop {
+            let (node, parent) = (cursor.node(), above.last().copied().unwrap_or_default());
+            let goes_below = match node.kind() {
+                "identifier" => {
+                    let kind = match (parent, cursor.field_name()) {
+                        ("attribute", Some("attribute")) => OccurrenceKind::Attribute,
+                        ("keyword_argument", Some("name")) => OccurrenceKind::Keyword,
+                        _ => OccurrenceKind::Identifier,
+                    };
+                    anatomy.tokens.push(Stretch::new(node.byte_range(), kind));
+                    false
+                }
+                "comment" => {
+                    anatomy.others.push(Stretch::new(node.byte_range(), OccurrenceKind::Comment));
+                    false
+                }
+                "string_content" => {
+                    anatomy.others.push(Stretch::new(node.byte_range(), OccurrenceKind::String));
+                    false
+                }
+                _ => true,
+            };
+            if goes_below && cursor.goto_first_child() {
+                above.push(node.kind());
+                continue;
+            }
+            while !cursor.goto_next_sibling() {
+                if !cursor.goto_parent() {
+                    anatomy.mark_exports(&tree, text);
+                    anatomy.tokens.shrink_to_fit();
+                    anatomy.others.shrink_to_fit();
+                    return anatomy;
+                }
+                above.pop();
+            }
+        }
+    }
+
+    /// Strings that are entries of `__all__` become what they are.
+    fn mark_exports(&mut self, tree: &Tree, text: &str) {
+        if !text.contains("__all__") {
+            return;
+        }
+        let exports = walk::outline(tree, text).exports.unwrap_or_default();
+        let entries: Vec<_> = exports.names.iter().map(|entry| entry.span.clone()).collect();
+        for stretch in self.others.iter_mut().filter(|stretch| stretch.kind == OccurrenceKind::String) {
+            let Span { start, end } = stretch.span();
+            if entries.iter().any(|entry| entry.start <= start && end <= entry.end) {
+                stretch.kind = OccurrenceKind::Exported;
+            }
+        }
+    }
+
+    fn occurrences(&self, text: &str, name: &str) -> Vec<Occurrence> {
+        let mut found = Vec::new();
+        for token in &self.tokens {
+            let Span { start, end } = token.span();
+            if end - start == name.len() && text.get(start..end) == Some(name) {
+                found.push(Occurrence { start, end, kind: token.kind });
+            }
+        }
+        for stretch in &self.others {
+            push_words(&mut found, text, stretch.span(), name, stretch.kind);
+        }
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    /// How much memory it takes, in bytes.
+    const fn size(&self) -> usize {
+        (self.tokens.capacity() + self.others.capacity()) * size_of::<Stretch>() + size_of::<Self>()
+    }
+}
+
+impl Stretch {
+    fn new(span: Span, kind: OccurrenceKind) -> Self {
+        let short = |at| u32::try_from(at).unwrap_or(u32::MAX);
+        Self { start: short(span.start), end: short(span.end), kind }
+    }
+
+    const fn span(&self) -> Span {
+        self.start as usize..self.end as usize
+    }
+}
+
+impl Latest {
+    fn get(&mut self, digest: Digest) -> Option<Arc<Anatomy>> {
+        self.turn += 1;
+        let (anatomy, turn) = self.texts.get_mut(&digest)?;
+        *turn = self.turn;
+        Some(anatomy.clone())
+    }
+
+    /// Remembers one more; those that were not used for longest make room.
+    fn insert(&mut self, digest: Digest, anatomy: Arc<Anatomy>) {
+        self.turn += 1;
+        self.size += anatomy.size();
+        if let Some((old, _)) = self.texts.insert(digest, (anatomy, self.turn)) {
+            self.size -= old.size();
+        }
+        while self.size > REMEMBERED {
+            let oldest = self.texts.iter().min_by_key(|(_, (_, turn))| *turn).map(|(digest, _)| *digest);
+            let Some((gone, _)) = oldest.and_then(|digest| self.texts.remove(&digest)) else { break };
+            self.size -= gone.size();
+        }
+    }
 }
 
 /// Adds the places where `name` stands as a whole word.
-fn push_words(
-    found: &mut Vec<Occurrence>,
-    text: &str,
-    span: Span,
-    name: &str,
-    kind: impl Fn(usize) -> OccurrenceKind,
-) {
+fn push_words(found: &mut Vec<Occurrence>, text: &str, span: Span, name: &str, kind: OccurrenceKind) {
     let Some(stretch) = text.get(span.clone()) else { return };
     let is_word = |c: char| c == '_' || unicode_ident::is_xid_continue(c);
     for (at, _) in stretch.match_indices(name) {
@@ -128,7 +244,7 @@ fn push_words(
             last_two.next().is_some_and(|c| c.is_ascii_alphabetic()) && last_two.next() == Some('\\');
         if (is_escape || !before.is_some_and(is_word)) && !after.is_some_and(is_word) {
             let start = span.start + at;
-            found.push(Occurrence { start, end: start + name.len(), kind: kind(start) });
+            found.push(Occurrence { start, end: start + name.len(), kind });
         }
     }
 }
@@ -136,6 +252,26 @@ fn push_words(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn occurrences(text: &str, name: &str) -> Vec<Occurrence> {
+        super::occurrences(text, Digest::of(text.as_bytes()), name)
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut latest = Latest { texts: BTreeMap::new(), size: 0, turn: 0 };
+        let stretch = Stretch { start: 0, end: 1, kind: OccurrenceKind::Comment };
+        let anatomy = || Arc::new(Anatomy { tokens: vec![stretch; REMEMBERED / 120], others: Vec::new() });
+        for number in 0..40_u8 {
+            latest.insert(Digest::of(&[number]), anatomy());
+            assert!(latest.get(Digest::of(&[0])).is_some(), "it is used all the time");
+            assert!(latest.size <= REMEMBERED);
+            assert_eq!(latest.size, latest.texts.values().map(|(anatomy, _)| anatomy.size()).sum::<usize>());
+        }
+        assert!(latest.get(Digest::of(&[39])).is_some() && latest.get(Digest::of(&[1])).is_none());
+        latest.insert(Digest::of(&[39]), anatomy());
+        assert_eq!(latest.texts.len(), 9);
+    }
 
     #[test]
     fn kinds() {

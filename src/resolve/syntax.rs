@@ -7,14 +7,15 @@ use tree_sitter::{Node, Parser, Tree, TreeCursor};
 
 use crate::digest::Digest;
 
-/// How many trees are remembered: a session is asked about few files at a time. A tree takes some 10 times its text.
-const REMEMBERED: usize = 8;
+/// How much text the remembered trees are of, in bytes: a session is asked about few files at a time. A tree takes some 10
+/// times its text.
+const REMEMBERED: usize = 2 << 20;
 
 /// Only texts of this length and more are worth remembering, in bytes.
 const WORTH_IT: usize = 4 << 10;
 
-/// The trees of the texts that were parsed last, the latest last.
-static LATEST: Mutex<VecDeque<(Digest, Tree)>> = Mutex::new(VecDeque::new());
+/// The trees of the texts that were used last, the latest last, and how long the texts are.
+static LATEST: Mutex<VecDeque<(Digest, Tree, usize)>> = Mutex::new(VecDeque::new());
 
 /// The syntax tree of a Python text. Never fails: an error is a node in the tree.
 #[must_use]
@@ -24,16 +25,17 @@ pub(super) fn parse(text: &str) -> Tree {
     }
     let digest = Digest::of(text.as_bytes());
     let latest = || LATEST.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = latest().iter().find(|(of, _)| *of == digest).map(|(_, tree)| tree.clone());
-    if let Some(tree) = known {
-        return tree;
-    }
-    let tree = parse_now(text);
+    let known = {
+        let mut latest = latest();
+        let at = latest.iter().position(|(of, ..)| *of == digest);
+        at.and_then(|at| latest.remove(at))
+    };
+    let tree = known.map_or_else(|| parse_now(text), |(_, tree, _)| tree);
     let mut latest = latest();
-    if latest.len() == REMEMBERED {
+    latest.push_back((digest, tree.clone(), text.len()));
+    while latest.len() > 1 && latest.iter().map(|(.., length)| length).sum::<usize>() > REMEMBERED {
         latest.pop_front();
     }
-    latest.push_back((digest, tree.clone()));
     tree
 }
 
