@@ -234,9 +234,9 @@ impl Orchestrator {
                 true
             }
             failure if failure.is_hang() => {
-                // One that was asked before may only be tired.
+                // One that was asked before may only be tired, and any may have had bad luck once.
                 setbacks.hangs += 1;
-                road == Road::Warm && setbacks.hangs == 1
+                setbacks.hangs == 1
             }
             // A server that trips over what it has learned may do better when it has learned nothing.
             Failure::Unclean | Failure::Server(LspError::Server { .. })

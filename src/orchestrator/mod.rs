@@ -47,10 +47,10 @@ use crate::workspace::snapshot::Trust;
 use answer::{Made, Told};
 use failure::Failure;
 use flights::Flights;
-use ground::Surveyor;
+use ground::{Surveyor, Tools};
 use memo::Memo;
 pub use memo::verify_memo;
-use pool::Pool;
+use pool::{Kind, Pool};
 pub use python::{ConfigurationReport, PythonReport, configuration_report, python_report};
 pub use report::{Report, ServerReport};
 pub use server::{tell_progress, toolchain_request};
@@ -161,6 +161,17 @@ impl Orchestrator {
     pub fn for_caller(&self, timeout: Duration, verbose: bool, progress: Arc<dyn Progress>) -> Self {
         let settings = Settings { timeout, verbose, progress, ..(*self.settings).clone() };
         Self { settings: Arc::new(settings), shared: self.shared.clone() }
+    }
+
+    /// Looks at the workspace and starts the server that a first question would most likely be asked of, if there is none.
+    /// What stands in the way is told to whoever asks.
+    pub async fn warm_up(&self) {
+        let (settings, memory, began) =
+            (self.settings.clone(), self.shared.surveyor.memory.clone(), Instant::now());
+        let Ok(Ok(tools)) = blocking(move || Tools::find(&settings, &memory, true)).await else { return };
+        if let Ok(ground) = self.shared.surveyor.since(began, &self.settings, Some(tools)).await {
+            let _ = self.shared.pool.warm_up(Kind::usual(), &ground).await;
+        }
     }
 
     /// Ends the servers.

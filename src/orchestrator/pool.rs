@@ -39,6 +39,9 @@ const PREPARING: Duration = Duration::from_secs(5);
 /// How long a server may still work on a question that nobody waits for any more.
 const SETTLING: Duration = Duration::from_secs(5);
 
+/// How many servers stay for questions to come.
+const MOST_SERVERS: usize = 2;
+
 /// How many documents stay open for questions to come.
 const MOST_OPEN: usize = 512;
 
@@ -53,6 +56,11 @@ pub(super) struct Kind {
 }
 
 impl Kind {
+    /// The kind that most requests need.
+    pub(super) const fn usual() -> Self {
+        Self { pulls: false, configured: false }
+    }
+
     /// The kind that a request needs.
     pub(super) fn of(request: &Request, server: ServerKind) -> Self {
         Self {
@@ -77,6 +85,8 @@ pub(super) enum Access {
 pub(super) struct Pool {
     settings: Arc<Settings>,
     slots: Mutex<BTreeMap<Kind, Arc<Slot>>>,
+    /// How many questions began, of all kinds.
+    turn: AtomicU64,
     /// Whether servers are kept for questions to come.
     resident: bool,
 }
@@ -88,6 +98,8 @@ struct Slot {
     place: Arc<Place>,
     /// How many questions began: to notice that nobody asked for a while.
     asked: AtomicU64,
+    /// The pool's turn of the last one.
+    turn: AtomicU64,
 }
 
 /// A running server and what it believes.
@@ -122,7 +134,7 @@ struct Opened {
 
 impl Pool {
     pub(super) fn new(settings: Arc<Settings>, resident: bool) -> Self {
-        Self { settings, slots: Mutex::default(), resident }
+        Self { settings, slots: Mutex::default(), turn: AtomicU64::new(0), resident }
     }
 
     fn slot(&self, kind: Kind) -> Arc<Slot> {
@@ -142,6 +154,37 @@ impl Pool {
         Starting { task, slot: self.slot(kind), wanted: false }
     }
 
+    /// Starts a server of this kind that stands on `ground`, unless there is one.
+    pub(super) async fn warm_up(&self, kind: Kind, ground: &Arc<Ground>) -> Result<(), Failure> {
+        let slot = self.slot(kind);
+        let mut place = slot.place.write().await;
+        if place.is_none() {
+            let mut live = Live::start(&self.settings, kind, &ground.tools).await?;
+            live.ground = Some(ground.clone());
+            *place = Some(live);
+        }
+        Ok(())
+    }
+
+    /// Ends servers of other kinds when there are too many: those that were asked longest ago, and nobody asks now.
+    fn make_room(&self, kind: Kind) {
+        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut others: Vec<_> = slots.iter().filter(|(other, _)| **other != kind).collect();
+        others.sort_by_key(|(_, slot)| slot.turn.load(Ordering::Relaxed));
+        // One that is locked is being asked.
+        let runs = |slot: &Slot| slot.place.try_read().map_or(true, |live| live.is_some());
+        let mut running = others.iter().filter(|(_, slot)| runs(slot)).count();
+        for (_, slot) in others {
+            if running >= MOST_SERVERS
+                && let Ok(mut place) = slot.place.try_write()
+                && let Some(live) = place.take()
+            {
+                tokio::spawn(live.server.stop());
+                running -= 1;
+            }
+        }
+    }
+
     /// A server that stands on `ground`, for one question.
     pub(super) async fn lease(
         &self,
@@ -152,6 +195,7 @@ impl Pool {
     ) -> Result<Lease, Failure> {
         let slot = self.slot(kind);
         slot.asked.fetch_add(1, Ordering::Relaxed);
+        slot.turn.store(self.turn.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         loop {
             if access == Access::Shared {
                 let place = slot.place.clone().read_owned().await;
@@ -172,6 +216,7 @@ impl Pool {
                 if let Some(old) = place.take() {
                     tokio::spawn(old.server.stop());
                 }
+                self.make_room(kind);
                 let mut live = Live::start(&self.settings, kind, &ground.tools).await?;
                 live.ground = Some(ground.clone());
                 *place = Some(live);

@@ -15,7 +15,7 @@ use crate::orchestrator::session::{self, Seen, Status, Trouble};
 /// The verbs of `session`.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum SessionCommand {
-    /// Start the workspace's session, unless it is there; the first question would do the same
+    /// Start the workspace's session and its server, so that the first question need not wait for them
     Start,
     /// Show the workspace's sessions and their servers
     Status(WhoseArgs),
@@ -175,7 +175,10 @@ fn told(line: &Line) -> String {
             format!("up for {}, {now}, {} answered", span(status.age), status.answered)
         }
     };
-    format!("{} {pid}, {status}", Style::Path.paint(workspace))
+    let options = line.status.iter().flat_map(|status| &status.options);
+    let options: String = options.map(|option| format!(" {option}")).collect();
+    let options = if options.is_empty() { options } else { format!(" (for{options})") };
+    format!("{} {pid}{options}, {status}", Style::Path.paint(workspace))
 }
 
 /// Seconds as people say them.

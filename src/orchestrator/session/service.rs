@@ -102,6 +102,8 @@ struct Served {
     /// The folder that the workspace was.
     folder: Identity,
     terms: Terms,
+    /// As they are typed.
+    options: Vec<String>,
 }
 
 /// Counts a question as long as it is being answered.
@@ -315,11 +317,14 @@ impl Session {
             Wants::Answers(settings) => {
                 let temp = self.orders.place.home(&self.orders.key, &self.orders.nonce).join("temp");
                 let guard = Some(self.orders.executable.clone());
+                let options = settings.options();
                 let settings = settings.into_settings(temp, guard, Arc::new(Nobody));
-                match settings.and_then(|(settings, terms)| self.served(settings, terms)) {
+                match settings.and_then(|(settings, terms)| self.served(settings, terms, options)) {
                     Some(orchestrator) => {
                         tell(Told::Welcome { pid: std::process::id() }).await;
-                        self.answer(&orchestrator, &mut inbox, &sender).await;
+                        if !self.answer(&orchestrator, &mut inbox, &sender).await {
+                            self.warm_up(&orchestrator).await;
+                        }
                     }
                     None => tell(refused("it is for other settings", false)).await,
                 }
@@ -328,7 +333,7 @@ impl Session {
     }
 
     /// The orchestrator, made when this is the first caller. `None` when the settings are not those of this session.
-    fn served(&self, settings: Settings, terms: Terms) -> Option<Orchestrator> {
+    fn served(&self, settings: Settings, terms: Terms, options: Vec<String>) -> Option<Orchestrator> {
         if Key::of(&settings, terms, &self.orders.executable).ok()? != self.orders.key {
             return None;
         }
@@ -342,34 +347,48 @@ impl Session {
         let _ = self.card.borrow_mut().tell(&card);
         let orchestrator = Orchestrator::new(settings);
         self.changed.notify_one();
-        *self.served.borrow_mut() = Some(Served { orchestrator: orchestrator.clone(), root, folder, terms });
+        let served = Served { orchestrator: orchestrator.clone(), root, folder, terms, options };
+        *self.served.borrow_mut() = Some(served);
         Some(orchestrator)
     }
 
-    /// Answers a caller's questions one after the other.
+    /// For a caller who asked nothing, and so came to have the session ready.
+    async fn warm_up(&self, orchestrator: &Orchestrator) {
+        tokio::select! {
+            () = orchestrator.warm_up() => {}
+            () = self.reached(Phase::Leaving) => {}
+        }
+    }
+
+    /// Answers a caller's questions one after the other. Tells whether there was one.
     async fn answer(
         self: &Rc<Self>,
         orchestrator: &Orchestrator,
         inbox: &mut Inbox,
         sender: &mpsc::Sender<Out>,
-    ) {
+    ) -> bool {
         let mut queue = VecDeque::new();
+        let mut asked = false;
         loop {
             let frame = match queue.pop_front() {
                 Some(frame) => frame,
                 None => tokio::select! {
                     frame = inbox.frame() => match frame {
                         Ok(Some(frame)) => frame,
-                        _ => return,
+                        _ => return asked,
                     },
-                    () = self.reached(Phase::Leaving) => return,
+                    () = self.reached(Phase::Leaving) => return true,
                 },
             };
-            let Ok(ask) = serde_json::from_slice::<Ask>(&frame) else { return };
+            asked = true;
+            let refuse = async |why: &str, again| {
+                drop(sender.send(Out::Told(Told::Refused { why: why.to_owned(), again })).await);
+            };
+            let Ok(ask) = serde_json::from_slice::<Ask>(&frame) else { return asked };
             if !self.is_itself() {
                 self.go().await;
-                let why = "its workspace is another folder now".to_owned();
-                return drop(sender.send(Out::Told(Told::Refused { why, again: true })).await);
+                refuse("its workspace is another folder now", true).await;
+                return asked;
             }
             let asking = Asking::new(self);
             let progress = Arc::new(Relay(sender.clone()));
@@ -391,13 +410,13 @@ impl Session {
                     () = sender.closed(), if cancel.is_some() => drop(cancel.take()),
                     _ = pulse.tick() => drop(sender.try_send(Out::Told(Told::Alive))),
                     () = self.reached(Phase::Over) => {
-                        let why = "it leaves".to_owned();
-                        return drop(sender.send(Out::Told(Told::Refused { why, again: false })).await);
+                        refuse("it leaves", false).await;
+                        return asked;
                     }
                 }
             };
             if cancel.is_none() {
-                return;
+                return asked;
             }
             let bytes = match serde_json::to_vec(&bundle) {
                 Ok(mut bytes) if bytes.len() < MAX_ANSWER => {
@@ -405,18 +424,18 @@ impl Session {
                     bytes
                 }
                 _ => {
-                    let why = "the answer is too long".to_owned();
-                    return drop(sender.send(Out::Told(Told::Refused { why, again: false })).await);
+                    refuse("the answer is too long", false).await;
+                    return asked;
                 }
             };
             self.answered.set(self.answered.get() + 1);
             let (written, is_written) = oneshot::channel();
             if sender.send(Out::Answer(head(&bundle), bytes, written)).await.is_err() {
-                return;
+                return asked;
             }
             // As long as it is not written the session stays.
             if is_written.await.is_err() {
-                return;
+                return asked;
             }
             drop(asking);
         }
@@ -434,6 +453,7 @@ impl Session {
             idle: if asking == 0 { self.last.get().elapsed().as_secs() } else { 0 },
             asking,
             answered: self.answered.get(),
+            options: served.as_ref().map(|served| served.options.clone()).unwrap_or_default(),
             report: served.as_ref().map(|served| served.orchestrator.report()).unwrap_or_default(),
         }
     }

@@ -112,6 +112,9 @@ pub struct Status {
     pub asking: u64,
     /// Questions answered so far.
     pub answered: u64,
+    /// The options that make it another session than that of a caller without options.
+    #[serde(default)]
+    pub options: Vec<String>,
     /// What its orchestrator has running.
     #[serde(flatten)]
     pub report: Report,
@@ -163,12 +166,31 @@ impl WireSettings {
         }
     }
 
-    /// Leaves what may differ between callers of one session, and the environment.
+    /// Leaves what may differ between callers of one session, the environment, and where programs are looked for.
     pub(super) fn forget_caller(&mut self) {
         self.timeout = Duration::ZERO;
         self.verbose = false;
         self.threads = 0;
+        self.search_path.clear();
         self.environment.clear();
+    }
+
+    /// The options that differ from what is so without any, as they are typed.
+    pub(super) fn options(&self) -> Vec<String> {
+        let named =
+            |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name} {value}"));
+        let flag = |name: &str, is_set: bool| is_set.then(|| name.to_owned());
+        let all = [
+            (self.server != ServerKind::Pyright).then(|| format!("--server {}", self.server)),
+            named("--server-version", &self.server_version),
+            named("--server-command", &self.server_command),
+            named("--python", &self.python),
+            flag("--offline", self.offline),
+            flag("--trust-workspace", self.trust_workspace),
+            flag("--freshness content", self.trust_content),
+            flag("--no-cache", !self.keep),
+        ];
+        all.into_iter().flatten().collect()
     }
 
     /// The settings again, with what only the process that uses them knows. `None` when a path is none.

@@ -22,10 +22,56 @@ fn other_settings_have_another_session() {
     env.set("VIRTUAL_ENV", "/nowhere");
     seen.insert(ask(&env, &one, &[]));
     assert_eq!(seen.len(), 5);
-    // What is each caller's own.
+    // What is each caller's own; a folder without programs on PATH finds no other program.
     env.set("SOMETHING", "else");
+    let path = format!("{}:/nowhere/bin", std::env::var("PATH").unwrap());
+    env.set("PATH", &path);
     assert!(seen.contains(&ask(&env, &one, &["--timeout", "7", "-v"])));
-    assert_eq!(status(&env).len(), 5);
+    let status = status(&env);
+    assert_eq!(status.len(), 5);
+    let fresh = |session: &&Value| {
+        session["status"]["options"].as_array().unwrap().contains(&json!("--freshness content"))
+    };
+    assert_eq!(status.iter().filter(fresh).count(), 1, "{status:?}");
+    let told = env.lanser(["session", "status", "--all"]);
+    let text = told.text();
+    assert!(text.contains("--freshness content)"), "{text}");
+}
+
+#[test]
+fn a_session_that_is_started_has_its_server_ready() {
+    let env = env();
+    let server = FakeServer::new(&env, &Behaviour::good());
+    let words = ["session", "start", "--server-command", server.command()];
+    let _ = env.lanser(words).text();
+    wait_until("its server is up", SOON, || {
+        status(&env).first().is_some_and(|session| {
+            session["status"]["servers"].as_array().is_some_and(|servers| servers.len() == 1)
+        })
+    });
+    let (session, started) = (only(&env).0, server.pids());
+    assert_eq!(ask(&env, &server, &[]), session);
+    assert_eq!(server.pids(), started, "the server that was ready answered");
+    let _ = env.lanser(words).text();
+    assert_eq!(server.pids(), started, "one that is there is left alone");
+}
+
+/// Each kind of question that needs a server of its own: no more than two of them stay.
+#[test]
+fn a_session_keeps_two_servers() {
+    let env = env();
+    let server = FakeServer::new(&env, &Behaviour::good());
+    let diag = |more: &[&str]| {
+        let words = ["diag", "--json", "--server-command", server.command()];
+        let _ = env.lanser(words.iter().chain(more)).bundle();
+    };
+    let _ = ask(&env, &server, &[]);
+    diag(&[]);
+    let _ = ask(&env, &server, &["--scope", "configured"]);
+    diag(&["--scope", "configured"]);
+    assert_eq!(server.pids().len(), 4);
+    wait_until("two are left", SOON, || server.pids().into_iter().filter(|pid| is_alive(*pid)).count() == 2);
+    assert_eq!(status(&env)[0]["status"]["servers"].as_array().unwrap().len(), 2);
 }
 
 #[test]
