@@ -3,7 +3,8 @@
 //!
 //! `cargo run --release --example differential -- [--steps N] [--seed S] [--server-command SCRIPT] FOLDER…`
 //!
-//! The two bundles must have one `bundleId`. The folder itself is left alone; the copy is a git repository, so that whole
+//! The two bundles must have one `bundleId`. With `--binary` both are whole `lanser` processes, the first of which reach the
+//! session of the copy; else both work in this process. The folder itself is left alone; the copy is a git repository, so that whole
 //! revisions can be switched to. Exit code 1 when a pair differs.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the report is what this program is for")]
@@ -15,6 +16,7 @@ mod mutations;
 #[path = "../compare/positions.rs"]
 #[allow(dead_code, reason = "the example `compare` asks more of it")]
 mod positions;
+mod sides;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,17 +24,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::lanser::model::bundle::{Bundle, Road};
 use ::lanser::model::request::{Command, Direction, Options, Request};
 use ::lanser::model::server::ServerKind;
-use ::lanser::orchestrator::{Orchestrator, Progress, Settings};
+use ::lanser::orchestrator::{Progress, Settings};
 use ::lanser::path::AbsPath;
 use ::lanser::selector;
 use ::lanser::text::ColumnUnit;
 use ::lanser::workspace::snapshot::Trust;
 use mutations::{Mutator, Random};
+use sides::Sides;
 
-const USAGE: &str = "usage: differential [--steps N] [--questions N] [--seed S] [--keep] [-v] [--stop] [--server-command SCRIPT] FOLDER…";
+const USAGE: &str = "usage: differential [--steps N] [--questions N] [--seed S] [--keep] [--binary] [-v] [--stop] [--server-command SCRIPT] FOLDER…";
 
 struct Args {
     steps: usize,
@@ -41,6 +43,8 @@ struct Args {
     seed: u64,
     /// Whether the memo is used on the warm side.
     keep: bool,
+    /// Whether processes are asked.
+    binary: bool,
     /// Whether every step is told.
     verbose: bool,
     /// Whether the first difference ends everything, and the copy stays.
@@ -75,6 +79,7 @@ fn args() -> Result<Args, String> {
         questions: 1,
         seed: 1,
         keep: false,
+        binary: false,
         verbose: false,
         stop: false,
         script: None,
@@ -88,6 +93,7 @@ fn args() -> Result<Args, String> {
             "--questions" => args.questions = value()?.parse().map_err(|_| USAGE.to_owned())?,
             "--seed" => args.seed = value()?.parse().map_err(|_| USAGE.to_owned())?,
             "--keep" => args.keep = true,
+            "--binary" => args.binary = true,
             "-v" => args.verbose = true,
             "--stop" => args.stop = true,
             "--server-command" => args.script = Some(value()?.into()),
@@ -115,7 +121,10 @@ async fn differences(args: &Args, folder: &Path) -> Result<usize, String> {
     let mut random = Random(args.seed);
     let mut mutator = Mutator::new(folder, &copy, &mut random)?;
     let settings = settings(args, &copy, scratch.path())?;
-    let warm = Orchestrator::new(Settings { keep: args.keep, ..settings.clone() });
+    let sides = match args.binary {
+        true => Sides::processes(settings, args.keep)?,
+        false => Sides::here(settings, args.keep),
+    };
     let (mut different, mut roads, mut times) = (0, BTreeMap::new(), (Vec::new(), Vec::new()));
     'steps: for step in 0..args.steps {
         let what = mutator.mutate(&mut random)?;
@@ -123,37 +132,29 @@ async fn differences(args: &Args, folder: &Path) -> Result<usize, String> {
         for _ in 0..args.questions {
             let request = question(&copy, mutator.last_touched(), &mut random)?;
             let began = Instant::now();
-            let warmly = warm.run(request.clone(), std::future::pending()).await;
+            let warmly = sides.warm(&request).await?;
             times.0.push(began.elapsed());
             asked.push((request, warmly, began.elapsed()));
         }
         for (request, warmly, took_warmly) in asked {
             let began = Instant::now();
-            let coldly =
-                Orchestrator::for_one(settings.clone()).run(request.clone(), std::future::pending()).await;
+            let coldly = sides.cold(&request).await?;
             times.1.push(began.elapsed());
-            *roads.entry(format!("{:?}", warmly.meta.volatile.road.unwrap_or(Road::Cold))).or_insert(0) += 1;
+            *roads.entry(warmly.road.clone()).or_insert(0) += 1;
             if args.verbose {
                 let took = times.1.last().copied().unwrap_or_default().as_millis();
-                let road = warmly.meta.volatile.road;
                 println!(
-                    "{step}: {what}: {}: {road:?} {} / {} ms",
+                    "{step}: {what}: {}: {} {} / {} ms",
                     words(&request),
+                    warmly.road,
                     took_warmly.as_millis(),
                     took
                 );
             }
-            if warmly.bundle_id != coldly.bundle_id {
+            if warmly.id != coldly.id {
                 different += 1;
                 println!("DIFFERENT at step {step} ({what}): {}", words(&request));
-                let preview =
-                    coldly.resolution.iter().flat_map(|found| &found.resolved).map(|found| &found.preview);
-                println!(
-                    "  {:?}\n  warm {}\n  cold {}",
-                    preview.collect::<Vec<_>>(),
-                    told(&warmly),
-                    told(&coldly)
-                );
+                println!("  warm {}\n  cold {}", warmly.told, coldly.told);
                 if args.stop {
                     println!("the copy is {}", scratch.keep().display());
                     break 'steps;
@@ -161,7 +162,7 @@ async fn differences(args: &Args, folder: &Path) -> Result<usize, String> {
             }
         }
     }
-    warm.close().await;
+    sides.close().await;
     let median = |times: &mut Vec<Duration>| {
         times.sort();
         times.get(times.len() / 2).copied().unwrap_or_default().as_millis()
@@ -250,11 +251,4 @@ fn question(root: &Path, touched: Option<&Path>, random: &mut Random) -> Result<
 fn words(request: &Request) -> String {
     let selector = request.selector.as_ref().map(ToString::to_string).unwrap_or_default();
     format!("{} {selector}", request.cmd.as_str())
-}
-
-/// A bundle in a few lines, for whoever looks into a difference.
-fn told(bundle: &Bundle) -> String {
-    let text =
-        serde_json::to_string(&(&bundle.error, &bundle.facts, &bundle.environment)).unwrap_or_default();
-    text.chars().take(4000).collect()
 }

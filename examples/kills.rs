@@ -1,0 +1,219 @@
+//! Kills whoever is there, at random times, with the real server: sessions, supervisors, servers, callers.
+//!
+//! `cargo build --release && cargo run --release --example kills -- [--calls N] [--seed S] [--server-command SCRIPT] FOLDER`
+//!
+//! Calls go out three at a time. Whoever is not killed must end with the right answer, which a process without a session
+//! gave before, or with a documented error; and a minute after the last call nothing may be left: no process, no socket, no
+//! temporary file. Exit code 1 when anything is wrong.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the report is what this program is for")]
+
+#[path = "compare/lanser.rs"]
+#[allow(dead_code, reason = "the example `compare` asks more of it")]
+mod lanser;
+#[path = "compare/positions.rs"]
+#[allow(dead_code, reason = "the example `compare` asks more of it")]
+mod positions;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use lanser::Lanser;
+use serde_json::Value;
+
+const USAGE: &str = "usage: kills [--calls N] [--seed S] [--server-command SCRIPT] [--python EXE] FOLDER";
+
+/// How many callers there are at once.
+const AT_ONCE: usize = 3;
+
+/// After how many seconds without a question a session leaves by itself.
+const IDLE: &str = "20";
+
+/// How long anything may be left after the last call.
+const LEFT: Duration = Duration::from_secs(60);
+
+/// The exit codes of errors that a killed server or session may lead to.
+const DOCUMENTED: [i32; 4] = [64, 65, 66, 74];
+
+struct World {
+    lanser: Lanser,
+    root: PathBuf,
+    /// Everything temporary is made in here; every process of ours has it in its environment.
+    temporary: tempfile::TempDir,
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<usize, String> {
+    let (mut calls, mut seed, mut script, mut python, mut folder) =
+        (500, 1_u64, None, "python3".to_owned(), None);
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or_else(|| USAGE.to_owned());
+        match word.as_str() {
+            "--calls" => calls = value()?.parse().map_err(|_| USAGE.to_owned())?,
+            "--seed" => seed = value()?.parse().map_err(|_| USAGE.to_owned())?,
+            "--server-command" => script = Some(PathBuf::from(value()?)),
+            "--python" => python = value()?,
+            other if other.starts_with('-') => return Err(USAGE.to_owned()),
+            path => folder = Some(path.to_owned()),
+        }
+    }
+    let absolute =
+        |path: &Path| fs::canonicalize(path).map_err(|error| format!("{}: {error}", path.display()));
+    let root = absolute(Path::new(&folder.ok_or(USAGE)?))?;
+    let (program, _) = lanser::beside_example()?;
+    let script = script.map_or_else(|| lanser::found_script(&program), |script| absolute(&script))?;
+    let [python, _, _] = lanser::interpreter(&python)?;
+    let temporary = tempfile::tempdir().map_err(|error| error.to_string())?;
+    for folder in ["run", "tmp", "cache"] {
+        fs::create_dir(temporary.path().join(folder)).map_err(|error| error.to_string())?;
+    }
+    let lanser = Lanser { program, cache: temporary.path().join("cache"), python, script };
+    World { lanser, root, temporary }.kill(calls, seed)
+}
+
+impl World {
+    fn kill(&self, calls: usize, mut seed: u64) -> Result<usize, String> {
+        let mut random = move |below: usize| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            usize::try_from(seed % below as u64).unwrap_or_default()
+        };
+        let sources = positions::sources(&self.root);
+        let asked: Vec<Vec<String>> = positions::chosen(&sources, 6)
+            .iter()
+            .zip(["hover", "def", "refs"].iter().cycle())
+            .map(|(place, verb)| {
+                let relative = &sources[place.file].relative;
+                vec![(*verb).to_owned(), lanser::selector(relative, place.line, place.scalar)]
+            })
+            .collect();
+        let right: Vec<_> = asked
+            .iter()
+            .map(|words| self.finish(self.start(words, false)?))
+            .collect::<Result<_, String>>()?;
+        let (mut wrong, mut killed, mut outcomes) = (0, BTreeMap::new(), BTreeMap::new());
+        for round in 0..calls.div_ceil(AT_ONCE) {
+            let numbers: Vec<usize> = (0..AT_ONCE).map(|_| random(asked.len())).collect();
+            let mut callers = numbers
+                .iter()
+                .map(|number| self.start(&asked[*number], true))
+                .collect::<Result<Vec<_>, _>>()?;
+            std::thread::sleep(Duration::from_millis(random(1500) as u64));
+            let victims = self.processes();
+            let kind = ["session", "supervisor", "server", "caller"][random(4)];
+            let of_kind: Vec<u32> =
+                victims.iter().filter(|(_, of)| *of == kind).map(|(pid, _)| *pid).collect();
+            let victim = if of_kind.is_empty() { None } else { Some(of_kind[random(of_kind.len())]) };
+            if let Some(victim) = victim {
+                *killed.entry(kind).or_insert(0) += 1;
+                let _ = Command::new("kill").args(["-KILL", &victim.to_string()]).status();
+            }
+            for (number, caller) in numbers.into_iter().zip(callers.drain(..)) {
+                let is_victim = victim == Some(caller.id());
+                let (code, id) = self.finish(caller)?;
+                let outcome = match code {
+                    None if is_victim => "killed",
+                    code if (code, &id) == (right[number].0, &right[number].1) => "right",
+                    Some(code) if DOCUMENTED.contains(&code) => "documented error",
+                    _ => {
+                        wrong += 1;
+                        println!(
+                            "WRONG in round {round}: {:?} after a killed {kind}: exit {code:?}, {id}",
+                            asked[number]
+                        );
+                        "wrong"
+                    }
+                };
+                *outcomes.entry(outcome).or_insert(0) += 1;
+            }
+        }
+        println!("calls: {outcomes:?}; killed: {killed:?}");
+        let began = Instant::now();
+        loop {
+            let (processes, files) = (self.processes(), self.files());
+            if processes.is_empty() && files.is_empty() {
+                println!("nothing is left {} s after the last call", began.elapsed().as_secs());
+                return Ok(wrong);
+            }
+            if began.elapsed() > LEFT {
+                println!("LEFT after {} s: {processes:?} {files:?}", LEFT.as_secs());
+                return Ok(wrong + 1);
+            }
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    }
+
+    fn start(&self, words: &[String], session: bool) -> Result<Child, String> {
+        let words: Vec<&str> = words.iter().map(String::as_str).chain(["--no-cache"]).collect();
+        let mut command = self.lanser.command(&self.root, &words);
+        command
+            .env("XDG_RUNTIME_DIR", self.temporary.path().join("run"))
+            .env("TMPDIR", self.temporary.path().join("tmp"))
+            .env("LANSER_SESSION", if session { "on" } else { "off" })
+            .env("LANSER_SESSION_IDLE", IDLE)
+            .stderr(Stdio::null());
+        command.spawn().map_err(|error| format!("lanser: {error}"))
+    }
+
+    /// The exit code and the bundle's id.
+    fn finish(&self, caller: Child) -> Result<(Option<i32>, String), String> {
+        let output = caller.wait_with_output().map_err(|error| error.to_string())?;
+        let bundle: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        Ok((output.status.code(), bundle["bundleId"].as_str().unwrap_or("no bundle").to_owned()))
+    }
+
+    /// Every process whose environment names our folder, and what it is.
+    fn processes(&self) -> Vec<(u32, &'static str)> {
+        let ours = self.temporary.path().as_os_str().as_encoded_bytes();
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let mut found = Vec::new();
+        for pid in pids {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            if !environment.windows(ours.len()).any(|window| window == ours) {
+                continue;
+            }
+            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let words = String::from_utf8_lossy(&words).replace('\0', " ");
+            let kind = match () {
+                () if words.contains("__session") && words.contains("proper") => "session",
+                () if words.contains("__session") => "supervisor",
+                () if words.contains("langserver") && !words.contains("--server-command") => "server",
+                () if words.contains("--no-cache") => "caller",
+                () => "other",
+            };
+            found.push((pid, kind));
+        }
+        found
+    }
+
+    /// What stands in the runtime folder and among temporary files.
+    fn files(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.temporary.path().join("run/lanser"), self.temporary.path().join("tmp")];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                found.push(entry.path());
+                if entry.path().is_dir() {
+                    folders.push(entry.path());
+                }
+            }
+        }
+        found
+    }
+}
