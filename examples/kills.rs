@@ -177,7 +177,7 @@ impl World {
         Ok((output.status.code(), bundle["bundleId"].as_str().unwrap_or("no bundle").to_owned()))
     }
 
-    /// Every process whose environment names our folder, and what it is.
+    /// Every process whose environment or command names our folder, and what it is.
     fn processes(&self) -> Vec<(u32, &'static str)> {
         let ours = self.temporary.path().as_os_str().as_encoded_bytes();
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -185,10 +185,11 @@ impl World {
         let mut found = Vec::new();
         for pid in pids {
             let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            if !environment.windows(ours.len()).any(|window| window == ours) {
+            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let names = |bytes: &[u8]| bytes.windows(ours.len()).any(|window| window == ours);
+            if !names(&environment) && !names(&words) {
                 continue;
             }
-            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             let words = String::from_utf8_lossy(&words).replace('\0', " ");
             let kind = match () {
                 () if words.contains("__session") && words.contains("proper") => "session",
