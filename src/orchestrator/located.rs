@@ -93,7 +93,11 @@ fn in_form(
             let qualname = QualName::parse(qualname)?;
             PositionSpec::Symbol(named(state, subject, &qualname)?)
         }
-        Form::Sym => PositionSpec::Symid(SymidSpec { id: id?.clone(), doc_version: None }),
+        Form::Sym => {
+            // What merely its number tells from its twins is known by the content that it is in.
+            let version = id?.ordinal.map(|_| DocVersion::Content(document.digest));
+            PositionSpec::Symid(SymidSpec { id: id?.clone(), doc_version: version })
+        }
         Form::Ast => {
             let module = subject.module.clone().or_else(|| {
                 places.paths.uri(&document.path).workspace_path().map(|path| path.as_str().to_owned())
@@ -175,7 +179,7 @@ const fn via(way: Way) -> Via {
 
 /// What was weighed; nothing for what the words of the selector say by themselves.
 fn weighed(evidence: &Evidence) -> Option<Relocation> {
-    if matches!(evidence.way, Way::Coordinates | Way::Name | Way::Path) {
+    if evidence.certified && matches!(evidence.way, Way::Coordinates | Way::Name | Way::Path) {
         return None;
     }
     Some(Relocation {

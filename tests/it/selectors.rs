@@ -306,3 +306,30 @@ fn a_name_is_printed_only_where_it_leads_back() {
         assert_eq!(place(&env, &printed).0, there, "{selector} as {printed}");
     }
 }
+
+#[test]
+fn what_merely_counts_is_answered_and_doubted() {
+    let env = TestEnv::with(&Project::parse(
+        "//- /a.py\ndef f(x):\n    g(x)\n    g(1)\n//- /b.py\nclass A:\n    def f(self): return 1\n//- /c.py\nclass A:\n    def f(self): return 1\n",
+    ));
+    let doubt = |selector: &str| {
+        let said = env.lanser(["locate", selector]);
+        let resolved = locate(&env, selector).answer()["resolution"]["resolved"].clone();
+        assert_eq!(resolved["certified"], false, "{selector}: {resolved}");
+        assert!(resolved["confidence"].as_f64().unwrap() < 0.75, "{selector}: {resolved}");
+        assert!(resolved["relocation"]["reason"].is_string(), "{selector}: {resolved}");
+        assert!(said.text().contains("not certain (0.74): "), "{said}");
+    };
+    doubt("ast://[module=a]/[def=f]/[call=g][2]");
+    // With the content that it was counted in it is certain.
+    let call = as_form(&env, "a.py@R(3,5->3,9)", "ast");
+    assert!(call.contains("[2]?v=sha256:"), "{call}");
+    found(&env, &call, "a.py@R(3,5->3,9)", "unchanged", true);
+    let twin = as_form(&env, "py://c#A.f", "sym");
+    assert!(twin.contains(":2of2?v=sha256:"), "{twin}");
+    found(&env, &twin, "c.py@L2:C9", "unchanged", true);
+    doubt(twin.split('?').next().unwrap());
+    // There are more of them now: which one it was, the number does not say.
+    env.write("b0.py", "class A:\n    def f(self): return 1\n");
+    locate(&env, twin.split('?').next().unwrap()).error(4, "E/AMBIGUOUS");
+}

@@ -28,6 +28,9 @@ use crate::workspace::snapshot::Snapshot;
 /// How many candidates are told.
 pub const TOP: usize = 5;
 
+/// The most that what may as well be another place scores: less than an answer has to (τ).
+const DOUBTFUL: f64 = 0.74;
+
 /// Everything that a selector is resolved in.
 pub struct World<'w> {
     /// The present files.
@@ -98,6 +101,14 @@ impl Evidence {
     #[must_use]
     pub fn certain(way: Way, reason: &str) -> Self {
         Self { way, score: 1.0, margin: 1.0, certified: true, features: None, reason: reason.to_owned() }
+    }
+
+    /// A place that is as likely another one, and is told all the same.
+    fn doubted(mut self, reason: impl Into<String>) -> Self {
+        self.certified = false;
+        self.score = self.score.min(DOUBTFUL);
+        self.reason = reason.into();
+        self
     }
 
     fn weighed(way: Way, features: Features, reason: impl Into<String>) -> Self {
@@ -227,11 +238,10 @@ fn ast(world: &World<'_>, spec: &AstSpec) -> Answer {
             let target =
                 place::stretch(world.files, world.roots, &document, found.span, Some(found.name_span));
             let mut evidence = Evidence::certain(Way::Path, "every step leads to one construct");
-            // A number among constructs without a name is a position, as a line is; but unlike a line it is kept by agents.
-            if spec.path.iter().any(|step| step.ordinal().is_some()) {
-                evidence.certified = false;
-                evidence.score = 0.8;
-                evidence.reason = "a step counts, and what it counts may have changed since".to_owned();
+            // A number among constructs is a position, as a line is; but unlike a line it is kept by agents.
+            if let Some(step) = spec.path.iter().find(|step| step.ordinal().is_some()) {
+                evidence = evidence
+                    .doubted(format!("`{step}` counts what stands there now; `v=` tells what it counted"));
             }
             Answer::Found(Box::new(Located { target, evidence }))
         }

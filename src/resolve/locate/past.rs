@@ -1,8 +1,10 @@
 //! Selectors with a version: resolved in the old state, then relocated into the present one.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Answer, Evidence, Located, Way, World, part, present};
+use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
 use crate::resolve::ast::{Broken, follow};
 use crate::resolve::index::{Others, entries};
@@ -276,7 +278,7 @@ fn placed(outcome: Outcome) -> Result<Vec<Old>, Trouble> {
 }
 
 /// A present file of any name with this content.
-fn same_content(world: &World<'_>, digest: &crate::digest::Digest) -> Option<Vec<u8>> {
+fn same_content(world: &World<'_>, digest: &Digest) -> Option<Vec<u8>> {
     let path = world.snapshot.files().iter().find(|(_, other)| other.as_ref() == Some(digest))?.0;
     crate::workspace::files::read_bytes(&world.snapshot.absolute(path)).ok()
 }
@@ -307,6 +309,46 @@ pub(super) fn snippets(text: &str, spec: &AnchorSpec) -> Vec<Span> {
     found
 }
 
+/// The paths that a content may have had: of the files that have it now, or else of the file that defines the same names
+/// and has most of its lines.
+fn homes(world: &World<'_>, digest: &Digest, bytes: &[u8], chain: &str) -> Vec<AbsPath> {
+    let files = world.snapshot.files().iter();
+    let same: Vec<AbsPath> = files
+        .filter(|(_, other)| other.as_ref() == Some(digest))
+        .map(|(path, _)| world.snapshot.absolute(path))
+        .collect();
+    if !same.is_empty() {
+        return same;
+    }
+    let mut paths: Vec<&WorkspacePath> =
+        world.index().iter().filter(|(_, entry)| entry.chain == chain).map(|(path, _)| path).collect();
+    paths.dedup();
+    let old = crate::text::decode_source(bytes.to_vec()).text;
+    let lines: BTreeSet<&str> = old.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let shared = |path: &AbsPath| {
+        let document = world.files.read(path).ok();
+        let now: BTreeSet<&str> =
+            document.iter().flat_map(|document| document.text.lines()).map(str::trim).collect();
+        lines.intersection(&now).count()
+    };
+    let mut found: Vec<(usize, AbsPath)> = paths
+        .into_iter()
+        .take(MAX_HOMES)
+        .map(|path| world.snapshot.absolute(path))
+        .map(|path| (shared(&path), path))
+        .collect();
+    let most = found.iter().map(|(shared, _)| *shared).max().unwrap_or_default();
+    found.retain(|(shared, _)| *shared == most);
+    match found.is_empty() {
+        // No file of the workspace: what it defined is looked for in all of them.
+        true => vec![world.snapshot.root().join("~")],
+        false => found.into_iter().map(|(_, path)| path).collect(),
+    }
+}
+
+/// How many files are compared with a content to find out which of them had it.
+const MAX_HOMES: usize = 32;
+
 /// The definition of an id in an old state.
 fn by_structure(
     world: &World<'_>,
@@ -322,13 +364,8 @@ fn by_structure(
             let bytes = bytes.or_else(|| same_content(world, digest));
             let bytes =
                 bytes.ok_or_else(|| Trouble::Skew(format!("the content {digest} is not in the store")))?;
-            // The path matters for what else is like it; the file that defines the same names has it.
-            let chain = id.names.join(".");
-            let path =
-                world.index().iter().find(|(_, entry)| entry.chain == chain).map(|(path, _)| path.clone());
-            let path =
-                path.map_or_else(|| world.snapshot.root().join("~"), |path| world.snapshot.absolute(&path));
-            documents.push(Arc::new(Document::new(path, bytes)));
+            let paths = homes(world, digest, &bytes, &id.names.join("."));
+            documents.extend(paths.into_iter().map(|path| Arc::new(Document::new(path, bytes.clone()))));
         }
         (DocVersion::Git(_), Some(past)) => {
             let past = past.lock().unwrap_or_else(PoisonError::into_inner);
@@ -458,7 +495,7 @@ fn before(world: &World<'_>, past: Option<&Mutex<Past>>, path: &WorkspacePath) -
         return Some(Before::Absent);
     };
     let now = world.snapshot.files().get(path).copied().flatten();
-    if now == Some(crate::digest::Digest::of(&bytes)) {
+    if now == Some(Digest::of(&bytes)) {
         return None;
     }
     Some(Before::Text(crate::text::decode_source(bytes).text.into()))

@@ -1,7 +1,7 @@
 //! Anchors without a version: the snippet, its context hash, and what is most like it.
 
 use super::past::snippets;
-use super::{Answer, Evidence, Located, Way, World, decide, unreadable};
+use super::{Answer, DOUBTFUL, Evidence, Located, Way, World, decide, unreadable};
 use crate::path::{AbsPath, WorkspacePath};
 use crate::resolve::near::{Near, Reason};
 use crate::resolve::outline::Span;
@@ -42,6 +42,16 @@ fn located(world: &World<'_>, document: &Arc<Document>, span: Span, evidence: Ev
     Located { target, evidence }
 }
 
+/// Why a snippet that stands once, but in another context, is as likely another place.
+fn doubt(text: &str, snippet: &str) -> Option<&'static str> {
+    match head_of(snippet) {
+        None => (weight(snippet) < TELLING).then_some("it is short and stands in another context"),
+        // The head that is meant may be one that was edited.
+        Some((name, is_class)) => (heads(text, snippet, &name, is_class).len() > 1)
+            .then_some("it stands in another context, and the name is defined elsewhere in the file too"),
+    }
+}
+
 /// The snippet in its own file; `None` when nothing there is like it.
 fn in_file(world: &World<'_>, spec: &AnchorSpec, document: &Arc<Document>) -> Option<Answer> {
     let text = &document.text;
@@ -68,15 +78,12 @@ fn in_file(world: &World<'_>, spec: &AnchorSpec, document: &Arc<Document>) -> Op
                 Evidence::weighed(Way::Snippet, features, "the snippet stands here once, in another context")
             }
         };
-        // A few characters that stand in another context are as likely another place.
         if !evidence.certified
             && spec.hash.is_some()
             && !fits(span)
-            && weight(&spec.snippet) < TELLING
-            && head_of(&spec.snippet).is_none()
+            && let Some(doubt) = doubt(text, &spec.snippet)
         {
-            evidence.score = 0.74;
-            evidence.reason = "it is short and stands in another context".to_owned();
+            evidence = evidence.doubted(doubt);
             return Some(Answer::Ambiguous(vec![located(world, document, span.clone(), evidence)]));
         }
         return Some(Answer::Found(Box::new(located(world, document, span.clone(), evidence))));
@@ -100,6 +107,7 @@ fn in_file(world: &World<'_>, spec: &AnchorSpec, document: &Arc<Document>) -> Op
     } else {
         for (span, features) in windows(text, &spec.snippet) {
             let way = Way::Since(Happened::Edited);
+            let features = Features { proximity: 0.0, ..features };
             candidates.push(located(
                 world,
                 document,
@@ -114,9 +122,6 @@ fn in_file(world: &World<'_>, spec: &AnchorSpec, document: &Arc<Document>) -> Op
         answer => Some(answer),
     }
 }
-
-/// The score of what is told, but not as the answer.
-const DOUBTFUL: f64 = 0.74;
 
 /// The snippet in the other files of the workspace.
 fn elsewhere(

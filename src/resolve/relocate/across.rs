@@ -60,7 +60,7 @@ impl Lost<'_, '_> {
                     place.happened = Happened::Moved;
                 }
                 place.reason = format!("most of the file went to {}; {}", file.path, place.reason);
-                return verdict(place);
+                return verdict(doubted(place, &file.before));
             }
         }
         match owner {
@@ -138,11 +138,7 @@ impl Lost<'_, '_> {
                     }
                     place.certified = false;
                     place.reason = format!("it went to {}; {}", file.path, place.reason);
-                    // Where older files cannot be seen, what looks like it may always have been there.
-                    if matches!(file.before, Before::Unknown) && place.features.token_jaccard < 0.5 {
-                        place.score = place.score.min(THRESHOLD - 0.01);
-                    }
-                    places.push(place);
+                    places.push(doubted(place, &file.before));
                 }
             } else {
                 places.extend(self.candidates(&pairs, &file.document, owner));
@@ -252,6 +248,16 @@ impl Lost<'_, '_> {
         }
         found
     }
+}
+
+/// Where the older state of a file cannot be seen, what looks like the target may always have been there: under its own
+/// name it has to have half of its tokens, under another one nearly all.
+fn doubted(mut place: Place, before: &Before) -> Place {
+    let least = if place.happened == Happened::Renamed { 0.9 } else { 0.5 };
+    if matches!(before, Before::Unknown) && place.features.token_jaccard < least {
+        place.score = place.score.min(THRESHOLD - 0.01);
+    }
+    place
 }
 
 fn small(at: usize) -> u32 {
