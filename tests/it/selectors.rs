@@ -181,8 +181,33 @@ fn a_version_that_cannot_be_had() {
         // What says more than a place is found all the same, and not called certain.
         found(&env, &format!("py://pkg.shop#Shop.close?v={version}"), "pkg/shop.py@L11:C9", "name", false);
     }
+    // What is counted is as much as a place.
+    let content = as_form(&env, "pkg/shop.py@R(16,5->16,11)", "ast");
+    let counted = content.split('?').next().unwrap().to_owned();
+    locate(&env, &format!("{counted}?v=git:nowhere")).error(10, "E/VERSION_SKEW");
+    locate(&env, "py://pkg.shop#Shop?v=git:HEAD:nonsense").error(2, "E/BAD_SELECTOR_SYNTAX");
     let here = env.lanser(["locate", "pkg/later.py:1:1?v=git:HEAD", "--json"]);
     here.error(10, "E/VERSION_SKEW");
+}
+
+#[test]
+fn a_content_that_is_in_git_needs_no_store() {
+    let env = with_history();
+    let text = read(&env, "pkg/shop.py");
+    let content = locate(&env, "pkg/shop.py:5:9").answer()["resolution"]["resolved"]["docVersion"].clone();
+    let version = content.as_str().unwrap();
+    edit(&env, "pkg/shop.py", "import math\n", "import math\nimport os\n");
+    for args in
+        [&["add", "-A"][..], &["-c", "user.email=a@b", "-c", "user.name=a", "commit", "-q", "-m", "two"]]
+    {
+        env.run("git", args).text();
+    }
+    std::fs::remove_dir_all(env.path("memory").join("contents")).unwrap();
+    found(&env, &format!("pkg/shop.py:5:9?v={version}"), "pkg/shop.py@L6:C9", "shifted", true);
+    found(&env, &format!("py://pkg.shop#total?v={version}"), "pkg/shop.py@L16:C5", "shifted", true);
+    // With the revision the other files are known too: what always stood there is not where it went.
+    env.write("pkg/shop.py", text.split_once("def total").unwrap().0);
+    locate(&env, &format!("pkg/shop.py:15:5?v={version}")).error(3, "E/NOT_FOUND");
 }
 
 #[test]
