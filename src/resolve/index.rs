@@ -81,7 +81,7 @@ pub struct Index {
 }
 
 /// The format of the cache; another one is read as none.
-const MAGIC: [u8; 8] = *b"lnsrsy01";
+const MAGIC: [u8; 8] = *b"lnsrsy02";
 /// The name of the cache.
 const CACHE: &str = "symbols";
 

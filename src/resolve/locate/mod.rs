@@ -14,7 +14,7 @@ use super::ast::{Broken, follow};
 use super::index::Index;
 use super::modules::ImportRoots;
 use super::near::{Near, Reason};
-use super::outline::{Outline, Span};
+use super::outline::{DefinitionKind, Outline, Span};
 use super::place;
 use super::relocate::score::{MARGIN, THRESHOLD};
 use super::relocate::{Features, Happened};
@@ -176,12 +176,28 @@ fn present(world: &World<'_>, selector: &PositionSpec, path: Option<&AbsPath>) -
     let way = if matches!(selector, PositionSpec::Symbol(_)) { Way::Name } else { Way::Coordinates };
     let located = |target| Located { target, evidence: Evidence::certain(way, "as the selector says") };
     match outcome {
-        Outcome::Found(target) => Answer::Found(Box::new(located(*target))),
+        Outcome::Found(target) => {
+            let mut located = located(*target);
+            if let Some(doubt) = rebound(&located.target).filter(|_| way == Way::Name) {
+                located.evidence.certified = false;
+                located.evidence.score = 0.9;
+                located.evidence.reason = doubt;
+            }
+            Answer::Found(Box::new(located))
+        }
         Outcome::Ambiguous(targets) => {
             Answer::Ambiguous(targets.into_iter().map(|target| several(target, way)).collect())
         }
         Outcome::NotFound(near) => Answer::NotFound(near),
     }
+}
+
+/// Why the first of several assignments to a variable may not be the one that is meant. They are one symbol to every server,
+/// so that it is an answer.
+fn rebound(target: &Target) -> Option<String> {
+    let is_variable = matches!(target.kind, Some(DefinitionKind::Variable | DefinitionKind::Field));
+    let count = target.declarations.len() + 1;
+    (is_variable && count > 1).then(|| format!("it is assigned in {count} places, and this is the first"))
 }
 
 /// One of several definitions that the words of a selector fit equally well.
