@@ -45,12 +45,13 @@ fn moved(world: &World<'_>, module: &str, names: &[String], role: Role) -> Answe
     let same: Vec<_> = named.iter().filter(|(_, entry)| entry.chain == chain).collect();
     let mut candidates = Vec::new();
     for (path, entry) in &same {
-        // Of its body nothing is known; that nothing else bears the name speaks for it.
+        // Of its body nothing is known. That nothing else bears the name speaks for it, but not by itself: the module has
+        // to be somewhat alike, too.
         let features = Features {
             ast: 1.0,
             module: module_likeness(&from, path.as_str()),
             token_jaccard: 0.5,
-            proximity: if named.len() == 1 { 1.0 } else { 0.0 },
+            proximity: if named.len() == 1 { 0.7 } else { 0.0 },
         };
         candidates.extend(located(world, path, entry, role, features, "the same names in another module"));
     }
