@@ -248,7 +248,7 @@ fn bare_name(text: &str) -> Option<String> {
             && !part.starts_with(|c: char| c.is_ascii_digit())
     };
     if parts.is_empty()
-        || !parts.iter().all(|part| is_word(part))
+        || !parts.iter().all(is_word)
         || parts.iter().any(|part| matches!(*part, "py" | "pyi"))
     {
         return None;

@@ -83,9 +83,8 @@ fn walk<'s>(
     for (name, inner) in node["properties"].as_object().into_iter().flatten() {
         visit(Some(name), inner);
     }
-    match &node["additionalProperties"] {
-        inner @ (Value::Object(_) | Value::Bool(true)) => visit(None, inner),
-        _ => {}
+    if let inner @ (Value::Object(_) | Value::Bool(true)) = &node["additionalProperties"] {
+        visit(None, inner);
     }
 }
 
