@@ -19,6 +19,8 @@ pub(crate) struct Answer {
     /// File and byte.
     pub(crate) place: Option<(String, usize)>,
     pub(crate) ambiguous: bool,
+    /// Told with less confidence than what is taken for an answer (τ), and uncertified.
+    pub(crate) doubted: bool,
     /// For people.
     pub(crate) told: String,
 }
@@ -50,17 +52,22 @@ pub(crate) fn lanser(index: &Index, old: &Tree, new: &Tree, case: &Case, known: 
                 "{path}@{} {:?} {:.3} {:?}: {}",
                 place.span.start, place.happened, place.score, place.features, place.reason
             );
-            Answer { place: Some((path, place.span.start)), ambiguous: false, told }
+            Answer { place: Some((path, place.span.start)), ambiguous: false, doubted: false, told }
         }
         Verdict::Ambiguous(places) => {
             let told = places.iter().map(|place| {
                 format!("{} {:.3} {:?} {}; ", place.document.path, place.score, place.features, place.reason)
             });
-            Answer { place: None, ambiguous: true, told: format!("ambiguous: {}", told.collect::<String>()) }
+            Answer {
+                place: None,
+                ambiguous: true,
+                doubted: false,
+                told: format!("ambiguous: {}", told.collect::<String>()),
+            }
         }
         Verdict::Gone { reason, near } => {
             let near = near.map(|place| format!("{} {:.3} {:?}", place.reason, place.score, place.features));
-            Answer { place: None, ambiguous: false, told: format!("gone: {reason} {near:?}") }
+            Answer { place: None, ambiguous: false, doubted: false, told: format!("gone: {reason} {near:?}") }
         }
     }
 }

@@ -8,7 +8,12 @@ use crate::answers::Answer;
 use crate::cases::{Case, Tree};
 
 fn at(path: &str, offset: Option<usize>) -> Answer {
-    Answer { place: offset.map(|offset| (path.to_owned(), offset)), ambiguous: false, told: String::new() }
+    Answer {
+        place: offset.map(|offset| (path.to_owned(), offset)),
+        ambiguous: false,
+        doubted: false,
+        told: String::new(),
+    }
 }
 
 fn line_column(text: &str, offset: usize) -> (usize, usize) {

@@ -109,10 +109,16 @@ impl Case {
                 let line = |offset: usize| {
                     new.files[path].lines.display(&new.files[path].text, offset, Default::default()).0
                 };
-                if path == file && line(*offset) == line(*start) { "right" } else { "wrong" }
+                let is_right = path == file && line(*offset) == line(*start);
+                match (is_right, answer.doubted) {
+                    (true, _) => "right",
+                    (false, true) => "flagged",
+                    (false, false) => "wrong",
+                }
             }
             (Truth::Gone, None) => "right",
             (Truth::At(..) | Truth::Ambiguous, None) => "missing",
+            (Truth::Gone | Truth::Ambiguous, Some(_)) if answer.doubted => "flagged",
             (Truth::Gone | Truth::Ambiguous, Some(_)) => "wrong",
         }
     }

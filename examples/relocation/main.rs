@@ -32,7 +32,7 @@ struct Count {
     right: usize,
     /// Answered, not flagged, and not there.
     wrong: usize,
-    /// Said to be ambiguous.
+    /// Said to be ambiguous, or to be doubtful.
     flagged: usize,
 }
 
@@ -72,6 +72,8 @@ fn main() -> ExitCode {
     }
     print(&table, "real histories, with a version", &WAYS);
     print(&alone, "real histories, by the selector alone", &unversioned::WAYS);
+    print(&in_short(&table), "in short, with a version", &WAYS);
+    print(&in_short(&alone), "in short, by the selector alone", &unversioned::WAYS);
     let mut table = Table::new();
     for folder in &folders {
         let old = Tree::read(Path::new(folder));
@@ -98,7 +100,7 @@ fn run(old: &Tree, new: &Tree, cases: &[Case], table: &mut Table, show: Option<&
             ("fuzzy", baselines::fuzzy(new, case)),
         ];
         for (way, answer) in ways {
-            record(table, new, case, way, &answer, show.filter(|_| way == "git"));
+            record(table, new, case, way, &answer, show.filter(|_| ["git", "sha256"].contains(&way)));
         }
     }
 }
@@ -127,6 +129,20 @@ fn record(
     count.right += usize::from(verdict == "right");
     count.wrong += usize::from(verdict == "wrong");
     count.flagged += usize::from(verdict == "flagged");
+}
+
+/// Statements with the definitions that they are in, edited or not.
+fn in_short(table: &Table) -> Table {
+    let mut short = Table::new();
+    for ((category, way), count) in table {
+        let category = category.trim_end_matches(": statement").trim_end_matches(" and edited");
+        let sum = short.entry((category.to_owned(), *way)).or_default();
+        sum.cases += count.cases;
+        sum.right += count.right;
+        sum.wrong += count.wrong;
+        sum.flagged += count.flagged;
+    }
+    short
 }
 
 fn print<const N: usize>(table: &Table, title: &str, ways: &[&'static str; N]) {

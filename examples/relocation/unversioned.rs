@@ -8,53 +8,84 @@ use lanser::resolve::index::Index;
 use lanser::resolve::locate::{self, World, locate};
 use lanser::resolve::modules::ImportRoots;
 use lanser::resolve::outline::Outline;
+use lanser::resolve::relocate::score::THRESHOLD;
 use lanser::selector::{
     AnchorSpec, AstStep, Construct, ModuleName, PositionSpec, QualName, Role, SymbolSpec, SymidSpec,
 };
-use lanser::workspace::files::{DiskFiles, FileKind, Files};
+use lanser::workspace::files::{DiskFiles, Files};
 use lanser::workspace::server_config::ServerConfig;
 use lanser::workspace::snapshot::{Snapshot, Trust};
 
 use crate::answers::{Answer, index};
-use crate::cases::{Case, Tree};
+use crate::cases::{Case, Tree, Truth};
 use crate::{Table, record};
 
 /// The kinds of selector.
 pub(crate) const WAYS: [&str; 4] = ["anchor", "py", "ast", "sym"];
 
-/// Makes selectors of every kind in the old state and resolves them in the new one.
-pub(crate) fn run(old: &Tree, new: &Tree, cases: &[Case], table: &mut Table, show: Option<&str>) {
-    let Ok(folder) = tempfile::tempdir() else { return };
-    for (path, document) in &new.files {
-        let path = folder.path().join(path);
-        let _ = path.parent().map(std::fs::create_dir_all);
-        let _ = std::fs::write(path, &document.text);
-    }
-    let Ok(root) = AbsPath::new(folder.path()) else { return };
-    let files = DiskFiles::new();
-    let config = ServerConfig::default();
-    let roots_of = |files: &dyn Files| ImportRoots::new(files, &root, &config, None, None);
-    let roots = roots_of(&files);
-    let snapshot = Snapshot::take(&root, None, Trust::Content, 2);
-    let now = OnceLock::new();
-    let world = World {
-        files: &files,
-        roots: &roots,
-        roots_of: &roots_of,
-        snapshot: &snapshot,
-        index: &now,
-        contents: None,
-        threads: 2,
-    };
-    let before = index(old);
-    let has_src = files.kind(&root.join("src")) == FileKind::Folder;
-    for case in cases {
-        for (way, spec) in selectors(old, &before, case, has_src) {
-            let path = spec.uri().and_then(|uri| uri.workspace_path()).map(|path| snapshot.absolute(path));
-            let answer = answer(&locate(&world, &spec, path.as_ref()), &root, &spec);
-            record(table, new, case, way, &answer, show);
+/// A tree on disk, and the world that selectors are resolved in there.
+struct Place {
+    folder: tempfile::TempDir,
+    root: AbsPath,
+}
+
+impl Place {
+    fn of(tree: &Tree) -> Option<Self> {
+        let folder = tempfile::tempdir().ok()?;
+        for (path, document) in &tree.files {
+            let path = folder.path().join(path);
+            let _ = path.parent().map(std::fs::create_dir_all);
+            let _ = std::fs::write(path, &document.text);
         }
+        let root = AbsPath::new(folder.path()).ok()?;
+        Some(Self { folder, root })
     }
+
+    /// Resolves selectors there with `ask`, which gets what resolves one.
+    fn ask<R>(&self, ask: impl FnOnce(&dyn Fn(&PositionSpec) -> locate::Answer) -> R) -> R {
+        let files = DiskFiles::new();
+        let config = ServerConfig::default();
+        let roots_of = |files: &dyn Files| ImportRoots::new(files, &self.root, &config, None, None);
+        let roots = roots_of(&files);
+        let snapshot = Snapshot::take(&self.root, None, Trust::Content, 2);
+        let index = OnceLock::new();
+        let world = World {
+            files: &files,
+            roots: &roots,
+            roots_of: &roots_of,
+            snapshot: &snapshot,
+            index: &index,
+            contents: None,
+            threads: 2,
+        };
+        ask(&|spec| {
+            let path = spec.uri().and_then(|uri| uri.workspace_path()).map(|path| snapshot.absolute(path));
+            locate(&world, spec, path.as_ref())
+        })
+    }
+}
+
+/// Makes selectors of every kind in the old state and resolves them in the new one. One that does not mean its case in the
+/// old state is none, such as the path of a call for a line in the middle of it.
+pub(crate) fn run(old: &Tree, new: &Tree, cases: &[Case], table: &mut Table, show: Option<&str>) {
+    let (Some(then), Some(now)) = (Place::of(old), Place::of(new)) else { return };
+    let before = index(old);
+    let has_src = now.folder.path().join("src").is_dir();
+    let made: Vec<Vec<(&'static str, PositionSpec)>> = then.ask(|locate| {
+        let means = |case: &Case, spec: &PositionSpec| {
+            let there = Case { truth: Truth::At(case.path.clone(), case.span.start), ..case.clone() };
+            there.judge(old, &answer(&locate(spec), &then.root, spec)) == "right"
+        };
+        let of = |case| selectors(old, &before, case, has_src).into_iter();
+        cases.iter().map(|case| of(case).filter(|(_, spec)| means(case, spec)).collect()).collect()
+    });
+    now.ask(|locate| {
+        for (case, specs) in cases.iter().zip(made) {
+            for (way, spec) in specs {
+                record(table, new, case, way, &answer(&locate(&spec), &now.root, &spec), show);
+            }
+        }
+    });
 }
 
 fn answer(answer: &locate::Answer, root: &AbsPath, spec: &PositionSpec) -> Answer {
@@ -65,21 +96,28 @@ fn answer(answer: &locate::Answer, root: &AbsPath, spec: &PositionSpec) -> Answe
             let told =
                 format!("{spec} → {path} {:.3} {:?} {}", evidence.score, evidence.features, evidence.reason);
             // A statement is where it begins; a definition where its name is.
-            Answer { place: Some((path, located.target.span.start)), ambiguous: false, told }
+            let doubted = !evidence.certified && evidence.score < THRESHOLD;
+            Answer { place: Some((path, located.target.span.start)), ambiguous: false, doubted, told }
         }
         locate::Answer::Ambiguous(all) => Answer {
             place: None,
             ambiguous: true,
+            doubted: false,
             told: format!(
                 "{spec} → {} candidates, {:?}",
                 all.len(),
                 all.first().map(|one| (one.evidence.score, one.evidence.features))
             ),
         },
-        locate::Answer::NotFound(near) => {
-            Answer { place: None, ambiguous: false, told: format!("{spec} → {}", near.reason) }
+        locate::Answer::NotFound(near) => Answer {
+            place: None,
+            ambiguous: false,
+            doubted: false,
+            told: format!("{spec} → {}", near.reason),
+        },
+        locate::Answer::Skew(reason) => {
+            Answer { place: None, ambiguous: true, doubted: false, told: reason.clone() }
         }
-        locate::Answer::Skew(reason) => Answer { place: None, ambiguous: true, told: reason.clone() },
     }
 }
 

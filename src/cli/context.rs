@@ -238,18 +238,40 @@ pub(crate) fn error_bundle(request: Option<Request>, error: ErrorBody) -> Bundle
     seal(Draft::failed(request, error)).expect("an error is made of texts and small integers")
 }
 
+/// What to write in place of a name that stands alone: what begins with a capital letter is in a module, not one.
+fn bare_name(text: &str) -> Option<String> {
+    let (module, names) = text.split_once(':').unwrap_or(("", text));
+    let parts: Vec<&str> =
+        module.split('.').chain(names.split(['.', ':'])).filter(|part| !part.is_empty()).collect();
+    let is_word = |part: &&str| {
+        part.chars().all(|c| c == '_' || c.is_alphanumeric())
+            && !part.starts_with(|c: char| c.is_ascii_digit())
+    };
+    if parts.is_empty()
+        || !parts.iter().all(is_word)
+        || parts.iter().any(|part| matches!(*part, "py" | "pyi"))
+    {
+        return None;
+    }
+    let in_module = match module {
+        "" => parts.iter().position(|part| part.starts_with(char::is_uppercase)).unwrap_or(parts.len() - 1),
+        module => module.split('.').count(),
+    };
+    let (module, name) = (parts[..in_module].join("."), parts[in_module..].join("."));
+    let module = if module.is_empty() { "MODULE".to_owned() } else { module };
+    let last = parts.last().copied().unwrap_or_default();
+    Some(format!(
+        "a name is looked for in its module: `py://{module}#{name}`; `lanser symbols --query {last}` tells where it is defined"
+    ))
+}
+
 fn parse_selector(text: &str, settings: &Settings) -> Result<PositionSpec, ErrorBody> {
     if text.starts_with('{') {
         let wrong = |why: String| {
             ErrorBody::new(ErrorSymbol::BadSelectorSyntax, format!("the selector is no PositionSpec: {why}"))
                 .hint("`lanser schema export --only selector` prints its schema")
         };
-        let selector: PositionSpec =
-            strict_json::from_slice(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
-        if selector.is_reversed() {
-            return Err(wrong("its end stands before its start".to_owned()));
-        }
-        return Ok(selector);
+        return strict_json::from_slice(text.as_bytes()).map_err(|error| wrong(error.to_string()));
     }
     selector::parse(text, settings.index_io).map_err(|error| {
         let span = [error.span.start, error.span.end].map(|at| u32::try_from(at).unwrap_or(u32::MAX));
@@ -258,7 +280,33 @@ fn parse_selector(text: &str, settings: &Settings) -> Result<PositionSpec, Error
             ErrorSymbol::BadSelectorSyntax,
             format!("the selector {text:?} cannot be read: {error}"),
         )
-        .hint("`lanser help locate` shows the forms of a selector")
+        .hint(
+            bare_name(text)
+                .unwrap_or_else(|| "`lanser help locate` shows the forms of a selector".to_owned()),
+        )
         .data(data)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bare_name;
+
+    #[test]
+    fn names_without_their_module() {
+        let told = |text: &str| bare_name(text).and_then(|hint| Some(hint.split('`').nth(1)?.to_owned()));
+        for (text, expected) in [
+            ("Session", Some("py://MODULE#Session")),
+            ("requests.Session.get", Some("py://requests#Session.get")),
+            ("Session.get", Some("py://MODULE#Session.get")),
+            ("os.path.join", Some("py://os.path#join")),
+            ("pkg.mod:C.m", Some("py://pkg.mod#C.m")),
+            ("app.py", None),
+            ("src/app.py", None),
+            ("a.py:x", None),
+            ("", None),
+        ] {
+            assert_eq!(told(text).as_deref(), expected, "{text}");
+        }
+    }
 }

@@ -22,7 +22,15 @@ pub(crate) struct GlobalArgs {
     pub(crate) json: bool,
 
     /// Print only these parts of the JSON bundle, such as `facts.references.at,status`
-    #[arg(long, global = true, value_name = "PATHS", value_delimiter = ',', help_heading = "Common options")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "PATHS",
+        env = "LANSER_FIELDS",
+        hide_env_values = true,
+        value_delimiter = ',',
+        help_heading = "Common options"
+    )]
     pub(crate) fields: Vec<String>,
 
     /// Language server: `pyright` or `basedpyright`, or either with `@VERSION` [default: pyright]
@@ -105,7 +113,7 @@ pub(crate) struct GlobalArgs {
     pub(crate) no_cache: bool,
 
     /// Answer in this process: neither ask a background session nor start one [default with CI set]
-    #[arg(long, global = true, help_heading = "Common options")]
+    #[arg(long, global = true, env = "LANSER_NO_SESSION", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Common options")]
     pub(crate) no_session: bool,
 
     /// Seconds after which a background session without questions leaves [default: 600]

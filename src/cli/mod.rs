@@ -46,9 +46,9 @@ Examples:
   lanser diag src --fail-on error            for CI
   lanser symbols --query Session --json      one JSON bundle on standard output
 
-Exit codes: 0 answer, 1 --fail-on, 2 cannot read the request, 3 not found, 4 ambiguous, 64 timeout, 65 server
-crashed, 66 no server, 71 not permitted, 72 not supported by the server, 73 cancelled, 74 workspace changed,
-75 column unit, 101 defect; `lanser schema commands` tells them as data.";
+Exit codes: 0 answer, 1 --fail-on, 2 cannot read the request, 3 not found, 4 ambiguous, 10 the selector's version
+cannot be had, 64 timeout, 65 server crashed, 66 no server, 71 not permitted, 72 not supported by the server,
+73 cancelled, 74 workspace changed, 75 column unit, 101 defect; `lanser schema commands` tells them as data.";
 
 /// Runs the program.
 #[must_use]
@@ -86,7 +86,9 @@ pub fn main() -> ExitCode {
 fn wants_json(env: &Environment) -> bool {
     let asked =
         env.args.iter().any(|word| word == "--json" || word.to_string_lossy().starts_with("--fields"));
-    asked || env.var("LANSER_JSON").is_some_and(|value| !matches!(value, "0" | "false" | "no" | "off"))
+    asked
+        || env.var("LANSER_FIELDS").is_some()
+        || env.var("LANSER_JSON").is_some_and(|value| !matches!(value, "0" | "false" | "no" | "off"))
 }
 
 /// Becomes a language server that dies with its parent: `lanser __guard PARENT PROGRAM ARGS…`.
@@ -141,8 +143,26 @@ fn run(env: Environment) -> Exit {
     printer.limit = cli.global.limit;
     printer.verbose = cli.global.verbose;
     printer.typed = env.args.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    if cli.command.answers_with_a_bundle()
+        && let Some(message) = unknown_field(&printer.fields)
+    {
+        let body = ErrorBody::new(ErrorSymbol::Usage, message)
+            .hint("`lanser schema bundle` prints what a bundle has");
+        // What was asked to be left out cannot be told apart from what is not there.
+        printer.fields.clear();
+        return printer.bundle(&context::error_bundle(None, body));
+    }
     let mut context = Context { env, global: cli.global, from_env, printer };
     commands::run(cli.command, &mut context)
+}
+
+/// Why one of the parts that `--fields` names is none of a bundle.
+fn unknown_field(fields: &[String]) -> Option<String> {
+    if fields.is_empty() {
+        return None;
+    }
+    let schema = serde_json::from_str(crate::schema::export(crate::schema::Kind::Bundle));
+    output::unknown(&schema.expect("the library's own schema is JSON"), fields)
 }
 
 /// The names of the global options whose value came from the environment, for `doctor`.

@@ -68,13 +68,19 @@ pub(super) fn missing_form(state: &State, places: &Places<'_>, options: &Options
     if in_form(form, state, subject, places, id.as_ref()).is_some() {
         return None;
     }
-    let (_, _, at) = places.span(&subject.document, subject.span.clone());
+    let at = if subject.span.is_empty() {
+        places.span(&subject.document, subject.span.clone()).2
+    } else {
+        places.stretch(&subject.document, subject.span.clone())
+    };
     let what = match form {
-        Form::Py | Form::Sym => "names no definition of the workspace",
-        Form::Cursor | Form::Ast | Form::Anchor => "holds nothing that could be quoted or named",
+        Form::Py => "is no definition of the workspace and no part of one",
+        Form::Sym => "is not the name of a definition of the workspace",
+        Form::Ast => "is no construct of its own",
+        Form::Cursor | Form::Anchor => "is empty, or too long to be quoted",
     };
     let error = ErrorBody::new(ErrorSymbol::NotFound, format!("{at} {what}"));
-    Some(error.hint("`--as ast`, `--as anchor` and `--as cursor` tell any place"))
+    Some(error.hint("`--as cursor` tells any place, `--as anchor` any stretch that is not very long"))
 }
 
 /// A selector of another form for the same place; `None` when the place has none.
@@ -93,12 +99,21 @@ fn in_form(
             let qualname = QualName::parse(qualname)?;
             PositionSpec::Symbol(named(state, subject, &qualname)?)
         }
-        Form::Sym => PositionSpec::Symid(SymidSpec { id: id?.clone(), doc_version: None }),
+        // An id is a definition's, and of no part of it.
+        Form::Sym if subject.name_span.as_ref() != Some(&subject.span) => return None,
+        Form::Sym => {
+            // What merely its number tells from its twins is known by the content that it is in.
+            let version = id?.ordinal.map(|_| DocVersion::Content(document.digest));
+            PositionSpec::Symid(SymidSpec { id: id?.clone(), doc_version: version })
+        }
         Form::Ast => {
             let module = subject.module.clone().or_else(|| {
                 places.paths.uri(&document.path).workspace_path().map(|path| path.as_str().to_owned())
             });
             let mut path = form::ast(&document.text, &subject.span, &module?)?;
+            if !form::is_exact(&document.text, &subject.span, &path) {
+                return None;
+            }
             // A number among constructs says little once the code has changed; the content that it was counted in says all.
             if path.path.iter().any(|step| step.ordinal().is_some()) {
                 path.doc_version = Some(DocVersion::Content(document.digest));
@@ -175,7 +190,7 @@ const fn via(way: Way) -> Via {
 
 /// What was weighed; nothing for what the words of the selector say by themselves.
 fn weighed(evidence: &Evidence) -> Option<Relocation> {
-    if matches!(evidence.way, Way::Coordinates | Way::Name | Way::Path) {
+    if evidence.certified && matches!(evidence.way, Way::Coordinates | Way::Name | Way::Path) {
         return None;
     }
     Some(Relocation {

@@ -123,14 +123,17 @@ impl State {
             Outcomes::Failed(error) => Some(error.clone()),
             Outcomes::Ambiguous(targets) => {
                 let message = match targets.len() {
-                    1 => "the selector means this place perhaps, and nothing proves it".to_owned(),
-                    few @ ..=TOP => format!("the selector means {few} definitions"),
-                    many => format!("the selector means {many} definitions, of which {TOP} are shown"),
+                    1 => "the selector may mean one place, and too little speaks for it".to_owned(),
+                    few @ ..=TOP => format!("the selector may mean any of {few} places"),
+                    many => format!("the selector may mean any of {many} places, of which {TOP} are shown"),
                 };
-                Some(
-                    ErrorBody::new(ErrorSymbol::Ambiguous, message)
-                        .hint("ask again with one of the places below"),
-                )
+                let hint = match targets.len() {
+                    1 => {
+                        "if it is the place below, ask again with that; a selector with `?v=` is found with more certainty"
+                    }
+                    _ => "ask again with one of the places below",
+                };
+                Some(ErrorBody::new(ErrorSymbol::Ambiguous, message).hint(hint))
             }
         }
     }

@@ -1,6 +1,6 @@
 //! From a place to selectors of other forms that mean it.
 
-use super::ast::path_of;
+use super::ast::{follow, path_of};
 use super::outline::{Outline, Span};
 use super::relocate::anchor::exact;
 use crate::selector::anchor::DEFAULT_CONTEXT;
@@ -10,8 +10,8 @@ use crate::selector::{AstSpec, AstStep, Construct, ContextHash};
 const CONTEXTS: [u32; 4] = [DEFAULT_CONTEXT, 60, 150, 400];
 /// How many other places of a snippet are looked at.
 const MAX_TWINS: usize = 200;
-/// The longest snippet, in characters.
-const MAX_SNIPPET: usize = 160;
+/// The longest snippet, in characters. A snippet that is cut would mean another stretch than the one it was made of.
+const MAX_SNIPPET: usize = 4000;
 
 /// The AST path of the smallest construct that a span lies in.
 #[must_use]
@@ -21,8 +21,15 @@ pub fn ast(text: &str, span: &Span, module: &str) -> Option<AstSpec> {
     Some(AstSpec { path, doc_version: None })
 }
 
+/// Whether the steps of a path lead to just this span. A place between the words is in its construct.
+#[must_use]
+pub fn is_exact(text: &str, span: &Span, path: &AstSpec) -> bool {
+    span.is_empty()
+        || follow(text, path.path.get(1..).unwrap_or_default()).is_ok_and(|found| found.span == *span)
+}
+
 /// A snippet for a span with the size and the hash of its context: the span's own text, or, for a single name, the rest of its line,
-/// which says more. For the name of a class or function it begins with its keyword.
+/// which says more. For the name of a class or function it begins with its keyword. `None` for what is empty or too long.
 #[must_use]
 pub fn snippet(text: &str, span: &Span) -> Option<(String, u32, ContextHash)> {
     let mut span = span.clone();
@@ -44,11 +51,10 @@ pub fn snippet(text: &str, span: &Span) -> Option<(String, u32, ContextHash)> {
         let line = rest[..line].trim_end();
         span.end = span.start + line.len();
     }
-    let own = text.get(span.clone())?;
-    if let Some((cut, _)) = own.char_indices().nth(MAX_SNIPPET) {
-        span.end = span.start + cut;
-    }
     let snippet = text.get(span.clone()).filter(|snippet| !snippet.is_empty())?.to_owned();
+    if snippet.chars().nth(MAX_SNIPPET).is_some() {
+        return None;
+    }
     // As much context as it takes to tell it from the other places where the same text stands.
     let twins: Vec<Span> =
         exact(text, &snippet).into_iter().filter(|other| *other != span).take(MAX_TWINS).collect();
@@ -77,5 +83,8 @@ mod tests {
         assert_eq!(snippet(text, &(whole..whole + 8)).unwrap().0, "return g");
         assert_eq!(snippet(text, &(12..12)).unwrap().0, "async def f(self, x):");
         assert_eq!(snippet(text, &(text.len()..text.len())), None);
+        let long = "x = 1\n".repeat(100);
+        assert_eq!(snippet(&long, &(0..500)).unwrap().0, &long[..500]);
+        assert_eq!(snippet(&"x = 1\n".repeat(1000), &(0..5000)), None);
     }
 }

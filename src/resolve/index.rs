@@ -81,7 +81,11 @@ pub struct Index {
 }
 
 /// The format of the cache; another one is read as none.
-const MAGIC: [u8; 8] = *b"lnsrsy01";
+const MAGIC: [u8; 8] = *b"lnsrsy02";
+/// So few contents are not worth writing the whole cache again.
+const FEW: usize = 8;
+/// So many contents that no file has any more are.
+const MAX_STALE: usize = 64;
 /// The name of the cache.
 const CACHE: &str = "symbols";
 
@@ -110,7 +114,8 @@ impl Index {
                 missing.insert(digest, path);
             }
         }
-        let changed = !missing.is_empty() || known.len() != before;
+        // A few files are read sooner than all is written.
+        let changed = missing.len() > FEW || before - known.len() > MAX_STALE;
         let missing: Vec<(Digest, &WorkspacePath)> = missing.into_iter().collect();
         let read = parallel_map(&missing, threads, |(_, path)| {
             let text = crate::workspace::files::read_text(&snapshot.absolute(path))?;

@@ -16,7 +16,8 @@ pub enum DocVersion {
     Git(Revision),
 }
 
-/// A revision as git spells it. Invariant: not empty, no control character, no white space, no leading `-`.
+/// A revision as git spells it. Invariant: not empty, no control character, no white space, no leading `-`, and no `:`, which
+/// would name a file of the revision.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Revision(String);
 
@@ -26,7 +27,7 @@ impl Revision {
     pub fn new(text: &str) -> Option<Self> {
         let plain = !text.is_empty()
             && !text.starts_with('-')
-            && !text.chars().any(|c| c.is_control() || c.is_whitespace());
+            && !text.chars().any(|c| c == ':' || c.is_control() || c.is_whitespace());
         plain.then(|| Self(text.to_owned()))
     }
 
@@ -81,7 +82,7 @@ impl JsonSchema for DocVersion {
         schemars::json_schema!({
             "type": "string",
             "description": "what the selector was made from: sha256:<digest of the content> or git:<revision>",
-            "pattern": "^(sha256:[0-9a-f]{64}|git:[^-\\s][^\\s]*)$"
+            "pattern": "^(sha256:[0-9a-f]{64}|git:[^-:\\s][^:\\s]*)$"
         })
     }
 }

@@ -84,17 +84,15 @@ fn both_from_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u32; 2],
     pair.iter().all(|value| *value > 0).then_some(pair).ok_or_else(wrong)
 }
 
-/// A stretch of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// A stretch of a file. Read from JSON its end is not before its start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RangeSpec {
     /// The file.
     pub uri: DocUri,
     /// 1-based line and column of the first character.
-    #[serde(deserialize_with = "both_from_one")]
     pub start: [u32; 2],
     /// 1-based line and column after the last character.
-    #[serde(deserialize_with = "both_from_one")]
     pub end: [u32; 2],
     /// What a column counts.
     #[serde(default)]
@@ -102,6 +100,29 @@ pub struct RangeSpec {
     /// What the selector was made from.
     #[serde(rename = "docVersion", default, skip_serializing_if = "Option::is_none")]
     pub doc_version: Option<DocVersion>,
+}
+
+impl<'de> Deserialize<'de> for RangeSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Fields {
+            uri: DocUri,
+            #[serde(deserialize_with = "both_from_one")]
+            start: [u32; 2],
+            #[serde(deserialize_with = "both_from_one")]
+            end: [u32; 2],
+            #[serde(default)]
+            indexing: ColumnUnit,
+            #[serde(rename = "docVersion", default)]
+            doc_version: Option<DocVersion>,
+        }
+        let Fields { uri, start, end, indexing, doc_version } = Fields::deserialize(deserializer)?;
+        if end < start {
+            return Err(D::Error::custom("its end stands before its start"));
+        }
+        Ok(Self { uri, start, end, indexing, doc_version })
+    }
 }
 
 /// A definition by module and name.
@@ -164,12 +185,6 @@ impl PositionSpec {
             Self::Anchor(anchor) => anchor.uri = map(&anchor.uri),
             Self::Symbol(_) | Self::Ast(_) | Self::Symid(_) => {}
         }
-    }
-
-    /// Whether it is a stretch whose end stands before its beginning.
-    #[must_use]
-    pub fn is_reversed(&self) -> bool {
-        matches!(self, Self::Range(range) if range.end < range.start)
     }
 
     /// The file that the selector names itself; `None` when finding the file is part of its resolution.

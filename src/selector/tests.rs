@@ -236,7 +236,21 @@ fn coordinates_are_counted_from_one_in_json_too() {
     assert!(read(r#"{"kind":"cursor","uri":"a.py","line":1,"col":1}"#).is_ok());
     assert!(read(r#"{"kind":"cursor","uri":"a.py","line":0,"col":1}"#).is_err());
     assert!(read(r#"{"kind":"range","uri":"a.py","start":[1,0],"end":[1,1]}"#).is_err());
-    assert!(read(r#"{"kind":"range","uri":"a.py","start":[2,1],"end":[1,1]}"#).unwrap().is_reversed());
+    assert!(read(r#"{"kind":"range","uri":"a.py","start":[2,1],"end":[1,1]}"#).is_err());
+}
+
+#[test]
+fn a_version_is_a_content_or_a_revision_and_no_file_of_one() {
+    for version in ["git:HEAD", "git:v1.2^{}", "git:HEAD~3", "git:a@%7B1%7D"] {
+        assert!(parse(&format!("a.py:1:1?v={version}"), ColumnUnit::Codepoint).is_ok(), "{version}");
+    }
+    for version in ["git:HEAD:nonsense", "git::0:a.py", "git:", "git:-x", "sha256:12", "HEAD"] {
+        let error = parse(&format!("a.py:1:1?v={version}"), ColumnUnit::Codepoint).unwrap_err();
+        assert_eq!(
+            (error.span, error.expected.as_str()),
+            (11..11 + version.len(), "sha256:<64 digits> or git:<revision>")
+        );
+    }
 }
 
 proptest! {

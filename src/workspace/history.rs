@@ -3,12 +3,14 @@
 //! Read with libgit2, which writes nothing here and runs no filter and no hook. What it refuses (another object format, a
 //! repository that belongs to somebody else) is told, not worked around.
 
-use std::cell::RefCell;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use git2::{Delta, DiffFindOptions, DiffOptions, ObjectType, Repository, Tree};
+use git2::{ObjectType, Repository, Tree, TreeWalkMode, TreeWalkResult};
 
-use super::files::{MAX_FILE_BYTES, canonical};
+use super::files::{MAX_FILE_BYTES, canonical, read_bytes};
+use super::snapshot::Snapshot;
+use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
 
 /// Why a revision cannot be had.
@@ -27,13 +29,31 @@ pub enum HistoryError {
     },
 }
 
+/// How many revisions are looked at for a content.
+const MAX_COMMITS: usize = 400;
+/// How many contents of a file are looked at.
+const MAX_VERSIONS: usize = 64;
+
+/// The repository around the workspace, and the workspace's folder in it, with a slash at its end unless it is empty.
+fn repository_around(root: &AbsPath) -> Result<(Repository, String), HistoryError> {
+    let no_repository = |error: git2::Error| HistoryError::NoRepository(error.message().to_owned());
+    let repository = Repository::discover(root.as_path()).map_err(no_repository)?;
+    let folder = repository.workdir().and_then(|folder| AbsPath::new(folder).ok());
+    let folder = folder.ok_or_else(|| HistoryError::NoRepository("it has no working tree".to_owned()))?;
+    let inside = canonical(root);
+    let prefix = inside.strip_prefix(&canonical(&folder)).unwrap_or_default();
+    let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
+    Ok((repository, prefix))
+}
+
 /// The state of the workspace at a revision.
 pub struct Past {
     repository: Repository,
     tree: git2::Oid,
     /// The workspace's folder in the repository, with a slash at its end unless it is empty.
     prefix: String,
-    renames: RefCell<Option<BTreeMap<WorkspacePath, WorkspacePath>>>,
+    /// The Python files, once they were asked for.
+    blobs: OnceCell<BTreeMap<WorkspacePath, git2::Oid>>,
 }
 
 impl Past {
@@ -42,13 +62,7 @@ impl Past {
     /// # Errors
     /// See [`HistoryError`].
     pub fn at(root: &AbsPath, revision: &str) -> Result<Self, HistoryError> {
-        let no_repository = |error: git2::Error| HistoryError::NoRepository(error.message().to_owned());
-        let repository = Repository::discover(root.as_path()).map_err(no_repository)?;
-        let folder = repository.workdir().and_then(|folder| AbsPath::new(folder).ok());
-        let folder = folder.ok_or_else(|| HistoryError::NoRepository("it has no working tree".to_owned()))?;
-        let inside = canonical(root);
-        let prefix = inside.strip_prefix(&canonical(&folder)).unwrap_or_default();
-        let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
+        let (repository, prefix) = repository_around(root)?;
         let tree = {
             let found = repository.revparse_single(revision).and_then(|object| object.peel(ObjectType::Tree));
             let no_revision = |error: git2::Error| HistoryError::NoRevision {
@@ -57,7 +71,42 @@ impl Past {
             };
             found.map_err(no_revision)?.id()
         };
-        Ok(Self { repository, tree, prefix, renames: RefCell::new(None) })
+        Ok(Self { repository, tree, prefix, blobs: OnceCell::new() })
+    }
+
+    /// The state of the workspace at the latest revision, on the way of first parents from the present one, in which a file
+    /// had a content. `None` when it had not, as far back as is looked.
+    #[must_use]
+    pub fn holding(root: &AbsPath, path: &WorkspacePath, digest: &Digest) -> Option<Self> {
+        let (repository, prefix) = repository_around(root).ok()?;
+        let whole = format!("{prefix}{path}");
+        let tree = {
+            let mut commit = repository.head().ok()?.peel_to_commit().ok()?;
+            let mut last = None;
+            let mut contents = 0;
+            let mut found = None;
+            for _ in 0..MAX_COMMITS {
+                let tree = commit.tree().ok()?;
+                let blob = tree.get_path(whole.as_ref()).ok().map(|entry| entry.id());
+                if blob != last
+                    && let Some(blob) = blob.and_then(|blob| repository.find_blob(blob).ok())
+                {
+                    contents += 1;
+                    if Digest::of(blob.content()) == *digest {
+                        found = Some(tree.id());
+                        break;
+                    }
+                }
+                last = blob;
+                if contents >= MAX_VERSIONS {
+                    break;
+                }
+                let Ok(parent) = commit.parent(0) else { break };
+                commit = parent;
+            }
+            found?
+        };
+        Some(Self { repository, tree, prefix, blobs: OnceCell::new() })
     }
 
     fn tree(&self) -> Option<Tree<'_>> {
@@ -67,8 +116,11 @@ impl Past {
     /// The content of a file; `None` when there was no such file.
     #[must_use]
     pub fn read(&self, path: &WorkspacePath) -> Option<Vec<u8>> {
-        let entry = self.tree()?.get_path(format!("{}{path}", self.prefix).as_ref()).ok()?;
-        let blob = self.repository.find_blob(entry.id()).ok()?;
+        let blob = match self.blobs.get().and_then(|blobs| blobs.get(path)) {
+            Some(blob) => *blob,
+            None => self.tree()?.get_path(format!("{}{path}", self.prefix).as_ref()).ok()?.id(),
+        };
+        let blob = self.repository.find_blob(blob).ok()?;
         (blob.size() as u64 <= MAX_FILE_BYTES).then(|| blob.content().to_vec())
     }
 
@@ -109,51 +161,93 @@ impl Past {
     /// Every Python file.
     #[must_use]
     pub fn python_files(&self) -> Vec<WorkspacePath> {
-        let mut found = Vec::new();
-        let mut folders = vec![String::new()];
-        while let Some(folder) = folders.pop() {
-            for name in self.list(&folder) {
-                let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
-                match (self.is_folder(&path), WorkspacePath::new(&path)) {
-                    (Some(true), _) => folders.push(path),
-                    (Some(false), Some(path)) if path.is_python() => found.push(path),
-                    _ => {}
-                }
+        self.blobs.get_or_init(|| self.find_blobs()).keys().cloned().collect()
+    }
+
+    /// The Python files with their blobs, in one walk of the revision.
+    fn find_blobs(&self) -> BTreeMap<WorkspacePath, git2::Oid> {
+        let mut found = BTreeMap::new();
+        let mut visit = |folder: &str, entry: &git2::TreeEntry<'_>| {
+            let whole = entry.name().map(|name| format!("{folder}{name}")).unwrap_or_default();
+            let inside = whole.strip_prefix(&self.prefix);
+            if entry.kind() == Some(ObjectType::Blob) {
+                let path = inside.and_then(WorkspacePath::new).filter(WorkspacePath::is_python);
+                found.extend(path.map(|path| (path, entry.id())));
             }
+            let leads_in = inside.is_some() || self.prefix.starts_with(&format!("{whole}/"));
+            if entry.kind() == Some(ObjectType::Tree) && !leads_in {
+                return TreeWalkResult::Skip;
+            }
+            TreeWalkResult::Ok
+        };
+        if let Some(tree) = self.tree() {
+            // A tree that cannot be read is one without files.
+            let _ = tree.walk(TreeWalkMode::PreOrder, |folder, entry| visit(folder, entry));
         }
-        found.sort();
         found
     }
 
-    /// The present path of a file that git takes to have been renamed since.
+    /// The present path of a file that is gone, found as git finds renames: of the files that are new the one that has the most
+    /// of its bytes, in whole lines, at least half of the longer of both, and that is not more like another file that is gone.
     #[must_use]
-    pub fn renamed(&self, path: &WorkspacePath) -> Option<WorkspacePath> {
-        let mut renames = self.renames.borrow_mut();
-        renames.get_or_insert_with(|| self.find_renames().unwrap_or_default()).get(path).cloned()
-    }
-
-    fn find_renames(&self) -> Result<BTreeMap<WorkspacePath, WorkspacePath>, git2::Error> {
-        let tree = self.repository.find_tree(self.tree)?;
-        let mut options = DiffOptions::new();
-        options.include_untracked(true).recurse_untracked_dirs(true).skip_binary_check(true);
-        options.pathspec(format!("{}*.py", self.prefix)).pathspec(format!("{}*.pyi", self.prefix));
-        let mut diff = self.repository.diff_tree_to_workdir_with_index(Some(&tree), Some(&mut options))?;
-        let mut find = DiffFindOptions::new();
-        find.renames(true).for_untracked(true).rename_limit(2000);
-        diff.find_similar(Some(&mut find))?;
-        let local = |path: Option<&std::path::Path>| {
-            path?.to_str()?.strip_prefix(&self.prefix).and_then(WorkspacePath::new)
+    pub fn renamed(&self, path: &WorkspacePath, now: &Snapshot) -> Option<WorkspacePath> {
+        let before = self.blobs.get_or_init(|| self.find_blobs());
+        let gone: Vec<(&WorkspacePath, Vec<u8>)> = before
+            .keys()
+            .filter(|other| !now.files().contains_key(*other))
+            .filter_map(|other| Some((other, self.read(other)?)))
+            .collect();
+        let own = &gone.iter().find(|(other, _)| *other == path)?.1;
+        let name = |path: &WorkspacePath| path.as_str().rsplit('/').next().map(str::to_owned);
+        let new = now.files().keys().filter(|other| other.is_python() && !before.contains_key(*other));
+        let mut candidates: Vec<(u64, bool, &WorkspacePath, Vec<u8>)> = new
+            .take(MAX_NEW)
+            .filter_map(|other| {
+                let bytes = read_bytes(&now.absolute(other)).ok()?;
+                let likeness = likeness(own, &bytes);
+                (likeness >= HALF).then(|| (likeness, name(other) == name(path), other, bytes))
+            })
+            .collect();
+        candidates.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)).then_with(|| a.2.cmp(b.2)));
+        let is_ours = |(own, _, _, bytes): &&(u64, bool, &WorkspacePath, Vec<u8>)| {
+            gone.iter().all(|(other, text)| *other == path || likeness(text, bytes) <= *own)
         };
-        let renamed = diff.deltas().filter(|delta| delta.status() == Delta::Renamed);
-        Ok(renamed
-            .filter_map(|delta| Some((local(delta.old_file().path())?, local(delta.new_file().path())?)))
-            .collect())
+        candidates.iter().find(is_ours).map(|(_, _, path, _)| (*path).clone())
     }
+}
+
+/// How many new files are looked at for one that is gone.
+const MAX_NEW: usize = 2000;
+/// Two files that have half of their bytes in common are one, as git sees it.
+const HALF: u64 = 500;
+
+/// The share of the longer text, in thousandths, that both have in common as whole lines.
+fn likeness(old: &[u8], new: &[u8]) -> u64 {
+    let (shorter, longer) = (old.len().min(new.len()) as u64, old.len().max(new.len()) as u64);
+    if old == new {
+        return 1000;
+    }
+    if longer == 0 || shorter * 1000 / longer < HALF {
+        return 0;
+    }
+    let mut lines: BTreeMap<&[u8], u64> = BTreeMap::new();
+    for line in old.split_inclusive(|byte| *byte == b'\n') {
+        *lines.entry(line).or_default() += 1;
+    }
+    let mut common = 0;
+    for line in new.split_inclusive(|byte| *byte == b'\n') {
+        if let Some(left) = lines.get_mut(line).filter(|left| **left > 0) {
+            *left -= 1;
+            common += line.len() as u64;
+        }
+    }
+    common * 1000 / longer
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::snapshot::Trust;
 
     fn commit(repository: &Repository, message: &str) -> String {
         let mut index = repository.index().unwrap();
@@ -195,10 +289,51 @@ mod tests {
             (past.is_folder("pkg"), past.is_folder("b.py"), past.is_folder("d")),
             (Some(true), Some(false), None)
         );
-        assert_eq!(past.renamed(&path("pkg/a.py")), Some(path("c.py")));
-        assert_eq!(past.renamed(&path("b.py")), None);
+        let now = Snapshot::take(&root, None, Trust::Content, 1);
+        assert_eq!(past.renamed(&path("pkg/a.py"), &now), Some(path("c.py")));
+        assert_eq!(past.renamed(&path("b.py"), &now), None);
         assert!(Past::at(&root, &first[..8]).is_ok());
+        commit(&repository, "two");
+        let holding =
+            |file: &str, text: &str| Past::holding(&root, &path(file), &Digest::of(text.as_bytes()));
+        assert_eq!(holding("b.py", "x = 1\n").map(|past| past.tree), Some(past.tree));
+        assert_ne!(holding("b.py", "x = 2\n").map(|past| past.tree), Some(past.tree));
+        assert!(holding("b.py", "x = 3\n").is_none() && holding("d.py", "x = 1\n").is_none());
+        assert!(holding("pkg/a.py", &text).is_some());
         assert!(matches!(Past::at(&root, "nowhere"), Err(HistoryError::NoRevision { .. })));
+    }
+
+    #[test]
+    fn a_new_file_is_what_most_of_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = AbsPath::new(folder.path()).unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().as_path()).unwrap();
+            std::fs::write(path.as_path(), text).unwrap();
+        };
+        let path = |path: &str| WorkspacePath::new(path).unwrap();
+        let lines = |name: &str| (0..20).map(|n| format!("{name} = {n}\n")).collect::<String>();
+        let repository = Repository::init(folder.path()).unwrap();
+        write("w[1]/a.py", &lines("a"));
+        write("w[1]/b.py", &format!("{}{}", lines("a"), lines("b")));
+        write("other/c.py", &lines("c"));
+        commit(&repository, "one");
+        let inner = root.join("w[1]");
+        let past = Past::at(&inner, "HEAD").unwrap();
+        assert_eq!(past.python_files(), [path("a.py"), path("b.py")]);
+        std::fs::remove_file(inner.join("a.py").as_path()).unwrap();
+        std::fs::remove_file(inner.join("b.py").as_path()).unwrap();
+        // It is more like the other one that is gone.
+        write("w[1]/new.py", &format!("{}{}x = 1\n", lines("a"), lines("b")));
+        let now = Snapshot::take(&inner, None, Trust::Content, 1);
+        assert_eq!(past.renamed(&path("a.py"), &now), None);
+        assert_eq!(past.renamed(&path("b.py"), &now), Some(path("new.py")));
+        write("w[1]/a/a.py", &lines("a"));
+        let now = Snapshot::take(&inner, None, Trust::Content, 1);
+        assert_eq!(past.renamed(&path("a.py"), &now), Some(path("a/a.py")));
+        assert_eq!(likeness(b"", b""), 1000);
+        assert_eq!(likeness(b"a\n", b""), 0);
     }
 
     #[test]

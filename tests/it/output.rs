@@ -194,7 +194,7 @@ fn a_long_hover_is_cut_and_goes_on() {
 fn fields() {
     let env = TestEnv::with(&Project::fixture("shop"));
     let output =
-        env.lanser(["locate", "py://shop#Book", "--fields", "status,resolution.resolved.at,nothing.here"]);
+        env.lanser(["locate", "py://shop#Book", "--fields", "status,resolution.resolved.at,facts.hover"]);
     let parts: Value = serde_json::from_str(output.text()).unwrap();
     assert_eq!(
         parts,
@@ -205,6 +205,33 @@ fn fields() {
         (output.code, output.stdout.as_str(), output.stderr.as_str()),
         (Some(3), "{\"error\":{\"code\":3}}\n", "")
     );
+    // What no answer could have is told before anything is asked.
+    let error = env.lanser(["locate", "py://shop#Book", "--fields", "resolution.at"]).error(2, "E/USAGE");
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("--fields resolution.at: `resolution` has ambiguous, disambiguation,"),
+        "{message}"
+    );
+    let doctor = env.lanser(["doctor", "--fields", "nothing"]);
+    assert!(doctor.failure(2).starts_with("error: E/USAGE: --fields nothing: the answer has "), "{doctor}");
+}
+
+#[test]
+fn a_name_alone_is_told_how_to_be_asked_for() {
+    let env = TestEnv::with(&Project::fixture("shop"));
+    let said = env.lanser(["locate", "Book"]);
+    assert!(said.failure(2).contains("`py://MODULE#Book`; `lanser symbols --query Book`"), "{said}");
+}
+
+#[test]
+fn a_limit_is_one_of_lines() {
+    let env = TestEnv::pyright(&Project::parse(
+        "//- /m.py\ndef f(): pass\ndef a():\n    f()\n    f(); f()\ndef b():\n    f()\ndef c():\n    f()\n",
+    ));
+    let said = env.lanser(["calls", "py://m#f", "--incoming", "--limit", "2"]);
+    let lines: Vec<&str> = said.text().lines().collect();
+    assert_eq!(lines[..2], ["m.py:3:5  in a: f()  and at 4:5, 4:10", "m.py:6:5  in b: f()"], "{said}");
+    assert!(lines[2].starts_with("1 more: lanser calls "), "{said}");
 }
 
 #[test]

@@ -97,11 +97,173 @@ fn every_form_leads_back_to_the_place_that_it_was_made_of() {
         // The JSON form means the same.
         let json = bundle["request"]["selector"].to_string();
         assert_eq!(place(&env, &json).0, line, "{json}");
+        // In text it stands alone, to be taken as it is.
+        let text = env.lanser(["locate", "py://pkg.shop#Shop.price_of", "--as", form]);
+        assert_eq!(place(&env, text.text().trim_end()).0, line, "{text}");
     }
     let call = as_form(&env, "pkg/shop.py:18:24", "ast");
     assert!(call.starts_with("ast://[module=pkg.shop]/[def=total]/[name=price_of]"), "{call}");
     found(&env, &call, "pkg/shop.py@L18:C24", "ast", true);
     env.lanser(["locate", "pkg/shop.py:16:5", "--as", "py"]).failure(3);
+}
+
+const KINDS: &str = "\
+//- /k.py
+import enum
+import dataclasses
+from typing import TypeAlias, TypeVar, overload
+
+LIMIT = 10
+first, second = 1, 2
+Number: TypeAlias = int
+type Pair[T] = tuple[T, T]
+T = TypeVar(\"T\")
+for step in range(3):
+    pass
+with open(\"x\") as handle, open(\"y\") as (left, right):
+    pass
+if (size := LIMIT):
+    pass
+
+
+class Colour(enum.Enum):
+    RED = 1
+    GREEN = 2
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: int = 0
+
+    @property
+    def length(self) -> float:
+        \"\"\"How far away.\"\"\"
+        return (self.x ** 2 + self.y ** 2) ** 0.5
+
+    @staticmethod
+    def origin() -> Point: return Point(0, 0)
+
+    def scale(self, by):
+        self.scaled = True
+        def inner(value):
+            return value * by
+        return Point(inner(self.x), inner(self.y))
+
+
+@overload
+def parse(text: str) -> int: ...
+@overload
+def parse(text: bytes) -> str: ...
+def parse(text):
+    return text
+
+
+async def größe(a, /, b, *rest, c=1, **more):
+    def helper(): return a
+    return helper()
+";
+
+#[test]
+fn every_kind_of_definition_has_every_form() {
+    let env = TestEnv::with(&Project::parse(KINDS));
+    let names = [
+        "LIMIT",
+        "first",
+        "second",
+        "Number",
+        "Pair",
+        "T",
+        "step",
+        "handle",
+        "left",
+        "right",
+        "size",
+        "Colour",
+        "Colour.RED",
+        "Colour.GREEN",
+        "Point",
+        "Point.x",
+        "Point.y",
+        "Point.length",
+        "Point.origin",
+        "Point.scale",
+        "Point.scaled",
+        "Point.scale.inner",
+        "parse",
+        "größe",
+        "größe.helper",
+    ];
+    for name in names {
+        let selector = format!("py://k#{name}");
+        let bundle = locate(&env, &selector).answer();
+        let resolved = &bundle["resolution"]["resolved"];
+        assert!(resolved["symbolId"].is_string(), "{selector} has no symbolId: {resolved}");
+        let there = resolved["at"].as_str().unwrap();
+        for form in FORMS {
+            let told = as_form(&env, &selector, form);
+            let (at, _, certified) = place(&env, &told);
+            if form == "anchor" {
+                // The line from the name, or its keyword, on.
+                let line = |at: &str| at.split(['L', '(', ':', ',']).nth(1).unwrap().to_owned();
+                assert_eq!(line(&at), line(there), "{told}");
+            } else {
+                assert_eq!(at, there, "{told}");
+            }
+            // What is very short is like anything else that is very short.
+            assert!(certified || form == "sym" || form == "anchor", "{told}");
+        }
+    }
+}
+
+#[test]
+fn a_form_of_a_part_leads_to_just_that_part() {
+    let env = TestEnv::with(&Project::parse(KINDS));
+    let parts = [
+        "py://k#Point:sig",
+        "py://k#Point:body",
+        "py://k#Point.length:doc",
+        "py://k#Point.scale:body",
+        "py://k#größe:sig",
+    ];
+    let mut told = Vec::new();
+    for part in parts {
+        let there = place(&env, part).0;
+        // A cursor is where the part begins.
+        for form in ["py", "ast", "anchor", "sym"] {
+            let output = env.lanser(["locate", part, "--as", form, "--json"]);
+            if output.code == Some(0) {
+                let selector = output.answer()["resolution"]["resolved"]["at"].as_str().unwrap().to_owned();
+                assert_eq!(place(&env, &selector).0, there, "{part} as {form}: {selector}");
+                told.push(format!("{part} {form}"));
+            } else {
+                // A signature is no construct, and an id is of no part.
+                output.error(3, "E/NOT_FOUND");
+            }
+        }
+    }
+    for expected in [
+        "py://k#Point:body ast",
+        "py://k#Point.length:doc ast",
+        "py://k#Point:sig anchor",
+        "py://k#Point:body anchor",
+    ] {
+        assert!(told.iter().any(|one| one == expected), "{expected} in {told:?}");
+    }
+}
+
+#[test]
+fn the_first_of_several_assignments_is_not_called_certain() {
+    let env = TestEnv::with(&Project::parse(
+        "//- /m.py\nif x:\n    DUP = 1\nelse:\n    DUP = 2\nONE = 1\ndef f(): pass\n",
+    ));
+    assert_eq!(place(&env, "py://m#DUP"), ("m.py@L2:C5".to_owned(), "name".to_owned(), false));
+    assert!(place(&env, "py://m#ONE").2 && place(&env, "py://m#f").2);
+    let said = env.lanser(["locate", "py://m#DUP"]);
+    assert!(
+        said.text().contains("not certain (0.90): it is assigned in 2 places, and this is the first"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -181,8 +343,33 @@ fn a_version_that_cannot_be_had() {
         // What says more than a place is found all the same, and not called certain.
         found(&env, &format!("py://pkg.shop#Shop.close?v={version}"), "pkg/shop.py@L11:C9", "name", false);
     }
+    // What is counted is as much as a place.
+    let content = as_form(&env, "pkg/shop.py@R(16,5->16,11)", "ast");
+    let counted = content.split('?').next().unwrap().to_owned();
+    locate(&env, &format!("{counted}?v=git:nowhere")).error(10, "E/VERSION_SKEW");
+    locate(&env, "py://pkg.shop#Shop?v=git:HEAD:nonsense").error(2, "E/BAD_SELECTOR_SYNTAX");
     let here = env.lanser(["locate", "pkg/later.py:1:1?v=git:HEAD", "--json"]);
     here.error(10, "E/VERSION_SKEW");
+}
+
+#[test]
+fn a_content_that_is_in_git_needs_no_store() {
+    let env = with_history();
+    let text = read(&env, "pkg/shop.py");
+    let content = locate(&env, "pkg/shop.py:5:9").answer()["resolution"]["resolved"]["docVersion"].clone();
+    let version = content.as_str().unwrap();
+    edit(&env, "pkg/shop.py", "import math\n", "import math\nimport os\n");
+    for args in
+        [&["add", "-A"][..], &["-c", "user.email=a@b", "-c", "user.name=a", "commit", "-q", "-m", "two"]]
+    {
+        env.run("git", args).text();
+    }
+    std::fs::remove_dir_all(env.path("memory").join("contents")).unwrap();
+    found(&env, &format!("pkg/shop.py:5:9?v={version}"), "pkg/shop.py@L6:C9", "shifted", true);
+    found(&env, &format!("py://pkg.shop#total?v={version}"), "pkg/shop.py@L16:C5", "shifted", true);
+    // With the revision the other files are known too: what always stood there is not where it went.
+    env.write("pkg/shop.py", text.split_once("def total").unwrap().0);
+    locate(&env, &format!("pkg/shop.py:15:5?v={version}")).error(3, "E/NOT_FOUND");
 }
 
 #[test]
@@ -305,4 +492,31 @@ fn a_name_is_printed_only_where_it_leads_back() {
         let printed = as_form(&env, selector, "py");
         assert_eq!(place(&env, &printed).0, there, "{selector} as {printed}");
     }
+}
+
+#[test]
+fn what_merely_counts_is_answered_and_doubted() {
+    let env = TestEnv::with(&Project::parse(
+        "//- /a.py\ndef f(x):\n    g(x)\n    g(1)\n//- /b.py\nclass A:\n    def f(self): return 1\n//- /c.py\nclass A:\n    def f(self): return 1\n",
+    ));
+    let doubt = |selector: &str| {
+        let said = env.lanser(["locate", selector]);
+        let resolved = locate(&env, selector).answer()["resolution"]["resolved"].clone();
+        assert_eq!(resolved["certified"], false, "{selector}: {resolved}");
+        assert!(resolved["confidence"].as_f64().unwrap() < 0.75, "{selector}: {resolved}");
+        assert!(resolved["relocation"]["reason"].is_string(), "{selector}: {resolved}");
+        assert!(said.text().contains("not certain (0.74): "), "{said}");
+    };
+    doubt("ast://[module=a]/[def=f]/[call=g][2]");
+    // With the content that it was counted in it is certain.
+    let call = as_form(&env, "a.py@R(3,5->3,9)", "ast");
+    assert!(call.contains("[2]?v=sha256:"), "{call}");
+    found(&env, &call, "a.py@R(3,5->3,9)", "unchanged", true);
+    let twin = as_form(&env, "py://c#A.f", "sym");
+    assert!(twin.contains(":2of2?v=sha256:"), "{twin}");
+    found(&env, &twin, "c.py@L2:C9", "unchanged", true);
+    doubt(twin.split('?').next().unwrap());
+    // There are more of them now: which one it was, the number does not say.
+    env.write("b0.py", "class A:\n    def f(self): return 1\n");
+    locate(&env, twin.split('?').next().unwrap()).error(4, "E/AMBIGUOUS");
 }

@@ -60,6 +60,24 @@ pub(crate) enum Command {
     Completions(completions::CompletionsArgs),
 }
 
+impl Command {
+    /// Whether the answer is a bundle, and no document of its own.
+    pub(crate) const fn answers_with_a_bundle(&self) -> bool {
+        match self {
+            Self::Def(_)
+            | Self::Decl(_)
+            | Self::Typedef(_)
+            | Self::Impl(_)
+            | Self::Refs(_)
+            | Self::Hover(_) => true,
+            Self::Symbols(_) | Self::Calls(_) | Self::Diag(_) | Self::Locate(_) => true,
+            Self::Doctor(_) | Self::Server(_) | Self::Session(_) | Self::Schema(_) | Self::Completions(_) => {
+                false
+            }
+        }
+    }
+}
+
 /// Runs a verb.
 pub(crate) fn run(command: Command, context: &mut Context) -> Exit {
     use crate::model::request::Command as Question;

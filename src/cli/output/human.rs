@@ -39,7 +39,8 @@ pub(super) fn print(printer: &Printer, bundle: &Bundle) -> io::Result<()> {
             print_facts(printer, bundle, facts, &mut budget);
         }
         (_, Some(resolution)) => {
-            print_resolution(Links::of(bundle), resolution, &mut budget);
+            let form = bundle.request.as_ref().and_then(|request| request.options.form);
+            print_resolution(Links::of(bundle), resolution, form.is_some(), &mut budget);
         }
         _ => {}
     }
@@ -69,7 +70,7 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
     }
     if let Some(references) = &facts.references {
         let summary = facts.completeness.as_ref().map_or_else(String::new, |verdict| {
-            completeness(verdict, total(bundle, references.len()), printer.verbose)
+            completeness(verdict, total(bundle, references.len()), "reference", printer.verbose)
         });
         list(printer, bundle, references, budget, |item| Some(location(links, item, "")), &summary);
     }
@@ -96,7 +97,7 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
     if let Some(calls) = &facts.calls {
         let summary = match &facts.completeness {
             Some(verdict) if verdict.status != CompletenessStatus::Complete => {
-                completeness(verdict, total(bundle, calls.len()), printer.verbose)
+                completeness(verdict, total(bundle, calls.len()), "call", printer.verbose)
             }
             _ if calls.is_empty() => "no calls".to_owned(),
             _ => String::new(),
@@ -250,6 +251,16 @@ fn spot(at: &str) -> String {
     found.filter(|_| query.is_empty() || at.contains("?indexing=")).unwrap_or_else(|| at.to_owned())
 }
 
+/// Line and column alone.
+fn position(at: &str) -> String {
+    let spot = spot(at);
+    let mut parts = spot.rsplitn(3, ':');
+    match (parts.next(), parts.next()) {
+        (Some(column), Some(line)) if parts.next().is_some() => format!("{line}:{column}"),
+        _ => spot.clone(),
+    }
+}
+
 /// Text of the user's files, which could hold sequences that a terminal obeys.
 fn harmless(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\t' && c != '\n' { '\u{fffd}' } else { c }).collect()
@@ -277,9 +288,14 @@ fn call(links: Links<'_>, item: &Call) -> String {
     let mut text = String::new();
     match item.direction {
         Direction::Incoming => {
-            for site in &item.sites {
-                let _ =
-                    writeln!(text, "{}", location(links, site, &format!("{indent}{word} {}: ", far.name)));
+            // One line for a caller, so that as many are printed as were asked for.
+            if let Some((first, more)) = item.sites.split_first() {
+                let _ = write!(text, "{}", location(links, first, &format!("{indent}{word} {}: ", far.name)));
+                let more: Vec<String> = more.iter().map(|site| position(&site.at)).collect();
+                let _ = match more.is_empty() {
+                    true => writeln!(text),
+                    false => writeln!(text, "  and at {}", more.join(", ")),
+                };
             }
         }
         Direction::Outgoing => {
@@ -329,8 +345,8 @@ fn number(count: u32, of: &str) -> String {
     if count == 1 || of == "information" { format!("{count} {of}") } else { format!("{count} {of}s") }
 }
 
-fn completeness(verdict: &Completeness, count: usize, verbose: bool) -> String {
-    let count = number(u32::try_from(count).unwrap_or(u32::MAX), "reference");
+fn completeness(verdict: &Completeness, count: usize, of: &str, verbose: bool) -> String {
+    let count = number(u32::try_from(count).unwrap_or(u32::MAX), of);
     let mut text = match verdict.status {
         CompletenessStatus::Complete => format!("{count}, complete"),
         CompletenessStatus::Partial => format!("{count}, NOT complete"),
@@ -376,9 +392,15 @@ fn hover(printer: &Printer, text: &Hover, budget: &mut Budget) {
     }
 }
 
-fn print_resolution(links: Links<'_>, resolution: &Resolution, budget: &mut Budget) {
+/// A selector that was asked for stands alone, to be taken as it is.
+fn print_resolution(links: Links<'_>, resolution: &Resolution, alone: bool, budget: &mut Budget) {
     if let Some(resolved) = &resolution.resolved {
-        budget.push(&resolved_text(links, resolved));
+        let text = if alone {
+            format!("{}\n{}", harmless(&resolved.at), doubt(resolved))
+        } else {
+            resolved_text(links, resolved)
+        };
+        budget.push(&text);
     }
 }
 

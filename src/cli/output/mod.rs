@@ -14,7 +14,7 @@ use crate::model::bundle::Bundle;
 use crate::model::error::ErrorSymbol;
 use crate::orchestrator::session::Reply;
 
-pub(crate) use fields::select;
+pub(crate) use fields::{select, unknown};
 pub(crate) use progress::Progress;
 pub(crate) use style::Style;
 
@@ -106,6 +106,15 @@ impl Printer {
     /// Prints a value that is the whole answer as one line of JSON, or the parts of it that `--fields` names.
     pub(crate) fn json_payload(&self, value: &impl serde::Serialize) -> Exit {
         let value = serde_json::to_value(value).expect("reports are made of texts, numbers and lists");
+        let lacks = |path: &&String| {
+            let first = path.split('.').find(|part| !part.is_empty());
+            first.is_some_and(|first| value.get(first).is_none() && value.is_object())
+        };
+        if let Some(path) = self.fields.iter().find(lacks) {
+            let names = value.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+            self.complain(&format!("error: E/USAGE: {}", fields::no_such(path, &[], names)));
+            return Exit::Failed(ErrorSymbol::Usage);
+        }
         let value = if self.fields.is_empty() { value } else { select(&value, &self.fields) };
         self.payload(&format!("{value}\n"))
     }

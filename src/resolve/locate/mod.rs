@@ -14,7 +14,7 @@ use super::ast::{Broken, follow};
 use super::index::Index;
 use super::modules::ImportRoots;
 use super::near::{Near, Reason};
-use super::outline::{Outline, Span};
+use super::outline::{DefinitionKind, Outline, Span};
 use super::place;
 use super::relocate::score::{MARGIN, THRESHOLD};
 use super::relocate::{Features, Happened};
@@ -27,6 +27,9 @@ use crate::workspace::snapshot::Snapshot;
 
 /// How many candidates are told.
 pub const TOP: usize = 5;
+
+/// The most that what may as well be another place scores: less than an answer has to (τ).
+const DOUBTFUL: f64 = 0.74;
 
 /// Everything that a selector is resolved in.
 pub struct World<'w> {
@@ -100,6 +103,14 @@ impl Evidence {
         Self { way, score: 1.0, margin: 1.0, certified: true, features: None, reason: reason.to_owned() }
     }
 
+    /// A place that is as likely another one, and is told all the same.
+    fn doubted(mut self, reason: impl Into<String>) -> Self {
+        self.certified = false;
+        self.score = self.score.min(DOUBTFUL);
+        self.reason = reason.into();
+        self
+    }
+
     fn weighed(way: Way, features: Features, reason: impl Into<String>) -> Self {
         let score = features.score().min(0.99);
         Self { way, score, margin: 1.0, certified: false, features: Some(features), reason: reason.into() }
@@ -165,12 +176,28 @@ fn present(world: &World<'_>, selector: &PositionSpec, path: Option<&AbsPath>) -
     let way = if matches!(selector, PositionSpec::Symbol(_)) { Way::Name } else { Way::Coordinates };
     let located = |target| Located { target, evidence: Evidence::certain(way, "as the selector says") };
     match outcome {
-        Outcome::Found(target) => Answer::Found(Box::new(located(*target))),
+        Outcome::Found(target) => {
+            let mut located = located(*target);
+            if let Some(doubt) = rebound(&located.target).filter(|_| way == Way::Name) {
+                located.evidence.certified = false;
+                located.evidence.score = 0.9;
+                located.evidence.reason = doubt;
+            }
+            Answer::Found(Box::new(located))
+        }
         Outcome::Ambiguous(targets) => {
             Answer::Ambiguous(targets.into_iter().map(|target| several(target, way)).collect())
         }
         Outcome::NotFound(near) => Answer::NotFound(near),
     }
+}
+
+/// Why the first of several assignments to a variable may not be the one that is meant. They are one symbol to every server,
+/// so that it is an answer.
+fn rebound(target: &Target) -> Option<String> {
+    let is_variable = matches!(target.kind, Some(DefinitionKind::Variable | DefinitionKind::Field));
+    let count = target.declarations.len() + 1;
+    (is_variable && count > 1).then(|| format!("it is assigned in {count} places, and this is the first"))
 }
 
 /// One of several definitions that the words of a selector fit equally well.
@@ -227,11 +254,10 @@ fn ast(world: &World<'_>, spec: &AstSpec) -> Answer {
             let target =
                 place::stretch(world.files, world.roots, &document, found.span, Some(found.name_span));
             let mut evidence = Evidence::certain(Way::Path, "every step leads to one construct");
-            // A number among constructs without a name is a position, as a line is; but unlike a line it is kept by agents.
-            if spec.path.iter().any(|step| step.ordinal().is_some()) {
-                evidence.certified = false;
-                evidence.score = 0.8;
-                evidence.reason = "a step counts, and what it counts may have changed since".to_owned();
+            // A number among constructs is a position, as a line is; but unlike a line it is kept by agents.
+            if let Some(step) = spec.path.iter().find(|step| step.ordinal().is_some()) {
+                evidence = evidence
+                    .doubted(format!("`{step}` counts what stands there now; `v=` tells what it counted"));
             }
             Answer::Found(Box::new(Located { target, evidence }))
         }

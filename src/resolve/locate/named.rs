@@ -15,6 +15,9 @@ const TELLING_NAME: usize = 5;
 /// A body with fewer tokens says nothing about a symbol of another name.
 const TELLING_BODY: u32 = 12;
 
+/// Of several alike bodies the most alike one is meant when the next is so much less alike.
+const CLEAR: f64 = 0.25;
+
 /// A qualified name that its module does not have: the same names in another module.
 pub(super) fn elsewhere(world: &World<'_>, spec: &SymbolSpec, near: Near) -> Answer {
     let lost = matches!(near.reason, Reason::Module { .. } | Reason::Name { .. } | Reason::Local { .. });
@@ -42,12 +45,13 @@ fn moved(world: &World<'_>, module: &str, names: &[String], role: Role) -> Answe
     let same: Vec<_> = named.iter().filter(|(_, entry)| entry.chain == chain).collect();
     let mut candidates = Vec::new();
     for (path, entry) in &same {
-        // Of its body nothing is known; that nothing else bears the name speaks for it.
+        // Of its body nothing is known. That nothing else bears the name speaks for it, but not by itself: the module has
+        // to be somewhat alike, too.
         let features = Features {
             ast: 1.0,
             module: module_likeness(&from, path.as_str()),
             token_jaccard: 0.5,
-            proximity: if named.len() == 1 { 1.0 } else { 0.0 },
+            proximity: if named.len() == 1 { 0.7 } else { 0.0 },
         };
         candidates.extend(located(world, path, entry, role, features, "the same names in another module"));
     }
@@ -55,6 +59,7 @@ fn moved(world: &World<'_>, module: &str, names: &[String], role: Role) -> Answe
         && let [(path, entry)] = named.as_slice()
         && last.len() >= TELLING_NAME
         && !last.starts_with("__")
+        && !is_local(world, path, entry)
     {
         let features = Features {
             ast: 0.9,
@@ -66,6 +71,12 @@ fn moved(world: &World<'_>, module: &str, names: &[String], role: Role) -> Answe
     }
     let none = || Near::because(Reason::Gone { reason: format!("nothing is called {chain}") });
     decide(candidates, none)
+}
+
+/// Whether a definition is inside of a function: its name is the function's own business.
+fn is_local(world: &World<'_>, path: &WorkspacePath, entry: &Entry) -> bool {
+    let Some((scope, _)) = entry.chain.rsplit_once('.') else { return false };
+    world.index().file(path).iter().any(|other| other.chain == scope && other.kind.is_function())
 }
 
 fn located(
@@ -128,6 +139,10 @@ pub(super) fn moved_path(world: &World<'_>, spec: &AstSpec, reason: String) -> A
     steps.extend(rest.iter().cloned());
     let Ok(target) = follow(&document.text, &steps) else { return not_found() };
     found.target = place::stretch(world.files, world.roots, &document, target.span, Some(target.name_span));
+    if let Some(step) = rest.iter().find(|step| step.ordinal().is_some()) {
+        let reason = format!("{}, and `{step}` counts what stands there now", found.evidence.reason);
+        found.evidence = found.evidence.doubted(reason);
+    }
     Answer::Found(Box::new(found))
 }
 
@@ -166,9 +181,10 @@ pub(super) fn structure(world: &World<'_>, id: &SymbolId) -> Answer {
             evidence.score = 0.95;
         }
         if count > 1 {
-            evidence.certified = false;
-            evidence.score = 0.9;
-            evidence.reason = format!("the same structure, {which} of {count}");
+            // Nothing but their order tells them apart, and nobody knows whether that is still the same.
+            evidence = evidence.doubted(format!(
+                "{count} definitions have this structure; this is number {which} of them now"
+            ));
         }
         if let Some(located) = placed(world, path, entry, Role::Def, evidence) {
             return Answer::Found(Box::new(located));
@@ -177,48 +193,73 @@ pub(super) fn structure(world: &World<'_>, id: &SymbolId) -> Answer {
     let mut candidates = Vec::new();
     let named: Vec<_> =
         index.iter().filter(|(_, entry)| entry.chain == chain && is_same_sort(entry, id)).collect();
+    let is_clear = stands_out(named.iter().map(|(_, entry)| entry.sketch.similarity(id.sketch)));
     for (path, entry) in &named {
+        let alike = entry.sketch.similarity(id.sketch);
         let features = Features {
             ast: 1.0,
             module: if named.len() == 1 { 1.0 } else { 0.5 },
-            token_jaccard: entry.sketch.similarity(id.sketch),
+            token_jaccard: alike,
             proximity: if entry.shape == id.shape { 1.0 } else { 0.5 },
         };
         let way = if entry.shape == id.shape { Happened::Edited } else { Happened::SignatureChanged };
         let mut evidence = Evidence::weighed(Way::Since(way), features, "the same names");
         if id.ordinal.is_some() {
             // Which of them it was cannot be told any more: their number is another one.
-            evidence.score = evidence.score.min(0.74);
-            evidence.reason = format!("the same names, one of {count} that were alike");
+            evidence = evidence.doubted(format!("the same names, one of {count} that were alike"));
+        } else if !is_clear {
+            evidence =
+                evidence.doubted("several have the same names, and none a body that is much more alike");
         }
         candidates.extend(placed(world, path, entry, Role::Def, evidence));
     }
     if named.is_empty() {
-        for (path, entry) in index.iter().filter(|(_, entry)| is_same_sort(entry, id)) {
-            let alike = entry.sketch.similarity(id.sketch);
-            if alike < 0.6 || entry.size < TELLING_BODY {
-                continue;
-            }
-            let names: Vec<&str> = entry.chain.split('.').collect();
-            let same_name = names.last().copied() == id.names.last().map(String::as_str);
-            let same_scope = names[..names.len() - 1] == id.names[..id.names.len() - 1];
-            let shape = if entry.shape == id.shape { 0.2 } else { 0.0 };
-            let features = Features {
-                ast: 0.7 * alike + shape + if same_name { 0.1 } else { 0.0 },
-                module: 0.5,
-                token_jaccard: alike,
-                proximity: if same_scope { 1.0 } else { 0.0 },
-            };
-            let happened = if same_name { Happened::Moved } else { Happened::Renamed };
-            let evidence =
-                Evidence::weighed(Way::Since(happened), features, "a body that is alike under another name");
-            candidates.extend(placed(world, path, entry, Role::Def, evidence));
-        }
+        candidates = of_another_name(world, id);
     }
     decide(candidates, || {
         let reason = "no definition has these names, and none a body that is alike".to_owned();
         Near::because(Reason::Gone { reason })
     })
+}
+
+/// Definitions of other names whose bodies are alike.
+fn of_another_name(world: &World<'_>, id: &SymbolId) -> Vec<Located> {
+    let alike: Vec<(f64, &WorkspacePath, &Entry)> = world
+        .index()
+        .iter()
+        .filter(|(_, entry)| is_same_sort(entry, id) && entry.size >= TELLING_BODY)
+        .map(|(path, entry)| (entry.sketch.similarity(id.sketch), path, entry))
+        .filter(|(alike, ..)| *alike >= 0.6)
+        .collect();
+    let is_clear = stands_out(alike.iter().map(|(alike, ..)| *alike));
+    let mut candidates = Vec::new();
+    for (alike, path, entry) in alike {
+        let names: Vec<&str> = entry.chain.split('.').collect();
+        let same_name = names.last().copied() == id.names.last().map(String::as_str);
+        let same_scope = names[..names.len() - 1] == id.names[..id.names.len() - 1];
+        let shape = if entry.shape == id.shape { 0.2 } else { 0.0 };
+        let features = Features {
+            ast: 0.7 * alike + shape + if same_name { 0.1 } else { 0.0 },
+            module: 0.5,
+            token_jaccard: alike,
+            proximity: if same_scope { 1.0 } else { 0.0 },
+        };
+        let happened = if same_name { Happened::Moved } else { Happened::Renamed };
+        let mut evidence =
+            Evidence::weighed(Way::Since(happened), features, "a body that is alike under another name");
+        if !is_clear {
+            evidence = evidence.doubted("several bodies under other names are alike");
+        }
+        candidates.extend(placed(world, path, entry, Role::Def, evidence));
+    }
+    candidates
+}
+
+/// Whether the greatest likeness is far from the next.
+fn stands_out(likenesses: impl Iterator<Item = f64>) -> bool {
+    let mut all: Vec<f64> = likenesses.collect();
+    all.sort_by(|a, b| b.total_cmp(a));
+    all.len() < 2 || all[0] - all[1] >= CLEAR
 }
 
 fn is_same_sort(entry: &Entry, id: &SymbolId) -> bool {

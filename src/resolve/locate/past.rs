@@ -1,8 +1,10 @@
 //! Selectors with a version: resolved in the old state, then relocated into the present one.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Answer, Evidence, Located, Way, World, part, present};
+use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
 use crate::resolve::ast::{Broken, follow};
 use crate::resolve::index::{Others, entries};
@@ -12,7 +14,9 @@ use crate::resolve::place;
 use crate::resolve::relocate::anchor::{exact, same_tokens};
 use crate::resolve::relocate::{Before, Happened, Place, Verdict, relocate};
 use crate::resolve::symbol::{self, Outcome};
-use crate::selector::{AnchorSpec, Construct, ContextHash, DocVersion, PositionSpec, Role, SymbolId};
+use crate::selector::{
+    AnchorSpec, Construct, ContextHash, DocVersion, PositionSpec, Role, SymbolId, SymidSpec,
+};
 use crate::workspace::files::{Document, FileKind, Files, ReadError};
 use crate::workspace::history::Past;
 
@@ -109,7 +113,11 @@ pub(super) fn locate(
             Ok(past) => Some(Mutex::new(past)),
             Err(error) => return without(world, selector, path, &error.to_string()),
         },
-        DocVersion::Content(_) => None,
+        // What the other files were is known when git knows a revision with this content.
+        DocVersion::Content(digest) => likely_file(world, selector, path)
+            .filter(|path| world.files.read(path).ok().is_none_or(|now| now.digest != *digest))
+            .and_then(|path| Past::holding(world.snapshot.root(), &world.relative(&path)?, digest))
+            .map(Mutex::new),
     };
     match old_targets(world, selector, path, version, past.as_ref()) {
         Ok(olds) => {
@@ -145,9 +153,41 @@ fn gone(reason: String) -> Answer {
     Answer::NotFound(Near::because(Reason::Gone { reason }))
 }
 
+/// The file that a selector names, or that it is about by its module or its names.
+fn likely_file(world: &World<'_>, selector: &PositionSpec, path: Option<&AbsPath>) -> Option<AbsPath> {
+    match selector {
+        PositionSpec::Cursor(_) | PositionSpec::Range(_) | PositionSpec::Anchor(_) => path.cloned(),
+        PositionSpec::Symbol(spec) => Some(module_path(world, spec.qualname.module.as_str())),
+        PositionSpec::Ast(spec) => {
+            let name = spec.path.first()?.name()?;
+            Some(if is_path(name) { world.snapshot.root().join(name) } else { module_path(world, name) })
+        }
+        PositionSpec::Symid(spec) => {
+            let chain = spec.id.names.join(".");
+            let (path, _) = world.index().iter().find(|(_, entry)| entry.chain == chain)?;
+            Some(world.snapshot.absolute(path))
+        }
+    }
+}
+
+/// Whether the module of an AST path is told by its file.
+fn is_path(module: &str) -> bool {
+    module.ends_with(".py") || module.ends_with(".pyi")
+}
+
+/// Whether a selector says more than where something stood. What a number counts has a place and nothing else.
+fn says_more_than_a_place(selector: &PositionSpec) -> bool {
+    match selector {
+        PositionSpec::Cursor(_) | PositionSpec::Range(_) => false,
+        PositionSpec::Ast(spec) => spec.path.iter().all(|step| step.ordinal().is_none()),
+        PositionSpec::Symid(spec) => spec.id.ordinal.is_none(),
+        PositionSpec::Symbol(_) | PositionSpec::Anchor(_) => true,
+    }
+}
+
 /// The version cannot be had: what the selector says besides has to do.
 fn without(world: &World<'_>, selector: &PositionSpec, path: Option<&AbsPath>, reason: &str) -> Answer {
-    if matches!(selector, PositionSpec::Cursor(_) | PositionSpec::Range(_)) {
+    if !says_more_than_a_place(selector) {
         return Answer::Skew(reason.to_owned());
     }
     match present(world, selector, path) {
@@ -181,10 +221,8 @@ fn old_targets(
         {
             return Ok(Some(document));
         }
-        let bytes = world.contents.and_then(|contents| contents.get(digest));
-        let bytes = bytes.or_else(|| same_content(world, digest));
-        let no_such = || Trouble::Skew(format!("the content {digest} is not in the store"));
-        Ok(Some(Arc::new(Document::new(path.clone(), bytes.ok_or_else(no_such)?))))
+        let bytes = content(world, digest, past, Some(path))?;
+        Ok(Some(Arc::new(Document::new(path.clone(), bytes))))
     };
     let document = || -> Result<Arc<Document>, Trouble> {
         let path = path.ok_or_else(|| Trouble::Skew("the selector names no file".to_owned()))?;
@@ -239,7 +277,7 @@ fn old_targets(
             let first = spec.path.first().filter(|step| step.construct == Construct::Module);
             let name = first.and_then(|step| step.name());
             let name = name.ok_or_else(|| Trouble::Skew("the first step names no module".to_owned()))?;
-            let is_path = name.ends_with(".py") || name.ends_with(".pyi");
+            let is_path = is_path(name);
             let likely = if is_path { root.join(name) } else { module_path(world, name) };
             let files = state(one(&likely)?);
             let roots = (world.roots_of)(&files);
@@ -275,8 +313,25 @@ fn placed(outcome: Outcome) -> Result<Vec<Old>, Trouble> {
     }
 }
 
+/// A content: out of the store, of a present file, or out of git.
+fn content(
+    world: &World<'_>,
+    digest: &Digest,
+    past: Option<&Mutex<Past>>,
+    path: Option<&AbsPath>,
+) -> Result<Vec<u8>, Trouble> {
+    let in_git = || {
+        let path = world.relative(path?)?;
+        let bytes = past?.lock().unwrap_or_else(PoisonError::into_inner).read(&path)?;
+        (Digest::of(&bytes) == *digest).then_some(bytes)
+    };
+    let kept = world.contents.and_then(|contents| contents.get(digest));
+    let bytes = kept.or_else(|| same_content(world, digest)).or_else(in_git);
+    bytes.ok_or_else(|| Trouble::Skew(format!("the content {digest} is neither in the store nor in git")))
+}
+
 /// A present file of any name with this content.
-fn same_content(world: &World<'_>, digest: &crate::digest::Digest) -> Option<Vec<u8>> {
+fn same_content(world: &World<'_>, digest: &Digest) -> Option<Vec<u8>> {
     let path = world.snapshot.files().iter().find(|(_, other)| other.as_ref() == Some(digest))?.0;
     crate::workspace::files::read_bytes(&world.snapshot.absolute(path)).ok()
 }
@@ -307,6 +362,46 @@ pub(super) fn snippets(text: &str, spec: &AnchorSpec) -> Vec<Span> {
     found
 }
 
+/// The paths that a content may have had: of the files that have it now, or else of the file that defines the same names
+/// and has most of its lines.
+fn homes(world: &World<'_>, digest: &Digest, bytes: &[u8], chain: &str) -> Vec<AbsPath> {
+    let files = world.snapshot.files().iter();
+    let same: Vec<AbsPath> = files
+        .filter(|(_, other)| other.as_ref() == Some(digest))
+        .map(|(path, _)| world.snapshot.absolute(path))
+        .collect();
+    if !same.is_empty() {
+        return same;
+    }
+    let mut paths: Vec<&WorkspacePath> =
+        world.index().iter().filter(|(_, entry)| entry.chain == chain).map(|(path, _)| path).collect();
+    paths.dedup();
+    let old = crate::text::decode_source(bytes.to_vec()).text;
+    let lines: BTreeSet<&str> = old.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let shared = |path: &AbsPath| {
+        let document = world.files.read(path).ok();
+        let now: BTreeSet<&str> =
+            document.iter().flat_map(|document| document.text.lines()).map(str::trim).collect();
+        lines.intersection(&now).count()
+    };
+    let mut found: Vec<(usize, AbsPath)> = paths
+        .into_iter()
+        .take(MAX_HOMES)
+        .map(|path| world.snapshot.absolute(path))
+        .map(|path| (shared(&path), path))
+        .collect();
+    let most = found.iter().map(|(shared, _)| *shared).max().unwrap_or_default();
+    found.retain(|(shared, _)| *shared == most);
+    match found.is_empty() {
+        // No file of the workspace: what it defined is looked for in all of them.
+        true => vec![world.snapshot.root().join("~")],
+        false => found.into_iter().map(|(_, path)| path).collect(),
+    }
+}
+
+/// How many files are compared with a content to find out which of them had it.
+const MAX_HOMES: usize = 32;
+
 /// The definition of an id in an old state.
 fn by_structure(
     world: &World<'_>,
@@ -318,17 +413,10 @@ fn by_structure(
     let mut documents: Vec<Arc<Document>> = Vec::new();
     match (version, past) {
         (DocVersion::Content(digest), _) => {
-            let bytes = world.contents.and_then(|contents| contents.get(digest));
-            let bytes = bytes.or_else(|| same_content(world, digest));
-            let bytes =
-                bytes.ok_or_else(|| Trouble::Skew(format!("the content {digest} is not in the store")))?;
-            // The path matters for what else is like it; the file that defines the same names has it.
-            let chain = id.names.join(".");
-            let path =
-                world.index().iter().find(|(_, entry)| entry.chain == chain).map(|(path, _)| path.clone());
-            let path =
-                path.map_or_else(|| world.snapshot.root().join("~"), |path| world.snapshot.absolute(&path));
-            documents.push(Arc::new(Document::new(path, bytes)));
+            let selector = PositionSpec::Symid(SymidSpec { id: id.clone(), doc_version: None });
+            let bytes = content(world, digest, past, likely_file(world, &selector, None).as_ref())?;
+            let paths = homes(world, digest, &bytes, &id.names.join("."));
+            documents.extend(paths.into_iter().map(|path| Arc::new(Document::new(path, bytes.clone()))));
         }
         (DocVersion::Git(_), Some(past)) => {
             let past = past.lock().unwrap_or_else(PoisonError::into_inner);
@@ -374,7 +462,7 @@ fn now(world: &World<'_>, old: &Old, past: Option<&Mutex<Past>>, selector: &Posi
     if current.is_none()
         && let (Some(past), Some(own)) = (past, &own)
     {
-        own_now = past.lock().unwrap_or_else(PoisonError::into_inner).renamed(own);
+        own_now = past.lock().unwrap_or_else(PoisonError::into_inner).renamed(own, world.snapshot);
         current = own_now.as_ref().and_then(|path| world.files.read(&world.snapshot.absolute(path)).ok());
     }
     let name = own.as_ref().map_or_else(|| old.document.path.to_string(), ToString::to_string);
@@ -458,7 +546,7 @@ fn before(world: &World<'_>, past: Option<&Mutex<Past>>, path: &WorkspacePath) -
         return Some(Before::Absent);
     };
     let now = world.snapshot.files().get(path).copied().flatten();
-    if now == Some(crate::digest::Digest::of(&bytes)) {
+    if now == Some(Digest::of(&bytes)) {
         return None;
     }
     Some(Before::Text(crate::text::decode_source(bytes).text.into()))

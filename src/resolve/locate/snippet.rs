@@ -1,12 +1,14 @@
 //! Anchors without a version: the snippet, its context hash, and what is most like it.
 
 use super::past::snippets;
-use super::{Answer, Evidence, Located, Way, World, decide, unreadable};
+use super::{Answer, DOUBTFUL, Evidence, Located, Way, World, decide, unreadable};
 use crate::path::{AbsPath, WorkspacePath};
+use crate::resolve::index::Entry;
 use crate::resolve::near::{Near, Reason};
-use crate::resolve::outline::Span;
+use crate::resolve::outline::{DefinitionKind, Span};
 use crate::resolve::place;
 use crate::resolve::relocate::anchor::{exact, head_of, heads, weight, windows};
+use crate::resolve::relocate::side::is_compound;
 use crate::resolve::relocate::{Features, Happened, module_likeness};
 use crate::selector::{AnchorSpec, ContextHash};
 use crate::text::words::words;
@@ -17,6 +19,8 @@ use std::sync::Arc;
 const TELLING: usize = 4;
 /// How many files are searched for a snippet that left its own.
 const MAX_FILES: usize = 64;
+/// By how many words the files are chosen.
+const MAX_WORDS: usize = 12;
 
 /// Locates an anchor.
 pub(super) fn anchor(world: &World<'_>, spec: &AnchorSpec, path: Option<&AbsPath>) -> Answer {
@@ -40,6 +44,16 @@ pub(super) fn anchor(world: &World<'_>, spec: &AnchorSpec, path: Option<&AbsPath
 fn located(world: &World<'_>, document: &Arc<Document>, span: Span, evidence: Evidence) -> Located {
     let target = place::stretch(world.files, world.roots, document, span, None);
     Located { target, evidence }
+}
+
+/// Why a snippet that stands once, but in another context, is as likely another place.
+fn doubt(text: &str, snippet: &str) -> Option<&'static str> {
+    match head_of(snippet) {
+        None => (weight(snippet) < TELLING).then_some("it is short and stands in another context"),
+        // The head that is meant may be one that was edited.
+        Some((name, is_class)) => (heads(text, snippet, &name, is_class).len() > 1)
+            .then_some("it stands in another context, and the name is defined elsewhere in the file too"),
+    }
 }
 
 /// The snippet in its own file; `None` when nothing there is like it.
@@ -68,15 +82,12 @@ fn in_file(world: &World<'_>, spec: &AnchorSpec, document: &Arc<Document>) -> Op
                 Evidence::weighed(Way::Snippet, features, "the snippet stands here once, in another context")
             }
         };
-        // A few characters that stand in another context are as likely another place.
         if !evidence.certified
             && spec.hash.is_some()
             && !fits(span)
-            && weight(&spec.snippet) < TELLING
-            && head_of(&spec.snippet).is_none()
+            && let Some(doubt) = doubt(text, &spec.snippet)
         {
-            evidence.score = 0.74;
-            evidence.reason = "it is short and stands in another context".to_owned();
+            evidence = evidence.doubted(doubt);
             return Some(Answer::Ambiguous(vec![located(world, document, span.clone(), evidence)]));
         }
         return Some(Answer::Found(Box::new(located(world, document, span.clone(), evidence))));
@@ -100,6 +111,7 @@ fn in_file(world: &World<'_>, spec: &AnchorSpec, document: &Arc<Document>) -> Op
     } else {
         for (span, features) in windows(text, &spec.snippet) {
             let way = Way::Since(Happened::Edited);
+            let features = Features { proximity: 0.0, ..features };
             candidates.push(located(
                 world,
                 document,
@@ -114,9 +126,6 @@ fn in_file(world: &World<'_>, spec: &AnchorSpec, document: &Arc<Document>) -> Op
         answer => Some(answer),
     }
 }
-
-/// The score of what is told, but not as the answer.
-const DOUBTFUL: f64 = 0.74;
 
 /// The snippet in the other files of the workspace.
 fn elsewhere(
@@ -178,18 +187,42 @@ fn elsewhere(
     })
 }
 
-/// The other files that hold the snippet's rarest word.
+/// The other files that may hold the snippet: those that define the name whose head it is, or those that have all of its
+/// words.
 fn likely(world: &World<'_>, spec: &AnchorSpec, own: Option<&WorkspacePath>) -> Vec<WorkspacePath> {
-    let mut distinct: Vec<&[u8]> = match &head_of(&spec.snippet) {
-        Some((name, _)) => words(spec.snippet.as_bytes()).filter(|word| *word == name.as_bytes()).collect(),
-        None => words(spec.snippet.as_bytes()).filter(|word| word.len() > 2).collect(),
+    let others = |paths: &mut dyn Iterator<Item = WorkspacePath>| {
+        paths.filter(|path| Some(path) != own).take(MAX_FILES).collect()
     };
-    distinct.sort_unstable();
+    if let Some((name, is_class)) = head_of(&spec.snippet) {
+        let is_it = |entry: &Entry| {
+            is_compound(entry.kind)
+                && (entry.kind == DefinitionKind::Class) == is_class
+                && entry.name() == name
+        };
+        let index = world.index().iter().filter(|(_, entry)| is_it(entry));
+        let mut paths: Vec<WorkspacePath> = index.map(|(path, _)| path.clone()).collect();
+        paths.dedup();
+        return others(&mut paths.into_iter());
+    }
+    let mut distinct: Vec<&[u8]> = words(spec.snippet.as_bytes()).filter(|word| word.len() > 2).collect();
+    // Long words are rare, and the sooner no file is left the better.
+    distinct.sort_unstable_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
     distinct.dedup();
-    let holding = distinct.into_iter().filter_map(|word| std::str::from_utf8(word).ok()).take(24);
-    let best = holding
-        .map(|word| world.snapshot.files_with_word(word, world.threads))
-        .min_by_key(Vec::len)
-        .unwrap_or_default();
-    best.into_iter().filter(|path| Some(path) != own).take(MAX_FILES).collect()
+    let mut holding: Option<Vec<WorkspacePath>> = None;
+    for word in distinct.into_iter().filter_map(|word| std::str::from_utf8(word).ok()).take(MAX_WORDS) {
+        let found = world.snapshot.files_with_word(word, world.threads);
+        let both = match holding.take() {
+            None => found,
+            // Both are in the order of the paths.
+            Some(before) => before.into_iter().filter(|path| found.binary_search(path).is_ok()).collect(),
+        };
+        let is_nowhere = both.is_empty();
+        holding = Some(both);
+        if is_nowhere {
+            break;
+        }
+    }
+    // The next process need not read all files again.
+    world.snapshot.keep_index();
+    others(&mut holding.unwrap_or_default().into_iter())
 }

@@ -60,7 +60,9 @@ impl Lost<'_, '_> {
                     place.happened = Happened::Moved;
                 }
                 place.reason = format!("most of the file went to {}; {}", file.path, place.reason);
-                return verdict(place);
+                // A file that has most of the old one's lines is that file, whatever else was before.
+                let is_same_file = lines_in_common(&self.old.side, &new.side) >= 0.5;
+                return verdict(if is_same_file { place } else { doubted(place, &file.before) });
             }
         }
         match owner {
@@ -74,12 +76,7 @@ impl Lost<'_, '_> {
         let new = Shaped::new(&file.document.text);
         let known = known(file, &new);
         if top.is_empty() {
-            let hashes = |side: &super::side::Side<'_>| {
-                let mut hashes: Vec<u64> = side.lines.iter().map(|line| line.hash).collect();
-                hashes.sort_unstable();
-                hashes
-            };
-            return jaccard(&hashes(&self.old.side), &hashes(&new.side));
+            return lines_in_common(&self.old.side, &new.side);
         }
         let module = module_likeness(self.path, &file.path);
         let pairs = Pairs::new(self.old, &new, Terms { module, found: Vec::new(), known });
@@ -117,6 +114,10 @@ impl Lost<'_, '_> {
         files: Vec<OtherFile>,
     ) -> Verdict {
         let mut places: Vec<Place> = Vec::new();
+        // What looks like it under other names, in files whose older state cannot be seen.
+        let mut unproven: Vec<Place> = Vec::new();
+        let mut is_named_elsewhere = false;
+        let chain = self.old.side.chain(owner);
         let taken: Vec<bool> = match here {
             Some((pairs, _)) => pairs.links.iter().map(Option::is_some).collect(),
             None => Vec::new(),
@@ -138,15 +139,24 @@ impl Lost<'_, '_> {
                     }
                     place.certified = false;
                     place.reason = format!("it went to {}; {}", file.path, place.reason);
-                    // Where older files cannot be seen, what looks like it may always have been there.
-                    if matches!(file.before, Before::Unknown) && place.features.token_jaccard < 0.5 {
-                        place.score = place.score.min(THRESHOLD - 0.01);
+                    let place = doubted(place, &file.before);
+                    let same_chain = pairs.links[owner as usize]
+                        .is_some_and(|link| pairs.new.side.chain(link.new) == chain);
+                    is_named_elsewhere |= same_chain && place.score >= THRESHOLD;
+                    match same_chain || !matches!(file.before, Before::Unknown) {
+                        true => places.push(place),
+                        false => unproven.push(place),
                     }
-                    places.push(place);
                 }
+            } else if matches!(file.before, Before::Unknown) {
+                unproven.extend(self.candidates(&pairs, &file.document, owner));
             } else {
                 places.extend(self.candidates(&pairs, &file.document, owner));
             }
+        }
+        // They may always have been there, and where all of the names are now says more.
+        if !is_named_elsewhere {
+            places.extend(unproven);
         }
         places.retain(|place| place.score >= FLOOR);
         places.sort_by(|a, b| {
@@ -252,6 +262,26 @@ impl Lost<'_, '_> {
         }
         found
     }
+}
+
+/// Where the older state of a file cannot be seen, what looks like the target may always have been there: under its own
+/// name it has to have half of its tokens, under another one nearly all.
+fn doubted(mut place: Place, before: &Before) -> Place {
+    let least = if place.happened == Happened::Renamed { 0.9 } else { 0.5 };
+    if matches!(before, Before::Unknown) && place.features.token_jaccard < least {
+        place.score = place.score.min(THRESHOLD - 0.01);
+    }
+    place
+}
+
+/// Jaccard's index of the lines of two texts.
+fn lines_in_common(old: &super::side::Side<'_>, new: &super::side::Side<'_>) -> f64 {
+    let hashes = |side: &super::side::Side<'_>| {
+        let mut hashes: Vec<u64> = side.lines.iter().map(|line| line.hash).collect();
+        hashes.sort_unstable();
+        hashes
+    };
+    jaccard(&hashes(old), &hashes(new))
 }
 
 fn small(at: usize) -> u32 {

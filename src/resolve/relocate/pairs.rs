@@ -380,10 +380,18 @@ impl<'s, 't> Pairs<'s, 't> {
         if self.new_parent(a.parent) != Some(b.parent) || (self.terms.module < 1.0 && a.parent.is_none()) {
             return 0.0;
         }
+        // What a method sets on its class is its own doing, and no neighbour.
         let neighbour = |which: usize, scope: Option<u32>, index: u32, step: isize| -> Option<u32> {
             let siblings = self.children[which].get(&scope)?;
-            let at = siblings.binary_search(&index).ok()?.checked_add_signed(step)?;
-            siblings.get(at).copied()
+            let defs = [self.old, self.new][which].side.defs.as_slice();
+            let mut at = siblings.binary_search(&index).ok()?;
+            loop {
+                at = at.checked_add_signed(step)?;
+                let sibling = *siblings.get(at)?;
+                if defs[sibling as usize].kind != super::DefinitionKind::Attribute {
+                    return Some(sibling);
+                }
+            }
         };
         let agrees = |step: isize| {
             let was = neighbour(0, a.parent, old, step);

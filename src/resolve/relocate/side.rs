@@ -263,7 +263,8 @@ impl<'t> Side<'t> {
         u32::try_from(self.defs.len() - 1).unwrap_or(u32::MAX)
     }
 
-    /// The names that a simple statement binds: in a module or class by assignment, in a method on its first parameter.
+    /// The names that a statement binds: in a module or class by assignment, `type`, `for`, `with` and `:=`, in a method on its
+    /// first parameter.
     fn bindings(
         &mut self,
         number: u32,
@@ -282,6 +283,7 @@ impl<'t> Side<'t> {
             }
             Some(_) => return,
         };
+        self.heads(number, line, owner, receiver, attributes);
         let mut depth = 0_usize;
         let mut target = line.first;
         for at in line.first..line.end {
@@ -303,6 +305,65 @@ impl<'t> Side<'t> {
                 _ => {}
             }
         }
+    }
+
+    /// The names that `type`, `for` and `with` bind, and `:=` anywhere in a line.
+    fn heads(
+        &mut self,
+        number: u32,
+        line: Line,
+        owner: Option<u32>,
+        receiver: Option<&str>,
+        attributes: &mut BTreeSet<(u32, &'t str)>,
+    ) {
+        let is_name = |side: &Self, at: u32| side.tokens[at as usize].kind == TokenKind::Name;
+        let text = |side: &Self, at: u32| if at < line.end { side.token(at) } else { "" };
+        let first = if self.token(line.first) == "async" { line.first + 1 } else { line.first };
+        match text(self, first) {
+            "type"
+                if first + 1 < line.end
+                    && is_name(self, first + 1)
+                    && matches!(text(self, first + 2), "=" | "[") =>
+            {
+                self.targets(first + 1..first + 2, number, owner, receiver, attributes);
+            }
+            "for" => {
+                let end = (first + 1..line.end).find(|&at| self.token(at) == "in");
+                self.targets(first + 1..end.unwrap_or(first + 1), number, owner, receiver, attributes);
+            }
+            "with" => {
+                for at in first + 1..line.end {
+                    if self.token(at) == "as" {
+                        let end = self.target_end(at + 1, line.end);
+                        self.targets(at + 1..end, number, owner, receiver, attributes);
+                    }
+                }
+            }
+            _ => {}
+        }
+        if receiver.is_none() {
+            for at in line.first..line.end.saturating_sub(1) {
+                if is_name(self, at) && self.token(at + 1) == ":=" {
+                    self.targets(at..at + 1, number, owner, receiver, attributes);
+                }
+            }
+        }
+    }
+
+    /// Where the target that begins at a token ends: a group in brackets, or names with dots between them.
+    fn target_end(&self, from: u32, end: u32) -> u32 {
+        let mut depth = 0_usize;
+        for at in from..end {
+            match self.token(at) {
+                "(" | "[" => depth += 1,
+                ")" | "]" if depth == 1 => return at + 1,
+                ")" | "]" if depth > 1 => depth -= 1,
+                "." => {}
+                _ if depth == 0 && self.tokens[at as usize].kind != TokenKind::Name => return at,
+                _ => {}
+            }
+        }
+        end
     }
 
     fn targets(
@@ -393,5 +454,32 @@ mod tests {
         let last = side.extent(class).end - 1;
         assert!(side.text[..side.tokens[last].end as usize].ends_with("return 1"));
         assert_eq!(class.lines.start, 1);
+    }
+
+    #[test]
+    fn names_that_other_statements_bind() {
+        let text = "type A[T] = list[T]\nif (b := f()) and g(c := 1):\n    pass\nfor d, (e, *f) in x:\n    pass\nwith (o(p) as g, q as (h, i)):\n    pass\nclass C:\n    for k in 1, 2:\n        type B = int\n    def m(self):\n        with o() as self.l:\n            for n in 1, 2:\n                type = 3\ntype = 4\n";
+        let found: Vec<String> =
+            shown(text).iter().map(|line| line.split("  ").next().unwrap().to_owned()).collect();
+        assert_eq!(
+            found,
+            [
+                "variable A",
+                "variable b",
+                "variable c",
+                "variable d",
+                "variable e",
+                "variable f",
+                "variable g",
+                "variable h",
+                "variable i",
+                "class C",
+                "field C.k",
+                "field C.B",
+                "method C.m p def m(self):",
+                "attribute C.l",
+                "variable type",
+            ]
+        );
     }
 }

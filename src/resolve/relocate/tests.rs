@@ -60,6 +60,20 @@ fn named(name: &str) -> String {
 }
 
 #[test]
+fn of_two_equal_copies_neither_is_nearer() {
+    let method = |name: &str| {
+        format!(
+            "    def {name}(self):\n        self.a = open_it(self)\n        self.b = self.a.read(1, 2)\n        return self.b\n"
+        )
+    };
+    let class =
+        |inner: &str| format!("class C:\n    def before(self): pass\n{inner}    def after(self): pass\n");
+    let old = class(&method("«run»"));
+    let new = class(&format!("{}{}", method("first"), method("other")));
+    assert_eq!(at(&old, &new), "ambiguous 2");
+}
+
+#[test]
 fn untouched_text_is_certified_wherever_it_went() {
     let old = format!("import os\n\ndef «f»{BODY}");
     assert_eq!(at(&old, &old.replace(['«', '»'], "")), "3 f Unchanged certified");
