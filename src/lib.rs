@@ -14,13 +14,14 @@
 //! | 4 | [`resolve`] | what a selector means: tree-sitter over files, import roots, re-exports, bases; relocation between two states |
 //! | 4 | [`lsp`] | talking to a server: framing, connection, process, client, profiles |
 //! | 4 | [`toolchain`] | finding, identifying and installing servers and Node.js |
+//! | 4 | [`edit`] | edits as values: workspace edits, unified diffs, plans, previews |
 //! | 4 | [`bundle`] | from facts to a sealed bundle: portable paths, order, pages, hash |
 //! | 3 | [`workspace`] | the user's files: walk, snapshot, word index, contents, Python environment, server configuration |
 //! | 2 | [`model`] | the public JSON contract as plain types |
 //! | 1 | [`selector`] | the selector language: grammar and printing |
 //! | 0 | [`text`], [`path`], [`digest`] | coordinates and decoding; paths and URIs; canonical JSON and hashes |
 //!
-//! The four modules of layer 4 never import each other.
+//! The five modules of layer 4 never import each other.
 //!
 //! # The way of one request: `lanser refs py://flask#Flask.route`
 //!
@@ -55,6 +56,7 @@
 pub mod bundle;
 mod cli;
 pub mod digest;
+pub mod edit;
 pub mod lsp;
 pub mod model;
 pub mod orchestrator;
