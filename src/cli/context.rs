@@ -106,7 +106,7 @@ impl Context {
         let make = |context: &Self, settings: &Settings| {
             let mut options = context.options(settings);
             set(&mut options);
-            Ok(Request { cmd, selector: Some(context.selector(selector, settings)?), options })
+            Ok(Request { cmd, selector: Some(context.selector(selector, settings)?), new_name: None, options })
         };
         self.ask(make)
     }

@@ -24,6 +24,7 @@ mod places;
 mod pool;
 mod python;
 mod query;
+mod refactor;
 mod report;
 mod server;
 pub mod session;
@@ -38,6 +39,7 @@ use std::time::{Duration, Instant};
 
 use crate::bundle::portable::PathMap;
 use crate::bundle::seal::{Draft, seal};
+use crate::edit::Plan;
 use crate::model::bundle::{Bundle, DualCoordinates, Road, Volatile};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request};
@@ -129,6 +131,8 @@ struct Shared {
 struct Attempt {
     draft: Draft,
     dual: Vec<DualCoordinates>,
+    /// What it would write.
+    plan: Option<Plan>,
 }
 
 impl Orchestrator {
@@ -189,7 +193,7 @@ impl Orchestrator {
             () = &mut interrupted => {
                 let error = ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled")
                     .hint("ask again");
-                Told::alone(Attempt { draft: Draft::failed(Some(request), error), dual: Vec::new() }, Road::Cold)
+                Told::alone(Attempt { draft: Draft::failed(Some(request), error), dual: Vec::new(), plan: None }, Road::Cold)
             }
         };
         self.settings.progress.done();
@@ -230,7 +234,7 @@ impl Orchestrator {
 
 /// Whether a language server has to be asked.
 fn needs_server(request: &Request) -> bool {
-    request.cmd != Command::Locate
+    !matches!(request.cmd, Command::Locate | Command::Undo)
 }
 
 fn sealed(draft: Draft) -> Bundle {

@@ -56,7 +56,8 @@ impl Kind {
     /// The kind that a request needs.
     pub(super) fn of(request: &Request, server: ServerKind) -> Self {
         Self {
-            pulls: request.cmd == Command::Diagnostics && !Profile::of(server).pulls_when_cancellable,
+            pulls: (request.cmd == Command::Diagnostics || request.cmd.edits())
+                && !Profile::of(server).pulls_when_cancellable,
             configured: request.options.scope == Scope::Configured,
         }
     }
@@ -388,6 +389,11 @@ impl Lease {
 
     /// The server did not answer in time: nobody is to ask it again.
     pub(super) fn hung(&self) {
+        self.live().hung.store(true, Ordering::Relaxed);
+    }
+
+    /// The server was shown what it cannot forget: nobody is to ask it again.
+    pub(super) fn retire(&self) {
         self.live().hung.store(true, Ordering::Relaxed);
     }
 

@@ -12,6 +12,7 @@ pub mod files;
 pub mod history;
 pub mod kept;
 pub(crate) mod parallel;
+pub mod prose;
 pub mod python;
 pub mod root;
 pub mod server_config;

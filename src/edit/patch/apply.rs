@@ -15,6 +15,8 @@ pub struct Conflict {
     pub at: usize,
     /// The lines that the hunk expects.
     pub expected: String,
+    /// The lines that the hunk wants there.
+    pub wanted: String,
     /// The lines that stand there.
     pub found: String,
 }
@@ -65,7 +67,14 @@ fn conflict(hunk: &Hunk, old: &[&[u8]], expected: &[&[u8]], wanted: usize) -> Co
     let text = |lines: &[&[u8]]| String::from_utf8_lossy(&lines.concat()).into_owned();
     let start = wanted.min(old.len());
     let end = (start + expected.len()).min(old.len());
-    Conflict { line: hunk.line, at: wanted + 1, expected: text(expected), found: text(&old[start..end]) }
+    let new: Vec<&[u8]> = hunk.new().collect();
+    Conflict {
+        line: hunk.line,
+        at: wanted + 1,
+        expected: text(expected),
+        wanted: text(&new),
+        found: text(&old[start..end]),
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,1 @@
+//! What git says of the files that an edit would write.
