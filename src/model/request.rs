@@ -226,6 +226,12 @@ pub struct Guards {
     /// Which uncommitted changes may be there.
     #[serde(skip_serializing_if = "is_default")]
     pub dirty: Dirt,
+    /// Whether files outside of the workspace may be edited, through links.
+    #[serde(skip_serializing_if = "is_default")]
+    pub outside: bool,
+    /// Whether a file may be replaced that has other names, which keep the old content.
+    #[serde(skip_serializing_if = "is_default")]
+    pub hard_links: bool,
     /// Checks that the caller gives up, sorted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub given_up: Vec<CheckName>,

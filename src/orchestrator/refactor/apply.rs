@@ -56,7 +56,7 @@ pub(super) async fn checked(
     let mut delta = None;
     if let Some(plan) = &plan {
         if asking.request.cmd != Command::Check {
-            guards::git(asking, &mut checks, plan).await?;
+            guards::files(asking, &mut checks, plan).await?;
         }
         let overlay = Overlay::new(asking, plan);
         let affected = affected(asking, plan, &[]).await?;

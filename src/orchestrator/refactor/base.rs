@@ -14,11 +14,13 @@ use crate::workspace::files::{FileKind, Files as _, ReadError, canonical, read_b
 pub(super) struct Disk<'s> {
     state: &'s State,
     root: &'s AbsPath,
+    /// Whether links may lead out of the workspace.
+    outside: bool,
 }
 
 impl<'s> Disk<'s> {
-    pub(super) fn new(state: &'s State) -> Self {
-        Self { state, root: state.ground.snapshot.root() }
+    pub(super) fn new(state: &'s State, outside: bool) -> Self {
+        Self { state, root: state.ground.snapshot.root(), outside }
     }
 }
 
@@ -40,6 +42,9 @@ impl Base for Disk<'_> {
             real = real.join(name);
         }
         let inside = real.strip_prefix(self.root).and_then(WorkspacePath::new);
+        if inside.is_none() && self.outside {
+            return Ok(path.clone());
+        }
         let inside = inside.ok_or_else(|| "a link leads out of the workspace".to_owned())?;
         if inside.as_str().split('/').any(|part| part.eq_ignore_ascii_case(".git")) {
             return Err("a link leads into a `.git` folder".to_owned());

@@ -55,6 +55,11 @@ impl<'r> Checks<'r> {
         }
     }
 
+    /// Which files are in the way, for the error.
+    pub(super) fn files(&mut self, paths: Vec<String>) {
+        self.data.get_or_insert(ErrorData::Files { paths });
+    }
+
     /// Says more of why the edit cannot be made.
     pub(super) fn because(&mut self, symbol: ErrorSymbol, data: Option<ErrorData>) {
         self.symbol = Some(symbol);

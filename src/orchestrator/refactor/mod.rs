@@ -25,6 +25,7 @@ mod speculate;
 
 pub(super) use actions::actions;
 pub(super) use apply::apply;
+pub(super) use commit::{commit, recover, undo};
 pub(super) use prepare::prepare;
 pub(super) use rename::rename;
 

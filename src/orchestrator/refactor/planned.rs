@@ -22,7 +22,7 @@ pub(super) fn plan(
     unit: ColumnUnit,
     make: impl FnOnce(&mut Planner<'_>) -> Result<(), PlanError>,
 ) -> Result<Option<Plan>, Failure> {
-    let disk = Disk::new(asking.state);
+    let disk = Disk::new(asking.state, asking.request.options.guards.outside);
     let mut planner = Planner::new(asking.state.ground.snapshot.root(), &disk, unit);
     let plan = match make(&mut planner).and_then(|()| planner.plan()) {
         Ok(plan) => plan,

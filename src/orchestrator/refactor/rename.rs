@@ -11,7 +11,7 @@ use super::checks::Checks;
 use super::collision::{self, Renaming};
 use super::dependents::affected;
 use super::speculate::{self, Comparison, Overlay};
-use super::{names, planned, prepare, residue, round_trip};
+use super::{guards, names, planned, prepare, residue, round_trip};
 use crate::edit::Plan;
 use crate::edit::target::of_uri;
 use crate::edit::text::{Splice, splices};
@@ -78,6 +78,7 @@ pub(in crate::orchestrator) async fn rename(asking: &Asking<'_>) -> Result<Answe
     let mut diagnostics = None;
     let is_name = !checks.failed(CheckName::Identifier);
     if let Some(plan) = plan.as_ref().filter(|plan| is_name && !plan.changes().is_empty()) {
+        guards::files(asking, &mut checks, plan).await?;
         let asked = (uses, offset);
         diagnostics = Some(verified(asking, &mut checks, plan, &renaming, asked, &references.items).await?);
     }
