@@ -106,7 +106,12 @@ impl Context {
         let make = |context: &Self, settings: &Settings| {
             let mut options = context.options(settings);
             set(&mut options);
-            Ok(Request { cmd, selector: Some(context.selector(selector, settings)?), new_name: None, options })
+            Ok(Request {
+                cmd,
+                selector: Some(context.selector(selector, settings)?),
+                new_name: None,
+                options,
+            })
         };
         self.ask(make)
     }
@@ -142,12 +147,21 @@ impl Context {
             return None;
         }
         // What needs no server is not worth a session; one that is there has read the files already.
-        let start = request.cmd != Command::Locate;
+        let start = !matches!(request.cmd, Command::Locate | Command::Undo);
         let began = Instant::now();
         let mut caller = self.caller(settings, start).ok()?;
         let reply = tokio::select! {
             biased;
-            reply = caller.ask(request) => reply.ok()?,
+            reply = caller.ask(request) => match reply {
+                Ok(reply) => reply,
+                // What the session had begun to write, it finishes; nobody may write it a second time.
+                Err(_) if request.writes() => {
+                    let error = ErrorBody::new(ErrorSymbol::Internal, "the session ended while it worked on the edit")
+                        .hint("`lanser undo --list` tells whether it was written");
+                    return Some(Answer::Bundle(Box::new(error_bundle(Some(request.clone()), error))));
+                }
+                Err(_) => return None,
+            },
             () = interrupted => {
                 caller.done();
                 return Some(Answer::Bundle(Box::new(cancelled(request.clone(), settings, began))));

@@ -255,7 +255,13 @@ impl<'b> Planner<'b> {
                 // What a diff deletes it has to know whole.
                 if !after.is_empty() {
                     let found = String::from_utf8_lossy(&after).into_owned();
-                    let conflict = Conflict { line: patch.line, at: 1, expected: String::new(), wanted: String::new(), found };
+                    let conflict = Conflict {
+                        line: patch.line,
+                        at: 1,
+                        expected: String::new(),
+                        wanted: String::new(),
+                        found,
+                    };
                     return Err(PlanError::Conflict { path: old, conflicts: vec![conflict] });
                 }
             } else {

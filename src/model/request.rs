@@ -220,6 +220,9 @@ pub struct Guards {
     /// Only files that one of these globs names may be edited; empty means all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,
+    /// Only files that one of these globs of the workspace's own configuration names, too; empty means all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub within: Vec<String>,
     /// Files that one of these globs names may not be edited.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
@@ -240,8 +243,8 @@ pub struct Guards {
     pub strategy: Strategy,
 }
 
-/// Which uncommitted changes may be there when an edit is made.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Which uncommitted changes may be there when an edit is made, strictest first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Dirt {
     /// None in the whole worktree.

@@ -193,9 +193,9 @@ impl Orchestrator {
         if request.cmd == Command::Undo {
             let settings = self.settings.clone();
             let (asked, undoing) = (request.clone(), request);
-            let draft = blocking(move || refactor::undo(&settings, &undoing)).await.unwrap_or_else(|failure| {
-                Draft::failed(Some(asked), failure.into_body(&PathMap::new()))
-            });
+            let draft = blocking(move || refactor::undo(&settings, &undoing))
+                .await
+                .unwrap_or_else(|failure| Draft::failed(Some(asked), failure.into_body(&PathMap::new())));
             return self.finished(sealed(draft), Vec::new(), Road::Syntax, began);
         }
         let told = tokio::select! {

@@ -119,7 +119,9 @@ impl Scopes {
         for other in self.uses.iter().filter(|name| name.name == new && !is_renamed(name)) {
             let now = self.home(new, other.scope);
             let captured = |home: &&usize| {
-                now != Some(**home) && self.sees(other.scope, **home) && now.is_none_or(|now| self.is_inside(**home, now))
+                now != Some(**home)
+                    && self.sees(other.scope, **home)
+                    && now.is_none_or(|now| self.is_inside(**home, now))
             };
             if homes.iter().any(|home| captured(&home)) {
                 found.push(Collision { span: other.span.clone(), kind: CollisionKind::Captured });
@@ -206,7 +208,10 @@ impl<'r> Reader<'r> {
                         }
                     }
                 }
-                "list_comprehension" | "set_comprehension" | "dictionary_comprehension" | "generator_expression" => {
+                "list_comprehension"
+                | "set_comprehension"
+                | "dictionary_comprehension"
+                | "generator_expression" => {
                     let inner = self.enter(ScopeKind::Comprehension, scope);
                     stack.extend(children(node).map(|child| (child, inner)));
                 }
@@ -217,13 +222,20 @@ impl<'r> Reader<'r> {
                         self.found.scopes[scope].elsewhere.insert(name, is_global);
                     }
                 }
-                "import_statement" | "import_from_statement" | "future_import_statement" => self.import(node, scope),
+                "import_statement" | "import_from_statement" | "future_import_statement" => {
+                    self.import(node, scope)
+                }
                 "attribute" => stack.extend(node.child_by_field_name("object").map(|object| (object, scope))),
-                "keyword_argument" => stack.extend(node.child_by_field_name("value").map(|value| (value, scope))),
+                "keyword_argument" => {
+                    stack.extend(node.child_by_field_name("value").map(|value| (value, scope)))
+                }
                 "identifier" => self.push(node, scope, false),
                 _ => {
                     let target = match node.kind() {
-                        "assignment" | "augmented_assignment" | "for_statement" | "for_in_clause"
+                        "assignment"
+                        | "augmented_assignment"
+                        | "for_statement"
+                        | "for_in_clause"
                         | "type_alias_statement" => node.child_by_field_name("left"),
                         "named_expression" => node.child_by_field_name("name"),
                         "as_pattern" => node.child_by_field_name("alias"),
@@ -235,8 +247,11 @@ impl<'r> Reader<'r> {
                     }
                     if matches!(node.kind(), "case_pattern" | "splat_pattern" | "keyword_pattern") {
                         // A plain name in a pattern is bound; a dotted one is looked up.
-                        for name in children(node).filter(|child| matches!(child.kind(), "dotted_name" | "identifier")) {
-                            let is_keyword = node.kind() == "keyword_pattern" && node.named_child(0) == Some(name);
+                        for name in children(node)
+                            .filter(|child| matches!(child.kind(), "dotted_name" | "identifier"))
+                        {
+                            let is_keyword =
+                                node.kind() == "keyword_pattern" && node.named_child(0) == Some(name);
                             if name.named_child_count() <= 1 && !is_keyword {
                                 self.bind(name.named_child(0).or(Some(name)), scope);
                             }
@@ -263,7 +278,9 @@ impl<'r> Reader<'r> {
                         "typed_parameter" | "list_splat_pattern" | "dictionary_splat_pattern" => {
                             // `*args: int` is a typed parameter with a pattern in it.
                             let first = parameter.named_child(0);
-                            let name = first.filter(|first| first.kind() != "identifier").and_then(|first| first.named_child(0));
+                            let name = first
+                                .filter(|first| first.kind() != "identifier")
+                                .and_then(|first| first.named_child(0));
                             self.bind(name.or(first), inner);
                         }
                         _ => self.bind(named, inner),
@@ -376,10 +393,23 @@ mod tests {
     #[test]
     fn bound_in_the_same_scope() {
         for other in [
-            "new = 1", "def new(): pass", "class new: pass", "import new", "import a as new", "from a import new",
-            "for new in x: pass", "with a as new: pass", "try: pass\nexcept E as new: pass", "(new := 1)", "new += 1",
-            "a, (b, *new) = x", "[new for b in x if (new := b)]", "def f():\n  global new\n  new = 1", "del new",
-            "match x:\n  case [new]: pass", "new: int",
+            "new = 1",
+            "def new(): pass",
+            "class new: pass",
+            "import new",
+            "import a as new",
+            "from a import new",
+            "for new in x: pass",
+            "with a as new: pass",
+            "try: pass\nexcept E as new: pass",
+            "(new := 1)",
+            "new += 1",
+            "a, (b, *new) = x",
+            "[new for b in x if (new := b)]",
+            "def f():\n  global new\n  new = 1",
+            "del new",
+            "match x:\n  case [new]: pass",
+            "new: int",
         ] {
             let text = format!("old = 1\n{other}\n");
             assert!(check(&text, &[1]).iter().any(|(_, kind)| *kind == Bound), "{other}");
@@ -405,7 +435,10 @@ mod tests {
         assert_eq!(check("new = 1\ndef f(old):\n  return new\n", &[2]), [(3, Captured)]);
         assert_eq!(check("new = 1\ndef f():\n  old = 2\n  def g(): return new\n", &[3]), [(4, Captured)]);
         assert_eq!(check("new = 1\ndef f():\n  old = 2\ndef g(): return new\n", &[3]), []);
-        assert_eq!(check("new = 1\ndef f():\n  old = 2\n  def g():\n    global new\n    return new\n", &[3]), []);
+        assert_eq!(
+            check("new = 1\ndef f():\n  old = 2\n  def g():\n    global new\n    return new\n", &[3]),
+            []
+        );
     }
 
     #[test]

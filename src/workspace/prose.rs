@@ -27,7 +27,8 @@ pub fn lines_with_word(root: &AbsPath, word: &str) -> Vec<(WorkspacePath, usize,
         let Ok(entries) = std::fs::read_dir(folder.as_path()) else { continue };
         for entry in entries.flatten() {
             let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else { continue };
-            let made = name.starts_with('.') || matches!(name.as_str(), "node_modules" | "__pycache__" | "site-packages");
+            let made = name.starts_with('.')
+                || matches!(name.as_str(), "node_modules" | "__pycache__" | "site-packages");
             if kind.is_dir() && !made {
                 folders.push(folder.join(&name));
             } else if kind.is_file()
@@ -44,7 +45,9 @@ pub fn lines_with_word(root: &AbsPath, word: &str) -> Vec<(WorkspacePath, usize,
     let mut found = Vec::new();
     for file in files {
         let Some(path) = file.strip_prefix(root).and_then(WorkspacePath::new) else { continue };
-        let Some(text) = read_bytes(&file).ok().and_then(|bytes| String::from_utf8(bytes).ok()) else { continue };
+        let Some(text) = read_bytes(&file).ok().and_then(|bytes| String::from_utf8(bytes).ok()) else {
+            continue;
+        };
         if !text.contains(word) {
             continue;
         }
@@ -70,12 +73,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = AbsPath::new(folder.path()).unwrap();
         std::fs::create_dir_all(folder.path().join("docs/.git")).unwrap();
-        for (name, text) in
-            [("README.md", "ü `add` and\nadded add"), ("docs/a.rst", "add_x"), ("docs/.git/b.md", "add"), ("c.py", "add")]
-        {
+        for (name, text) in [
+            ("README.md", "ü `add` and\nadded add"),
+            ("docs/a.rst", "add_x"),
+            ("docs/.git/b.md", "add"),
+            ("c.py", "add"),
+        ] {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
-        let found: Vec<_> = lines_with_word(&root, "add").into_iter().map(|(_, line, column)| (line, column)).collect();
+        let found: Vec<_> =
+            lines_with_word(&root, "add").into_iter().map(|(_, line, column)| (line, column)).collect();
         assert_eq!(found, [(1, 4), (2, 7)]);
     }
 }

@@ -85,10 +85,17 @@ async fn offers(asking: &Asking<'_>, range: Range) -> Result<Vec<Offer>, Failure
             ));
         }
     }
-    let is_there = offers.iter().any(|(_, kind, ..)| kind.as_deref().is_some_and(|kind| kind.starts_with(ORGANIZE)));
+    let is_there =
+        offers.iter().any(|(_, kind, ..)| kind.as_deref().is_some_and(|kind| kind.starts_with(ORGANIZE)));
     if asking.server.client.capabilities().execute_command && matches(Some(ORGANIZE)) && !is_there {
         let command = ServerCommand::organize_imports(asking.settings.server, path);
-        offers.push(("Organize imports".to_owned(), Some(ORGANIZE.to_owned()), false, None, Source::Command(command)));
+        offers.push((
+            "Organize imports".to_owned(),
+            Some(ORGANIZE.to_owned()),
+            false,
+            None,
+            Source::Command(command),
+        ));
     }
     let numbered = (1..).zip(offers).map(|(number, (title, kind, preferred, disabled, from))| Offer {
         told: Action { number, title, kind, preferred, disabled },
@@ -101,7 +108,8 @@ fn chosen<'o>(offers: &'o [Offer], wanted: &str) -> Result<&'o Offer, ErrorBody>
     let number = wanted.parse::<u32>().ok();
     let is_it = |offer: &&Offer| Some(offer.told.number) == number || offer.told.title == wanted;
     let found = offers.iter().find(is_it).ok_or_else(|| {
-        let titles = offers.iter().map(|offer| format!("{}. {}", offer.told.number, offer.told.title)).collect();
+        let titles =
+            offers.iter().map(|offer| format!("{}. {}", offer.told.number, offer.told.title)).collect();
         ErrorBody::new(ErrorSymbol::NotFound, format!("there is no action {wanted:?} here"))
             .hint("`lanser actions SELECTOR` lists them")
             .data(ErrorData::Near { selectors: titles })
@@ -135,7 +143,10 @@ async fn edit(asking: &Asking<'_>, from: &Source) -> Result<WorkspaceEdit, Failu
         return Ok(all.pop().unwrap_or_default());
     }
     Err(Failure::told(
-        ErrorBody::new(ErrorSymbol::UnsupportedCap, format!("the action makes {} edits, one after the other", all.len()))
-            .hint("only actions that make one edit are run"),
+        ErrorBody::new(
+            ErrorSymbol::UnsupportedCap,
+            format!("the action makes {} edits, one after the other", all.len()),
+        )
+        .hint("only actions that make one edit are run"),
     ))
 }

@@ -24,7 +24,8 @@ pub(in crate::orchestrator) async fn apply(asking: &Asking<'_>) -> Result<Answer
         let error = ErrorBody::new(ErrorSymbol::Usage, "there is no edit");
         Failure::told(error.hint("give a WorkspaceEdit as JSON or a unified diff"))
     })?;
-    let Input { edit, patches, unit, known } = input::read(given, asking.places.server_unit).map_err(Failure::told)?;
+    let Input { edit, patches, unit, known } =
+        input::read(given, asking.places.server_unit).map_err(Failure::told)?;
     let mut checks = Checks::new(request);
     let plan = planned::plan(asking, &mut checks, unit, |planner| match &edit {
         Some(edit) => planner.workspace_edit(edit),
@@ -60,12 +61,8 @@ pub(super) async fn checked(
         }
         let overlay = Overlay::new(asking, plan);
         let affected = affected(asking, plan, &[]).await?;
-        let comparison = Comparison {
-            overlay: &overlay,
-            affected: &affected,
-            renamed: None,
-            wants_resolved: true,
-        };
+        let comparison =
+            Comparison { overlay: &overlay, affected: &affected, renamed: None, wants_resolved: true };
         speculate::show(asking, &overlay)?;
         let after = speculate::after(asking, &comparison).await?;
         speculate::hide(asking, &overlay)?;

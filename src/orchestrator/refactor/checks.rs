@@ -38,7 +38,11 @@ impl<'r> Checks<'r> {
             self.pass(name, well);
         } else {
             let count = places.len();
-            self.fail(name, format!("{wrong}: {count} {}", if count == 1 { "place" } else { "places" }), places);
+            self.fail(
+                name,
+                format!("{wrong}: {count} {}", if count == 1 { "place" } else { "places" }),
+                places,
+            );
         }
     }
 
@@ -107,7 +111,9 @@ impl<'r> Checks<'r> {
             (true, CheckName::Git) if ways.len() == 1 => {
                 body.hint("commit or stash the changes, or add --allow-dirty=elsewhere or --allow-dirty")
             }
-            (true, _) => body.hint(format!("look at the places; to write all the same, add {}", ways.join(" "))),
+            (true, _) => {
+                body.hint(format!("look at the places; to write all the same, add {}", ways.join(" ")))
+            }
             (false, CheckName::Filters) => body.hint("the filters are --allow and --deny"),
             (false, _) => body.hint("correct the edit"),
         };

@@ -53,7 +53,8 @@ pub(super) fn check(asking: &Asking<'_>, checks: &mut Checks<'_>, renaming: &Ren
         let at = |span: &std::ops::Range<usize>| asking.places.span(&document, span.clone()).2;
         // Attributes and keyword arguments are in no scope of the file.
         let found = occurrences(&document.text, renaming.old);
-        let kinds: BTreeMap<usize, OccurrenceKind> = found.iter().map(|found| (found.start, found.kind)).collect();
+        let kinds: BTreeMap<usize, OccurrenceKind> =
+            found.iter().map(|found| (found.start, found.kind)).collect();
         let plain: Vec<usize> =
             tokens.iter().copied().filter(|at| kinds.get(at) == Some(&OccurrenceKind::Identifier)).collect();
         let scopes = Scopes::of(&document.text, &[renaming.old, renaming.new]);
@@ -103,8 +104,11 @@ pub(super) fn check(asking: &Asking<'_>, checks: &mut Checks<'_>, renaming: &Ren
     }
     places.dedup();
     let classes: Vec<&str> = classes.into_iter().take(5).collect();
-    let wrong =
-        format!("`{}` is also defined in classes above or below ({}) and keeps its name there", renaming.old, classes.join(", "));
+    let wrong = format!(
+        "`{}` is also defined in classes above or below ({}) and keeps its name there",
+        renaming.old,
+        classes.join(", ")
+    );
     let well = format!("no class above or below keeps a `{}` of its own", renaming.old);
     checks.none_of(CheckName::Overrides, places, &well, &wrong);
 }

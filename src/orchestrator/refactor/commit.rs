@@ -25,7 +25,9 @@ pub(in crate::orchestrator) fn transactions(settings: &Settings) -> Transactions
 fn state_folder(settings: &Settings) -> AbsPath {
     let of = |name: &str| settings.environment.get(name).and_then(|path| AbsPath::new(path).ok());
     let home = || of("HOME").map(|home| home.join(".local/state"));
-    of("XDG_STATE_HOME").or_else(home).map_or_else(|| settings.cache.join("state"), |folder| folder.join("lanser"))
+    of("XDG_STATE_HOME")
+        .or_else(home)
+        .map_or_else(|| settings.cache.join("state"), |folder| folder.join("lanser"))
 }
 
 /// A plan in the words of the disk.
@@ -80,7 +82,8 @@ pub(in crate::orchestrator) fn commit(
 /// What a transaction is called: what was asked for.
 fn label(request: &Request) -> Label {
     let about = request.selector.as_ref().map(ToString::to_string);
-    let words = [Some(request.cmd.as_str().to_owned()), about, request.new_name.clone(), request.options.run.clone()];
+    let words =
+        [Some(request.cmd.as_str().to_owned()), about, request.new_name.clone(), request.options.run.clone()];
     let what = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Label { what, time: now.as_secs() }
@@ -114,7 +117,9 @@ fn refused(settings: &Settings, error: &TransactionError) -> ErrorBody {
         TransactionError::HardLinked { .. } => body.hint("to replace this name only, add --allow-hard-links"),
         TransactionError::Busy { .. } => body.hint("ask again when it is done"),
         TransactionError::NoTransaction { .. } => body.hint("`lanser undo --list` tells what there is"),
-        TransactionError::Conflict { .. } => body.hint("take those edits back first; `lanser undo --list` tells what there is"),
+        TransactionError::Conflict { .. } => {
+            body.hint("take those edits back first; `lanser undo --list` tells what there is")
+        }
         _ if symbol == ErrorSymbol::ContentModified => body.hint("ask again"),
         _ => body,
     }
@@ -126,7 +131,10 @@ pub(in crate::orchestrator) fn recover(settings: &Settings) {
         Ok(Recovery::RolledBack { id, what, foreign }) => {
             let mut text = format!("an interrupted edit was taken back: {id} ({what})");
             if let Some(first) = foreign.first() {
-                text.push_str(&format!("; edited since and left as they are: {first} and {} more", foreign.len() - 1));
+                text.push_str(&format!(
+                    "; edited since and left as they are: {first} and {} more",
+                    foreign.len() - 1
+                ));
             }
             settings.progress.say(&text);
         }

@@ -44,7 +44,11 @@ pub(super) async fn affected(asking: &Asking<'_>, plan: &Plan, words: &[&str]) -
         let files = crate::workspace::files::DiskFiles::new();
         let snapshot = &ground.snapshot;
         let with = |word: &str| {
-            snapshot.files_with_word(word, threads).into_iter().map(|path| snapshot.absolute(&path)).collect::<Vec<_>>()
+            snapshot
+                .files_with_word(word, threads)
+                .into_iter()
+                .map(|path| snapshot.absolute(&path))
+                .collect::<Vec<_>>()
         };
         let mut order: Vec<AbsPath> = Vec::new();
         if let Some(first) = words.first() {
@@ -58,10 +62,16 @@ pub(super) async fn affected(asking: &Asking<'_>, plan: &Plan, words: &[&str]) -
                 let name = ground.roots.name_of(module).unwrap_or_default();
                 candidates.extend(with(name.rsplit('.').next().unwrap_or_default()));
             }
-            let candidates: Vec<AbsPath> = candidates.into_iter().filter(|path| !known.contains(path)).collect();
-            let imports = parallel_map(&candidates, threads, |path| imports_any(&files, &ground.roots, path, &modules));
-            let found: Vec<AbsPath> =
-                candidates.into_iter().zip(imports).filter(|(_, imports)| *imports).map(|(path, _)| path).collect();
+            let candidates: Vec<AbsPath> =
+                candidates.into_iter().filter(|path| !known.contains(path)).collect();
+            let imports =
+                parallel_map(&candidates, threads, |path| imports_any(&files, &ground.roots, path, &modules));
+            let found: Vec<AbsPath> = candidates
+                .into_iter()
+                .zip(imports)
+                .filter(|(_, imports)| *imports)
+                .map(|(path, _)| path)
+                .collect();
             known.extend(found.iter().cloned());
             order.extend(found.iter().cloned());
             // A package hands on what it imports.

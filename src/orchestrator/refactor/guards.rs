@@ -4,7 +4,7 @@ use super::checks::Checks;
 use super::commit;
 use crate::edit::Plan;
 use crate::model::edits::CheckName;
-use crate::model::error::{ErrorData, ErrorSymbol};
+use crate::model::error::ErrorSymbol;
 use crate::model::request::Dirt;
 use crate::orchestrator::ask::Asking;
 use crate::orchestrator::blocking;
@@ -45,7 +45,11 @@ fn git(checks: &mut Checks<'_>, dirt: Dirt, said: GitState) {
             return;
         }
         GitState::Unknown(reason) => {
-            checks.fail(CheckName::Git, format!("git cannot tell whether the files are committed: {reason}"), Vec::new());
+            checks.fail(
+                CheckName::Git,
+                format!("git cannot tell whether the files are committed: {reason}"),
+                Vec::new(),
+            );
             return;
         }
         GitState::Known(report) => report,
@@ -64,7 +68,8 @@ fn git(checks: &mut Checks<'_>, dirt: Dirt, said: GitState) {
             0 => String::new(),
             more => format!(", and {more} more"),
         };
-        let paths: Vec<String> = dirty.iter().map(|(path, _)| DocUri::Workspace((*path).clone()).to_string()).collect();
+        let paths: Vec<String> =
+            dirty.iter().map(|(path, _)| DocUri::Workspace((*path).clone()).to_string()).collect();
         checks.fail(CheckName::Git, format!("{path} {}{more}", name(**state)), paths.clone());
         checks.files(paths);
         return;

@@ -58,7 +58,8 @@ pub(super) fn read(given: &EditInput, unit: ColumnUnit) -> Result<Input, ErrorBo
         ErrorBody::new(ErrorSymbol::Usage, format!("the edit cannot be read: {what}"))
             .hint("give a WorkspaceEdit as JSON, a bundle with edits, or a unified diff")
     };
-    let content = given.content().ok_or_else(|| wrong("it holds characters that stand for no byte".to_owned()))?;
+    let content =
+        given.content().ok_or_else(|| wrong("it holds characters that stand for no byte".to_owned()))?;
     let start = content.iter().find(|byte| !byte.is_ascii_whitespace());
     let none = BTreeMap::new();
     if start != Some(&b'{') {
@@ -69,9 +70,10 @@ pub(super) fn read(given: &EditInput, unit: ColumnUnit) -> Result<Input, ErrorBo
     if let Ok(Saved { edits, environment, .. }) = is_bundle {
         let edits = edits.ok_or_else(|| wrong("the bundle has no edits".to_owned()))?;
         let named = environment.and_then(|environment| ColumnUnit::parse(&environment.position_encoding));
-        let known = edits.files.iter().map(|file| {
-            (file.from.clone().unwrap_or_else(|| file.uri.clone()), file.before)
-        });
+        let known = edits
+            .files
+            .iter()
+            .map(|file| (file.from.clone().unwrap_or_else(|| file.uri.clone()), file.before));
         let patches = match &edits.workspace_edit {
             Some(_) => Vec::new(),
             None => parse(edits.diff.as_bytes()).map_err(|error| wrong(error.to_string()))?,
@@ -83,8 +85,7 @@ pub(super) fn read(given: &EditInput, unit: ColumnUnit) -> Result<Input, ErrorBo
             unit: named.unwrap_or(unit),
         });
     }
-    let edit: WorkspaceEdit =
-        strict_json::from_slice(&content).map_err(|error| wrong(error.to_string()))?;
+    let edit: WorkspaceEdit = strict_json::from_slice(&content).map_err(|error| wrong(error.to_string()))?;
     if edit.document_changes.is_none() && edit.changes.is_empty() {
         return Err(wrong("it has neither `documentChanges` nor `changes`".to_owned()));
     }
@@ -108,7 +109,11 @@ pub(super) fn check_known(
     }
     if let Some(first) = changed.first() {
         let path = asking.places.paths.text(first);
-        checks.replace(CheckName::Content, format!("{path} changed since the edit was planned"), changed.clone());
+        checks.replace(
+            CheckName::Content,
+            format!("{path} changed since the edit was planned"),
+            changed.clone(),
+        );
         checks.because(ErrorSymbol::ContentModified, Some(ErrorData::Files { paths: changed }));
     }
 }

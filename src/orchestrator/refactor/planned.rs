@@ -56,7 +56,9 @@ fn refused(asking: &Asking<'_>, checks: &mut Checks<'_>, error: &PlanError) {
         PlanError::Overlap { path, first, second } => {
             checks.fail(CheckName::Overlap, told, vec![at(path, first), at(path, second)]);
         }
-        PlanError::NoSuchRange { path, range } => checks.fail(CheckName::Content, told, vec![at(path, range)]),
+        PlanError::NoSuchRange { path, range } => {
+            checks.fail(CheckName::Content, told, vec![at(path, range)])
+        }
         PlanError::Missing(path)
         | PlanError::Exists(path)
         | PlanError::Unreadable { path, .. }
@@ -73,7 +75,9 @@ fn refused(asking: &Asking<'_>, checks: &mut Checks<'_>, error: &PlanError) {
                 base: conflict.expected.clone(),
             });
             let data = ErrorData::Conflicts { hunks: hunks.collect() };
-            let places = conflicts.iter().map(|conflict| format!("{}@L{}:C1", DocUri::Workspace(path.clone()), conflict.at));
+            let places = conflicts
+                .iter()
+                .map(|conflict| format!("{}@L{}:C1", DocUri::Workspace(path.clone()), conflict.at));
             checks.fail(CheckName::Content, told, places.collect());
             checks.because(ErrorSymbol::ApplyConflict, Some(data));
         }
@@ -82,15 +86,21 @@ fn refused(asking: &Asking<'_>, checks: &mut Checks<'_>, error: &PlanError) {
 
 fn filters(asking: &Asking<'_>, checks: &mut Checks<'_>, plan: &Plan) -> Result<(), Failure> {
     let guards = &asking.request.options.guards;
-    if guards.allow.is_empty() && guards.deny.is_empty() {
+    if guards.allow.is_empty() && guards.within.is_empty() && guards.deny.is_empty() {
         return Ok(());
     }
-    let (allow, deny) = (globs(&guards.allow)?, globs(&guards.deny)?);
+    let (allow, within, deny) = (globs(&guards.allow)?, globs(&guards.within)?, globs(&guards.deny)?);
     let stopped = plan.paths().filter(|path| {
-        deny.is_match(path.as_str()) || (!guards.allow.is_empty() && !allow.is_match(path.as_str()))
+        let outside = |list: &[String], set: &GlobSet| !list.is_empty() && !set.is_match(path.as_str());
+        deny.is_match(path.as_str()) || outside(&guards.allow, &allow) || outside(&guards.within, &within)
     });
     let stopped: Vec<String> = stopped.map(|path| DocUri::Workspace(path.clone()).to_string()).collect();
-    checks.none_of(CheckName::Filters, stopped, "--allow and --deny let every file pass", "--allow or --deny stops files");
+    checks.none_of(
+        CheckName::Filters,
+        stopped,
+        "--allow and --deny let every file pass",
+        "--allow or --deny stops files",
+    );
     Ok(())
 }
 

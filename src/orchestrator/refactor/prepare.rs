@@ -17,9 +17,9 @@ pub(in crate::orchestrator) async fn prepare(asking: &Asking<'_>) -> Result<Answ
     let offered = offered(asking, subject).await?.ok_or_else(|| nothing_there(asking, subject))?;
     let mut facts = Facts::new(Provenance::Lsp);
     let name = subject.name_span.clone().unwrap_or(subject.span.clone());
-    let range = offered
-        .range
-        .unwrap_or_else(|| subject.document.lines.range(&subject.document.text, name, asking.places.server_unit));
+    let range = offered.range.unwrap_or_else(|| {
+        subject.document.lines.range(&subject.document.text, name, asking.places.server_unit)
+    });
     let place = Place { path: subject.document.path.clone(), range };
     let name = offered.placeholder.or_else(|| subject.name().map(str::to_owned)).unwrap_or_default();
     facts.renamable = Some(Renamable { name, location: asking.places.location(&place) });

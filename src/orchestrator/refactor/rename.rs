@@ -34,7 +34,11 @@ pub(in crate::orchestrator) async fn rename(asking: &Asking<'_>) -> Result<Answe
     let new = asking.request.new_name.as_deref().unwrap_or_default();
     let old = name(asking, subject)?;
     if new == old || new.is_empty() {
-        let message = if new.is_empty() { "the new name is empty".to_owned() } else { format!("its name is `{old}` already") };
+        let message = if new.is_empty() {
+            "the new name is empty".to_owned()
+        } else {
+            format!("its name is `{old}` already")
+        };
         return Err(Failure::told(ErrorBody::new(ErrorSymbol::Usage, message).hint("give another name")));
     }
     let mut checks = Checks::new(asking.request);
@@ -72,7 +76,9 @@ pub(in crate::orchestrator) async fn rename(asking: &Asking<'_>) -> Result<Answe
     facts.completeness = Some(verdict);
     residue::add_documents(asking, &mut residue, old).await?;
     let plan = match &edit {
-        Some(edit) => planned::plan(asking, &mut checks, asking.places.server_unit, |planner| planner.workspace_edit(edit))?,
+        Some(edit) => planned::plan(asking, &mut checks, asking.places.server_unit, |planner| {
+            planner.workspace_edit(edit)
+        })?,
         None => None,
     };
     let mut diagnostics = None;
@@ -99,7 +105,8 @@ fn name<'s>(asking: &Asking<'_>, subject: &'s Subject) -> Result<&'s str, Failur
         Some(name) if !is_module => Ok(name),
         _ if is_module => {
             let message = format!("{} renames no modules", asking.settings.server);
-            let hint = "move the file with `git mv` and mend its imports: `lanser refs` and `lanser check` help";
+            let hint =
+                "move the file with `git mv` and mend its imports: `lanser refs` and `lanser check` help";
             Err(Failure::told(ErrorBody::new(ErrorSymbol::UnsupportedCap, message).hint(hint)))
         }
         _ => Err(nothing_there(asking, subject)),
@@ -111,27 +118,45 @@ pub(super) fn target(checks: &mut Checks<'_>, subject: &Subject) {
     if subject.evidence.certified {
         checks.pass(CheckName::Target, "the selector means one place");
     } else {
-        let why = format!("the selector means this place perhaps ({:.2}): {}", subject.evidence.score, subject.evidence.reason);
+        let why = format!(
+            "the selector means this place perhaps ({:.2}): {}",
+            subject.evidence.score, subject.evidence.reason
+        );
         checks.fail(CheckName::Target, why, Vec::new());
     }
 }
 
-fn complete(checks: &mut Checks<'_>, references: &Listing<Place>, verdict: &crate::model::facts::Completeness) {
+fn complete(
+    checks: &mut Checks<'_>,
+    references: &Listing<Place>,
+    verdict: &crate::model::facts::Completeness,
+) {
     let count = references.items.len();
     match (&verdict.status, &verdict.reason) {
         (CompletenessStatus::Complete, _) if references.skipped == 0 => {
-            let files = super::planned::files(verdict.files_searched as usize);
-            checks.pass(CheckName::Completeness, format!("{count} references, complete; {files} hold the name"));
+            let files = planned::files(verdict.files_searched as usize);
+            checks.pass(
+                CheckName::Completeness,
+                format!("{count} references, complete; {files} hold the name"),
+            );
         }
         (_, reason) => {
             let reason = reason.as_deref().unwrap_or("some references are in no file of this machine");
-            checks.fail(CheckName::Completeness, format!("{count} references, not complete: {reason}"), Vec::new());
+            checks.fail(
+                CheckName::Completeness,
+                format!("{count} references, not complete: {reason}"),
+                Vec::new(),
+            );
         }
     }
 }
 
 /// Where the name is defined in the workspace, as the server says; else where it was asked about.
-async fn definition(asking: &Asking<'_>, subject: &Subject, old: &str) -> Result<(Arc<Document>, usize), Failure> {
+async fn definition(
+    asking: &Asking<'_>,
+    subject: &Subject,
+    old: &str,
+) -> Result<(Arc<Document>, usize), Failure> {
     let questions = asking.server.client.within(asking.time);
     let found = questions.definition(&subject.document.path, position(asking, subject)).await?;
     for place in found.items.iter().filter(|place| asking.state.is_in_workspace(&place.path)) {

@@ -36,7 +36,9 @@ pub(super) async fn check(
     for place in references {
         let Ok(before) = asking.state.files.read(&place.path) else { continue };
         let offset = before.lines.offset(&before.text, place.range.start, unit);
-        expected.extend(offset.and_then(|offset| shift(&place.path, &before, offset)).map(|at| (place.path.clone(), at)));
+        expected.extend(
+            offset.and_then(|offset| shift(&place.path, &before, offset)).map(|at| (place.path.clone(), at)),
+        );
     }
     let found = asking.server.client.within(asking.time).references(&asked.0.path, position, true).await?;
     let found: BTreeSet<_> = found.items.into_iter().map(|place| (place.path, place.range.start)).collect();
@@ -44,7 +46,10 @@ pub(super) async fn check(
     let gained = found.difference(&expected);
     let (lost, gained): (Vec<_>, Vec<_>) = (lost.collect(), gained.collect());
     if lost.is_empty() && gained.is_empty() {
-        checks.pass(CheckName::RoundTrip, format!("the new name has the {} references of the old one", found.len()));
+        checks.pass(
+            CheckName::RoundTrip,
+            format!("the new name has the {} references of the old one", found.len()),
+        );
         return Ok(());
     }
     let at = |(path, start): &&(AbsPath, crate::text::Position)| {

@@ -41,7 +41,8 @@ impl<'d> Overlay<'d> {
                 over.insert(root.join(from.as_str()), None);
             }
             let path = root.join(change.path.as_str());
-            let document = change.after.as_ref().map(|after| Arc::new(Document::new(path.clone(), after.clone())));
+            let document =
+                change.after.as_ref().map(|after| Arc::new(Document::new(path.clone(), after.clone())));
             over.insert(path, document);
         }
         Self { disk: &asking.state.files, over }
@@ -50,7 +51,10 @@ impl<'d> Overlay<'d> {
     /// The Python documents that would be other ones, with what they would be.
     fn python(&self) -> impl Iterator<Item = (&AbsPath, Option<&Arc<Document>>)> {
         let is_python = |path: &AbsPath| path.as_str().ends_with(".py") || path.as_str().ends_with(".pyi");
-        self.over.iter().filter(move |(path, _)| is_python(path)).map(|(path, document)| (path, document.as_ref()))
+        self.over
+            .iter()
+            .filter(move |(path, _)| is_python(path))
+            .map(|(path, document)| (path, document.as_ref()))
     }
 }
 
@@ -198,7 +202,8 @@ pub(super) fn record(checks: &mut Checks<'_>, delta: &DiagnosticsDelta) {
     } else {
         let places = delta.introduced.iter().map(|found| found.at.clone()).collect();
         let first = &delta.introduced[0].message.lines().next().unwrap_or_default().to_owned();
-        let detail = format!("new diagnostics: {}, the first is: {first}; {compared}", delta.introduced.len());
+        let detail =
+            format!("new diagnostics: {}, the first is: {first}; {compared}", delta.introduced.len());
         checks.fail(CheckName::Diagnostics, detail, places);
     }
 }
