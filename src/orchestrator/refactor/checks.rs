@@ -103,10 +103,13 @@ impl<'r> Checks<'r> {
             CheckName::Git => ErrorSymbol::DirtyWorktree,
             _ => ErrorSymbol::UnsafeEdit,
         });
-        let told: Vec<String> =
-            stopping.iter().map(|check| format!("{}: {}", check.name.as_str(), check.detail)).collect();
+        let names: Vec<&str> = stopping.iter().map(|check| check.name.as_str()).collect();
+        let message = match stopping.as_slice() {
+            [only] => format!("nothing was written: {}", only.detail),
+            several => format!("nothing was written: {} checks failed ({})", several.len(), names.join(", ")),
+        };
         let ways: Vec<&str> = stopping.iter().filter_map(|check| check.name.given_up_by()).collect();
-        let body = ErrorBody::new(symbol, format!("nothing was written; {}", told.join("; ")));
+        let body = ErrorBody::new(symbol, message);
         let body = match (ways.len() == stopping.len(), first.name) {
             (true, CheckName::Git) if ways.len() == 1 => {
                 body.hint("commit or stash the changes, or add --allow-dirty=elsewhere or --allow-dirty")

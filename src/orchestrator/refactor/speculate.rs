@@ -162,8 +162,9 @@ pub(super) async fn compare(
         files_left_out: u32::try_from(comparison.affected.left_out).unwrap_or(u32::MAX),
         ..DiagnosticsDelta::default()
     };
-    let key = |found: &Diagnostic, is_old: bool| {
-        let message = match comparison.renamed.filter(|_| is_old) {
+    // A message may tell the old name before and the new one after, or the old one both times, of something else.
+    let key = |found: &Diagnostic| {
+        let message = match comparison.renamed {
             Some((old, new)) => replace_word(&found.message, old, new),
             None => found.message.clone(),
         };
@@ -171,13 +172,13 @@ pub(super) async fn compare(
     };
     let mut old: BTreeMap<(DocUri, Option<String>, Severity, String), Vec<Diagnostic>> = BTreeMap::new();
     for found in before.into_values().flatten() {
-        old.entry(key(&found, true)).or_default().push(found);
+        old.entry(key(&found)).or_default().push(found);
     }
     for list in old.values_mut() {
         list.reverse();
     }
     for found in after.into_values().flatten() {
-        match old.get_mut(&key(&found, false)).and_then(Vec::pop) {
+        match old.get_mut(&key(&found)).and_then(Vec::pop) {
             Some(_) => delta.unchanged.add(found.severity),
             None => delta.introduced.push(found),
         }
