@@ -157,7 +157,7 @@ fn imports_are_put_in_order() {
         listed["facts"]["actions"].as_array().unwrap().iter().map(|action| action["title"].clone()).collect();
     assert!(titles.contains(&"Organize imports".into()), "{titles:?}");
     let dry = repository.plan(&["actions", "a.py:1:1", "--run", "Organize imports"]);
-    assert!(dry["edits"]["diff"].as_str().unwrap().contains("-import sys"), "{dry}");
+    assert!(dry["edits"]["diff"].as_str().unwrap().contains("+import os\n import sys\n-import os"), "{dry}");
     let made = repository.env.lanser(["actions", "a.py:1:1", "--run", "Organize imports", "--apply"]);
     assert!(made.text().contains("wrote 1 file"));
     assert_eq!(
