@@ -307,6 +307,7 @@ impl<'t> Plan<'t> {
             time: label.time,
             what: label.what.clone(),
             undoes: None,
+            backwards: false,
             prefix: self.of.home.prefix().to_owned(),
         };
         self.of.stage(tree, lock, checked, heading, Folders::default(), self.policy)

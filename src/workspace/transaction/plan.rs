@@ -126,7 +126,10 @@ impl Want {
             Content::Link { target } => {
                 Put { source: Source::Link(target.clone()), dress: Dress::Given(None) }
             }
-            _ if entry.after.is_some() => Put { source: Source::Bytes(bytes), dress: Dress::Own },
+            // What its owner changed about it since stays changed.
+            _ if entry.after.as_ref().is_some_and(|after| after.meta == image.meta) => {
+                Put { source: Source::Bytes(bytes), dress: Dress::Own }
+            }
             _ => Put { source: Source::Bytes(bytes), dress: Dress::Given(image.meta.clone()) },
         });
         Self {

@@ -97,7 +97,7 @@ impl Transactions {
         let undone = undone(&log);
         let found = log.iter().rposition(|logged| match id {
             Some(id) => logged.journal.id == id,
-            None => logged.journal.undoes.is_none() && !undone.contains_key(&logged.journal.id),
+            None => !logged.journal.backwards && !undone.contains_key(&logged.journal.id),
         });
         let missing = || TransactionError::NoTransaction { id: id.unwrap_or("to undo").to_owned() };
         let Logged { store, kept, journal } = log.swap_remove(found.ok_or_else(missing)?);
@@ -123,6 +123,7 @@ impl Transactions {
             time: label.time,
             what: label.what.clone(),
             undoes: Some(journal.id.clone()),
+            backwards: !journal.backwards,
             prefix: journal.prefix.clone(),
         };
         let transaction = self.stage(tree, lock, checked, heading, folders, policy)?.apply()?.keep()?;
@@ -132,17 +133,17 @@ impl Transactions {
 
 /// Which transactions are undone, and by which.
 fn undone(log: &[Logged]) -> BTreeMap<String, String> {
-    let targets: BTreeMap<&str, &str> = log
-        .iter()
-        .filter_map(|logged| Some((logged.journal.id.as_str(), logged.journal.undoes.as_deref()?)))
-        .collect();
+    // The last one that undid it counts.
+    let by =
+        log.iter().filter_map(|Logged { journal, .. }| Some((journal.undoes.clone()?, journal.id.clone())));
+    let by: BTreeMap<String, String> = by.collect();
     let mut undone = BTreeMap::new();
-    for Logged { journal, .. } in log {
-        if let Some(target) = &journal.undoes {
-            undone.insert(target.clone(), journal.id.clone());
-            if let Some(redone) = targets.get(target.as_str()) {
-                undone.remove(*redone);
-            }
+    // Whoever undoes is later, and so known already.
+    for Logged { journal, .. } in log.iter().rev() {
+        if let Some(undoer) = by.get(&journal.id)
+            && !undone.contains_key(undoer)
+        {
+            undone.insert(journal.id.clone(), undoer.clone());
         }
     }
     undone
