@@ -1,6 +1,9 @@
 //! Merging three ways with git's own algorithm; what it cannot merge comes back as hunks.
 
+use git2::{MergeFileInput, MergeFileOptions};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+use crate::digest::Digest;
 
 /// What came of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,14 +41,21 @@ pub struct HunkSide {
 /// # Errors
 /// When libgit2 refuses, with its words: a text is larger than it reads.
 pub fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Merged, String> {
-    let (mut old, mut one, mut other) =
-        (git2::MergeFileInput::new(), git2::MergeFileInput::new(), git2::MergeFileInput::new());
-    old.content(base);
-    one.content(ours);
-    other.content(theirs);
-    let merged = git2::merge_file(&old, &one, &other, None).map_err(|error| error.message().to_owned())?;
+    // A line of their own keeps all three from being empty, for which git2 would make a slice of nothing.
+    let mark = Digest::of_fields([base, ours, theirs]).to_hex() + "\n";
+    let marked = [base, ours, theirs].map(|text| [mark.as_bytes(), text].concat());
+    let [old, one, other] = marked.each_ref().map(|text| {
+        let mut input = MergeFileInput::new();
+        input.content(text);
+        input
+    });
+    let mut options = MergeFileOptions::new();
+    options.accept_conflicts(true).ancestor_label("base").our_label("ours").their_label("theirs");
+    let merged = git2::merge_file(&old, &one, &other, Some(&mut options));
+    let merged = merged.map_err(|error| error.message().to_owned())?;
     if merged.is_automergeable() {
-        return Ok(Merged::Clean(merged.content().to_vec()));
+        let content = merged.content().strip_prefix(mark.as_bytes());
+        return content.map(|content| Merged::Clean(content.to_vec())).ok_or("git lost a line".to_owned());
     }
     let (base, ours, theirs) = (lines(base), lines(ours), lines(theirs));
     let mut found = conflicts(&base, &ours, &theirs);

@@ -108,11 +108,12 @@ impl Transactions {
         }
         let tree = self.tree()?;
         let checker = self.checker(&tree, policy);
-        let paths = conflicts(&checker, &wants)?;
-        if !paths.is_empty() {
-            return Err(TransactionError::Conflict { paths });
-        }
-        let checked = checker.check(&wants)?;
+        let checked = match checker.check(&wants) {
+            Err(error) if is_conflict(&error) => {
+                return Err(TransactionError::Conflict { paths: conflicts(&checker, &wants)? });
+            }
+            checked => checked?,
+        };
         let made: BTreeSet<_> = journal.made.iter().map(|(folder, _)| folder).collect();
         let going = checked.above.iter().filter(|(folder, _)| made.contains(folder));
         let folders = Folders {
@@ -133,20 +134,26 @@ impl Transactions {
 
 /// Which transactions are undone, and by which.
 fn undone(log: &[Logged]) -> BTreeMap<String, String> {
-    // The last one that undid it counts.
-    let by =
-        log.iter().filter_map(|Logged { journal, .. }| Some((journal.undoes.clone()?, journal.id.clone())));
-    let by: BTreeMap<String, String> = by.collect();
+    let mut by: BTreeMap<&str, &str> = BTreeMap::new();
     let mut undone = BTreeMap::new();
-    // Whoever undoes is later, and so known already.
+    // Backwards, so that whoever undoes is known before, and an id that was forgotten and given again is not mistaken.
     for Logged { journal, .. } in log.iter().rev() {
-        if let Some(undoer) = by.get(&journal.id)
+        if let Some(undoer) = by.remove(journal.id.as_str())
             && !undone.contains_key(undoer)
         {
-            undone.insert(journal.id.clone(), undoer.clone());
+            undone.insert(journal.id.clone(), undoer.to_owned());
+        }
+        if let Some(target) = &journal.undoes {
+            by.entry(target).or_insert(&journal.id);
         }
     }
     undone
+}
+
+/// Whether a file is not what it should be.
+const fn is_conflict(error: &TransactionError) -> bool {
+    use TransactionError::{Changed, Exists, NotAFile};
+    matches!(error, Changed { .. } | Exists { .. } | NotAFile { .. })
 }
 
 /// The files that are not what they should be.
@@ -159,13 +166,7 @@ fn conflicts(
         let single = BTreeMap::from([(path.clone(), want.clone())]);
         match checker.check(&single) {
             Ok(_) => {}
-            Err(
-                TransactionError::Changed { .. }
-                | TransactionError::Exists { .. }
-                | TransactionError::NotAFile { .. },
-            ) => {
-                conflicts.push(path.clone());
-            }
+            Err(error) if is_conflict(&error) => conflicts.push(path.clone()),
             Err(error) => return Err(error),
         }
     }

@@ -125,7 +125,7 @@ fn an_undo_that_fails_changes_nothing() {
 #[test]
 fn where_names_cannot_be_exchanged_it_is_all_the_same() {
     struct Plain(std::sync::Arc<Count>);
-    impl super::super::door::Watch for Plain {
+    impl door::Watch for Plain {
         fn before(&self, call: &'static str, name: &str) -> std::io::Result<()> {
             self.0.before(call, name)?;
             if call == "renameat2 exchange" { Err(Errno::INVAL.into()) } else { Ok(()) }
