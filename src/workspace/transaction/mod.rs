@@ -24,6 +24,8 @@ mod work;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 pub use error::{Class, TransactionError};
@@ -262,7 +264,6 @@ impl Transactions {
 
 /// Whether somebody else has a name that would be a transaction's own.
 fn is_taken(tree: &Tree, entry: &Entry) -> bool {
-    use std::os::fd::AsFd as _;
     let Ok(Some(folder)) = tree.folder_if_any(&entry.spot) else { return false };
     [entry.temp.clone(), entry.second_temp()]
         .iter()
@@ -273,9 +274,9 @@ fn is_taken(tree: &Tree, entry: &Entry) -> bool {
 #[derive(Debug, Default)]
 struct Folders {
     /// The modes of those that may have to be made.
-    modes: std::collections::BTreeMap<tree::Spot, u32>,
+    modes: BTreeMap<tree::Spot, u32>,
     /// Those that go when they are empty, if not all above a file that goes.
-    may_go: Option<std::collections::BTreeMap<tree::Spot, u32>>,
+    may_go: Option<BTreeMap<tree::Spot, u32>>,
 }
 
 /// Changes that could be made: every file is what it is said to be, and may be changed.

@@ -48,7 +48,7 @@ impl Transactions {
     /// The operation log of this workspace, the oldest first.
     ///
     /// # Errors
-    /// When the disk refuses, or a journal cannot be read.
+    /// When the disk refuses. A journal that this lanser cannot read is left out.
     pub fn list(&self) -> Result<Vec<Line>, TransactionError> {
         let log = self.log(&self.stores()?)?;
         let undone = undone(&log);
@@ -72,7 +72,11 @@ impl Transactions {
         let mut log = Vec::new();
         for (index, store) in stores.iter().enumerate() {
             for kept in store.kept()? {
-                let journal = store.journal(&kept)?;
+                let journal = match store.journal(&kept) {
+                    // Another version's, perhaps: no reason to keep the others from being undone.
+                    Err(TransactionError::Damaged { .. }) => continue,
+                    journal => journal?,
+                };
                 if journal.prefix == self.home.prefix() {
                     log.push(Logged { store: index, kept, journal });
                 }

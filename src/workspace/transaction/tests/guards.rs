@@ -81,6 +81,24 @@ fn hard_links_are_refused_unless_allowed() {
     assert_eq!((project.read("a.py"), project.read("b.py")), ("2".to_owned(), "1".to_owned()));
 }
 
+/// Two names of one file are what a disk shows that does not tell upper from lower case.
+#[test]
+fn a_name_that_is_the_same_file_is_refused() {
+    let project = Project::new(&[("pkg/a.py", "1")]);
+    let at = |path: &str| project.root.join(path).as_path().to_owned();
+    std::fs::create_dir(at("Pkg")).unwrap();
+    std::fs::hard_link(at("pkg/a.py"), at("Pkg/A.py")).unwrap();
+    std::fs::hard_link(at("pkg/a.py"), at("other.py")).unwrap();
+    let refused = |to: &str| {
+        let policy = Policy { hard_links: true, ..Policy::default() };
+        project.transactions().plan(vec![rename("pkg/a.py", to, "1", None)], policy).unwrap_err()
+    };
+    let error = refused("Pkg/A.py");
+    assert_eq!(error, TransactionError::CaseOnly { from: path("pkg/a.py"), to: path("Pkg/A.py") });
+    assert_eq!(error.class(), Class::Jail);
+    assert!(matches!(refused("other.py"), TransactionError::Exists { .. }));
+}
+
 #[test]
 fn what_is_protected_or_no_file_is_refused() {
     let project = Project::new(&[("a.py", "1"), ("d/x", "")]);
@@ -405,4 +423,10 @@ fn the_log_is_bounded() {
     project.transactions().undo(Some(&lines[99].id), &label("undo"), Policy::default()).unwrap();
     assert_eq!(project.read("a.py"), "102");
     assert_eq!(project.transactions().list().unwrap().len(), 100);
+    // By bytes: one of 100 has a pre-image of two bytes at least, and the newest stays whatever it has.
+    let store = Store::find(&Door::default(), project.transactions().home.primary(), true).unwrap().unwrap();
+    store.forget(100, 31).unwrap();
+    assert_eq!(project.transactions().list().unwrap().len(), 11);
+    store.forget(100, 0).unwrap();
+    assert_eq!(project.transactions().list().unwrap().len(), 1);
 }
