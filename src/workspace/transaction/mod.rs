@@ -159,7 +159,8 @@ impl Transactions {
         let tree = self.tree()?;
         let checked = self.checker(&tree, policy).check(&plan::wants(&changes)?)?;
         let files = checked.entries.iter().map(|entry| entry.path.clone()).collect();
-        Ok(Plan { of: self, changes, policy, files })
+        let targets = checked.entries.iter().map(|entry| entry.spot.to_string()).collect();
+        Ok(Plan { of: self, changes, policy, files, targets })
     }
 
     fn tree(&self) -> Result<Tree, TransactionError> {
@@ -287,6 +288,7 @@ pub struct Plan<'t> {
     changes: Vec<Change>,
     policy: Policy,
     files: Vec<WorkspacePath>,
+    targets: Vec<String>,
 }
 
 impl<'t> Plan<'t> {
@@ -294,6 +296,12 @@ impl<'t> Plan<'t> {
     #[must_use]
     pub fn files(&self) -> &[WorkspacePath] {
         &self.files
+    }
+
+    /// Where each of [`Self::files`] is, links followed: relative to the workspace, or absolute when it is outside.
+    #[must_use]
+    pub fn targets(&self) -> &[String] {
+        &self.targets
     }
 
     /// Waits for other lansers, checks again, and writes everything beside its target.
