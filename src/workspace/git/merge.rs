@@ -1,6 +1,9 @@
 //! Merging three ways with git's own algorithm; what it cannot merge comes back as hunks.
 
+use git2::MergeFileInput;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+use crate::digest::Digest;
 
 /// What came of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,14 +41,21 @@ pub struct HunkSide {
 /// # Errors
 /// When libgit2 refuses, with its words: a text is larger than it reads.
 pub fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Merged, String> {
-    let (mut old, mut one, mut other) =
-        (git2::MergeFileInput::new(), git2::MergeFileInput::new(), git2::MergeFileInput::new());
-    old.content(base);
-    one.content(ours);
-    other.content(theirs);
-    let merged = git2::merge_file(&old, &one, &other, None).map_err(|error| error.message().to_owned())?;
+    // `merge_file` alone of git2's functions does not wake libgit2, and fails where nobody did; this does.
+    drop(git2::Buf::new());
+    // A line of their own keeps all three from being empty, for which git2 would make a slice of nothing.
+    let mark = Digest::of_fields([base, ours, theirs]).to_hex() + "\n";
+    let marked = [base, ours, theirs].map(|text| [mark.as_bytes(), text].concat());
+    let [old, one, other] = marked.each_ref().map(|text| {
+        let mut input = MergeFileInput::new();
+        input.content(text);
+        input
+    });
+    let merged = git2::merge_file(&old, &one, &other, None);
+    let merged = merged.map_err(|error| error.message().to_owned())?;
     if merged.is_automergeable() {
-        return Ok(Merged::Clean(merged.content().to_vec()));
+        let content = merged.content().strip_prefix(mark.as_bytes());
+        return content.map(|content| Merged::Clean(content.to_vec())).ok_or("git lost a line".to_owned());
     }
     let (base, ours, theirs) = (lines(base), lines(ours), lines(theirs));
     let mut found = conflicts(&base, &ours, &theirs);
@@ -136,6 +146,25 @@ mod tests {
         assert_eq!(merged, Merged::Clean(b"A\r\nb\r\nc\r\nd".to_vec()));
     }
 
+    #[test]
+    fn what_is_no_text_is_one_conflict() {
+        let Merged::Conflicts(found) = merge(b"a\0", b"b\0", b"c\0").unwrap() else { panic!("no conflict") };
+        assert_eq!(found.len(), 1);
+        assert_eq!(merge(b"a\n", b"", b"a\n"), Ok(Merged::Clean(Vec::new())));
+    }
+
+    /// The program of git is the judge of what git does.
+    fn by_program(texts: [&[u8]; 3]) -> Option<Vec<u8>> {
+        let folder = tempfile::tempdir().unwrap();
+        let [base, ours, theirs] = ["base", "ours", "theirs"].map(|name| folder.path().join(name));
+        for (path, text) in [&base, &ours, &theirs].into_iter().zip(texts) {
+            std::fs::write(path, text).unwrap();
+        }
+        let mut command = std::process::Command::new("git");
+        let out = command.args(["merge-file", "-p"]).args([ours, base, theirs]).output().unwrap();
+        out.status.success().then_some(out.stdout)
+    }
+
     fn text() -> impl Strategy<Value = Vec<u8>> {
         proptest::collection::vec("[abcd]\n", 0..12).prop_map(|lines| lines.concat().into_bytes())
     }
@@ -146,6 +175,15 @@ mod tests {
             prop_assert_eq!(merge(&base, &base, &other), Ok(Merged::Clean(other.clone())));
             prop_assert_eq!(merge(&base, &other, &base), Ok(Merged::Clean(other.clone())));
             prop_assert_eq!(merge(&base, &other, &other), Ok(Merged::Clean(other)));
+        }
+
+        #[test]
+        fn it_merges_what_git_merges(base in text(), ours in text(), theirs in text()) {
+            let clean = by_program([&base, &ours, &theirs]);
+            match merge(&base, &ours, &theirs).unwrap() {
+                Merged::Clean(text) => prop_assert_eq!(Some(text), clean),
+                Merged::Conflicts(_) => prop_assert_eq!(clean, None),
+            }
         }
 
         #[test]

@@ -40,6 +40,12 @@ impl GitProgram {
         Some(Self { program, environment })
     }
 
+    /// The folder that it is in.
+    #[cfg(test)]
+    pub(super) fn folder(&self) -> &std::path::Path {
+        self.program.parent().expect("because it was found in a folder")
+    }
+
     /// What it says on its standard output when it is run in `folder`; `fine` are the exit codes that are no failure.
     ///
     /// # Errors
@@ -53,12 +59,7 @@ impl GitProgram {
     ) -> Result<Vec<u8>, String> {
         let mut command = Command::new(&self.program);
         command.env_clear().envs(&self.environment);
-        command.envs([
-            ("GIT_OPTIONAL_LOCKS", "0"),
-            ("GIT_TERMINAL_PROMPT", "0"),
-            ("GIT_LITERAL_PATHSPECS", "1"),
-            ("LC_ALL", "C"),
-        ]);
+        command.envs([("GIT_OPTIONAL_LOCKS", "0"), ("GIT_TERMINAL_PROMPT", "0"), ("LC_ALL", "C")]);
         command.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]).args(args);
         command.current_dir(folder.as_path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -194,11 +194,249 @@ fn by_program(top: &AbsPath, paths: &[&str], program: &GitProgram) -> Result<Dir
         dirt.dirty.insert(path.to_owned(), state);
     }
     if !paths.is_empty() {
-        let input = paths.join("\0");
+        // It reads pathspecs; with this before it, a path is only a path.
+        let input: String = paths.iter().map(|path| format!("./{path}\0")).collect();
         // 1 says that none is ignored.
         let told = program.ask(top, &["check-ignore", "-z", "--stdin"], input.as_bytes(), &[0, 1])?;
         let ignored = told.split(|byte| *byte == 0).filter(|path| !path.is_empty());
-        dirt.ignored.extend(ignored.map(|path| String::from_utf8_lossy(path).into_owned()));
+        let plain = |path| String::from_utf8_lossy(path).trim_start_matches("./").to_owned();
+        dirt.ignored.extend(ignored.map(plain));
     }
     Ok(dirt)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::process::Command;
+
+    use super::*;
+
+    struct Checkout {
+        folder: tempfile::TempDir,
+        root: AbsPath,
+    }
+
+    fn path(path: &str) -> WorkspacePath {
+        WorkspacePath::new(path).unwrap()
+    }
+
+    fn program() -> GitProgram {
+        #[expect(clippy::disallowed_methods, reason = "the tests' own git is the one that a user would have")]
+        let found = std::env::var_os("PATH").unwrap();
+        let folders: Vec<_> = std::env::split_paths(&found).collect();
+        GitProgram::find(&folders, &BTreeMap::new(), &AbsPath::new("/nowhere").unwrap()).unwrap()
+    }
+
+    impl Checkout {
+        fn new(init: &[&str]) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let root = AbsPath::new(folder.path().canonicalize().unwrap().join("w")).unwrap();
+            std::fs::create_dir(root.as_path()).unwrap();
+            let checkout = Self { folder, root };
+            checkout.git(&[&["init", "-q"], init].concat());
+            checkout
+        }
+
+        fn git(&self, args: &[&str]) -> String {
+            let mut command = Command::new("git");
+            command.args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"]);
+            let out = command.args(args).current_dir(self.root.as_path()).output().unwrap();
+            assert!(out.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&out.stderr));
+            String::from_utf8(out.stdout).unwrap()
+        }
+
+        fn put(&self, path: &str, text: &str) {
+            let path = self.root.join(path);
+            std::fs::create_dir_all(path.parent().as_path()).unwrap();
+            std::fs::write(path.as_path(), text).unwrap();
+        }
+
+        fn commit(&self) {
+            self.git(&["add", "-A"]);
+            self.git(&["commit", "-qm", "all"]);
+        }
+
+        fn ask(&self, files: &[&str], program: Option<&GitProgram>) -> GitState {
+            state(&self.root, &files.iter().map(|file| path(file)).collect::<Vec<_>>(), program)
+        }
+
+        fn report(&self, files: &[&str], program: Option<&GitProgram>) -> Report {
+            match self.ask(files, program) {
+                GitState::Known(report) => report,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn every_state_a_file_can_be_in_with_and_without_the_program() {
+        let checkout = Checkout::new(&[]);
+        for file in ["clean.py", "sub/modified.py", "staged.py", "removed.py", "x/elsewhere é.py"] {
+            checkout.put(file, "1");
+        }
+        checkout.put(".gitignore", "*.log\n");
+        checkout.commit();
+        checkout.put("sub/modified.py", "2");
+        checkout.put("staged.py", "2");
+        checkout.git(&["add", "staged.py"]);
+        std::fs::remove_file(checkout.root.join("removed.py").as_path()).unwrap();
+        checkout.put("new/deep/untracked.py", "");
+        checkout.put("ignored.log", "");
+        checkout.put("x/elsewhere é.py", "2");
+        checkout.put("x/[*].py", "2");
+        std::os::unix::fs::symlink("sub/modified.py", checkout.root.join("link.py").as_path()).unwrap();
+        let files = [
+            ("clean.py", FileState::Clean),
+            ("sub/modified.py", FileState::Modified),
+            ("link.py", FileState::Modified),
+            ("staged.py", FileState::Modified),
+            ("removed.py", FileState::Modified),
+            ("new/deep/untracked.py", FileState::Untracked),
+            ("ignored.log", FileState::Ignored),
+            ("absent.py", FileState::Absent),
+            ("nowhere/absent.py", FileState::Absent),
+        ];
+        let asked: Vec<&str> = files.iter().map(|(file, _)| *file).collect();
+        let git = program();
+        for program in [None, Some(&git)] {
+            let report = checkout.report(&asked, program);
+            assert_eq!(report.files, files.iter().map(|(file, state)| (path(file), *state)).collect());
+            let elsewhere: Vec<&str> = report.elsewhere.keys().map(String::as_str).collect();
+            assert_eq!(elsewhere, ["link.py", "x/[*].py", "x/elsewhere é.py"]);
+        }
+        // A workspace below the top, and nothing asked.
+        let inner = state(&checkout.root.join("sub"), &[path("modified.py")], None);
+        assert!(
+            matches!(inner, GitState::Known(report) if report.files[&path("modified.py")] == FileState::Modified)
+        );
+        assert_eq!(checkout.report(&[], None).elsewhere.len(), 7);
+    }
+
+    #[test]
+    fn no_repository_is_an_answer_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = AbsPath::new(folder.path().canonicalize().unwrap()).unwrap();
+        assert_eq!(state(&root, &[path("a.py")], Some(&program())), GitState::NoRepository);
+    }
+
+    #[test]
+    fn what_libgit2_cannot_open_the_program_tells() {
+        let git = program();
+        for init in [&["--ref-format=reftable"][..], &["--object-format=sha256"][..]] {
+            let checkout = Checkout::new(init);
+            checkout.put("a.py", "1");
+            checkout.put("b.py", "1");
+            checkout.commit();
+            checkout.put("b.py", "2");
+            let report = checkout.report(&["a.py", "b.py"], Some(&git));
+            assert_eq!(report.files[&path("a.py")], FileState::Clean, "{init:?}");
+            assert_eq!(report.files[&path("b.py")], FileState::Modified, "{init:?}");
+            assert!(matches!(checkout.ask(&["a.py"], None), GitState::Unknown(_)), "{init:?}");
+        }
+        for config in [
+            &["config", "core.splitIndex", "true"][..],
+            &["sparse-checkout", "set", "--sparse-index", "x"][..],
+        ] {
+            let checkout = Checkout::new(&[]);
+            checkout.put("x/a.py", "1");
+            checkout.put("y/b.py", "1");
+            checkout.commit();
+            checkout.git(config);
+            checkout.git(&["update-index", "--refresh"]);
+            checkout.put("x/a.py", "2");
+            let report = checkout.report(&["x/a.py"], Some(&git));
+            assert_eq!(report.files[&path("x/a.py")], FileState::Modified, "{config:?}");
+            assert_eq!(report.elsewhere, BTreeMap::new(), "{config:?}");
+        }
+    }
+
+    #[test]
+    fn behind_a_filter_the_program_decides() {
+        let checkout = Checkout::new(&[]);
+        checkout.git(&["config", "filter.up.clean", "tr a-z A-Z"]);
+        checkout.git(&["config", "filter.up.smudge", "tr A-Z a-z"]);
+        checkout.put(".gitattributes", "*.py filter=up\n");
+        checkout.put("a.py", "abc\n");
+        checkout.commit();
+        // The same content written again: only its time is new.
+        let file = std::fs::File::options().append(true).open(checkout.root.join("a.py").as_path()).unwrap();
+        file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+        let git = program();
+        assert_eq!(checkout.report(&["a.py"], Some(&git)).files[&path("a.py")], FileState::Clean);
+        assert_eq!(checkout.report(&["a.py"], None).files[&path("a.py")], FileState::Modified);
+        checkout.put("a.py", "abcd\n");
+        assert_eq!(checkout.report(&["a.py"], Some(&git)).files[&path("a.py")], FileState::Modified);
+    }
+
+    #[test]
+    fn a_file_is_asked_of_the_repository_that_it_is_in() {
+        let checkout = Checkout::new(&[]);
+        checkout.put("a.py", "1");
+        checkout.put("nested/.keep", "");
+        checkout.commit();
+        let inner = Checkout { root: checkout.root.join("nested"), folder: tempfile::tempdir().unwrap() };
+        inner.git(&["init", "-q"]);
+        inner.put("b.py", "1");
+        inner.commit();
+        inner.put("b.py", "2");
+        inner.put("c.py", "2");
+        let outside = checkout.folder.path().join("outside.py");
+        std::fs::write(&outside, "").unwrap();
+        std::os::unix::fs::symlink(&outside, checkout.root.join("out.py").as_path()).unwrap();
+        let git = program();
+        let files = ["a.py", "nested/b.py", "nested/c.py", "out.py"];
+        let report = checkout.report(&files, Some(&git));
+        let states: Vec<FileState> = files.iter().map(|file| report.files[&path(file)]).collect();
+        assert_eq!(states, [FileState::Clean, FileState::Modified, FileState::Untracked, FileState::Outside]);
+    }
+
+    #[test]
+    fn an_unborn_branch_and_a_merge() {
+        let checkout = Checkout::new(&["-b", "main"]);
+        checkout.put("a.py", "1");
+        let git = program();
+        for program in [None, Some(&git)] {
+            assert_eq!(checkout.report(&["a.py"], program).files[&path("a.py")], FileState::Untracked);
+        }
+        checkout.commit();
+        checkout.git(&["checkout", "-qb", "other"]);
+        checkout.put("a.py", "2");
+        checkout.commit();
+        checkout.git(&["checkout", "-q", "main"]);
+        checkout.put("a.py", "3");
+        checkout.commit();
+        let merging = Command::new("git")
+            .args(["-c", "user.name=a", "-c", "user.email=a@b", "merge", "-q", "other"])
+            .current_dir(checkout.root.as_path())
+            .output()
+            .unwrap();
+        assert!(!merging.status.success());
+        for program in [None, Some(&git)] {
+            assert_eq!(checkout.report(&["a.py"], program).files[&path("a.py")], FileState::Conflicted);
+        }
+    }
+
+    #[test]
+    fn the_environment_leads_to_no_other_repository_and_asking_writes_nothing() {
+        let checkout = Checkout::new(&[]);
+        checkout.put("a.py", "1");
+        checkout.commit();
+        checkout.put("a.py", "2");
+        // Somebody's monitor must not run because a question was asked.
+        let ran = checkout.folder.path().join("ran");
+        checkout.git(&["config", "core.fsmonitor", &format!("touch {}; false", ran.display())]);
+        let index = || std::fs::read(checkout.root.join(".git/index").as_path()).unwrap();
+        let before = index();
+        let environment = BTreeMap::from([("GIT_DIR".to_owned(), "/nowhere".to_owned())]);
+        let mut git = program();
+        git = GitProgram::find(&[git.folder().to_owned()], &environment, &checkout.root).unwrap();
+        assert_eq!(checkout.report(&["a.py"], Some(&git)).files[&path("a.py")], FileState::Modified);
+        assert_eq!(index(), before);
+        assert!(!ran.exists());
+        let inside: &Path = git.folder();
+        assert!(
+            GitProgram::find(&[inside.to_owned()], &environment, &AbsPath::new(inside).unwrap()).is_none()
+        );
+    }
 }

@@ -10,7 +10,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 #[cfg(test)]
@@ -23,6 +23,32 @@ pub(super) const PRIVATE: u32 = 0o600;
 #[cfg(test)]
 pub(super) trait Watch: Send + Sync {
     fn before(&self, call: &'static str, name: &str) -> io::Result<()>;
+}
+
+/// What is under a name, as numbers of one width on every system.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Status {
+    pub(super) kind: FileType,
+    /// The permission bits, 0o7777.
+    pub(super) mode: u32,
+    /// Device and number.
+    pub(super) inode: (u64, u64),
+    pub(super) links: u64,
+    /// In bytes.
+    pub(super) size: u64,
+}
+
+impl Status {
+    #[allow(clippy::unnecessary_cast, reason = "the widths differ between systems")]
+    fn of(stat: &rustix::fs::Stat) -> Self {
+        Self {
+            kind: FileType::from_raw_mode(stat.st_mode),
+            mode: stat.st_mode as u32 & 0o7777,
+            inode: (stat.st_dev as u64, stat.st_ino as u64),
+            links: stat.st_nlink as u64,
+            size: stat.st_size as u64,
+        }
+    }
 }
 
 /// The way to the file system.
@@ -38,7 +64,6 @@ impl std::fmt::Debug for Door {
     }
 }
 
-#[cfg_attr(not(test), expect(clippy::unused_self, reason = "tests watch every call through it"))]
 impl Door {
     #[cfg(test)]
     fn pass(&self, call: &'static str, name: &str) -> io::Result<()> {
@@ -46,7 +71,6 @@ impl Door {
     }
 
     #[cfg(not(test))]
-    #[expect(clippy::unnecessary_wraps, reason = "under test it fails on demand")]
     #[inline]
     const fn pass(&self, _call: &'static str, _name: &str) -> io::Result<()> {
         Ok(())
@@ -80,13 +104,19 @@ impl Door {
     }
 
     /// What a name is, a link not followed; `None` when there is nothing.
-    pub(super) fn stat(&self, folder: BorrowedFd<'_>, name: &str) -> io::Result<Option<Stat>> {
+    pub(super) fn stat(&self, folder: BorrowedFd<'_>, name: &str) -> io::Result<Option<Status>> {
         self.pass("fstatat", name)?;
         match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok(Some(stat)),
+            Ok(stat) => Ok(Some(Status::of(&stat))),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// The device that an open folder is on.
+    pub(super) fn device(&self, folder: &OwnedFd) -> io::Result<u64> {
+        self.pass("fstat", "")?;
+        Ok(Status::of(&rustix::fs::fstat(folder)?).inode.0)
     }
 
     /// Opens a file for reading, which is no link and does not make wait.
@@ -137,7 +167,6 @@ impl Door {
     }
 
     /// Makes sure that a whole file system is on the disk; false where there is no such call.
-    #[cfg_attr(not(target_os = "linux"), expect(clippy::unnecessary_wraps, reason = "Linux alone has it"))]
     pub(super) fn sync_all(&self, on: impl AsFd) -> io::Result<bool> {
         self.pass("syncfs", "")?;
         #[cfg(target_os = "linux")]
@@ -186,6 +215,11 @@ impl Door {
         Ok(rustix::fs::fsetxattr(file, name.as_c_str(), value, rustix::fs::XattrFlags::empty())?)
     }
 
+    pub(super) fn remove_attribute(&self, file: &File, name: &[u8]) -> io::Result<()> {
+        self.pass("fremovexattr", "")?;
+        Ok(rustix::fs::fremovexattr(file, CString::new(name)?.as_c_str())?)
+    }
+
     pub(super) fn read_link(&self, folder: BorrowedFd<'_>, name: &str) -> io::Result<Vec<u8>> {
         self.pass("readlinkat", name)?;
         Ok(rustix::fs::readlinkat(folder, name, Vec::new())?.into_bytes())
@@ -229,7 +263,7 @@ impl Door {
         }
     }
 
-    /// Removes a file; true also when there is none.
+    /// Removes a file; nothing is wrong when there is none.
     pub(super) fn unlink(&self, folder: BorrowedFd<'_>, name: &str) -> io::Result<()> {
         self.pass("unlinkat", name)?;
         match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {

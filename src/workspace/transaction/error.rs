@@ -132,9 +132,9 @@ pub enum TransactionError {
     #[error("{cause}; taking it back failed ({failed}), the next command tries again")]
     HalfDone {
         /// Why it did not happen.
-        cause: Box<TransactionError>,
+        cause: Box<Self>,
         /// Why it could not be taken back.
-        failed: Box<TransactionError>,
+        failed: Box<Self>,
     },
 }
 

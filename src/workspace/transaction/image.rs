@@ -58,7 +58,7 @@ impl Content {
 /// Looks at a name and reads what is there; `None` when there is nothing.
 pub(super) fn look(door: &Door, folder: BorrowedFd<'_>, name: &str) -> io::Result<Option<Seen>> {
     let Some(stat) = door.stat(folder, name)? else { return Ok(None) };
-    match FileType::from_raw_mode(stat.st_mode) {
+    match stat.kind {
         FileType::RegularFile => {
             let file = door.open(folder, name)?;
             let bytes = door.read(&file)?;
@@ -84,6 +84,9 @@ pub(super) fn meta(door: &Door, folder: BorrowedFd<'_>, name: &str) -> io::Resul
     })
 }
 
+/// Linux keeps the access control list of a file under this name; elsewhere there is nothing under it.
+const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
+
 /// Gives a new file what belonged to another: owner and attributes as far as the system allows it, the mode always.
 pub(super) fn dress(door: &Door, file: &File, meta: &Meta) -> io::Result<()> {
     let own = file.metadata()?;
@@ -96,6 +99,10 @@ pub(super) fn dress(door: &Door, file: &File, meta: &Meta) -> io::Result<()> {
     {
         // Somebody else's program must not run as this user.
         mode &= 0o777;
+    }
+    // A folder may give new files an access control list that the old file does not have.
+    if !meta.attributes.iter().any(|(name, _)| name == ACCESS_LIST) {
+        let _ = door.remove_attribute(file, ACCESS_LIST);
     }
     // An access control list says the mode anew, so it goes first.
     for (name, value) in &meta.attributes {

@@ -30,6 +30,8 @@ pub(super) struct Journal {
     pub(super) what: String,
     /// The transaction that this one undoes.
     pub(super) undoes: Option<String>,
+    /// Whether it goes back; what undoes such a one goes forth again.
+    pub(super) backwards: bool,
     /// The workspace's folder, relative to the folder that the journals are for; empty for that folder itself.
     pub(super) prefix: String,
     /// One for each file, by spot.
@@ -83,6 +85,7 @@ pub(super) struct Heading {
     pub(super) time: u64,
     pub(super) what: String,
     pub(super) undoes: Option<String>,
+    pub(super) backwards: bool,
     pub(super) prefix: String,
 }
 
@@ -115,9 +118,9 @@ impl Journal {
             number += 1;
             id = format!("{content}-{number}");
         }
-        let Heading { time, what, undoes, prefix } = heading;
+        let Heading { time, what, undoes, backwards, prefix } = heading;
         let may_go = may_go.into_iter().collect();
-        Self { format: FORMAT, id, time, what, undoes, prefix, entries, made, may_go }
+        Self { format: FORMAT, id, time, what, undoes, backwards, prefix, entries, made, may_go }
     }
 
     /// The bytes of the file.

@@ -24,6 +24,8 @@ mod work;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 pub use error::{Class, TransactionError};
@@ -157,7 +159,8 @@ impl Transactions {
         let tree = self.tree()?;
         let checked = self.checker(&tree, policy).check(&plan::wants(&changes)?)?;
         let files = checked.entries.iter().map(|entry| entry.path.clone()).collect();
-        Ok(Plan { of: self, changes, policy, files })
+        let targets = checked.entries.iter().map(|entry| entry.spot.to_string()).collect();
+        Ok(Plan { of: self, changes, policy, files, targets })
     }
 
     fn tree(&self) -> Result<Tree, TransactionError> {
@@ -262,7 +265,6 @@ impl Transactions {
 
 /// Whether somebody else has a name that would be a transaction's own.
 fn is_taken(tree: &Tree, entry: &Entry) -> bool {
-    use std::os::fd::AsFd as _;
     let Ok(Some(folder)) = tree.folder_if_any(&entry.spot) else { return false };
     [entry.temp.clone(), entry.second_temp()]
         .iter()
@@ -273,9 +275,9 @@ fn is_taken(tree: &Tree, entry: &Entry) -> bool {
 #[derive(Debug, Default)]
 struct Folders {
     /// The modes of those that may have to be made.
-    modes: std::collections::BTreeMap<tree::Spot, u32>,
+    modes: BTreeMap<tree::Spot, u32>,
     /// Those that go when they are empty, if not all above a file that goes.
-    may_go: Option<std::collections::BTreeMap<tree::Spot, u32>>,
+    may_go: Option<BTreeMap<tree::Spot, u32>>,
 }
 
 /// Changes that could be made: every file is what it is said to be, and may be changed.
@@ -286,6 +288,7 @@ pub struct Plan<'t> {
     changes: Vec<Change>,
     policy: Policy,
     files: Vec<WorkspacePath>,
+    targets: Vec<String>,
 }
 
 impl<'t> Plan<'t> {
@@ -293,6 +296,12 @@ impl<'t> Plan<'t> {
     #[must_use]
     pub fn files(&self) -> &[WorkspacePath] {
         &self.files
+    }
+
+    /// Where each of [`Self::files`] is, links followed: relative to the workspace, or absolute when it is outside.
+    #[must_use]
+    pub fn targets(&self) -> &[String] {
+        &self.targets
     }
 
     /// Waits for other lansers, checks again, and writes everything beside its target.
@@ -307,6 +316,7 @@ impl<'t> Plan<'t> {
             time: label.time,
             what: label.what.clone(),
             undoes: None,
+            backwards: false,
             prefix: self.of.home.prefix().to_owned(),
         };
         self.of.stage(tree, lock, checked, heading, Folders::default(), self.policy)

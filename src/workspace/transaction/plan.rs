@@ -1,6 +1,6 @@
 //! From changes to entries: what is to become of which file, checked against what is there now.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
 use std::io;
 use std::os::fd::AsFd as _;
 
@@ -126,7 +126,10 @@ impl Want {
             Content::Link { target } => {
                 Put { source: Source::Link(target.clone()), dress: Dress::Given(None) }
             }
-            _ if entry.after.is_some() => Put { source: Source::Bytes(bytes), dress: Dress::Own },
+            // What its owner changed about it since stays changed.
+            _ if entry.after.as_ref().is_some_and(|after| after.meta == image.meta) => {
+                Put { source: Source::Bytes(bytes), dress: Dress::Own }
+            }
             _ => Put { source: Source::Bytes(bytes), dress: Dress::Given(image.meta.clone()) },
         });
         Self {
@@ -173,8 +176,10 @@ impl Checker<'_> {
             {
                 let to = path.clone();
                 return Err(match going.get(&inode) {
-                    Some(&from) => TransactionError::CaseOnly { from: from.clone(), to },
-                    None => TransactionError::Exists { path: to },
+                    Some(&from) if from.as_str().to_lowercase() == to.as_str().to_lowercase() => {
+                        TransactionError::CaseOnly { from: from.clone(), to }
+                    }
+                    _ => TransactionError::Exists { path: to },
                 });
             }
             self.add(path, want, &found, &mut checked)?;
@@ -219,15 +224,14 @@ impl Checker<'_> {
         if at.before.is_none() {
             checked.missing.extend(self.tree.missing_above(&at.spot).map_err(cannot())?);
         }
-        if after.is_none() {
+        if after.is_none() && !at.spot.outside {
             let mut folder = at.spot.parent();
             while let Some(above) = folder.filter(|folder| !folder.path.is_empty()) {
                 folder = above.parent();
-                if !checked.above.contains_key(&above) {
-                    let holder = self.tree.folder_of(&above).map_err(cannot())?;
-                    let stat = self.tree.door.stat(holder.as_fd(), above.name()).map_err(cannot())?;
-                    let mode = stat.map_or(0o755, |stat| stat.st_mode as u32 & 0o7777);
-                    checked.above.insert(above, mode);
+                if let btree_map::Entry::Vacant(unseen) = checked.above.entry(above) {
+                    let holder = self.tree.folder_of(unseen.key()).map_err(cannot())?;
+                    let stat = self.tree.door.stat(holder.as_fd(), unseen.key().name()).map_err(cannot())?;
+                    unseen.insert(stat.map_or(0o755, |stat| stat.mode));
                 }
             }
         }
@@ -330,26 +334,26 @@ impl Checker<'_> {
             let nothing = Found { spot, before: None, bytes: Vec::new(), inode: None };
             return if matches!(want.expect, Expect::Nothing) { Ok(nothing) } else { Err(changed()) };
         };
-        let inode = Some((stat.st_dev as u64, stat.st_ino as u64));
+        let inode = Some(stat.inode);
         if matches!(want.expect, Expect::Nothing) {
             // Told apart by the caller: it may be the same file under another name.
             return Ok(Found { spot, before: None, bytes: Vec::new(), inode });
         }
-        let regular = match FileType::from_raw_mode(stat.st_mode) {
+        let regular = match stat.kind {
             FileType::RegularFile => true,
             FileType::Symlink => false,
             _ => return Err(TransactionError::NotAFile { path: path.clone() }),
         };
         if regular {
-            let links = stat.st_nlink as u64;
+            let links = stat.links;
             let parted = want.put.is_some() || want.moved;
             if links > 1 && parted && !self.policy.hard_links {
                 return Err(TransactionError::HardLinked { path: path.clone(), links });
             }
-            if stat.st_size as u64 > MAX_FILE_BYTES {
-                return Err(TransactionError::TooLarge { path: path.clone(), bytes: stat.st_size as u64 });
+            if stat.size > MAX_FILE_BYTES {
+                return Err(TransactionError::TooLarge { path: path.clone(), bytes: stat.size });
             }
-            if stat.st_mode & 0o222 == 0 || !door.may_write(folder, name).map_err(cannot())? {
+            if stat.mode & 0o222 == 0 || !door.may_write(folder, name).map_err(cannot())? {
                 return Err(TransactionError::ReadOnly { path: path.clone() });
             }
         }

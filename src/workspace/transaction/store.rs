@@ -230,12 +230,12 @@ impl Store {
     }
 
     /// Removes the oldest lines of the log past a bound. The newest stays.
-    fn forget(&self, count: usize, bytes: u64) -> io::Result<()> {
+    pub(super) fn forget(&self, count: usize, bytes: u64) -> io::Result<()> {
         let kept = self.kept_io()?;
         let mut total = 0;
         for (index, line) in kept.iter().rev().enumerate() {
             let folder = self.door.folder(self.folder.as_fd(), &line.folder())?;
-            let size = self.door.stat(folder.as_fd(), BEFORE)?.map_or(0, |stat| stat.st_size as u64);
+            let size = self.door.stat(folder.as_fd(), BEFORE)?.map_or(0, |stat| stat.size);
             total += size;
             if index > 0 && (index >= count || total > bytes) {
                 self.give_up(&line.folder())?;
@@ -324,6 +324,10 @@ impl Store {
         let read = || {
             let folder = self.door.folder(self.folder.as_fd(), &name)?;
             let file = self.door.open(folder.as_fd(), BEFORE)?;
+            let end = entry.offset.checked_add(entry.pre_image_length());
+            if end.is_none_or(|end| file.metadata().map_or(0, |metadata| metadata.len()) < end) {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
             let length = usize::try_from(entry.pre_image_length()).map_err(io::Error::other)?;
             self.door.read_at(&file, entry.offset, length)
         };

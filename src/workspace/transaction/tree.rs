@@ -146,7 +146,7 @@ impl Tree {
             let Some(opened) = self.folder(folder)? else { continue };
             if !at_once {
                 self.door.sync(&opened)?;
-            } else if devices.insert(rustix::fs::fstat(&opened)?.st_dev as u64) {
+            } else if devices.insert(self.door.device(&opened)?) {
                 self.door.sync_all(&opened)?;
             }
         }
@@ -158,7 +158,7 @@ impl Tree {
         let mut devices = BTreeSet::new();
         for folder in folders {
             if let Some(opened) = self.folder(folder)?
-                && devices.insert(rustix::fs::fstat(&opened)?.st_dev as u64)
+                && devices.insert(self.door.device(&opened)?)
             {
                 self.door.sync_all(&opened)?;
             }

@@ -48,7 +48,7 @@ impl Transactions {
     /// The operation log of this workspace, the oldest first.
     ///
     /// # Errors
-    /// When the disk refuses, or a journal cannot be read.
+    /// When the disk refuses. A journal that this lanser cannot read is left out.
     pub fn list(&self) -> Result<Vec<Line>, TransactionError> {
         let log = self.log(&self.stores()?)?;
         let undone = undone(&log);
@@ -72,7 +72,11 @@ impl Transactions {
         let mut log = Vec::new();
         for (index, store) in stores.iter().enumerate() {
             for kept in store.kept()? {
-                let journal = store.journal(&kept)?;
+                let journal = match store.journal(&kept) {
+                    // Another version's, perhaps: no reason to keep the others from being undone.
+                    Err(TransactionError::Damaged { .. }) => continue,
+                    journal => journal?,
+                };
                 if journal.prefix == self.home.prefix() {
                     log.push(Logged { store: index, kept, journal });
                 }
@@ -97,7 +101,7 @@ impl Transactions {
         let undone = undone(&log);
         let found = log.iter().rposition(|logged| match id {
             Some(id) => logged.journal.id == id,
-            None => logged.journal.undoes.is_none() && !undone.contains_key(&logged.journal.id),
+            None => !logged.journal.backwards && !undone.contains_key(&logged.journal.id),
         });
         let missing = || TransactionError::NoTransaction { id: id.unwrap_or("to undo").to_owned() };
         let Logged { store, kept, journal } = log.swap_remove(found.ok_or_else(missing)?);
@@ -108,11 +112,12 @@ impl Transactions {
         }
         let tree = self.tree()?;
         let checker = self.checker(&tree, policy);
-        let paths = conflicts(&checker, &wants)?;
-        if !paths.is_empty() {
-            return Err(TransactionError::Conflict { paths });
-        }
-        let checked = checker.check(&wants)?;
+        let checked = match checker.check(&wants) {
+            Err(error) if is_conflict(&error) => {
+                return Err(TransactionError::Conflict { paths: conflicts(&checker, &wants)? });
+            }
+            checked => checked?,
+        };
         let made: BTreeSet<_> = journal.made.iter().map(|(folder, _)| folder).collect();
         let going = checked.above.iter().filter(|(folder, _)| made.contains(folder));
         let folders = Folders {
@@ -123,6 +128,7 @@ impl Transactions {
             time: label.time,
             what: label.what.clone(),
             undoes: Some(journal.id.clone()),
+            backwards: !journal.backwards,
             prefix: journal.prefix.clone(),
         };
         let transaction = self.stage(tree, lock, checked, heading, folders, policy)?.apply()?.keep()?;
@@ -132,20 +138,26 @@ impl Transactions {
 
 /// Which transactions are undone, and by which.
 fn undone(log: &[Logged]) -> BTreeMap<String, String> {
-    let targets: BTreeMap<&str, &str> = log
-        .iter()
-        .filter_map(|logged| Some((logged.journal.id.as_str(), logged.journal.undoes.as_deref()?)))
-        .collect();
+    let mut by: BTreeMap<&str, &str> = BTreeMap::new();
     let mut undone = BTreeMap::new();
-    for Logged { journal, .. } in log {
+    // Backwards, so that whoever undoes is known before, and an id that was forgotten and given again is not mistaken.
+    for Logged { journal, .. } in log.iter().rev() {
+        if let Some(undoer) = by.remove(journal.id.as_str())
+            && !undone.contains_key(undoer)
+        {
+            undone.insert(journal.id.clone(), undoer.to_owned());
+        }
         if let Some(target) = &journal.undoes {
-            undone.insert(target.clone(), journal.id.clone());
-            if let Some(redone) = targets.get(target.as_str()) {
-                undone.remove(*redone);
-            }
+            by.entry(target).or_insert(&journal.id);
         }
     }
     undone
+}
+
+/// Whether a file is not what it should be.
+const fn is_conflict(error: &TransactionError) -> bool {
+    use TransactionError::{Changed, Exists, NotAFile};
+    matches!(error, Changed { .. } | Exists { .. } | NotAFile { .. })
 }
 
 /// The files that are not what they should be.
@@ -158,13 +170,7 @@ fn conflicts(
         let single = BTreeMap::from([(path.clone(), want.clone())]);
         match checker.check(&single) {
             Ok(_) => {}
-            Err(
-                TransactionError::Changed { .. }
-                | TransactionError::Exists { .. }
-                | TransactionError::NotAFile { .. },
-            ) => {
-                conflicts.push(path.clone());
-            }
+            Err(error) if is_conflict(&error) => conflicts.push(path.clone()),
             Err(error) => return Err(error),
         }
     }
