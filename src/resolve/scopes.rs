@@ -223,11 +223,11 @@ impl<'r> Reader<'r> {
                     }
                 }
                 "import_statement" | "import_from_statement" | "future_import_statement" => {
-                    self.import(node, scope)
+                    self.import(node, scope);
                 }
                 "attribute" => stack.extend(node.child_by_field_name("object").map(|object| (object, scope))),
                 "keyword_argument" => {
-                    stack.extend(node.child_by_field_name("value").map(|value| (value, scope)))
+                    stack.extend(node.child_by_field_name("value").map(|value| (value, scope)));
                 }
                 "identifier" => self.push(node, scope, false),
                 _ => {

@@ -31,14 +31,14 @@ pub fn apply(content: &[u8], patch: &FilePatch) -> Result<Vec<u8>, Vec<Conflict>
     let mut conflicts = Vec::new();
     let (mut done, mut shift) = (0_usize, 0_isize);
     for hunk in &patch.hunks {
-        let expected: Vec<&[u8]> = hunk.old().collect();
+        let expected: Vec<&[u8]> = hunk.before().collect();
         let stated = if expected.is_empty() { hunk.old_start } else { hunk.old_start.saturating_sub(1) };
         let wanted = stated.saturating_add_signed(shift);
         match place(&old, &expected, wanted, done) {
             Some(at) => {
                 shift = at.cast_signed() - stated.cast_signed();
                 old[done..at].iter().for_each(|line| out.extend(*line));
-                hunk.new().for_each(|line| out.extend(line));
+                hunk.after().for_each(|line| out.extend(line));
                 done = at + expected.len();
             }
             None => conflicts.push(conflict(hunk, &old, &expected, wanted)),
@@ -67,7 +67,7 @@ fn conflict(hunk: &Hunk, old: &[&[u8]], expected: &[&[u8]], wanted: usize) -> Co
     let text = |lines: &[&[u8]]| String::from_utf8_lossy(&lines.concat()).into_owned();
     let start = wanted.min(old.len());
     let end = (start + expected.len()).min(old.len());
-    let new: Vec<&[u8]> = hunk.new().collect();
+    let new: Vec<&[u8]> = hunk.after().collect();
     Conflict {
         line: hunk.line,
         at: wanted + 1,

@@ -71,7 +71,7 @@ pub enum HunkLine {
 
 impl Hunk {
     /// The lines before.
-    pub fn old(&self) -> impl Iterator<Item = &[u8]> {
+    pub fn before(&self) -> impl Iterator<Item = &[u8]> {
         self.lines.iter().filter_map(|line| match line {
             HunkLine::Context(line) | HunkLine::Removed(line) => Some(line.as_slice()),
             HunkLine::Added(_) => None,
@@ -79,7 +79,7 @@ impl Hunk {
     }
 
     /// The lines after.
-    pub fn new(&self) -> impl Iterator<Item = &[u8]> {
+    pub fn after(&self) -> impl Iterator<Item = &[u8]> {
         self.lines.iter().filter_map(|line| match line {
             HunkLine::Context(line) | HunkLine::Added(line) => Some(line.as_slice()),
             HunkLine::Removed(_) => None,
@@ -311,7 +311,8 @@ fn read_hunks(reader: &mut Reader<'_>) -> Result<Vec<Hunk>, PatchError> {
         let hunk =
             Hunk { line: began, old_start: numbers.0, lines: hunk_lines(reader, numbers.1, numbers.3)? };
         if let Some(last) = hunks.last()
-            && last.old_start + last.old().count() > hunk.old_start + usize::from(hunk.old().next().is_none())
+            && last.old_start + last.before().count()
+                > hunk.old_start + usize::from(hunk.before().next().is_none())
         {
             return Err(PatchError { line: began, reason: "the hunk overlaps the one before it".to_owned() });
         }

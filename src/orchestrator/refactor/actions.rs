@@ -73,35 +73,32 @@ async fn offers(asking: &Asking<'_>, range: Range) -> Result<Vec<Offer>, Failure
     let matches = |of: Option<&str>| {
         kind.is_none_or(|kind| of.is_some_and(|of| of == kind || of.starts_with(&format!("{kind}."))))
     };
-    let mut offers: Vec<(String, Option<String>, bool, Option<String>, Source)> = Vec::new();
+    let mut offers: Vec<Offer> = Vec::new();
+    let mut offer = |action: Action, from: Source| {
+        let number = u32::try_from(offers.len() + 1).unwrap_or(u32::MAX);
+        offers.push(Offer { told: Action { number, ..action }, from });
+    };
+    let mut organizes = false;
     for action in questions.code_actions(path, range, &touching, &only).await? {
         if matches(action.kind.as_deref()) {
-            offers.push((
-                action.title.clone(),
-                action.kind.clone(),
-                action.preferred,
-                action.disabled.clone(),
-                Source::Server(Box::new(action)),
-            ));
+            organizes |= action.kind.as_deref().is_some_and(|kind| kind.starts_with(ORGANIZE));
+            let told = Action {
+                number: 0,
+                title: action.title.clone(),
+                kind: action.kind.clone(),
+                preferred: action.preferred,
+                disabled: action.disabled.clone(),
+            };
+            offer(told, Source::Server(Box::new(action)));
         }
     }
-    let is_there =
-        offers.iter().any(|(_, kind, ..)| kind.as_deref().is_some_and(|kind| kind.starts_with(ORGANIZE)));
-    if asking.server.client.capabilities().execute_command && matches(Some(ORGANIZE)) && !is_there {
-        let command = ServerCommand::organize_imports(asking.settings.server, path);
-        offers.push((
-            "Organize imports".to_owned(),
-            Some(ORGANIZE.to_owned()),
-            false,
-            None,
-            Source::Command(command),
-        ));
+    if asking.server.client.capabilities().execute_command && matches(Some(ORGANIZE)) && !organizes {
+        let title = "Organize imports".to_owned();
+        let kind = Some(ORGANIZE.to_owned());
+        let told = Action { number: 0, title, kind, preferred: false, disabled: None };
+        offer(told, Source::Command(ServerCommand::organize_imports(asking.settings.server, path)));
     }
-    let numbered = (1..).zip(offers).map(|(number, (title, kind, preferred, disabled, from))| Offer {
-        told: Action { number, title, kind, preferred, disabled },
-        from,
-    });
-    Ok(numbered.collect())
+    Ok(offers)
 }
 
 fn chosen<'o>(offers: &'o [Offer], wanted: &str) -> Result<&'o Offer, ErrorBody> {

@@ -131,10 +131,8 @@ pub(in crate::orchestrator) fn recover(settings: &Settings) {
         Ok(Recovery::RolledBack { id, what, foreign }) => {
             let mut text = format!("an interrupted edit was taken back: {id} ({what})");
             if let Some(first) = foreign.first() {
-                text.push_str(&format!(
-                    "; edited since and left as they are: {first} and {} more",
-                    foreign.len() - 1
-                ));
+                let more = foreign.len() - 1;
+                text = format!("{text}; edited since and left as they are: {first} and {more} more");
             }
             settings.progress.say(&text);
         }

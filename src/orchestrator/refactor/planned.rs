@@ -57,7 +57,7 @@ fn refused(asking: &Asking<'_>, checks: &mut Checks<'_>, error: &PlanError) {
             checks.fail(CheckName::Overlap, told, vec![at(path, first), at(path, second)]);
         }
         PlanError::NoSuchRange { path, range } => {
-            checks.fail(CheckName::Content, told, vec![at(path, range)])
+            checks.fail(CheckName::Content, told, vec![at(path, range)]);
         }
         PlanError::Missing(path)
         | PlanError::Exists(path)
