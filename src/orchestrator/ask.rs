@@ -53,6 +53,7 @@ pub(super) fn access(request: &Request, state: &State) -> Access {
         _ if !state.is_covered() => Access::Pristine,
         Command::Definition | Command::Declaration if !state.is_inferred() => Access::Shared,
         Command::Symbols | Command::Locate => Access::Shared,
+        cmd if cmd.edits() => Access::Unmoved,
         _ => Access::Alone,
     }
 }

@@ -70,6 +70,9 @@ pub(super) enum Access {
     Shared,
     /// Alone, with nothing inferred.
     Alone,
+    /// Alone, with nothing inferred, on a server that was started on this ground and never brought to another. One that was
+    /// told of changed files and then shown edited ones said of a file what was true before the change (Pyright 1.1.414).
+    Unmoved,
     /// Alone, on a server that was never asked anything.
     Pristine,
 }
@@ -97,6 +100,8 @@ struct Live {
     server: Server,
     /// `None` until it is asked for the first time.
     ground: Option<Arc<Ground>>,
+    /// The ground on which it was asked for the first time.
+    born: Option<Arc<Ground>>,
     opened: Mutex<BTreeMap<AbsPath, Opened>>,
     /// Whether anything was asked since it was started, and since it was renewed.
     asked: Mutex<Asked>,
@@ -166,6 +171,7 @@ impl Pool {
             let mut place = slot.place.clone().write_owned().await;
             let stays = match place.as_mut() {
                 Some(live) if access == Access::Pristine && live.asked().ever => false,
+                Some(live) if access == Access::Unmoved && live.is_moved(ground) => false,
                 Some(live) => live.is_fit(&self.settings) && live.bring_to(ground, files)?,
                 None => false,
             };
@@ -175,6 +181,7 @@ impl Pool {
                 }
                 let mut live = Live::start(&self.settings, kind, &ground.tools).await?;
                 live.ground = Some(ground.clone());
+                live.born = Some(ground.clone());
                 *place = Some(live);
             }
             if access == Access::Shared {
@@ -227,7 +234,7 @@ impl Live {
         let interpreter = tools.python.as_ref().map(|python| python.interpreter.clone());
         let server = Server::start(settings.clone(), tools.found.clone()?, interpreter, !kind.pulls).await?;
         let hung = AtomicBool::new(false);
-        Ok(Self { server, ground: None, opened: Mutex::default(), asked: Mutex::default(), hung })
+        Ok(Self { server, ground: None, born: None, opened: Mutex::default(), asked: Mutex::default(), hung })
     }
 
     /// Whether it can be asked.
@@ -255,6 +262,11 @@ impl Live {
 
     fn stands_on(&self, ground: &Arc<Ground>) -> bool {
         self.ground.as_ref().is_some_and(|mine| Arc::ptr_eq(mine, ground))
+    }
+
+    /// Whether it was asked on another ground before.
+    fn is_moved(&self, ground: &Arc<Ground>) -> bool {
+        self.born.as_ref().is_some_and(|born| !Arc::ptr_eq(born, ground))
     }
 
     /// Makes the server believe what `ground` says; `false` when only a new one will.
@@ -291,6 +303,7 @@ impl Live {
         // Whether a changed file makes the server forget what it inferred depends on whether it had read it.
         self.asked().since_renewal = true;
         self.ground = Some(ground.clone());
+        self.born.get_or_insert_with(|| ground.clone());
         Ok(true)
     }
 

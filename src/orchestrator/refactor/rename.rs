@@ -16,7 +16,9 @@ use crate::edit::Plan;
 use crate::edit::target::of_uri;
 use crate::edit::text::{Splice, splices};
 use crate::lsp::{Listing, Place};
-use crate::model::edits::{CheckName, DiagnosticsDelta, DocumentChange, TextEdit, WorkspaceEdit};
+use crate::model::edits::{
+    CheckName, DiagnosticsDelta, DocumentChange, TextDocumentEdit, TextEdit, VersionedDocument, WorkspaceEdit,
+};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::facts::{CompletenessStatus, Facts, Provenance};
 use crate::orchestrator::ask::{Answer, Asking};
@@ -24,7 +26,7 @@ use crate::orchestrator::completeness;
 use crate::orchestrator::failure::Failure;
 use crate::orchestrator::query::{nothing_there, position};
 use crate::orchestrator::state::Subject;
-use crate::path::AbsPath;
+use crate::path::{AbsPath, FileUri};
 use crate::workspace::files::{Document, Files as _};
 
 /// Answers `rename`.
@@ -61,6 +63,13 @@ pub(in crate::orchestrator) async fn rename(asking: &Asking<'_>) -> Result<Answe
     }
     let definition = definition(asking, subject, old).await?;
     let edit = questions.rename(&uses.path, at, new).await?;
+    let (edit, added) = match edit {
+        Some(edit) => {
+            let (edit, added) = with_references(asking, edit, &references.items, old, new)?;
+            (Some(edit), added)
+        }
+        None => (None, 0),
+    };
     let splices = match &edit {
         Some(edit) => by_file(asking, edit)?,
         None => BTreeMap::new(),
@@ -70,7 +79,7 @@ pub(in crate::orchestrator) async fn rename(asking: &Asking<'_>) -> Result<Answe
     collision::check(asking, &mut checks, &renaming);
     let claimed = claimed(asking, &splices);
     let verdict = completeness::verdict(asking, &searched, occurrences.await?, &claimed);
-    complete(&mut checks, &references, &verdict);
+    complete(&mut checks, &references, &verdict, added);
     let mut facts = Facts::new(Provenance::Lsp);
     let mut residue = verdict.unresolved.clone();
     facts.completeness = Some(verdict);
@@ -130,15 +139,18 @@ fn complete(
     checks: &mut Checks<'_>,
     references: &Listing<Place>,
     verdict: &crate::model::facts::Completeness,
+    added: usize,
 ) {
     let count = references.items.len();
     match (&verdict.status, &verdict.reason) {
         (CompletenessStatus::Complete, _) if references.skipped == 0 => {
             let files = planned::files(verdict.files_searched as usize);
-            checks.pass(
-                CheckName::Completeness,
-                format!("{count} references, complete; {files} hold the name"),
-            );
+            let more = match added {
+                0 => String::new(),
+                added => format!("; {added} in files that the server's configuration leaves out"),
+            };
+            let detail = format!("{count} references, complete; {files} hold the name{more}");
+            checks.pass(CheckName::Completeness, detail);
         }
         (_, reason) => {
             let reason = reason.as_deref().unwrap_or("some references are in no file of this machine");
@@ -167,6 +179,46 @@ async fn definition(
         }
     }
     Ok((subject.document.clone(), subject.offset))
+}
+
+/// The edit with what the server left out: Pyright tells references in every file that it was shown, and renames only in those
+/// that its configuration includes. Gives how many were added.
+fn with_references(
+    asking: &Asking<'_>,
+    mut edit: WorkspaceEdit,
+    references: &[Place],
+    old: &str,
+    new: &str,
+) -> Result<(WorkspaceEdit, usize), Failure> {
+    let splices = by_file(asking, &edit)?;
+    let mut missing: BTreeMap<AbsPath, Vec<TextEdit>> = BTreeMap::new();
+    for place in references.iter().filter(|place| asking.state.is_in_workspace(&place.path)) {
+        let Ok(document) = asking.state.files.read(&place.path) else { continue };
+        let offset = |position| document.lines.offset(&document.text, position, asking.places.server_unit);
+        let Some((start, end)) = offset(place.range.start).zip(offset(place.range.end)) else { continue };
+        let has = |splice: &Splice| splice.span.start < end.max(start + 1) && start < splice.span.end;
+        let known = splices.get(&place.path).is_some_and(|splices| splices.iter().any(has));
+        if !known && document.text.get(start..end) == Some(old) {
+            let range = place.range.into();
+            let edits = missing.entry(place.path.clone()).or_default();
+            let edit = TextEdit { range, new_text: new.to_owned(), annotation_id: None };
+            if !edits.contains(&edit) {
+                edits.push(edit);
+            }
+        }
+    }
+    let added = missing.values().map(Vec::len).sum();
+    for (path, edits) in missing {
+        let uri = FileUri::from_path(&path).as_str().to_owned();
+        match &mut edit.document_changes {
+            Some(changes) => {
+                let text_document = VersionedDocument { uri, version: None };
+                changes.push(DocumentChange::Edit(TextDocumentEdit { text_document, edits }));
+            }
+            None => edit.changes.entry(uri).or_default().extend(edits),
+        }
+    }
+    Ok((edit, added))
 }
 
 /// The edits of each file of the workspace.
