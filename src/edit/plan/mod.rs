@@ -147,6 +147,14 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// A plan of these changes, each of another file.
+    #[must_use]
+    pub fn of(mut changes: Vec<FileChange>) -> Self {
+        changes.sort_by(|a, b| a.path.cmp(&b.path));
+        changes.dedup_by(|a, b| a.path == b.path);
+        Self { changes }
+    }
+
     /// The changes, in the order of their paths.
     #[must_use]
     pub fn changes(&self) -> &[FileChange] {

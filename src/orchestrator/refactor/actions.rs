@@ -51,7 +51,7 @@ pub(in crate::orchestrator) async fn actions(asking: &Asking<'_>) -> Result<Answ
     let edit = edit(asking, &offer.from).await?;
     let mut checks = Checks::new(asking.request);
     target(&mut checks, subject);
-    let plan = planned::plan(asking, &mut checks, asking.places.server_unit, |planner| {
+    let plan = planned::plan(asking, &mut checks, asking.places.server_unit, &|planner| {
         planner.workspace_edit(&edit)
     })?;
     facts.actions = Some(vec![offer.told.clone()]);

@@ -6,13 +6,13 @@ use super::checks::Checks;
 use super::dependents::affected;
 use super::guards;
 use super::input::{self, Input};
-use super::planned;
 use super::speculate::{self, Comparison, Overlay};
-use crate::edit::Plan;
+use super::{planned, three_way};
+use crate::edit::{Plan, Planner};
 use crate::model::edits::{CheckName, DiagnosticsDelta, WorkspaceEdit};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::facts::{Facts, Provenance, Verdict};
-use crate::model::request::Command;
+use crate::model::request::{Command, Strategy};
 use crate::orchestrator::ask::{Answer, Asking};
 use crate::orchestrator::failure::Failure;
 
@@ -27,13 +27,19 @@ pub(in crate::orchestrator) async fn apply(asking: &Asking<'_>) -> Result<Answer
     let Input { edit, patches, unit, known } =
         input::read(given, asking.places.server_unit).map_err(Failure::told)?;
     let mut checks = Checks::new(request);
-    let plan = planned::plan(asking, &mut checks, unit, |planner| match &edit {
+    let make = |planner: &mut Planner<'_>| match &edit {
         Some(edit) => planner.workspace_edit(edit),
         None => planner.patches(&patches),
-    })?;
-    if let Some(plan) = &plan {
-        input::check_known(asking, &mut checks, plan, &known);
-    }
+    };
+    let plan = if request.options.guards.strategy == Strategy::ThreeWay {
+        three_way::plan(asking, &mut checks, unit, &known, &make)?
+    } else {
+        let plan = planned::plan(asking, &mut checks, unit, &make)?;
+        if let Some(plan) = &plan {
+            input::check_known(asking, &mut checks, plan, &known);
+        }
+        plan
+    };
     let mut facts = Facts::new(Provenance::Lsp);
     let (delta, refactored) = checked(asking, checks, edit, plan).await?;
     if request.cmd == Command::Check

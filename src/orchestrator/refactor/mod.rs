@@ -22,6 +22,7 @@ mod rename;
 mod residue;
 mod round_trip;
 mod speculate;
+mod three_way;
 
 pub(super) use actions::actions;
 pub(super) use apply::apply;

@@ -6,7 +6,7 @@ use super::base::Disk;
 use super::checks::Checks;
 use crate::edit::preview::preview;
 use crate::edit::target::{self, TargetError};
-use crate::edit::{FileChange, Plan, PlanError, Planner};
+use crate::edit::{Base, FileChange, Plan, PlanError, Planner};
 use crate::model::edits::{ChangeKind, CheckName, EditedFile, Edits, WorkspaceEdit};
 use crate::model::error::{ConflictHunk, ErrorBody, ErrorData, ErrorSymbol};
 use crate::orchestrator::ask::Asking;
@@ -14,16 +14,30 @@ use crate::orchestrator::failure::Failure;
 use crate::path::DocUri;
 use crate::text::ColumnUnit;
 
+/// What makes an edit.
+pub(super) type Make<'m> = &'m dyn Fn(&mut Planner<'_>) -> Result<(), PlanError>;
+
 /// Plans an edit, and records the checks that are about its files. `None` when it cannot be made at all: then a check says
 /// why.
 pub(super) fn plan(
     asking: &Asking<'_>,
     checks: &mut Checks<'_>,
     unit: ColumnUnit,
-    make: impl FnOnce(&mut Planner<'_>) -> Result<(), PlanError>,
+    make: Make<'_>,
 ) -> Result<Option<Plan>, Failure> {
     let disk = Disk::new(asking.state, asking.request.options.guards.outside);
-    let mut planner = Planner::new(asking.state.ground.snapshot.root(), &disk, unit);
+    plan_on(asking, checks, &disk, unit, make)
+}
+
+/// The same for other contents than those of the ground.
+pub(super) fn plan_on(
+    asking: &Asking<'_>,
+    checks: &mut Checks<'_>,
+    base: &dyn Base,
+    unit: ColumnUnit,
+    make: Make<'_>,
+) -> Result<Option<Plan>, Failure> {
+    let mut planner = Planner::new(asking.state.ground.snapshot.root(), base, unit);
     let plan = match make(&mut planner).and_then(|()| planner.plan()) {
         Ok(plan) => plan,
         Err(error) => {

@@ -85,7 +85,7 @@ pub(in crate::orchestrator) async fn rename(asking: &Asking<'_>) -> Result<Answe
     facts.completeness = Some(verdict);
     residue::add_documents(asking, &mut residue, old).await?;
     let plan = match &edit {
-        Some(edit) => planned::plan(asking, &mut checks, asking.places.server_unit, |planner| {
+        Some(edit) => planned::plan(asking, &mut checks, asking.places.server_unit, &|planner| {
             planner.workspace_edit(edit)
         })?,
         None => None,

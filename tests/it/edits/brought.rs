@@ -166,3 +166,41 @@ fn imports_are_put_in_order() {
     );
     repository.env.lanser(["actions", "a.py:1:1", "--run", "Nonsense", "--json"]).error(3, "E/NOT_FOUND");
 }
+
+#[test]
+fn what_changed_meanwhile_is_merged_or_told() {
+    let repository = Repository::new(&Project::parse(
+        "//- /a.py\nfirst = 1\n\n\n\n\n\n\ndef old(): ...\n\n\n\n\n\n\nold()\n",
+    ));
+    let plan = repository.plan(&["rename", "py://a#old", "renamed"]);
+    let text = std::fs::read_to_string(repository.env.file("a.py")).unwrap();
+    repository.env.write("a.py", text.replace("first = 1", "first = 2"));
+    repository.commit();
+    let bring = |args: &[&str]| repository.bring(args, plan.to_string());
+    bring(&["apply", "-", "--apply", "--json"]).error(74, "E/CONTENT_MODIFIED");
+    bring(&["apply", "-", "--apply", "--strategy", "3way", "--json"]).answer();
+    let now = std::fs::read_to_string(repository.env.file("a.py")).unwrap();
+    assert_eq!(now, text.replace("first = 1", "first = 2").replace("old", "renamed"));
+    repository.env.lanser(["undo"]).text();
+    repository.env.write("a.py", text.replace("def old(): ...", "def old(): pass"));
+    repository.commit();
+    let error =
+        bring(&["apply", "-", "--apply", "--strategy", "3way", "--json"]).error(70, "E/APPLY_CONFLICT");
+    let hunk = &error["data"]["hunks"][0];
+    assert_eq!(hunk["ours"], "def old(): pass\n", "{error}");
+    assert_eq!(
+        (&hunk["theirs"], &hunk["base"]),
+        (&"def renamed(): ...\n".into(), &"def old(): ...\n".into())
+    );
+}
+
+#[test]
+fn files_that_the_configuration_leaves_out_are_renamed_too() {
+    let project = Project::parse(
+        "//- /pyrightconfig.json\n{\"include\": [\"src\"]}\n//- /src/m.py\ndef old(): ...\n//- /tests/t.py\nfrom m import old\nold()\n",
+    );
+    let repository = Repository::new(&project);
+    let bundle = repository.plan(&["rename", "py://m#old", "renamed"]);
+    assert_eq!(bundle["edits"]["files"].as_array().unwrap().len(), 2, "{bundle}");
+    assert_eq!(failed(&bundle), [""; 0]);
+}
