@@ -353,7 +353,8 @@ impl Checker<'_> {
             if stat.size > MAX_FILE_BYTES {
                 return Err(TransactionError::TooLarge { path: path.clone(), bytes: stat.size });
             }
-            if stat.mode & 0o222 == 0 || !door.may_write(folder, name).map_err(cannot())? {
+            let unwritable = TransactionError::refused("write", path);
+            if stat.mode & 0o222 == 0 || !door.may_write(folder, name).map_err(unwritable)? {
                 return Err(TransactionError::ReadOnly { path: path.clone() });
             }
         }
