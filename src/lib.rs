@@ -16,7 +16,7 @@
 //! | 4 | [`toolchain`] | finding, identifying and installing servers and Node.js |
 //! | 4 | [`edit`] | edits as values: workspace edits, unified diffs, plans, previews |
 //! | 4 | [`bundle`] | from facts to a sealed bundle: portable paths, order, pages, hash |
-//! | 3 | [`workspace`] | the user's files: walk, snapshot, word index, contents, Python environment, server configuration |
+//! | 3 | [`workspace`] | the user's files: walk, snapshot, word index, contents, Python environment, server configuration, git, and changing them all or not at all |
 //! | 2 | [`model`] | the public JSON contract as plain types |
 //! | 1 | [`selector`] | the selector language: grammar and printing |
 //! | 0 | [`text`], [`path`], [`digest`] | coordinates and decoding; paths and URIs; canonical JSON and hashes |

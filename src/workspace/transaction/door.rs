@@ -96,11 +96,7 @@ impl Door {
         if let Some(opened) = beneath(base, path) {
             return Ok(opened?);
         }
-        let mut at = rustix::fs::openat(base, ".", FOLDER, Mode::empty())?;
-        for name in path.split('/') {
-            at = rustix::fs::openat(at, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())?;
-        }
-        Ok(at)
+        Ok(step_by_step(base, path)?)
     }
 
     /// What a name is, a link not followed; `None` when there is nothing.
@@ -238,28 +234,38 @@ impl Door {
 
     /// Renames within a folder unless there is something.
     pub(super) fn rename_new(&self, folder: BorrowedFd<'_>, from: &str, to: &str) -> io::Result<()> {
-        self.pass("renameat2 noreplace", to)?;
-        match rustix::fs::renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-                // A link is as atomic, and fails as well when the name is taken.
-                self.pass("linkat", to)?;
-                rustix::fs::linkat(folder, from, folder, to, AtFlags::empty())?;
-                self.unlink(folder, from)
-            }
-            renamed => Ok(renamed?),
+        if self.rename_with(folder, from, to, RenameFlags::NOREPLACE)? {
+            return Ok(());
         }
+        // A link is as atomic, and fails as well when the name is taken.
+        self.pass("linkat", to)?;
+        rustix::fs::linkat(folder, from, folder, to, AtFlags::empty())?;
+        self.unlink(folder, from)
     }
 
     /// Exchanges two names of a folder; false when the file system cannot.
     pub(super) fn exchange(&self, folder: BorrowedFd<'_>, one: &str, other: &str) -> io::Result<bool> {
-        match self.pass("renameat2 exchange", other) {
-            Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => return Ok(false),
-            passed => passed?,
-        }
-        match rustix::fs::renameat_with(folder, one, folder, other, RenameFlags::EXCHANGE) {
-            Ok(()) => Ok(true),
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(false),
-            Err(error) => Err(error.into()),
+        self.rename_with(folder, one, other, RenameFlags::EXCHANGE)
+    }
+
+    /// Whether the file system could.
+    fn rename_with(
+        &self,
+        folder: BorrowedFd<'_>,
+        from: &str,
+        to: &str,
+        flags: RenameFlags,
+    ) -> io::Result<bool> {
+        let call = if flags == RenameFlags::EXCHANGE { "renameat2 exchange" } else { "renameat2 noreplace" };
+        let renamed = self
+            .pass(call, to)
+            .and_then(|()| Ok(rustix::fs::renameat_with(folder, from, folder, to, flags)?));
+        let unsupported = [Errno::INVAL, Errno::NOSYS, Errno::NOTSUP].map(Errno::raw_os_error);
+        match renamed {
+            Err(error) if error.raw_os_error().is_some_and(|number| unsupported.contains(&number)) => {
+                Ok(false)
+            }
+            renamed => renamed.map(|()| true),
         }
     }
 
@@ -317,6 +323,18 @@ impl Door {
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
+/// A folder below `base`, opened from one to the next.
+fn step_by_step(base: BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Errno> {
+    let mut at = rustix::fs::openat(base, ".", FOLDER, Mode::empty())?;
+    for name in path.split('/') {
+        if name == ".." {
+            return Err(Errno::XDEV);
+        }
+        at = rustix::fs::openat(&at, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())?;
+    }
+    Ok(at)
+}
+
 /// A folder by `openat2`; `None` where the system has none, or a sandbox forbids it.
 #[cfg(target_os = "linux")]
 fn beneath(base: BorrowedFd<'_>, path: &str) -> Option<Result<OwnedFd, Errno>> {
@@ -331,4 +349,31 @@ fn beneath(base: BorrowedFd<'_>, path: &str) -> Option<Result<OwnedFd, Errno>> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_folder_is_opened_through_a_link_or_above_its_base_either_way() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("base/a/b")).unwrap();
+        std::fs::create_dir(folder.path().join("outside")).unwrap();
+        for (name, target) in [("base/out", "../outside"), ("base/in", "a"), ("base/a/up", "..")] {
+            std::os::unix::fs::symlink(target, folder.path().join(name)).unwrap();
+        }
+        let base = Door::default().base(&folder.path().join("base")).unwrap();
+        let base = base.as_fd();
+        let kind = |error: Errno| io::Error::from(error).kind();
+        for path in ["out", "in", "in/b", "a/up", "a/up/a", "..", "../outside", "a/../.."] {
+            assert!(step_by_step(base, path).is_err(), "{path}");
+            assert!(Door::default().folder(base, path).is_err(), "{path}");
+        }
+        for path in ["a", "a/b", "."] {
+            assert!(step_by_step(base, path).is_ok() && Door::default().folder(base, path).is_ok(), "{path}");
+        }
+        assert_eq!(step_by_step(base, "a/c").map_err(kind).unwrap_err(), io::ErrorKind::NotFound);
+        assert_eq!(Door::default().folder(base, "a/c").unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
 }

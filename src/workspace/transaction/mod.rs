@@ -41,6 +41,9 @@ use store::{Progress, Store};
 use tree::Tree;
 use work::Work;
 
+/// How long a lock is waited for that should be free: a program that its dead holder was just starting may have a copy.
+const MOMENT: Duration = Duration::from_millis(50);
+
 /// A change of one file against what is known of it. Digests are of all bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
@@ -183,7 +186,7 @@ impl Transactions {
             let Some(guard) = Store::find(&self.door, self.home.primary(), self.home.is_private())? else {
                 continue;
             };
-            let lock = match guard.lock(Duration::ZERO) {
+            let lock = match guard.lock(MOMENT) {
                 Err(TransactionError::Busy { .. }) => return Ok(Recovery::UnderWay),
                 lock => lock?,
             };

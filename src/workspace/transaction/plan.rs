@@ -218,7 +218,10 @@ impl Checker<'_> {
                 (Some(Image { content, meta }), bytes)
             }
         };
-        if at.before == after {
+        // What moves to where the same bytes were changes nothing there: which of two states a file is in has to be seen in
+        // its content.
+        let content = |image: &Option<Image>| image.as_ref().map(|image| image.content.clone());
+        if content(&at.before) == content(&after) {
             return Ok(());
         }
         if at.before.is_none() {
@@ -353,7 +356,8 @@ impl Checker<'_> {
             if stat.size > MAX_FILE_BYTES {
                 return Err(TransactionError::TooLarge { path: path.clone(), bytes: stat.size });
             }
-            if stat.mode & 0o222 == 0 || !door.may_write(folder, name).map_err(cannot())? {
+            let unwritable = TransactionError::refused("write", path);
+            if stat.mode & 0o222 == 0 || !door.may_write(folder, name).map_err(unwritable)? {
                 return Err(TransactionError::ReadOnly { path: path.clone() });
             }
         }

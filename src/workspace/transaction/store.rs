@@ -71,7 +71,14 @@ pub(super) struct Store {
 /// The right to change the workspace; it ends with this value, or with the process.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing would do, but for a child that this process is just starting and that has not closed its copy yet.
+        let _ = self.file.unlock();
+    }
 }
 
 /// A line of the operation log.
@@ -171,7 +178,7 @@ impl Store {
         let _ = file.set_len(0).and_then(|()| {
             std::os::unix::fs::FileExt::write_all_at(&file, std::process::id().to_string().as_bytes(), 0)
         });
-        Ok(Lock { _file: file })
+        Ok(Lock { file })
     }
 
     /// Writes a journal and its pre-images; from the end of this on it is open.

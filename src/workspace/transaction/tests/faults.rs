@@ -36,11 +36,17 @@ fn back(project: &Project) {
     project.transactions().undo(None, &label("undo"), Policy::default()).unwrap();
 }
 
+/// Removes all journals, so that each transaction begins with the same calls: by making their folder.
+fn forget(project: &Project) {
+    let _ = std::fs::remove_dir_all(project.state().as_path());
+}
+
 #[test]
 fn a_call_that_fails_once_changes_nothing() {
     let (project, changes, old, new) = few();
     let mut refused = 0;
     for at in 0.. {
+        forget(&project);
         let count = Count::to(at, Trouble::Once(ERRORS[at % ERRORS.len()]));
         let result = make(&project.watched(&count), changes.clone());
         if count.made() <= at {
@@ -76,6 +82,7 @@ fn a_disk_that_fails_for_good_is_recovered_from_when_it_is_back() {
     let (project, changes, old, new) = few();
     let mut half_done = 0;
     for at in 0.. {
+        forget(&project);
         let count = Count::to(at, Trouble::FromThenOn(ERRORS[at % ERRORS.len()]));
         let result = make(&project.watched(&count), changes.clone());
         if count.made() <= at {
@@ -99,7 +106,8 @@ fn a_disk_that_fails_for_good_is_recovered_from_when_it_is_back() {
 #[test]
 fn an_undo_that_fails_changes_nothing() {
     let (project, changes, old, new) = few();
-    project.make(changes).unwrap();
+    forget(&project);
+    project.make(changes.clone()).unwrap();
     for at in 0.. {
         let count = Count::to(at, Trouble::Once(ERRORS[at % ERRORS.len()]));
         let result = project.watched(&count).undo(None, &label("undo"), Policy::default());
@@ -112,10 +120,8 @@ fn an_undo_that_fails_changes_nothing() {
             assert_eq!(project.picture(), new, "call {at}");
         } else {
             assert_eq!(project.picture(), old, "call {at}");
-            // Undoing the undoing is doing it again.
-            let last = project.transactions().list().unwrap().pop().unwrap();
-            project.transactions().undo(Some(&last.id), &label("redo"), Policy::default()).unwrap();
-            assert_eq!(project.picture(), new);
+            forget(&project);
+            project.make(changes.clone()).unwrap();
         }
     }
     assert_eq!(project.picture(), old);
@@ -128,11 +134,12 @@ fn where_names_cannot_be_exchanged_it_is_all_the_same() {
     impl door::Watch for Plain {
         fn before(&self, call: &'static str, name: &str) -> std::io::Result<()> {
             self.0.before(call, name)?;
-            if call == "renameat2 exchange" { Err(Errno::INVAL.into()) } else { Ok(()) }
+            if call.starts_with("renameat2") { Err(Errno::INVAL.into()) } else { Ok(()) }
         }
     }
     let (project, changes, old, new) = few();
     for at in 0.. {
+        forget(&project);
         let count = Count::to(at, Trouble::FromThenOn(Errno::IO));
         let plain = std::sync::Arc::new(Plain(std::sync::Arc::clone(&count)));
         let result = make(&project.watched(&plain), changes.clone());

@@ -234,3 +234,17 @@ fn killed_at_any_time() {
     println!("{stopped} taken back, {done} done");
     assert!(stopped > 0);
 }
+
+#[test]
+fn of_two_processes_at_once_one_makes_the_change() {
+    let (_, new) = states();
+    for _ in 0..10 {
+        let project = project();
+        let both = [(); 2].map(|()| process(&project, Deed::Keep, usize::MAX).spawn().unwrap());
+        let outputs = both.map(|child| child.wait_with_output().unwrap());
+        let made = outputs.iter().filter(|output| output.status.success()).count();
+        assert_eq!(made, 1, "{outputs:?}");
+        assert_eq!(project.picture(), new.0);
+        assert_eq!(project.transactions().list().unwrap().len(), 1);
+    }
+}
