@@ -43,6 +43,13 @@
 //!    attempt twice, it is `E/CONTENT_MODIFIED`.
 //! 6. [`bundle::seal::seal`] hashes the bundle; `cli/output` prints it and its error, if any, becomes the exit code.
 //!
+//! # The way of an edit: `lanser rename py://m#f g --apply`
+//!
+//! The same way up to the question. Then, in [`orchestrator`]'s `refactor`: the server proposes an edit, which is made in
+//! thought to the contents of the ground ([`edit::plan`]); every check is recorded; the edited texts are shown to the server as
+//! open documents and compared. When the ground has proved the same and no check stops it, the plan is written
+//! ([`workspace::transaction`]).
+//!
 //! # Invariants
 //!
 //! - No absolute path, clock, process id or host name is in the hash domain of a bundle.
@@ -50,7 +57,8 @@
 //!   would answer from otherwise. The server enumerates before any document is opened.
 //! - Every wait has an end, and no server outlives its caller, also when that is killed.
 //! - A session never makes an answer worse: whatever is wrong with it, its caller answers by itself.
-//! - A workspace's own files never name a program to run.
+//! - A workspace's own files never name a program to run, and never loosen a guard.
+//! - Nothing is written but by a transaction, after every check, when the workspace is what was checked.
 //! - What cannot be proved complete is not called complete.
 
 pub mod bundle;
