@@ -143,25 +143,17 @@ impl Context {
         request: &Request,
         interrupted: Pin<&mut impl Future<Output = ()>>,
     ) -> Option<Answer> {
-        if !settings.session {
+        // Undoing needs no server, and asked a second time it would undo something else.
+        if !settings.session || request.cmd == Command::Undo {
             return None;
         }
         // What needs no server is not worth a session; one that is there has read the files already.
-        let start = !matches!(request.cmd, Command::Locate | Command::Undo);
+        let start = request.cmd != Command::Locate;
         let began = Instant::now();
         let mut caller = self.caller(settings, start).ok()?;
         let reply = tokio::select! {
             biased;
-            reply = caller.ask(request) => match reply {
-                Ok(reply) => reply,
-                // What the session had begun to write, it finishes; nobody may write it a second time.
-                Err(_) if request.writes() => {
-                    let error = ErrorBody::new(ErrorSymbol::Internal, "the session ended while it worked on the edit")
-                        .hint("`lanser undo --list` tells whether it was written");
-                    return Some(Answer::Bundle(Box::new(error_bundle(Some(request.clone()), error))));
-                }
-                Err(_) => return None,
-            },
+            reply = caller.ask(request) => reply.ok()?,
             () = interrupted => {
                 caller.done();
                 return Some(Answer::Bundle(Box::new(cancelled(request.clone(), settings, began))));

@@ -107,6 +107,8 @@ struct Live {
     asked: Mutex<Asked>,
     /// Whether it did not answer in time.
     hung: AtomicBool,
+    /// Whether it was shown documents as they might become.
+    speculated: AtomicBool,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -233,8 +235,9 @@ impl Live {
     async fn start(settings: &Arc<Settings>, kind: Kind, tools: &Tools) -> Result<Self, Failure> {
         let interpreter = tools.python.as_ref().map(|python| python.interpreter.clone());
         let server = Server::start(settings.clone(), tools.found.clone()?, interpreter, !kind.pulls).await?;
-        let hung = AtomicBool::new(false);
-        Ok(Self { server, ground: None, born: None, opened: Mutex::default(), asked: Mutex::default(), hung })
+        let (hung, speculated) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (opened, asked) = (Mutex::default(), Mutex::default());
+        Ok(Self { server, ground: None, born: None, opened, asked, hung, speculated })
     }
 
     /// Whether it can be asked.
@@ -275,6 +278,8 @@ impl Live {
             // It was started a moment ago and has read no source yet.
             None => Step::Contents(Vec::new()),
             Some(mine) if Arc::ptr_eq(mine, ground) => return Ok(true),
+            // What it makes of a change on top of what it was only shown, nobody has to find out.
+            Some(_) if self.speculated.load(Ordering::Relaxed) => return Ok(false),
             Some(mine) => mine.step_to(ground),
         };
         let Step::Contents(changed) = step else { return Ok(false) };
@@ -403,6 +408,11 @@ impl Lease {
     /// The server did not answer in time: nobody is to ask it again.
     pub(super) fn hung(&self) {
         self.live().hung.store(true, Ordering::Relaxed);
+    }
+
+    /// The server is shown documents as they might become: it stays on this ground.
+    pub(super) fn speculates(&self) {
+        self.live().speculated.store(true, Ordering::Relaxed);
     }
 
     /// The server was shown what it cannot forget: nobody is to ask it again.

@@ -27,6 +27,7 @@ use crate::orchestrator::failure::Failure;
 use crate::orchestrator::query::{nothing_there, position};
 use crate::orchestrator::state::Subject;
 use crate::path::{AbsPath, FileUri};
+use crate::text::Range;
 use crate::workspace::files::{Document, Files as _};
 
 /// Answers `rename`.
@@ -58,10 +59,10 @@ pub(in crate::orchestrator) async fn rename(asking: &Asking<'_>) -> Result<Answe
     let at = uses.lines.position(&uses.text, offset, asking.places.server_unit);
     let references = questions.references(&uses.path, at, true).await?;
     asking.require_clean(references.items.iter().map(|place| &place.path))?;
+    let definition = definition(asking, subject, old).await?;
     if references.items.is_empty() {
         return Err(nothing_there(asking, subject));
     }
-    let definition = definition(asking, subject, old).await?;
     let edit = questions.rename(&uses.path, at, new).await?;
     let (edit, added) = match edit {
         Some(edit) => {
@@ -112,14 +113,15 @@ fn name<'s>(asking: &Asking<'_>, subject: &'s Subject) -> Result<&'s str, Failur
     let is_module = subject.definition.as_ref().is_some_and(|(_, kind)| *kind == "module");
     match subject.name() {
         Some(name) if !is_module => Ok(name),
-        _ if is_module => {
-            let message = format!("{} renames no modules", asking.settings.server);
-            let hint =
-                "move the file with `git mv` and mend its imports: `lanser refs` and `lanser check` help";
-            Err(Failure::told(ErrorBody::new(ErrorSymbol::UnsupportedCap, message).hint(hint)))
-        }
+        _ if is_module => Err(no_modules(asking)),
         _ => Err(nothing_there(asking, subject)),
     }
+}
+
+fn no_modules(asking: &Asking<'_>) -> Failure {
+    let message = format!("{} renames no modules", asking.settings.server);
+    let hint = "move the file with `git mv` and mend its imports: `lanser refs` and `lanser check` help";
+    Failure::told(ErrorBody::new(ErrorSymbol::UnsupportedCap, message).hint(hint))
 }
 
 /// Whether the selector means one place without a guess.
@@ -171,6 +173,10 @@ async fn definition(
 ) -> Result<(Arc<Document>, usize), Failure> {
     let questions = asking.server.client.within(asking.time);
     let found = questions.definition(&subject.document.path, position(asking, subject)).await?;
+    let is_file = |place: &Place| place.range == Range::default();
+    if !found.items.is_empty() && found.items.iter().all(is_file) {
+        return Err(no_modules(asking));
+    }
     for place in found.items.iter().filter(|place| asking.state.is_in_workspace(&place.path)) {
         let Ok(document) = asking.state.files.read(&place.path) else { continue };
         let offset = document.lines.offset(&document.text, place.range.start, asking.places.server_unit);

@@ -86,6 +86,7 @@ impl Files for Overlay<'_> {
 
 /// Shows the server the edited texts. What goes is shown empty, since no document can be shown as gone.
 pub(super) fn show(asking: &Asking<'_>, overlay: &Overlay<'_>) -> Result<(), Failure> {
+    asking.server.speculates();
     let mut imports_stay = true;
     for (path, document) in overlay.python() {
         let before = asking.state.files.read(path).ok();

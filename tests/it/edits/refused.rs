@@ -114,8 +114,7 @@ fn what_is_not_the_workspace_s_own() {
     let repository = Repository::new(&project);
     let output = repository.env.lanser(["rename", "m.py:2:5", "here", "--apply", "--json"]);
     assert_ne!(output.code, Some(0), "{output}");
-    let error = repository.env.lanser(["rename", "py://m2", "m3", "--apply", "--json"]);
-    assert_ne!(error.code, Some(0), "{error}");
+    repository.env.lanser(["rename", "m.py:3:8", "m3", "--apply", "--json"]).error(72, "E/UNSUPPORTED_CAP");
     assert_eq!(repository.git(&["status", "--porcelain"]), "");
 }
 
