@@ -120,7 +120,7 @@ impl Scopes {
             let now = self.home(new, other.scope);
             let captured = |home: &&usize| {
                 now != Some(**home)
-                    && self.sees(other.scope, **home)
+                    && self.sees(other.scope, **home, new)
                     && now.is_none_or(|now| self.is_inside(**home, now))
             };
             if homes.iter().any(|home| captured(&home)) {
@@ -150,8 +150,19 @@ impl Scopes {
     }
 
     /// Whether a name bound in `home` is seen from `scope`.
-    fn sees(&self, scope: usize, home: usize) -> bool {
-        scope == home || (self.is_inside(scope, home) && self.scopes[home].kind != ScopeKind::Class)
+    fn sees(&self, scope: usize, home: usize, name: &str) -> bool {
+        let mut at = Some(scope);
+        while let Some(index) = at {
+            if index == home {
+                return scope == home || self.scopes[home].kind != ScopeKind::Class;
+            }
+            // `global` looks past everything in between.
+            if self.scopes[index].elsewhere.get(name) == Some(&true) {
+                return home == 0;
+            }
+            at = self.scopes[index].parent;
+        }
+        false
     }
 
     fn is_inside(&self, inner: usize, outer: usize) -> bool {
