@@ -14,13 +14,14 @@
 //! | 4 | [`resolve`] | what a selector means: tree-sitter over files, import roots, re-exports, bases; relocation between two states |
 //! | 4 | [`lsp`] | talking to a server: framing, connection, process, client, profiles |
 //! | 4 | [`toolchain`] | finding, identifying and installing servers and Node.js |
+//! | 4 | [`edit`] | edits as values: workspace edits, unified diffs, plans, previews |
 //! | 4 | [`bundle`] | from facts to a sealed bundle: portable paths, order, pages, hash |
-//! | 3 | [`workspace`] | the user's files: walk, snapshot, word index, contents, Python environment, server configuration |
+//! | 3 | [`workspace`] | the user's files: walk, snapshot, word index, contents, Python environment, server configuration, git, and changing them all or not at all |
 //! | 2 | [`model`] | the public JSON contract as plain types |
 //! | 1 | [`selector`] | the selector language: grammar and printing |
 //! | 0 | [`text`], [`path`], [`digest`] | coordinates and decoding; paths and URIs; canonical JSON and hashes |
 //!
-//! The four modules of layer 4 never import each other.
+//! The five modules of layer 4 never import each other.
 //!
 //! # The way of one request: `lanser refs py://flask#Flask.route`
 //!
@@ -42,6 +43,13 @@
 //!    attempt twice, it is `E/CONTENT_MODIFIED`.
 //! 6. [`bundle::seal::seal`] hashes the bundle; `cli/output` prints it and its error, if any, becomes the exit code.
 //!
+//! # The way of an edit: `lanser rename py://m#f g --apply`
+//!
+//! The same way up to the question. Then, in [`orchestrator`]'s `refactor`: the server proposes an edit, which is made in
+//! thought to the contents of the ground ([`edit::plan`]); every check is recorded; the edited texts are shown to the server as
+//! open documents and compared. When the ground has proved the same and no check stops it, the plan is written
+//! ([`workspace::transaction`]).
+//!
 //! # Invariants
 //!
 //! - No absolute path, clock, process id or host name is in the hash domain of a bundle.
@@ -49,12 +57,14 @@
 //!   would answer from otherwise. The server enumerates before any document is opened.
 //! - Every wait has an end, and no server outlives its caller, also when that is killed.
 //! - A session never makes an answer worse: whatever is wrong with it, its caller answers by itself.
-//! - A workspace's own files never name a program to run.
+//! - A workspace's own files never name a program to run, and never loosen a guard.
+//! - Nothing is written but by a transaction, after every check, when the workspace is what was checked.
 //! - What cannot be proved complete is not called complete.
 
 pub mod bundle;
 mod cli;
 pub mod digest;
+pub mod edit;
 pub mod lsp;
 pub mod model;
 pub mod orchestrator;

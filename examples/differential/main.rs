@@ -244,7 +244,7 @@ fn question(root: &Path, touched: Option<&Path>, random: &mut Random) -> Result<
         let selector = selector::parse(&text, ColumnUnit::Codepoint).map_err(|error| error.to_string())?;
         let direction = (cmd == Command::Calls).then_some(Direction::Incoming);
         let options = Options { direction, ..Options::default() };
-        return Ok(Request { cmd, selector: Some(selector), options });
+        return Ok(Request { cmd, selector: Some(selector), new_name: None, options });
     }
 }
 

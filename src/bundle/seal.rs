@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::digest::{CanonicalError, Digest, to_canonical};
 use crate::model::BUNDLE_VERSION;
 use crate::model::bundle::{Bundle, Hashing, Limits, Meta, Status, Volatile};
+use crate::model::edits::Edits;
 use crate::model::environment::Environment;
 use crate::model::error::ErrorBody;
 use crate::model::facts::{Facts, Verdict};
@@ -25,6 +26,8 @@ pub struct Draft {
     pub resolution: Option<Resolution>,
     /// What is true.
     pub facts: Option<Facts>,
+    /// What would be, or was, written.
+    pub edits: Option<Edits>,
     /// What it was computed with.
     pub environment: Option<Environment>,
     /// What the server offered.
@@ -47,6 +50,7 @@ impl Draft {
             request,
             resolution: None,
             facts: None,
+            edits: None,
             environment: None,
             capabilities: BTreeMap::new(),
             error: Some(error),
@@ -63,7 +67,7 @@ struct Domain<'b> {
     request: &'b Option<Request>,
     resolution: &'b Option<Resolution>,
     facts: &'b Option<Facts>,
-    edits: (),
+    edits: &'b Option<Edits>,
     environment: &'b Option<Environment>,
     capabilities: &'b BTreeMap<String, bool>,
     error: &'b Option<ErrorBody>,
@@ -105,7 +109,7 @@ pub fn seal(draft: Draft) -> Result<Bundle, CanonicalError> {
         request: draft.request,
         resolution: draft.resolution,
         facts: draft.facts,
-        edits: (),
+        edits: draft.edits,
         process_reward: (),
         environment: draft.environment,
         capabilities: draft.capabilities,
@@ -119,7 +123,8 @@ pub fn seal(draft: Draft) -> Result<Bundle, CanonicalError> {
 /// The exit code that an error and facts ask for: the error's own, 1 for a verdict that fails, else 0.
 #[must_use]
 pub fn exit_code(error: Option<&ErrorBody>, facts: Option<&Facts>) -> u8 {
-    let verdict = facts.and_then(|facts| facts.diagnostics.as_ref()?.verdict);
+    let of_list = |facts: &Facts| facts.diagnostics.as_ref()?.verdict;
+    let verdict = facts.and_then(|facts| facts.verdict.or_else(|| of_list(facts)));
     match (error, verdict) {
         (Some(error), _) => error.code,
         (None, Some(Verdict::Fail)) => 1,
@@ -136,7 +141,7 @@ pub fn bundle_id(bundle: &Bundle) -> Result<Digest, CanonicalError> {
         request: &bundle.request,
         resolution: &bundle.resolution,
         facts: &bundle.facts,
-        edits: (),
+        edits: &bundle.edits,
         environment: &bundle.environment,
         capabilities: &bundle.capabilities,
         error: &bundle.error,

@@ -30,6 +30,16 @@ pub(crate) struct FileConfig {
     pub(crate) session_memory: Option<u64>,
     /// User's file only: never install anything.
     pub(crate) offline: Option<bool>,
+    /// Globs of the files that may be edited. A workspace's narrow what its user allows.
+    pub(crate) allow: Vec<String>,
+    /// Globs of files that may not be edited.
+    pub(crate) deny: Vec<String>,
+    /// `none`, `elsewhere` or `all`. A workspace's is the most that its user may allow.
+    pub(crate) allow_dirty: Option<String>,
+    /// Whether nothing is written when a selector is not certain. A workspace can only switch it on.
+    pub(crate) deny_apply_on_ambiguous: Option<bool>,
+    /// Whether nothing is written outside of the workspace. A workspace can only switch it on.
+    pub(crate) workspace_jail: Option<bool>,
 }
 
 /// Why a configuration file cannot be used.

@@ -106,7 +106,12 @@ impl Context {
         let make = |context: &Self, settings: &Settings| {
             let mut options = context.options(settings);
             set(&mut options);
-            Ok(Request { cmd, selector: Some(context.selector(selector, settings)?), options })
+            Ok(Request {
+                cmd,
+                selector: Some(context.selector(selector, settings)?),
+                new_name: None,
+                options,
+            })
         };
         self.ask(make)
     }
@@ -138,7 +143,8 @@ impl Context {
         request: &Request,
         interrupted: Pin<&mut impl Future<Output = ()>>,
     ) -> Option<Answer> {
-        if !settings.session {
+        // Undoing needs no server, and asked a second time it would undo something else.
+        if !settings.session || request.cmd == Command::Undo {
             return None;
         }
         // What needs no server is not worth a session; one that is there has read the files already.

@@ -8,6 +8,7 @@ mod context;
 mod environment;
 mod exit;
 mod global;
+mod guards;
 mod output;
 mod settings;
 mod signals;
@@ -47,8 +48,9 @@ Examples:
   lanser symbols --query Session --json      one JSON bundle on standard output
 
 Exit codes: 0 answer, 1 --fail-on, 2 cannot read the request, 3 not found, 4 ambiguous, 10 the selector's version
-cannot be had, 64 timeout, 65 server crashed, 66 no server, 71 not permitted, 72 not supported by the server,
-73 cancelled, 74 workspace changed, 75 column unit, 101 defect; `lanser schema commands` tells them as data.";
+cannot be had, 64 timeout, 65 server crashed, 66 no server, 70 edit does not fit, 71 not permitted, 72 not supported by
+the server, 73 cancelled, 74 workspace changed, 75 column unit, 77 uncommitted changes, 78 unsafe edit, 101 defect;
+`lanser schema commands` tells them as data.";
 
 /// Runs the program.
 #[must_use]

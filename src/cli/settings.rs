@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::config::{self, ConfigError, FileConfig};
 use super::environment::Environment;
 use super::global::GlobalArgs;
+use super::guards::Policies;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::Scope;
 use crate::model::server::ServerKind;
@@ -47,6 +48,8 @@ pub(crate) struct Settings {
     pub(crate) session_idle: Duration,
     /// The memory above which a session restarts its server, in bytes.
     pub(crate) session_memory: u64,
+    /// What configuration files say of guards.
+    pub(crate) policies: Policies,
     /// Which value came from where, for `doctor`.
     pub(crate) origins: BTreeMap<&'static str, Setting>,
 }
@@ -143,6 +146,7 @@ impl Settings {
             session,
             session_idle: Duration::from_secs(session_idle.clamp(1, 604_800)),
             session_memory: session_memory.clamp(64, 1_048_576) << 20,
+            policies: Policies { workspace: sources.of_workspace, user: sources.of_user },
             origins: sources.origins,
             root,
         })
@@ -230,7 +234,7 @@ fn choice(option: &str, given: &str, expected: &str) -> ErrorBody {
 fn config_error(error: ConfigError) -> ErrorBody {
     let hint = match &error {
         ConfigError::Syntax { .. } => {
-            "the keys are server, index-io, timeout, scope, session-idle and session-memory; the user's own file also takes server-command, python and offline"
+            "the keys are server, index-io, timeout, scope, session-idle, session-memory, allow, deny, allow-dirty, deny-apply-on-ambiguous and workspace-jail; the user's own file also takes server-command, python and offline"
         }
         ConfigError::Forbidden { .. } => {
             "set it with a flag, LANSER_… in the environment, or in the user's own lanser/config.toml"

@@ -4,7 +4,9 @@
 
 use serde_json::Value;
 
-use crate::path::AbsPath;
+use crate::model::edits::WorkspaceEdit;
+use crate::model::server::ServerKind;
+use crate::path::{AbsPath, FileUri};
 use crate::text::Range;
 
 /// A list out of an answer.
@@ -189,6 +191,51 @@ pub struct Diagnostic {
     pub tags: Vec<DiagnosticTag>,
     /// Other places.
     pub related: Vec<Related>,
+}
+
+/// What can be renamed at a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Renamable {
+    /// Where the name stands, when the server says so.
+    pub range: Option<Range>,
+    /// The text to begin with, when the server says so.
+    pub placeholder: Option<String>,
+}
+
+/// What a server proposes to do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CodeAction {
+    /// What it is called.
+    pub title: String,
+    /// Its kind.
+    pub kind: Option<String>,
+    /// Whether the server would choose it.
+    pub preferred: bool,
+    /// Why it cannot be run.
+    pub disabled: Option<String>,
+    /// What it edits, when that is known already.
+    pub edit: Option<WorkspaceEdit>,
+    /// What else the server does for it.
+    pub command: Option<ServerCommand>,
+    /// As it came, because a server that fills it in later wants it back.
+    pub(super) wire: Value,
+}
+
+/// Something that the server does when it is told to; what it would write comes as edits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerCommand {
+    /// Its name.
+    pub name: String,
+    pub(super) arguments: Value,
+}
+
+impl ServerCommand {
+    /// The command that puts the imports of a file in order, with the names that Pyright and its forks know.
+    #[must_use]
+    pub fn organize_imports(server: ServerKind, path: &AbsPath) -> Self {
+        let arguments = serde_json::json!([FileUri::from_path(path).as_str()]);
+        Self { name: format!("{}.organizeimports", server.as_str()), arguments }
+    }
 }
 
 #[cfg(test)]

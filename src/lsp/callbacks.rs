@@ -10,6 +10,9 @@ use super::jsonrpc::{Request, ResponseError};
 /// JSON-RPC's number for a method that does not exist here.
 const METHOD_NOT_FOUND: i64 = -32601;
 
+/// How many edits are kept for whoever asked for them.
+const MOST_EDITS: usize = 64;
+
 /// The name of the one workspace folder, which servers put into their logs.
 pub(super) const FOLDER_NAME: &str = "workspace";
 
@@ -21,11 +24,13 @@ pub(super) struct Callbacks {
     root_uri: String,
     /// Which methods the server registered, by the registration's id.
     registered: Mutex<BTreeMap<String, String>>,
+    /// The edits that the server wanted made and nobody has taken.
+    edits: Mutex<Vec<Value>>,
 }
 
 impl Callbacks {
     pub(super) fn new(settings: Value, root_uri: String) -> Self {
-        Self { settings, root_uri, registered: Mutex::new(BTreeMap::new()) }
+        Self { settings, root_uri, registered: Mutex::new(BTreeMap::new()), edits: Mutex::default() }
     }
 
     /// The answer to one request.
@@ -47,8 +52,12 @@ impl Callbacks {
                 }
                 Ok(Value::Null)
             }
-            // No edit is ever made behind the caller's back; rename and code actions hand theirs over instead.
+            // No edit is ever made behind the caller's back: it is handed to whoever let the server run a command.
             "workspace/applyEdit" => {
+                let mut edits = self.edits.lock().unwrap_or_else(PoisonError::into_inner);
+                if edits.len() < MOST_EDITS {
+                    edits.push(params["edit"].clone());
+                }
                 Ok(json!({"applied": false, "failureReason": "edits are not applied here"}))
             }
             "window/workDoneProgress/create"
@@ -65,6 +74,11 @@ impl Callbacks {
     /// Whether the server registered the method after it was initialized.
     pub(super) fn is_registered(&self, method: &str) -> bool {
         self.lock().values().any(|registered| registered == method)
+    }
+
+    /// The edits that the server wanted made since they were last taken.
+    pub(super) fn take_edits(&self) -> Vec<Value> {
+        std::mem::take(&mut *self.edits.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The one workspace folder.

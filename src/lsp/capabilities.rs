@@ -29,6 +29,8 @@ pub(super) mod method {
     pub(in crate::lsp) const RENAME: &str = "textDocument/rename";
     pub(in crate::lsp) const PREPARE_RENAME: &str = "textDocument/prepareRename";
     pub(in crate::lsp) const CODE_ACTION: &str = "textDocument/codeAction";
+    pub(in crate::lsp) const RESOLVE_ACTION: &str = "codeAction/resolve";
+    pub(in crate::lsp) const EXECUTE_COMMAND: &str = "workspace/executeCommand";
 }
 
 /// What a server offers, from its answer to `initialize` and its [`Profile`]; the same in every run.
@@ -61,6 +63,10 @@ pub struct Capabilities {
     pub prepare_rename: bool,
     /// `textDocument/codeAction`
     pub code_action: bool,
+    /// `codeAction/resolve`
+    pub resolve_action: bool,
+    /// `workspace/executeCommand`
+    pub execute_command: bool,
 }
 
 impl Capabilities {
@@ -82,6 +88,8 @@ impl Capabilities {
             rename: has("renameProvider"),
             prepare_rename: offered["renameProvider"]["prepareProvider"] == true,
             code_action: has("codeActionProvider"),
+            resolve_action: offered["codeActionProvider"]["resolveProvider"] == true,
+            execute_command: has("executeCommandProvider"),
         }
     }
 
@@ -101,6 +109,8 @@ impl Capabilities {
             method::RENAME => self.rename,
             method::PREPARE_RENAME => self.prepare_rename,
             method::CODE_ACTION => self.code_action,
+            method::RESOLVE_ACTION => self.resolve_action,
+            method::EXECUTE_COMMAND => self.execute_command,
             _ => true,
         }
     }
@@ -143,7 +153,12 @@ pub(super) fn declared() -> Value {
                 "codeActionLiteralSupport": {
                     "codeActionKind": {"valueSet": ["quickfix", "source", "source.organizeImports"]},
                 },
+                "dataSupport": true,
+                "disabledSupport": true,
                 "dynamicRegistration": false,
+                "honorsChangeAnnotations": true,
+                "isPreferredSupport": true,
+                "resolveSupport": {"properties": ["edit", "command"]},
             },
             "declaration": goto,
             "definition": goto,
@@ -183,6 +198,7 @@ pub(super) fn declared() -> Value {
             "configuration": true,
             "diagnostic": {"refreshSupport": true},
             "didChangeWatchedFiles": {"dynamicRegistration": true, "relativePatternSupport": false},
+            "executeCommand": plain,
             "symbol": {"dynamicRegistration": false, "symbolKind": symbol_kinds, "tagSupport": {"valueSet": [1]}},
             "workspaceEdit": {
                 "changeAnnotationSupport": {"groupsOnLabel": false},
@@ -232,6 +248,8 @@ mod tests {
             (method::RENAME, r::Rename::METHOD),
             (method::PREPARE_RENAME, r::PrepareRenameRequest::METHOD),
             (method::CODE_ACTION, r::CodeActionRequest::METHOD),
+            (method::RESOLVE_ACTION, r::CodeActionResolveRequest::METHOD),
+            (method::EXECUTE_COMMAND, r::ExecuteCommand::METHOD),
         ] {
             assert_eq!(ours, theirs);
         }

@@ -8,9 +8,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::answer::{
-    Call, CallItem, Diagnostic, DiagnosticTag, HoverText, Listing, Place, Related, Severity, Symbol,
-    SymbolKind, WorkspaceSymbol,
+    Call, CallItem, CodeAction, Diagnostic, DiagnosticTag, HoverText, Listing, Place, Related, Renamable,
+    ServerCommand, Severity, Symbol, SymbolKind, WorkspaceSymbol,
 };
+use crate::model::edits::WorkspaceEdit;
 use crate::path::{AbsPath, FileUri};
 use crate::text::{Position, Range};
 
@@ -204,9 +205,104 @@ pub(super) fn diagnostics(value: Value) -> Read<Listing<Diagnostic>> {
     Ok(Listing { items, skipped })
 }
 
+/// `Range`, `{range, placeholder}`, `{defaultBehavior}` or `null`.
+pub(super) fn renamable(value: Value) -> Read<Option<Renamable>> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Wire {
+        range: Option<WireRange>,
+        placeholder: Option<String>,
+        default_behavior: Option<bool>,
+        start: Option<WirePosition>,
+        end: Option<WirePosition>,
+    }
+    let Some(wire) = serde_json::from_value::<Option<Wire>>(value)? else { return Ok(None) };
+    let bare = wire.start.zip(wire.end).map(|(start, end)| WireRange { start, end });
+    let found = wire.range.or(bare).map(range);
+    let accepted = found.is_some() || wire.default_behavior == Some(true);
+    Ok(accepted.then_some(Renamable { range: found, placeholder: wire.placeholder }))
+}
+
+/// `WorkspaceEdit` or `null`.
+pub(super) fn edit(value: Value) -> Read<Option<WorkspaceEdit>> {
+    serde_json::from_value(value)
+}
+
+/// `(Command | CodeAction)[]` or `null`.
+pub(super) fn actions(value: Value) -> Read<Vec<CodeAction>> {
+    list::<Value>(value)?.into_iter().map(action).collect()
+}
+
+/// A `CodeAction`, or a bare `Command`.
+pub(super) fn action(wire: Value) -> Read<CodeAction> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Wire {
+        title: String,
+        kind: Option<String>,
+        is_preferred: Option<bool>,
+        disabled: Option<Disabled>,
+        edit: Option<WorkspaceEdit>,
+    }
+    #[derive(Deserialize)]
+    struct Disabled {
+        reason: String,
+    }
+    let read = Wire::deserialize(&wire)?;
+    // The `command` of an action is an object, that of a bare command its name.
+    let command = match &wire["command"] {
+        Value::String(name) => {
+            Some(ServerCommand { name: name.clone(), arguments: wire["arguments"].clone() })
+        }
+        Value::Object(command) => command.get("command").and_then(Value::as_str).map(|name| ServerCommand {
+            name: name.to_owned(),
+            arguments: command.get("arguments").cloned().unwrap_or_default(),
+        }),
+        _ => None,
+    };
+    Ok(CodeAction {
+        title: read.title,
+        kind: read.kind,
+        preferred: read.is_preferred.unwrap_or(false),
+        disabled: read.disabled.map(|disabled| disabled.reason),
+        edit: read.edit,
+        command,
+        wire,
+    })
+}
+
+/// Any answer whose content is no matter.
+pub(super) fn done(_: Value) -> Read<()> {
+    Ok(())
+}
+
 /// A position, for a request.
 pub(super) fn wire_position(position: Position) -> Value {
     serde_json::json!({"line": position.line, "character": position.column})
+}
+
+/// A range, for a request.
+pub(super) fn wire_range(range: Range) -> Value {
+    serde_json::json!({"start": wire_position(range.start), "end": wire_position(range.end)})
+}
+
+/// A diagnostic, for a request.
+pub(super) fn wire_diagnostic(found: &Diagnostic) -> Value {
+    let severity = match found.severity {
+        Severity::Error => 1,
+        Severity::Warning => 2,
+        Severity::Information => 3,
+        Severity::Hint => 4,
+    };
+    let mut wire = serde_json::json!({
+        "range": wire_range(found.range), "severity": severity, "message": found.message,
+    });
+    for (name, value) in [("code", &found.code), ("source", &found.source)] {
+        if let Some(value) = value {
+            wire[name] = value.as_str().into();
+        }
+    }
+    wire
 }
 
 fn list<T: serde::de::DeserializeOwned>(value: Value) -> Read<Vec<T>> {
@@ -313,6 +409,29 @@ mod tests {
 
     fn file(name: &str) -> AbsPath {
         AbsPath::new(name).unwrap()
+    }
+
+    #[test]
+    fn the_forms_of_a_rename_that_is_offered() {
+        let read = |value| renamable(value).unwrap().map(|found| found.range);
+        assert_eq!(read(wire(1)), Some(Some(at(1))));
+        assert_eq!(read(json!({"range": wire(1), "placeholder": "x"})), Some(Some(at(1))));
+        assert_eq!(read(json!({"defaultBehavior": true})), Some(None));
+        assert_eq!((read(json!({"defaultBehavior": false})), read(Value::Null)), (None, None));
+    }
+
+    #[test]
+    fn actions_and_bare_commands() {
+        let command = json!({"title": "t", "command": "c", "arguments": [1]});
+        let found = actions(json!([
+            command, {"title": "a", "kind": "quickfix", "command": command, "disabled": {"reason": "no"}},
+            {"title": "e", "edit": {"changes": {}}, "isPreferred": true},
+        ]))
+        .unwrap();
+        let command = ServerCommand { name: "c".to_owned(), arguments: json!([1]) };
+        assert_eq!((&found[0].command, &found[1].command), (&Some(command.clone()), &Some(command)));
+        assert_eq!(found[1].disabled.as_deref(), Some("no"));
+        assert!(found[2].edit.is_some() && found[2].preferred && found[2].command.is_none());
     }
 
     #[test]

@@ -189,6 +189,11 @@ impl Link {
         self.callbacks.is_registered(name)
     }
 
+    /// The edits that the server wanted made since they were last taken.
+    pub(super) fn take_edits(&self) -> Vec<Value> {
+        self.callbacks.take_edits()
+    }
+
     /// Closes our side and ends all that waits, with the reason `error` unless there was an earlier one.
     pub(super) fn end(&self, error: &LspError) {
         self.sender().take();

@@ -33,8 +33,8 @@ mod renewal;
 mod tests;
 
 pub use answer::{
-    Call, CallItem, Diagnostic, DiagnosticTag, HoverText, Listing, Place, Related, Severity, Symbol,
-    SymbolKind, WorkspaceSymbol,
+    Call, CallItem, CodeAction, Diagnostic, DiagnosticTag, HoverText, Listing, Place, Related, Renamable,
+    ServerCommand, Severity, Symbol, SymbolKind, WorkspaceSymbol,
 };
 pub use capabilities::Capabilities;
 pub use client::{Client, InitializeOptions, Readiness, ServerIdentity};

@@ -10,14 +10,18 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::answer::{Call, CallItem, Diagnostic, HoverText, Listing, Place, Symbol, WorkspaceSymbol};
+use super::answer::{
+    Call, CallItem, CodeAction, Diagnostic, HoverText, Listing, Place, Renamable, ServerCommand, Symbol,
+    WorkspaceSymbol,
+};
 use super::capabilities::{Capabilities, method};
 use super::convert;
 use super::documents::identifier;
 use super::error::LspError;
 use super::link::Link;
+use crate::model::edits::WorkspaceEdit;
 use crate::path::AbsPath;
-use crate::text::Position;
+use crate::text::{Position, Range};
 
 /// Asks questions, each of which is to be answered within one time.
 ///
@@ -118,6 +122,61 @@ impl Questions {
         self.ask(method::DIAGNOSTIC, json!({"textDocument": identifier(path)}), convert::diagnostics)
     }
 
+    /// Whether the name at a position can be renamed.
+    pub fn prepare_rename(&self, path: &AbsPath, position: Position) -> answer!(Option<Renamable>) {
+        self.ask(method::PREPARE_RENAME, at(path, position), convert::renamable)
+    }
+
+    /// What has to be edited so that the name at a position becomes another one. Complete only after [`Client::ready`].
+    ///
+    /// [`Client::ready`]: super::client::Client::ready
+    pub fn rename(
+        &self,
+        path: &AbsPath,
+        position: Position,
+        new_name: &str,
+    ) -> answer!(Option<WorkspaceEdit>) {
+        let mut params = at(path, position);
+        params["newName"] = new_name.into();
+        self.ask(method::RENAME, params, convert::edit)
+    }
+
+    /// What the server proposes to do about a stretch with these diagnostics; `only` of some kinds.
+    pub fn code_actions(
+        &self,
+        path: &AbsPath,
+        range: Range,
+        diagnostics: &[Diagnostic],
+        only: &[String],
+    ) -> answer!(Vec<CodeAction>) {
+        let diagnostics: Value = diagnostics.iter().map(convert::wire_diagnostic).collect();
+        let mut context = json!({"diagnostics": diagnostics, "triggerKind": 1});
+        if !only.is_empty() {
+            context["only"] = only.into();
+        }
+        let params = json!({
+            "textDocument": identifier(path), "range": convert::wire_range(range), "context": context,
+        });
+        self.ask(method::CODE_ACTION, params, convert::actions)
+    }
+
+    /// An action with what the server had left out.
+    pub fn resolve_action(&self, action: &CodeAction) -> answer!(CodeAction) {
+        self.ask(method::RESOLVE_ACTION, action.wire.clone(), convert::action)
+    }
+
+    /// Lets the server do something. The edits that it wants made meanwhile are the answer.
+    pub fn execute(&self, command: &ServerCommand) -> answer!(Vec<WorkspaceEdit>) {
+        let params = json!({"command": command.name, "arguments": command.arguments});
+        self.link.take_edits();
+        let answer = self.ask(method::EXECUTE_COMMAND, params, convert::done);
+        let link = self.link.clone();
+        async move {
+            answer.await?;
+            link.take_edits().into_iter().map(read_edit).collect()
+        }
+    }
+
     /// A list without what stands in our own document.
     fn without_own<T, F>(
         &self,
@@ -151,6 +210,13 @@ impl Questions {
             }
         }
     }
+}
+
+fn read_edit(wire: Value) -> Result<WorkspaceEdit, LspError> {
+    serde_json::from_value(wire).map_err(|error| LspError::Malformed {
+        method: "workspace/applyEdit".to_owned(),
+        reason: error.to_string(),
+    })
 }
 
 fn at(path: &AbsPath, position: Position) -> Value {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::edits::Edits;
 use super::environment::Environment;
 use super::error::ErrorBody;
 use super::facts::Facts;
@@ -32,7 +33,7 @@ pub struct Bundle {
     /// What is true; `null` when nothing could be said.
     pub facts: Option<Facts>,
     /// What would be, or was, written; `null` for requests that only read.
-    pub edits: (),
+    pub edits: Option<Edits>,
     /// The reward of the step that this bundle is; `null` where none was computed.
     pub process_reward: (),
     /// What the answer was computed with; `null` when nothing was computed.

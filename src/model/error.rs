@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::edits::CheckName;
+
 /// Every way in which a request can fail. The exit code of each is its [`code`](ErrorSymbol::code).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum ErrorSymbol {
@@ -30,9 +32,15 @@ pub enum ErrorSymbol {
     /// No server could be found or installed.
     #[serde(rename = "E/LS_UNAVAILABLE")]
     LsUnavailable,
+    /// The edit does not fit what the files hold.
+    #[serde(rename = "E/APPLY_CONFLICT")]
+    ApplyConflict,
     /// The operating system refused.
     #[serde(rename = "E/FS_PERMISSIONS")]
     FsPermissions,
+    /// The edit reaches out of the workspace, or to files that may not be edited.
+    #[serde(rename = "E/JAIL")]
+    Jail,
     /// The server lacks what the request needs.
     #[serde(rename = "E/UNSUPPORTED_CAP")]
     UnsupportedCap,
@@ -48,6 +56,12 @@ pub enum ErrorSymbol {
     /// The server speaks a position encoding that was not offered.
     #[serde(rename = "E/INDEXING_MISMATCH")]
     IndexingMismatch,
+    /// There are uncommitted changes.
+    #[serde(rename = "E/DIRTY_WORKTREE")]
+    DirtyWorktree,
+    /// A check says that the edit is not safe.
+    #[serde(rename = "E/UNSAFE_EDIT")]
+    UnsafeEdit,
     /// A defect of lanser's own.
     #[serde(rename = "E/INTERNAL")]
     Internal,
@@ -63,11 +77,13 @@ pub enum Retryable {
     Yes,
     /// It may succeed after the code or the selector changed.
     Sometimes,
+    /// It succeeds after somebody did what the hint says.
+    Manual,
 }
 
 impl ErrorSymbol {
     /// Every symbol, by exit code.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 19] = [
         Self::BadSelectorSyntax,
         Self::Usage,
         Self::NotFound,
@@ -76,12 +92,16 @@ impl ErrorSymbol {
         Self::LsTimeout,
         Self::LsCrash,
         Self::LsUnavailable,
+        Self::ApplyConflict,
         Self::FsPermissions,
+        Self::Jail,
         Self::UnsupportedCap,
         Self::RequestCancelled,
         Self::ContentModified,
         Self::IndexingUnsupported,
         Self::IndexingMismatch,
+        Self::DirtyWorktree,
+        Self::UnsafeEdit,
         Self::Internal,
     ];
 
@@ -96,11 +116,14 @@ impl ErrorSymbol {
             Self::LsTimeout => 64,
             Self::LsCrash => 65,
             Self::LsUnavailable => 66,
-            Self::FsPermissions => 71,
+            Self::ApplyConflict => 70,
+            Self::FsPermissions | Self::Jail => 71,
             Self::UnsupportedCap => 72,
             Self::RequestCancelled => 73,
             Self::ContentModified => 74,
             Self::IndexingUnsupported | Self::IndexingMismatch => 75,
+            Self::DirtyWorktree => 77,
+            Self::UnsafeEdit => 78,
             Self::Internal => 101,
         }
     }
@@ -117,6 +140,10 @@ impl ErrorSymbol {
             Self::LsTimeout => "E/LS_TIMEOUT",
             Self::LsCrash => "E/LS_CRASH",
             Self::LsUnavailable => "E/LS_UNAVAILABLE",
+            Self::ApplyConflict => "E/APPLY_CONFLICT",
+            Self::Jail => "E/JAIL",
+            Self::DirtyWorktree => "E/DIRTY_WORKTREE",
+            Self::UnsafeEdit => "E/UNSAFE_EDIT",
             Self::FsPermissions => "E/FS_PERMISSIONS",
             Self::UnsupportedCap => "E/UNSUPPORTED_CAP",
             Self::RequestCancelled => "E/REQUEST_CANCELLED",
@@ -132,6 +159,7 @@ impl ErrorSymbol {
     pub const fn retryable(self) -> Retryable {
         match self {
             Self::NotFound => Retryable::Sometimes,
+            Self::ApplyConflict | Self::DirtyWorktree | Self::UnsafeEdit => Retryable::Manual,
             Self::Ambiguous
             | Self::VersionSkew
             | Self::LsTimeout
@@ -142,6 +170,7 @@ impl ErrorSymbol {
             Self::BadSelectorSyntax
             | Self::Usage
             | Self::FsPermissions
+            | Self::Jail
             | Self::UnsupportedCap
             | Self::IndexingUnsupported
             | Self::IndexingMismatch
@@ -196,11 +225,42 @@ pub enum ErrorData {
         /// One line for each place.
         attempts: Vec<String>,
     },
+    /// The checks that stopped an edit.
+    Checks {
+        /// Their names.
+        failed: Vec<CheckName>,
+    },
+    /// Where an edit does not fit.
+    Conflicts {
+        /// One for each place.
+        hunks: Vec<ConflictHunk>,
+    },
+    /// The files that stand in the way.
+    Files {
+        /// Their paths.
+        paths: Vec<String>,
+    },
     /// The file that changed.
     Changed {
         /// Its path.
         path: String,
     },
+}
+
+/// A place where an edit does not fit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConflictHunk {
+    /// The file.
+    pub path: String,
+    /// Its first line that is in question, 1-based.
+    pub line: u32,
+    /// What stands there.
+    pub ours: String,
+    /// What the edit wants there.
+    pub theirs: String,
+    /// What the edit was made from.
+    pub base: String,
 }
 
 impl ErrorBody {

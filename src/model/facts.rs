@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::edits::Transaction;
 use super::request::{Direction, Scope, Severity};
 use crate::path::DocUri;
 use crate::selector::SymbolId;
@@ -41,6 +42,18 @@ pub struct Facts {
     /// What is wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagnostics: Option<Diagnostics>,
+    /// What can be renamed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamable: Option<Renamable>,
+    /// What the server proposes to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actions: Option<Vec<Action>>,
+    /// What was written before, the latest first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transactions: Option<Vec<Transaction>>,
+    /// `check`: what `--fail-on` asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
     /// Who says so.
     pub provenance: Provenance,
     /// Whether it is all; absent where the answer rests on one file.
@@ -62,10 +75,43 @@ impl Facts {
             symbols: None,
             calls: None,
             diagnostics: None,
+            renamable: None,
+            actions: None,
+            transactions: None,
+            verdict: None,
             provenance,
             completeness: None,
         }
     }
+}
+
+/// What can be renamed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Renamable {
+    /// The name that is there.
+    pub name: String,
+    /// Where it stands.
+    pub location: Location,
+}
+
+/// What the server proposes to do at a place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Action {
+    /// Its number for `--run`, beginning with 1.
+    pub number: u32,
+    /// What it is called.
+    pub title: String,
+    /// `quickfix`, `source.organizeImports`, ….
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Whether the server would choose it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub preferred: bool,
+    /// Why it cannot be run now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disabled: Option<String>,
 }
 
 /// Who says what the facts say.

@@ -4,6 +4,7 @@
 //! location is a selector (1-based, `--index-io` units) that can be given back to lanser.
 
 pub mod bundle;
+pub mod edits;
 pub mod environment;
 pub mod error;
 pub mod facts;

@@ -277,7 +277,11 @@ impl Orchestrator {
     /// By what the answer is kept; `None` when it is not.
     fn key(&self, request: &Request, ground: &Ground) -> Option<Key> {
         // With both coordinate systems an answer has more than what is kept.
-        let kept = self.shared.memo.is_some() && needs_server(request) && !self.settings.verbose;
+        // What git says of the files is no part of the ground.
+        let kept = self.shared.memo.is_some()
+            && needs_server(request)
+            && !request.cmd.edits()
+            && !self.settings.verbose;
         kept.then(|| Key::of(request, ground)).flatten()
     }
 
@@ -327,5 +331,5 @@ fn failure_of(
     draft.resolution = state.and_then(|state| state.resolution(request));
     draft.relocation = super::located::rules_of(draft.resolution.as_ref());
     draft.environment = ground.map(|ground| ground.environment.clone());
-    Made { attempt: Attempt { draft, dual: Vec::new() }, road, key: None, leader: None }
+    Made { attempt: Attempt { draft, dual: Vec::new(), plan: None }, road, key: None, leader: None }
 }

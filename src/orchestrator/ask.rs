@@ -7,12 +7,14 @@ use std::time::Duration;
 use super::failure::Failure;
 use super::places::Places;
 use super::pool::{Access, Lease};
+use super::refactor::{self, Refactored};
 use super::state::State;
 use super::{Attempt, Settings, diagnose, hierarchy, located, outline, query};
 use crate::bundle::seal::Draft;
 use crate::lsp::error::LspError;
 use crate::model::bundle::Limits;
 use crate::model::environment::Tool;
+use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::facts::{CompletenessStatus, Facts};
 use crate::model::request::{Command, Request};
 use crate::model::server::ServerKind;
@@ -26,6 +28,8 @@ pub(super) struct Answer {
     pub(super) limits: Option<Limits>,
     /// What the answer depends on of what the server offers.
     pub(super) capabilities: BTreeMap<String, bool>,
+    /// What it would write.
+    pub(super) refactored: Option<Refactored>,
 }
 
 /// What a question is asked with.
@@ -49,6 +53,7 @@ pub(super) fn access(request: &Request, state: &State) -> Access {
         _ if !state.is_covered() => Access::Pristine,
         Command::Definition | Command::Declaration if !state.is_inferred() => Access::Shared,
         Command::Symbols | Command::Locate => Access::Shared,
+        cmd if cmd.edits() => Access::Unmoved,
         _ => Access::Alone,
     }
 }
@@ -90,7 +95,16 @@ pub(super) async fn ask(
             facts: Facts::new(crate::model::facts::Provenance::Syntax),
             limits: None,
             capabilities: BTreeMap::new(),
+            refactored: None,
         },
+        Command::PrepareRename => refactor::prepare(&asking).await?,
+        Command::Rename => refactor::rename(&asking).await?,
+        Command::Actions => refactor::actions(&asking).await?,
+        Command::Apply | Command::Check => refactor::apply(&asking).await?,
+        Command::Undo => {
+            let error = ErrorBody::new(ErrorSymbol::Usage, "undo is not asked of a server");
+            return Err(Failure::told(error));
+        }
     };
     state.keep_contents(settings);
     let resolution = state.resolution_in(request, &places);
@@ -108,18 +122,23 @@ pub(super) async fn ask(
         .is_some_and(|verdict| verdict.status == CompletenessStatus::Partial);
     let cut = answer.limits.as_ref().is_some_and(|limits| limits.truncated);
     let unchecked = answer.facts.diagnostics.as_ref().is_some_and(|found| !found.not_checked.is_empty());
+    let (edits, error, plan) = match answer.refactored {
+        Some(Refactored { edits, error, plan }) => (Some(edits), error, Some(plan)),
+        None => (None, None, None),
+    };
     let draft = Draft {
         request: Some(request.clone()),
         relocation: located::rules_of(resolution.as_ref()),
         resolution,
         facts: Some(answer.facts),
+        edits,
         environment: Some(environment),
         capabilities: answer.capabilities,
-        error: None,
+        error,
         limits: answer.limits,
         partial: incomplete || cut || unchecked,
     };
-    Ok(Attempt { draft, dual: places.into_dual() })
+    Ok(Attempt { draft, dual: places.into_dual(), plan })
 }
 
 impl Asking<'_> {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::ask::{Answer, Asking};
 use super::failure::Failure;
+use super::places::Places;
 use crate::bundle::order::sort;
 use crate::bundle::page::page;
 use crate::lsp::{self, DiagnosticTag};
@@ -53,7 +54,7 @@ pub(super) async fn diagnostics(asking: &Asking<'_>) -> Result<Answer, Failure> 
         files: counts.into_iter().map(|(uri, counts)| FileCounts { uri, counts }).collect(),
         not_checked,
     });
-    Ok(Answer { facts, limits: Some(limits), capabilities })
+    Ok(Answer { facts, limits: Some(limits), capabilities, refactored: None })
 }
 
 /// What was found so far.
@@ -86,7 +87,7 @@ async fn check(asking: &Asking<'_>, files: &[AbsPath], tally: &mut Tally) -> Res
         let found = pull.await?;
         tally.checked += 1;
         for item in &found.items {
-            let item = diagnostic(asking, path, item);
+            let item = diagnostic(asking.places, path, item);
             tally.counts.entry(item.uri.clone()).or_default().add(item.severity);
             if item.severity >= tally.least {
                 tally.items.push(item);
@@ -99,9 +100,9 @@ async fn check(asking: &Asking<'_>, files: &[AbsPath], tally: &mut Tally) -> Res
     Ok(())
 }
 
-fn diagnostic(asking: &Asking<'_>, path: &AbsPath, found: &lsp::Diagnostic) -> Diagnostic {
-    let (uri, at, preview) = asking.places.describe(path, found.range);
-    let text = |text: &str| asking.places.paths.text(text);
+pub(super) fn diagnostic(places: &Places<'_>, path: &AbsPath, found: &lsp::Diagnostic) -> Diagnostic {
+    let (uri, at, preview) = places.describe(path, found.range);
+    let text = |text: &str| places.paths.text(text);
     Diagnostic {
         uri,
         range: found.range,
@@ -126,7 +127,7 @@ fn diagnostic(asking: &Asking<'_>, path: &AbsPath, found: &lsp::Diagnostic) -> D
             .related
             .iter()
             .map(|related| Related {
-                location: asking.places.location(&related.place),
+                location: places.location(&related.place),
                 message: text(&related.message),
             })
             .collect(),

@@ -1,6 +1,7 @@
 //! One question for all who ask it at once.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
@@ -14,6 +15,8 @@ use crate::model::request::Request;
 #[derive(Debug, Default)]
 pub(super) struct Flights {
     open: Arc<Mutex<Open>>,
+    /// How many requests to write came so far.
+    writers: AtomicU64,
 }
 
 /// By the question: how to wait for its answer. Whoever finds it here came before the workspace was looked at for the last
@@ -40,8 +43,10 @@ impl Flights {
     /// Joins the question, or begins it.
     pub(super) fn board(&self, request: &Request, ground: &Arc<Ground>, settings: &Settings) -> Boarded {
         let words = serde_json::to_string(request).unwrap_or_default();
+        // Who writes, writes for himself.
+        let own = if request.writes() { self.writers.fetch_add(1, Ordering::Relaxed) } else { 0 };
         let question =
-            format!("{:p} {} {:?} {words}", Arc::as_ptr(ground), settings.verbose, settings.timeout);
+            format!("{:p} {} {:?} {own} {words}", Arc::as_ptr(ground), settings.verbose, settings.timeout);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(answer) = open.get(&question) {
             return Boarded::Follower(answer.clone());

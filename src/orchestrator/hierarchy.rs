@@ -48,7 +48,7 @@ pub(super) async fn calls(asking: &Asking<'_>) -> Result<Answer, Failure> {
     facts.calls = Some(found);
     facts.completeness = (direction == Direction::Incoming)
         .then(|| completeness::of_documents(asking, asking.open_count(), &completeness::unreadable(asking)));
-    Ok(Answer { facts, limits: Some(limits), capabilities })
+    Ok(Answer { facts, limits: Some(limits), capabilities, refactored: None })
 }
 
 /// The edges at one item, in the order of their places.

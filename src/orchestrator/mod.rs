@@ -24,6 +24,7 @@ mod places;
 mod pool;
 mod python;
 mod query;
+mod refactor;
 mod report;
 mod server;
 pub mod session;
@@ -38,6 +39,7 @@ use std::time::{Duration, Instant};
 
 use crate::bundle::portable::PathMap;
 use crate::bundle::seal::{Draft, seal};
+use crate::edit::Plan;
 use crate::model::bundle::{Bundle, DualCoordinates, Road, Volatile};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request};
@@ -129,6 +131,8 @@ struct Shared {
 struct Attempt {
     draft: Draft,
     dual: Vec<DualCoordinates>,
+    /// What it would write.
+    plan: Option<Plan>,
 }
 
 impl Orchestrator {
@@ -194,13 +198,24 @@ impl Orchestrator {
         }
         let began = Instant::now();
         let mut interrupted = pin!(interrupted);
+        // What an earlier lanser left half done is no state to answer about.
+        let settings = self.settings.clone();
+        let _ = blocking(move || refactor::recover(&settings)).await;
+        if request.cmd == Command::Undo {
+            let settings = self.settings.clone();
+            let (asked, undoing) = (request.clone(), request);
+            let draft = blocking(move || refactor::undo(&settings, &undoing))
+                .await
+                .unwrap_or_else(|failure| Draft::failed(Some(asked), failure.into_body(&PathMap::new())));
+            return self.finished(sealed(draft), Vec::new(), Road::Syntax, began);
+        }
         let told = tokio::select! {
             biased;
             told = self.answer(&request, began) => told,
             () = &mut interrupted => {
                 let error = ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled")
                     .hint("ask again");
-                Told::alone(Attempt { draft: Draft::failed(Some(request), error), dual: Vec::new() }, Road::Cold)
+                Told::alone(Attempt { draft: Draft::failed(Some(request.clone()), error), dual: Vec::new(), plan: None }, Road::Cold)
             }
         };
         self.settings.progress.done();
@@ -208,7 +223,8 @@ impl Orchestrator {
             Told::Kept(bundle) => self.finished(*bundle, Vec::new(), Road::Memo, began),
             Told::Shared(bundle) => (*bundle).clone(),
             Told::Made(made) => {
-                let Made { attempt, road, key, leader } = *made;
+                let Made { mut attempt, road, key, leader } = *made;
+                self.write(&request, &mut attempt).await;
                 let bundle = sealed(attempt.draft);
                 self.keep(key, &bundle).await;
                 let bundle = self.finished(bundle, attempt.dual, road, began);
@@ -217,6 +233,26 @@ impl Orchestrator {
                 }
                 bundle
             }
+        }
+    }
+
+    /// Writes what an attempt has planned, if that was asked for and nothing speaks against it. From here on the caller's
+    /// interruption is not heard: it is done whole, or not at all.
+    async fn write(&self, request: &Request, attempt: &mut Attempt) {
+        let Some(plan) = attempt.plan.take().filter(|_| request.writes()) else { return };
+        if attempt.draft.error.is_some() || plan.changes().is_empty() {
+            return;
+        }
+        self.settings.progress.step("the files are written");
+        let (settings, asked) = (self.settings.clone(), request.clone());
+        let written = blocking(move || refactor::commit(&settings, &asked, &plan)).await;
+        match written.unwrap_or_else(|failure| Err(failure.into_body(&PathMap::new()))) {
+            Ok(transaction) => {
+                if let Some(edits) = &mut attempt.draft.edits {
+                    edits.transaction = Some(transaction);
+                }
+            }
+            Err(error) => attempt.draft.error = Some(error),
         }
     }
 
@@ -241,7 +277,7 @@ impl Orchestrator {
 
 /// Whether a language server has to be asked.
 fn needs_server(request: &Request) -> bool {
-    request.cmd != Command::Locate
+    !matches!(request.cmd, Command::Locate | Command::Undo)
 }
 
 fn sealed(draft: Draft) -> Bundle {

@@ -34,7 +34,7 @@ pub(super) async fn symbols(asking: &Asking<'_>) -> Result<Answer, Failure> {
     let mut facts = Facts::new(Provenance::Lsp);
     facts.symbols = Some(found);
     facts.completeness = completeness;
-    Ok(Answer { facts, limits: Some(limits), capabilities })
+    Ok(Answer { facts, limits: Some(limits), capabilities, refactored: None })
 }
 
 /// The outlines of every file that the request means. What cannot be read does not stop the others, unless it was all

@@ -64,7 +64,8 @@ impl Kind {
     /// The kind that a request needs.
     pub(super) fn of(request: &Request, server: ServerKind) -> Self {
         Self {
-            pulls: request.cmd == Command::Diagnostics && !Profile::of(server).pulls_when_cancellable,
+            pulls: (request.cmd == Command::Diagnostics || request.cmd.edits())
+                && !Profile::of(server).pulls_when_cancellable,
             configured: request.options.scope == Scope::Configured,
         }
     }
@@ -77,6 +78,9 @@ pub(super) enum Access {
     Shared,
     /// Alone, with nothing inferred.
     Alone,
+    /// Alone, with nothing inferred, on a server that was started on this ground and never brought to another. One that was
+    /// told of changed files and then shown edited ones said of a file what was true before the change (Pyright 1.1.414).
+    Unmoved,
     /// Alone, on a server that was never asked anything.
     Pristine,
 }
@@ -108,11 +112,15 @@ struct Live {
     server: Server,
     /// `None` until it is asked for the first time.
     ground: Option<Arc<Ground>>,
+    /// The ground on which it was asked for the first time.
+    born: Option<Arc<Ground>>,
     opened: Mutex<BTreeMap<AbsPath, Opened>>,
     /// Whether anything was asked since it was started, and since it was renewed.
     asked: Mutex<Asked>,
     /// Whether it did not answer in time.
     hung: AtomicBool,
+    /// Whether it was shown documents as they might become.
+    speculated: AtomicBool,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -161,6 +169,7 @@ impl Pool {
         if place.is_none() {
             let mut live = Live::start(&self.settings, kind, &ground.tools).await?;
             live.ground = Some(ground.clone());
+            live.born = Some(ground.clone());
             *place = Some(live);
         }
         Ok(())
@@ -209,6 +218,7 @@ impl Pool {
             let mut place = slot.place.clone().write_owned().await;
             let stays = match place.as_mut() {
                 Some(live) if access == Access::Pristine && live.asked().ever => false,
+                Some(live) if access == Access::Unmoved && live.is_moved(ground) => false,
                 Some(live) => live.is_fit(&self.settings) && live.bring_to(ground, files)?,
                 None => false,
             };
@@ -219,6 +229,7 @@ impl Pool {
                 self.make_room(kind);
                 let mut live = Live::start(&self.settings, kind, &ground.tools).await?;
                 live.ground = Some(ground.clone());
+                live.born = Some(ground.clone());
                 *place = Some(live);
             }
             if access == Access::Shared {
@@ -270,8 +281,9 @@ impl Live {
     async fn start(settings: &Arc<Settings>, kind: Kind, tools: &Tools) -> Result<Self, Failure> {
         let interpreter = tools.python.as_ref().map(|python| python.interpreter.clone());
         let server = Server::start(settings.clone(), tools.found.clone()?, interpreter, !kind.pulls).await?;
-        let hung = AtomicBool::new(false);
-        Ok(Self { server, ground: None, opened: Mutex::default(), asked: Mutex::default(), hung })
+        let (hung, speculated) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (opened, asked) = (Mutex::default(), Mutex::default());
+        Ok(Self { server, ground: None, born: None, opened, asked, hung, speculated })
     }
 
     /// Whether it can be asked.
@@ -301,12 +313,19 @@ impl Live {
         self.ground.as_ref().is_some_and(|mine| Arc::ptr_eq(mine, ground))
     }
 
+    /// Whether it was asked on another ground before.
+    fn is_moved(&self, ground: &Arc<Ground>) -> bool {
+        self.born.as_ref().is_some_and(|born| !Arc::ptr_eq(born, ground))
+    }
+
     /// Makes the server believe what `ground` says; `false` when only a new one will.
     fn bring_to(&mut self, ground: &Arc<Ground>, files: &DiskFiles) -> Result<bool, Failure> {
         let step = match &self.ground {
             // It was started a moment ago and has read no source yet.
             None => Step::Contents(Vec::new()),
             Some(mine) if Arc::ptr_eq(mine, ground) => return Ok(true),
+            // What it makes of a change on top of what it was only shown, nobody has to find out.
+            Some(_) if self.speculated.load(Ordering::Relaxed) => return Ok(false),
             Some(mine) => mine.step_to(ground),
         };
         let Step::Contents(changed) = step else { return Ok(false) };
@@ -335,6 +354,7 @@ impl Live {
         // Whether a changed file makes the server forget what it inferred depends on whether it had read it.
         self.asked().since_renewal = true;
         self.ground = Some(ground.clone());
+        self.born.get_or_insert_with(|| ground.clone());
         Ok(true)
     }
 
@@ -433,6 +453,16 @@ impl Lease {
 
     /// The server did not answer in time: nobody is to ask it again.
     pub(super) fn hung(&self) {
+        self.live().hung.store(true, Ordering::Relaxed);
+    }
+
+    /// The server is shown documents as they might become: it stays on this ground.
+    pub(super) fn speculates(&self) {
+        self.live().speculated.store(true, Ordering::Relaxed);
+    }
+
+    /// The server was shown what it cannot forget: nobody is to ask it again.
+    pub(super) fn retire(&self) {
         self.live().hung.store(true, Ordering::Relaxed);
     }
 

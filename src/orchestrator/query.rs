@@ -39,13 +39,14 @@ pub(super) fn located(request: &Request, state: &State, settings: &Settings) -> 
         relocation: located::rules_of(resolution.as_ref()),
         resolution,
         facts: Some(Facts::new(Provenance::Syntax)),
+        edits: None,
         environment: Some(state.ground.environment.clone()),
         capabilities: std::collections::BTreeMap::new(),
         error: located::missing_form(state, &places, &request.options),
         limits: None,
         partial: false,
     };
-    Attempt { draft, dual: places.into_dual() }
+    Attempt { draft, dual: places.into_dual(), plan: None }
 }
 
 /// Answers the questions whose answer is a list of places.
@@ -111,7 +112,7 @@ pub(super) async fn locations(asking: &Asking<'_>) -> Result<Answer, Failure> {
         _ => &mut facts.definitions,
     };
     *list = Some(found);
-    Ok(Answer { facts, limits: Some(limits), capabilities })
+    Ok(Answer { facts, limits: Some(limits), capabilities, refactored: None })
 }
 
 async fn places(asking: &Asking<'_>, subject: &Subject) -> Result<Listing<Place>, Failure> {
@@ -152,7 +153,7 @@ pub(super) async fn hover(asking: &Asking<'_>) -> Result<Answer, Failure> {
     }
     let mut facts = Facts::new(Provenance::Lsp);
     facts.hover = Some(Hover { markdown: asking.places.paths.text(&said.markdown), range: said.range });
-    Ok(Answer { facts, limits: None, capabilities })
+    Ok(Answer { facts, limits: None, capabilities, refactored: None })
 }
 
 /// Where the server is asked, in its own columns.

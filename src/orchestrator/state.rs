@@ -99,7 +99,7 @@ impl State {
             resolve(&world, &files, &ground.paths, selector)
         });
         if let Some(Outcomes::Found(subject)) = &resolved
-            && matches!(request.cmd, Command::References | Command::Implementation)
+            && matches!(request.cmd, Command::References | Command::Implementation | Command::Rename)
             && let Some(name) = subject.name()
         {
             // The server may be starting: what will be opened is read meanwhile. What cannot be read is told later.

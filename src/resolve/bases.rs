@@ -71,7 +71,7 @@ impl Lookup<'_> {
 
     /// A class and its bases in the order in which attributes are looked for (C3, as Python's `mro`). Bases that
     /// cannot be found are left out; where no order is right, the first found order stands.
-    fn linearise(&self, source: &Arc<Source>, class: usize, trail: &Trail) -> Vec<ClassRef> {
+    pub(super) fn linearise(&self, source: &Arc<Source>, class: usize, trail: &Trail) -> Vec<ClassRef> {
         let itself = (source.clone(), class);
         let key = (source.document.path.clone(), class);
         if let Some(order) = self.linearised.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {

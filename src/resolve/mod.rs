@@ -12,6 +12,7 @@
 mod ast;
 mod bases;
 pub mod form;
+pub mod hierarchy;
 pub mod hop;
 pub mod index;
 pub mod locate;
@@ -23,6 +24,7 @@ pub mod outline;
 pub mod place;
 mod recover;
 pub mod relocate;
+pub mod scopes;
 mod stub;
 pub mod symbol;
 mod syntax;

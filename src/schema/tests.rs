@@ -340,6 +340,7 @@ proptest! {
         order::sort(&mut references);
         let facts = Facts { references: Some(references), ..Facts::new(Provenance::Lsp) };
         let bundle = seal(Draft {
+            edits: None,
             request: Some(Request::about(Command::References, spec)),
             resolution: None,
             facts: error.is_none().then_some(facts),

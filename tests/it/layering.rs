@@ -11,6 +11,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("resolve", 4),
     ("lsp", 4),
     ("toolchain", 4),
+    ("edit", 4),
     ("bundle", 4),
     ("workspace", 3),
     ("model", 2),

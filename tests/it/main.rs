@@ -8,6 +8,8 @@ mod support;
 
 /// One answer for one content, wherever and however it is asked.
 mod determinism;
+/// Renames and other edits: planned, checked, written, taken back.
+mod edits;
 /// Every row of the table of exit codes that a command can reach, as text and as JSON.
 mod exit_codes;
 /// Files with which naive tools go wrong.

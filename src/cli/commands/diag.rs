@@ -66,7 +66,7 @@ pub(crate) fn run(args: &DiagArgs, context: &mut Context) -> Exit {
                 _ => return Err(error),
             },
         }
-        Ok(Request { cmd: Command::Diagnostics, selector, options })
+        Ok(Request { cmd: Command::Diagnostics, selector, new_name: None, options })
     };
     context.ask(make)
 }

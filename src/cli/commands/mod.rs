@@ -1,15 +1,19 @@
 //! The verbs: one file each, arguments beside what is done with them. Dispatch is a flat match.
 
+pub(crate) mod actions;
+pub(crate) mod apply;
 pub(crate) mod calls;
 pub(crate) mod completions;
 pub(crate) mod diag;
 pub(crate) mod doctor;
 pub(crate) mod locate;
 pub(crate) mod navigate;
+pub(crate) mod rename;
 pub(crate) mod schema;
 pub(crate) mod server;
 pub(crate) mod session;
 pub(crate) mod symbols;
+pub(crate) mod undo;
 
 use clap::Subcommand;
 
@@ -45,6 +49,18 @@ pub(crate) enum Command {
     Diag(diag::DiagArgs),
     /// Show where a selector is now; no server is started
     Locate(locate::LocateArgs),
+    /// Say whether a name can be renamed
+    PrepareRename(rename::PrepareRenameArgs),
+    /// Rename a symbol everywhere, proved before it is written
+    Rename(rename::RenameArgs),
+    /// List what the server proposes to do at a place, show or do one of it
+    Actions(actions::ActionsArgs),
+    /// Apply a WorkspaceEdit or a unified diff, proved before it is written
+    Apply(apply::ApplyArgs),
+    /// Tell which diagnostics an edit brings and which it ends; nothing is written
+    Check(apply::CheckArgs),
+    /// Take back what was written, or list it
+    Undo(undo::UndoArgs),
     /// Show what lanser would use here, and why
     Doctor(doctor::DoctorArgs),
     /// List, find and install language servers
@@ -71,6 +87,8 @@ impl Command {
             | Self::Refs(_)
             | Self::Hover(_) => true,
             Self::Symbols(_) | Self::Calls(_) | Self::Diag(_) | Self::Locate(_) => true,
+            Self::PrepareRename(_) | Self::Rename(_) | Self::Actions(_) => true,
+            Self::Apply(_) | Self::Check(_) | Self::Undo(_) => true,
             Self::Doctor(_) | Self::Server(_) | Self::Session(_) | Self::Schema(_) | Self::Completions(_) => {
                 false
             }
@@ -92,6 +110,12 @@ pub(crate) fn run(command: Command, context: &mut Context) -> Exit {
         Command::Calls(args) => calls::run(&args, context),
         Command::Diag(args) => diag::run(&args, context),
         Command::Locate(args) => locate::run(&args, context),
+        Command::PrepareRename(args) => rename::prepare(&args, context),
+        Command::Rename(args) => rename::run(&args, context),
+        Command::Actions(args) => actions::run(&args, context),
+        Command::Apply(args) => apply::run(&args, context),
+        Command::Check(args) => apply::check(&args, context),
+        Command::Undo(args) => undo::run(&args, context),
         Command::Doctor(args) => doctor::run(&args, context),
         Command::Server(command) => server::run(command, context),
         Command::Session(command) => session::run(&command, context),

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &SymbolsArgs, context: &mut Context) -> Exit {
             },
             (None, None) => {}
         }
-        Ok(Request { cmd: Command::Symbols, selector, options })
+        Ok(Request { cmd: Command::Symbols, selector, new_name: None, options })
     };
     context.ask(make)
 }

@@ -6,12 +6,13 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
 use super::budget::Budget;
-use super::{Printer, Style};
+use super::{Printer, Style, edits};
 use crate::bundle::page::continue_after;
 use crate::model::bundle::{Bundle, Limits};
+use crate::model::edits::{Transaction, TransactionState};
 use crate::model::error::{ErrorBody, ErrorData};
 use crate::model::facts::{
-    Call, Completeness, CompletenessStatus, Diagnostic, Diagnostics, Facts, Hover, Location, Symbol,
+    Action, Call, Completeness, CompletenessStatus, Diagnostic, Diagnostics, Facts, Hover, Location, Symbol,
 };
 use crate::model::request::{Direction, Severity};
 use crate::model::resolution::{Candidate, Resolution, Resolved};
@@ -26,11 +27,19 @@ pub(super) fn print(printer: &Printer, bundle: &Bundle) -> io::Result<()> {
         {
             text.push_str(&candidates(&resolution.disambiguation));
         }
+        if let Some(edits) = &bundle.edits {
+            text.push_str(&edits::checks(&edits.safety));
+        }
         printer.complain(text.trim_end());
         return Ok(());
     }
     let mut budget = Budget::new(printer.limit.is_none());
     match (&bundle.facts, &bundle.resolution) {
+        _ if bundle.edits.is_some() => {
+            if let Some(edits) = &bundle.edits {
+                edits::print(printer, bundle, edits, &mut budget);
+            }
+        }
         (Some(facts), resolution) if !is_empty(facts) => {
             let resolved = resolution.as_ref().and_then(|resolution| resolution.resolved.as_ref());
             if let Some(doubt) = resolved.map(doubt).filter(|doubt| !doubt.is_empty()) {
@@ -60,6 +69,9 @@ const fn is_empty(facts: &Facts) -> bool {
         && facts.symbols.is_none()
         && facts.calls.is_none()
         && facts.diagnostics.is_none()
+        && facts.renamable.is_none()
+        && facts.actions.is_none()
+        && facts.transactions.is_none()
 }
 
 fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut Budget) {
@@ -113,6 +125,17 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
             |item| Some(diagnostic(links, item)),
             &diagnostics_summary(found),
         );
+    }
+    if let Some(found) = &facts.renamable {
+        budget.push(&location(links, &found.location, &format!("{}: ", found.name)));
+    }
+    if let Some(found) = &facts.actions {
+        let summary = if found.is_empty() { "nothing is proposed here" } else { "" };
+        list(printer, bundle, found, budget, |item| Some(action(item)), summary);
+    }
+    if let Some(found) = &facts.transactions {
+        let summary = if found.is_empty() { "nothing was written here" } else { "" };
+        list(printer, bundle, found, budget, |item| Some(transaction(item)), summary);
     }
     if let Some(text) = &facts.hover {
         hover(printer, text, budget);
@@ -190,7 +213,7 @@ fn list<T: serde::Serialize>(
 
 impl Printer {
     /// The command line as typed, with options set to other values.
-    fn next_command(&self, options: &[(&str, &str)]) -> String {
+    pub(super) fn next_command(&self, options: &[(&str, &str)]) -> String {
         let mut words: Vec<String> = Vec::new();
         let mut typed = self.typed.iter();
         while let Some(word) = typed.next() {
@@ -220,10 +243,10 @@ fn shell_quote(word: &str) -> String {
 
 /// Where links to files of the workspace lead. `anstream` takes links out again with the colours.
 #[derive(Clone, Copy)]
-struct Links<'b>(Option<&'b str>);
+pub(super) struct Links<'b>(Option<&'b str>);
 
 impl<'b> Links<'b> {
-    fn of(bundle: &'b Bundle) -> Self {
+    pub(super) fn of(bundle: &'b Bundle) -> Self {
         Self(bundle.meta.volatile.root.as_deref())
     }
 
@@ -241,7 +264,7 @@ impl<'b> Links<'b> {
 }
 
 /// `at` in the form that compilers print, when it is a plain cursor.
-fn spot(at: &str) -> String {
+pub(super) fn spot(at: &str) -> String {
     let (place, query) = at.split_once('?').map_or((at, ""), |(place, _)| (place, "?"));
     let found = place.rfind("@L").and_then(|from| {
         let (line, column) = place[from + 2..].split_once(":C")?;
@@ -309,7 +332,22 @@ fn call(links: Links<'_>, item: &Call) -> String {
     text
 }
 
-fn diagnostic(links: Links<'_>, item: &Diagnostic) -> String {
+fn action(item: &Action) -> String {
+    let kind = item.kind.as_deref().unwrap_or("action");
+    let disabled = item.disabled.as_ref().map(|why| format!(", not now: {why}")).unwrap_or_default();
+    format!("{}. {} ({kind}{disabled})", item.number, item.title)
+}
+
+fn transaction(item: &Transaction) -> String {
+    let state = match item.state {
+        TransactionState::Applied => "applied",
+        TransactionState::Undone => "undone",
+    };
+    let what = item.what.as_deref().unwrap_or_default();
+    format!("{}  {state}  {}  {what}", item.id, number(item.files, "file"))
+}
+
+pub(super) fn diagnostic(links: Links<'_>, item: &Diagnostic) -> String {
     let severity = match item.severity {
         Severity::Error => Style::Error.paint("error"),
         Severity::Warning => Style::Warning.paint("warning"),
@@ -341,7 +379,7 @@ fn diagnostics_summary(found: &Diagnostics) -> String {
     text
 }
 
-fn number(count: u32, of: &str) -> String {
+pub(super) fn number(count: u32, of: &str) -> String {
     if count == 1 || of == "information" { format!("{count} {of}") } else { format!("{count} {of}s") }
 }
 

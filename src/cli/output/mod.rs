@@ -1,6 +1,7 @@
 //! What the program prints: the payload on standard output, everything else on standard error.
 
 mod budget;
+mod edits;
 mod fields;
 mod human;
 pub(crate) mod progress;

@@ -9,6 +9,7 @@ pub(crate) enum Style {
     Error,
     Warning,
     Quiet,
+    Removed,
     Hint,
 }
 
@@ -21,6 +22,7 @@ impl Style {
             Self::Error => colour(AnsiColor::Red).bold(),
             Self::Warning => colour(AnsiColor::Yellow).bold(),
             Self::Quiet => anstyle::Style::new().dimmed(),
+            Self::Removed => colour(AnsiColor::Red),
             Self::Hint => colour(AnsiColor::Green),
         };
         format!("{style}{text}{style:#}")

@@ -24,7 +24,7 @@ fn other_settings_have_another_session() {
     assert_eq!(seen.len(), 5);
     // What is each caller's own; a folder without programs on PATH finds no other program.
     env.set("SOMETHING", "else");
-    let path = format!("{}:/nowhere/bin", std::env::var("PATH").unwrap());
+    let path = format!("{}:/nowhere/bin", crate::support::machine("PATH").unwrap());
     env.set("PATH", &path);
     assert!(seen.contains(&ask(&env, &one, &["--timeout", "7", "-v"])));
     let status = status(&env);

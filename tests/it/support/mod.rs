@@ -359,7 +359,7 @@ fn python() -> Option<PathBuf> {
     clippy::disallowed_methods,
     reason = "the surroundings of the suite enter here and through `machine_all` only"
 )]
-fn machine(name: &str) -> Option<OsString> {
+pub(crate) fn machine(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 

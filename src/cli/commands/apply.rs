@@ -1,0 +1,96 @@
+//! `apply` and `check`: an edit that the caller brings.
+
+use std::io::Read as _;
+
+use clap::Args;
+
+use super::diag::Level;
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
+use crate::cli::guards::{GuardArgs, RenameGuardArgs, WriteArgs};
+use crate::model::error::{ErrorBody, ErrorSymbol};
+use crate::model::request::{Command, EditInput, Request, Severity};
+use crate::workspace::files::{MAX_FILE_BYTES, read_bytes};
+
+/// Arguments of `apply`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ApplyArgs {
+    /// A file with a WorkspaceEdit as JSON, a bundle with edits, or a unified diff; `-` for standard input
+    pub(crate) edit: String,
+
+    #[command(flatten)]
+    pub(crate) write: WriteArgs,
+
+    #[command(flatten)]
+    pub(crate) guards: GuardArgs,
+}
+
+/// Arguments of `check`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CheckArgs {
+    /// A file with a WorkspaceEdit as JSON, a bundle with edits, or a unified diff; `-` for standard input
+    pub(crate) edit: String,
+
+    /// End with exit code 1 when the edit brings a diagnostic of this severity or worse
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) fail_on: Option<FailOn>,
+}
+
+/// What fails a check, on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum FailOn {
+    /// Information and worse
+    Information,
+    /// Warnings and errors
+    Warning,
+    /// Errors only
+    Error,
+    /// The same
+    NewError,
+}
+
+impl From<FailOn> for Severity {
+    fn from(level: FailOn) -> Self {
+        match level {
+            FailOn::Information => Level::Information.into(),
+            FailOn::Warning => Level::Warning.into(),
+            FailOn::Error | FailOn::NewError => Level::Error.into(),
+        }
+    }
+}
+
+/// Applies an edit, or shows what it would write.
+pub(crate) fn run(args: &ApplyArgs, context: &mut Context) -> Exit {
+    context.ask(|context, settings| {
+        let mut options = context.options(settings);
+        options.apply = args.write.apply;
+        options.guards = args.guards.guards(&RenameGuardArgs::default(), &settings.policies)?;
+        options.edit = Some(read(&args.edit, context)?);
+        Ok(Request { cmd: Command::Apply, selector: None, new_name: None, options })
+    })
+}
+
+/// Tells what an edit does to the diagnostics.
+pub(crate) fn check(args: &CheckArgs, context: &mut Context) -> Exit {
+    context.ask(|context, settings| {
+        let mut options = context.options(settings);
+        options.fail_on = args.fail_on.map(Severity::from);
+        options.edit = Some(read(&args.edit, context)?);
+        Ok(Request { cmd: Command::Check, selector: None, new_name: None, options })
+    })
+}
+
+fn read(edit: &str, context: &Context) -> Result<EditInput, ErrorBody> {
+    let mut content = Vec::new();
+    if edit == "-" {
+        std::io::stdin().take(MAX_FILE_BYTES).read_to_end(&mut content).map_err(|error| {
+            ErrorBody::new(ErrorSymbol::Usage, format!("cannot read standard input: {error}"))
+        })?;
+    } else {
+        content = read_bytes(&context.env.absolute(edit)).map_err(|error| {
+            ErrorBody::new(ErrorSymbol::Usage, format!("the edit cannot be read: {error}"))
+                .hint("name a file, or `-` for standard input")
+        })?;
+    }
+    Ok(EditInput::new(content))
+}

@@ -1,0 +1,247 @@
+//! The options of every command that may write: what keeps an edit from being made.
+//!
+//! The strictest value is the default. Flags, environment and the user's own file may loosen it; a workspace's file is written
+//! by whoever wrote the code and may only make it stricter, whatever the user says elsewhere.
+
+use clap::{Args, ValueEnum};
+
+use super::config::FileConfig;
+use crate::model::edits::CheckName;
+use crate::model::error::{ErrorBody, ErrorSymbol};
+use crate::model::request::{Dirt, Guards, Strategy};
+
+const GUARDS: &str = "What keeps an edit from being made";
+
+/// Options of commands that may write.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct GuardArgs {
+    /// Edit only files that one of these globs names
+    #[arg(long, value_name = "GLOB", env = "LANSER_ALLOW", hide_env_values = true, value_delimiter = ',', help_heading = GUARDS)]
+    pub(crate) allow: Vec<String>,
+
+    /// Edit no file that one of these globs names
+    #[arg(long, value_name = "GLOB", env = "LANSER_DENY", hide_env_values = true, value_delimiter = ',', help_heading = GUARDS)]
+    pub(crate) deny: Vec<String>,
+
+    /// Let uncommitted changes be where the edit is not (`elsewhere`), or anywhere
+    #[arg(long, value_name = "WHERE", env = "LANSER_ALLOW_DIRTY", hide_env_values = true, num_args = 0..=1, require_equals = true, default_missing_value = "all", help_heading = GUARDS)]
+    pub(crate) allow_dirty: Option<DirtArg>,
+
+    /// Write nothing when the selector means its place only perhaps [default: true]
+    #[arg(long, value_name = "BOOL", env = "LANSER_DENY_APPLY_ON_AMBIGUOUS", hide_env_values = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", help_heading = GUARDS)]
+    pub(crate) deny_apply_on_ambiguous: Option<bool>,
+
+    /// Write nothing outside of the workspace, also through links [default: true]
+    #[arg(long, value_name = "BOOL", env = "LANSER_WORKSPACE_JAIL", hide_env_values = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", help_heading = GUARDS)]
+    pub(crate) workspace_jail: Option<bool>,
+
+    /// How to write: `rename` replaces files that are what the edit was made for, `3way` merges what changed since
+    #[arg(long, value_name = "HOW", env = "LANSER_STRATEGY", hide_env_values = true, help_heading = GUARDS)]
+    pub(crate) strategy: Option<StrategyArg>,
+
+    /// Replace files that have other names (hard links), which keep the old content
+    #[arg(long, help_heading = GUARDS)]
+    pub(crate) allow_hard_links: bool,
+
+    /// Give up: no diagnostic is new
+    #[arg(long, help_heading = GUARDS)]
+    pub(crate) allow_new_diagnostics: bool,
+}
+
+/// Options of `rename` besides.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct RenameGuardArgs {
+    /// Give up: the server says that it renames here
+    #[arg(long, help_heading = GUARDS)]
+    pub(crate) allow_unprepared: bool,
+
+    /// Give up: the new name is an identifier and no keyword
+    #[arg(long, help_heading = GUARDS)]
+    pub(crate) allow_invalid_name: bool,
+
+    /// Give up: the new name hides no builtin and is no soft keyword
+    #[arg(long, help_heading = GUARDS)]
+    pub(crate) allow_shadowing: bool,
+
+    /// Give up: the new name is free wherever the old one is bound or used
+    #[arg(long, help_heading = GUARDS)]
+    pub(crate) allow_collision: bool,
+
+    /// Give up: no class above or below keeps a member of the old name
+    #[arg(long, help_heading = GUARDS)]
+    pub(crate) allow_broken_overrides: bool,
+
+    /// Give up: every use was found
+    #[arg(long, help_heading = GUARDS)]
+    pub(crate) allow_incomplete: bool,
+
+    /// Give up: the new name has exactly the references of the old one
+    #[arg(long, help_heading = GUARDS)]
+    pub(crate) allow_changed_references: bool,
+}
+
+/// Whether to write.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct WriteArgs {
+    /// Write, when every check passes
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) apply: bool,
+
+    /// Only show what would be written [default]
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Where uncommitted changes may be, on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DirtArg {
+    /// Nowhere
+    None,
+    /// Not in the files that are edited
+    Elsewhere,
+    /// Anywhere
+    All,
+}
+
+/// How to write, on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StrategyArg {
+    /// Replace files
+    Rename,
+    /// Merge as git does
+    #[value(name = "3way")]
+    ThreeWay,
+}
+
+impl From<DirtArg> for Dirt {
+    fn from(dirt: DirtArg) -> Self {
+        match dirt {
+            DirtArg::None => Self::None,
+            DirtArg::Elsewhere => Self::Elsewhere,
+            DirtArg::All => Self::All,
+        }
+    }
+}
+
+/// What two configuration files say of guards.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Policies {
+    /// The workspace's own.
+    pub(crate) workspace: FileConfig,
+    /// The user's.
+    pub(crate) user: FileConfig,
+}
+
+impl GuardArgs {
+    /// The guards of a request.
+    ///
+    /// # Errors
+    /// When a file's value is none.
+    pub(crate) fn guards(
+        &self,
+        renaming: &RenameGuardArgs,
+        policies: &Policies,
+    ) -> Result<Guards, ErrorBody> {
+        let Policies { workspace, user } = policies;
+        let asked = match (self.allow_dirty, user.allow_dirty.as_deref()) {
+            (Some(dirt), _) => dirt.into(),
+            (None, Some(text)) => dirt(text)?,
+            (None, None) => Dirt::None,
+        };
+        let of_workspace = workspace.allow_dirty.as_deref().map(dirt).transpose()?;
+        let dirty = of_workspace.map_or(asked, |most| asked.min(most));
+        let strict = |flag: Option<bool>, user: Option<bool>, workspace: Option<bool>| {
+            flag.or(user).unwrap_or(true) || workspace == Some(true)
+        };
+        let certain = strict(
+            self.deny_apply_on_ambiguous,
+            user.deny_apply_on_ambiguous,
+            workspace.deny_apply_on_ambiguous,
+        );
+        let jail = strict(self.workspace_jail, user.workspace_jail, workspace.workspace_jail);
+        let flags = [
+            (CheckName::Target, !certain),
+            (CheckName::PrepareRename, renaming.allow_unprepared),
+            (CheckName::Identifier, renaming.allow_invalid_name),
+            (CheckName::Shadowing, renaming.allow_shadowing),
+            (CheckName::Collision, renaming.allow_collision),
+            (CheckName::Overrides, renaming.allow_broken_overrides),
+            (CheckName::Completeness, renaming.allow_incomplete),
+            (CheckName::Diagnostics, self.allow_new_diagnostics),
+            (CheckName::RoundTrip, renaming.allow_changed_references),
+        ];
+        let allow = if self.allow.is_empty() { &user.allow } else { &self.allow };
+        let mut deny = [self.deny.clone(), user.deny.clone(), workspace.deny.clone()].concat();
+        deny.sort();
+        deny.dedup();
+        Ok(Guards {
+            allow: allow.clone(),
+            within: workspace.allow.clone(),
+            deny,
+            dirty,
+            outside: !jail,
+            hard_links: self.allow_hard_links,
+            given_up: flags.into_iter().filter(|(_, given_up)| *given_up).map(|(name, _)| name).collect(),
+            strategy: match self.strategy {
+                Some(StrategyArg::ThreeWay) => Strategy::ThreeWay,
+                Some(StrategyArg::Rename) | None => Strategy::Rename,
+            },
+        })
+    }
+}
+
+fn dirt(text: &str) -> Result<Dirt, ErrorBody> {
+    match text {
+        "none" => Ok(Dirt::None),
+        "elsewhere" => Ok(Dirt::Elsewhere),
+        "all" => Ok(Dirt::All),
+        other => Err(ErrorBody::new(ErrorSymbol::Usage, format!("{other:?} is no value of allow-dirty"))
+            .hint("use none, elsewhere or all")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guards(args: &GuardArgs, workspace: FileConfig, user: FileConfig) -> Guards {
+        args.guards(&RenameGuardArgs::default(), &Policies { workspace, user }).unwrap()
+    }
+
+    #[test]
+    fn a_workspace_tightens_and_never_loosens() {
+        let loose = || FileConfig {
+            allow: vec!["src".to_owned()],
+            deny: vec!["x".to_owned()],
+            allow_dirty: Some("all".to_owned()),
+            workspace_jail: Some(false),
+            deny_apply_on_ambiguous: Some(false),
+            ..FileConfig::default()
+        };
+        let strict = || FileConfig {
+            allow_dirty: Some("elsewhere".to_owned()),
+            workspace_jail: Some(true),
+            deny_apply_on_ambiguous: Some(true),
+            deny: vec!["y".to_owned()],
+            ..FileConfig::default()
+        };
+        let none = FileConfig::default;
+        // What the workspace says loosely is as if it had said nothing, but for the files that it excludes.
+        let by_workspace = guards(&GuardArgs::default(), loose(), none());
+        let expected =
+            Guards { within: vec!["src".to_owned()], deny: vec!["x".to_owned()], ..Guards::default() };
+        assert_eq!(by_workspace, expected);
+        let by_user = guards(&GuardArgs::default(), none(), loose());
+        assert!(by_user.outside && by_user.dirty == Dirt::All && by_user.given_up == [CheckName::Target]);
+        let both = guards(&GuardArgs::default(), strict(), loose());
+        assert!(!both.outside && both.dirty == Dirt::Elsewhere && both.given_up.is_empty());
+        assert_eq!(both.deny, ["x", "y"]);
+        let flags = GuardArgs {
+            allow_dirty: Some(DirtArg::All),
+            workspace_jail: Some(false),
+            ..GuardArgs::default()
+        };
+        assert!(guards(&flags, none(), none()).outside);
+        assert!(!guards(&flags, strict(), none()).outside);
+    }
+}

@@ -1,0 +1,98 @@
+//! From a source text back to the bytes of its file, in the encoding that the file declares.
+
+use encoding_rs::Encoding;
+
+use crate::text::SourceEncoding;
+
+/// Why a text has no bytes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EncodeError {
+    /// The file was not read whole in its own encoding, so it cannot be written back.
+    #[error("its bytes are not what its encoding says, so they cannot be written back")]
+    Lossy,
+    /// The encoding has no bytes for a character.
+    #[error("its encoding {encoding} has no character {character:?}")]
+    Character {
+        /// The encoding.
+        encoding: String,
+        /// The first character that it lacks.
+        character: char,
+    },
+    /// Reading the bytes and writing them gives other bytes, so what is not edited would change.
+    #[error("its encoding {0} does not give back the bytes that were read")]
+    Unstable(String),
+}
+
+/// The bytes of `after`, the edited form of a text that was read from `original` as `before`.
+///
+/// # Errors
+/// See [`EncodeError`].
+pub fn encode(
+    original: &[u8],
+    before: &str,
+    after: &str,
+    encoding: SourceEncoding,
+) -> Result<Vec<u8>, EncodeError> {
+    match encoding {
+        SourceEncoding::Utf8 => Ok(after.as_bytes().to_vec()),
+        SourceEncoding::Lossy => Err(EncodeError::Lossy),
+        SourceEncoding::Latin1 => after
+            .chars()
+            .map(|character| {
+                u8::try_from(character)
+                    .map_err(|_| EncodeError::Character { encoding: "iso-8859-1".to_owned(), character })
+            })
+            .collect(),
+        SourceEncoding::Declared(encoding) => {
+            let name = || encoding.name().to_ascii_lowercase();
+            if bytes(encoding, before).as_deref() != Some(original) {
+                return Err(EncodeError::Unstable(name()));
+            }
+            bytes(encoding, after).ok_or_else(|| {
+                let lacks = |c: &char| bytes(encoding, c.encode_utf8(&mut [0; 4])).is_none();
+                let character = after.chars().find(lacks).unwrap_or('\u{fffd}');
+                EncodeError::Character { encoding: name(), character }
+            })
+        }
+    }
+}
+
+fn bytes(encoding: &'static Encoding, text: &str) -> Option<Vec<u8>> {
+    let (bytes, used, unmappable) = encoding.encode(text);
+    // UTF-16 labels encode as UTF-8, which nobody would read back.
+    (!unmappable && used == encoding).then(|| bytes.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::decode_source;
+
+    fn check(original: &[u8], edit: impl Fn(&str) -> String) -> Result<Vec<u8>, EncodeError> {
+        let decoded = decode_source(original.to_vec());
+        encode(original, &decoded.text, &edit(&decoded.text), decoded.encoding)
+    }
+
+    #[test]
+    fn what_is_not_edited_keeps_its_bytes() {
+        for original in [
+            &b"\xef\xbb\xbfold = 1\r\n"[..],
+            b"# coding: latin-1\n\xe9 = old\n",
+            b"# coding: euc_jp\nold = '\xa4\xa2'\n",
+            b"# coding: cp1252\nold = '\x80'",
+        ] {
+            let written = check(original, |text| text.replace("old", "newer")).unwrap();
+            let at = original.windows(3).position(|window| window == b"old").unwrap();
+            let expected = [&original[..at], b"newer", &original[at + 3..]].concat();
+            assert_eq!(written, expected);
+        }
+    }
+
+    #[test]
+    fn what_the_encoding_lacks_is_refused() {
+        let error = check(b"# coding: latin-1\nold\n", |text| text.replace("old", "中")).unwrap_err();
+        assert_eq!(error, EncodeError::Character { encoding: "iso-8859-1".to_owned(), character: '中' });
+        assert!(check(b"# coding: cp1252\nold\n", |text| text.replace("old", "中")).is_err());
+        assert_eq!(check(b"a\xff", str::to_owned), Err(EncodeError::Lossy));
+    }
+}

@@ -1,0 +1,74 @@
+//! The contents that edits are planned against: those of the disk, each file read once, so that the ground's last look proves
+//! them.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Arc;
+
+use crate::digest::Digest;
+use crate::edit::{Base, Original};
+use crate::orchestrator::state::State;
+use crate::path::{AbsPath, WorkspacePath};
+use crate::workspace::files::{FileKind, Files as _, ReadError, canonical, read_bytes};
+
+/// The workspace's files.
+pub(super) struct Disk<'s> {
+    state: &'s State,
+    root: &'s AbsPath,
+    /// Whether links may lead out of the workspace.
+    outside: bool,
+}
+
+impl<'s> Disk<'s> {
+    pub(super) fn new(state: &'s State, outside: bool) -> Self {
+        Self { state, root: state.ground.snapshot.root(), outside }
+    }
+}
+
+impl Base for Disk<'_> {
+    fn resolve(&self, path: &WorkspacePath) -> Result<WorkspacePath, String> {
+        let place = self.root.join(path.as_str());
+        // Of what does not exist the nearest folder that does says where it would be.
+        let mut known = place.clone();
+        let mut rest: Vec<String> = Vec::new();
+        while std::fs::symlink_metadata(known.as_path()).is_err() && known.as_str() != "/" {
+            rest.push(known.file_name().to_owned());
+            known = known.parent();
+        }
+        if std::fs::metadata(known.as_path()).is_err() {
+            return Err("it is a link that leads nowhere".to_owned());
+        }
+        let mut real = canonical(&known);
+        for name in rest.iter().rev() {
+            real = real.join(name);
+        }
+        let inside = real.strip_prefix(self.root).and_then(WorkspacePath::new);
+        if inside.is_none() && self.outside {
+            return Ok(path.clone());
+        }
+        let inside = inside.ok_or_else(|| "a link leads out of the workspace".to_owned())?;
+        if inside.as_str().split('/').any(|part| part.eq_ignore_ascii_case(".git")) {
+            return Err("a link leads into a `.git` folder".to_owned());
+        }
+        Ok(inside)
+    }
+
+    fn file(&self, path: &WorkspacePath) -> Result<Option<Arc<Original>>, String> {
+        let place = self.root.join(path.as_str());
+        if self.state.files.kind(&place) == FileKind::Folder {
+            return Err("it is a folder".to_owned());
+        }
+        let bytes = match read_bytes(&place) {
+            Ok(bytes) => bytes,
+            Err(ReadError::Missing { .. }) => return Ok(None),
+            Err(error) => return Err(self.state.ground.paths.text(&error.to_string())),
+        };
+        // What the ground says of the file is what was read, or the last look at it notices.
+        if path.is_python()
+            && self.state.files.read(&place).ok().map(|document| document.digest) != Some(Digest::of(&bytes))
+        {
+            return Err("it is being written right now".to_owned());
+        }
+        let mode = std::fs::metadata(place.as_path()).map(|metadata| metadata.permissions().mode());
+        Ok(Some(Arc::new(Original { bytes, executable: mode.is_ok_and(|mode| mode & 0o111 != 0) })))
+    }
+}

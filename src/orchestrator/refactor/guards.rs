@@ -1,0 +1,87 @@
+//! What git and the disk say of the files that an edit would write.
+
+use super::checks::Checks;
+use super::commit;
+use crate::edit::Plan;
+use crate::model::edits::CheckName;
+use crate::model::error::ErrorSymbol;
+use crate::model::request::Dirt;
+use crate::orchestrator::ask::Asking;
+use crate::orchestrator::blocking;
+use crate::orchestrator::failure::Failure;
+use crate::path::{DocUri, WorkspacePath};
+use crate::workspace::git::program::GitProgram;
+use crate::workspace::git::state::{FileState, GitState, state};
+
+/// Records whether the files are committed, as far as the caller wants them to be, and whether the disk would let them be
+/// written.
+pub(super) async fn files(asking: &Asking<'_>, checks: &mut Checks<'_>, plan: &Plan) -> Result<(), Failure> {
+    let settings = asking.settings;
+    let paths: Vec<WorkspacePath> = plan.paths().cloned().collect();
+    let (root, search_path, environment) =
+        (settings.root.clone(), settings.search_path.clone(), settings.environment.clone());
+    let transactions = commit::transactions(settings);
+    let (changes, policy) = (commit::changes(plan), commit::policy(asking.request));
+    let said = blocking(move || {
+        let program = GitProgram::find(&search_path, &environment, &root);
+        let refused = transactions.plan(changes, policy).map(drop).err();
+        (state(&root, &paths, program.as_ref()), refused)
+    });
+    let (git, refused) = said.await?;
+    self::git(checks, asking.request.options.guards.dirty, git);
+    if let Some(error) = refused {
+        let symbol = commit::symbol(&error);
+        let name = if symbol == ErrorSymbol::Jail { CheckName::Jail } else { CheckName::Content };
+        checks.replace(name, asking.places.paths.text(&error.to_string()), Vec::new());
+        checks.because(symbol, None);
+    }
+    Ok(())
+}
+
+fn git(checks: &mut Checks<'_>, dirt: Dirt, said: GitState) {
+    let report = match said {
+        GitState::NoRepository => {
+            checks.pass(CheckName::Git, "the files are in no git repository");
+            return;
+        }
+        GitState::Unknown(reason) => {
+            checks.fail(
+                CheckName::Git,
+                format!("git cannot tell whether the files are committed: {reason}"),
+                Vec::new(),
+            );
+            return;
+        }
+        GitState::Known(report) => report,
+    };
+    let name = |state: FileState| match state {
+        FileState::Modified => "has uncommitted changes",
+        FileState::Conflicted => "is in the middle of a merge",
+        FileState::Untracked => "is not known to git",
+        FileState::Ignored => "is ignored by git",
+        FileState::Outside => "is outside of git",
+        FileState::Clean | FileState::Absent => "is clean",
+    };
+    let dirty: Vec<_> = report.files.iter().filter(|(_, state)| !state.is_clean()).collect();
+    if let Some((path, state)) = dirty.first() {
+        let more = match dirty.len() - 1 {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        let paths: Vec<String> =
+            dirty.iter().map(|(path, _)| DocUri::Workspace((*path).clone()).to_string()).collect();
+        checks.fail(CheckName::Git, format!("{path} {}{more}", name(**state)), paths.clone());
+        checks.files(paths);
+        return;
+    }
+    if let Some(path) = report.elsewhere.keys().next().filter(|_| dirt == Dirt::None) {
+        let count = report.elsewhere.len();
+        let what = format!("the files are clean, and elsewhere is not: {path}");
+        let more = if count > 1 { format!("{what}, and {} more", count - 1) } else { what };
+        let paths: Vec<String> = report.elsewhere.keys().cloned().collect();
+        checks.fail(CheckName::Git, more, Vec::new());
+        checks.files(paths);
+        return;
+    }
+    checks.pass(CheckName::Git, "the files have no uncommitted changes");
+}

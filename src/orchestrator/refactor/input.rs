@@ -1,0 +1,119 @@
+//! Reading an edit that a caller brings: LSP's `WorkspaceEdit` as JSON, a bundle that holds one, or a unified diff.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::checks::Checks;
+use crate::digest::{Digest, strict_json};
+use crate::edit::Plan;
+use crate::edit::patch::{FilePatch, parse};
+use crate::model::edits::{CheckName, EditedFile, WorkspaceEdit};
+use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
+use crate::model::request::EditInput;
+use crate::orchestrator::ask::Asking;
+use crate::path::DocUri;
+use crate::text::ColumnUnit;
+
+/// An edit as it was read.
+pub(super) struct Input {
+    pub(super) edit: Option<WorkspaceEdit>,
+    pub(super) patches: Vec<FilePatch>,
+    /// What its columns count.
+    pub(super) unit: ColumnUnit,
+    /// What the files held for which it was made, where it says so; `None` for files that were not there.
+    pub(super) known: BTreeMap<DocUri, Option<Digest>>,
+}
+
+/// A bundle, as far as it matters here.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Saved {
+    #[serde(rename = "bundleId")]
+    _bundle_id: Digest,
+    edits: Option<SavedEdits>,
+    environment: Option<SavedEnvironment>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SavedEdits {
+    workspace_edit: Option<WorkspaceEdit>,
+    diff: String,
+    files: Vec<EditedFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SavedEnvironment {
+    position_encoding: String,
+}
+
+/// Reads an edit. Columns count `unit`, unless it says otherwise.
+///
+/// # Errors
+/// When it is neither.
+pub(super) fn read(given: &EditInput, unit: ColumnUnit) -> Result<Input, ErrorBody> {
+    let wrong = |what: String| {
+        ErrorBody::new(ErrorSymbol::Usage, format!("the edit cannot be read: {what}"))
+            .hint("give a WorkspaceEdit as JSON, a bundle with edits, or a unified diff")
+    };
+    let content =
+        given.content().ok_or_else(|| wrong("it holds characters that stand for no byte".to_owned()))?;
+    let start = content.iter().find(|byte| !byte.is_ascii_whitespace());
+    let none = BTreeMap::new();
+    if start != Some(&b'{') {
+        let patches = parse(&content).map_err(|error| wrong(error.to_string()))?;
+        return Ok(Input { edit: None, patches, unit, known: none });
+    }
+    let is_bundle = serde_json::from_slice::<Saved>(&content);
+    if let Ok(Saved { edits, environment, .. }) = is_bundle {
+        let edits = edits.ok_or_else(|| wrong("the bundle has no edits".to_owned()))?;
+        let named = environment.and_then(|environment| ColumnUnit::parse(&environment.position_encoding));
+        let known = edits
+            .files
+            .iter()
+            .map(|file| (file.from.clone().unwrap_or_else(|| file.uri.clone()), file.before));
+        let patches = match &edits.workspace_edit {
+            Some(_) => Vec::new(),
+            None => parse(edits.diff.as_bytes()).map_err(|error| wrong(error.to_string()))?,
+        };
+        return Ok(Input {
+            known: known.collect(),
+            edit: edits.workspace_edit,
+            patches,
+            unit: named.unwrap_or(unit),
+        });
+    }
+    let edit: WorkspaceEdit = strict_json::from_slice(&content).map_err(|error| wrong(error.to_string()))?;
+    if edit.document_changes.is_none() && edit.changes.is_empty() {
+        return Err(wrong("it has neither `documentChanges` nor `changes`".to_owned()));
+    }
+    Ok(Input { edit: Some(edit), patches: Vec::new(), unit, known: none })
+}
+
+/// Records whether the files still are those for which the edit was made.
+pub(super) fn check_known(
+    asking: &Asking<'_>,
+    checks: &mut Checks<'_>,
+    plan: &Plan,
+    known: &BTreeMap<DocUri, Option<Digest>>,
+) {
+    let mut changed = Vec::new();
+    for change in plan.changes() {
+        let uri = DocUri::Workspace(change.from.clone().unwrap_or_else(|| change.path.clone()));
+        let now = change.before.as_ref().map(|original| Digest::of(&original.bytes));
+        if known.get(&uri).is_some_and(|then| *then != now) {
+            changed.push(uri.to_string());
+        }
+    }
+    if let Some(first) = changed.first() {
+        let path = asking.places.paths.text(first);
+        checks.replace(
+            CheckName::Content,
+            format!("{path} changed since the edit was planned"),
+            changed.clone(),
+        );
+        checks.because(ErrorSymbol::ContentModified, Some(ErrorData::Files { paths: changed }));
+    }
+}

@@ -1,0 +1,468 @@
+//! Which scope binds a name: what a new name would collide with, hide, or be hidden by.
+//!
+//! Python's rules (reference, "Resolution of names") over syntax: modules, classes, functions, lambdas and comprehensions;
+//! `global` and `nonlocal`; a class's names are not seen from its functions. Names after a dot and the names of keyword
+//! arguments belong to no scope and are not looked at.
+
+use std::collections::BTreeMap;
+
+use tree_sitter::Node;
+
+use super::outline::Span;
+use super::syntax::{parse, preorder, text_of};
+
+/// What a scope is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScopeKind {
+    /// The file.
+    Module,
+    /// The body of a class.
+    Class,
+    /// A function or a lambda.
+    Function,
+    /// A comprehension.
+    Comprehension,
+}
+
+#[derive(Debug)]
+struct Scope {
+    kind: ScopeKind,
+    parent: Option<usize>,
+    /// Names that `global` and `nonlocal` say belong elsewhere; whether to the module.
+    elsewhere: BTreeMap<String, bool>,
+}
+
+/// A name where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NameUse {
+    /// The token.
+    pub span: Span,
+    /// The name.
+    pub name: String,
+    /// Whether it is bound there.
+    pub binds: bool,
+    scope: usize,
+}
+
+/// The scopes of one text, and where some names stand in them.
+#[derive(Debug)]
+pub struct Scopes {
+    scopes: Vec<Scope>,
+    /// In the order of their places.
+    uses: Vec<NameUse>,
+}
+
+/// Why a new name cannot stand where the old one does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collision {
+    /// The token that is in the way.
+    pub span: Span,
+    /// What would happen.
+    pub kind: CollisionKind,
+}
+
+/// What would happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CollisionKind {
+    /// The scope binds the new name already.
+    Bound,
+    /// A scope in between binds the new name, so that a renamed use would mean that.
+    Hidden,
+    /// A use of the new name means something farther out, and would mean what is renamed.
+    Captured,
+}
+
+impl Scopes {
+    /// Reads the scopes of a text and where these names stand.
+    #[must_use]
+    pub fn of(text: &str, names: &[&str]) -> Self {
+        let tree = parse(text);
+        let module = Scope { kind: ScopeKind::Module, parent: None, elsewhere: BTreeMap::new() };
+        let mut reader = Reader { text, names, found: Self { scopes: vec![module], uses: Vec::new() } };
+        reader.read(tree.root_node());
+        let mut found = reader.found;
+        found.uses.sort_by_key(|name| (name.span.start, !name.binds));
+        found.uses.dedup_by_key(|name| name.span.start);
+        found
+    }
+
+    /// The use whose token begins at an offset.
+    #[must_use]
+    pub fn at(&self, offset: usize) -> Option<&NameUse> {
+        self.uses.iter().find(|name| name.span.start == offset)
+    }
+
+    /// What is in the way when the tokens that begin at these offsets get another name. In the order of places, each once.
+    #[must_use]
+    pub fn collisions(&self, renamed: &[usize], new: &str) -> Vec<Collision> {
+        let mut found = Vec::new();
+        let mut homes = Vec::new();
+        let is_renamed = |name: &NameUse| renamed.contains(&name.span.start);
+        for token in self.uses.iter().filter(|name| is_renamed(name)) {
+            // What nobody binds here comes from `import *` or is a builtin: from outside of the module.
+            let home = self.home(&token.name, token.scope).unwrap_or(0);
+            if !homes.contains(&home) {
+                homes.push(home);
+            }
+            if let Some(nearer) = self.home(new, token.scope).filter(|nearer| *nearer != home)
+                && self.is_inside(nearer, home)
+                && let Some(binding) = self.bindings(new, nearer).find(|name| !is_renamed(name))
+            {
+                found.push(Collision { span: binding.span.clone(), kind: CollisionKind::Hidden });
+            }
+        }
+        for &home in &homes {
+            for binding in self.bindings(new, home).filter(|name| !is_renamed(name)) {
+                found.push(Collision { span: binding.span.clone(), kind: CollisionKind::Bound });
+            }
+        }
+        for other in self.uses.iter().filter(|name| name.name == new && !is_renamed(name)) {
+            let now = self.home(new, other.scope);
+            let captured = |home: &&usize| {
+                now != Some(**home)
+                    && self.sees(other.scope, **home, new)
+                    && now.is_none_or(|now| self.is_inside(**home, now))
+            };
+            if homes.iter().any(|home| captured(&home)) {
+                found.push(Collision { span: other.span.clone(), kind: CollisionKind::Captured });
+            }
+        }
+        found.sort_by_key(|collision| (collision.span.start, collision.kind));
+        found.dedup_by_key(|collision| collision.span.start);
+        found
+    }
+
+    /// The scope that binds a name as it is seen from `scope`.
+    fn home(&self, name: &str, scope: usize) -> Option<usize> {
+        let mut at = Some(scope);
+        while let Some(index) = at {
+            let here = &self.scopes[index];
+            if let Some(is_global) = here.elsewhere.get(name) {
+                if *is_global {
+                    return Some(0);
+                }
+            } else if (index == scope || here.kind != ScopeKind::Class) && self.binds(name, index) {
+                return Some(index);
+            }
+            at = here.parent;
+        }
+        None
+    }
+
+    /// Whether a name bound in `home` is seen from `scope`.
+    fn sees(&self, scope: usize, home: usize, name: &str) -> bool {
+        let mut at = Some(scope);
+        while let Some(index) = at {
+            if index == home {
+                return scope == home || self.scopes[home].kind != ScopeKind::Class;
+            }
+            // `global` looks past everything in between.
+            if self.scopes[index].elsewhere.get(name) == Some(&true) {
+                return home == 0;
+            }
+            at = self.scopes[index].parent;
+        }
+        false
+    }
+
+    fn is_inside(&self, inner: usize, outer: usize) -> bool {
+        let mut at = self.scopes[inner].parent;
+        while let Some(index) = at {
+            if index == outer {
+                return true;
+            }
+            at = self.scopes[index].parent;
+        }
+        false
+    }
+
+    fn binds(&self, name: &str, scope: usize) -> bool {
+        self.uses.iter().any(|used| used.binds && used.scope == scope && used.name == name)
+    }
+
+    /// The tokens that bind a name in a scope, those in other scopes included that say so with `global`.
+    fn bindings<'s>(&'s self, name: &'s str, scope: usize) -> impl Iterator<Item = &'s NameUse> {
+        self.uses.iter().filter(move |used| {
+            let elsewhere = self.scopes[used.scope].elsewhere.get(name);
+            let lands = match elsewhere {
+                Some(true) => scope == 0,
+                Some(false) => self.home(name, used.scope) == Some(scope),
+                None => used.scope == scope,
+            };
+            used.binds && used.name == name && lands
+        })
+    }
+}
+
+struct Reader<'r> {
+    text: &'r str,
+    names: &'r [&'r str],
+    found: Scopes,
+}
+
+impl<'r> Reader<'r> {
+    /// Reads everything, with a stack of our own: generated files nest deeply.
+    fn read(&mut self, root: Node<'r>) {
+        let mut stack = vec![(root, 0)];
+        while let Some((node, scope)) = stack.pop() {
+            match node.kind() {
+                "function_definition" | "lambda" => self.function(node, scope, &mut stack),
+                "class_definition" => {
+                    self.bind(node.child_by_field_name("name"), scope);
+                    let inner = self.enter(ScopeKind::Class, scope);
+                    for child in children(node) {
+                        let is = |field| node.child_by_field_name(field) == Some(child);
+                        if is("body") {
+                            stack.push((child, inner));
+                        } else if !is("name") {
+                            stack.push((child, scope));
+                        }
+                    }
+                }
+                "list_comprehension"
+                | "set_comprehension"
+                | "dictionary_comprehension"
+                | "generator_expression" => {
+                    let inner = self.enter(ScopeKind::Comprehension, scope);
+                    stack.extend(children(node).map(|child| (child, inner)));
+                }
+                "global_statement" | "nonlocal_statement" => {
+                    let is_global = node.kind() == "global_statement";
+                    for name in children(node).filter(|child| child.kind() == "identifier") {
+                        let name = text_of(name, self.text).to_owned();
+                        self.found.scopes[scope].elsewhere.insert(name, is_global);
+                    }
+                }
+                "import_statement" | "import_from_statement" | "future_import_statement" => {
+                    self.import(node, scope);
+                }
+                "attribute" => stack.extend(node.child_by_field_name("object").map(|object| (object, scope))),
+                "keyword_argument" => {
+                    stack.extend(node.child_by_field_name("value").map(|value| (value, scope)));
+                }
+                "identifier" => self.push(node, scope, false),
+                _ => {
+                    let target = match node.kind() {
+                        "assignment"
+                        | "augmented_assignment"
+                        | "for_statement"
+                        | "for_in_clause"
+                        | "type_alias_statement" => node.child_by_field_name("left"),
+                        "named_expression" => node.child_by_field_name("name"),
+                        "as_pattern" => node.child_by_field_name("alias"),
+                        "delete_statement" => node.named_child(0),
+                        _ => None,
+                    };
+                    if let Some(target) = target {
+                        self.target(target, scope, node.kind() == "named_expression");
+                    }
+                    if matches!(node.kind(), "case_pattern" | "splat_pattern" | "keyword_pattern") {
+                        // A plain name in a pattern is bound; a dotted one is looked up.
+                        for name in children(node)
+                            .filter(|child| matches!(child.kind(), "dotted_name" | "identifier"))
+                        {
+                            let is_keyword =
+                                node.kind() == "keyword_pattern" && node.named_child(0) == Some(name);
+                            if name.named_child_count() <= 1 && !is_keyword {
+                                self.bind(name.named_child(0).or(Some(name)), scope);
+                            }
+                        }
+                    }
+                    stack.extend(children(node).map(|child| (child, scope)));
+                }
+            }
+        }
+    }
+
+    fn function(&mut self, node: Node<'r>, scope: usize, stack: &mut Vec<(Node<'r>, usize)>) {
+        self.bind(node.child_by_field_name("name"), scope);
+        let inner = self.enter(ScopeKind::Function, scope);
+        for child in children(node) {
+            let is = |field| node.child_by_field_name(field) == Some(child);
+            if is("body") {
+                stack.push((child, inner));
+            } else if is("parameters") {
+                for parameter in children(child) {
+                    let named = parameter.child_by_field_name("name");
+                    match parameter.kind() {
+                        "identifier" => self.bind(Some(parameter), inner),
+                        "typed_parameter" | "list_splat_pattern" | "dictionary_splat_pattern" => {
+                            // `*args: int` is a typed parameter with a pattern in it.
+                            let first = parameter.named_child(0);
+                            let name = first
+                                .filter(|first| first.kind() != "identifier")
+                                .and_then(|first| first.named_child(0));
+                            self.bind(name.or(first), inner);
+                        }
+                        _ => self.bind(named, inner),
+                    }
+                    for field in ["type", "value"] {
+                        stack.extend(parameter.child_by_field_name(field).map(|part| (part, scope)));
+                    }
+                }
+            } else if !is("name") {
+                stack.push((child, scope));
+            }
+        }
+    }
+
+    /// Binds every plain name of a target; what stands in subscripts and before dots is used.
+    fn target(&mut self, target: Node<'r>, scope: usize, is_walrus: bool) {
+        let mut scope = scope;
+        // `:=` in a comprehension binds around it.
+        while is_walrus && self.found.scopes[scope].kind == ScopeKind::Comprehension {
+            scope = self.found.scopes[scope].parent.unwrap_or(0);
+        }
+        let mut names = Vec::new();
+        preorder(target, |part| match part.kind() {
+            "identifier" => {
+                names.push(part);
+                false
+            }
+            "attribute" | "subscript" | "call" => false,
+            _ => true,
+        });
+        for name in names {
+            self.bind(Some(name), scope);
+        }
+    }
+
+    fn import(&mut self, node: Node<'r>, scope: usize) {
+        let from = node.child_by_field_name("module_name");
+        for child in children(node).filter(|child| Some(*child) != from) {
+            match child.kind() {
+                "aliased_import" => self.bind(child.child_by_field_name("alias"), scope),
+                // `import a.b` binds `a`, `from m import a` binds `a`.
+                "dotted_name" => self.bind(child.named_child(0), scope),
+                _ => {}
+            }
+        }
+    }
+
+    fn enter(&mut self, kind: ScopeKind, parent: usize) -> usize {
+        self.found.scopes.push(Scope { kind, parent: Some(parent), elsewhere: BTreeMap::new() });
+        self.found.scopes.len() - 1
+    }
+
+    fn bind(&mut self, name: Option<Node<'r>>, scope: usize) {
+        if let Some(name) = name {
+            self.push(name, scope, true);
+        }
+    }
+
+    fn push(&mut self, node: Node<'r>, scope: usize, binds: bool) {
+        let name = text_of(node, self.text);
+        if self.names.contains(&name) {
+            self.found.uses.push(NameUse { span: node.byte_range(), name: name.to_owned(), binds, scope });
+        }
+    }
+}
+
+fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
+    (0..node.named_child_count()).filter_map(move |index| node.named_child(u32::try_from(index).ok()?))
+}
+
+/// The names of the keyword arguments that stand in one call with the keyword argument whose name begins at an offset.
+#[must_use]
+pub fn keywords_beside(text: &str, offset: usize) -> Option<Vec<(String, Span)>> {
+    let tree = parse(text);
+    let token = tree.root_node().descendant_for_byte_range(offset, offset + 1)?;
+    let keyword = token.parent().filter(|parent| {
+        parent.kind() == "keyword_argument" && parent.child_by_field_name("name") == Some(token)
+    })?;
+    let names = children(keyword.parent()?)
+        .filter(|other| other.kind() == "keyword_argument" && *other != keyword)
+        .filter_map(|other| other.child_by_field_name("name"))
+        .map(|name| (text_of(name, text).to_owned(), name.byte_range()));
+    Some(names.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lines (1-based) and kinds of what is in the way when every `old` token of the given lines becomes `new`.
+    fn check(text: &str, lines: &[usize]) -> Vec<(usize, CollisionKind)> {
+        let line = |offset: usize| text[..offset].matches('\n').count() + 1;
+        let tokens: Vec<usize> =
+            text.match_indices("old").map(|(at, _)| at).filter(|at| lines.contains(&line(*at))).collect();
+        let found = Scopes::of(text, &["old", "new"]).collisions(&tokens, "new");
+        found.into_iter().map(|collision| (line(collision.span.start), collision.kind)).collect()
+    }
+
+    use CollisionKind::{Bound, Captured, Hidden};
+
+    #[test]
+    fn a_free_name_is_free() {
+        assert_eq!(check("def old(): pass\nold()\nx.new\nf(new=1)\n'new'\n", &[1, 2]), []);
+        // Another function's local has nothing to do with it.
+        assert_eq!(check("def old(): pass\ndef f():\n  new = 1\n  return new\nold()\n", &[1, 5]), []);
+        // A method is not seen from the methods beside it.
+        assert_eq!(check("new = 1\nclass C:\n  def old(self): pass\n  def m(self): return new\n", &[3]), []);
+    }
+
+    #[test]
+    fn bound_in_the_same_scope() {
+        for other in [
+            "new = 1",
+            "def new(): pass",
+            "class new: pass",
+            "import new",
+            "import a as new",
+            "from a import new",
+            "for new in x: pass",
+            "with a as new: pass",
+            "try: pass\nexcept E as new: pass",
+            "(new := 1)",
+            "new += 1",
+            "a, (b, *new) = x",
+            "[new for b in x if (new := b)]",
+            "def f():\n  global new\n  new = 1",
+            "del new",
+            "match x:\n  case [new]: pass",
+            "new: int",
+        ] {
+            let text = format!("old = 1\n{other}\n");
+            assert!(check(&text, &[1]).iter().any(|(_, kind)| *kind == Bound), "{other}");
+        }
+        assert_eq!(check("class C:\n  def old(self): pass\n  new = 1\n", &[2]), [(3, Bound)]);
+        assert_eq!(check("def f(old, new): return old\n", &[1]), [(1, Bound)]);
+        assert_eq!(check("def f(old, *new: int, k=1): return old\n", &[1]), [(1, Bound)]);
+        assert_eq!(check("lambda old, new=1: old\n", &[1]), [(1, Bound)]);
+    }
+
+    #[test]
+    fn hidden_by_a_scope_in_between() {
+        assert_eq!(check("old = 1\ndef f(new):\n  return old\n", &[1, 3]), [(2, Hidden)]);
+        assert_eq!(check("old = 1\n[old for new in x]\n", &[1, 2]), [(2, Hidden)]);
+        assert_eq!(check("old = 1\nclass C:\n  new = 2\n  x = old\n", &[1, 4]), [(3, Hidden)]);
+        // The function does not see the class's name.
+        assert_eq!(check("old = 1\nclass C:\n  new = 2\n  def m(self): return old\n", &[1, 4]), []);
+    }
+
+    #[test]
+    fn captures_what_meant_something_farther_out() {
+        assert_eq!(check("old = 1\nprint(new)\n", &[1]), [(2, Captured)]);
+        assert_eq!(check("new = 1\ndef f(old):\n  return new\n", &[2]), [(3, Captured)]);
+        assert_eq!(check("new = 1\ndef f():\n  old = 2\n  def g(): return new\n", &[3]), [(4, Captured)]);
+        assert_eq!(check("new = 1\ndef f():\n  old = 2\ndef g(): return new\n", &[3]), []);
+        assert_eq!(
+            check("new = 1\ndef f():\n  old = 2\n  def g():\n    global new\n    return new\n", &[3]),
+            []
+        );
+    }
+
+    #[test]
+    fn an_alias_is_no_binding_of_what_it_hides() {
+        assert_eq!(check("from m import old as x\nnew = x\n", &[1]), []);
+        assert_eq!(check("from m import old\nnew = old\n", &[1, 2]), [(2, Bound)]);
+    }
+
+    #[test]
+    fn keyword_arguments_of_one_call() {
+        let text = "f(old=1, new=g(old=2))";
+        assert_eq!(keywords_beside(text, 2).unwrap()[0].0, "new");
+        assert!(keywords_beside(text, 15).unwrap().is_empty());
+        assert!(keywords_beside(text, 0).is_none());
+    }
+}

@@ -1,0 +1,63 @@
+//! Two lansers at once.
+
+use std::time::Instant;
+
+use super::super::*;
+use super::project::{Project, create, label, path, write};
+
+#[test]
+fn one_waits_and_is_told_who_works() {
+    let project = Project::new(&[("a.py", "1")]);
+    let transactions = project.transactions();
+    let staged = transactions.plan(vec![write("a.py", "1", "2")], Policy::default()).unwrap();
+    let staged = staged.stage(&label("one")).unwrap();
+    let began = Instant::now();
+    let other = project.make(vec![create("b.py", "")]).unwrap_err();
+    assert!(began.elapsed() >= Duration::from_millis(100));
+    assert_eq!(other, TransactionError::Busy { pid: Some(std::process::id()) });
+    assert_eq!(other.class(), Class::ContentModified);
+    assert_eq!(project.transactions().recover().unwrap(), Recovery::UnderWay);
+    staged.apply().unwrap().keep().unwrap();
+    project.make(vec![create("b.py", "")]).unwrap();
+    assert_eq!(project.read("a.py"), "2");
+}
+
+#[test]
+fn many_at_once_never_mix() {
+    let files: Vec<String> = (0..10).map(|n| format!("m{n}.py")).collect();
+    let texts: Vec<(&str, &str)> = files.iter().map(|file| (file.as_str(), "start")).collect();
+    let project = Project::new(&texts);
+    let transactions = project.transactions().with_patience(Duration::from_secs(60));
+    let kept: usize = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..6)
+            .map(|worker| {
+                let (transactions, files, project) = (&transactions, &files, &project);
+                scope.spawn(move || {
+                    let mut kept = 0;
+                    for round in 0..8 {
+                        let changes = files
+                            .iter()
+                            .map(|file| Change::Write {
+                                path: path(file),
+                                before: Some(Digest::of(project.read(file).as_bytes())),
+                                content: format!("{worker} {round}").into_bytes(),
+                            })
+                            .collect();
+                        match super::project::make(transactions, changes) {
+                            Ok(_) => kept += 1,
+                            Err(TransactionError::Changed { .. }) => {}
+                            Err(error) => panic!("{error}"),
+                        }
+                    }
+                    kept
+                })
+            })
+            .collect();
+        workers.into_iter().map(|worker| worker.join().unwrap()).sum()
+    });
+    let first = project.read("m0.py");
+    assert!(files.iter().all(|file| project.read(file) == first));
+    assert_eq!(project.picture().len(), 10);
+    assert_eq!(transactions.list().unwrap().len(), kept);
+    assert!(kept > 0);
+}

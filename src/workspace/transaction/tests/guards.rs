@@ -1,0 +1,435 @@
+//! What may not be changed is not, and what is changed keeps what belongs to it.
+
+use std::os::unix::fs::MetadataExt as _;
+
+use super::super::door::Watch;
+use super::super::*;
+use super::project::{Project, create, delete, label, path, rename, write};
+
+fn refused(project: &Project, changes: Vec<Change>) -> TransactionError {
+    let old = project.picture();
+    let error = project.make(changes).unwrap_err();
+    assert_eq!(project.picture(), old, "{error}");
+    error
+}
+
+#[test]
+fn a_link_is_edited_through() {
+    let project = Project::new(&[("real/a.py", "1")]);
+    project.link("b.py", "real/a.py");
+    project.link("folder", "real");
+    let transactions = project.transactions();
+    let plan = transactions.plan(vec![write("b.py", "1", "2")], Policy::default()).unwrap();
+    assert_eq!((plan.files(), plan.targets()), (&[path("b.py")][..], &["real/a.py".to_owned()][..]));
+    plan.stage(&label("x")).unwrap().apply().unwrap().keep().unwrap();
+    assert_eq!(project.read("real/a.py"), "2");
+    assert!(project.root.join("b.py").as_path().is_symlink());
+    project.make(vec![write("folder/a.py", "2", "3"), create("folder/new.py", "n")]).unwrap();
+    assert_eq!((project.read("real/a.py"), project.read("real/new.py")), ("3".to_owned(), "n".to_owned()));
+    let error = refused(&project, vec![write("folder/a.py", "3", "4"), write("real/a.py", "3", "5")]);
+    assert!(matches!(error, TransactionError::Overlap { .. }), "{error}");
+}
+
+#[test]
+fn nothing_outside_is_written() {
+    let project = Project::new(&[]);
+    let outside = project.folder.path().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("a.py"), "1").unwrap();
+    project.link("link.py", "../outside/a.py");
+    project.link("folder", outside.to_str().unwrap());
+    for change in [
+        write("link.py", "1", "2"),
+        write("folder/a.py", "1", "2"),
+        create("folder/new/b.py", ""),
+        delete("folder/a.py", "1"),
+    ] {
+        let error = refused(&project, vec![change]);
+        assert!(matches!(error, TransactionError::Outside { .. }), "{error}");
+        assert_eq!(error.class(), Class::Jail);
+    }
+    let free = Policy { jail: false, ..Policy::default() };
+    let transactions = project.transactions();
+    let plan = transactions.plan(vec![write("link.py", "1", "2")], free).unwrap();
+    let done = plan.stage(&label("out")).unwrap().apply().unwrap().keep().unwrap();
+    assert_eq!(std::fs::read_to_string(outside.join("a.py")).unwrap(), "2");
+    assert!(transactions.undo(Some(&done.id), &label("undo"), Policy::default()).is_err());
+    transactions.undo(Some(&done.id), &label("undo"), free).unwrap();
+    assert_eq!(std::fs::read_to_string(outside.join("a.py")).unwrap(), "1");
+    assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1);
+}
+
+#[test]
+fn gits_own_files_are_nobodys_target() {
+    let project = Project::with_git(&[("a.py", "1")]);
+    project.link("sneaky", ".git");
+    for at in [".git/config", ".GIT/x", "sub/.git/hooks/x", ".g\u{200c}it/x", "sneaky/x"] {
+        let error = refused(&project, vec![create(at, "")]);
+        assert!(matches!(error, TransactionError::GitFolder { .. }), "{at}: {error}");
+    }
+}
+
+#[test]
+fn hard_links_are_refused_unless_allowed() {
+    let project = Project::new(&[("a.py", "1")]);
+    std::fs::hard_link(project.root.join("a.py").as_path(), project.root.join("b.py").as_path()).unwrap();
+    for change in [write("a.py", "1", "2"), rename("a.py", "c.py", "1", None)] {
+        let error = refused(&project, vec![change]);
+        assert_eq!((error.class(), error.to_string().contains("2 hard links")), (Class::Unsafe, true));
+    }
+    let policy = Policy { hard_links: true, ..Policy::default() };
+    let transactions = project.transactions();
+    let plan = transactions.plan(vec![write("a.py", "1", "2")], policy).unwrap();
+    plan.stage(&label("x")).unwrap().apply().unwrap().keep().unwrap();
+    assert_eq!((project.read("a.py"), project.read("b.py")), ("2".to_owned(), "1".to_owned()));
+}
+
+/// Two names of one file are what a disk shows that does not tell upper from lower case.
+#[test]
+fn a_name_that_is_the_same_file_is_refused() {
+    let project = Project::new(&[("pkg/a.py", "1")]);
+    let at = |path: &str| project.root.join(path).as_path().to_owned();
+    std::fs::create_dir(at("Pkg")).unwrap();
+    std::fs::hard_link(at("pkg/a.py"), at("Pkg/A.py")).unwrap();
+    std::fs::hard_link(at("pkg/a.py"), at("other.py")).unwrap();
+    let refused = |to: &str| {
+        let policy = Policy { hard_links: true, ..Policy::default() };
+        project.transactions().plan(vec![rename("pkg/a.py", to, "1", None)], policy).unwrap_err()
+    };
+    let error = refused("Pkg/A.py");
+    assert_eq!(error, TransactionError::CaseOnly { from: path("pkg/a.py"), to: path("Pkg/A.py") });
+    assert_eq!(error.class(), Class::Jail);
+    assert!(matches!(refused("other.py"), TransactionError::Exists { .. }));
+}
+
+#[test]
+fn what_is_protected_or_no_file_is_refused() {
+    let project = Project::new(&[("a.py", "1"), ("d/x", "")]);
+    project.chmod("a.py", 0o444);
+    let error = refused(&project, vec![write("a.py", "1", "2")]);
+    assert_eq!(error.to_string(), "a.py is read-only");
+    assert_eq!(error.class(), Class::Permissions);
+    let error = refused(&project, vec![delete("d", "")]);
+    assert!(matches!(error, TransactionError::NotAFile { .. }), "{error}");
+    assert!(matches!(refused(&project, vec![create("d", "")]), TransactionError::Exists { .. }));
+    // A file where a folder would have to be.
+    let error = refused(&project, vec![create("d/x/y/z.py", "")]);
+    assert_eq!(error.class(), Class::Permissions, "{error}");
+}
+
+#[test]
+fn two_changes_of_one_file_are_refused_unless_one_makes_room() {
+    let project = Project::new(&[("a.py", "1"), ("b.py", "2"), ("c.py", "3")]);
+    for changes in [
+        vec![write("a.py", "1", "x"), write("a.py", "1", "x")],
+        vec![write("a.py", "1", "x"), delete("a.py", "1")],
+        vec![rename("a.py", "d.py", "1", None), rename("b.py", "d.py", "2", None)],
+        vec![rename("a.py", "d.py", "1", None), delete("a.py", "1")],
+    ] {
+        assert!(matches!(refused(&project, changes), TransactionError::Overlap { .. }));
+    }
+    // Around in a circle.
+    let circle = [("a.py", "b.py", "1"), ("b.py", "c.py", "2"), ("c.py", "a.py", "3")];
+    project.make(circle.map(|(from, to, before)| rename(from, to, before, None)).to_vec()).unwrap();
+    assert_eq!([project.read("a.py"), project.read("b.py"), project.read("c.py")], ["3", "1", "2"]);
+}
+
+#[test]
+fn a_file_that_changed_or_appeared_is_left_alone() {
+    let project = Project::new(&[("a.py", "1")]);
+    assert!(matches!(refused(&project, vec![write("a.py", "other", "2")]), TransactionError::Changed { .. }));
+    assert!(matches!(refused(&project, vec![write("b.py", "1", "2")]), TransactionError::Changed { .. }));
+    assert!(matches!(refused(&project, vec![create("a.py", "2")]), TransactionError::Exists { .. }));
+    assert!(matches!(refused(&project, vec![delete("b.py", "1")]), TransactionError::Changed { .. }));
+
+    // After the check, before the apply.
+    let transactions = project.transactions();
+    let stage = |changes| transactions.plan(changes, Policy::default()).unwrap().stage(&label("x")).unwrap();
+    let staged = stage(vec![write("a.py", "1", "2"), create("n.py", "new")]);
+    project.put("a.py", "theirs");
+    assert_eq!(staged.apply().unwrap_err(), TransactionError::Changed { path: path("a.py") });
+    let staged = stage(vec![write("a.py", "theirs", "2"), create("n.py", "new")]);
+    project.put("n.py", "theirs");
+    assert_eq!(staged.apply().unwrap_err(), TransactionError::Exists { path: path("n.py") });
+    let staged = stage(vec![delete("a.py", "theirs")]);
+    project.put("a.py", "again");
+    assert_eq!(staged.apply().unwrap_err(), TransactionError::Changed { path: path("a.py") });
+    assert_eq!((project.read("a.py"), project.read("n.py")), ("again".to_owned(), "theirs".to_owned()));
+    assert_eq!(project.picture().len(), 2);
+}
+
+/// Does something to the disk just before a system call.
+struct Meddle<F>(&'static str, F);
+
+impl<F: Fn() + Send + Sync> Watch for Meddle<F> {
+    fn before(&self, call: &'static str, name: &str) -> std::io::Result<()> {
+        if format!("{call} {name}").starts_with(self.0) {
+            (self.1)();
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_file_replaced_in_the_last_moment_is_given_back() {
+    let project = Project::new(&[("a.py", "1"), ("b.py", "1")]);
+    let (a, once) = (project.root.join("b.py"), std::sync::Once::new());
+    let meddle = move || once.call_once(|| std::fs::write(a.as_path(), "theirs").unwrap());
+    let watch = std::sync::Arc::new(Meddle("renameat2 exchange b.py", meddle));
+    let changes = vec![write("a.py", "1", "2"), write("b.py", "1", "2")];
+    let error = super::project::make(&project.watched(&watch), changes).unwrap_err();
+    assert_eq!(error, TransactionError::Changed { path: path("b.py") });
+    assert_eq!((project.read("a.py"), project.read("b.py")), ("1".to_owned(), "theirs".to_owned()));
+    assert_eq!(project.picture().len(), 2);
+}
+
+#[test]
+fn a_link_swapped_in_leads_nowhere() {
+    let project = Project::new(&[("pkg/a.py", "1")]);
+    let outside = project.folder.path().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("a.py"), "1").unwrap();
+    for call in ["creat .lanser", "renameat2 exchange", "openat2 pkg"] {
+        let (pkg, aside) = (project.root.join("pkg"), project.root.join("aside"));
+        let (from, to) = (pkg.clone(), aside.clone());
+        let outside_again = outside.clone();
+        // The folder may be opened already; then the write is in the folder that was meant.
+        let swap = move || {
+            if !from.as_path().is_symlink() {
+                std::fs::rename(from.as_path(), to.as_path()).unwrap();
+                std::os::unix::fs::symlink(&outside_again, from.as_path()).unwrap();
+            }
+        };
+        let watch = std::sync::Arc::new(Meddle(call, swap));
+        let result = super::project::make(&project.watched(&watch), vec![write("pkg/a.py", "1", "2")]);
+        assert!(result.is_err(), "{call}: {result:?}");
+        std::fs::remove_file(pkg.as_path()).unwrap();
+        std::fs::rename(aside.as_path(), pkg.as_path()).unwrap();
+        project.transactions().recover().unwrap();
+        assert_eq!(project.read("pkg/a.py"), "1", "{call}");
+        assert_eq!(std::fs::read_to_string(outside.join("a.py")).unwrap(), "1", "{call}");
+        assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1, "{call}");
+        assert_eq!(project.picture().len(), 2, "{call}: {:?}", project.picture().keys());
+    }
+}
+
+#[test]
+fn a_link_that_was_edited_through_and_turned_is_noticed() {
+    let project = Project::new(&[("a.py", "1"), ("b.py", "1")]);
+    project.link("link.py", "a.py");
+    let transactions = project.transactions();
+    let plan = transactions.plan(vec![write("link.py", "1", "2")], Policy::default()).unwrap();
+    let staged = plan.stage(&label("x")).unwrap();
+    std::fs::remove_file(project.root.join("link.py").as_path()).unwrap();
+    project.link("link.py", "b.py");
+    assert!(matches!(staged.apply(), Err(TransactionError::Changed { .. })));
+    assert_eq!((project.read("a.py"), project.read("b.py")), ("1".to_owned(), "1".to_owned()));
+}
+
+#[test]
+fn a_folder_that_vanishes_is_an_error() {
+    let project = Project::new(&[("a.py", "1"), ("pkg/a.py", "1")]);
+    let transactions = project.transactions();
+    let changes = vec![write("a.py", "1", "2"), write("pkg/a.py", "1", "2")];
+    let staged = transactions.plan(changes, Policy::default()).unwrap().stage(&label("x")).unwrap();
+    std::fs::remove_dir_all(project.root.join("pkg").as_path()).unwrap();
+    let error = staged.apply().unwrap_err();
+    assert!(error.to_string().contains("pkg/a.py"), "{error}");
+    assert_eq!(project.picture().len(), 1);
+    assert_eq!(project.read("a.py"), "1");
+    assert_eq!(transactions.recover().unwrap(), Recovery::Nothing);
+}
+
+#[test]
+fn what_belongs_to_a_file_stays_with_it() {
+    let project = Project::new(&[("a.py", "1"), ("b.py", "2")]);
+    let at = |path: &str| std::fs::File::open(project.root.join(path).as_path()).unwrap();
+    let set = |path: &str, name: &str, value: &str| {
+        rustix::fs::fsetxattr(at(path), name, value.as_bytes(), rustix::fs::XattrFlags::empty())
+    };
+    let get = |path: &str, name: &str| {
+        let mut value = [0; 100];
+        let length = rustix::fs::fgetxattr(at(path), name, &mut value[..]).unwrap();
+        String::from_utf8(value[..length].to_vec()).unwrap()
+    };
+    project.chmod("a.py", 0o4751);
+    project.chmod("b.py", 0o640);
+    let attributes = set("a.py", "user.note", "kept").is_ok() && set("b.py", "user.note", "moved").is_ok();
+    let root = rustix::process::geteuid().is_root();
+    if root {
+        std::os::unix::fs::chown(project.root.join("a.py").as_path(), Some(1234), Some(2345)).unwrap();
+        project.chmod("a.py", 0o4751);
+    }
+    project.make(vec![write("a.py", "1", "22"), rename("b.py", "x/c.py", "2", Some("3"))]).unwrap();
+    let check = |moved: &str| {
+        let a = at("a.py").metadata().unwrap();
+        assert_eq!((a.mode() & 0o7777, at(moved).metadata().unwrap().mode() & 0o7777), (0o4751, 0o640));
+        if root {
+            assert_eq!((a.uid(), a.gid()), (1234, 2345));
+        }
+        if attributes {
+            assert_eq!(
+                (get("a.py", "user.note"), get(moved, "user.note")),
+                ("kept".to_owned(), "moved".to_owned())
+            );
+        }
+    };
+    check("x/c.py");
+    project.transactions().undo(None, &label("undo"), Policy::default()).unwrap();
+    check("b.py");
+}
+
+#[test]
+fn a_new_file_is_made_as_others_are() {
+    let project = Project::new(&[("like.py", "")]);
+    project.make(vec![create("pkg/new.py", "")]).unwrap();
+    let mode = |path: &str| std::fs::metadata(project.root.join(path).as_path()).unwrap().mode();
+    assert_eq!(mode("like.py"), mode("pkg/new.py"));
+}
+
+#[test]
+fn an_undo_that_would_lose_edits_names_them() {
+    let project = Project::new(&[("a.py", "1"), ("b.py", "2"), ("c.py", "3")]);
+    let changes = vec![write("a.py", "1", "x"), delete("b.py", "2"), rename("c.py", "d.py", "3", None)];
+    let done = project.make(changes).unwrap();
+    project.put("a.py", "edited");
+    project.put("b.py", "made again");
+    std::fs::remove_file(project.root.join("d.py").as_path()).unwrap();
+    let transactions = project.transactions();
+    let error = transactions.undo(None, &label("undo"), Policy::default()).unwrap_err();
+    assert_eq!(error, TransactionError::Conflict { paths: vec![path("a.py"), path("b.py"), path("d.py")] });
+    assert_eq!(error.class(), Class::Conflict);
+    project.put("a.py", "x");
+    std::fs::remove_file(project.root.join("b.py").as_path()).unwrap();
+    project.put("d.py", "3");
+    let undone = transactions.undo(Some(&done.id), &label("undo"), Policy::default()).unwrap();
+    assert_eq!(undone.files.len(), 4);
+    let lines = transactions.list().unwrap();
+    assert_eq!(lines[0].undone_by.as_ref(), Some(&undone.transaction.id));
+    assert_eq!(lines[1].undoes.as_ref(), Some(&done.id));
+    let error = transactions.undo(None, &label("undo"), Policy::default()).unwrap_err();
+    assert_eq!(error.class(), Class::NotFound);
+}
+
+#[test]
+fn one_change_has_one_id_everywhere() {
+    let id = |project: &Project| project.make(vec![write("a.py", "1", "2")]).unwrap().id;
+    let (one, other) = (Project::new(&[("a.py", "1")]), Project::with_git(&[("a.py", "1"), ("b.py", "1")]));
+    let first = id(&one);
+    assert_eq!(first, id(&other));
+    one.transactions().undo(None, &label("undo"), Policy::default()).unwrap();
+    assert_eq!(id(&one), format!("{first}-2"));
+}
+
+#[test]
+fn journals_live_in_gits_folder_whichever_it_is() {
+    let project = Project::with_git(&[("a.py", "1"), ("sub/b.py", "1")]);
+    project.make(vec![write("a.py", "1", "2")]).unwrap();
+    assert!(project.root.join(".git/lanser/lock").as_path().exists());
+    assert!(!project.state().as_path().exists());
+    assert_eq!(project.git(&["status", "--porcelain"]), " M a.py\n");
+    // A workspace within the same worktree has its own log and the same lock.
+    let inner = Transactions::new(&project.root.join("sub"), &project.state());
+    assert_eq!(inner.list().unwrap(), []);
+    super::project::make(&inner, vec![write("b.py", "1", "2")]).unwrap();
+    assert_eq!((inner.list().unwrap().len(), project.transactions().list().unwrap().len()), (1, 1));
+    inner.undo(None, &label("undo"), Policy::default()).unwrap();
+    assert_eq!(project.read("sub/b.py"), "1");
+    // A linked worktree has a git folder of its own.
+    project.git(&["worktree", "add", "-q", "../linked"]);
+    let linked = project.root.join("../linked");
+    let transactions = Transactions::new(&linked, &project.state());
+    super::project::make(&transactions, vec![write("a.py", "1", "3")]).unwrap();
+    assert!(project.root.join(".git/worktrees/linked/lanser").as_path().exists());
+    assert_eq!(transactions.list().unwrap().len(), 1);
+}
+
+#[test]
+fn a_journal_that_came_with_a_repository_writes_nothing_outside() {
+    let project = Project::with_git(&[("a.py", "1")]);
+    let transactions = project.transactions();
+    let staged = transactions.plan(vec![write("a.py", "1", "2")], Policy::default()).unwrap();
+    let applied = staged.stage(&label("x")).unwrap().apply().unwrap();
+    let place = project.root.join(".git/lanser/open/journal");
+    let journal = std::fs::read_to_string(place.as_path()).unwrap();
+    for (from, to) in [
+        (r#""outside":false,"path":"a.py""#, r#""outside":true,"path":"etc/passwd""#),
+        (r#""outside":false,"path":"a.py""#, r#""outside":false,"path":"../x""#),
+        (r#""outside":false,"path":"a.py""#, r#""outside":false,"path":".git/config""#),
+        (r#""temp":".lanser-"#, r#""temp":"../.lanser-"#),
+        (r#""prefix":"""#, r#""prefix":"../..""#),
+    ] {
+        let json = journal.split_once('\n').unwrap().1;
+        assert!(json.contains(from), "{json}");
+        let json = json.replace(from, to);
+        let bad = format!("{}\n{json}", Digest::of(json.as_bytes()).to_hex());
+        assert!(Journal::from_bytes(bad.as_bytes(), false).is_err(), "{to}");
+    }
+    assert!(Journal::from_bytes(journal.as_bytes(), false).is_ok());
+    assert!(Journal::from_bytes(&journal.as_bytes()[..journal.len() - 1], false).is_err());
+    drop(applied);
+    assert_eq!(project.read("a.py"), "1");
+}
+
+#[test]
+fn pre_images_are_their_owners_alone() {
+    let project = Project::with_git(&[("a.py", "1")]);
+    project.make(vec![write("a.py", "1", "2")]).unwrap();
+    let mut folders = vec![project.root.join(".git/lanser")];
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        assert_eq!(std::fs::metadata(folder.as_path()).unwrap().mode() & 0o77, 0);
+        for entry in std::fs::read_dir(folder.as_path()).unwrap() {
+            let entry = entry.unwrap();
+            assert_eq!(entry.metadata().unwrap().mode() & 0o77, 0, "{:?}", entry.path());
+            seen += 1;
+            if entry.metadata().unwrap().is_dir() {
+                folders.push(AbsPath::new(entry.path()).unwrap());
+            }
+        }
+    }
+    assert_eq!(seen, 4);
+}
+
+#[test]
+fn dropped_is_taken_back() {
+    let project = Project::new(&[("a.py", "1")]);
+    let old = project.picture();
+    let transactions = project.transactions();
+    let stage = || {
+        let plan = transactions.plan(vec![write("a.py", "1", "2"), create("x/y.py", "")], Policy::default());
+        plan.unwrap().stage(&label("x")).unwrap()
+    };
+    let staged = stage();
+    assert_ne!(project.picture(), old);
+    drop(staged);
+    assert_eq!(project.picture(), old);
+    let applied = stage().apply().unwrap();
+    assert_eq!(project.read("a.py"), "2");
+    drop(applied);
+    assert_eq!(project.picture(), old);
+    let applied = stage().apply().unwrap();
+    project.put("a.py", "theirs");
+    assert_eq!(applied.roll_back().unwrap(), [path("a.py")]);
+    assert_eq!(project.read("a.py"), "theirs");
+    assert_eq!(project.picture().len(), 1);
+}
+
+#[test]
+fn the_log_is_bounded() {
+    let project = Project::new(&[("a.py", "0")]);
+    for n in 0..103 {
+        project.make(vec![write("a.py", &n.to_string(), &(n + 1).to_string())]).unwrap();
+    }
+    let lines = project.transactions().list().unwrap();
+    assert_eq!(lines.len(), 100);
+    project.transactions().undo(Some(&lines[99].id), &label("undo"), Policy::default()).unwrap();
+    assert_eq!(project.read("a.py"), "102");
+    assert_eq!(project.transactions().list().unwrap().len(), 100);
+    // By bytes: one of 100 has a pre-image of two bytes at least, and the newest stays whatever it has.
+    let store = Store::find(&Door::default(), project.transactions().home.primary(), true).unwrap().unwrap();
+    store.forget(100, 31).unwrap();
+    assert_eq!(project.transactions().list().unwrap().len(), 13);
+    store.forget(100, 0).unwrap();
+    assert_eq!(project.transactions().list().unwrap().len(), 1);
+}

@@ -1,0 +1,189 @@
+//! Edits with the real Pyright: what is renamed, what is refused and by which check, what the preview says, what is written, and
+//! that all of it can be taken back.
+
+/// Edits that a caller brings: applied, judged, kept inside.
+mod brought;
+/// What stops an edit, and what gives the check up.
+mod refused;
+/// Renames that are made.
+mod renames;
+/// One answer whatever the road.
+mod same;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::support::{Project, TestEnv};
+
+/// A workspace with a bit of everything that can be renamed.
+pub(crate) const SHOP: &str = "\
+//- /shop/__init__.py
+from shop.stock import Stock, total as total
+__all__ = ['Stock', 'total']
+//- /shop/stock.py
+LIMIT = 10
+
+class Stock:
+    colour = 'red'
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def add(self, count: int, note: str = '') -> int:
+        \"\"\"Calls add, and nothing else.\"\"\"
+        number = count + len(note)
+        return number + self.size
+
+    def remove(self, count: int) -> int:
+        return self.size - count
+
+def total(stock: Stock) -> int:
+    return stock.add(LIMIT, note='x')
+
+class Cellar(Stock):
+    def remove(self, count: int) -> int:
+        return 0
+//- /shop/use.py
+import shop
+from shop import Stock
+from shop.stock import total, LIMIT
+
+def run() -> int:
+    stock = Stock(1)
+    return stock.add(count=1) + shop.total(stock) + total(stock) + stock.size + LIMIT
+
+print(getattr(run, 'add'))
+//- /README.md
+Use `add` to add.
+";
+
+/// A git repository in which everything is committed.
+pub(crate) struct Repository {
+    pub(crate) env: TestEnv,
+}
+
+impl Repository {
+    pub(crate) fn new(project: &Project) -> Self {
+        Self::of(TestEnv::pyright(project))
+    }
+
+    pub(crate) fn of(env: TestEnv) -> Self {
+        let this = Self { env };
+        this.git(&["init", "-q"]);
+        // What compiling leaves is not ours.
+        std::fs::write(this.env.file(".git/info/exclude"), "__pycache__\n").unwrap();
+        this.commit();
+        this
+    }
+
+    pub(crate) fn shop() -> Self {
+        Self::new(&Project::parse(SHOP))
+    }
+
+    #[track_caller]
+    pub(crate) fn git(&self, args: &[&str]) -> String {
+        let fixed = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "core.autocrlf=false"];
+        let output = self.env.run("git", fixed.iter().chain(args));
+        assert_eq!(output.code, Some(0), "{output}");
+        output.stdout
+    }
+
+    pub(crate) fn commit(&self) {
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "-m", "all", "--allow-empty"]);
+    }
+
+    /// Every file of the workspace, git's own left out.
+    pub(crate) fn tree(&self) -> BTreeMap<String, Vec<u8>> {
+        let mut found = BTreeMap::new();
+        let mut folders = vec![self.env.cwd.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(&folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    if path.file_name() != Some("__pycache__".as_ref())
+                        && path.file_name() != Some(".git".as_ref())
+                    {
+                        folders.push(path);
+                    }
+                } else {
+                    let name = path.strip_prefix(&self.env.cwd).unwrap().to_str().unwrap().to_owned();
+                    found.insert(name, std::fs::read(&path).unwrap());
+                }
+            }
+        }
+        found
+    }
+
+    /// Plans without writing: the bundle, whose diff git accepts.
+    #[track_caller]
+    pub(crate) fn plan(&self, args: &[&str]) -> Value {
+        let before = self.tree();
+        let bundle = self.env.lanser(args.iter().chain(&["--json"])).answer();
+        assert_eq!(self.tree(), before, "{args:?} wrote");
+        assert_eq!(self.git(&["status", "--porcelain"]), "", "{args:?} left traces");
+        let diff = bundle["edits"]["diff"].as_str().unwrap();
+        if !diff.is_empty() {
+            self.applies(diff);
+        }
+        bundle
+    }
+
+    /// Makes sure that git would apply a diff.
+    #[track_caller]
+    pub(crate) fn applies(&self, diff: &str) {
+        let patch = self.env.path("the.patch");
+        std::fs::write(&patch, diff).unwrap();
+        self.git(&["apply", "--check", patch.to_str().unwrap()]);
+    }
+
+    /// Plans, writes, compares the two, compiles, takes it back, and gives the bundle of the plan with what was written.
+    #[track_caller]
+    pub(crate) fn whole_way(&self, args: &[&str]) -> (Value, BTreeMap<String, Vec<u8>>) {
+        let before = self.tree();
+        let planned = self.plan(args);
+        for check in planned["edits"]["safety"].as_array().unwrap() {
+            assert_eq!(check["passed"], true, "{check}");
+        }
+        let made = self.env.lanser(args.iter().chain(&["--apply", "--json"])).answer();
+        let written = self.tree();
+        assert_ne!(written, before, "{args:?} wrote nothing");
+        for part in ["diff", "files", "safety", "workspaceEdit", "residue", "diagnostics"] {
+            assert_eq!(
+                planned["edits"][part], made["edits"][part],
+                "{part} of what was planned and what was made"
+            );
+        }
+        let patch = self.env.path("the.patch");
+        std::fs::write(&patch, planned["edits"]["diff"].as_str().unwrap()).unwrap();
+        // What was written is what the preview says: taken away again, nothing is left.
+        self.git(&["apply", "-R", "--check", patch.to_str().unwrap()]);
+        let compiled = self.env.run("python3", ["-m", "compileall", "-q", "."]);
+        assert_eq!(compiled.code, Some(0), "{compiled}");
+        let id = made["edits"]["transaction"]["id"].as_str().unwrap();
+        self.env.lanser(["undo", id]).text();
+        assert_eq!(self.tree(), before, "undo brings back the tree");
+        assert_eq!(self.git(&["status", "--porcelain"]), "", "undo leaves traces");
+        (planned, written)
+    }
+
+    /// The exit code and the failed checks of a command that must write nothing.
+    #[track_caller]
+    pub(crate) fn stopped(&self, args: &[&str], code: i32) -> Vec<String> {
+        let before = self.tree();
+        let output = self.env.lanser(args.iter().chain(&["--apply", "--json"]));
+        let bundle = output.bundle();
+        assert_eq!(output.code, Some(code), "{output}");
+        assert_eq!(self.tree(), before, "{args:?} wrote");
+        assert_eq!(bundle["edits"]["transaction"], Value::Null);
+        failed(&bundle)
+    }
+}
+
+/// The names of the checks that failed and were not given up.
+pub(crate) fn failed(bundle: &Value) -> Vec<String> {
+    let checks = bundle["edits"]["safety"].as_array().unwrap().iter();
+    let stopping = checks.filter(|check| check["passed"] == false && check["overridden"] != true);
+    stopping.map(|check| check["name"].as_str().unwrap().to_owned()).collect()
+}

@@ -1,0 +1,142 @@
+//! What stops an edit: each check by its name, its exit code, and what gives it up.
+
+use super::Repository;
+use crate::support::Project;
+
+#[test]
+fn names_that_can_be_none_or_are_taken() {
+    let shop = Repository::shop();
+    let add = "py://shop.stock#Stock.add";
+    for (selector, new, check) in [
+        (add, "class", "identifier"),
+        (add, "not valid!", "identifier"),
+        (add, "1st", "identifier"),
+        (add, "match", "shadowing"),
+        ("py://shop.stock#total", "len", "shadowing"),
+        (add, "remove", "collision"),
+        (add, "colour", "collision"),
+        (add, "size", "collision"),
+        ("py://shop.stock#total", "Stock", "collision"),
+        // Bound in a file that imports it.
+        ("py://shop.stock#total", "run", "collision"),
+        // A parameter of the same function, and a local variable of it.
+        ("shop/stock.py:9:19", "note", "collision"),
+        ("shop/stock.py:9:19", "number", "collision"),
+    ] {
+        let failed = shop.stopped(&["rename", selector, new], 78);
+        assert!(failed.iter().any(|name| name == check), "{selector} {new}: {failed:?}");
+    }
+    // A method may be called like a builtin: nobody looks for that after a dot.
+    let bundle = shop.plan(&["rename", add, "insert_all"]);
+    assert_eq!(super::failed(&bundle), [""; 0]);
+}
+
+#[test]
+fn a_derived_class_keeps_the_name() {
+    let shop = Repository::shop();
+    let failed = shop.stopped(&["rename", "py://shop.stock#Stock.remove", "take"], 78);
+    assert!(failed.contains(&"overrides".to_owned()), "{failed:?}");
+    let failed = shop.stopped(&["rename", "py://shop.stock#Cellar.remove", "take"], 78);
+    assert!(failed.contains(&"overrides".to_owned()), "{failed:?}");
+    // Given up it is recorded, and the rest still counts.
+    let bundle = shop.env.lanser([
+        "rename",
+        "py://shop.stock#Cellar.remove",
+        "take",
+        "--apply",
+        "--allow-broken-overrides",
+        "--json",
+    ]);
+    let bundle = bundle.answer();
+    let checks = bundle["edits"]["safety"].as_array().unwrap();
+    let given_up: Vec<_> = checks.iter().filter(|check| check["overridden"] == true).collect();
+    assert_eq!(given_up.len(), 1, "{bundle}");
+    assert_eq!(given_up[0]["name"], "overrides");
+    assert!(bundle["edits"]["transaction"]["id"].is_string());
+}
+
+#[test]
+fn uncommitted_changes() {
+    let shop = Repository::shop();
+    let rename = ["rename", "py://shop.stock#Stock.add", "put"];
+    let with = |more: &'static str| {
+        let mut args: Vec<&str> = rename.to_vec();
+        args.push(more);
+        args
+    };
+    shop.env.write("other.txt", "x");
+    assert_eq!(shop.stopped(&rename, 77), ["git"]);
+    assert_eq!(shop.stopped(&with("--allow-dirty=none"), 77), ["git"]);
+    let dry = shop.env.lanser(with("--allow-dirty=elsewhere").iter().chain(&["--json"])).answer();
+    assert_eq!(super::failed(&dry), [""; 0]);
+    let use_py = std::fs::read_to_string(shop.env.file("shop/use.py")).unwrap();
+    shop.env.write("shop/use.py", format!("{use_py}# mine\n"));
+    assert_eq!(shop.stopped(&with("--allow-dirty=elsewhere"), 77), ["git"]);
+    let error = shop.env.lanser(with("--allow-dirty=elsewhere").iter().chain(&["--apply", "--json"]));
+    assert_eq!(error.error(77, "E/DIRTY_WORKTREE")["data"]["paths"][0], "shop/use.py");
+    let made = shop.env.lanser(with("--allow-dirty").iter().chain(&["--apply", "--json"])).answer();
+    assert!(made["edits"]["transaction"]["id"].is_string());
+    let now = std::fs::read_to_string(shop.env.file("shop/use.py")).unwrap();
+    assert!(now.ends_with("# mine\n") && now.contains("stock.put("));
+}
+
+#[test]
+fn filters_and_what_a_workspace_may_say() {
+    let shop = Repository::shop();
+    let rename = "rename py://shop.stock#Stock.add put";
+    let stopped = |more: &str, code: i32| {
+        let line = format!("{rename} {more}");
+        shop.stopped(&line.split_whitespace().collect::<Vec<_>>(), code)
+    };
+    assert_eq!(stopped("--deny shop/use.py", 71), ["filters"]);
+    assert_eq!(stopped("--allow docs --allow shop/stock.py", 71), ["filters"]);
+    assert_eq!(
+        super::failed(&shop.plan(&["rename", "py://shop.stock#Stock.add", "put", "--allow", "shop"])),
+        [""; 0]
+    );
+    shop.env.write("lanser.toml", "deny = ['**/use.py']\nallow-dirty = 'all'\nworkspace-jail = false\n");
+    assert_eq!(stopped("--allow shop --allow-dirty=elsewhere", 71), ["filters"]);
+    // What it loosens counts for nothing: its own file is not committed.
+    assert_eq!(stopped("", 71), ["filters", "git"]);
+}
+
+#[test]
+fn a_selector_that_means_its_place_perhaps() {
+    let project = Project::parse("//- /m.py\nif x:\n    def f(): ...\nelse:\n    def f(): ...\n");
+    let repository = Repository::new(&project);
+    let output = repository.env.lanser(["rename", "py://m#f", "g", "--apply", "--json"]);
+    output.error(4, "E/AMBIGUOUS");
+}
+
+#[test]
+fn what_is_not_the_workspace_s_own() {
+    let project = Project::parse("//- /m.py\nimport os\nos.getcwd()\nimport m2\n//- /m2.py\nx = 1\n");
+    let repository = Repository::new(&project);
+    let output = repository.env.lanser(["rename", "m.py:2:5", "here", "--apply", "--json"]);
+    assert_ne!(output.code, Some(0), "{output}");
+    repository.env.lanser(["rename", "m.py:3:8", "m3", "--apply", "--json"]).error(72, "E/UNSUPPORTED_CAP");
+    assert_eq!(repository.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_new_diagnostic_stops_what_nobody_else_sees() {
+    let project = Project::parse(
+        "\
+//- /proto.py
+from typing import Protocol
+class Closes(Protocol):
+    def close(self) -> None: ...
+def end(it: Closes) -> None: it.close()
+//- /thing.py
+class Thing:
+    def close(self) -> None: ...
+//- /main.py
+from proto import end
+from thing import Thing
+end(Thing())
+",
+    );
+    let repository = Repository::new(&project);
+    let failed = repository.stopped(&["rename", "py://thing#Thing.close", "shut"], 78);
+    assert_eq!(failed, ["diagnostics"]);
+}
