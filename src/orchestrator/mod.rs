@@ -168,11 +168,11 @@ impl Orchestrator {
     }
 
     /// Looks at the workspace and starts the server that a first question would most likely be asked of, if there is none.
-    /// What stands in the way is told to whoever asks.
+    /// What stands in the way is told to whoever asks, and a server that has to be installed is installed for whoever asks.
     pub async fn warm_up(&self) {
         let (settings, memory, began) =
             (self.settings.clone(), self.shared.surveyor.memory.clone(), Instant::now());
-        let Ok(Ok(tools)) = blocking(move || Tools::find(&settings, &memory, true)).await else { return };
+        let Ok(Ok(tools)) = blocking(move || Tools::find(&settings, &memory, false)).await else { return };
         if let Ok(ground) = self.shared.surveyor.since(began, &self.settings, Some(tools)).await {
             let _ = self.shared.pool.warm_up(Kind::usual(), &ground).await;
         }

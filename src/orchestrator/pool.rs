@@ -165,8 +165,10 @@ impl Pool {
     /// Starts a server of this kind that stands on `ground`, unless there is one.
     pub(super) async fn warm_up(&self, kind: Kind, ground: &Arc<Ground>) -> Result<(), Failure> {
         let slot = self.slot(kind);
-        let mut place = slot.place.write().await;
-        if place.is_none() {
+        // One that is being asked is there.
+        let Ok(mut place) = slot.place.try_write() else { return Ok(()) };
+        if place.as_ref().is_none_or(|live| !live.is_fit(&self.settings)) {
+            self.make_room(kind);
             let mut live = Live::start(&self.settings, kind, &ground.tools).await?;
             live.ground = Some(ground.clone());
             live.born = Some(ground.clone());

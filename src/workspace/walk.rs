@@ -132,12 +132,23 @@ impl Walk {
                 Checked::Other => {}
             }
         }
+        // A link may have been read again since the links were followed.
+        same &= self.folder_links().into_iter().eq(self.links.keys().map(String::as_str));
         if same && self.links.iter().all(|(link, target)| canonical(&root.join(link)) == *target) {
             return (self.clone(), true);
         }
         let now = Self::reached(&Reading { root, threads, began, unchanged, trusted: Mutex::default() });
         let same = now == *self;
         (now, same)
+    }
+
+    /// The links that lead to folders which may be the workspace's.
+    fn folder_links(&self) -> BTreeSet<&str> {
+        let links = self.folders.values().flat_map(|folder| &folder.links);
+        links
+            .filter(|link| link.leads_to == Target::Folder && !is_skipped(name_of(&link.path)))
+            .map(|link| link.path.as_str())
+            .collect()
     }
 
     /// Everything that is reached from the root.
@@ -420,8 +431,13 @@ impl Reading<'_> {
             if name == "pyvenv.cfg" && !path.is_empty() {
                 return Folder { stat, kind: Kind::Environment, ..Folder::default() };
             }
-            let Ok(kind) = entry.file_type() else { continue };
             let inner = inside(path, &name);
+            let Ok(kind) = entry.file_type() else {
+                // Next time it may be told.
+                folder.stat = None;
+                folder.unreadable.push(inner);
+                continue;
+            };
             if kind.is_dir() {
                 if !is_skipped(&name) {
                     folder.below.push(inner);
@@ -542,8 +558,8 @@ mod tests {
         }
     }
 
-    /// One thing that happens to a folder, chosen by a number.
-    fn happen(root: &std::path::Path, number: u64) {
+    /// One thing that happens to a folder or to one outside, chosen by a number.
+    fn happen(root: &std::path::Path, outside: &std::path::Path, number: u64) {
         let names = [
             "a.py",
             "b.py",
@@ -559,7 +575,14 @@ mod tests {
             "p/l",
         ];
         let at = |number: u64| root.join(names[usize::try_from(number).unwrap() % names.len()]);
-        let (one, other) = (at(number / 8), at(number / 128));
+        let (mut one, mut other) = (at(number / 8), at(number / 128));
+        let out = ["o", "o/a.py", "o.py"].map(|name| outside.join(name));
+        let out = out[usize::try_from(number / 4096).unwrap() % 3].clone();
+        match number / 65536 % 4 {
+            0 => one = out,
+            1 => other = out,
+            _ => {}
+        }
         // Whatever cannot be done is left undone.
         drop(match number % 8 {
             0 | 1 => fs::write(one, "x"),
@@ -574,7 +597,7 @@ mod tests {
 
     #[test]
     fn a_walk_after_another_sees_what_a_first_one_sees() {
-        let folder = tempfile::tempdir().unwrap();
+        let [folder, outside] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let root = AbsPath::new(folder.path()).unwrap();
         // So late that nothing is racy: what is tried here is whether the times tell.
         let late = i64::MAX;
@@ -583,9 +606,9 @@ mod tests {
         let mut differed = 0;
         for step in 0..400 {
             number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            happen(folder.path(), number >> 33);
+            happen(folder.path(), outside.path(), number >> 33);
             // Longer than the clock of file systems ticks.
-            std::thread::sleep(std::time::Duration::from_millis(if step % 4 == 3 { 12 } else { 5 }));
+            std::thread::sleep(std::time::Duration::from_millis(12));
             let (now, same) = walk.again(&root, 2, late);
             let (first, _) = Walk::default().again(&root, 1, late);
             assert_eq!(now, first, "after step {step}");
@@ -615,6 +638,23 @@ mod tests {
         let (walk, _) = Walk::default().again(&root, 1, 0);
         assert_eq!(walk.settled().count(), 0);
         let (walk, _) = Walk::default().again(&root, 1, i64::MAX);
-        assert_eq!(walk.settled().count(), 2);
+        assert_eq!(walk.settled().count(), if keeps_folder_times(&root) { 2 } else { 0 });
+    }
+
+    /// As in a run that begins with what another one kept.
+    #[test]
+    fn a_link_that_comes_to_lead_to_a_folder_outside() {
+        let [folder, outside] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let root = AbsPath::new(folder.path()).unwrap();
+        symlink(outside.path().join("later"), folder.path().join("link")).unwrap();
+        let (walk, _) = Walk::default().again(&root, 1, i64::MAX);
+        let mut writer = Writer::default();
+        walk.write(&mut writer);
+        fs::create_dir(outside.path().join("later")).unwrap();
+        fs::write(outside.path().join("later/a.py"), "").unwrap();
+        let read = Walk::read(&mut Reader(&writer.0), &root, |_| None).unwrap();
+        let (now, same) = read.again(&root, 1, i64::MAX);
+        assert!(!same);
+        assert_eq!(now.files().keys().map(WorkspacePath::as_str).collect::<Vec<_>>(), ["link/a.py"]);
     }
 }

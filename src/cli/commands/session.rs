@@ -15,7 +15,7 @@ use crate::orchestrator::session::{self, Seen, Status, Trouble};
 /// The verbs of `session`.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum SessionCommand {
-    /// Start the workspace's session and its server, so that the first question need not wait for them
+    /// Start the workspace's session, which begins to start its server, before the first question does
     Start,
     /// Show the workspace's sessions and their servers
     Status(WhoseArgs),

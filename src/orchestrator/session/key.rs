@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -14,24 +14,6 @@ use crate::path::AbsPath;
 
 /// The variables on which an interpreter or a server can depend. All others are the first caller's.
 const VARIABLES: [&str; 5] = ["HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "PYENV_ROOT", "PYENV_VERSION"];
-
-/// What is looked for in the folders of `PATH`. Which programs are found there counts, and not the rest of it: every shell
-/// has a `PATH` of its own.
-const PROGRAMS: [&str; 13] = [
-    "python3",
-    "python",
-    "node",
-    "npm",
-    "pip3",
-    "pip",
-    "git",
-    "pyright-langserver",
-    "pyright",
-    "pyright-python-langserver",
-    "pyright-python",
-    "basedpyright-langserver",
-    "basedpyright",
-];
 
 /// What a session is asked to be, besides the settings of its orchestrator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +43,6 @@ struct Parts<'a> {
     executable: (&'a str, &'a Identity),
     settings: WireSettings,
     environment: Vec<(&'a str, Option<&'a str>)>,
-    programs: Vec<Option<PathBuf>>,
 }
 
 impl Key {
@@ -73,17 +54,12 @@ impl Key {
         let identity = Identity::of(executable.as_path())?;
         let mut shared = WireSettings::new(settings, terms);
         shared.forget_caller();
-        // Whether it may be run is looked at when it is to be run.
-        let first = |name: &&str| {
-            settings.search_path.iter().map(|folder| folder.join(name)).find(|path| path.is_file())
-        };
         let value = |name| settings.environment.get(name).map(String::as_str);
         let parts = Parts {
             version: env!("CARGO_PKG_VERSION"),
             executable: (executable.as_str(), &identity),
             settings: shared,
             environment: VARIABLES.into_iter().map(|name| (name, value(name))).collect(),
-            programs: PROGRAMS.iter().map(first).collect(),
         };
         // Twenty digits: with the folder's name before them, the path of a socket must stay below 104 bytes.
         Ok(Self(Digest::of(&serde_json::to_vec(&parts)?).to_hex()[..20].to_owned()))

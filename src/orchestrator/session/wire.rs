@@ -4,7 +4,7 @@
 //! Both ends are the same program, because the program is part of the key; only [`Hello`], the status and the order to
 //! leave may meet another version, which is told by the number of the protocol.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -166,12 +166,14 @@ impl WireSettings {
         }
     }
 
-    /// Leaves what may differ between callers of one session, the environment, and where programs are looked for.
+    /// Leaves what may differ between callers of one session, and the environment.
     pub(super) fn forget_caller(&mut self) {
         self.timeout = Duration::ZERO;
         self.verbose = false;
         self.threads = 0;
-        self.search_path.clear();
+        // A folder that comes again changes nothing. All others count, also those in which there is nothing now.
+        let mut seen = BTreeSet::new();
+        self.search_path.retain(|folder| seen.insert(folder.clone()));
         self.environment.clear();
     }
 
@@ -179,10 +181,13 @@ impl WireSettings {
     pub(super) fn options(&self) -> Vec<String> {
         let named =
             |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name} {value}"));
+        let server = match &self.server_version {
+            Some(version) => Some(format!("--server {}@{version}", self.server)),
+            None => (self.server != ServerKind::Pyright).then(|| format!("--server {}", self.server)),
+        };
         let flag = |name: &str, is_set: bool| is_set.then(|| name.to_owned());
         let all = [
-            (self.server != ServerKind::Pyright).then(|| format!("--server {}", self.server)),
-            named("--server-version", &self.server_version),
+            server,
             named("--server-command", &self.server_command),
             named("--python", &self.python),
             flag("--offline", self.offline),

@@ -22,10 +22,10 @@ fn other_settings_have_another_session() {
     env.set("VIRTUAL_ENV", "/nowhere");
     seen.insert(ask(&env, &one, &[]));
     assert_eq!(seen.len(), 5);
-    // What is each caller's own; a folder without programs on PATH finds no other program.
+    // What is each caller's own; a folder that stands on PATH twice finds no other program.
     env.set("SOMETHING", "else");
-    let path = format!("{}:/nowhere/bin", crate::support::machine("PATH").unwrap());
-    env.set("PATH", &path);
+    let path = crate::support::machine("PATH").unwrap().into_string().unwrap();
+    env.set("PATH", format!("{path}:{path}"));
     assert!(seen.contains(&ask(&env, &one, &["--timeout", "7", "-v"])));
     let status = status(&env);
     assert_eq!(status.len(), 5);
