@@ -143,8 +143,9 @@ impl Context {
         request: &Request,
         interrupted: Pin<&mut impl Future<Output = ()>>,
     ) -> Option<Answer> {
-        // Undoing needs no server, and asked a second time it would undo something else.
-        if !settings.session || request.cmd == Command::Undo {
+        // A session that dies is replaced and asked again; but what it wrote before must not be written twice, and a caller
+        // that is interrupted must know whether anything was written. Undoing needs no server anyway.
+        if !settings.session || request.writes() || request.cmd == Command::Undo {
             return None;
         }
         // What needs no server is not worth a session; one that is there has read the files already.

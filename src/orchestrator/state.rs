@@ -141,7 +141,15 @@ impl State {
     /// What the question is about.
     pub(super) fn subject(&self) -> Result<&Subject, Failure> {
         match &self.resolved {
-            Some(Outcomes::Found(subject)) => Ok(subject),
+            Some(Outcomes::Found(subject)) if is_python(&subject.document) => Ok(subject),
+            // A server takes any text for Python, and finds names in it.
+            Some(Outcomes::Found(subject)) => {
+                let uri = self.ground.paths.uri(&subject.document.path);
+                let error = ErrorBody::new(ErrorSymbol::Usage, format!("{uri} is no Python file"));
+                Err(Failure::told(
+                    error.hint("ask about a .py or .pyi file, or a script that begins with `#!` and python"),
+                ))
+            }
             _ => {
                 let error = ErrorBody::new(ErrorSymbol::Usage, "this question needs a selector");
                 Err(Failure::told(error.hint("`lanser help locate` shows the forms of a selector")))
@@ -224,7 +232,14 @@ impl State {
         let included = &self.ground.included;
         let configured = |path: &&_| request.options.scope == Scope::Workspace || included.includes(path);
         if request.options.paths.is_empty() {
-            return Ok(all.filter(configured).map(|path| self.ground.snapshot.absolute(path)).collect());
+            let found: Vec<_> =
+                all.filter(configured).map(|path| self.ground.snapshot.absolute(path)).collect();
+            if found.is_empty() {
+                // Nothing wrong in nothing would pass for an answer.
+                let message = "there is no Python file in the workspace";
+                return Err(Failure::not_found(message, "name another folder with `-C DIR`"));
+            }
+            return Ok(found);
         }
         let mut found = std::collections::BTreeSet::new();
         for wanted in &request.options.paths {
@@ -268,6 +283,13 @@ impl State {
         });
         misread.map(|(path, _)| self.ground.paths.uri(&path).to_string())
     }
+}
+
+/// Whether a file is meant for a Python interpreter: by its name, or by its first line.
+fn is_python(document: &Document) -> bool {
+    let name = document.path.file_name();
+    let first = document.text.lines().next().unwrap_or_default();
+    name.ends_with(".py") || name.ends_with(".pyi") || (first.starts_with("#!") && first.contains("python"))
 }
 
 fn resolve(world: &World<'_>, files: &DiskFiles, paths: &PathMap, selector: &PositionSpec) -> Outcomes {

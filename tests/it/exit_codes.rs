@@ -49,6 +49,23 @@ fn fails(env: &TestEnv, args: &[&str], code: i32, symbol: &str, within: Duration
     (said, error)
 }
 
+/// A server takes any text for Python, and nothing wrong in nothing would pass for an answer.
+#[test]
+fn what_is_no_python_is_not_asked_about() {
+    let env = TestEnv::pyright(
+        &project().and("notes.txt", "total = 1\n").and("tool", "#!/usr/bin/env python3\ntotal = 1\n"),
+    );
+    for verb in ["refs", "def", "hover"] {
+        let (said, _) = fails(&env, &[verb, "notes.txt:1:1"], 2, "E/USAGE", Duration::from_secs(60));
+        assert!(said.contains("notes.txt is no Python file"), "{said}");
+    }
+    assert!(env.lanser(["hover", "tool:2:1"]).text().contains("total"));
+    let empty = TestEnv::pyright(&Project::parse("//- /notes.txt\nnothing\n"));
+    let args = ["diag", "--fail-on", "error"];
+    let (said, _) = fails(&empty, &args, 3, "E/NOT_FOUND", Duration::from_secs(60));
+    assert!(said.contains("no Python file in the workspace"), "{said}");
+}
+
 #[test]
 fn code_0_and_1() {
     let broken = project().and("pkg/broken.py", "x: int = 'text'\nimport nowhere_to_be_found\n");
