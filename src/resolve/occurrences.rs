@@ -68,8 +68,8 @@ impl Occurrence {
     }
 }
 
-/// How much is remembered of texts, in bytes: a sixth of what they take themselves, so django's 18 MB fit.
-const REMEMBERED: usize = 16 << 20;
+/// How much is remembered of texts, in bytes: about what they take themselves.
+const REMEMBERED: usize = 8 << 20;
 
 /// The texts that were read last.
 static LATEST: Mutex<Latest> = Mutex::new(Latest { texts: BTreeMap::new(), size: 0, turn: 0 });

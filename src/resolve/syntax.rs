@@ -9,7 +9,7 @@ use crate::digest::Digest;
 
 /// How much text the remembered trees are of, in bytes: a session is asked about few files at a time. A tree takes some 10
 /// times its text.
-const REMEMBERED: usize = 2 << 20;
+const REMEMBERED: usize = 1 << 20;
 
 /// Only texts of this length and more are worth remembering, in bytes.
 const WORTH_IT: usize = 4 << 10;

@@ -17,6 +17,10 @@ use super::place::Place;
 use super::service;
 use crate::path::AbsPath;
 
+/// What the GNU allocator is told, and others ignore: one pool of memory for each processor's worth of threads would keep
+/// what each question needed for a moment, for as long as the session lives.
+const ALLOCATOR: [(&str, &str); 2] = [("MALLOC_ARENA_MAX", "2"), ("MALLOC_TRIM_THRESHOLD_", "1048576")];
+
 /// The hidden subcommand that a session is started with.
 pub const SESSION_COMMAND: &str = "__session";
 
@@ -43,7 +47,8 @@ impl Orders {
             .arg(SESSION_COMMAND)
             .args(proper.then_some(PROPER))
             .args([self.place.folder().as_str(), self.key.as_str(), &self.nonce])
-            .env_clear();
+            .env_clear()
+            .envs(ALLOCATOR);
         command
     }
 
