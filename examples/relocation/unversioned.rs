@@ -105,8 +105,8 @@ fn answer(answer: &locate::Answer, root: &AbsPath, spec: &PositionSpec) -> Answe
             doubted: false,
             told: format!(
                 "{spec} → {} candidates, {:?}",
-                all.len(),
-                all.first().map(|one| (one.evidence.score, one.evidence.features))
+                all.total,
+                all.places.first().map(|one| (one.evidence.score, one.evidence.features))
             ),
         },
         locate::Answer::NotFound(near) => Answer {

@@ -146,7 +146,9 @@ mod tests {
             assert_eq!(check(path), None, "{path}");
         }
         assert!(
-            check("facts.refs").unwrap().starts_with("--fields facts.refs: `facts` has actions, calls, completeness,")
+            check("facts.refs")
+                .unwrap()
+                .starts_with("--fields facts.refs: `facts` has actions, calls, completeness,")
         );
         assert!(check("references").unwrap().contains("the answer has bundleId, capabilities,"));
         assert_eq!(check("status.x").unwrap(), "--fields status.x: `status` has no parts");
