@@ -19,8 +19,8 @@ pub(crate) struct Answer {
     /// File and byte.
     pub(crate) place: Option<(String, usize)>,
     pub(crate) ambiguous: bool,
-    /// Told with less confidence than what is taken for an answer (τ), and uncertified.
-    pub(crate) doubted: bool,
+    /// Whether it is told as certain. The baselines know no doubt.
+    pub(crate) certified: bool,
     /// For people.
     pub(crate) told: String,
 }
@@ -52,7 +52,8 @@ pub(crate) fn lanser(index: &Index, old: &Tree, new: &Tree, case: &Case, known: 
                 "{path}@{} {:?} {:.3} {:?}: {}",
                 place.span.start, place.happened, place.score, place.features, place.reason
             );
-            Answer { place: Some((path, place.span.start)), ambiguous: false, doubted: false, told }
+            let certified = place.certified;
+            Answer { place: Some((path, place.span.start)), ambiguous: false, certified, told }
         }
         Verdict::Ambiguous(places) => {
             let told = places.iter().map(|place| {
@@ -61,13 +62,18 @@ pub(crate) fn lanser(index: &Index, old: &Tree, new: &Tree, case: &Case, known: 
             Answer {
                 place: None,
                 ambiguous: true,
-                doubted: false,
+                certified: false,
                 told: format!("ambiguous: {}", told.collect::<String>()),
             }
         }
         Verdict::Gone { reason, near } => {
             let near = near.map(|place| format!("{} {:.3} {:?}", place.reason, place.score, place.features));
-            Answer { place: None, ambiguous: false, doubted: false, told: format!("gone: {reason} {near:?}") }
+            Answer {
+                place: None,
+                ambiguous: false,
+                certified: false,
+                told: format!("gone: {reason} {near:?}"),
+            }
         }
     }
 }

@@ -99,27 +99,23 @@ impl Case {
         }
     }
 
-    /// Whether an answer is `right`, `wrong`, `flagged` or `missing`.
+    /// Whether an answer is `right`, `wrong`, `certain` (and wrong), `flagged` or `missing`.
     pub(crate) fn judge(&self, new: &Tree, answer: &Answer) -> &'static str {
         if answer.ambiguous {
             return if matches!(self.truth, Truth::Ambiguous) { "right" } else { "flagged" };
         }
+        let wrong = if answer.certified { "certain" } else { "wrong" };
         match (&self.truth, &answer.place) {
             (Truth::At(path, offset), Some((file, start))) => {
                 let line = |offset: usize| {
                     new.files[path].lines.display(&new.files[path].text, offset, Default::default()).0
                 };
                 let is_right = path == file && line(*offset) == line(*start);
-                match (is_right, answer.doubted) {
-                    (true, _) => "right",
-                    (false, true) => "flagged",
-                    (false, false) => "wrong",
-                }
+                if is_right { "right" } else { wrong }
             }
             (Truth::Gone, None) => "right",
             (Truth::At(..) | Truth::Ambiguous, None) => "missing",
-            (Truth::Gone | Truth::Ambiguous, Some(_)) if answer.doubted => "flagged",
-            (Truth::Gone | Truth::Ambiguous, Some(_)) => "wrong",
+            (Truth::Gone | Truth::Ambiguous, Some(_)) => wrong,
         }
     }
 

@@ -32,6 +32,8 @@ struct Count {
     right: usize,
     /// Answered, not flagged, and not there.
     wrong: usize,
+    /// Those of them that were told as certain.
+    certain: usize,
     /// Said to be ambiguous, or to be doubtful.
     flagged: usize,
 }
@@ -127,7 +129,8 @@ fn record(
     let count = table.entry((case.category.clone(), way)).or_default();
     count.cases += 1;
     count.right += usize::from(verdict == "right");
-    count.wrong += usize::from(verdict == "wrong");
+    count.wrong += usize::from(verdict == "wrong" || verdict == "certain");
+    count.certain += usize::from(verdict == "certain");
     count.flagged += usize::from(verdict == "flagged");
 }
 
@@ -140,6 +143,7 @@ fn in_short(table: &Table) -> Table {
         sum.cases += count.cases;
         sum.right += count.right;
         sum.wrong += count.wrong;
+        sum.certain += count.certain;
         sum.flagged += count.flagged;
     }
     short
@@ -149,14 +153,14 @@ fn print<const N: usize>(table: &Table, title: &str, ways: &[&'static str; N]) {
     if table.is_empty() {
         return;
     }
-    println!("\n{title}: right % (wrong without a flag %)\n");
+    println!("\n{title}: right % (wrong without a flag %; of all cases wrong and certified %)\n");
     println!("| category | cases | {} |\n|---|---|{}", ways.join(" | "), "---|".repeat(N));
     let categories: std::collections::BTreeSet<&String> =
         table.keys().map(|(category, _)| category).collect();
     let row = |name: &str, counts: [Count; N]| {
         let cells = counts.map(|count| {
             let share = |part: usize| 100.0 * part as f64 / count.cases.max(1) as f64;
-            format!("{:.1} ({:.1})", share(count.right), share(count.wrong))
+            format!("{:.1} ({:.1}; {:.1})", share(count.right), share(count.wrong), share(count.certain))
         });
         let cases = counts.iter().map(|count| count.cases).max().unwrap_or_default();
         println!("| {name} | {cases} | {} |", cells.join(" | "));
@@ -168,6 +172,7 @@ fn print<const N: usize>(table: &Table, title: &str, ways: &[&'static str; N]) {
             sum.cases += count.cases;
             sum.right += count.right;
             sum.wrong += count.wrong;
+            sum.certain += count.certain;
         }
         row(category, counts);
     }

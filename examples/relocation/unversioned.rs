@@ -74,7 +74,7 @@ pub(crate) fn run(old: &Tree, new: &Tree, cases: &[Case], table: &mut Table, sho
     let made: Vec<Vec<(&'static str, PositionSpec)>> = then.ask(|locate| {
         let means = |case: &Case, spec: &PositionSpec| {
             let there = Case { truth: Truth::At(case.path.clone(), case.span.start), ..case.clone() };
-            there.judge(old, &answer(&locate(spec), &then.root, spec)) == "right"
+            there.judge(old, &answer(&first(locate(spec)), &then.root, spec)) == "right"
         };
         let of = |case| selectors(old, &before, case, has_src).into_iter();
         cases.iter().map(|case| of(case).filter(|(_, spec)| means(case, spec)).collect()).collect()
@@ -88,6 +88,18 @@ pub(crate) fn run(old: &Tree, new: &Tree, cases: &[Case], table: &mut Table, sho
     });
 }
 
+/// The best place of several: what a path or an id that counts meant when it was made.
+fn first(answer: locate::Answer) -> locate::Answer {
+    match answer {
+        locate::Answer::Ambiguous(mut several)
+            if several.places.first().is_some_and(|one| one.evidence.score < THRESHOLD) =>
+        {
+            locate::Answer::Found(Box::new(several.places.swap_remove(0)))
+        }
+        answer => answer,
+    }
+}
+
 fn answer(answer: &locate::Answer, root: &AbsPath, spec: &PositionSpec) -> Answer {
     match answer {
         locate::Answer::Found(located) => {
@@ -96,27 +108,27 @@ fn answer(answer: &locate::Answer, root: &AbsPath, spec: &PositionSpec) -> Answe
             let told =
                 format!("{spec} → {path} {:.3} {:?} {}", evidence.score, evidence.features, evidence.reason);
             // A statement is where it begins; a definition where its name is.
-            let doubted = !evidence.certified && evidence.score < THRESHOLD;
-            Answer { place: Some((path, located.target.span.start)), ambiguous: false, doubted, told }
+            let certified = evidence.certified;
+            Answer { place: Some((path, located.target.span.start)), ambiguous: false, certified, told }
         }
         locate::Answer::Ambiguous(all) => Answer {
             place: None,
             ambiguous: true,
-            doubted: false,
+            certified: false,
             told: format!(
                 "{spec} → {} candidates, {:?}",
-                all.len(),
-                all.first().map(|one| (one.evidence.score, one.evidence.features))
+                all.total,
+                all.places.first().map(|one| (one.evidence.score, one.evidence.features))
             ),
         },
         locate::Answer::NotFound(near) => Answer {
             place: None,
             ambiguous: false,
-            doubted: false,
+            certified: false,
             told: format!("{spec} → {}", near.reason),
         },
         locate::Answer::Skew(reason) => {
-            Answer { place: None, ambiguous: true, doubted: false, told: reason.clone() }
+            Answer { place: None, ambiguous: true, certified: false, told: reason.clone() }
         }
     }
 }

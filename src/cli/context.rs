@@ -273,6 +273,10 @@ fn bare_name(text: &str) -> Option<String> {
 }
 
 fn parse_selector(text: &str, settings: &Settings) -> Result<PositionSpec, ErrorBody> {
+    if text.trim().is_empty() {
+        return Err(ErrorBody::new(ErrorSymbol::BadSelectorSyntax, "the selector is empty")
+            .hint("`lanser help locate` shows the forms of a selector"));
+    }
     if text.starts_with('{') {
         let wrong = |why: String| {
             ErrorBody::new(ErrorSymbol::BadSelectorSyntax, format!("the selector is no PositionSpec: {why}"))

@@ -18,6 +18,9 @@ pub struct Resolution {
     pub resolved: Option<Resolved>,
     /// What it could also have been, best first.
     pub disambiguation: Vec<Candidate>,
+    /// How many places it could be, those that are not told included; absent where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<u32>,
     /// Whether the caller has to choose.
     pub ambiguous: bool,
 }

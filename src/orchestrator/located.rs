@@ -73,6 +73,15 @@ pub(super) fn missing_form(state: &State, places: &Places<'_>, options: &Options
     } else {
         places.stretch(&subject.document, subject.span.clone())
     };
+    if form == Form::Py
+        && let Some(twins) = same_name(state, subject)
+    {
+        let error = ErrorBody::new(
+            ErrorSymbol::NotFound,
+            format!("{at} has no name of its own: {} stands for {} definitions", twins.0, twins.1),
+        );
+        return Some(error.hint("`--as ast`, `--as sym` and `--as cursor` tell just this one"));
+    }
     let what = match form {
         Form::Py => "is no definition of the workspace and no part of one",
         Form::Sym => "is not the name of a definition of the workspace",
@@ -144,6 +153,21 @@ fn named(state: &State, subject: &Subject, qualname: &QualName) -> Option<Symbol
         };
         (found.document.path == subject.document.path && found.span == subject.span).then_some(spec)
     })
+}
+
+/// The name of a definition that is not the only one of that name, and how many bear it.
+fn same_name(state: &State, subject: &Subject) -> Option<(String, usize)> {
+    let (name, _) = subject.definition.as_ref()?;
+    let qualname = QualName::parse(name)?;
+    let spec = SymbolSpec { qualname, role: Role::Def, overload: None, doc_version: None };
+    match symbol::symbol(&state.files, &state.ground.roots, &spec) {
+        Outcome::Ambiguous(all) => Some((spec_name(&spec), all.len())),
+        Outcome::Found(_) | Outcome::NotFound(_) => None,
+    }
+}
+
+fn spec_name(spec: &SymbolSpec) -> String {
+    PositionSpec::Symbol(spec.clone()).to_string()
 }
 
 /// One of several places that a selector could mean.

@@ -14,7 +14,7 @@ use crate::model::resolution::Resolution;
 use crate::path::AbsPath;
 use crate::resolve::hop::Hop;
 use crate::resolve::index::Index;
-use crate::resolve::locate::{self, Evidence, Located, TOP, World, locate};
+use crate::resolve::locate::{self, Evidence, Located, Several, TOP, World, locate};
 use crate::resolve::modules::ImportRoots;
 use crate::resolve::near::{Near, Reason};
 use crate::resolve::symbol::StubPlace;
@@ -38,7 +38,7 @@ const MAX_KEPT: usize = 64;
 /// What became of the selector.
 enum Outcomes {
     Found(Subject),
-    Ambiguous(Vec<Located>),
+    Ambiguous(Several),
     Failed(ErrorBody),
 }
 
@@ -122,12 +122,14 @@ impl State {
             Outcomes::Found(_) => None,
             Outcomes::Failed(error) => Some(error.clone()),
             Outcomes::Ambiguous(targets) => {
-                let message = match targets.len() {
-                    1 => "the selector may mean one place, and too little speaks for it".to_owned(),
-                    few @ ..=TOP => format!("the selector may mean any of {few} places"),
-                    many => format!("the selector may mean any of {many} places, of which {TOP} are shown"),
+                let message = match (targets.total, targets.places.len().min(TOP)) {
+                    (1, _) => "one place fits the selector, and too little speaks for it".to_owned(),
+                    (few, shown) if few <= shown => format!("the selector may mean any of {few} places"),
+                    (many, shown) => {
+                        format!("the selector may mean any of {many} places, of which {shown} are shown")
+                    }
                 };
-                let hint = match targets.len() {
+                let hint = match targets.total {
                     1 => {
                         "if it is the place below, ask again with that; a selector with `?v=` is found with more certainty"
                     }
@@ -188,16 +190,22 @@ impl State {
     /// The resolution as the bundle tells it, in the coordinates of `places`.
     pub(super) fn resolution_in(&self, request: &Request, places: &Places<'_>) -> Option<Resolution> {
         let original = request.selector.as_ref()?.to_string();
-        let mut resolution =
-            Resolution { original, resolved: None, disambiguation: Vec::new(), ambiguous: false };
+        let mut resolution = Resolution {
+            original,
+            resolved: None,
+            disambiguation: Vec::new(),
+            candidates: None,
+            ambiguous: false,
+        };
         match self.resolved.as_ref()? {
             Outcomes::Found(subject) => {
                 resolution.resolved = Some(located::resolved(self, subject, places, &request.options));
             }
             Outcomes::Ambiguous(targets) => {
                 resolution.ambiguous = true;
+                resolution.candidates = Some(u32::try_from(targets.total).unwrap_or(u32::MAX));
                 resolution.disambiguation =
-                    targets.iter().take(TOP).map(|one| located::candidate(one, places)).collect();
+                    targets.places.iter().take(TOP).map(|one| located::candidate(one, places)).collect();
             }
             Outcomes::Failed(_) => {}
         }
@@ -377,6 +385,9 @@ fn not_found(selector: &PositionSpec, paths: &PathMap, near: &Near) -> ErrorBody
     let error = ErrorBody::new(ErrorSymbol::NotFound, message);
     if near.suggestions.is_empty() {
         return error.hint(match selector {
+            PositionSpec::Symbol(spec) if spec.qualname.names().len() > 1 => {
+                "`lanser symbols --query NAME` searches the workspace; the parts of a definition are :def, :sig, :body and :doc"
+            }
             PositionSpec::Symbol(_) => "`lanser symbols --query NAME` searches the workspace",
             PositionSpec::Cursor(_) | PositionSpec::Range(_) if selector.doc_version().is_none() => {
                 "lines and columns are 1-based"

@@ -124,6 +124,9 @@ impl ImportRoots {
         let mut found: Vec<Module> = Vec::new();
         for view in &self.views {
             if let Some(module) = self.find_in(files, view, name)
+                && !(self.views.len() > 1
+                    && module.origin == Origin::Environment
+                    && self.is_shadowed(files, name))
                 && !found.iter().any(|other| other.source == module.source && other.stub == module.stub)
             {
                 found.push(module);
@@ -225,6 +228,7 @@ impl ImportRoots {
         let mut stub = self.stub_path.as_ref().and_then(|folder| look_up(files, folder, name)?.stub);
         let mut namespace = None;
         let mut stub_only = None;
+        let mut is_shadowed = false;
         for root in view.roots.iter().chain(&self.environment) {
             if let Some(place) = look_up(files, &root.folder, name) {
                 if place.source.is_some() {
@@ -246,8 +250,12 @@ impl ImportRoots {
             } else if let Some(found) = stubs_package(files, &root.folder, name) {
                 stub = stub.or(Some(found));
             }
+            if shadows(files, root, name) {
+                is_shadowed = true;
+                break;
+            }
         }
-        if stub_only.is_none() && stub.is_none() {
+        if !is_shadowed && stub_only.is_none() && stub.is_none() {
             stub =
                 self.typeshed.as_ref().and_then(|folder| look_up(files, &folder.join("stdlib"), name)?.stub);
         }
@@ -258,6 +266,11 @@ impl ImportRoots {
         });
         let (place, origin) = place.or(namespace)?;
         Some(place.into_module(name.to_owned(), origin))
+    }
+
+    /// Whether a package of the workspace has the name's place, in any view.
+    fn is_shadowed(&self, files: &dyn Files, name: &str) -> bool {
+        self.views.iter().flat_map(|view| &view.roots).any(|root| shadows(files, root, name))
     }
 
     /// The stub that the server ships for a module of the standard library or of a package without types of its own.
@@ -312,6 +325,22 @@ fn look_up(files: &dyn Files, root: &AbsPath, name: &str) -> Option<Place> {
     as_package
 }
 
+/// Whether a package above `name` is one that a root of the workspace has and no other folder can add to: Python looks for
+/// its submodules nowhere else.
+fn shadows(files: &dyn Files, root: &ImportRoot, name: &str) -> bool {
+    if !matches!(root.origin, Origin::Workspace | Origin::ExtraPath) {
+        return false;
+    }
+    name.match_indices('.').any(|(end, _)| {
+        let init = root.folder.join(&name[..end].replace('.', "/")).join("__init__.py");
+        files.kind(&init) == FileKind::File
+            // The older ways to spread a package over several folders.
+            && files.read(&init).is_ok_and(|document| {
+                !document.text.contains("extend_path") && !document.text.contains("declare_namespace")
+            })
+    })
+}
+
 /// The package that a folder is.
 fn package(files: &dyn Files, folder: &AbsPath) -> Option<Place> {
     if files.kind(folder) != FileKind::Folder {
@@ -356,6 +385,43 @@ mod tests {
         let roots = ImportRoots::new(&files, &at("/w"), config, Some(&python()), Some(at("/ts")));
         let text = |path: Option<AbsPath>| path.map(|path| path.as_str().to_owned());
         roots.find(&files, name).into_iter().map(|module| (text(module.source), text(module.stub))).collect()
+    }
+
+    #[test]
+    fn a_package_of_the_workspace_hides_an_installed_copy() {
+        let site = "/e/lib/site-packages";
+        let text = |path: &str| match path {
+            "/w/spread/__init__.py" => "__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n",
+            _ => "",
+        };
+        let mut all: Vec<String> =
+            ["/w/src/pkg/__init__.py", "/w/src/pkg/new.py", "/w/space/inner.py", "/w/spread/__init__.py"]
+                .map(str::to_owned)
+                .into();
+        all.extend(["/w/src/only/__init__.pyi", "/w/tests/t.py"].map(str::to_owned));
+        for module in
+            ["pkg/__init__", "pkg/gone", "space/other", "spread/other", "only/__init__", "only/more"]
+        {
+            all.push(format!("{site}/{module}.py"));
+        }
+        let files = MemoryFiles::new(all.iter().map(|path| (path.as_str(), text(path))));
+        let environment = ExecutionEnvironment { root: at("/w/tests"), extra_paths: Some(Vec::new()) };
+        for environments in [Vec::new(), vec![environment]] {
+            let config = ServerConfig { execution_environments: environments, ..ServerConfig::default() };
+            let roots = ImportRoots::new(&files, &at("/w"), &config, Some(&python()), None);
+            let found = |name: &str| {
+                let modules = roots.find(&files, name);
+                modules.first().and_then(|module| module.source.as_ref()).map(|path| path.as_str().to_owned())
+            };
+            assert_eq!(found("pkg.new").as_deref(), Some("/w/src/pkg/new.py"));
+            assert_eq!(found("pkg.gone"), None);
+            // Namespace packages are in several folders, and stubs beside a source are of it.
+            for (name, file) in
+                [("space.other", "space/other"), ("spread.other", "spread/other"), ("only.more", "only/more")]
+            {
+                assert_eq!(found(name), Some(format!("{site}/{file}.py")), "{name}");
+            }
+        }
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub enum Reason {
     },
     /// A parameter or local variable, or nothing.
     #[error(
-        "the function {name} has no nested function or class {member}; parameters and local variables have no symbolic selector"
+        "the function {name} has no nested function or class {member}, and its parts are def, sig, body and doc; parameters and local variables have no symbolic selector"
     )]
     Local {
         /// The function.

@@ -209,7 +209,8 @@ fn fields() {
     let error = env.lanser(["locate", "py://shop#Book", "--fields", "resolution.at"]).error(2, "E/USAGE");
     let message = error["message"].as_str().unwrap();
     assert!(
-        message.starts_with("--fields resolution.at: `resolution` has ambiguous, disambiguation,"),
+        message
+            .starts_with("--fields resolution.at: `resolution` has ambiguous, candidates, disambiguation,"),
         "{message}"
     );
     let doctor = env.lanser(["doctor", "--fields", "nothing"]);

@@ -495,19 +495,29 @@ fn a_name_is_printed_only_where_it_leads_back() {
 }
 
 #[test]
-fn what_merely_counts_is_answered_and_doubted() {
+fn what_merely_counts_is_no_answer() {
     let env = TestEnv::with(&Project::parse(
         "//- /a.py\ndef f(x):\n    g(x)\n    g(1)\n//- /b.py\nclass A:\n    def f(self): return 1\n//- /c.py\nclass A:\n    def f(self): return 1\n",
     ));
-    let doubt = |selector: &str| {
-        let said = env.lanser(["locate", selector]);
-        let resolved = locate(&env, selector).answer()["resolution"]["resolved"].clone();
-        assert_eq!(resolved["certified"], false, "{selector}: {resolved}");
-        assert!(resolved["confidence"].as_f64().unwrap() < 0.75, "{selector}: {resolved}");
-        assert!(resolved["relocation"]["reason"].is_string(), "{selector}: {resolved}");
-        assert!(said.text().contains("not certain (0.74): "), "{said}");
+    let flagged = |selector: &str, places: &[&str]| {
+        let output = locate(&env, selector);
+        output.error(4, "E/AMBIGUOUS");
+        let resolution = output.bundle()["resolution"].clone();
+        assert_eq!((&resolution["ambiguous"], &resolution["resolved"]), (&Value::from(true), &Value::Null));
+        assert_eq!(resolution["candidates"], places.len());
+        let told: Vec<&str> = resolution["disambiguation"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .inspect(|one| assert!(one["score"].as_f64().unwrap() < 0.75, "{one}"))
+            .map(|one| one["at"].as_str().unwrap())
+            .collect();
+        assert_eq!(told, places, "{selector}");
+        env.lanser(["locate", selector]).failure(4).to_owned()
     };
-    doubt("ast://[module=a]/[def=f]/[call=g][2]");
+    let said = flagged("ast://[module=a]/[def=f]/[call=g][2]", &["a.py@L3:C5"]);
+    assert!(said.contains("one place fits the selector, and too little speaks for it"), "{said}");
+    assert!(said.contains("\n      g(1)\n"), "{said}");
     // With the content that it was counted in it is certain.
     let call = as_form(&env, "a.py@R(3,5->3,9)", "ast");
     assert!(call.contains("[2]?v=sha256:"), "{call}");
@@ -515,8 +525,100 @@ fn what_merely_counts_is_answered_and_doubted() {
     let twin = as_form(&env, "py://c#A.f", "sym");
     assert!(twin.contains(":2of2?v=sha256:"), "{twin}");
     found(&env, &twin, "c.py@L2:C9", "unchanged", true);
-    doubt(twin.split('?').next().unwrap());
+    flagged(twin.split('?').next().unwrap(), &["c.py@L2:C9", "b.py@L2:C9"]);
     // There are more of them now: which one it was, the number does not say.
     env.write("b0.py", "class A:\n    def f(self): return 1\n");
     locate(&env, twin.split('?').next().unwrap()).error(4, "E/AMBIGUOUS");
+}
+
+#[test]
+fn all_candidates_are_counted_and_the_first_are_shown_with_their_lines() {
+    let lines: String = (0..9).map(|number| format!("self.x{number} = self\n")).collect();
+    let env = TestEnv::with(&Project::parse(&format!("//- /m.py\n{lines}")));
+    let output = locate(&env, "anchor://m.py#\"self.x\"");
+    let error = output.error(4, "E/AMBIGUOUS");
+    assert_eq!(error["message"], "the selector may mean any of 9 places, of which 5 are shown");
+    let resolution = &output.bundle()["resolution"];
+    assert_eq!(
+        (&resolution["candidates"], resolution["disambiguation"].as_array().unwrap().len()),
+        (&9.into(), 5)
+    );
+    let said = env.lanser(["locate", "anchor://m.py#\"self.x\""]);
+    let said = said.failure(4);
+    for number in 0..5 {
+        assert!(said.contains(&format!("\n      self.x{number} = self\n")), "{said}");
+    }
+}
+
+#[test]
+fn a_function_that_moved_is_found_alike_in_every_form() {
+    let env = TestEnv::with(&Project::parse(
+        "//- /src/pkg/__init__.py\n//- /src/pkg/helpers.py\nimport os\n\n\ndef other():\n    return 2\n\n\n\
+         def url_for(endpoint, **values):\n    parts = [endpoint, *sorted(values)]\n    return os.sep.join(parts)\n\
+         //- /src/pkg/app.py\nclass App:\n    def url_for(self, endpoint):\n        return endpoint\n",
+    ));
+    let forms = ["py", "ast", "sym"].map(|form| as_form(&env, "py://pkg.helpers#url_for", form));
+    let text = read(&env, "src/pkg/helpers.py");
+    let (before, moved) = text.split_once("def url_for").unwrap();
+    env.write("src/pkg/helpers.py", before);
+    env.write("src/pkg/urls.py", format!("import os\n\n\ndef url_for{moved}"));
+    for form in &forms {
+        assert_eq!(place(&env, form).0, "src/pkg/urls.py@L4:C5", "{form}");
+    }
+    let score = |form: &str| locate(&env, form).answer()["resolution"]["resolved"]["confidence"].clone();
+    assert_eq!(score(&forms[0]), score(&forms[1]));
+    assert!(!place(&env, &forms[0]).2 && !place(&env, &forms[1]).2);
+    // With a second one nobody knows which, and every form tells both.
+    env.write("src/pkg/links.py", format!("import os\n\n\ndef url_for{moved}"));
+    for form in &forms {
+        let output = locate(&env, form);
+        output.error(4, "E/AMBIGUOUS");
+        assert_eq!(output.bundle()["resolution"]["disambiguation"].as_array().unwrap().len(), 2, "{form}");
+    }
+}
+
+#[test]
+fn a_module_that_is_gone_is_not_looked_for_in_an_installed_copy() {
+    let mut env = TestEnv::with(&Project::parse(
+        "//- /src/pkg/__init__.py\n//- /src/pkg/ctx.py\nclass AppContext:\n    def push(self):\n        return 1\n",
+    ));
+    env.run("python3", ["-m", "venv", "--without-pip", "env"]).text();
+    let lib = std::fs::read_dir(env.file("env/lib")).unwrap().next().unwrap().unwrap().file_name();
+    let site = format!("env/lib/{}/site-packages", lib.to_str().unwrap());
+    env.write(&format!("{site}/pkg/__init__.py"), "");
+    env.write(&format!("{site}/pkg/ctx.py"), read(&env, "src/pkg/ctx.py"));
+    env.set("VIRTUAL_ENV", env.file("env"));
+    let forms = [
+        "py://pkg.ctx#AppContext",
+        "py://pkg.ctx#AppContext.push",
+        "ast://[module=pkg.ctx]/[class=AppContext]/[def=push]",
+    ];
+    for form in forms {
+        assert!(place(&env, form).0.starts_with("src/pkg/ctx.py@"), "{form}");
+    }
+    std::fs::rename(env.file("src/pkg/ctx.py"), env.file("src/pkg/contexts.py")).unwrap();
+    for form in forms {
+        let (at, via, certified) = place(&env, form);
+        assert!(at.starts_with("src/pkg/contexts.py@"), "{form}: {at}");
+        assert_eq!((via.as_str(), certified), ("moved", false), "{form}");
+    }
+    locate(&env, "py://pkg.gone#AppContextual").error(3, "E/NOT_FOUND");
+}
+
+#[test]
+fn what_is_wrong_with_a_selector_is_said() {
+    let env = TestEnv::with(&Project::parse(
+        "//- /m.py\nif x:\n    def twin(): return 1\nelse:\n    def twin(): return 2\n\ndef run():\n    return 1\n",
+    ));
+    let said = |args: &[&str], code: i32| env.lanser(args).failure(code).to_owned();
+    let twin = said(&["locate", "m.py:2:9", "--as", "py"], 3);
+    assert!(twin.contains("py://m#twin stands for 2 definitions") && twin.contains("--as ast"), "{twin}");
+    for form in ["ast", "sym", "cursor"] {
+        assert_eq!(place(&env, &as_form(&env, "m.py:2:9", form)).0, "m.py@L2:C9");
+    }
+    let part = said(&["locate", "py://m#run:frob"], 3);
+    assert!(part.contains("its parts are def, sig, body and doc"), "{part}");
+    assert!(said(&["refs", ""], 2).starts_with("error: E/BAD_SELECTOR_SYNTAX: the selector is empty\n"));
+    let raw = said(&["locate", "src/sp ace/a%b#c.py:1:7"], 2);
+    assert!(raw.contains("the path percent-encoded: src/sp%20ace/a%25b%23c.py"), "{raw}");
 }

@@ -486,6 +486,7 @@ fn candidates(found: &[Candidate]) -> String {
             candidate.qualname,
             candidate.reason
         );
+        let _ = writeln!(text, "      {}", candidate.preview.trim());
     }
     text
 }

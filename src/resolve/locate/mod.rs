@@ -103,7 +103,7 @@ impl Evidence {
         Self { way, score: 1.0, margin: 1.0, certified: true, features: None, reason: reason.to_owned() }
     }
 
-    /// A place that is as likely another one, and is told all the same.
+    /// A place that is as likely another one: too little for an answer.
     fn doubted(mut self, reason: impl Into<String>) -> Self {
         self.certified = false;
         self.score = self.score.min(DOUBTFUL);
@@ -126,13 +126,29 @@ pub struct Located {
     pub evidence: Evidence,
 }
 
+/// Places that a selector could mean.
+#[derive(Debug, Clone)]
+pub struct Several {
+    /// The best of them, best first; those that are told.
+    pub places: Vec<Located>,
+    /// How many there are.
+    pub total: usize,
+}
+
+impl From<Vec<Located>> for Several {
+    fn from(places: Vec<Located>) -> Self {
+        let total = places.len();
+        Self { places, total }
+    }
+}
+
 /// Where a selector is.
 #[derive(Debug, Clone)]
 pub enum Answer {
     /// There.
     Found(Box<Located>),
-    /// At one of these, best first.
-    Ambiguous(Vec<Located>),
+    /// At one of these.
+    Ambiguous(Several),
     /// Nowhere: why, and what may have been meant.
     NotFound(Near),
     /// The version cannot be had, and nothing else speaks for a place.
@@ -142,9 +158,16 @@ pub enum Answer {
 /// Locates a selector. `path` is the file that it names, if it names one.
 #[must_use]
 pub fn locate(world: &World<'_>, selector: &PositionSpec, path: Option<&AbsPath>) -> Answer {
-    match selector.doc_version() {
+    let answer = match selector.doc_version() {
         Some(version) => past::locate(world, selector, path, version),
         None => present(world, selector, path),
+    };
+    match answer {
+        // One place is too few to choose from, and still the caller has to.
+        Answer::Found(located) if !located.evidence.certified && located.evidence.score < THRESHOLD => {
+            Answer::Ambiguous(vec![*located].into())
+        }
+        answer => answer,
     }
 }
 
@@ -186,7 +209,8 @@ fn present(world: &World<'_>, selector: &PositionSpec, path: Option<&AbsPath>) -
             Answer::Found(Box::new(located))
         }
         Outcome::Ambiguous(targets) => {
-            Answer::Ambiguous(targets.into_iter().map(|target| several(target, way)).collect())
+            let all: Vec<Located> = targets.into_iter().map(|target| several(target, way)).collect();
+            Answer::Ambiguous(all.into())
         }
         Outcome::NotFound(near) => Answer::NotFound(near),
     }
@@ -229,8 +253,9 @@ fn decide(mut candidates: Vec<Located>, otherwise: impl FnOnce() -> Near) -> Ans
     }
     if first.evidence.score < THRESHOLD || margin < MARGIN {
         candidates.retain(|located| located.evidence.score >= THRESHOLD - 4.0 * MARGIN);
+        let total = candidates.len();
         candidates.truncate(TOP);
-        return Answer::Ambiguous(candidates);
+        return Answer::Ambiguous(Several { places: candidates, total });
     }
     let mut best = candidates.swap_remove(0);
     best.evidence.margin = margin;
@@ -258,6 +283,7 @@ fn ast(world: &World<'_>, spec: &AstSpec) -> Answer {
             if let Some(step) = spec.path.iter().find(|step| step.ordinal().is_some()) {
                 evidence = evidence
                     .doubted(format!("`{step}` counts what stands there now; `v=` tells what it counted"));
+                evidence.margin = 0.0;
             }
             Answer::Found(Box::new(Located { target, evidence }))
         }
@@ -276,7 +302,7 @@ fn ast(world: &World<'_>, spec: &AstSpec) -> Answer {
                     reason: "the step has no ordinal".to_owned(),
                 },
             });
-            Answer::Ambiguous(several.collect())
+            Answer::Ambiguous(several.collect::<Vec<_>>().into())
         }
         Err(Broken::Missing(step)) => {
             let missing = spec.path.get(step + 1).map(ToString::to_string).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Names and structures that are not where they were, when no old text says more.
 
-use super::{Answer, Evidence, Located, Way, World, decide};
+use super::{Answer, Evidence, Located, Several, TOP, Way, World, decide};
 use crate::path::WorkspacePath;
 use crate::resolve::ast::follow;
 use crate::resolve::index::Entry;
@@ -43,6 +43,9 @@ fn moved(world: &World<'_>, module: &str, names: &[String], role: Role) -> Answe
         .filter(|(path, entry)| entry.name() == last && is_compound(entry.kind) && reached(path))
         .collect();
     let same: Vec<_> = named.iter().filter(|(_, entry)| entry.chain == chain).collect();
+    // A method is no rival of a function: what is moved stays in a class or outside of all.
+    let is_member = |chain: &str| chain.contains('.');
+    let rivals = named.iter().filter(|(_, entry)| is_member(&entry.chain) == is_member(&chain)).count();
     let mut candidates = Vec::new();
     for (path, entry) in &same {
         // Of its body nothing is known. That nothing else bears the name speaks for it, but not by itself: the module has
@@ -51,7 +54,7 @@ fn moved(world: &World<'_>, module: &str, names: &[String], role: Role) -> Answe
             ast: 1.0,
             module: module_likeness(&from, path.as_str()),
             token_jaccard: 0.5,
-            proximity: if named.len() == 1 { 0.7 } else { 0.0 },
+            proximity: if rivals == 1 { 0.7 } else { 0.0 },
         };
         candidates.extend(located(world, path, entry, role, features, "the same names in another module"));
     }
@@ -120,30 +123,45 @@ pub(super) fn moved_path(world: &World<'_>, spec: &AstSpec, reason: String) -> A
     // The same names without the constructs between them, in the same module or in another one.
     let module = module.trim_end_matches(".pyi").trim_end_matches(".py").replace('/', ".");
     let rest = &spec.path[last + 1..];
-    let found = match world.roots.find(world.files, &module).first().and_then(|module| module.file().cloned())
-    {
-        Some(file) if names_in(world, &file, &names).is_some() => names_in(world, &file, &names),
-        _ => match moved(world, &module, &names, Role::Def) {
-            Answer::Found(located) => Some(*located),
-            Answer::Ambiguous(several) if rest.is_empty() => return Answer::Ambiguous(several),
-            _ => None,
+    let module =
+        world.roots.find(world.files, &module).first().and_then(|found| found.file().cloned()).map_or_else(
+            || Err(module.clone()),
+            |file| names_in(world, &file, &names).ok_or_else(|| module.clone()),
+        );
+    let answer = match module {
+        Ok(located) => Answer::Found(Box::new(located)),
+        Err(module) => moved(world, &module, &names, Role::Def),
+    };
+    match answer {
+        Answer::Found(located) => match onward(world, *located, rest) {
+            Some(located) => Answer::Found(Box::new(located)),
+            None => not_found(),
         },
-    };
-    let Some(mut found) = found else { return not_found() };
+        Answer::Ambiguous(several) => {
+            let candidates = several.places.into_iter();
+            let places: Vec<Located> =
+                candidates.filter_map(|located| onward(world, located, rest)).collect();
+            // A scope without these steps is not the one that is meant; that does not say which of the others is.
+            if places.is_empty() { not_found() } else { Answer::Ambiguous(places.into()) }
+        }
+        _ => not_found(),
+    }
+}
+
+/// From a definition on by the rest of an AST path.
+fn onward(world: &World<'_>, mut found: Located, rest: &[AstStep]) -> Option<Located> {
     let document = found.target.document.clone();
-    let Some(mut steps) = crate::resolve::ast::path_of(&document.text, &found.target.name_span) else {
-        return not_found();
-    };
+    let mut steps = crate::resolve::ast::path_of(&document.text, &found.target.name_span)?;
     // The path of a name ends with a step for the name itself.
     steps.pop();
     steps.extend(rest.iter().cloned());
-    let Ok(target) = follow(&document.text, &steps) else { return not_found() };
+    let target = follow(&document.text, &steps).ok()?;
     found.target = place::stretch(world.files, world.roots, &document, target.span, Some(target.name_span));
     if let Some(step) = rest.iter().find(|step| step.ordinal().is_some()) {
         let reason = format!("{}, and `{step}` counts what stands there now", found.evidence.reason);
         found.evidence = found.evidence.doubted(reason);
     }
-    Answer::Found(Box::new(found))
+    Some(found)
 }
 
 /// A definition by its chain of names in one file, if there is one.
@@ -181,10 +199,7 @@ pub(super) fn structure(world: &World<'_>, id: &SymbolId) -> Answer {
             evidence.score = 0.95;
         }
         if count > 1 {
-            // Nothing but their order tells them apart, and nobody knows whether that is still the same.
-            evidence = evidence.doubted(format!(
-                "{count} definitions have this structure; this is number {which} of them now"
-            ));
+            return twins(world, &exact, which);
         }
         if let Some(located) = placed(world, path, entry, Role::Def, evidence) {
             return Answer::Found(Box::new(located));
@@ -220,6 +235,23 @@ pub(super) fn structure(world: &World<'_>, id: &SymbolId) -> Answer {
         let reason = "no definition has these names, and none a body that is alike".to_owned();
         Near::because(Reason::Gone { reason })
     })
+}
+
+/// Definitions of one structure, that of the number first. Nothing but their order tells them apart, and nobody knows
+/// whether that is still the same.
+fn twins(world: &World<'_>, all: &[(&WorkspacePath, &Entry)], which: u32) -> Answer {
+    let twin = |number: usize, (path, entry): &(&WorkspacePath, &Entry)| {
+        let count = all.len();
+        let reason =
+            format!("{count} definitions have this structure; this is number {} of them now", number + 1);
+        let mut evidence = Evidence::certain(Way::Structure, "").doubted(reason);
+        evidence.margin = 0.0;
+        placed(world, path, entry, Role::Def, evidence)
+    };
+    let first = usize::try_from(which).unwrap_or(1).saturating_sub(1);
+    let numbers = std::iter::once(first).chain((0..all.len()).filter(|number| *number != first));
+    let places = numbers.take(TOP).filter_map(|number| twin(number, all.get(number)?)).collect();
+    Answer::Ambiguous(Several { places, total: all.len() })
 }
 
 /// Definitions of other names whose bodies are alike.

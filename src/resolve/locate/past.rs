@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Answer, Evidence, Located, Way, World, part, present};
+use super::{Answer, Evidence, Located, Several, Way, World, part, present};
 use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
 use crate::resolve::ast::{Broken, follow};
@@ -126,22 +126,26 @@ pub(super) fn locate(
             if answers.len() == 1 {
                 return answers.swap_remove(0);
             }
-            let mut all = Vec::new();
+            let (mut all, mut total) = (Vec::new(), 0);
             for answer in answers {
                 match answer {
                     Answer::Found(mut located) => {
                         located.evidence.certified = false;
                         located.evidence.margin = 0.0;
                         all.push(*located);
+                        total += 1;
                     }
-                    Answer::Ambiguous(several) => all.extend(several),
+                    Answer::Ambiguous(several) => {
+                        total += several.total;
+                        all.extend(several.places);
+                    }
                     Answer::NotFound(_) | Answer::Skew(_) => {}
                 }
             }
             match all.len() {
                 0 => gone("none of the places that it meant then is there now".to_owned()),
                 // Which of them was meant, nobody knows, also when the others are gone.
-                _ => Answer::Ambiguous(all),
+                _ => Answer::Ambiguous(Several { places: all, total }),
             }
         }
         Err(Trouble::Skew(reason)) => without(world, selector, path, &reason),
@@ -506,24 +510,24 @@ fn now(world: &World<'_>, old: &Old, past: Option<&Mutex<Past>>, selector: &Posi
         Verdict::At(place) if own_now != own => {
             let digest = place.document.digest;
             let copies = world.snapshot.files().iter().filter(|(_, other)| **other == Some(digest));
-            let copies: Vec<_> =
-                copies.take(super::TOP).map(|(path, _)| world.snapshot.absolute(path)).collect();
+            let copies: Vec<_> = copies.map(|(path, _)| world.snapshot.absolute(path)).collect();
             if copies.len() < 2 {
                 return Answer::Found(Box::new(told(*place)));
             }
             // The file is gone and there are several with its content: it went to any of them.
-            let documents = copies.iter().filter_map(|path| world.files.read(path).ok());
-            Answer::Ambiguous(
-                documents
-                    .map(|document| {
-                        let (certified, margin) = (false, 0.0);
-                        told(Place { document, certified, margin, ..(*place).clone() })
-                    })
-                    .collect(),
-            )
+            let documents = copies.iter().take(super::TOP).filter_map(|path| world.files.read(path).ok());
+            let places = documents
+                .map(|document| {
+                    let (certified, margin) = (false, 0.0);
+                    told(Place { document, certified, margin, ..(*place).clone() })
+                })
+                .collect();
+            Answer::Ambiguous(Several { places, total: copies.len() })
         }
         Verdict::At(place) => Answer::Found(Box::new(told(*place))),
-        Verdict::Ambiguous(places) => Answer::Ambiguous(places.into_iter().map(told).collect()),
+        Verdict::Ambiguous(places) => {
+            Answer::Ambiguous(places.into_iter().map(told).collect::<Vec<_>>().into())
+        }
         Verdict::Gone { reason, near } => {
             let suggestions = near.into_iter().map(|place| {
                 let document = &place.document;

@@ -1,7 +1,7 @@
 //! Anchors without a version: the snippet, its context hash, and what is most like it.
 
 use super::past::snippets;
-use super::{Answer, DOUBTFUL, Evidence, Located, Way, World, decide, unreadable};
+use super::{Answer, DOUBTFUL, Evidence, Located, Several, Way, World, decide, unreadable};
 use crate::path::{AbsPath, WorkspacePath};
 use crate::resolve::index::Entry;
 use crate::resolve::near::{Near, Reason};
@@ -88,18 +88,19 @@ fn in_file(world: &World<'_>, spec: &AnchorSpec, document: &Arc<Document>) -> Op
             && let Some(doubt) = doubt(text, &spec.snippet)
         {
             evidence = evidence.doubted(doubt);
-            return Some(Answer::Ambiguous(vec![located(world, document, span.clone(), evidence)]));
+            return Some(Answer::Ambiguous(vec![located(world, document, span.clone(), evidence)].into()));
         }
         return Some(Answer::Found(Box::new(located(world, document, span.clone(), evidence))));
     }
     if found.len() > 1 {
         let features = Features { proximity: 0.0, ..Features::SAME };
+        let total = found.len();
         let all = found.into_iter().take(super::TOP).map(|span| {
             let mut evidence = Evidence::weighed(Way::Snippet, features, "the snippet stands here too");
             evidence.margin = 0.0;
             located(world, document, span, evidence)
         });
-        return Some(Answer::Ambiguous(all.collect()));
+        return Some(Answer::Ambiguous(Several { places: all.collect(), total }));
     }
     let mut candidates = Vec::new();
     if let Some((name, is_class)) = head_of(&spec.snippet) {

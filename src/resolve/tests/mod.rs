@@ -138,7 +138,7 @@ match 1:
         ("py://m#A.missing", "m has no A.missing"),
         (
             "py://m#A.c.local",
-            "the function A.c has no nested function or class local; parameters and local variables have no symbolic selector",
+            "the function A.c has no nested function or class local, and its parts are def, sig, body and doc; parameters and local variables have no symbolic selector",
         ),
         (
             "py://m#x.real",

@@ -63,9 +63,15 @@ fn trailing_numbers(body: &str) -> Option<(usize, usize)> {
 }
 
 pub(super) fn uri(text: &str, span: Range<usize>) -> Parsed<DocUri> {
-    windows(&text[span.clone()])
-        .or_else(|| DocUri::parse(&text[span.clone()]))
-        .ok_or_else(|| SyntaxError::new(span, "a path inside the workspace, or file://, env:// or server://"))
+    windows(&text[span.clone()]).or_else(|| DocUri::parse(&text[span.clone()])).ok_or_else(|| {
+        let encoded = crate::path::encode_portable(&text[span.clone()]);
+        let is_raw = encoded != text[span.clone()] && DocUri::parse(&encoded).is_some();
+        let expected = match is_raw {
+            true => format!("the path percent-encoded: {encoded}"),
+            false => "a path inside the workspace, or file://, env:// or server://".to_owned(),
+        };
+        SyntaxError::new(span, expected)
+    })
 }
 
 /// `C:\dir\x.py` and `c:/dir/x.py`, which are `file:///C:/dir/x.py`.
