@@ -135,6 +135,12 @@ pub struct Several {
     pub total: usize,
 }
 
+impl FromIterator<Located> for Several {
+    fn from_iter<I: IntoIterator<Item = Located>>(places: I) -> Self {
+        Vec::from_iter(places).into()
+    }
+}
+
 impl From<Vec<Located>> for Several {
     fn from(places: Vec<Located>) -> Self {
         let total = places.len();

@@ -525,9 +525,7 @@ fn now(world: &World<'_>, old: &Old, past: Option<&Mutex<Past>>, selector: &Posi
             Answer::Ambiguous(Several { places, total: copies.len() })
         }
         Verdict::At(place) => Answer::Found(Box::new(told(*place))),
-        Verdict::Ambiguous(places) => {
-            Answer::Ambiguous(places.into_iter().map(told).collect::<Vec<_>>().into())
-        }
+        Verdict::Ambiguous(places) => Answer::Ambiguous(places.into_iter().map(told).collect()),
         Verdict::Gone { reason, near } => {
             let suggestions = near.into_iter().map(|place| {
                 let document = &place.document;
