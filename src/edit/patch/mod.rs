@@ -1,4 +1,4 @@
-//! Unified diffs: reading them ([`parse`]) and making them to contents ([`apply`]).
+//! Unified diffs: reading them ([`parse()`]) and making them to contents ([`apply()`]).
 
 mod apply;
 mod parse;

@@ -2,9 +2,9 @@
 //! to the diagnostics.
 //!
 //! Everything here only plans. The server proposes or the caller brings an edit; [`planned`] makes it to the contents of the
-//! ground; the checks say what is wrong with it, each by name and all of them recorded ([`Checks`]); [`speculate`] shows the
+//! ground; the checks say what is wrong with it, each by name and all of them recorded ([`checks`]); [`speculate`] shows the
 //! server what the files would hold, as open documents, and compares what it finds wrong and what it takes for references.
-//! Nothing on disk is touched: what is written, is written by [`commit`] after the ground was proved to be the same.
+//! Nothing on disk is touched: what is written, is written by [`mod@commit`] after the ground was proved to be the same.
 
 mod actions;
 mod apply;

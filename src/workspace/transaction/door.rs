@@ -1,7 +1,7 @@
 //! The door to the file system: every system call of a transaction, by folder descriptor and name.
 //!
 //! A path is opened from its base one folder at a time and never through a link, so that nothing that is swapped in between
-//! leads a write elsewhere: by `openat2` where the system has it, else step by step. Tests stand in the door ([`Watch`]) and
+//! leads a write elsewhere: by `openat2` where the system has it, else step by step. Tests stand in the door (`Watch`) and
 //! make any call fail, or the process end there.
 
 use std::ffi::CString;
