@@ -124,6 +124,9 @@ fn calls(project: &Project, deed: Deed) -> std::ops::Range<usize> {
     first..calls.len()
 }
 
+/// How many calls less a deed may need on a project that was used before.
+const SPARED: usize = 16;
+
 /// Kills a deed before each of its calls. `prepare` makes the project ready for it.
 fn kill_at_each_call(deed: Deed, prepare: impl Fn(&Project) + Sync, backwards: bool) {
     let (old, new) = states();
@@ -142,7 +145,13 @@ fn kill_at_each_call(deed: Deed, prepare: impl Fn(&Project) + Sync, backwards: b
                     if at >= calls.end {
                         break;
                     }
-                    assert!(killed(&project, deed, at), "call {at} of {calls:?} was not made");
+                    if !killed(&project, deed, at) {
+                        // A project that was used before has folders that need not be made again.
+                        assert!(at + SPARED > calls.end, "call {at} of {calls:?} was not made");
+                        project = self::project();
+                        prepare(&project);
+                        continue;
+                    }
                     if is_new(&project, &old, &new, at) == backwards {
                         to_old.fetch_add(1, Ordering::SeqCst);
                         // It is as it was before, and can be used again.
