@@ -11,6 +11,7 @@
 //! | 7 | `cli` | arguments, environment, printing, exit codes; one file for each verb in `cli/commands` |
 //! | 6 | [`orchestrator`] | the order of steps; the only place that knows it |
 //! | 5 | [`schema`] | JSON schemas generated from the types, and validation |
+//! | 5 | [`trace`] | traces on disk: written whole, read one operation at a time, damage found |
 //! | 4 | [`resolve`] | what a selector means: tree-sitter over files, import roots, re-exports, bases; relocation between two states |
 //! | 4 | [`lsp`] | talking to a server: framing, connection, process, client, profiles |
 //! | 4 | [`toolchain`] | finding, identifying and installing servers and Node.js |
@@ -19,6 +20,7 @@
 //! | 3 | [`workspace`] | the user's files: walk, snapshot, word index, contents, Python environment, server configuration, git, and changing them all or not at all |
 //! | 2 | [`model`] | the public JSON contract as plain types |
 //! | 1 | [`selector`] | the selector language: grammar and printing |
+//! | 1 | [`tape`] | what passes through the doors of one operation, for record and replay |
 //! | 0 | [`text`], [`path`], [`digest`] | coordinates and decoding; paths and URIs; canonical JSON and hashes |
 //!
 //! The five modules of layer 4 never import each other.
@@ -72,8 +74,10 @@ pub mod path;
 pub mod resolve;
 pub mod schema;
 pub mod selector;
+pub mod tape;
 pub mod text;
 pub mod toolchain;
+pub mod trace;
 pub mod workspace;
 
 pub use cli::main;

@@ -188,6 +188,7 @@ fn settings(args: &Args, copy: &Path, scratch: &Path) -> Result<Settings, String
         environment.get("LANSER_CACHE_DIR").cloned().unwrap_or_else(|| format!("{home}/.cache/lanser"));
     let copy = std::fs::canonicalize(copy).map_err(|error| error.to_string())?;
     Ok(Settings {
+        trace: None,
         root: absolute(&copy)?,
         server: ServerKind::Pyright,
         server_version: None,

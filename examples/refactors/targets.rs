@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lanser::path::AbsPath;
 use lanser::resolve::index::Index;
+use lanser::tape::Tape;
 use lanser::text::{ColumnUnit, LineIndex};
 use lanser::workspace::files::read_text;
 use lanser::workspace::snapshot::{Snapshot, Trust};
@@ -31,8 +32,9 @@ pub(crate) fn targets(root: &AbsPath, names: usize) -> Vec<Target> {
         if is_test || name.starts_with("__") || kind == "module" || kind == "import" {
             continue;
         }
-        let files =
-            *mentioned.entry(name.to_owned()).or_insert_with(|| snapshot.files_with_word(name, 2).len());
+        let files = *mentioned
+            .entry(name.to_owned())
+            .or_insert_with(|| snapshot.files_with_word(name, 2, &Tape::off()).len());
         if files < 2 || !seen.insert((kind, name.to_owned())) {
             continue;
         }

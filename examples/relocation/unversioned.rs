@@ -12,6 +12,7 @@ use lanser::resolve::relocate::score::THRESHOLD;
 use lanser::selector::{
     AnchorSpec, AstStep, Construct, ModuleName, PositionSpec, QualName, Role, SymbolSpec, SymidSpec,
 };
+use lanser::tape::Tape;
 use lanser::workspace::files::{DiskFiles, Files};
 use lanser::workspace::server_config::ServerConfig;
 use lanser::workspace::snapshot::{Snapshot, Trust};
@@ -57,6 +58,7 @@ impl Place {
             index: &index,
             contents: None,
             threads: 2,
+            tape: &Tape::off(),
         };
         ask(&|spec| {
             let path = spec.uri().and_then(|uri| uri.workspace_path()).map(|path| snapshot.absolute(path));

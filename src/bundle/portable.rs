@@ -1,9 +1,11 @@
 //! Taking the machine out of paths and texts.
 
+use serde::{Deserialize, Serialize};
+
 use crate::path::{AbsPath, DocUri, WorkspacePath};
 
 /// What a folder of the machine is called in a bundle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Place {
     Workspace,
     Env,
@@ -12,7 +14,7 @@ enum Place {
 }
 
 /// Which folders of the machine have a portable name.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct PathMap {
     /// Invariant: longest path first, so that the first that fits is the nearest.
     roots: Vec<(AbsPath, Place)>,
@@ -56,6 +58,19 @@ impl PathMap {
                 .sort_by(|(a, _), (b, _)| b.as_str().len().cmp(&a.as_str().len()).then_with(|| a.cmp(b)));
         }
         self
+    }
+
+    /// The folders, each with the name of what it is.
+    pub fn folders(&self) -> impl Iterator<Item = (&AbsPath, &'static str)> + '_ {
+        self.roots.iter().map(|(root, place)| {
+            let name = match place {
+                Place::Workspace => "workspace",
+                Place::Env => "env",
+                Place::EnvBase => "base",
+                Place::Server => "server",
+            };
+            (root, name)
+        })
     }
 
     /// The portable URI of a file.

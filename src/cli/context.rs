@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::environment::Environment;
@@ -19,6 +20,8 @@ use crate::orchestrator::session::{Caller, Reply, Terms, Trouble};
 use crate::orchestrator::{self, Orchestrator};
 use crate::path::{DocUri, WorkspacePath};
 use crate::selector::{self, PositionSpec};
+use crate::trace::operation::Finished;
+use crate::trace::writer::Writer;
 use crate::workspace::files::canonical;
 
 /// An answer, read or as it came.
@@ -34,6 +37,8 @@ pub(crate) struct Context {
     pub(crate) global: GlobalArgs,
     pub(crate) from_env: FromEnvironment,
     pub(crate) printer: Printer,
+    /// Where operations are recorded, once it was opened.
+    pub(crate) trace: Option<Arc<Writer>>,
 }
 
 impl Context {
@@ -89,6 +94,10 @@ impl Context {
     /// Asks the question that `make` builds and prints the answer.
     pub(crate) fn ask(&mut self, make: impl FnOnce(&Self, &Settings) -> Result<Request, ErrorBody>) -> Exit {
         let settings = match self.settings() {
+            Ok(settings) => settings,
+            Err(error) => return self.fail(error),
+        };
+        let settings = match self.record(settings) {
             Ok(settings) => settings,
             Err(error) => return self.fail(error),
         };
@@ -196,12 +205,33 @@ impl Context {
             threads: std::thread::available_parallelism().map_or(1, usize::from).min(8),
             session_memory: settings.session_memory,
             progress: self.printer.progress(),
+            trace: self.trace.clone(),
         }
+    }
+
+    /// Opens the trace, if there is to be one. What is recorded is answered in this process.
+    fn record(&mut self, mut settings: Settings) -> Result<Settings, ErrorBody> {
+        let Some(file) = &self.global.trace_file else { return Ok(settings) };
+        let path = self.env.cwd.join(file);
+        let words = &self.printer.typed;
+        let writer = Writer::open(&path, words.clone()).map_err(|error| {
+            ErrorBody::new(ErrorSymbol::FsPermissions, format!("cannot record into {file}: {error}"))
+                .hint("name a file that can be written with --trace-file")
+        })?;
+        self.trace = Some(Arc::new(writer));
+        settings.session = false;
+        Ok(settings)
     }
 
     /// Prints why nothing could be asked.
     pub(crate) fn fail(&mut self, error: ErrorBody) -> Exit {
-        self.printer.bundle(&error_bundle(None, error))
+        let bundle = error_bundle(None, error.clone());
+        if let Some(trace) = &self.trace
+            && let Err(failed) = trace.append(Finished::unread(error, bundle.clone()))
+        {
+            self.printer.complain(&format!("the trace could not be written: {failed}"));
+        }
+        self.printer.bundle(&bundle)
     }
 
     /// Whether standard output is to hold JSON.

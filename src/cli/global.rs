@@ -112,6 +112,17 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, env = "LANSER_NO_CACHE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Common options")]
     pub(crate) no_cache: bool,
 
+    /// Append everything that the answer is made from to this file, for `lanser trace replay`
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "LANSER_TRACE_FILE",
+        hide_env_values = true,
+        help_heading = "Common options"
+    )]
+    pub(crate) trace_file: Option<String>,
+
     /// Answer in this process: neither ask a background session nor start one [default with CI set]
     #[arg(long, global = true, env = "LANSER_NO_SESSION", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Common options")]
     pub(crate) no_session: bool,

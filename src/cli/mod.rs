@@ -154,7 +154,7 @@ fn run(env: Environment) -> Exit {
         printer.fields.clear();
         return printer.bundle(&context::error_bundle(None, body));
     }
-    let mut context = Context { env, global: cli.global, from_env, printer };
+    let mut context = Context { env, global: cli.global, from_env, printer, trace: None };
     commands::run(cli.command, &mut context)
 }
 

@@ -81,6 +81,17 @@ impl Callbacks {
         std::mem::take(&mut *self.edits.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// The same, left where they are.
+    pub(super) fn edits(&self) -> Vec<Value> {
+        self.edits.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The methods that the server registered, each once.
+    pub(super) fn registered(&self) -> Vec<String> {
+        let methods: std::collections::BTreeSet<String> = self.lock().values().cloned().collect();
+        methods.into_iter().collect()
+    }
+
     /// The one workspace folder.
     pub(super) fn folders(&self) -> Value {
         json!([{"uri": self.root_uri, "name": FOLDER_NAME}])

@@ -16,9 +16,10 @@ use super::link::Link;
 use super::process::ServerProcess;
 use super::profile::{Profile, ServerSettings};
 use super::questions::Questions;
-use super::renewal;
+use super::{renewal, tape};
 use crate::model::server::ServerKind;
 use crate::path::{AbsPath, FileUri};
+use crate::tape::Tape;
 use crate::text::{ColumnUnit, Position};
 
 /// What is waited for by [`Client::ready`], in the words of an error.
@@ -64,6 +65,8 @@ pub struct Client {
     listener: JoinHandle<()>,
     process: Option<ServerProcess>,
     kind: ServerKind,
+    /// The answer to `initialize`.
+    introduction: Value,
     /// From the answer to `initialize`; Pyright sends none.
     server_info: Option<ServerIdentity>,
     capabilities: Capabilities,
@@ -100,6 +103,7 @@ impl Client {
             listener,
             process,
             kind: profile.kind,
+            introduction: Value::Null,
             server_info: None,
             capabilities: Capabilities::default(),
             encoding: ColumnUnit::Utf16,
@@ -118,9 +122,18 @@ impl Client {
             name: name.to_owned(),
             version: answer["serverInfo"]["version"].as_str().map(str::to_owned),
         });
+        client.introduction = answer;
         client.expect(profile.kind)?;
         client.link.tell("initialized", Some(json!({})))?;
         Ok(client)
+    }
+
+    /// Notes on a tape what the server said of itself.
+    pub fn introduce(&self, tape: &Tape) {
+        if tape.is_recording() {
+            let lines: Vec<String> = self.link.heard().lines.into_iter().flatten().collect();
+            tape::introduced(tape, &self.introduction, &self.link.registered(), &lines);
+        }
     }
 
     /// Who answers: what the server said of itself, else what its log says, else the profile's name.

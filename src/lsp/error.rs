@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::link::{METHOD_NOT_FOUND, REQUEST_CANCELLED};
 use super::process::Exit;
 use crate::path::AbsPath;
 
@@ -88,6 +89,24 @@ pub enum LspError {
     /// A document that is not open was to be changed.
     #[error("{0} is not open")]
     NotOpen(AbsPath),
+}
+
+impl LspError {
+    /// Whether it is no answer of the server's: it came too late, ended, or made no sense.
+    #[must_use]
+    pub fn is_outside(&self) -> bool {
+        self.response().is_none()
+    }
+
+    /// The server's own words, when it was the server that refused: code and message.
+    pub(super) fn response(&self) -> Option<(i64, String)> {
+        match self {
+            Self::Server { code, message } => Some((*code, message.clone())),
+            Self::Unsupported { method } => Some((METHOD_NOT_FOUND, format!("{method} is not offered"))),
+            Self::Cancelled => Some((REQUEST_CANCELLED, "cancelled".to_owned())),
+            _ => None,
+        }
+    }
 }
 
 fn last_words(stderr: &str) -> String {

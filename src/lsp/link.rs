@@ -34,8 +34,8 @@ const EXIT_GRACE: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The errors of LSP 3.17 that are more than a sentence.
-const METHOD_NOT_FOUND: i64 = -32601;
-const REQUEST_CANCELLED: i64 = -32800;
+pub(super) const METHOD_NOT_FOUND: i64 = -32601;
+pub(super) const REQUEST_CANCELLED: i64 = -32800;
 const CONTENT_MODIFIED: i64 = -32801;
 const SERVER_CANCELLED: i64 = -32802;
 
@@ -48,6 +48,8 @@ pub(super) struct Heard {
     pub(super) files: u32,
     /// The server and version of the first log line.
     pub(super) greeting: Option<(ServerKind, String)>,
+    /// The log lines that said so, the last of each sort.
+    pub(super) lines: [Option<String>; 2],
     /// How many calls were given up that it has not answered.
     pub(super) owed: usize,
     /// Whether the stream is over.
@@ -189,6 +191,16 @@ impl Link {
         self.callbacks.is_registered(name)
     }
 
+    /// The methods that the server registered after it was initialized.
+    pub(super) fn registered(&self) -> Vec<String> {
+        self.callbacks.registered()
+    }
+
+    /// The edits that the server wanted made and nobody has taken.
+    pub(super) fn edits(&self) -> Vec<Value> {
+        self.callbacks.edits()
+    }
+
     /// The edits that the server wanted made since they were last taken.
     pub(super) fn take_edits(&self) -> Vec<Value> {
         self.callbacks.take_edits()
@@ -262,10 +274,12 @@ impl Link {
             Some(Sign::Enumerated(files)) => self.heard.send_modify(|heard| {
                 heard.enumerations += 1;
                 heard.files = files;
+                heard.lines[1] = line.map(str::to_owned);
             }),
-            Some(Sign::Greeting { kind, version }) => {
-                self.heard.send_modify(|heard| heard.greeting = Some((kind, version)));
-            }
+            Some(Sign::Greeting { kind, version }) => self.heard.send_modify(|heard| {
+                heard.greeting = Some((kind, version));
+                heard.lines[0] = line.map(str::to_owned);
+            }),
             None => {}
         }
     }

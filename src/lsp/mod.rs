@@ -29,6 +29,7 @@ pub mod process;
 pub mod profile;
 pub mod questions;
 mod renewal;
+pub mod tape;
 #[cfg(test)]
 mod tests;
 

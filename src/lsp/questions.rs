@@ -19,8 +19,10 @@ use super::convert;
 use super::documents::identifier;
 use super::error::LspError;
 use super::link::Link;
+use super::tape;
 use crate::model::edits::WorkspaceEdit;
 use crate::path::AbsPath;
+use crate::tape::Tape;
 use crate::text::{Position, Range};
 
 /// Asks questions, each of which is to be answered within one time.
@@ -34,6 +36,8 @@ pub struct Questions {
     within: Duration,
     /// Our own document on the server, in which nobody uses anything.
     own: AbsPath,
+    /// What notes the conversation.
+    tape: Tape,
 }
 
 /// What a question returns: its answer to come.
@@ -43,7 +47,14 @@ macro_rules! answer {
 
 impl Questions {
     pub(super) fn new(link: Arc<Link>, capabilities: Capabilities, within: Duration, own: AbsPath) -> Self {
-        Self { link, capabilities, within, own }
+        Self { link, capabilities, within, own, tape: Tape::off() }
+    }
+
+    /// The same questions, noted on a tape.
+    #[must_use]
+    pub fn on(mut self, tape: &Tape) -> Self {
+        self.tape = tape.clone();
+        self
     }
 
     /// Where the name at a position is defined.
@@ -202,12 +213,25 @@ impl Questions {
         read: fn(Value) -> Result<T, serde_json::Error>,
     ) -> impl Future<Output = Result<T, LspError>> + Send + use<T> {
         let offered = self.capabilities.offers(name) || self.link.is_registered(name);
-        let answer = offered.then(|| self.link.ask(name, params, self.within, read));
+        let call = offered
+            .then(|| tape::call(&self.tape, name, &params))
+            .flatten()
+            .map(|id| (id, self.tape.clone(), self.link.clone()));
+        let answer = offered.then(|| self.link.ask(name, params, self.within, Ok));
         async move {
-            match answer {
-                Some(answer) => answer.await,
-                None => Err(LspError::Unsupported { method: name.to_owned() }),
+            let Some(answer) = answer else {
+                return Err(LspError::Unsupported { method: name.to_owned() });
+            };
+            let answer = answer.await;
+            if let Some((id, tape, link)) = call {
+                let edits = if name == method::EXECUTE_COMMAND { link.edits() } else { Vec::new() };
+                tape::answered(&tape, id, &edits, &answer);
             }
+            let malformed = |error: serde_json::Error| LspError::Malformed {
+                method: name.to_owned(),
+                reason: error.to_string(),
+            };
+            read(answer?).map_err(malformed)
         }
     }
 }

@@ -56,6 +56,9 @@ pub enum ErrorSymbol {
     /// The server speaks a position encoding that was not offered.
     #[serde(rename = "E/INDEXING_MISMATCH")]
     IndexingMismatch,
+    /// A replay is not what was recorded, or the trace is damaged.
+    #[serde(rename = "E/REPLAY_MISMATCH")]
+    ReplayMismatch,
     /// There are uncommitted changes.
     #[serde(rename = "E/DIRTY_WORKTREE")]
     DirtyWorktree,
@@ -83,7 +86,7 @@ pub enum Retryable {
 
 impl ErrorSymbol {
     /// Every symbol, by exit code.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::BadSelectorSyntax,
         Self::Usage,
         Self::NotFound,
@@ -100,6 +103,7 @@ impl ErrorSymbol {
         Self::ContentModified,
         Self::IndexingUnsupported,
         Self::IndexingMismatch,
+        Self::ReplayMismatch,
         Self::DirtyWorktree,
         Self::UnsafeEdit,
         Self::Internal,
@@ -122,6 +126,7 @@ impl ErrorSymbol {
             Self::RequestCancelled => 73,
             Self::ContentModified => 74,
             Self::IndexingUnsupported | Self::IndexingMismatch => 75,
+            Self::ReplayMismatch => 76,
             Self::DirtyWorktree => 77,
             Self::UnsafeEdit => 78,
             Self::Internal => 101,
@@ -142,6 +147,7 @@ impl ErrorSymbol {
             Self::LsUnavailable => "E/LS_UNAVAILABLE",
             Self::ApplyConflict => "E/APPLY_CONFLICT",
             Self::Jail => "E/JAIL",
+            Self::ReplayMismatch => "E/REPLAY_MISMATCH",
             Self::DirtyWorktree => "E/DIRTY_WORKTREE",
             Self::UnsafeEdit => "E/UNSAFE_EDIT",
             Self::FsPermissions => "E/FS_PERMISSIONS",
@@ -174,6 +180,7 @@ impl ErrorSymbol {
             | Self::UnsupportedCap
             | Self::IndexingUnsupported
             | Self::IndexingMismatch
+            | Self::ReplayMismatch
             | Self::Internal => Retryable::No,
         }
     }
@@ -239,6 +246,15 @@ pub enum ErrorData {
     Files {
         /// Their paths.
         paths: Vec<String>,
+    },
+    /// Where a replay is not what was recorded.
+    Mismatch {
+        /// The operation, counted from 1.
+        op: u64,
+        /// The event in it, counted from 1; absent where none can be named.
+        event: Option<u64>,
+        /// The member of the event, as a JSONPath; absent where the whole event is meant.
+        field: Option<String>,
     },
     /// The file that changed.
     Changed {

@@ -11,6 +11,7 @@ pub mod facts;
 pub mod request;
 pub mod resolution;
 pub mod server;
+pub mod trace;
 
 /// The version of the bundle format.
 ///

@@ -9,6 +9,7 @@ use super::ground::{Ground, Tools};
 use super::memo::Key;
 use super::pool::{Access, Kind, Starting};
 use super::state::State;
+use super::traced::record::Origin;
 use super::{Attempt, Orchestrator, ask, blocking, flights, needs_server, query};
 use crate::bundle::portable::PathMap;
 use crate::bundle::seal::Draft;
@@ -60,12 +61,14 @@ pub(super) struct Made {
     pub(super) key: Option<Key>,
     /// Who waits for it too.
     pub(super) leader: Option<Leader>,
+    /// What it came of.
+    pub(super) origin: Origin,
 }
 
 impl Told {
     /// What was worked out, or failed, for one caller only.
-    pub(super) fn alone(attempt: Attempt, road: Road) -> Self {
-        Self::Made(Box::new(Made { attempt, road, key: None, leader: None }))
+    pub(super) fn alone(attempt: Attempt, origin: Origin) -> Self {
+        Self::Made(Box::new(Made { attempt, road: Road::Cold, key: None, leader: None, origin }))
     }
 }
 
@@ -140,7 +143,16 @@ impl Orchestrator {
                 Err(failure) => return failed(request, failure, Some(&ground), Some(&state), road),
                 Ok(None) => {
                     let told = match outcome {
-                        Ok(attempt) => Made { attempt, road, key, leader: None },
+                        Ok(attempt) => {
+                            let (ground, state) = (Some(ground.clone()), Some(state.clone()));
+                            Made {
+                                attempt,
+                                road,
+                                key,
+                                leader: None,
+                                origin: Origin { ground, state, fault: None },
+                            }
+                        }
                         Err(failure) => failure_of(request, failure, Some(&ground), Some(&state), road),
                     };
                     return Told::Made(Box::new(Made { leader: Some(leader), ..told }));
@@ -183,12 +195,13 @@ impl Orchestrator {
 
     async fn resolve(&self, request: &Request, ground: &Arc<Ground>) -> Result<Arc<State>, Failure> {
         let (settings, request, ground) = (self.settings.clone(), request.clone(), ground.clone());
-        blocking(move || Arc::new(State::take(&settings, &request, ground))).await
+        let tape = self.tape();
+        blocking(move || Arc::new(State::take(&settings, &request, ground, tape))).await
     }
 
     /// One attempt. A selector that leads nowhere is told without waiting for the server, and in the same words whether
     /// there is one or not.
-    async fn attempt(
+    pub(super) async fn attempt(
         &self,
         request: &Request,
         state: &State,
@@ -209,7 +222,7 @@ impl Orchestrator {
         }
         let access = if pristine { Access::Pristine } else { ask::access(request, state) };
         let kind = Kind::of(request, self.settings.server);
-        let server = self.shared.pool.lease(kind, access, &state.ground, &state.files).await?;
+        let server = self.shared.pool.lease(kind, access, &state.ground, &state.files).await?.on(&state.tape);
         if let Some(starting) = starting {
             starting.leased();
         }
@@ -279,6 +292,7 @@ impl Orchestrator {
         // With both coordinate systems an answer has more than what is kept.
         // What git says of the files is no part of the ground.
         let kept = self.shared.memo.is_some()
+            && self.settings.trace.is_none()
             && needs_server(request)
             && !request.cmd.edits()
             && !self.settings.verbose;
@@ -310,26 +324,30 @@ impl Orchestrator {
 fn failed(
     request: &Request,
     failure: Failure,
-    ground: Option<&Ground>,
-    state: Option<&State>,
+    ground: Option<&Arc<Ground>>,
+    state: Option<&Arc<State>>,
     road: Road,
 ) -> Told {
     Told::Made(Box::new(failure_of(request, failure, ground, state, road)))
 }
 
 /// An attempt that failed, as a bundle with what is known all the same.
-fn failure_of(
+pub(super) fn failure_of(
     request: &Request,
     failure: Failure,
-    ground: Option<&Ground>,
-    state: Option<&State>,
+    ground: Option<&Arc<Ground>>,
+    state: Option<&Arc<State>>,
     road: Road,
 ) -> Made {
     let nothing = PathMap::new();
     let paths = ground.map_or(&nothing, |ground| &ground.paths);
+    let is_outside = failure.is_outside();
     let mut draft = Draft::failed(Some(request.clone()), failure.into_body(paths));
     draft.resolution = state.and_then(|state| state.resolution(request));
     draft.relocation = super::located::rules_of(draft.resolution.as_ref());
     draft.environment = ground.map(|ground| ground.environment.clone());
-    Made { attempt: Attempt { draft, dual: Vec::new(), plan: None }, road, key: None, leader: None }
+    let fault = draft.error.clone().filter(|_| is_outside);
+    let origin = Origin { ground: ground.cloned(), state: state.cloned(), fault };
+    let attempt = Attempt { draft, dual: Vec::new(), plan: None };
+    Made { attempt, road, key: None, leader: None, origin }
 }

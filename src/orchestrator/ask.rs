@@ -11,6 +11,7 @@ use super::refactor::{self, Refactored};
 use super::state::State;
 use super::{Attempt, Settings, diagnose, hierarchy, located, outline, query};
 use crate::bundle::seal::Draft;
+use crate::lsp::Questions;
 use crate::lsp::error::LspError;
 use crate::model::bundle::Limits;
 use crate::model::environment::Tool;
@@ -68,6 +69,7 @@ pub(super) async fn ask(
     let client = &server.client;
     settings.progress.step("the server reads the workspace");
     let enumerated = client.ready(settings.timeout).await?.files;
+    client.introduce(&state.tape);
     let places = Places {
         state,
         files: &state.files,
@@ -142,6 +144,11 @@ pub(super) async fn ask(
 }
 
 impl Asking<'_> {
+    /// What the server can be asked, each to be answered in time.
+    pub(super) fn questions(&self) -> Questions {
+        self.server.client.within(self.time).on(&self.state.tape)
+    }
+
     /// Makes documents known to the server, in the order of their paths. Those that cannot be read are returned.
     pub(super) fn open(&self, paths: impl IntoIterator<Item = AbsPath>) -> Result<Vec<AbsPath>, Failure> {
         let mut unreadable = Vec::new();

@@ -40,7 +40,7 @@ pub(super) fn make_known(
     let snapshot = &asking.state.ground.snapshot;
     let holding: BTreeSet<AbsPath> = names
         .iter()
-        .flat_map(|name| snapshot.files_with_word(name, asking.settings.threads))
+        .flat_map(|name| asking.state.files_with_word(name))
         .map(|path| snapshot.absolute(&path))
         .collect();
     let mut unreadable = unreadable(asking);

@@ -68,14 +68,13 @@ struct Tally {
 }
 
 async fn check(asking: &Asking<'_>, files: &[AbsPath], tally: &mut Tally) -> Result<(), Failure> {
-    let client = &asking.server.client;
     let mut pulls = Vec::new();
     for path in files {
         match asking.state.files.read(path) {
             Ok(document) => {
                 let for_long = asking.is_open(path);
                 asking.server.open(&document)?;
-                pulls.push((path, for_long, client.within(asking.time).diagnostics(path)));
+                pulls.push((path, for_long, asking.questions().diagnostics(path)));
             }
             Err(error) => tally.not_checked.push(NotChecked {
                 uri: asking.places.paths.uri(path),

@@ -50,6 +50,15 @@ impl Failure {
         matches!(self, Self::Server(LspError::Timeout { .. }))
     }
 
+    /// Whether something outside failed: no record of what was asked and answered tells it.
+    pub(super) fn is_outside(&self) -> bool {
+        match self {
+            Self::Unavailable(_) | Self::Changed(_) | Self::Unclean => true,
+            Self::Server(error) => error.is_outside(),
+            Self::Cursor(_) | Self::Told(_) => false,
+        }
+    }
+
     /// The error object of the bundle, free of the machine's paths.
     pub(super) fn into_body(self, paths: &PathMap) -> ErrorBody {
         match self {

@@ -15,8 +15,8 @@ use crate::model::request::Request;
 #[derive(Debug, Default)]
 pub(super) struct Flights {
     open: Arc<Mutex<Open>>,
-    /// How many requests to write came so far.
-    writers: AtomicU64,
+    /// How many requests came so far that nobody else shares.
+    alone: AtomicU64,
 }
 
 /// By the question: how to wait for its answer. Whoever finds it here came before the workspace was looked at for the last
@@ -43,8 +43,12 @@ impl Flights {
     /// Joins the question, or begins it.
     pub(super) fn board(&self, request: &Request, ground: &Arc<Ground>, settings: &Settings) -> Boarded {
         let words = serde_json::to_string(request).unwrap_or_default();
-        // Who writes, writes for himself.
-        let own = if request.writes() { self.writers.fetch_add(1, Ordering::Relaxed) } else { 0 };
+        // Who writes, writes for himself; and what is recorded is recorded for itself.
+        let own = if request.writes() || settings.trace.is_some() {
+            self.alone.fetch_add(1, Ordering::Relaxed) + 1
+        } else {
+            0
+        };
         let question =
             format!("{:p} {} {:?} {own} {words}", Arc::as_ptr(ground), settings.verbose, settings.timeout);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);

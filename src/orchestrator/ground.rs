@@ -152,6 +152,31 @@ impl Ground {
         }))
     }
 
+    /// A ground that was recorded. It has no index: what was asked of that is on the recording's tape.
+    pub(super) fn recorded(
+        snapshot: Arc<Snapshot>,
+        tools: Tools,
+        included: Configured,
+        config: ServerConfig,
+        roots: ImportRoots,
+        paths: PathMap,
+        environment: Environment,
+    ) -> Self {
+        Self {
+            root: snapshot.root().clone(),
+            snapshot,
+            outside: BTreeMap::new(),
+            tools,
+            packages: Digest::of(b"recorded"),
+            config,
+            included,
+            roots,
+            paths,
+            environment,
+            index: OnceLock::new(),
+        }
+    }
+
     /// The import roots in another state of the files.
     pub(super) fn roots_of(&self, files: &dyn Files) -> ImportRoots {
         let package = self.tools.found.as_ref().ok().map(|found| &found.package);

@@ -25,7 +25,7 @@ pub(super) async fn calls(asking: &Asking<'_>) -> Result<Answer, Failure> {
         (Direction::Incoming, Some(name)) => drop(completeness::make_known(asking, &[name], &[target])?),
         _ => drop(asking.open([target.clone()])?),
     }
-    let questions = asking.server.client.within(asking.time);
+    let questions = asking.questions();
     let roots = questions.prepare_call_hierarchy(target, position(asking, subject)).await?.items;
     if roots.is_empty() {
         return Err(nothing_there(asking, subject));
@@ -57,7 +57,7 @@ async fn edges(
     direction: Direction,
     item: &CallItem,
 ) -> Result<Vec<lsp::Call>, Failure> {
-    let questions = asking.server.client.within(asking.time);
+    let questions = asking.questions();
     let mut found = match direction {
         Direction::Incoming => {
             completeness::make_known(asking, &[&item.name], &[&item.path])?;

@@ -55,8 +55,8 @@ fn symbol_id(state: &State, subject: &Subject, path: &WorkspacePath) -> Option<S
     let (qualname, _) = subject.definition.as_ref()?;
     let chain = QualName::parse(qualname)?.names().join(".");
     let offset = subject.name_span.as_ref()?.start;
-    let index = state.index();
-    index.entry(path, offset, &chain).map(|entry| index.id(path, entry))
+    let definitions = state.definitions();
+    definitions.entry(path, offset, &chain).map(|entry| definitions.id(path, &entry))
 }
 
 /// The form that is asked for, where the place has none of that form.

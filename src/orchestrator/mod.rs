@@ -29,6 +29,7 @@ mod report;
 mod server;
 pub mod session;
 mod state;
+pub mod traced;
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -45,17 +46,21 @@ use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request};
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
+use crate::tape::Tape;
+use crate::trace::writer::Writer;
 use crate::workspace::snapshot::Trust;
 use answer::{Made, Told};
 use failure::Failure;
 use flights::Flights;
-use ground::{Surveyor, Tools};
+use ground::{Ground, Surveyor, Tools};
 use memo::Memo;
 pub use memo::verify_memo;
 use pool::{Kind, Pool};
 pub use python::{ConfigurationReport, PythonReport, configuration_report, python_report};
 pub use report::{Report, ServerReport};
+use server::Server;
 pub use server::{tell_progress, toolchain_request};
+use traced::record::{Origin, record};
 
 /// Who is told of long work.
 pub trait Progress: Send + Sync {
@@ -108,6 +113,8 @@ pub struct Settings {
     pub session_memory: u64,
     /// Who is told of long work.
     pub progress: Arc<dyn Progress>,
+    /// Where every operation is recorded, if anywhere. What is recorded is worked out: neither remembered nor shared.
+    pub trace: Option<Arc<Writer>>,
 }
 
 /// Answers requests about one workspace, and keeps what it learns for the next: servers, and what was seen of the workspace.
@@ -183,6 +190,16 @@ impl Orchestrator {
         self.shared.pool.close().await;
     }
 
+    /// Has a request of this kind asked of a server that runs already.
+    async fn seat(&self, request: &Request, server: Server, ground: &Arc<Ground>) {
+        self.shared.pool.seat(Kind::of(request, self.settings.server), server, ground).await;
+    }
+
+    /// A tape for an attempt.
+    fn tape(&self) -> Tape {
+        if self.settings.trace.is_some() { Tape::recording() } else { Tape::off() }
+    }
+
     /// What is running.
     #[must_use]
     pub fn report(&self) -> Report {
@@ -201,13 +218,15 @@ impl Orchestrator {
         // What an earlier lanser left half done is no state to answer about.
         let settings = self.settings.clone();
         let _ = blocking(move || refactor::recover(&settings)).await;
+        let tape = self.tape();
         if request.cmd == Command::Undo {
-            let settings = self.settings.clone();
-            let (asked, undoing) = (request.clone(), request);
-            let draft = blocking(move || refactor::undo(&settings, &undoing))
-                .await
-                .unwrap_or_else(|failure| Draft::failed(Some(asked), failure.into_body(&PathMap::new())));
-            return self.finished(sealed(draft), Vec::new(), Road::Syntax, began);
+            let (settings, undoing, noted) = (self.settings.clone(), request.clone(), tape.clone());
+            let draft = blocking(move || refactor::undo(&settings, &undoing, &noted)).await.unwrap_or_else(
+                |failure| Draft::failed(Some(request.clone()), failure.into_body(&PathMap::new())),
+            );
+            let bundle = sealed(draft);
+            record(&self.settings, Some(request), Origin::default(), &tape, &bundle);
+            return self.finished(bundle, Vec::new(), Road::Syntax, began);
         }
         let told = tokio::select! {
             biased;
@@ -215,7 +234,10 @@ impl Orchestrator {
             () = &mut interrupted => {
                 let error = ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled")
                     .hint("ask again");
-                Told::alone(Attempt { draft: Draft::failed(Some(request.clone()), error), dual: Vec::new(), plan: None }, Road::Cold)
+                let origin = Origin { fault: Some(error.clone()), ..Origin::default() };
+                let attempt =
+                    Attempt { draft: Draft::failed(Some(request.clone()), error), dual: Vec::new(), plan: None };
+                Told::alone(attempt, origin)
             }
         };
         self.settings.progress.done();
@@ -223,9 +245,11 @@ impl Orchestrator {
             Told::Kept(bundle) => self.finished(*bundle, Vec::new(), Road::Memo, began),
             Told::Shared(bundle) => (*bundle).clone(),
             Told::Made(made) => {
-                let Made { mut attempt, road, key, leader } = *made;
-                self.write(&request, &mut attempt).await;
+                let Made { mut attempt, road, key, leader, origin } = *made;
+                let tape = origin.state.as_ref().map_or(tape, |state| state.tape.clone());
+                self.write(&request, &mut attempt, &tape).await;
                 let bundle = sealed(attempt.draft);
+                record(&self.settings, Some(request), origin, &tape, &bundle);
                 self.keep(key, &bundle).await;
                 let bundle = self.finished(bundle, attempt.dual, road, began);
                 if let Some(leader) = leader {
@@ -238,14 +262,14 @@ impl Orchestrator {
 
     /// Writes what an attempt has planned, if that was asked for and nothing speaks against it. From here on the caller's
     /// interruption is not heard: it is done whole, or not at all.
-    async fn write(&self, request: &Request, attempt: &mut Attempt) {
+    async fn write(&self, request: &Request, attempt: &mut Attempt, tape: &Tape) {
         let Some(plan) = attempt.plan.take().filter(|_| request.writes()) else { return };
         if attempt.draft.error.is_some() || plan.changes().is_empty() {
             return;
         }
         self.settings.progress.step("the files are written");
-        let (settings, asked) = (self.settings.clone(), request.clone());
-        let written = blocking(move || refactor::commit(&settings, &asked, &plan)).await;
+        let (settings, asked, noted) = (self.settings.clone(), request.clone(), tape.clone());
+        let written = blocking(move || refactor::commit(&settings, &asked, &plan, &noted)).await;
         match written.unwrap_or_else(|failure| Err(failure.into_body(&PathMap::new()))) {
             Ok(transaction) => {
                 if let Some(edits) = &mut attempt.draft.edits {

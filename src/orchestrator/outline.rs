@@ -77,7 +77,7 @@ async fn outline(
     path: &AbsPath,
     mut tell: impl FnMut(&lsp::Symbol, &Option<String>),
 ) -> Result<(), Failure> {
-    let symbols = asking.server.client.within(asking.time).document_symbols(path).await?;
+    let symbols = asking.questions().document_symbols(path).await?;
     // An explicit stack: a file may nest deeper than a thread's stack is long.
     let mut stack: Vec<(lsp::Symbol, Option<String>)> =
         symbols.into_iter().map(|symbol| (symbol, None)).collect();
@@ -125,7 +125,7 @@ async fn search(asking: &Asking<'_>, query: &str) -> Result<(Vec<Symbol>, Comple
         matches.into_iter().flatten().collect()
     };
     let scope = asking.request.options.scope;
-    let questions = asking.server.client.within(asking.time);
+    let questions = asking.questions();
     let mut listing = questions.workspace_symbols(query).await?;
     let places: Vec<Place> = listing.items.iter().map(|item| item.place.clone()).collect();
     if asking.open_encoded(distinct(&places))? {

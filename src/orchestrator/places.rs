@@ -42,9 +42,9 @@ impl Places<'_> {
         let uri = self.paths.uri(path);
         let document = self.files.read(path).ok()?;
         let offset = document.lines.offset(&document.text, range.start, self.server_unit)?;
-        let index = self.state.index();
+        let definitions = self.state.definitions();
         let path = uri.workspace_path()?;
-        index.entry(path, offset, "").map(|entry| index.id(path, entry))
+        definitions.entry(path, offset, "").map(|entry| definitions.id(path, &entry))
     }
 
     /// URI, selector and source line of a range.

@@ -24,10 +24,12 @@ use super::ground::{Ground, Step, Tools};
 use super::report::{Report, ServerReport};
 use super::server::Server;
 use crate::digest::Digest;
+use crate::lsp::tape::shown;
 use crate::lsp::{ChangeKind, FileChange, Profile};
 use crate::model::request::{Command, Request, Scope};
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
+use crate::tape::Tape;
 use crate::workspace::files::{DiskFiles, Document, Files as _};
 
 /// How long nobody asks before a server is renewed.
@@ -177,6 +179,15 @@ impl Pool {
         Ok(())
     }
 
+    /// Puts a server that runs already in its place; it stands on `ground`.
+    pub(super) async fn seat(&self, kind: Kind, server: Server, ground: &Arc<Ground>) {
+        let (hung, speculated) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (opened, asked) = (Mutex::default(), Mutex::default());
+        let (ground, born) = (Some(ground.clone()), Some(ground.clone()));
+        let live = Live { server, ground, born, opened, asked, hung, speculated };
+        *self.slot(kind).place.write().await = Some(live);
+    }
+
     /// Ends servers of other kinds when there are too many: those that were asked longest ago, and nobody asks now.
     fn make_room(&self, kind: Kind) {
         let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
@@ -252,7 +263,16 @@ impl Pool {
         let (resident, pristine) = (self.resident, !before.ever);
         let settings = self.settings.clone();
         let ended = AtomicBool::new(false);
-        Lease { hold: Some(hold), slot, used: Mutex::default(), resident, pristine, ended, settings }
+        Lease {
+            hold: Some(hold),
+            slot,
+            used: Mutex::default(),
+            resident,
+            pristine,
+            ended,
+            settings,
+            tape: Tape::off(),
+        }
     }
 
     /// What is running. A server that is being asked alone is busy and tells only what does not change.
@@ -421,6 +441,8 @@ pub(super) struct Lease {
     /// Whether the question came to its end, so that the server works on nothing of it any more.
     ended: AtomicBool,
     settings: Arc<Settings>,
+    /// What notes which documents the server is shown.
+    tape: Tape,
 }
 
 #[derive(Debug)]
@@ -439,6 +461,12 @@ impl Hold {
 }
 
 impl Lease {
+    /// The same lease, noted on a tape.
+    pub(super) fn on(mut self, tape: &Tape) -> Self {
+        self.tape = tape.clone();
+        self
+    }
+
     /// How long an answer is waited for: a server that has answered before has read the workspace, and gets half the time.
     pub(super) fn patience(&self, settings: &Settings) -> Duration {
         if self.pristine { settings.timeout } else { settings.timeout / 2 }
@@ -479,6 +507,9 @@ impl Lease {
         let mut opened = live.opened();
         let turn = self.slot.asked.load(Ordering::Relaxed);
         let first = self.used().insert(document.path.clone());
+        if opened.get(&document.path).is_none_or(|known| known.digest != document.digest) {
+            shown(&self.tape, &document.path, &document.digest);
+        }
         match opened.get_mut(&document.path) {
             Some(known) => {
                 known.users += usize::from(first);

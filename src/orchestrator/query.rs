@@ -116,7 +116,7 @@ pub(super) async fn locations(asking: &Asking<'_>) -> Result<Answer, Failure> {
 }
 
 async fn places(asking: &Asking<'_>, subject: &Subject) -> Result<Listing<Place>, Failure> {
-    let questions = asking.server.client.within(asking.time);
+    let questions = asking.questions();
     let (path, at) = (&subject.document.path, position(asking, subject));
     Ok(match asking.request.cmd {
         Command::Declaration => questions.declaration(path, at).await?,
@@ -136,7 +136,7 @@ async fn references(
 ) -> Result<Listing<Place>, Failure> {
     let (document, offset) = subject.asked_for_uses();
     let at = document.lines.position(&document.text, offset, asking.places.server_unit);
-    Ok(asking.server.client.within(asking.time).references(&document.path, at, declaration).await?)
+    Ok(asking.questions().references(&document.path, at, declaration).await?)
 }
 
 /// Answers `hover`.
@@ -144,7 +144,7 @@ pub(super) async fn hover(asking: &Asking<'_>) -> Result<Answer, Failure> {
     let capabilities = asking.require("hover", asking.server.client.capabilities().hover)?;
     let subject = asking.state.subject()?;
     asking.open([subject.document.path.clone()])?;
-    let questions = asking.server.client.within(asking.time);
+    let questions = asking.questions();
     let said = questions.hover(&subject.document.path, position(asking, subject)).await?;
     let said =
         said.filter(|said| !said.markdown.trim().is_empty()).ok_or_else(|| nothing_there(asking, subject))?;

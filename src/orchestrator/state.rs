@@ -11,14 +11,15 @@ use crate::bundle::portable::PathMap;
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::request::{Command, Request, Scope};
 use crate::model::resolution::Resolution;
-use crate::path::AbsPath;
+use crate::path::{AbsPath, WorkspacePath};
+use crate::resolve::definitions::Definitions;
 use crate::resolve::hop::Hop;
-use crate::resolve::index::Index;
 use crate::resolve::locate::{self, Evidence, Located, Several, TOP, World, locate};
 use crate::resolve::modules::ImportRoots;
 use crate::resolve::near::{Near, Reason};
 use crate::resolve::symbol::StubPlace;
 use crate::selector::PositionSpec;
+use crate::tape::Tape;
 use crate::text::ColumnUnit;
 use crate::workspace::contents::Contents;
 use crate::workspace::files::{DiskFiles, Document, FileKind, Files, ReadError};
@@ -30,6 +31,8 @@ pub(super) struct State {
     pub(super) files: DiskFiles,
     resolved: Option<Outcomes>,
     threads: usize,
+    /// What every question to the outside passes through.
+    pub(super) tape: Tape,
 }
 
 /// How many contents of one answer are kept.
@@ -82,8 +85,8 @@ impl Subject {
 
 impl State {
     /// Resolves the request's selector. Blocking.
-    pub(super) fn take(settings: &Settings, request: &Request, ground: Arc<Ground>) -> Self {
-        let files = DiskFiles::new();
+    pub(super) fn take(settings: &Settings, request: &Request, ground: Arc<Ground>, tape: Tape) -> Self {
+        let files = DiskFiles::on(tape.clone());
         let contents = settings.keep.then(|| Contents::new(&settings.cache));
         let resolved = request.selector.as_ref().map(|selector| {
             let roots_of = |files: &dyn Files| ground.roots_of(files);
@@ -95,6 +98,7 @@ impl State {
                 index: &ground.index,
                 contents: contents.as_ref(),
                 threads: settings.threads,
+                tape: &tape,
             };
             resolve(&world, &files, &ground.paths, selector)
         });
@@ -105,7 +109,7 @@ impl State {
             // The server may be starting: what will be opened is read meanwhile. What cannot be read is told later.
             let snapshot = &ground.snapshot;
             let holding: Vec<AbsPath> = snapshot
-                .files_with_word(name, settings.threads)
+                .files_with_word(name, settings.threads, &tape)
                 .iter()
                 .map(|path| snapshot.absolute(path))
                 .collect();
@@ -113,7 +117,7 @@ impl State {
             snapshot.keep_index();
         }
         let threads = settings.threads;
-        Self { ground, files, resolved, threads }
+        Self { ground, files, resolved, threads, tape }
     }
 
     /// Why the selector means no one place; `None` when it does, or there is none.
@@ -213,8 +217,14 @@ impl State {
     }
 
     /// The workspace's definitions.
-    pub(super) fn index(&self) -> &Index {
-        self.ground.index.get_or_init(|| Index::of(&self.ground.snapshot, self.threads))
+    pub(super) fn definitions(&self) -> Definitions<'_> {
+        let Ground { index, snapshot, .. } = &*self.ground;
+        Definitions { index, snapshot, threads: self.threads, tape: &self.tape }
+    }
+
+    /// The readable files of the workspace in which a word stands.
+    pub(super) fn files_with_word(&self, word: &str) -> Vec<WorkspacePath> {
+        self.ground.snapshot.files_with_word(word, self.threads, &self.tape)
     }
 
     /// Keeps the contents that the answer was made from, so that its places can be mapped when they have changed.

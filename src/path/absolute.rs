@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// An absolute path in UTF-8, lexically normal: no `.`, no `..`, no doubled or trailing separator.
 ///
 /// It says nothing about links: two of these can name one file.
@@ -21,6 +23,18 @@ pub enum AbsPathError {
     /// Its name is not UTF-8, which no JSON bundle could carry.
     #[error("the path {0:?} is not UTF-8")]
     NotUtf8(PathBuf),
+}
+
+impl Serialize for AbsPath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+impl<'de> Deserialize<'de> for AbsPath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::new(String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
 }
 
 impl AbsPath {

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use serde::{Deserialize, Serialize};
+
 use super::outline::DefinitionKind;
 use super::relocate::side::{Side, is_compound};
 use super::relocate::{Wanted, hash_of, sketch};
@@ -19,7 +21,7 @@ use crate::workspace::parallel::parallel_map;
 use crate::workspace::snapshot::Snapshot;
 
 /// One definition.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// What it is.
     pub kind: DefinitionKind,
@@ -40,6 +42,18 @@ impl Entry {
     #[must_use]
     pub fn name(&self) -> &str {
         self.chain.rsplit('.').next().unwrap_or_default()
+    }
+
+    /// The identity of the definition, when it is this one of so many with the same structure.
+    #[must_use]
+    pub fn id(&self, ordinal: Option<(u32, u32)>) -> SymbolId {
+        SymbolId {
+            kind: self.kind.as_str().to_owned(),
+            names: self.chain.split('.').map(str::to_owned).collect(),
+            shape: self.shape.clone(),
+            sketch: self.sketch,
+            ordinal,
+        }
     }
 
     fn structure(&self) -> (DefinitionKind, &str, &str, Sketch) {
@@ -184,13 +198,7 @@ impl Index {
                 look(path, &entries[at]);
             }
         }
-        SymbolId {
-            kind: entry.kind.as_str().to_owned(),
-            names: entry.chain.split('.').map(str::to_owned).collect(),
-            shape: entry.shape.clone(),
-            sketch: entry.sketch,
-            ordinal: which.map(|which| (which, count)).filter(|(_, count)| *count > 1),
-        }
+        entry.id(which.map(|which| (which, count)).filter(|(_, count)| *count > 1))
     }
 
     fn by_chain(&self) -> BTreeMap<u64, Vec<(usize, usize)>> {
@@ -319,13 +327,18 @@ where
 {
     fn files(&self, wanted: &[Wanted]) -> Vec<super::relocate::OtherFile> {
         let others = self.index.likely(wanted).into_iter().filter(|path| Some(*path) != self.own);
-        let file = |path: &WorkspacePath| {
-            let before = (self.before)(path)?;
-            let document = (self.read)(path)?;
-            Some(super::relocate::OtherFile { path: path.as_str().to_owned(), document, before })
-        };
-        others.filter_map(file).collect()
+        others.filter_map(|path| other_file(path, &self.read, &self.before)).collect()
     }
+}
+
+/// A file as relocation sees it: what it is, and what it was.
+pub(super) fn other_file(
+    path: &WorkspacePath,
+    read: impl Fn(&WorkspacePath) -> Option<Arc<crate::workspace::files::Document>>,
+    before: impl Fn(&WorkspacePath) -> Option<super::relocate::Before>,
+) -> Option<super::relocate::OtherFile> {
+    let (before, document) = (before(path)?, read(path)?);
+    Some(super::relocate::OtherFile { path: path.as_str().to_owned(), document, before })
 }
 
 #[cfg(test)]

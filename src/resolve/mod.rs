@@ -11,6 +11,7 @@
 
 mod ast;
 mod bases;
+pub mod definitions;
 pub mod form;
 pub mod hierarchy;
 pub mod hop;

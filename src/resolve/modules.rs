@@ -5,6 +5,8 @@
 //! files name. One difference is meant: a selector asks for a *definition*, so a source file is preferred, and the stub
 //! that the server reads instead of it is kept beside it ([`Module::stub`]).
 
+use serde::{Deserialize, Serialize};
+
 use crate::path::AbsPath;
 use crate::selector::name::is_identifier;
 use crate::workspace::files::{FileKind, Files};
@@ -12,7 +14,7 @@ use crate::workspace::python::PythonEnvironment;
 use crate::workspace::server_config::ServerConfig;
 
 /// Where a search folder comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Origin {
     /// The workspace, or the root of an execution environment.
     Workspace,
@@ -27,7 +29,7 @@ pub enum Origin {
 }
 
 /// A folder that modules are searched in.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportRoot {
     /// The folder.
     pub folder: AbsPath,
@@ -36,7 +38,7 @@ pub struct ImportRoot {
 }
 
 /// What the files below one folder see.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct View {
     /// The folder of an execution environment; `None` for all other files.
     scope: Option<AbsPath>,
@@ -44,7 +46,7 @@ struct View {
 }
 
 /// The folders that modules are searched in.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportRoots {
     /// The workspace's own view first, then those of the execution environments.
     views: Vec<View>,

@@ -9,6 +9,7 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
 use tree_sitter::Tree;
 
 use super::{recover, syntax, walk};
@@ -17,7 +18,8 @@ use super::{recover, syntax, walk};
 pub type Span = Range<usize>;
 
 /// What a definition is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum DefinitionKind {
     /// A whole file.
     Module,

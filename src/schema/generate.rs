@@ -16,6 +16,7 @@ use crate::digest::MAX_SAFE_INTEGER;
 use crate::model::BUNDLE_VERSION;
 use crate::model::bundle::Bundle;
 use crate::model::request::Request;
+use crate::model::trace::Event;
 use crate::selector::PositionSpec;
 
 /// The text of a schema: keys sorted, two spaces of indentation, a newline at the end.
@@ -29,8 +30,9 @@ pub(super) fn generate(kind: Kind) -> String {
         }
         Kind::Selector => root::<PositionSpec>(settings.for_deserialize()),
         Kind::Request => root::<Request>(settings.for_deserialize()),
+        Kind::Trace => root::<Event>(settings.for_serialize()),
     };
-    schema.insert("$id".to_owned(), format!("urn:lanser:schema:{}:{BUNDLE_VERSION}", kind.name()).into());
+    schema.insert("$id".to_owned(), format!("urn:lanser:schema:{}:{}", kind.name(), kind.version()).into());
     if kind == Kind::Bundle
         && let Some(version) = schema.pointer_mut("/properties/version").and_then(Value::as_object_mut)
     {

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use crate::model::BUNDLE_VERSION;
+use crate::model::trace::TRACE_VERSION;
+
 /// A kind of document that has a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
@@ -11,11 +14,13 @@ pub enum Kind {
     Selector,
     /// A request ([`crate::model::request::Request`]), as lanser reads it.
     Request,
+    /// A line of a trace ([`crate::model::trace::Event`]), as lanser writes it.
+    Trace,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Bundle, Self::Selector, Self::Request];
+    pub const ALL: [Self; 4] = [Self::Bundle, Self::Selector, Self::Request, Self::Trace];
 
     /// The name on the command line: `bundle`.
     #[must_use]
@@ -24,6 +29,7 @@ impl Kind {
             Self::Bundle => "bundle",
             Self::Selector => "selector",
             Self::Request => "request",
+            Self::Trace => "trace",
         }
     }
 
@@ -34,6 +40,16 @@ impl Kind {
             Self::Bundle => "bundle.schema.json",
             Self::Selector => "selector.schema.json",
             Self::Request => "request.schema.json",
+            Self::Trace => "trace.schema.json",
+        }
+    }
+
+    /// The version of the format.
+    #[must_use]
+    pub const fn version(self) -> &'static str {
+        match self {
+            Self::Trace => TRACE_VERSION,
+            _ => BUNDLE_VERSION,
         }
     }
 
@@ -57,6 +73,7 @@ pub const fn export(kind: Kind) -> &'static str {
         Kind::Bundle => include_str!("../../schemas/bundle.schema.json"),
         Kind::Selector => include_str!("../../schemas/selector.schema.json"),
         Kind::Request => include_str!("../../schemas/request.schema.json"),
+        Kind::Trace => include_str!("../../schemas/trace.schema.json"),
     }
 }
 
@@ -90,7 +107,7 @@ mod tests {
         for kind in Kind::ALL {
             let schema: serde_json::Value = serde_json::from_str(export(kind)).unwrap();
             assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
-            assert_eq!(schema["$id"], format!("urn:lanser:schema:{kind}:1.4"));
+            assert_eq!(schema["$id"], format!("urn:lanser:schema:{kind}:{}", kind.version()));
             if let Err(error) = jsonschema::meta::validate(&schema) {
                 panic!("{kind}: {error}");
             }

@@ -16,6 +16,7 @@ use crate::model::bundle::{Bundle, Limits};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::facts::{Facts, Location, Provenance};
 use crate::model::request::{Command, Request};
+use crate::model::trace::Event;
 use crate::path::DocUri;
 use crate::selector::tests::spec;
 use crate::selector::{self, PositionSpec};
@@ -56,6 +57,7 @@ fn fits_type(kind: Kind, bytes: &[u8]) -> bool {
         Kind::Bundle => strict_json::from_slice::<Bundle>(bytes).is_ok(),
         Kind::Selector => strict_json::from_slice::<PositionSpec>(bytes).is_ok(),
         Kind::Request => strict_json::from_slice::<Request>(bytes).is_ok(),
+        Kind::Trace => strict_json::from_slice::<Event>(bytes).is_ok(),
     }
 }
 

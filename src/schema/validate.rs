@@ -10,6 +10,7 @@ use super::{Kind, content, explain::explain, export};
 use crate::digest::strict_json;
 use crate::model::bundle::Bundle;
 use crate::model::request::Request;
+use crate::model::trace::Event;
 use crate::selector::PositionSpec;
 
 /// Judges a document of one kind.
@@ -33,6 +34,7 @@ pub fn validate(kind: Kind, bytes: &[u8]) -> Result<(), Problems> {
             }
             Kind::Selector => drop(strict_json::from_slice::<PositionSpec>(bytes)?),
             Kind::Request => drop(strict_json::from_slice::<Request>(bytes)?),
+            Kind::Trace => drop(strict_json::from_slice::<Event>(bytes)?),
         }
     }
     problems.finish()
@@ -43,10 +45,12 @@ pub(super) fn validator(kind: Kind) -> &'static Validator {
     static BUNDLE: LazyLock<Validator> = LazyLock::new(|| compile(Kind::Bundle));
     static SELECTOR: LazyLock<Validator> = LazyLock::new(|| compile(Kind::Selector));
     static REQUEST: LazyLock<Validator> = LazyLock::new(|| compile(Kind::Request));
+    static TRACE: LazyLock<Validator> = LazyLock::new(|| compile(Kind::Trace));
     match kind {
         Kind::Bundle => &BUNDLE,
         Kind::Selector => &SELECTOR,
         Kind::Request => &REQUEST,
+        Kind::Trace => &TRACE,
     }
 }
 

@@ -9,8 +9,11 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde::{Deserialize, Serialize};
+
 use crate::digest::Digest;
 use crate::path::AbsPath;
+use crate::tape::{Door, Tape};
 use crate::text::{LineIndex, SourceEncoding, decode_source};
 
 /// Files beyond this size are not read: no source file is that long, and a server would be lost in it.
@@ -43,7 +46,7 @@ impl Document {
 }
 
 /// What a path leads to, links followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileKind {
     /// A regular file.
     File,
@@ -54,7 +57,7 @@ pub enum FileKind {
 }
 
 /// Why a file could not be read.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Debug, Clone, Serialize, Deserialize, thiserror::Error)]
 pub enum ReadError {
     /// There is no file.
     #[error("there is no file {path}")]
@@ -100,10 +103,11 @@ pub trait Files: Send + Sync {
 
 type Reading = Result<Arc<Document>, ReadError>;
 
-/// The disk, each file read once.
+/// The disk, each file read once; or what a tape says of it.
 #[derive(Debug, Default)]
 pub struct DiskFiles {
     read: Mutex<BTreeMap<AbsPath, Reading>>,
+    tape: Tape,
 }
 
 impl DiskFiles {
@@ -111,6 +115,23 @@ impl DiskFiles {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A reader whose questions pass through a tape.
+    #[must_use]
+    pub fn on(tape: Tape) -> Self {
+        Self { tape, ..Self::default() }
+    }
+
+    /// The bytes of a file, as a tape has them.
+    fn bytes(&self, path: &AbsPath) -> Result<Vec<u8>, ReadError> {
+        if self.tape.is_off() {
+            return read_bytes(path);
+        }
+        let missing = || ReadError::Missing { path: path.clone() };
+        let read = || read_bytes(path).map(|bytes| self.tape.keep(bytes));
+        let digest = self.tape.ask(Door::File, &("read", path), read, || Err(missing()))?;
+        self.tape.blob(&digest).map(|bytes| bytes.to_vec()).ok_or_else(missing)
     }
 
     /// What was read so far: path and digest of content, `None` where reading failed.
@@ -140,29 +161,33 @@ impl Files for DiskFiles {
         if let Some(reading) = self.read.lock().unwrap_or_else(PoisonError::into_inner).get(path) {
             return reading.clone();
         }
-        let reading = read_bytes(path).map(|bytes| Arc::new(Document::new(path.clone(), bytes)));
+        let reading = self.bytes(path).map(|bytes| Arc::new(Document::new(path.clone(), bytes)));
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         read.entry(path.clone()).or_insert(reading).clone()
     }
 
     fn kind(&self, path: &AbsPath) -> FileKind {
-        match std::fs::metadata(path.as_path()) {
+        let kind = || match std::fs::metadata(path.as_path()) {
             Ok(metadata) if metadata.is_dir() => FileKind::Folder,
             Ok(metadata) if metadata.is_file() => FileKind::File,
             _ => FileKind::Missing,
-        }
+        };
+        self.tape.ask(Door::File, &("kind", path), kind, || FileKind::Missing)
     }
 
     fn list(&self, folder: &AbsPath) -> Vec<String> {
-        let Ok(entries) = std::fs::read_dir(folder.as_path()) else { return Vec::new() };
-        let mut names: Vec<String> =
-            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        names.sort_unstable();
-        names
+        let list = || {
+            let Ok(entries) = std::fs::read_dir(folder.as_path()) else { return Vec::new() };
+            let mut names: Vec<String> =
+                entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+            names.sort_unstable();
+            names
+        };
+        self.tape.ask(Door::File, &("list", folder), list, Vec::new)
     }
 
     fn canonical(&self, path: &AbsPath) -> AbsPath {
-        canonical(path)
+        self.tape.ask(Door::File, &("canonical", path), || canonical(path), || path.clone())
     }
 }
 

@@ -7,14 +7,16 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use git2::{ObjectType, Repository, Tree, TreeWalkMode, TreeWalkResult};
+use serde::{Deserialize, Serialize};
 
 use super::files::{MAX_FILE_BYTES, canonical, read_bytes};
 use super::snapshot::Snapshot;
 use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
+use crate::tape::{Door, Tape};
 
 /// Why a revision cannot be had.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Debug, Clone, Serialize, Deserialize, thiserror::Error)]
 pub enum HistoryError {
     /// There is no repository around the workspace, or none that can be read.
     #[error("the workspace is in no git repository that can be read: {0}")]
@@ -46,8 +48,85 @@ fn repository_around(root: &AbsPath) -> Result<(Repository, String), HistoryErro
     Ok((repository, prefix))
 }
 
-/// The state of the workspace at a revision.
+/// The state of the workspace at a revision, or what a tape says of it.
 pub struct Past {
+    /// `None` where a tape answers.
+    revision: Option<Revision>,
+    tape: Tape,
+    /// What was asked for, in the questions to the tape.
+    name: String,
+}
+
+impl Past {
+    /// The state of the workspace at `root` at a revision.
+    ///
+    /// # Errors
+    /// See [`HistoryError`].
+    pub fn at(root: &AbsPath, revision: &str, tape: &Tape) -> Result<Self, HistoryError> {
+        let mut found = None;
+        let find = || Revision::at(root, revision).map(|revision| found = Some(revision));
+        let lost = || Err(HistoryError::NoRepository("it was not recorded".to_owned()));
+        tape.ask(Door::History, &("at", revision), find, lost)?;
+        Ok(Self { revision: found, tape: tape.clone(), name: revision.to_owned() })
+    }
+
+    /// The state of the workspace at the latest revision, on the way of first parents from the present one, in which a file
+    /// had a content. `None` when it had not, as far back as is looked.
+    #[must_use]
+    pub fn holding(root: &AbsPath, path: &WorkspacePath, digest: &Digest, tape: &Tape) -> Option<Self> {
+        let mut found = None;
+        let find = || {
+            found = Revision::holding(root, path, digest);
+            found.is_some()
+        };
+        let name = format!("{path} {digest}");
+        let has = tape.ask(Door::History, &("holding", &name), find, || false);
+        has.then(|| Self { revision: found, tape: tape.clone(), name })
+    }
+
+    /// The content of a file; `None` when there was no such file.
+    #[must_use]
+    pub fn read(&self, path: &WorkspacePath) -> Option<Vec<u8>> {
+        let question = (&self.name, "read", path.as_str());
+        self.tape.bytes(Door::History, &question, || self.revision.as_ref()?.read(path))
+    }
+
+    /// Whether a path was a file, a folder, or nothing (`None`).
+    #[must_use]
+    pub fn is_folder(&self, path: &str) -> Option<bool> {
+        self.ask("folder", path, |revision| revision.is_folder(path))
+    }
+
+    /// The names in a folder, sorted.
+    #[must_use]
+    pub fn list(&self, path: &str) -> Vec<String> {
+        self.ask("list", path, |revision| revision.list(path))
+    }
+
+    /// Every Python file.
+    #[must_use]
+    pub fn python_files(&self) -> Vec<WorkspacePath> {
+        self.ask("files", "", Revision::python_files)
+    }
+
+    /// The present path of a file that is gone, found as git finds renames: of the files that are new the one that has the most
+    /// of its bytes, in whole lines, at least half of the longer of both, and that is not more like another file that is gone.
+    #[must_use]
+    pub fn renamed(&self, path: &WorkspacePath, now: &Snapshot) -> Option<WorkspacePath> {
+        self.ask("renamed", path.as_str(), |revision| revision.renamed(path, now))
+    }
+
+    fn ask<A>(&self, what: &str, path: &str, live: impl FnOnce(&Revision) -> A) -> A
+    where
+        A: Default + Serialize + serde::de::DeserializeOwned,
+    {
+        let asked = || self.revision.as_ref().map(live).unwrap_or_default();
+        self.tape.ask(Door::History, &(&self.name, what, path), asked, A::default)
+    }
+}
+
+/// A revision in a repository.
+struct Revision {
     repository: Repository,
     tree: git2::Oid,
     /// The workspace's folder in the repository, with a slash at its end unless it is empty.
@@ -56,12 +135,8 @@ pub struct Past {
     blobs: OnceCell<BTreeMap<WorkspacePath, git2::Oid>>,
 }
 
-impl Past {
-    /// The state of the workspace at `root` at a revision.
-    ///
-    /// # Errors
-    /// See [`HistoryError`].
-    pub fn at(root: &AbsPath, revision: &str) -> Result<Self, HistoryError> {
+impl Revision {
+    fn at(root: &AbsPath, revision: &str) -> Result<Self, HistoryError> {
         let (repository, prefix) = repository_around(root)?;
         let tree = {
             let found = repository.revparse_single(revision).and_then(|object| object.peel(ObjectType::Tree));
@@ -74,10 +149,7 @@ impl Past {
         Ok(Self { repository, tree, prefix, blobs: OnceCell::new() })
     }
 
-    /// The state of the workspace at the latest revision, on the way of first parents from the present one, in which a file
-    /// had a content. `None` when it had not, as far back as is looked.
-    #[must_use]
-    pub fn holding(root: &AbsPath, path: &WorkspacePath, digest: &Digest) -> Option<Self> {
+    fn holding(root: &AbsPath, path: &WorkspacePath, digest: &Digest) -> Option<Self> {
         let (repository, prefix) = repository_around(root).ok()?;
         let whole = format!("{prefix}{path}");
         let tree = {
@@ -113,9 +185,7 @@ impl Past {
         self.repository.find_tree(self.tree).ok()
     }
 
-    /// The content of a file; `None` when there was no such file.
-    #[must_use]
-    pub fn read(&self, path: &WorkspacePath) -> Option<Vec<u8>> {
+    fn read(&self, path: &WorkspacePath) -> Option<Vec<u8>> {
         let blob = match self.blobs.get().and_then(|blobs| blobs.get(path)) {
             Some(blob) => *blob,
             None => self.tree()?.get_path(format!("{}{path}", self.prefix).as_ref()).ok()?.id(),
@@ -124,9 +194,7 @@ impl Past {
         (blob.size() as u64 <= MAX_FILE_BYTES).then(|| blob.content().to_vec())
     }
 
-    /// Whether a path was a file, a folder, or nothing (`None`).
-    #[must_use]
-    pub fn is_folder(&self, path: &str) -> Option<bool> {
+    fn is_folder(&self, path: &str) -> Option<bool> {
         if path.is_empty() && self.prefix.is_empty() {
             return Some(true);
         }
@@ -139,9 +207,7 @@ impl Past {
         }
     }
 
-    /// The names in a folder, sorted.
-    #[must_use]
-    pub fn list(&self, path: &str) -> Vec<String> {
+    fn list(&self, path: &str) -> Vec<String> {
         let whole = format!("{}{path}", self.prefix);
         let whole = whole.trim_end_matches('/');
         let root = self.tree();
@@ -158,9 +224,7 @@ impl Past {
         names
     }
 
-    /// Every Python file.
-    #[must_use]
-    pub fn python_files(&self) -> Vec<WorkspacePath> {
+    fn python_files(&self) -> Vec<WorkspacePath> {
         self.blobs.get_or_init(|| self.find_blobs()).keys().cloned().collect()
     }
 
@@ -187,10 +251,7 @@ impl Past {
         found
     }
 
-    /// The present path of a file that is gone, found as git finds renames: of the files that are new the one that has the most
-    /// of its bytes, in whole lines, at least half of the longer of both, and that is not more like another file that is gone.
-    #[must_use]
-    pub fn renamed(&self, path: &WorkspacePath, now: &Snapshot) -> Option<WorkspacePath> {
+    fn renamed(&self, path: &WorkspacePath, now: &Snapshot) -> Option<WorkspacePath> {
         let before = self.blobs.get_or_init(|| self.find_blobs());
         let gone: Vec<(&WorkspacePath, Vec<u8>)> = before
             .keys()
@@ -276,7 +337,7 @@ mod tests {
         std::fs::write(at("ws/b.py"), "x = 2\n").unwrap();
         let root = AbsPath::new(at("ws")).unwrap();
         let path = |path: &str| WorkspacePath::new(path).unwrap();
-        let past = Past::at(&root, "HEAD").unwrap();
+        let past = Past::at(&root, "HEAD", &Tape::off()).unwrap();
         assert_eq!(past.read(&path("pkg/a.py")).as_deref(), Some(text.as_bytes()));
         assert_eq!(past.read(&path("b.py")).as_deref(), Some(&b"x = 1\n"[..]));
         assert_eq!(past.read(&path("c.py")), None);
@@ -292,15 +353,16 @@ mod tests {
         let now = Snapshot::take(&root, None, Trust::Content, 1);
         assert_eq!(past.renamed(&path("pkg/a.py"), &now), Some(path("c.py")));
         assert_eq!(past.renamed(&path("b.py"), &now), None);
-        assert!(Past::at(&root, &first[..8]).is_ok());
+        assert!(Past::at(&root, &first[..8], &Tape::off()).is_ok());
         commit(&repository, "two");
+        let tree = past.revision.as_ref().map(|revision| revision.tree);
         let holding =
-            |file: &str, text: &str| Past::holding(&root, &path(file), &Digest::of(text.as_bytes()));
-        assert_eq!(holding("b.py", "x = 1\n").map(|past| past.tree), Some(past.tree));
-        assert_ne!(holding("b.py", "x = 2\n").map(|past| past.tree), Some(past.tree));
+            |file: &str, text: &str| Revision::holding(&root, &path(file), &Digest::of(text.as_bytes()));
+        assert_eq!(holding("b.py", "x = 1\n").map(|past| past.tree), tree);
+        assert_ne!(holding("b.py", "x = 2\n").map(|past| past.tree), tree);
         assert!(holding("b.py", "x = 3\n").is_none() && holding("d.py", "x = 1\n").is_none());
         assert!(holding("pkg/a.py", &text).is_some());
-        assert!(matches!(Past::at(&root, "nowhere"), Err(HistoryError::NoRevision { .. })));
+        assert!(matches!(Past::at(&root, "nowhere", &Tape::off()), Err(HistoryError::NoRevision { .. })));
     }
 
     #[test]
@@ -320,7 +382,7 @@ mod tests {
         write("other/c.py", &lines("c"));
         commit(&repository, "one");
         let inner = root.join("w[1]");
-        let past = Past::at(&inner, "HEAD").unwrap();
+        let past = Past::at(&inner, "HEAD", &Tape::off()).unwrap();
         assert_eq!(past.python_files(), [path("a.py"), path("b.py")]);
         std::fs::remove_file(inner.join("a.py").as_path()).unwrap();
         std::fs::remove_file(inner.join("b.py").as_path()).unwrap();
@@ -340,6 +402,6 @@ mod tests {
     fn no_repository() {
         let folder = tempfile::tempdir().unwrap();
         let root = AbsPath::new(folder.path()).unwrap();
-        assert!(matches!(Past::at(&root, "HEAD"), Err(HistoryError::NoRepository(_))));
+        assert!(matches!(Past::at(&root, "HEAD", &Tape::off()), Err(HistoryError::NoRepository(_))));
     }
 }

@@ -44,7 +44,7 @@ print(json.dumps({
 "#;
 
 /// What an interpreter says about itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PythonEnvironment {
     /// The interpreter as it was chosen; links are not followed, because a virtual environment is told by the link.
     pub interpreter: AbsPath,

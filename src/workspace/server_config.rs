@@ -23,7 +23,7 @@ const MAX_EXTENDS: usize = 32;
 const MAX_EXPANDED: usize = 4096;
 
 /// An entry of `executionEnvironments`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ExecutionEnvironment {
     /// The folder whose files it holds for.
     pub root: AbsPath,
@@ -32,7 +32,7 @@ pub struct ExecutionEnvironment {
 }
 
 /// The server's configuration.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ServerConfig {
     /// Every file that was read, by its path relative to the workspace root (`../pyrightconfig.json` when it is above),
     /// with the digest of its content.

@@ -15,6 +15,7 @@ use super::walk::{Stat, Walk};
 use super::word_index::{WordIndex, WordSet, word_set};
 use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
+use crate::tape::{Door, Tape};
 use crate::text::{SourceEncoding, decode_source};
 
 const MAGIC: [u8; 8] = *b"lnsrst03";
@@ -205,6 +206,19 @@ impl Snapshot {
         Scanner::new(root, cache, trust, threads).scan()
     }
 
+    /// A snapshot that was recorded. What was not is nowhere in it: its words are on the recording's tape.
+    #[must_use]
+    pub fn recorded(
+        root: AbsPath,
+        files: BTreeMap<WorkspacePath, Option<Digest>>,
+        encoded: BTreeSet<WorkspacePath>,
+        unreadable: BTreeSet<String>,
+    ) -> Arc<Self> {
+        let (shape, stats, index) =
+            (BTreeSet::new(), BTreeMap::new(), WordIndex::new(None, BTreeSet::new(), BTreeMap::new()));
+        Arc::new(Self { root, files, encoded, unreadable, shape, stats, index, place: None })
+    }
+
     /// The workspace's root.
     #[must_use]
     pub const fn root(&self) -> &AbsPath {
@@ -268,9 +282,13 @@ impl Snapshot {
         }))
     }
 
-    /// The readable files in which `word` stands, anywhere, as a whole word.
+    /// The readable files in which `word` stands, anywhere, as a whole word; as a tape has them.
     #[must_use]
-    pub fn files_with_word(&self, word: &str, threads: usize) -> Vec<WorkspacePath> {
+    pub fn files_with_word(&self, word: &str, threads: usize, tape: &Tape) -> Vec<WorkspacePath> {
+        tape.ask(Door::Index, &("word", word), || self.find_word(word, threads), Vec::new)
+    }
+
+    fn find_word(&self, word: &str, threads: usize) -> Vec<WorkspacePath> {
         let having = self.index.digests_with(word, threads, |digest| {
             let path = self.files.iter().find(|(_, of)| of.as_ref() == Some(digest)).map(|(path, _)| path)?;
             // The file may be another one by now.
@@ -410,7 +428,7 @@ mod tests {
         }
 
         fn with_word(&self, word: &str) -> Vec<String> {
-            self.take().files_with_word(word, 2).iter().map(ToString::to_string).collect()
+            self.take().find_word(word, 2).iter().map(ToString::to_string).collect()
         }
     }
 
@@ -447,7 +465,7 @@ mod tests {
             let fresh = Snapshot::take(&folder.root, None, Trust::Content, 1);
             assert_eq!(second.files(), fresh.files());
             for word in ["spam", "egg", "ham"] {
-                assert_eq!(second.files_with_word(word, 2), fresh.files_with_word(word, 1), "{word}");
+                assert_eq!(second.find_word(word, 2), fresh.find_word(word, 1), "{word}");
             }
             // Written with the content that it had: a server may have read what was there in between.
             folder.write("d.py", "ham");

@@ -8,6 +8,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("cli", 7),
     ("orchestrator", 6),
     ("schema", 5),
+    ("trace", 5),
     ("resolve", 4),
     ("lsp", 4),
     ("toolchain", 4),
@@ -16,6 +17,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("workspace", 3),
     ("model", 2),
     ("selector", 1),
+    ("tape", 1),
     ("text", 0),
     ("path", 0),
     ("digest", 0),
@@ -25,7 +27,10 @@ const LAYERS: &[(&str, u8)] = &[
 const CONFINED: &[(&str, &[&str])] = &[
     // Even `lsp` names it in tests only, where its own readers are compared with it.
     ("lsp_types", &[]),
-    ("serde_json::Value", &["lsp/", "digest/", "schema/", "cli/", "workspace/server_config.rs"]),
+    (
+        "serde_json::Value",
+        &["lsp/", "digest/", "schema/", "trace/", "model/trace.rs", "cli/", "workspace/server_config.rs"],
+    ),
     ("tokio::", &["lsp/", "orchestrator/", "cli/"]),
     ("clap::", &["cli/", "schema/"]),
     ("std::env::vars", &["cli/environment.rs"]),

@@ -30,6 +30,8 @@ mod schemas;
 mod selectors;
 /// Background sessions: one for all, the same answers, and nothing left of them.
 mod sessions;
+/// Traces: recorded, replayed, damaged.
+mod traces;
 /// Warm answers are cold answers, whatever changed.
 mod warm;
 

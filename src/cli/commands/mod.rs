@@ -13,6 +13,7 @@ pub(crate) mod schema;
 pub(crate) mod server;
 pub(crate) mod session;
 pub(crate) mod symbols;
+pub(crate) mod trace;
 pub(crate) mod undo;
 
 use clap::Subcommand;
@@ -72,6 +73,9 @@ pub(crate) enum Command {
     /// Print the JSON schemas, or check files against them
     #[command(subcommand)]
     Schema(schema::SchemaCommand),
+    /// List, show and replay what `--trace-file` recorded
+    #[command(subcommand)]
+    Trace(trace::TraceCommand),
     /// Print shell completions, or write man pages
     Completions(completions::CompletionsArgs),
 }
@@ -89,9 +93,8 @@ impl Command {
             Self::Symbols(_) | Self::Calls(_) | Self::Diag(_) | Self::Locate(_) => true,
             Self::PrepareRename(_) | Self::Rename(_) | Self::Actions(_) => true,
             Self::Apply(_) | Self::Check(_) | Self::Undo(_) => true,
-            Self::Doctor(_) | Self::Server(_) | Self::Session(_) | Self::Schema(_) | Self::Completions(_) => {
-                false
-            }
+            Self::Doctor(_) | Self::Server(_) | Self::Session(_) => false,
+            Self::Schema(_) | Self::Trace(_) | Self::Completions(_) => false,
         }
     }
 }
@@ -120,6 +123,7 @@ pub(crate) fn run(command: Command, context: &mut Context) -> Exit {
         Command::Server(command) => server::run(command, context),
         Command::Session(command) => session::run(&command, context),
         Command::Schema(command) => schema::run(command, context),
+        Command::Trace(command) => trace::run(&command, context),
         Command::Completions(args) => completions::run(&args, context),
     }
 }

@@ -131,6 +131,11 @@ impl Printer {
         std::sync::Arc::new(Progress::new(self.stderr_is_terminal))
     }
 
+    /// Prints a bundle as a line of JSON, one of many.
+    pub(crate) fn json_line(&self, bundle: &Bundle) -> Exit {
+        self.ended(self.json(bundle), Exit::Ok)
+    }
+
     fn json(&self, bundle: &Bundle) -> std::io::Result<()> {
         let mut line = if self.fields.is_empty() {
             serde_json::to_vec(bundle)?

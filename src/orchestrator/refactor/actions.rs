@@ -62,7 +62,7 @@ pub(in crate::orchestrator) async fn actions(asking: &Asking<'_>) -> Result<Answ
 async fn offers(asking: &Asking<'_>, range: Range) -> Result<Vec<Offer>, Failure> {
     let subject = asking.state.subject()?;
     let path = &subject.document.path;
-    let questions = asking.server.client.within(asking.time);
+    let questions = asking.questions();
     let found = questions.diagnostics(path).await?.items;
     let touching: Vec<_> = found
         .into_iter()
@@ -120,7 +120,7 @@ fn chosen<'o>(offers: &'o [Offer], wanted: &str) -> Result<&'o Offer, ErrorBody>
 }
 
 async fn edit(asking: &Asking<'_>, from: &Source) -> Result<WorkspaceEdit, Failure> {
-    let questions = asking.server.client.within(asking.time);
+    let questions = asking.questions();
     let (edit, command) = match from {
         Source::Command(command) => (None, Some(command.clone())),
         Source::Server(action) => {

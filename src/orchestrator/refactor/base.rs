@@ -8,6 +8,7 @@ use crate::digest::Digest;
 use crate::edit::{Base, Original};
 use crate::orchestrator::state::State;
 use crate::path::{AbsPath, WorkspacePath};
+use crate::tape::Door;
 use crate::workspace::files::{FileKind, Files as _, ReadError, canonical, read_bytes};
 
 /// The workspace's files.
@@ -26,6 +27,33 @@ impl<'s> Disk<'s> {
 
 impl Base for Disk<'_> {
     fn resolve(&self, path: &WorkspacePath) -> Result<WorkspacePath, String> {
+        let lost = || Err("it was not recorded".to_owned());
+        self.state.tape.ask(Door::Guard, &("resolve", path, self.outside), || self.real(path), lost)
+    }
+
+    fn file(&self, path: &WorkspacePath) -> Result<Option<Arc<Original>>, String> {
+        let tape = &self.state.tape;
+        let look = || {
+            let original = self.original(path)?;
+            Ok(original.map(|original| (tape.keep(original.bytes.clone()), original.executable)))
+        };
+        if tape.is_off() {
+            return self.original(path).map(|original| original.map(Arc::new));
+        }
+        let lost = || Err("it was not recorded".to_owned());
+        let known: Result<Option<(Digest, bool)>, String> =
+            tape.ask(Door::Guard, &("file", path), look, lost);
+        let original = |(digest, executable): (Digest, bool)| {
+            let bytes = tape.blob(&digest)?.to_vec();
+            Some(Arc::new(Original { bytes, executable }))
+        };
+        Ok(known?.and_then(original))
+    }
+}
+
+impl Disk<'_> {
+    /// Where a path leads.
+    fn real(&self, path: &WorkspacePath) -> Result<WorkspacePath, String> {
         let place = self.root.join(path.as_str());
         // Of what does not exist the nearest folder that does says where it would be.
         let mut known = place.clone();
@@ -52,7 +80,8 @@ impl Base for Disk<'_> {
         Ok(inside)
     }
 
-    fn file(&self, path: &WorkspacePath) -> Result<Option<Arc<Original>>, String> {
+    /// What a file holds.
+    fn original(&self, path: &WorkspacePath) -> Result<Option<Original>, String> {
         let place = self.root.join(path.as_str());
         if self.state.files.kind(&place) == FileKind::Folder {
             return Err("it is a folder".to_owned());
@@ -69,6 +98,6 @@ impl Base for Disk<'_> {
             return Err("it is being written right now".to_owned());
         }
         let mode = std::fs::metadata(place.as_path()).map(|metadata| metadata.permissions().mode());
-        Ok(Some(Arc::new(Original { bytes, executable: mode.is_ok_and(|mode| mode & 0o111 != 0) })))
+        Ok(Some(Original { bytes, executable: mode.is_ok_and(|mode| mode & 0o111 != 0) }))
     }
 }

@@ -128,7 +128,7 @@ fn own_members(renaming: &Renaming<'_>) -> Vec<std::ops::Range<usize>> {
 fn hierarchy(asking: &Asking<'_>, renaming: &Renaming<'_>) -> Hierarchy {
     let Some((name, class)) = renaming.class() else { return Hierarchy::default() };
     let snapshot = &asking.state.ground.snapshot;
-    let with = |name: &str| snapshot.files_with_word(name, asking.settings.threads);
+    let with = |name: &str| asking.state.files_with_word(name);
     let (mut names, mut asked) = (BTreeSet::from([name]), BTreeSet::new());
     let mut files: BTreeSet<AbsPath> = BTreeSet::new();
     let mut found = Hierarchy::default();

@@ -12,6 +12,7 @@ use crate::model::facts::{Facts, Provenance};
 use crate::model::request::Request;
 use crate::orchestrator::Settings;
 use crate::path::AbsPath;
+use crate::tape::{Door, Tape};
 use crate::workspace::transaction::{
     Applied, Change, Class, Label, Line, Policy, Recovery, Staged, TransactionError, Transactions,
 };
@@ -62,7 +63,14 @@ pub(in crate::orchestrator) fn commit(
     settings: &Settings,
     request: &Request,
     plan: &Plan,
+    tape: &Tape,
 ) -> Result<Transaction, ErrorBody> {
+    let paths: Vec<_> = plan.paths().collect();
+    let lost = || Err(ErrorBody::new(ErrorSymbol::ReplayMismatch, "what was written was not recorded"));
+    tape.ask(Door::Transaction, &("write", paths), || written(settings, request, plan), lost)
+}
+
+fn written(settings: &Settings, request: &Request, plan: &Plan) -> Result<Transaction, ErrorBody> {
     let transactions = transactions(settings);
     let label = label(request);
     let done = transactions
@@ -144,16 +152,19 @@ pub(in crate::orchestrator) fn recover(settings: &Settings) {
 }
 
 /// Answers `undo`. Blocking.
-pub(in crate::orchestrator) fn undo(settings: &Settings, request: &Request) -> Draft {
-    let mut draft = match answered(settings, request) {
-        Ok(draft) => draft,
-        Err(error) => Draft::failed(None, refused(settings, &error)),
-    };
-    draft.request = Some(request.clone());
-    draft
+pub(in crate::orchestrator) fn undo(settings: &Settings, request: &Request, tape: &Tape) -> Draft {
+    let undone = || undone(settings, request).map_err(|error| refused(settings, &error));
+    let lost = || Err(ErrorBody::new(ErrorSymbol::ReplayMismatch, "what was undone was not recorded"));
+    let outcome = tape.ask(Door::Transaction, &("undo", request), undone, lost);
+    let nothing = ErrorBody::new(ErrorSymbol::Internal, "");
+    let failed = |error| Draft::failed(Some(request.clone()), error);
+    match outcome {
+        Ok((facts, edits)) => Draft { facts: Some(facts), edits, error: None, ..failed(nothing) },
+        Err(error) => failed(error),
+    }
 }
 
-fn answered(settings: &Settings, request: &Request) -> Result<Draft, TransactionError> {
+fn undone(settings: &Settings, request: &Request) -> Result<(Facts, Option<Edits>), TransactionError> {
     let transactions = transactions(settings);
     let mut facts = Facts::new(Provenance::Syntax);
     let mut edits = None;
@@ -174,8 +185,7 @@ fn answered(settings: &Settings, request: &Request) -> Result<Draft, Transaction
             ..Edits::default()
         });
     }
-    let nothing = ErrorBody::new(ErrorSymbol::Internal, "");
-    Ok(Draft { facts: Some(facts), edits, error: None, ..Draft::failed(None, nothing) })
+    Ok((facts, edits))
 }
 
 fn told(line: &Line) -> Transaction {

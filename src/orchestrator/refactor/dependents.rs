@@ -8,6 +8,7 @@ use crate::orchestrator::blocking;
 use crate::orchestrator::failure::Failure;
 use crate::path::AbsPath;
 use crate::resolve::hierarchy::imports_any;
+use crate::workspace::files::DiskFiles;
 use crate::workspace::parallel::parallel_map;
 
 /// The most files that are compared besides the edited ones. Each of them is checked by the server twice.
@@ -39,13 +40,13 @@ pub(super) async fn affected(asking: &Asking<'_>, plan: &Plan, words: &[&str]) -
         plan.paths().filter(|path| path.is_python()).map(|path| root.join(path.as_str())).collect();
     let threads = asking.settings.threads;
     let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-    let ground = ground.clone();
+    let (ground, tape) = (ground.clone(), asking.state.tape.clone());
     let all = blocking(move || {
-        let files = crate::workspace::files::DiskFiles::new();
+        let files = DiskFiles::on(tape.clone());
         let snapshot = &ground.snapshot;
         let with = |word: &str| {
             snapshot
-                .files_with_word(word, threads)
+                .files_with_word(word, threads, &tape)
                 .into_iter()
                 .map(|path| snapshot.absolute(&path))
                 .collect::<Vec<_>>()

@@ -10,6 +10,7 @@ use crate::orchestrator::ask::Asking;
 use crate::orchestrator::blocking;
 use crate::orchestrator::failure::Failure;
 use crate::path::{DocUri, WorkspacePath};
+use crate::tape::Door;
 use crate::workspace::git::program::GitProgram;
 use crate::workspace::git::state::{FileState, GitState, state};
 
@@ -22,17 +23,22 @@ pub(super) async fn files(asking: &Asking<'_>, checks: &mut Checks<'_>, plan: &P
         (settings.root.clone(), settings.search_path.clone(), settings.environment.clone());
     let transactions = commit::transactions(settings);
     let (changes, policy) = (commit::changes(plan), commit::policy(asking.request));
+    let tape = asking.state.tape.clone();
     let said = blocking(move || {
-        let program = GitProgram::find(&search_path, &environment, &root);
-        let refused = transactions.plan(changes, policy).map(drop).err();
-        (state(&root, &paths, program.as_ref()), refused)
+        let look = || {
+            let program = GitProgram::find(&search_path, &environment, &root);
+            let refused = transactions.plan(changes, policy).map(drop).err();
+            let refused = refused.map(|error| (commit::symbol(&error), error.to_string()));
+            (state(&root, &paths, program.as_ref()), refused)
+        };
+        let lost = || (GitState::Unknown("it was not recorded".to_owned()), None);
+        tape.ask(Door::Guard, &("files", &paths), look, lost)
     });
     let (git, refused) = said.await?;
     self::git(checks, asking.request.options.guards.dirty, git);
-    if let Some(error) = refused {
-        let symbol = commit::symbol(&error);
+    if let Some((symbol, error)) = refused {
         let name = if symbol == ErrorSymbol::Jail { CheckName::Jail } else { CheckName::Content };
-        checks.replace(name, asking.places.paths.text(&error.to_string()), Vec::new());
+        checks.replace(name, asking.places.paths.text(&error), Vec::new());
         checks.because(symbol, None);
     }
     Ok(())

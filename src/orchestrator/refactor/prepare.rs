@@ -28,7 +28,7 @@ pub(in crate::orchestrator) async fn prepare(asking: &Asking<'_>) -> Result<Answ
 
 /// What the server offers to rename.
 pub(super) async fn offered(asking: &Asking<'_>, subject: &Subject) -> Result<Option<Offered>, Failure> {
-    let questions = asking.server.client.within(asking.time);
+    let questions = asking.questions();
     Ok(questions.prepare_rename(&subject.document.path, position(asking, subject)).await?)
 }
 

@@ -55,7 +55,7 @@ pub(in crate::orchestrator) async fn rename(asking: &Asking<'_>) -> Result<Answe
         let what = format!("the server renames nothing here: `{old}` is not the workspace's own, or no name");
         checks.fail(CheckName::PrepareRename, what, Vec::new());
     }
-    let questions = asking.server.client.within(asking.time);
+    let questions = asking.questions();
     let at = uses.lines.position(&uses.text, offset, asking.places.server_unit);
     let references = questions.references(&uses.path, at, true).await?;
     asking.require_clean(references.items.iter().map(|place| &place.path))?;
@@ -171,7 +171,7 @@ async fn definition(
     subject: &Subject,
     old: &str,
 ) -> Result<(Arc<Document>, usize), Failure> {
-    let questions = asking.server.client.within(asking.time);
+    let questions = asking.questions();
     let found = questions.definition(&subject.document.path, position(asking, subject)).await?;
     let is_file = |place: &Place| place.range == Range::default();
     if !found.items.is_empty() && found.items.iter().all(is_file) {

@@ -5,6 +5,7 @@ use crate::orchestrator::ask::Asking;
 use crate::orchestrator::blocking;
 use crate::orchestrator::failure::Failure;
 use crate::path::DocUri;
+use crate::tape::Door;
 use crate::workspace::prose::lines_with_word;
 
 /// What such an occurrence is called.
@@ -20,7 +21,10 @@ pub(super) async fn add_documents(
     name: &str,
 ) -> Result<(), Failure> {
     let (root, word) = (asking.settings.root.clone(), name.to_owned());
-    let found = blocking(move || lines_with_word(&root, &word)).await?;
+    let tape = asking.state.tape.clone();
+    let find =
+        move || tape.ask(Door::Index, &("document", &word), || lines_with_word(&root, &word), Vec::new);
+    let found = blocking(find).await?;
     if found.is_empty() {
         return Ok(());
     }

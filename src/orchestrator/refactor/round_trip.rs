@@ -40,7 +40,7 @@ pub(super) async fn check(
             offset.and_then(|offset| shift(&place.path, &before, offset)).map(|at| (place.path.clone(), at)),
         );
     }
-    let found = asking.server.client.within(asking.time).references(&asked.0.path, position, true).await?;
+    let found = asking.questions().references(&asked.0.path, position, true).await?;
     let found: BTreeSet<_> = found.items.into_iter().map(|place| (place.path, place.range.start)).collect();
     let lost = expected.difference(&found);
     let gained = found.difference(&expected);

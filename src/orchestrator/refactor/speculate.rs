@@ -216,7 +216,6 @@ async fn diagnostics<'p>(
     places: &Places<'_>,
     paths: impl Iterator<Item = &'p AbsPath>,
 ) -> Result<Found, Failure> {
-    let client = &asking.server.client;
     let paths: Vec<&AbsPath> = paths.collect();
     let mut all = BTreeMap::new();
     for (number, window) in paths.chunks(WINDOW).enumerate() {
@@ -226,7 +225,7 @@ async fn diagnostics<'p>(
             let Ok(document) = files.read(path) else { continue };
             let for_long = asking.is_open(path);
             asking.server.open(&document)?;
-            pulls.push((*path, for_long, client.within(asking.time).diagnostics(path)));
+            pulls.push((*path, for_long, asking.questions().diagnostics(path)));
         }
         for (path, for_long, pull) in pulls {
             let found = pull.await?;

@@ -67,7 +67,7 @@ pub(super) fn plan(
     let then = Then {
         disk: &disk,
         known,
-        past: Past::at(&asking.settings.root, "HEAD").ok(),
+        past: Past::at(&asking.settings.root, "HEAD", &asking.state.tape).ok(),
         contents: asking.settings.keep.then(|| Contents::new(&asking.settings.cache)),
     };
     let Some(plan) = planned::plan_on(asking, checks, &then, unit, make)? else { return Ok(None) };

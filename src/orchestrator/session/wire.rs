@@ -209,6 +209,7 @@ impl WireSettings {
         let optional = |text: Option<String>| text.map_or(Some(None), |text| path(text).map(Some));
         let terms = Terms { idle: self.idle };
         let settings = Settings {
+            trace: None,
             root: path(self.root)?,
             server: self.server,
             server_version: self.server_version,

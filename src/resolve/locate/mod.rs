@@ -11,6 +11,7 @@ mod snippet;
 use std::sync::{Arc, OnceLock};
 
 use super::ast::{Broken, follow};
+use super::definitions::Definitions;
 use super::index::Index;
 use super::modules::ImportRoots;
 use super::near::{Near, Reason};
@@ -21,6 +22,7 @@ use super::relocate::{Features, Happened};
 use super::symbol::{self, Outcome, Target};
 use crate::path::AbsPath;
 use crate::selector::{AstSpec, Construct, PositionSpec, Role};
+use crate::tape::Tape;
 use crate::workspace::contents::Contents;
 use crate::workspace::files::{Document, Files, ReadError};
 use crate::workspace::snapshot::Snapshot;
@@ -47,13 +49,15 @@ pub struct World<'w> {
     pub contents: Option<&'w Contents>,
     /// How many threads may read.
     pub threads: usize,
+    /// What the questions to all of this pass through.
+    pub tape: &'w Tape,
 }
 
 impl World<'_> {
     /// The workspace's definitions.
     #[must_use]
-    pub fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::of(self.snapshot, self.threads))
+    pub const fn definitions(&self) -> Definitions<'_> {
+        Definitions { index: self.index, snapshot: self.snapshot, threads: self.threads, tape: self.tape }
     }
 
     /// The path of a file relative to the workspace.

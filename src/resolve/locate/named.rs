@@ -3,6 +3,7 @@
 use super::{Answer, Evidence, Located, Several, TOP, Way, World, decide};
 use crate::path::WorkspacePath;
 use crate::resolve::ast::follow;
+use crate::resolve::definitions::Definition;
 use crate::resolve::index::Entry;
 use crate::resolve::near::{Near, Reason};
 use crate::resolve::place;
@@ -37,11 +38,8 @@ fn moved(world: &World<'_>, module: &str, names: &[String], role: Role) -> Answe
     let last = names.last().map(String::as_str).unwrap_or_default();
     // A file that no import reaches has no module that a name could have moved to.
     let reached = |path: &WorkspacePath| world.roots.name_of(&world.snapshot.absolute(path)).is_some();
-    let named: Vec<(&WorkspacePath, &Entry)> = world
-        .index()
-        .iter()
-        .filter(|(path, entry)| entry.name() == last && is_compound(entry.kind) && reached(path))
-        .collect();
+    let mut named = world.definitions().named(last);
+    named.retain(|(path, entry)| is_compound(entry.kind) && reached(path));
     let same: Vec<_> = named.iter().filter(|(_, entry)| entry.chain == chain).collect();
     // A method is no rival of a function: what is moved stays in a class or outside of all.
     let is_member = |chain: &str| chain.contains('.');
@@ -79,7 +77,7 @@ fn moved(world: &World<'_>, module: &str, names: &[String], role: Role) -> Answe
 /// Whether a definition is inside of a function: its name is the function's own business.
 fn is_local(world: &World<'_>, path: &WorkspacePath, entry: &Entry) -> bool {
     let Some((scope, _)) = entry.chain.rsplit_once('.') else { return false };
-    world.index().file(path).iter().any(|other| other.chain == scope && other.kind.is_function())
+    world.definitions().in_file(path, scope).iter().any(|other| other.kind.is_function())
 }
 
 fn located(
@@ -168,9 +166,9 @@ fn onward(world: &World<'_>, mut found: Located, rest: &[AstStep]) -> Option<Loc
 fn names_in(world: &World<'_>, file: &crate::path::AbsPath, names: &[String]) -> Option<Located> {
     let path = world.relative(file)?;
     let chain = names.join(".");
-    let mut all =
-        world.index().file(&path).iter().filter(|entry| entry.chain == chain && is_compound(entry.kind));
-    let entry = all.next().filter(|_| all.next().is_none())?;
+    let mut all = world.definitions().in_file(&path, &chain);
+    all.retain(|entry| is_compound(entry.kind));
+    let [entry] = all.as_slice() else { return None };
     let features = Features { proximity: 0.5, ..Features::SAME };
     let evidence =
         Evidence::weighed(Way::Since(Happened::Moved), features, "the same names under other steps");
@@ -179,14 +177,11 @@ fn names_in(world: &World<'_>, file: &crate::path::AbsPath, names: &[String]) ->
 
 /// A symbol by its structure.
 pub(super) fn structure(world: &World<'_>, id: &SymbolId) -> Answer {
-    let index = world.index();
-    let chain = id.names.join(".");
+    let namesakes = world.definitions().with_chain(&id.names.join("."));
     let same_kind = |entry: &Entry| entry.kind.as_str() == id.kind;
-    let exact: Vec<(&WorkspacePath, &Entry)> = index
+    let exact: Vec<&Definition> = namesakes
         .iter()
-        .filter(|(_, entry)| {
-            same_kind(entry) && entry.chain == chain && entry.shape == id.shape && entry.sketch == id.sketch
-        })
+        .filter(|(_, entry)| same_kind(entry) && entry.shape == id.shape && entry.sketch == id.sketch)
         .collect();
     let (which, count) = id.ordinal.unwrap_or((1, 1));
     if usize::try_from(count).is_ok_and(|count| count == exact.len())
@@ -206,8 +201,7 @@ pub(super) fn structure(world: &World<'_>, id: &SymbolId) -> Answer {
         }
     }
     let mut candidates = Vec::new();
-    let named: Vec<_> =
-        index.iter().filter(|(_, entry)| entry.chain == chain && is_same_sort(entry, id)).collect();
+    let named: Vec<_> = namesakes.iter().filter(|(_, entry)| is_same_sort(entry, id)).collect();
     let is_clear = stands_out(named.iter().map(|(_, entry)| entry.sketch.similarity(id.sketch)));
     for (path, entry) in &named {
         let alike = entry.sketch.similarity(id.sketch);
@@ -239,8 +233,8 @@ pub(super) fn structure(world: &World<'_>, id: &SymbolId) -> Answer {
 
 /// Definitions of one structure, that of the number first. Nothing but their order tells them apart, and nobody knows
 /// whether that is still the same.
-fn twins(world: &World<'_>, all: &[(&WorkspacePath, &Entry)], which: u32) -> Answer {
-    let twin = |number: usize, (path, entry): &(&WorkspacePath, &Entry)| {
+fn twins(world: &World<'_>, all: &[&Definition], which: u32) -> Answer {
+    let twin = |number: usize, (path, entry): &Definition| {
         let count = all.len();
         let reason =
             format!("{count} definitions have this structure; this is number {} of them now", number + 1);
@@ -256,12 +250,11 @@ fn twins(world: &World<'_>, all: &[(&WorkspacePath, &Entry)], which: u32) -> Ans
 
 /// Definitions of other names whose bodies are alike.
 fn of_another_name(world: &World<'_>, id: &SymbolId) -> Vec<Located> {
-    let alike: Vec<(f64, &WorkspacePath, &Entry)> = world
-        .index()
+    let alike = world.definitions().alike(id, 60, TELLING_BODY);
+    let alike: Vec<(f64, &WorkspacePath, &Entry)> = alike
         .iter()
-        .filter(|(_, entry)| is_same_sort(entry, id) && entry.size >= TELLING_BODY)
+        .filter(|(_, entry)| is_same_sort(entry, id))
         .map(|(path, entry)| (entry.sketch.similarity(id.sketch), path, entry))
-        .filter(|(alike, ..)| *alike >= 0.6)
         .collect();
     let is_clear = stands_out(alike.iter().map(|(alike, ..)| *alike));
     let mut candidates = Vec::new();

@@ -7,7 +7,8 @@ use super::{Answer, Evidence, Located, Several, Way, World, part, present};
 use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
 use crate::resolve::ast::{Broken, follow};
-use crate::resolve::index::{Others, entries};
+use crate::resolve::definitions::Definitions;
+use crate::resolve::index::{entries, other_file};
 use crate::resolve::near::{Near, Reason};
 use crate::resolve::outline::Span;
 use crate::resolve::place;
@@ -17,6 +18,7 @@ use crate::resolve::symbol::{self, Outcome};
 use crate::selector::{
     AnchorSpec, Construct, ContextHash, DocVersion, PositionSpec, Role, SymbolId, SymidSpec,
 };
+use crate::tape::Door;
 use crate::workspace::files::{Document, FileKind, Files, ReadError};
 use crate::workspace::history::Past;
 
@@ -109,14 +111,16 @@ pub(super) fn locate(
     version: &DocVersion,
 ) -> Answer {
     let past = match version {
-        DocVersion::Git(revision) => match Past::at(world.snapshot.root(), revision.as_str()) {
+        DocVersion::Git(revision) => match Past::at(world.snapshot.root(), revision.as_str(), world.tape) {
             Ok(past) => Some(Mutex::new(past)),
             Err(error) => return without(world, selector, path, &error.to_string()),
         },
         // What the other files were is known when git knows a revision with this content.
         DocVersion::Content(digest) => likely_file(world, selector, path)
             .filter(|path| world.files.read(path).ok().is_none_or(|now| now.digest != *digest))
-            .and_then(|path| Past::holding(world.snapshot.root(), &world.relative(&path)?, digest))
+            .and_then(|path| {
+                Past::holding(world.snapshot.root(), &world.relative(&path)?, digest, world.tape)
+            })
             .map(Mutex::new),
     };
     match old_targets(world, selector, path, version, past.as_ref()) {
@@ -168,8 +172,8 @@ fn likely_file(world: &World<'_>, selector: &PositionSpec, path: Option<&AbsPath
         }
         PositionSpec::Symid(spec) => {
             let chain = spec.id.names.join(".");
-            let (path, _) = world.index().iter().find(|(_, entry)| entry.chain == chain)?;
-            Some(world.snapshot.absolute(path))
+            let found = world.definitions().with_chain(&chain);
+            Some(world.snapshot.absolute(&found.first()?.0))
         }
     }
 }
@@ -329,7 +333,8 @@ fn content(
         let bytes = past?.lock().unwrap_or_else(PoisonError::into_inner).read(&path)?;
         (Digest::of(&bytes) == *digest).then_some(bytes)
     };
-    let kept = world.contents.and_then(|contents| contents.get(digest));
+    let stored = || world.contents.and_then(|contents| contents.get(digest));
+    let kept = world.tape.bytes(Door::Contents, digest, stored);
     let bytes = kept.or_else(|| same_content(world, digest)).or_else(in_git);
     bytes.ok_or_else(|| Trouble::Skew(format!("the content {digest} is neither in the store nor in git")))
 }
@@ -337,7 +342,8 @@ fn content(
 /// A present file of any name with this content.
 fn same_content(world: &World<'_>, digest: &Digest) -> Option<Vec<u8>> {
     let path = world.snapshot.files().iter().find(|(_, other)| other.as_ref() == Some(digest))?.0;
-    crate::workspace::files::read_bytes(&world.snapshot.absolute(path)).ok()
+    let path = world.snapshot.absolute(path);
+    world.tape.bytes(Door::File, &("bytes", &path), || crate::workspace::files::read_bytes(&path).ok())
 }
 
 /// Where a module is, or would be.
@@ -377,8 +383,8 @@ fn homes(world: &World<'_>, digest: &Digest, bytes: &[u8], chain: &str) -> Vec<A
     if !same.is_empty() {
         return same;
     }
-    let mut paths: Vec<&WorkspacePath> =
-        world.index().iter().filter(|(_, entry)| entry.chain == chain).map(|(path, _)| path).collect();
+    let mut paths: Vec<WorkspacePath> =
+        world.definitions().with_chain(chain).into_iter().map(|(path, _)| path).collect();
     paths.dedup();
     let old = crate::text::decode_source(bytes.to_vec()).text;
     let lines: BTreeSet<&str> = old.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -391,7 +397,7 @@ fn homes(world: &World<'_>, digest: &Digest, bytes: &[u8], chain: &str) -> Vec<A
     let mut found: Vec<(usize, AbsPath)> = paths
         .into_iter()
         .take(MAX_HOMES)
-        .map(|path| world.snapshot.absolute(path))
+        .map(|path| world.snapshot.absolute(&path))
         .map(|path| (shared(&path), path))
         .collect();
     let most = found.iter().map(|(shared, _)| *shared).max().unwrap_or_default();
@@ -472,9 +478,8 @@ fn now(world: &World<'_>, old: &Old, past: Option<&Mutex<Past>>, selector: &Posi
     let name = own.as_ref().map_or_else(|| old.document.path.to_string(), ToString::to_string);
     let target =
         crate::resolve::relocate::Target { path: &name, text: &old.document.text, span: old.span.clone() };
-    let index = std::cell::LazyCell::new(|| world.index());
-    let others = Lazy {
-        index: &|| *index,
+    let others = Elsewhere {
+        definitions: world.definitions(),
         own: own_now.as_ref(),
         read: &|path| world.files.read(&world.snapshot.absolute(path)).ok(),
         before: &|path| before(world, past, path),
@@ -554,17 +559,18 @@ fn before(world: &World<'_>, past: Option<&Mutex<Past>>, path: &WorkspacePath) -
     Some(Before::Text(crate::text::decode_source(bytes).text.into()))
 }
 
-/// The index is made only when something left its file.
-struct Lazy<'l> {
-    index: &'l dyn Fn() -> &'l crate::resolve::index::Index,
+/// The other files of the workspace as relocation asks for them.
+struct Elsewhere<'l> {
+    definitions: Definitions<'l>,
     own: Option<&'l WorkspacePath>,
     read: &'l dyn Fn(&WorkspacePath) -> Option<Arc<Document>>,
     before: &'l dyn Fn(&WorkspacePath) -> Option<Before>,
 }
 
-impl crate::resolve::relocate::Elsewhere for Lazy<'_> {
+impl crate::resolve::relocate::Elsewhere for Elsewhere<'_> {
     fn files(&self, wanted: &[crate::resolve::relocate::Wanted]) -> Vec<crate::resolve::relocate::OtherFile> {
-        Others { index: (self.index)(), own: self.own, read: self.read, before: self.before }.files(wanted)
+        let others = self.definitions.likely(wanted).into_iter().filter(|path| Some(path) != self.own);
+        others.filter_map(|path| other_file(&path, self.read, self.before)).collect()
     }
 }
 

@@ -195,13 +195,10 @@ fn likely(world: &World<'_>, spec: &AnchorSpec, own: Option<&WorkspacePath>) -> 
         paths.filter(|path| Some(path) != own).take(MAX_FILES).collect()
     };
     if let Some((name, is_class)) = head_of(&spec.snippet) {
-        let is_it = |entry: &Entry| {
-            is_compound(entry.kind)
-                && (entry.kind == DefinitionKind::Class) == is_class
-                && entry.name() == name
-        };
-        let index = world.index().iter().filter(|(_, entry)| is_it(entry));
-        let mut paths: Vec<WorkspacePath> = index.map(|(path, _)| path.clone()).collect();
+        let is_it =
+            |entry: &Entry| is_compound(entry.kind) && (entry.kind == DefinitionKind::Class) == is_class;
+        let named = world.definitions().named(&name).into_iter().filter(|(_, entry)| is_it(entry));
+        let mut paths: Vec<WorkspacePath> = named.map(|(path, _)| path).collect();
         paths.dedup();
         return others(&mut paths.into_iter());
     }
@@ -211,7 +208,7 @@ fn likely(world: &World<'_>, spec: &AnchorSpec, own: Option<&WorkspacePath>) -> 
     distinct.dedup();
     let mut holding: Option<Vec<WorkspacePath>> = None;
     for word in distinct.into_iter().filter_map(|word| std::str::from_utf8(word).ok()).take(MAX_WORDS) {
-        let found = world.snapshot.files_with_word(word, world.threads);
+        let found = world.snapshot.files_with_word(word, world.threads, world.tape);
         let both = match holding.take() {
             None => found,
             // Both are in the order of the paths.

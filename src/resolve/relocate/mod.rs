@@ -93,7 +93,7 @@ pub enum Verdict {
 }
 
 /// What a definition that left its file is known by.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(serde::Serialize, Debug, Clone, PartialEq)]
 pub struct Wanted {
     /// Its name.
     pub name: String,

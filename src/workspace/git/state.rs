@@ -7,13 +7,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use git2::{Repository, Status, StatusOptions};
+use serde::{Deserialize, Serialize};
 
 use super::Worktree;
 use super::program::GitProgram;
 use crate::path::{AbsPath, WorkspacePath};
 
 /// What git says of the files of one edit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, Debug, Clone, PartialEq, Eq)]
 pub enum GitState {
     /// None of the files is in a git worktree.
     NoRepository,
@@ -24,7 +25,7 @@ pub enum GitState {
 }
 
 /// What git says.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// The files that were asked about. A link is what it leads to.
     pub files: BTreeMap<WorkspacePath, FileState>,
@@ -33,7 +34,7 @@ pub struct Report {
 }
 
 /// What git says of one file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileState {
     /// As it was committed.
     Clean,

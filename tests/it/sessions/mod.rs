@@ -342,6 +342,7 @@ fn one_connection_serves_many_questions() {
     let server = FakeServer::new(&env, &Behaviour::good());
     let at = |path: PathBuf| AbsPath::new(path).unwrap();
     let settings = Settings {
+        trace: None,
         root: at(env.cwd.clone()),
         server: lanser::model::server::ServerKind::Pyright,
         server_version: None,

@@ -1,0 +1,81 @@
+//! Where two JSON documents differ first.
+
+use serde_json::Value;
+
+use crate::tape::Side;
+
+/// The first place, in the order of the members' names, at which two documents differ, as a JSONPath (RFC 9535).
+#[must_use]
+pub fn difference(a: &Value, b: &Value) -> Option<String> {
+    at("$".to_owned(), a, b)
+}
+
+fn at(path: String, a: &Value, b: &Value) -> Option<String> {
+    match (a, b) {
+        (Value::Object(a), Value::Object(b)) => {
+            let mut keys: Vec<&String> = a.keys().chain(b.keys()).collect();
+            keys.sort();
+            keys.dedup();
+            keys.into_iter().find_map(|key| {
+                let here = step(&path, key);
+                match (a.get(key), b.get(key)) {
+                    (Some(a), Some(b)) => at(here, a, b),
+                    _ => Some(here),
+                }
+            })
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            let inner =
+                a.iter().zip(b).enumerate().find_map(|(index, (a, b))| at(format!("{path}[{index}]"), a, b));
+            inner.or_else(|| (a.len() != b.len()).then(|| format!("{path}[{}]", a.len().min(b.len()))))
+        }
+        (a, b) => (a != b).then_some(path),
+    }
+}
+
+fn step(path: &str, key: &str) -> String {
+    let is_plain = !key.starts_with(|c: char| c.is_ascii_digit())
+        && !key.is_empty()
+        && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if is_plain { format!("{path}.{key}") } else { format!("{path}[{}]", Value::from(key)) }
+}
+
+/// The recorded call that is most like one that was not recorded: the number of its event, and the first member of its
+/// parameters that differs.
+#[must_use]
+pub fn nearest_frame(frames: &[(u64, Side, Value)], method: &str, params: &str) -> Option<(u64, String)> {
+    let params: Value = serde_json::from_str(params).ok()?;
+    frames
+        .iter()
+        .filter(|(_, from, message)| *from == Side::Client && message["method"] == method)
+        .filter_map(|(event, _, message)| Some((*event, difference(&message["params"], &params)?)))
+        // The longer the path to the difference, the more is the same.
+        .max_by_key(|(_, field)| field.len())
+        .map(|(event, field)| (event, field.replacen('$', "$.params", 1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_first_difference() {
+        let a = json!({"a": [1, {"b c": 2}], "z": 1});
+        assert_eq!(difference(&a, &a), None);
+        assert_eq!(difference(&a, &json!({"a": [1, {"b c": 3}], "z": 2})).unwrap(), "$.a[1][\"b c\"]");
+        assert_eq!(difference(&a, &json!({"a": [1], "z": 1})).unwrap(), "$.a[1]");
+        assert_eq!(difference(&a, &json!({"a": [1, {"b c": 2}]})).unwrap(), "$.z");
+    }
+
+    #[test]
+    fn the_nearest_call() {
+        let call =
+            |line: u32| json!({"id": 1, "method": "m", "params": {"position": {"line": line}, "uri": "u"}});
+        let frames = [(3, Side::Client, call(1)), (4, Side::Server, json!({"id": 1}))];
+        let asked = r#"{"position":{"line":2},"uri":"u"}"#;
+        assert_eq!(nearest_frame(&frames, "m", asked), Some((3, "$.params.position.line".to_owned())));
+        assert_eq!(nearest_frame(&frames, "n", asked), None);
+    }
+}

@@ -1,0 +1,68 @@
+//! One line: written with its sum, read strictly.
+
+use serde::Serialize;
+
+use crate::digest::Digest;
+use crate::model::trace::{Body, Event};
+
+/// How many hexadecimal digits a sum has.
+const SUM: usize = 16;
+
+/// Why a line is no event.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    /// It is no JSON of an event.
+    #[error("it is no event: {0}")]
+    Json(String),
+    /// Its sum is another one.
+    #[error("its content is not what its sum says")]
+    Sum,
+    /// It says the same as an event, in other bytes.
+    #[error("it is not written as lanser writes it")]
+    Spelling,
+}
+
+/// What a sum is taken of.
+#[derive(Serialize)]
+struct Summed<'e> {
+    op: u64,
+    seq: u64,
+    #[serde(flatten)]
+    body: &'e Body,
+}
+
+fn sum(op: u64, seq: u64, body: &Body) -> String {
+    let text = serde_json::to_string(&Summed { op, seq, body }).expect("an event is plain data");
+    let mut hex = Digest::of(text.as_bytes()).to_hex();
+    hex.truncate(SUM);
+    hex
+}
+
+/// An event with its sum.
+#[must_use]
+pub fn event(op: u64, seq: u64, body: Body, time: Option<u64>) -> Event {
+    let sum = sum(op, seq, &body);
+    Event { op, seq, body, time, sum }
+}
+
+/// The line of an event, without the newline.
+#[must_use]
+pub fn line(event: &Event) -> String {
+    serde_json::to_string(event).expect("an event is plain data")
+}
+
+/// Reads a line without its newline. Anything but the bytes that lanser writes is refused, so that no byte can change
+/// unnoticed, but for those of `time`.
+///
+/// # Errors
+/// See [`LineError`].
+pub fn read(text: &[u8]) -> Result<Event, LineError> {
+    let event: Event = serde_json::from_slice(text).map_err(|error| LineError::Json(error.to_string()))?;
+    if sum(event.op, event.seq, &event.body) != event.sum {
+        return Err(LineError::Sum);
+    }
+    if line(&event).as_bytes() != text {
+        return Err(LineError::Spelling);
+    }
+    Ok(event)
+}

@@ -1,0 +1,150 @@
+//! Taking the machine's folders out of what is recorded.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::path::{AbsPath, FileUri};
+
+/// Folders of the machine, and what they are called in a trace.
+#[derive(Debug, Clone, Default)]
+pub struct Machine {
+    /// Longest first. Each folder stands as a path and, where that is another text, as in a `file://` URI.
+    folders: Vec<(String, String)>,
+}
+
+impl Machine {
+    /// The folders with the names of what they are. One inside another keeps its place in it.
+    #[must_use]
+    pub fn new<'f>(folders: impl IntoIterator<Item = (&'f AbsPath, &'f str)>) -> Self {
+        let mut named: Vec<(&AbsPath, &str)> =
+            folders.into_iter().filter(|(folder, _)| folder.as_str() != "/").collect();
+        named.sort_by_key(|(folder, _)| folder.as_str().len());
+        let mut outer: Vec<(&AbsPath, String)> = Vec::new();
+        let mut count: BTreeMap<&str, usize> = BTreeMap::new();
+        for (folder, name) in named {
+            let is_inside = |(other, _): &(&AbsPath, String)| {
+                folder.strip_prefix(other).is_some_and(|rest| !rest.is_empty())
+            };
+            // The workspace has its own name wherever it lies.
+            if name != "workspace" && outer.iter().any(is_inside) {
+                continue;
+            }
+            let number = count.entry(name).or_default();
+            *number += 1;
+            let number = if *number == 1 { String::new() } else { number.to_string() };
+            outer.push((folder, format!("/lanser/{name}{number}")));
+        }
+        let mut folders = Vec::new();
+        for (folder, name) in outer {
+            let uri = FileUri::from_path(folder);
+            let encoded = uri.as_str().strip_prefix("file://").unwrap_or_default();
+            if encoded != folder.as_str() {
+                folders.push((encoded.to_owned(), name.clone()));
+            }
+            folders.push((folder.as_str().to_owned(), name));
+        }
+        folders.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.0.cmp(&b.0)));
+        Self { folders }
+    }
+
+    /// A text in which every folder has its name.
+    #[must_use]
+    pub fn text(&self, text: &str) -> String {
+        if !self.folders.iter().any(|(folder, _)| text.contains(folder.as_str())) {
+            return text.to_owned();
+        }
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        'scan: while let Some(at) = rest.find('/') {
+            out.push_str(&rest[..at]);
+            rest = &rest[at..];
+            // A slash in the middle of a path begins no path, but the one after `file://` does.
+            let inside = out.chars().next_back().is_some_and(|before| {
+                before.is_alphanumeric()
+                    || "_-.".contains(before)
+                    || (before == '/' && !out.ends_with("file://"))
+            });
+            for (folder, name) in self.folders.iter().filter(|_| !inside) {
+                let Some(after) = rest.strip_prefix(folder.as_str()) else { continue };
+                // `/work` is not a folder of `/workshop`.
+                if !after.starts_with(|next: char| next.is_alphanumeric() || "_-.%".contains(next)) {
+                    out.push_str(name);
+                    rest = after;
+                    continue 'scan;
+                }
+            }
+            out.push('/');
+            rest = &rest[1..];
+        }
+        out.push_str(rest);
+        out
+    }
+
+    /// A JSON value in which every folder has its name, in keys too.
+    #[must_use]
+    pub fn value(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.text(&text)),
+            Value::Array(items) => items.into_iter().map(|item| self.value(item)).collect(),
+            Value::Object(members) => {
+                members.into_iter().map(|(key, value)| (self.text(&key), self.value(value))).collect()
+            }
+            other => other,
+        }
+    }
+
+    /// JSON text as a value in which every folder has its name.
+    #[must_use]
+    pub fn json(&self, text: &str) -> Value {
+        self.value(serde_json::from_str(text).unwrap_or(Value::Null))
+    }
+
+    /// Plain data in which every folder has its name; `None` when it is not the same type any more.
+    #[must_use]
+    pub fn data<T: Serialize + DeserializeOwned>(&self, data: &T) -> Option<T> {
+        serde_json::from_value(self.value(serde_json::to_value(data).ok()?)).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(folders: &[(&str, &'static str)]) -> Machine {
+        let folders: Vec<(AbsPath, &str)> =
+            folders.iter().map(|(folder, name)| (AbsPath::new(folder).unwrap(), *name)).collect();
+        Machine::new(folders.iter().map(|(folder, name)| (folder, *name)))
+    }
+
+    #[test]
+    fn folders_have_names() {
+        let machine =
+            machine(&[("/work/my app", "workspace"), ("/usr", "base"), ("/work/my app/.venv", "env")]);
+        for (text, expected) in [
+            ("/work/my app/a.py", "/lanser/workspace/a.py"),
+            ("file:///work/my%20app/a.py", "file:///lanser/workspace/a.py"),
+            ("/work/my app/.venv/bin", "/lanser/workspace/.venv/bin"),
+            ("see /usr/lib, not /usrs or x/usr", "see /lanser/base/lib, not /usrs or x/usr"),
+            ("a//usr/b", "a//usr/b"),
+            ("/usr", "/lanser/base"),
+            ("/work/my apps", "/work/my apps"),
+        ] {
+            assert_eq!(machine.text(text), expected);
+        }
+        let value = serde_json::json!({"/usr/a": ["/usr"], "n": 1});
+        assert_eq!(machine.value(value), serde_json::json!({"/lanser/base/a": ["/lanser/base"], "n": 1}));
+    }
+
+    #[test]
+    fn a_workspace_inside_of_another_folder_has_its_own_name() {
+        let machine =
+            machine(&[("/usr", "base"), ("/usr/src/app", "workspace"), ("/e", "env"), ("/f", "env")]);
+        assert_eq!(
+            machine.text("/usr/src/app/a.py /usr/b /e /f"),
+            "/lanser/workspace/a.py /lanser/base/b /lanser/env /lanser/env2"
+        );
+    }
+}

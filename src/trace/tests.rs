@@ -1,0 +1,170 @@
+//! Whatever byte of a trace changes, reading it finds out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::machine::Machine;
+use super::operation::Finished;
+use super::reader::Reader;
+use super::writer::Writer;
+use crate::bundle::seal::{Draft, seal};
+use crate::digest::Digest;
+use crate::model::error::{ErrorBody, ErrorSymbol};
+use crate::model::request::{Command, Request};
+use crate::model::server::ServerKind;
+use crate::path::AbsPath;
+use crate::selector::parse;
+use crate::tape::Blobs as _;
+use crate::tape::{Door, Frame, Recorded, Side};
+
+fn operation(number: usize) -> Finished {
+    let error = ErrorBody::new(ErrorSymbol::NotFound, format!("nothing {number}"));
+    let selector = parse("a.py@L1:C1", Default::default()).unwrap();
+    let request = Request::about(Command::Definition, selector);
+    let bytes = format!("x = {number} # ü\n").into_bytes();
+    let other = vec![0xff, 0xfe, u8::try_from(number % 256).unwrap()];
+    let blobs = [bytes, other].map(|bytes| (Digest::of(&bytes), Arc::new(bytes)));
+    let frame = |from, message: serde_json::Value| Frame { from, message: message.to_string() };
+    let recorded = Recorded::new(
+        BTreeMap::from([((Door::Index, "[\"word\",\"x\"]".to_owned()), "[\"a.py\"]".to_owned())]),
+        BTreeMap::from(blobs),
+        vec![
+            frame(
+                Side::Client,
+                json!({"id": 1, "method": "m", "params": {"n": number, "uri": "file:///w/a.py"}}),
+            ),
+            frame(Side::Server, json!({"id": 1, "result": [0.25, "file:///w/b.py"]})),
+        ],
+    );
+    let root = AbsPath::new("/w").unwrap();
+    Finished {
+        request: Some(request.clone()),
+        server: Some(ServerKind::Pyright),
+        workspace: None,
+        recorded,
+        fault: Some((error.clone(), false)),
+        bundle: seal(Draft::failed(Some(request), error)).unwrap(),
+        machine: Machine::new([(&root, "workspace")]),
+    }
+}
+
+fn trace(operations: usize) -> (tempfile::TempDir, AbsPath) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = AbsPath::new(folder.path().join("t.jsonl")).unwrap();
+    let writer = Writer::open(&path, vec!["def".to_owned()]).unwrap();
+    for number in 0..operations {
+        writer.append(operation(number)).unwrap();
+    }
+    (folder, path)
+}
+
+/// How many operations are read, and whether all is well.
+fn read(path: &AbsPath) -> (usize, bool) {
+    let Ok(mut reader) = Reader::open(path) else { return (0, false) };
+    let mut count = 0;
+    loop {
+        match reader.next_operation() {
+            Ok(Some(_)) => count += 1,
+            Ok(None) => return (count, reader.truncated().is_none()),
+            Err(_) => return (count, false),
+        }
+    }
+}
+
+#[test]
+fn operations_are_read_as_they_were_written() {
+    let (_folder, path) = trace(3);
+    let mut reader = Reader::open(&path).unwrap();
+    for number in 0..3 {
+        let read = reader.next_operation().unwrap().unwrap();
+        let written = operation(number);
+        assert_eq!(read.request, written.request);
+        assert_eq!(read.fault, written.fault);
+        assert_eq!(read.bundle.map(|bundle| bundle.bundle_id), Some(written.bundle.bundle_id));
+        assert_eq!(read.answers, written.recorded.answers);
+        let key = ("m".to_owned(), format!("{{\"n\":{number},\"uri\":\"file:///lanser/workspace/a.py\"}}"));
+        assert!(read.calls[&key][0].outcome.as_ref().unwrap().contains("/lanser/workspace/b.py"));
+        for (digest, bytes) in &written.recorded.blobs {
+            assert_eq!(reader.store().blob(digest).as_ref(), Some(bytes));
+        }
+    }
+    assert!(reader.next_operation().unwrap().is_none() && reader.truncated().is_none());
+}
+
+#[test]
+fn writers_do_not_mix() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = AbsPath::new(folder.path().join("t.jsonl")).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let path = &path;
+            scope.spawn(move || {
+                let writer = Writer::open(path, Vec::new()).unwrap();
+                for number in 0..10 {
+                    writer.append(operation(thread * 100 + number)).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(read(&path), (40, true));
+}
+
+#[test]
+fn every_prefix_is_read() {
+    let (_folder, path) = trace(2);
+    let bytes = std::fs::read(path.as_path()).unwrap();
+    let ends: Vec<usize> = {
+        let text = std::str::from_utf8(&bytes).unwrap();
+        let lines = text.split_inclusive('\n').scan(0, |at, line| {
+            *at += line.len();
+            Some((*at, line.contains("\"kind\":\"end\"")))
+        });
+        lines.filter(|(_, is_end)| *is_end).map(|(at, _)| at).collect()
+    };
+    for length in (0..bytes.len()).filter(|length| {
+        length % 5 == 0
+            || bytes[length.saturating_sub(2)..].starts_with(b"\n")
+            || bytes[*length..].starts_with(b"\n")
+    }) {
+        std::fs::write(path.as_path(), &bytes[..length]).unwrap();
+        let whole = ends.iter().filter(|end| **end <= length).count();
+        let is_cut = length > 0 && !ends.contains(&length);
+        assert_eq!(read(&path), (whole, !is_cut), "{length} bytes");
+        // The next writer goes on after what is whole.
+        if length % 97 == 0 {
+            Writer::open(&path, Vec::new()).unwrap().append(operation(7)).unwrap();
+            assert_eq!(read(&path), (whole + 1, true), "{length} bytes");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #[test]
+    fn any_changed_byte_is_found(place in 0.0..1.0_f64, byte in any::<u8>()) {
+        static TRACE: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(|| {
+            let (_folder, path) = trace(2);
+            std::fs::read(path.as_path()).unwrap()
+        });
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a place in a small file")]
+        let at = (place * TRACE.len() as f64) as usize;
+        let mut bytes = TRACE.clone();
+        prop_assume!(bytes[at] != byte);
+        // The time is no part of what is compared: the digits after `"time":`.
+        let line = bytes[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let rest = std::str::from_utf8(&bytes[line..]).unwrap();
+        let digits = rest.find("\"time\":").map(|time| line + time + 7);
+        let is_time = digits.is_some_and(|begin| {
+            at >= begin && bytes[begin..=at].iter().all(u8::is_ascii_digit) && byte.is_ascii_digit()
+        });
+        prop_assume!(!is_time);
+        bytes[at] = byte;
+        let folder = tempfile::tempdir().unwrap();
+        let path = AbsPath::new(folder.path().join("t.jsonl")).unwrap();
+        std::fs::write(path.as_path(), &bytes).unwrap();
+        prop_assert!(!read(&path).1, "byte {at} may become {byte}");
+    }
+}

@@ -1,0 +1,117 @@
+//! Traces that were cut off, changed, or are none.
+
+use super::{elsewhere, recorded, replay, verify};
+use crate::support::{Project, TestEnv};
+
+/// A recorder that was killed leaves an unfinished operation; what came before is whole, and the next recorder goes on there.
+#[test]
+fn a_killed_recorder() {
+    let env = TestEnv::with(&Project::fixture("shop"));
+    let trace = env.path("trace.jsonl");
+    let locate = |name: &str| super::record(&env, &trace, &["locate", &format!("py://shop#{name}")]);
+    let first = locate("price_of");
+    let whole = std::fs::read(&trace).unwrap();
+    locate("Book");
+    let both = std::fs::read(&trace).unwrap();
+    for cut in [whole.len() + 1, whole.len() + 40, both.len() - 1, both.len() - 200] {
+        std::fs::write(&trace, &both[..cut]).unwrap();
+        assert_eq!(replay(&trace), std::slice::from_ref(&first), "cut at {cut}");
+        let out = elsewhere().lanser(["trace", "list", trace.to_str().unwrap()]);
+        assert!(out.stderr.contains("breaks off at line"), "{}", out.stderr);
+    }
+    let second = locate("Book");
+    assert_eq!(replay(&trace), [first, second]);
+}
+
+#[test]
+fn what_is_changed_is_found_and_named() {
+    let env = TestEnv::pyright(&Project::fixture("shop"));
+    let (_, trace) = recorded(&env, &[&["def", "src/shop/till.py:9:21"], &["hover", "py://shop#price_of"]]);
+    let text = std::fs::read_to_string(&trace).unwrap();
+    assert!(verify(&trace).contains("2 operations replayed"));
+    for (old, new) in [
+        ("\"textDocument/definition\"", "\"textDocument/definitiom\""),
+        ("\"status\":\"ok\"", "\"status\":\"error\""),
+        ("def price_of", "def price_or"),
+        ("\"answer\":\"File\"", "\"answer\":\"Folder\""),
+    ] {
+        let changed = text.lines().find(|line| line.contains(old)).unwrap();
+        let (op, event) = (number(changed, "\"op\":"), number(changed, "\"seq\":"));
+        std::fs::write(&trace, text.replacen(old, new, 1)).unwrap();
+        let error = elsewhere()
+            .lanser(["trace", "replay", "--verify", "--json", trace.to_str().unwrap()])
+            .error(76, "E/REPLAY_MISMATCH");
+        assert_eq!(error["data"]["op"], op, "{error}");
+        assert_eq!(error["data"]["event"], event, "{error}");
+    }
+}
+
+/// The first number that follows a word in a line.
+fn number(line: &str, word: &str) -> u64 {
+    let rest = line.split(word).nth(1).unwrap();
+    rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap()].parse().unwrap()
+}
+
+/// Whoever rewrites the sums too is found by the replay itself, which names the member.
+#[test]
+fn what_is_forged_is_found_by_the_replay() {
+    let env = TestEnv::pyright(&Project::fixture("shop"));
+    let (_, trace) = recorded(&env, &[&["def", "src/shop/till.py:9:21"]]);
+    let text = std::fs::read_to_string(&trace).unwrap();
+    let forged = |old: &str, new: &str| {
+        assert!(text.contains(old), "{old}");
+        let lines: Vec<String> = text.replacen(old, new, 1).lines().map(resummed).collect();
+        std::fs::write(&trace, lines.join("\n") + "\n").unwrap();
+        // The end tells the sums, so it is made anew as well.
+        let sums: Vec<String> = lines[..lines.len() - 1].iter().map(|line| sum_of(line)).collect();
+        let mut end: lanser::model::trace::Event = serde_json::from_str(lines.last().unwrap()).unwrap();
+        if let lanser::model::trace::Body::End { digest, .. } = &mut end.body {
+            *digest = lanser::digest::Digest::of_fields(sums.iter().map(String::as_bytes));
+        }
+        let end = lanser::trace::event::event(end.op, end.seq, end.body, end.time);
+        let all = lines[..lines.len() - 1].join("\n");
+        std::fs::write(&trace, format!("{all}\n{}\n", lanser::trace::event::line(&end))).unwrap();
+        elsewhere()
+            .lanser(["trace", "replay", "--verify", "--json", trace.to_str().unwrap()])
+            .error(76, "E/REPLAY_MISMATCH")
+    };
+    let question =
+        "\"method\":\"textDocument/definition\",\"params\":{\"position\":{\"character\":20,\"line\":8}";
+    let error = forged(question, &question.replace("\"line\":8", "\"line\":7"));
+    assert_eq!(error["data"]["field"], "$.params.position.line", "{error}");
+    let error = forged("\"status\":\"ok\"", "\"status\":\"partial\"");
+    assert_eq!(error["data"]["field"], "$.status", "{error}");
+}
+
+fn resummed(line: &str) -> String {
+    let event: lanser::model::trace::Event = serde_json::from_str(line).unwrap();
+    lanser::trace::event::line(&lanser::trace::event::event(event.op, event.seq, event.body, event.time))
+}
+
+fn sum_of(line: &str) -> String {
+    serde_json::from_str::<lanser::model::trace::Event>(line).unwrap().sum
+}
+
+#[test]
+fn no_traces() {
+    let env = TestEnv::with(&Project::fixture("shop"));
+    env.write("other.txt", "hello\n");
+    let other = env.file("other.txt");
+    let other = other.to_str().unwrap();
+    env.lanser(["trace", "list", other, "--json"]).error(76, "E/REPLAY_MISMATCH");
+    env.lanser(["trace", "list", "nowhere.jsonl", "--json"]).error(3, "E/NOT_FOUND");
+    // What is no trace is not written into.
+    let out = env.lanser(["locate", "py://shop#Book", "--trace-file", other]);
+    assert!(out.stderr.contains("is no trace"), "{}", out.stderr);
+    assert_eq!(std::fs::read_to_string(other).unwrap(), "hello\n");
+    env.lanser(["locate", "py://shop#Book", "--trace-file", "no/folder/t.jsonl", "--json"])
+        .error(71, "E/FS_PERMISSIONS");
+    // One of a later version is refused in as many words.
+    let trace = env.path("trace.jsonl");
+    super::record(&env, &trace, &["locate", "py://shop#Book"]);
+    let text = std::fs::read_to_string(&trace).unwrap();
+    std::fs::write(&trace, text.replace("\"version\":\"1.0\"", "\"version\":\"2.0\"")).unwrap();
+    let error =
+        env.lanser(["trace", "list", trace.to_str().unwrap(), "--json"]).error(76, "E/REPLAY_MISMATCH");
+    assert!(error["message"].as_str().unwrap().contains("2.0"), "{error}");
+}

@@ -1,0 +1,207 @@
+//! What is recorded is answered again from the record alone: elsewhere, with the workspace gone and no server installed.
+
+mod damage;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{Behaviour, FakeServer, Project, TestEnv};
+
+/// Asks, recording, and gives the bundle without what differs from run to run.
+fn record(env: &TestEnv, trace: &Path, question: &[&str]) -> Value {
+    let trace = trace.to_str().unwrap();
+    let mut bundle = env.lanser(question.iter().copied().chain(["--json", "--trace-file", trace])).bundle();
+    bundle["meta"]["volatile"] = serde_json::json!({});
+    bundle
+}
+
+/// A place that has nothing of the one where it was recorded.
+fn elsewhere() -> TestEnv {
+    let mut env = TestEnv::new();
+    let nothing = env.path("nothing");
+    env.set("PATH", "").set("LANSER_CACHE_DIR", nothing);
+    env
+}
+
+/// The bundles of a trace, replayed where there is neither workspace nor server.
+fn replay(trace: &Path) -> Vec<Value> {
+    let out = elsewhere().lanser(["trace", "replay", trace.to_str().unwrap()]);
+    assert_eq!(out.code, Some(0), "{}", out.stderr);
+    out.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn verify(trace: &Path) -> String {
+    elsewhere().lanser(["trace", "replay", "--verify", trace.to_str().unwrap()]).text().to_owned()
+}
+
+/// Records questions and deletes the workspace; what was told, and the trace.
+fn recorded(env: &TestEnv, questions: &[&[&str]]) -> (Vec<Value>, PathBuf) {
+    let trace = env.path("trace.jsonl");
+    let told = questions.iter().map(|question| record(env, &trace, question)).collect();
+    std::fs::remove_dir_all(&env.cwd).unwrap();
+    (told, trace)
+}
+
+#[track_caller]
+fn same(env: &TestEnv, questions: &[&[&str]]) {
+    let (told, trace) = recorded(env, questions);
+    for (number, (live, again)) in told.iter().zip(replay(&trace)).enumerate() {
+        assert_eq!(*live, again, "{:?}", questions[number]);
+    }
+    assert!(verify(&trace).contains(&format!("{} operations replayed", questions.len())));
+    let text = std::fs::read_to_string(&trace).unwrap();
+    for word in env.machine_words() {
+        // The arguments are told as they were typed, and one of them names the trace itself.
+        let leaks = text.lines().find(|line| line.contains(&word) && !line.contains("\"kind\":\"header\""));
+        assert!(leaks.is_none(), "the trace tells {word}: {leaks:?}");
+    }
+}
+
+#[test]
+fn questions() {
+    let env = TestEnv::pyright(&Project::fixture("shop"));
+    same(
+        &env,
+        &[
+            &["def", "src/shop/till.py:9:21"],
+            &["decl", "src/shop/till.py:9:12"],
+            &["typedef", "src/shop/till.py:8:11"],
+            &["refs", "py://shop#price_of"],
+            &["hover", "py://shop.items#Item.gross"],
+            &["symbols", "src/shop"],
+            &["symbols", "--query", "price"],
+            &["calls", "py://shop.till#pay", "--outgoing"],
+            &["calls", "py://shop#price_of", "--incoming", "--depth", "2"],
+            &["diag", "--severity", "hint"],
+            &["def", "src/shop/till.py:8:5"],
+            &["locate", "py://shop#Book.label:body"],
+            &["locate", "py://shop#price_off"],
+            &["locate", "src/shop/items.py:999:1"],
+            &["impl", "py://shop.items#Item"],
+            &["refs", "not a selector"],
+        ],
+    );
+}
+
+#[test]
+fn edits() {
+    let env = TestEnv::pyright(&Project::fixture("shop"));
+    let git = |args: &[&str]| {
+        let status =
+            Command::new("git").args(args).current_dir(&env.cwd).env("HOME", "/nonexistent").status();
+        assert!(status.unwrap().success());
+    };
+    git(&["init", "-q"]);
+    git(&["add", "-A"]);
+    git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "one"]);
+    same(
+        &env,
+        &[
+            &["prepare-rename", "py://shop#price_of"],
+            &["rename", "py://shop#price_of", "cost_of"],
+            &["rename", "py://shop#price_of", "class"],
+            &["rename", "py://shop#price_of", "cost_of", "--apply"],
+            &["refs", "py://shop#cost_of"],
+            &["rename", "py://shop#cost_of", "price", "--apply"],
+            &["undo", "--list"],
+            &["undo"],
+            &["undo"],
+            &["actions", "src/shop/till.py:1:1"],
+            &["locate", "py://shop#price_of?v=git:HEAD"],
+        ],
+    );
+}
+
+/// What the server did is told, also when it did not answer.
+#[test]
+fn failures() {
+    let env = TestEnv::with(&Project::fixture("shop"));
+    let trace = env.path("trace.jsonl");
+    let mut told = Vec::new();
+    for behaviour in [
+        Behaviour::good().dies_on("textDocument/hover", 3, "lost in $HERE/dist"),
+        Behaviour::good().hangs_on("textDocument/hover"),
+        Behaviour::good().lacks("hoverProvider"),
+        Behaviour::good().goes_silent_on("initialize"),
+    ] {
+        let server = FakeServer::new(&env, &behaviour);
+        let question =
+            ["hover", "src/shop/till.py:9:21", "--timeout", "1", "--server-command", server.command()];
+        told.push(record(&env, &trace, &question));
+    }
+    std::fs::remove_dir_all(&env.cwd).unwrap();
+    assert_eq!(told, replay(&trace));
+    let codes: Vec<_> = told.iter().map(|bundle| bundle["meta"]["exit_code"].clone()).collect();
+    assert_eq!(codes, [65, 64, 72, 65]);
+}
+
+#[test]
+fn list_and_show() {
+    let env = TestEnv::pyright(&Project::fixture("shop"));
+    let (told, trace) = recorded(
+        &env,
+        &[
+            &["def", "src/shop/till.py:9:21"],
+            &["locate", "py://shop#price_of"],
+            &["locate", "py://shop#nothing"],
+        ],
+    );
+    let trace = trace.to_str().unwrap();
+    let list = |more: &[&str]| -> Vec<Value> {
+        let out = elsewhere().lanser(["trace", "list", trace, "--json"].iter().chain(more));
+        out.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let all = list(&[]);
+    assert_eq!(all.len(), 3);
+    for (summary, bundle) in all.iter().zip(&told) {
+        assert_eq!(summary["bundleId"], bundle["bundleId"]);
+    }
+    let ops = |more: &[&str]| list(more).iter().map(|one| one["op"].as_u64().unwrap()).collect::<Vec<_>>();
+    assert_eq!(ops(&["--cmd", "locate"]), [2, 3]);
+    assert_eq!(ops(&["--status", "error"]), [3]);
+    assert_eq!(ops(&["--exit-code", "0"]), [1, 2]);
+    assert_eq!(ops(&["--selector", "till"]), [1]);
+    assert_eq!(ops(&["--op", "2"]), [2]);
+    let frames = elsewhere().lanser(["trace", "show", trace, "--op", "1", "--kind", "frame"]);
+    assert!(frames.text().contains("textDocument/definition"), "{}", frames.text());
+    assert!(frames.text().lines().all(|line| line.contains(" frame ")));
+    let shown = elsewhere().lanser(["trace", "show", trace, "--json"]);
+    assert_eq!(shown.text(), std::fs::read_to_string(trace).unwrap());
+    let validated = elsewhere().lanser(["schema", "validate-batch", "--kind", "trace", trace]);
+    assert!(validated.text().contains("valid"), "{}", validated.text());
+}
+
+/// One trace from many processes at once: every operation whole.
+#[test]
+fn many_recorders() {
+    let env = TestEnv::with(&Project::fixture("shop"));
+    let trace = env.path("trace.jsonl");
+    let running: Vec<_> = (0..8)
+        .map(|_| {
+            env.start(["locate", "py://shop#price_of", "--json", "--trace-file", trace.to_str().unwrap()])
+        })
+        .collect();
+    for one in running {
+        assert_eq!(one.finish().bundle()["status"], "ok");
+    }
+    assert!(verify(&trace).contains("8 operations replayed"));
+    // The workspace and its files stand there once.
+    let text = std::fs::read_to_string(&trace).unwrap();
+    assert_eq!(text.matches("\"kind\":\"workspace\"").count(), 1);
+}
+
+#[test]
+fn against_a_folder() {
+    let project = Project::fixture("shop");
+    let env = TestEnv::with(&project);
+    let trace = env.path("trace.jsonl");
+    record(&env, &trace, &["locate", "py://shop#price_of"]);
+    let (trace, folder) = (trace.to_str().unwrap(), env.cwd.to_str().unwrap().to_owned());
+    let args = ["trace", "replay", trace, "--verify", "--against", &folder];
+    assert!(elsewhere().lanser(args).text().contains("1 operation replayed"));
+    env.write("src/shop/till.py", "x = 1\n");
+    let error = elsewhere().lanser(args.iter().chain(&["--json"])).error(76, "E/REPLAY_MISMATCH");
+    assert!(error["message"].as_str().unwrap().contains("src/shop/till.py"), "{error}");
+}
