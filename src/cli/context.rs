@@ -231,6 +231,8 @@ fn cancelled(mut request: Request, settings: &Settings, began: Instant) -> Bundl
     let error = ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled").hint("ask again");
     let mut bundle = error_bundle(Some(request), error);
     bundle.meta.volatile = Volatile {
+        id: None,
+        line: None,
         elapsed_ms: Some(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)),
         road: Some(road),
         root: Some(settings.root.to_string()),

@@ -265,6 +265,8 @@ impl Orchestrator {
         began: Instant,
     ) -> Bundle {
         bundle.meta.volatile = Volatile {
+            id: None,
+            line: None,
             elapsed_ms: Some(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)),
             road: Some(road),
             root: Some(self.settings.root.to_string()),

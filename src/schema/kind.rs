@@ -11,11 +11,13 @@ pub enum Kind {
     Selector,
     /// A request ([`crate::model::request::Request`]), as lanser reads it.
     Request,
+    /// A line of a batch ([`crate::model::batch::BatchLine`]), as lanser reads it.
+    Batch,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Bundle, Self::Selector, Self::Request];
+    pub const ALL: [Self; 4] = [Self::Bundle, Self::Selector, Self::Request, Self::Batch];
 
     /// The name on the command line: `bundle`.
     #[must_use]
@@ -24,6 +26,7 @@ impl Kind {
             Self::Bundle => "bundle",
             Self::Selector => "selector",
             Self::Request => "request",
+            Self::Batch => "batch",
         }
     }
 
@@ -34,6 +37,7 @@ impl Kind {
             Self::Bundle => "bundle.schema.json",
             Self::Selector => "selector.schema.json",
             Self::Request => "request.schema.json",
+            Self::Batch => "batch.schema.json",
         }
     }
 
@@ -57,6 +61,7 @@ pub const fn export(kind: Kind) -> &'static str {
         Kind::Bundle => include_str!("../../schemas/bundle.schema.json"),
         Kind::Selector => include_str!("../../schemas/selector.schema.json"),
         Kind::Request => include_str!("../../schemas/request.schema.json"),
+        Kind::Batch => include_str!("../../schemas/batch.schema.json"),
     }
 }
 

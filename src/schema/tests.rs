@@ -12,6 +12,7 @@ use super::{Kind, MAX_PROBLEMS, validate};
 use crate::bundle::order;
 use crate::bundle::seal::{Draft, bundle_id, seal};
 use crate::digest::strict_json;
+use crate::model::batch::BatchLine;
 use crate::model::bundle::{Bundle, Limits};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::facts::{Facts, Location, Provenance};
@@ -56,6 +57,7 @@ fn fits_type(kind: Kind, bytes: &[u8]) -> bool {
         Kind::Bundle => strict_json::from_slice::<Bundle>(bytes).is_ok(),
         Kind::Selector => strict_json::from_slice::<PositionSpec>(bytes).is_ok(),
         Kind::Request => strict_json::from_slice::<Request>(bytes).is_ok(),
+        Kind::Batch => strict_json::from_slice::<BatchLine>(bytes).is_ok(),
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::problem::{Collector, Problems};
 use super::{Kind, content, explain::explain, export};
 use crate::digest::strict_json;
+use crate::model::batch::BatchLine;
 use crate::model::bundle::Bundle;
 use crate::model::request::Request;
 use crate::selector::PositionSpec;
@@ -33,6 +34,7 @@ pub fn validate(kind: Kind, bytes: &[u8]) -> Result<(), Problems> {
             }
             Kind::Selector => drop(strict_json::from_slice::<PositionSpec>(bytes)?),
             Kind::Request => drop(strict_json::from_slice::<Request>(bytes)?),
+            Kind::Batch => drop(strict_json::from_slice::<BatchLine>(bytes)?),
         }
     }
     problems.finish()
@@ -43,10 +45,12 @@ pub(super) fn validator(kind: Kind) -> &'static Validator {
     static BUNDLE: LazyLock<Validator> = LazyLock::new(|| compile(Kind::Bundle));
     static SELECTOR: LazyLock<Validator> = LazyLock::new(|| compile(Kind::Selector));
     static REQUEST: LazyLock<Validator> = LazyLock::new(|| compile(Kind::Request));
+    static BATCH: LazyLock<Validator> = LazyLock::new(|| compile(Kind::Batch));
     match kind {
         Kind::Bundle => &BUNDLE,
         Kind::Selector => &SELECTOR,
         Kind::Request => &REQUEST,
+        Kind::Batch => &BATCH,
     }
 }
 
