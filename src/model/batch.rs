@@ -213,8 +213,7 @@ mod tests {
         assert_eq!(request.cmd, Command::Rename);
         assert_eq!(request.selector, Some(WrittenSelector::Text("py://a#b".to_owned())));
         assert_eq!(request.new_name.as_deref(), Some("c"));
-        let spec =
-            read(r#"{"id":"7","cmd":"hover","selector":{"kind":"symbol","qualname":"a:b"}}"#).unwrap();
+        let spec = read(r#"{"id":"7","cmd":"hover","selector":{"kind":"symbol","qualname":"a:b"}}"#).unwrap();
         let BatchLine::Request(request) = spec else { panic!("it is a request") };
         assert_eq!(request.id, Some(RequestId::Text("7".to_owned())));
         assert!(matches!(request.selector, Some(WrittenSelector::Spec(PositionSpec::Symbol(_)))));

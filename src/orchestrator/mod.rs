@@ -11,6 +11,7 @@
 
 mod answer;
 mod ask;
+pub mod batch;
 mod completeness;
 mod diagnose;
 mod failure;
@@ -29,6 +30,8 @@ mod report;
 mod server;
 pub mod session;
 mod state;
+mod thrift;
+mod written;
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -56,6 +59,8 @@ use pool::{Kind, Pool};
 pub use python::{ConfigurationReport, PythonReport, configuration_report, python_report};
 pub use report::{Report, ServerReport};
 pub use server::{tell_progress, toolchain_request};
+pub use thrift::MoreToCome;
+pub use written::{checked, read_selector};
 
 /// Who is told of long work.
 pub trait Progress: Send + Sync {
@@ -63,6 +68,8 @@ pub trait Progress: Send + Sync {
     fn step(&self, text: &str);
     /// Something that is worth knowing also later.
     fn say(&self, text: &str);
+    /// The answer is there but for the proof that it is fresh.
+    fn proving(&self) {}
     /// Nothing is being done any more.
     fn done(&self);
 }
@@ -139,19 +146,25 @@ impl Orchestrator {
     /// An orchestrator for many requests. [`Self::close`] ends what they started.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self::with(settings, true)
+        Self::with(settings, true, false)
+    }
+
+    /// An orchestrator for many requests at a time, whose answers are worth more together than each of them at once.
+    #[must_use]
+    pub fn for_many(settings: Settings) -> Self {
+        Self::with(settings, true, true)
     }
 
     /// An orchestrator for one request: the server says goodbye while the workspace is looked at for the last time.
     #[must_use]
     pub fn for_one(settings: Settings) -> Self {
-        Self::with(settings, false)
+        Self::with(settings, false, false)
     }
 
-    fn with(settings: Settings, resident: bool) -> Self {
+    fn with(settings: Settings, resident: bool, saves: bool) -> Self {
         let settings = Arc::new(settings);
         let shared = Shared {
-            surveyor: Surveyor::new(&settings),
+            surveyor: Surveyor::new(&settings, saves),
             pool: Pool::new(settings.clone(), resident),
             memo: Memo::of(&settings),
             flights: Flights::default(),
@@ -183,6 +196,12 @@ impl Orchestrator {
         self.shared.pool.close().await;
     }
 
+    /// Until what is returned is dropped there are more requests to come.
+    #[must_use]
+    pub fn more_to_come(&self) -> MoreToCome {
+        self.shared.surveyor.thrift.more_to_come()
+    }
+
     /// What is running.
     #[must_use]
     pub fn report(&self) -> Report {
@@ -192,10 +211,7 @@ impl Orchestrator {
     /// Answers a request, or tells why there is no answer; both are bundles. When `interrupted` ends first, the server is
     /// told, and the bundle says `E/REQUEST_CANCELLED`.
     pub async fn run(&self, mut request: Request, interrupted: impl Future<Output = ()>) -> Bundle {
-        if let Some(selector) = &mut request.selector {
-            let paths = PathMap::new().workspace(self.settings.root.clone());
-            selector.map_uri(|uri| paths.absolute(uri).map_or_else(|| uri.clone(), |path| paths.uri(&path)));
-        }
+        self.name_portably(&mut request);
         let began = Instant::now();
         let mut interrupted = pin!(interrupted);
         // What an earlier lanser left half done is no state to answer about.
@@ -213,9 +229,8 @@ impl Orchestrator {
             biased;
             told = self.answer(&request, began) => told,
             () = &mut interrupted => {
-                let error = ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled")
-                    .hint("ask again");
-                Told::alone(Attempt { draft: Draft::failed(Some(request.clone()), error), dual: Vec::new(), plan: None }, Road::Cold)
+                let draft = Draft::failed(Some(request.clone()), cancelled());
+                Told::alone(Attempt { draft, dual: Vec::new(), plan: None }, Road::Cold)
             }
         };
         self.settings.progress.done();
@@ -233,6 +248,21 @@ impl Orchestrator {
                 }
                 bundle
             }
+        }
+    }
+
+    /// What is told of a request that was not asked.
+    pub(crate) fn refused(&self, mut request: Request, error: ErrorBody) -> Bundle {
+        self.name_portably(&mut request);
+        let bundle = sealed(Draft::failed(Some(request), error));
+        self.finished(bundle, Vec::new(), Road::Syntax, Instant::now())
+    }
+
+    /// Names the file of a request's selector as bundles do.
+    fn name_portably(&self, request: &mut Request) {
+        if let Some(selector) = &mut request.selector {
+            let paths = PathMap::new().workspace(self.settings.root.clone());
+            selector.map_uri(|uri| paths.absolute(uri).map_or_else(|| uri.clone(), |path| paths.uri(&path)));
         }
     }
 
@@ -280,6 +310,10 @@ impl Orchestrator {
 /// Whether a language server has to be asked.
 fn needs_server(request: &Request) -> bool {
     !matches!(request.cmd, Command::Locate | Command::Undo)
+}
+
+fn cancelled() -> ErrorBody {
+    ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled").hint("ask again")
 }
 
 fn sealed(draft: Draft) -> Bundle {
