@@ -6,6 +6,8 @@
 /// Environments, projects and servers for the tests.
 mod support;
 
+/// Many requests over one stream.
+mod batch;
 /// One answer for one content, wherever and however it is asked.
 mod determinism;
 /// Renames and other edits: planned, checked, written, taken back.
