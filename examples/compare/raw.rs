@@ -140,6 +140,7 @@ impl Raw {
     }
 
     /// Asks about many positions, of which at most `at_once` are not answered at any time, and waits for all results.
+    #[allow(dead_code, reason = "only the example `throughput` asks so")]
     pub(crate) fn ask_all(
         &mut self,
         method: &str,

@@ -210,7 +210,8 @@ impl Batch {
         for (number, place) in places.iter().enumerate() {
             let selector = lanser::selector(&sources[place.file].relative, place.line, place.scalar);
             let request = serde_json::json!({"id": number, "cmd": "definition", "selector": selector});
-            lines.push_str(&format!("{request}\n"));
+            lines.push_str(&request.to_string());
+            lines.push('\n');
         }
         let begun = Instant::now();
         let (input, output) = (&mut self.input, &mut self.output);

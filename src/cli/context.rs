@@ -192,7 +192,7 @@ impl Context {
             search_path: self.env.search_path(),
             environment: self.env.vars.clone(),
             verbose: self.global.verbose,
-            threads: std::thread::available_parallelism().map_or(1, usize::from).min(8),
+            threads: orchestrator::processors(),
             session_memory: settings.session_memory,
             progress: self.printer.progress(),
         }

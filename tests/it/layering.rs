@@ -28,7 +28,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("serde_json::Value", &["lsp/", "digest/", "schema/", "cli/", "workspace/server_config.rs"]),
     ("tokio::", &["lsp/", "orchestrator/", "cli/"]),
     ("clap::", &["cli/", "schema/"]),
-    ("std::env::vars", &["cli/environment.rs"]),
+    ("std::env::vars", &["cli/environment.rs", "orchestrator/library.rs"]),
     ("std::env::args", &["cli/environment.rs"]),
     ("process::exit", &[]),
 ];
