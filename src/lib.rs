@@ -2,6 +2,26 @@
 //! content-hashed JSON bundle: the same content and the same question give the same bytes, on any machine with the same
 //! toolchain, whatever was asked before.
 //!
+//! The program `lanser` is one face of it, [`Workspace`] the other: a folder that is opened, asked typed requests, and answers
+//! with typed bundles, alone or many at a time. `examples/library.rs` is a program that runs.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use lanser::model::request::{Command, Request};
+//! use lanser::{Bundle, Workspace};
+//!
+//! let workspace = Workspace::open("path/to/project")?;
+//! // By the name of the question …
+//! let hover: Bundle = workspace.hover("py://flask#Flask.route").await;
+//! // … or as a request, which says everything that a line of a batch can say.
+//! let selector = lanser::selector::parse("src/app.py:42:7", Default::default())?;
+//! let uses: Bundle = workspace.ask(Request::about(Command::References, selector)).await;
+//! println!("{} {}", hover.bundle_id, uses.bundle_id);
+//! workspace.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Where things live
 //!
 //! A `crate::` import only points down (a test holds this):
@@ -81,3 +101,6 @@ pub mod trace;
 pub mod workspace;
 
 pub use cli::main;
+pub use model::bundle::Bundle;
+pub use model::request::Request;
+pub use orchestrator::{OpenError, Workspace, WorkspaceOptions};

@@ -139,6 +139,34 @@ impl Raw {
         self.answer(id)
     }
 
+    /// Asks about many positions, of which at most `at_once` are not answered at any time, and waits for all results.
+    #[allow(dead_code, reason = "only the example `throughput` asks so")]
+    pub(crate) fn ask_all(
+        &mut self,
+        method: &str,
+        places: &[(&Path, [u32; 2])],
+        at_once: usize,
+    ) -> Result<Vec<Value>, String> {
+        let mut asked = VecDeque::new();
+        let mut results = Vec::new();
+        for (path, position) in places {
+            if asked.len() == at_once
+                && let Some(id) = asked.pop_front()
+            {
+                results.push(self.answer(id)?);
+            }
+            let params = json!({
+                "textDocument": {"uri": uri(path)},
+                "position": {"line": position[0], "character": position[1]},
+            });
+            asked.push_back(self.send_request(method, &params)?);
+        }
+        for id in asked {
+            results.push(self.answer(id)?);
+        }
+        Ok(results)
+    }
+
     /// Asks for the symbols of a document and waits for the result.
     pub(crate) fn symbols(&mut self, path: &Path) -> Result<Value, String> {
         let params = json!({"textDocument": {"uri": uri(path)}});

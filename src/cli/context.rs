@@ -12,14 +12,13 @@ use super::output::{Format, Printer};
 use super::settings::{FromEnvironment, Settings};
 use crate::bundle::portable::PathMap;
 use crate::bundle::seal::{Draft, seal};
-use crate::digest::strict_json;
 use crate::model::bundle::{Bundle, Road, Volatile};
-use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
+use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Options, Request};
 use crate::orchestrator::session::{Caller, Reply, Terms, Trouble};
-use crate::orchestrator::{self, Orchestrator};
+use crate::orchestrator::{self, Orchestrator, read_selector};
 use crate::path::{DocUri, WorkspacePath};
-use crate::selector::{self, PositionSpec};
+use crate::selector::PositionSpec;
 use crate::trace::operation::Finished;
 use crate::trace::writer::Writer;
 use crate::workspace::files::canonical;
@@ -73,7 +72,7 @@ impl Context {
                 ErrorBody::new(ErrorSymbol::Usage, format!("cannot read standard input: {error}"))
             })?;
         }
-        let mut selector = parse_selector(input.trim(), settings)?;
+        let mut selector = read_selector(input.trim(), settings.index_io)?;
         selector.map_uri(|uri| self.seen_from_here(uri, settings));
         Ok(selector)
     }
@@ -202,7 +201,7 @@ impl Context {
             search_path: self.env.search_path(),
             environment: self.env.vars.clone(),
             verbose: self.global.verbose,
-            threads: std::thread::available_parallelism().map_or(1, usize::from).min(8),
+            threads: orchestrator::processors(),
             session_memory: settings.session_memory,
             progress: self.printer.progress(),
             trace: self.trace.clone(),
@@ -210,7 +209,10 @@ impl Context {
     }
 
     /// Opens the trace, if there is to be one. What is recorded is answered in this process.
-    fn record(&mut self, mut settings: Settings) -> Result<Settings, ErrorBody> {
+    ///
+    /// # Errors
+    /// When it cannot be written into.
+    pub(crate) fn record(&mut self, mut settings: Settings) -> Result<Settings, ErrorBody> {
         let Some(file) = &self.global.trace_file else { return Ok(settings) };
         let path = self.env.cwd.join(file);
         let words = &self.printer.typed;
@@ -261,6 +263,8 @@ fn cancelled(mut request: Request, settings: &Settings, began: Instant) -> Bundl
     let error = ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled").hint("ask again");
     let mut bundle = error_bundle(Some(request), error);
     bundle.meta.volatile = Volatile {
+        id: None,
+        line: None,
         elapsed_ms: Some(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)),
         road: Some(road),
         root: Some(settings.root.to_string()),
@@ -273,81 +277,4 @@ fn cancelled(mut request: Request, settings: &Settings, began: Instant) -> Bundl
 /// A bundle that says only why there is no answer.
 pub(crate) fn error_bundle(request: Option<Request>, error: ErrorBody) -> Bundle {
     seal(Draft::failed(request, error)).expect("an error is made of texts and small integers")
-}
-
-/// What to write in place of a name that stands alone: what begins with a capital letter is in a module, not one.
-fn bare_name(text: &str) -> Option<String> {
-    let (module, names) = text.split_once(':').unwrap_or(("", text));
-    let parts: Vec<&str> =
-        module.split('.').chain(names.split(['.', ':'])).filter(|part| !part.is_empty()).collect();
-    let is_word = |part: &&str| {
-        part.chars().all(|c| c == '_' || c.is_alphanumeric())
-            && !part.starts_with(|c: char| c.is_ascii_digit())
-    };
-    if parts.is_empty()
-        || !parts.iter().all(is_word)
-        || parts.iter().any(|part| matches!(*part, "py" | "pyi"))
-    {
-        return None;
-    }
-    let in_module = match module {
-        "" => parts.iter().position(|part| part.starts_with(char::is_uppercase)).unwrap_or(parts.len() - 1),
-        module => module.split('.').count(),
-    };
-    let (module, name) = (parts[..in_module].join("."), parts[in_module..].join("."));
-    let module = if module.is_empty() { "MODULE".to_owned() } else { module };
-    let last = parts.last().copied().unwrap_or_default();
-    Some(format!(
-        "a name is looked for in its module: `py://{module}#{name}`; `lanser symbols --query {last}` tells where it is defined"
-    ))
-}
-
-fn parse_selector(text: &str, settings: &Settings) -> Result<PositionSpec, ErrorBody> {
-    if text.trim().is_empty() {
-        return Err(ErrorBody::new(ErrorSymbol::BadSelectorSyntax, "the selector is empty")
-            .hint("`lanser help locate` shows the forms of a selector"));
-    }
-    if text.starts_with('{') {
-        let wrong = |why: String| {
-            ErrorBody::new(ErrorSymbol::BadSelectorSyntax, format!("the selector is no PositionSpec: {why}"))
-                .hint("`lanser schema export --only selector` prints its schema")
-        };
-        return strict_json::from_slice(text.as_bytes()).map_err(|error| wrong(error.to_string()));
-    }
-    selector::parse(text, settings.index_io).map_err(|error| {
-        let span = [error.span.start, error.span.end].map(|at| u32::try_from(at).unwrap_or(u32::MAX));
-        let data = ErrorData::Syntax { text: text.to_owned(), span, expected: error.expected.clone() };
-        ErrorBody::new(
-            ErrorSymbol::BadSelectorSyntax,
-            format!("the selector {text:?} cannot be read: {error}"),
-        )
-        .hint(
-            bare_name(text)
-                .unwrap_or_else(|| "`lanser help locate` shows the forms of a selector".to_owned()),
-        )
-        .data(data)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::bare_name;
-
-    #[test]
-    fn names_without_their_module() {
-        let told = |text: &str| bare_name(text).and_then(|hint| Some(hint.split('`').nth(1)?.to_owned()));
-        for (text, expected) in [
-            ("Session", Some("py://MODULE#Session")),
-            ("requests.Session.get", Some("py://requests#Session.get")),
-            ("Session.get", Some("py://MODULE#Session.get")),
-            ("os.path.join", Some("py://os.path#join")),
-            ("pkg.mod:C.m", Some("py://pkg.mod#C.m")),
-            ("app.py", None),
-            ("src/app.py", None),
-            ("a.py:x", None),
-            ("", None),
-        ] {
-            assert_eq!(told(text).as_deref(), expected, "{text}");
-        }
-    }
 }

@@ -8,6 +8,7 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use crate::orchestrator::session::Place;
+use crate::orchestrator::{cache_folder, search_path};
 use crate::path::{AbsPath, absolute::AbsPathError};
 
 /// The process's surroundings.
@@ -64,9 +65,7 @@ impl Environment {
 
     /// The folders of `PATH`.
     pub(crate) fn search_path(&self) -> Vec<PathBuf> {
-        std::env::split_paths(self.var("PATH").unwrap_or_default())
-            .filter(|path| path.is_absolute())
-            .collect()
+        search_path(&self.vars)
     }
 
     /// A path as the user wrote it, made absolute.
@@ -77,19 +76,9 @@ impl Environment {
         }
     }
 
-    /// Lanser's cache: `LANSER_CACHE_DIR`, else the platform's cache folder, else a folder beside temporary files.
+    /// Lanser's cache folder.
     pub(crate) fn cache(&self) -> AbsPath {
-        if let Some(cache) = self.var("LANSER_CACHE_DIR") {
-            return self.absolute(cache);
-        }
-        match (self.var("XDG_CACHE_HOME"), self.var("HOME")) {
-            (Some(cache), _) => self.absolute(cache).join("lanser"),
-            (None, Some(home)) if cfg!(target_os = "macos") => {
-                self.absolute(home).join("Library/Caches/lanser")
-            }
-            (None, Some(home)) => self.absolute(home).join(".cache/lanser"),
-            (None, None) => self.temp.join("lanser-cache"),
-        }
+        cache_folder(&self.vars, &self.temp, |path| self.absolute(path))
     }
 
     /// The user's own configuration file.

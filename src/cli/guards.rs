@@ -190,6 +190,37 @@ impl GuardArgs {
     }
 }
 
+impl Policies {
+    /// The guards of a request that says its own, as flags would: the strictest value says nothing.
+    ///
+    /// # Errors
+    /// When a file's value is none.
+    pub(crate) fn over(&self, said: &Guards) -> Result<Guards, ErrorBody> {
+        let gives_up = |name| said.given_up.contains(&name);
+        let args = GuardArgs {
+            allow: said.allow.clone(),
+            deny: said.deny.clone(),
+            allow_dirty: match said.dirty {
+                Dirt::None => None,
+                Dirt::Elsewhere => Some(DirtArg::Elsewhere),
+                Dirt::All => Some(DirtArg::All),
+            },
+            deny_apply_on_ambiguous: gives_up(CheckName::Target).then_some(false),
+            workspace_jail: said.outside.then_some(false),
+            strategy: (said.strategy == Strategy::ThreeWay).then_some(StrategyArg::ThreeWay),
+            allow_hard_links: said.hard_links,
+            allow_new_diagnostics: false,
+        };
+        let mut guards = args.guards(&RenameGuardArgs::default(), self)?;
+        let rest = said.given_up.iter().filter(|name| **name != CheckName::Target);
+        guards.given_up.extend(rest);
+        if guards.within.is_empty() {
+            guards.within.clone_from(&said.within);
+        }
+        Ok(guards)
+    }
+}
+
 fn dirt(text: &str) -> Result<Dirt, ErrorBody> {
     match text {
         "none" => Ok(Dirt::None),
@@ -206,6 +237,42 @@ mod tests {
 
     fn guards(args: &GuardArgs, workspace: FileConfig, user: FileConfig) -> Guards {
         args.guards(&RenameGuardArgs::default(), &Policies { workspace, user }).unwrap()
+    }
+
+    #[test]
+    fn what_a_request_says_is_what_flags_say() {
+        let strict = FileConfig {
+            allow_dirty: Some("elsewhere".to_owned()),
+            workspace_jail: Some(true),
+            deny_apply_on_ambiguous: Some(true),
+            allow: vec!["src".to_owned()],
+            deny: vec!["y".to_owned()],
+            ..FileConfig::default()
+        };
+        let user = FileConfig { allow_dirty: Some("all".to_owned()), ..FileConfig::default() };
+        let said = Guards {
+            deny: vec!["z".to_owned()],
+            within: vec!["lib".to_owned()],
+            dirty: Dirt::All,
+            outside: true,
+            given_up: vec![CheckName::Target, CheckName::Collision],
+            strategy: Strategy::ThreeWay,
+            ..Guards::default()
+        };
+        let free = Policies::default().over(&said).unwrap();
+        assert_eq!(free, said);
+        let held = Policies { workspace: strict, user: user.clone() }.over(&said).unwrap();
+        let expected = Guards {
+            deny: vec!["y".to_owned(), "z".to_owned()],
+            within: vec!["src".to_owned()],
+            dirty: Dirt::Elsewhere,
+            outside: false,
+            given_up: vec![CheckName::Collision],
+            ..said
+        };
+        assert_eq!(held, expected);
+        let by_user = Policies { workspace: FileConfig::default(), user }.over(&Guards::default()).unwrap();
+        assert_eq!(by_user.dirty, Dirt::All);
     }
 
     #[test]

@@ -87,9 +87,11 @@ impl Orchestrator {
             };
             let key = self.key(request, &ground);
             if let Some(bundle) = self.remembered(key).await {
+                self.settings.progress.proving();
                 if fresh {
                     return Told::Kept(bundle);
                 }
+                self.shared.surveyor.thrift.turn().await;
                 match self.survey(arrived).await {
                     Ok(now) if Arc::ptr_eq(&now, &ground) => return Told::Kept(bundle),
                     Ok(now) => basis = Some(Basis { ground: now, fresh: true, starting: None }),
@@ -103,14 +105,18 @@ impl Orchestrator {
             };
             let leader = match self.shared.flights.board(request, &ground, &self.settings) {
                 Boarded::Leader(leader) => leader,
-                Boarded::Follower(answer) => match flights::wait(answer).await {
-                    Some(bundle) => return Told::Shared(bundle),
-                    None => {
-                        basis = Some(Basis { ground, fresh, starting });
-                        continue;
+                Boarded::Follower(answer) => {
+                    self.settings.progress.proving();
+                    match flights::wait(answer).await {
+                        Some(bundle) => return Told::Shared(bundle),
+                        None => {
+                            basis = Some(Basis { ground, fresh, starting });
+                            continue;
+                        }
                     }
-                },
+                }
             };
+            let asking = self.more_to_come();
             let mut road = Road::Syntax;
             let attempted = self.attempt(request, &state, starting, setbacks.pristine, &mut road);
             let outcome = if fresh {
@@ -118,6 +124,7 @@ impl Orchestrator {
             } else {
                 let overtaken = async {
                     tokio::time::sleep(EARLY).await;
+                    self.shared.surveyor.thrift.turn().await;
                     match self.survey(arrived).await {
                         Ok(now) if !Arc::ptr_eq(&now, &ground) => now,
                         _ => std::future::pending().await,
@@ -139,6 +146,8 @@ impl Orchestrator {
                 continue;
             }
             leader.close();
+            drop(asking);
+            self.settings.progress.proving();
             match self.check(request, &state, fresh).await {
                 Err(failure) => return failed(request, failure, Some(&ground), Some(&state), road),
                 Ok(None) => {
@@ -271,6 +280,7 @@ impl Orchestrator {
     ) -> Result<Option<(Arc<Ground>, String)>, Failure> {
         let asked = Instant::now();
         let now = if self.shared.resident {
+            self.shared.surveyor.thrift.turn().await;
             self.survey(asked).await?
         } else if needs_server(request) || !fresh {
             let (now, ()) = tokio::join!(self.survey(asked), self.shared.pool.close());

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use super::failure::Failure;
+use super::thrift::Thrift;
 use super::{Settings, blocking, python, server};
 use crate::bundle::portable::PathMap;
 use crate::digest::Digest;
@@ -356,6 +357,7 @@ pub(super) struct Surveyor {
     pub(super) memory: Arc<Memory>,
     work: Arc<tokio::sync::Mutex<Work>>,
     last: Mutex<Option<Arc<Ground>>>,
+    pub(super) thrift: Thrift,
 }
 
 #[derive(Debug)]
@@ -366,10 +368,16 @@ struct Work {
 }
 
 impl Surveyor {
-    pub(super) fn new(settings: &Settings) -> Self {
+    /// `saves`: whether surveys wait for each other's answers.
+    pub(super) fn new(settings: &Settings, saves: bool) -> Self {
         let work = Work { scanners: Scanners::new(settings), done: None };
         let memory = Arc::new(python::memory(settings));
-        Self { memory, work: Arc::new(tokio::sync::Mutex::new(work)), last: Mutex::new(None) }
+        Self {
+            memory,
+            work: Arc::new(tokio::sync::Mutex::new(work)),
+            last: Mutex::new(None),
+            thrift: Thrift::new(saves),
+        }
     }
 
     /// What the last survey found.
@@ -393,7 +401,7 @@ impl Surveyor {
         {
             return Ok(ground.clone());
         }
-        let (settings, memory) = (settings.clone(), self.memory.clone());
+        let (settings, memory, began) = (settings.clone(), self.memory.clone(), Instant::now());
         let ground = blocking(move || {
             let began = Instant::now();
             let last = work.done.take().map(|(_, ground)| ground);
@@ -402,6 +410,7 @@ impl Surveyor {
             Ok::<_, Failure>(ground)
         });
         let ground = ground.await??;
+        self.thrift.looked(began.elapsed());
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(ground.clone());
         Ok(ground)
     }

@@ -11,12 +11,14 @@
 
 mod answer;
 mod ask;
+pub mod batch;
 mod completeness;
 mod diagnose;
 mod failure;
 mod flights;
 mod ground;
 mod hierarchy;
+mod library;
 mod located;
 mod memo;
 mod outline;
@@ -29,7 +31,9 @@ mod report;
 mod server;
 pub mod session;
 mod state;
+mod thrift;
 pub mod traced;
+mod written;
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -53,6 +57,8 @@ use answer::{Made, Told};
 use failure::Failure;
 use flights::Flights;
 use ground::{Ground, Surveyor, Tools};
+pub use library::{OpenError, Workspace, WorkspaceOptions};
+pub(crate) use library::{cache_folder, processors, search_path};
 use memo::Memo;
 pub use memo::verify_memo;
 use pool::{Kind, Pool};
@@ -60,7 +66,9 @@ pub use python::{ConfigurationReport, PythonReport, configuration_report, python
 pub use report::{Report, ServerReport};
 use server::Server;
 pub use server::{tell_progress, toolchain_request};
+pub use thrift::MoreToCome;
 use traced::record::{Origin, record};
+pub use written::{checked, read_selector};
 
 /// Who is told of long work.
 pub trait Progress: Send + Sync {
@@ -68,6 +76,8 @@ pub trait Progress: Send + Sync {
     fn step(&self, text: &str);
     /// Something that is worth knowing also later.
     fn say(&self, text: &str);
+    /// The answer is there but for the proof that it is fresh.
+    fn proving(&self) {}
     /// Nothing is being done any more.
     fn done(&self);
 }
@@ -146,19 +156,25 @@ impl Orchestrator {
     /// An orchestrator for many requests. [`Self::close`] ends what they started.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self::with(settings, true)
+        Self::with(settings, true, false)
+    }
+
+    /// An orchestrator for many requests at a time, whose answers are worth more together than each of them at once.
+    #[must_use]
+    pub fn for_many(settings: Settings) -> Self {
+        Self::with(settings, true, true)
     }
 
     /// An orchestrator for one request: the server says goodbye while the workspace is looked at for the last time.
     #[must_use]
     pub fn for_one(settings: Settings) -> Self {
-        Self::with(settings, false)
+        Self::with(settings, false, false)
     }
 
-    fn with(settings: Settings, resident: bool) -> Self {
+    fn with(settings: Settings, resident: bool, saves: bool) -> Self {
         let settings = Arc::new(settings);
         let shared = Shared {
-            surveyor: Surveyor::new(&settings),
+            surveyor: Surveyor::new(&settings, saves),
             pool: Pool::new(settings.clone(), resident),
             memo: Memo::of(&settings),
             flights: Flights::default(),
@@ -200,6 +216,12 @@ impl Orchestrator {
         if self.settings.trace.is_some() { Tape::recording() } else { Tape::off() }
     }
 
+    /// Until what is returned is dropped there are more requests to come.
+    #[must_use]
+    pub fn more_to_come(&self) -> MoreToCome {
+        self.shared.surveyor.thrift.more_to_come()
+    }
+
     /// What is running.
     #[must_use]
     pub fn report(&self) -> Report {
@@ -208,11 +230,17 @@ impl Orchestrator {
 
     /// Answers a request, or tells why there is no answer; both are bundles. When `interrupted` ends first, the server is
     /// told, and the bundle says `E/REQUEST_CANCELLED`.
-    pub async fn run(&self, mut request: Request, interrupted: impl Future<Output = ()>) -> Bundle {
-        if let Some(selector) = &mut request.selector {
-            let paths = PathMap::new().workspace(self.settings.root.clone());
-            selector.map_uri(|uri| paths.absolute(uri).map_or_else(|| uri.clone(), |path| paths.uri(&path)));
-        }
+    pub async fn run(&self, request: Request, interrupted: impl Future<Output = ()>) -> Bundle {
+        self.run_until(request, async {
+            interrupted.await;
+            cancelled()
+        })
+        .await
+    }
+
+    /// The same; when `interrupted` ends first, the bundle says its error.
+    async fn run_until(&self, mut request: Request, interrupted: impl Future<Output = ErrorBody>) -> Bundle {
+        self.name_portably(&mut request);
         let began = Instant::now();
         let mut interrupted = pin!(interrupted);
         // What an earlier lanser left half done is no state to answer about.
@@ -231,9 +259,7 @@ impl Orchestrator {
         let told = tokio::select! {
             biased;
             told = self.answer(&request, began) => told,
-            () = &mut interrupted => {
-                let error = ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled")
-                    .hint("ask again");
+            error = &mut interrupted => {
                 let origin = Origin { fault: Some(error.clone()), ..Origin::default() };
                 let attempt =
                     Attempt { draft: Draft::failed(Some(request.clone()), error), dual: Vec::new(), plan: None };
@@ -257,6 +283,31 @@ impl Orchestrator {
                 }
                 bundle
             }
+        }
+    }
+
+    /// What is told of a request that was not asked.
+    pub(crate) fn refused(&self, mut request: Request, error: ErrorBody) -> Bundle {
+        self.name_portably(&mut request);
+        let bundle = sealed(Draft::failed(Some(request.clone()), error.clone()));
+        let origin = Origin { fault: Some(error), ..Origin::default() };
+        record(&self.settings, Some(request), origin, &Tape::off(), &bundle);
+        self.finished(bundle, Vec::new(), Road::Syntax, Instant::now())
+    }
+
+    /// What is told of a request that could not be read.
+    fn unread(&self, error: ErrorBody) -> Bundle {
+        let bundle = sealed(Draft::failed(None, error.clone()));
+        let origin = Origin { fault: Some(error), ..Origin::default() };
+        record(&self.settings, None, origin, &Tape::off(), &bundle);
+        bundle
+    }
+
+    /// Names the file of a request's selector as bundles do.
+    fn name_portably(&self, request: &mut Request) {
+        if let Some(selector) = &mut request.selector {
+            let paths = PathMap::new().workspace(self.settings.root.clone());
+            selector.map_uri(|uri| paths.absolute(uri).map_or_else(|| uri.clone(), |path| paths.uri(&path)));
         }
     }
 
@@ -289,6 +340,8 @@ impl Orchestrator {
         began: Instant,
     ) -> Bundle {
         bundle.meta.volatile = Volatile {
+            id: None,
+            line: None,
             elapsed_ms: Some(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)),
             road: Some(road),
             root: Some(self.settings.root.to_string()),
@@ -302,6 +355,10 @@ impl Orchestrator {
 /// Whether a language server has to be asked.
 fn needs_server(request: &Request) -> bool {
     !matches!(request.cmd, Command::Locate | Command::Undo)
+}
+
+fn cancelled() -> ErrorBody {
+    ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled").hint("ask again")
 }
 
 fn sealed(draft: Draft) -> Bundle {

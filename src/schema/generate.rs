@@ -1,8 +1,8 @@
 //! From the types to the text of `schemas/`.
 //!
 //! Only tests call this: the library carries the text itself, so that reading a schema needs no generator.
-//! A bundle's schema says what lanser writes (every member that is always written is required), those of a selector and
-//! a request say what lanser reads (members with a default may be absent).
+//! A bundle's schema says what lanser writes (every member that is always written is required), those of a selector, a
+//! request and a line of a batch say what lanser reads (members with a default may be absent).
 
 use std::collections::BTreeMap;
 
@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::Kind;
 use crate::digest::MAX_SAFE_INTEGER;
 use crate::model::BUNDLE_VERSION;
+use crate::model::batch::BatchLine;
 use crate::model::bundle::Bundle;
 use crate::model::request::Request;
 use crate::model::trace::Event;
@@ -31,6 +32,7 @@ pub(super) fn generate(kind: Kind) -> String {
         Kind::Selector => root::<PositionSpec>(settings.for_deserialize()),
         Kind::Request => root::<Request>(settings.for_deserialize()),
         Kind::Trace => root::<Event>(settings.for_serialize()),
+        Kind::Batch => root::<BatchLine>(settings.for_deserialize()),
     };
     schema.insert("$id".to_owned(), format!("urn:lanser:schema:{}:{}", kind.name(), kind.version()).into());
     if kind == Kind::Bundle
@@ -63,12 +65,20 @@ impl Transform for Plain {
             Some("uint8") => Some(u64::from(u8::MAX)),
             Some("uint32") => Some(u64::from(u32::MAX)),
             Some("uint64") => Some(MAX_SAFE_INTEGER),
+            Some("int64") | None => None,
             Some(other) => panic!("no bounds are known for the format {other:?}"),
-            None => None,
         };
+        if schema.get("format").and_then(Value::as_str) == Some("int64") {
+            schema.remove("format");
+            schema.insert("minimum".to_owned(), (-MAX_SAFE_INTEGER.cast_signed()).into());
+            schema.insert("maximum".to_owned(), MAX_SAFE_INTEGER.into());
+        }
         if let Some(most) = most {
             schema.remove("format");
-            schema.insert("maximum".to_owned(), most.into());
+            // A type's own bound is the tighter one.
+            if schema.get("maximum").is_none() {
+                schema.insert("maximum".to_owned(), most.into());
+            }
         }
         // A doc comment is wrapped where its line ends, a description where its reader's does.
         if let Some(Value::String(text)) = schema.get_mut("description") {

@@ -16,11 +16,13 @@ pub enum Kind {
     Request,
     /// A line of a trace ([`crate::model::trace::Event`]), as lanser writes it.
     Trace,
+    /// A line of a batch ([`crate::model::batch::BatchLine`]), as lanser reads it.
+    Batch,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Bundle, Self::Selector, Self::Request, Self::Trace];
+    pub const ALL: [Self; 5] = [Self::Bundle, Self::Selector, Self::Request, Self::Batch, Self::Trace];
 
     /// The name on the command line: `bundle`.
     #[must_use]
@@ -30,6 +32,7 @@ impl Kind {
             Self::Selector => "selector",
             Self::Request => "request",
             Self::Trace => "trace",
+            Self::Batch => "batch",
         }
     }
 
@@ -40,6 +43,7 @@ impl Kind {
             Self::Bundle => "bundle.schema.json",
             Self::Selector => "selector.schema.json",
             Self::Request => "request.schema.json",
+            Self::Batch => "batch.schema.json",
             Self::Trace => "trace.schema.json",
         }
     }
@@ -74,6 +78,7 @@ pub const fn export(kind: Kind) -> &'static str {
         Kind::Selector => include_str!("../../schemas/selector.schema.json"),
         Kind::Request => include_str!("../../schemas/request.schema.json"),
         Kind::Trace => include_str!("../../schemas/trace.schema.json"),
+        Kind::Batch => include_str!("../../schemas/batch.schema.json"),
     }
 }
 

@@ -5,6 +5,9 @@
 
 use std::io::{self, BufRead};
 
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
 use super::Kind;
 use super::problem::Problems;
 use super::validate::validate;
@@ -21,17 +24,18 @@ pub struct Line {
     pub verdict: Result<(), Problems>,
 }
 
-/// Judges every line that is not blank as a document of one kind.
+/// Judges every line that is not blank as a document of one kind; without one as a bundle when it has a `bundleId`, else as
+/// a line of a batch.
 ///
 /// The iterator ends after the first error of `reader`.
-pub fn validate_lines<R: BufRead>(kind: Kind, reader: R) -> Lines<R> {
-    Lines { kind, reader, limit: MAX_LINE, number: 0, buffer: Vec::new(), ended: false }
+pub fn validate_lines<R: BufRead>(kind: impl Into<Option<Kind>>, reader: R) -> Lines<R> {
+    Lines { kind: kind.into(), reader, limit: MAX_LINE, number: 0, buffer: Vec::new(), ended: false }
 }
 
 /// The verdicts on the lines of a reader; see [`validate_lines`].
 #[derive(Debug)]
 pub struct Lines<R> {
-    kind: Kind,
+    kind: Option<Kind>,
     reader: R,
     limit: usize,
     number: usize,
@@ -56,7 +60,7 @@ impl<R: BufRead> Iterator for Lines<R> {
                 continue;
             }
             let verdict = if fits {
-                validate(self.kind, &self.buffer)
+                validate(self.kind.unwrap_or_else(|| kind_of(&self.buffer)), &self.buffer)
             } else {
                 Err(Problems::whole(format!("the line is longer than {} bytes", self.limit)))
             };
@@ -108,6 +112,16 @@ impl<R: BufRead> Lines<R> {
         }
         problems
     }
+}
+
+/// What a line probably is.
+fn kind_of(line: &[u8]) -> Kind {
+    #[derive(Deserialize)]
+    struct Sign {
+        #[serde(rename = "bundleId")]
+        _bundle_id: IgnoredAny,
+    }
+    if serde_json::from_slice::<Sign>(line).is_ok() { Kind::Bundle } else { Kind::Batch }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use super::{Kind, MAX_PROBLEMS, validate};
 use crate::bundle::order;
 use crate::bundle::seal::{Draft, bundle_id, seal};
 use crate::digest::strict_json;
+use crate::model::batch::BatchLine;
 use crate::model::bundle::{Bundle, Limits};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::facts::{Facts, Location, Provenance};
@@ -58,6 +59,7 @@ fn fits_type(kind: Kind, bytes: &[u8]) -> bool {
         Kind::Selector => strict_json::from_slice::<PositionSpec>(bytes).is_ok(),
         Kind::Request => strict_json::from_slice::<Request>(bytes).is_ok(),
         Kind::Trace => strict_json::from_slice::<Event>(bytes).is_ok(),
+        Kind::Batch => strict_json::from_slice::<BatchLine>(bytes).is_ok(),
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::problem::{Collector, Problems};
 use super::{Kind, content, explain::explain, export};
 use crate::digest::strict_json;
+use crate::model::batch::BatchLine;
 use crate::model::bundle::Bundle;
 use crate::model::request::Request;
 use crate::model::trace::Event;
@@ -35,6 +36,7 @@ pub fn validate(kind: Kind, bytes: &[u8]) -> Result<(), Problems> {
             Kind::Selector => drop(strict_json::from_slice::<PositionSpec>(bytes)?),
             Kind::Request => drop(strict_json::from_slice::<Request>(bytes)?),
             Kind::Trace => drop(strict_json::from_slice::<Event>(bytes)?),
+            Kind::Batch => drop(strict_json::from_slice::<BatchLine>(bytes)?),
         }
     }
     problems.finish()
@@ -46,11 +48,13 @@ pub(super) fn validator(kind: Kind) -> &'static Validator {
     static SELECTOR: LazyLock<Validator> = LazyLock::new(|| compile(Kind::Selector));
     static REQUEST: LazyLock<Validator> = LazyLock::new(|| compile(Kind::Request));
     static TRACE: LazyLock<Validator> = LazyLock::new(|| compile(Kind::Trace));
+    static BATCH: LazyLock<Validator> = LazyLock::new(|| compile(Kind::Batch));
     match kind {
         Kind::Bundle => &BUNDLE,
         Kind::Selector => &SELECTOR,
         Kind::Request => &REQUEST,
         Kind::Trace => &TRACE,
+        Kind::Batch => &BATCH,
     }
 }
 

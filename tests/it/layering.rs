@@ -33,7 +33,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ),
     ("tokio::", &["lsp/", "orchestrator/", "cli/"]),
     ("clap::", &["cli/", "schema/"]),
-    ("std::env::vars", &["cli/environment.rs"]),
+    ("std::env::vars", &["cli/environment.rs", "orchestrator/library.rs"]),
     ("std::env::args", &["cli/environment.rs"]),
     ("process::exit", &[]),
 ];

@@ -6,6 +6,8 @@
 /// Environments, projects and servers for the tests.
 mod support;
 
+/// Many requests over one stream.
+mod batch;
 /// One answer for one content, wherever and however it is asked.
 mod determinism;
 /// Renames and other edits: planned, checked, written, taken back.
@@ -18,6 +20,8 @@ mod files_that_bite;
 mod install;
 /// Imports between the modules of `src` only point down.
 mod layering;
+/// The crate as other programs use it.
+mod library;
 /// Every verb and every form of a selector, with the real servers.
 mod navigate;
 /// Text, its bounds and how it goes on, JSON's parts, colours, pipes.

@@ -2,6 +2,7 @@
 
 pub(crate) mod actions;
 pub(crate) mod apply;
+pub(crate) mod batch;
 pub(crate) mod calls;
 pub(crate) mod completions;
 pub(crate) mod diag;
@@ -62,6 +63,8 @@ pub(crate) enum Command {
     Check(apply::CheckArgs),
     /// Take back what was written, or list it
     Undo(undo::UndoArgs),
+    /// Answer many requests: JSON Lines in, one bundle a line out, each as it is ready
+    Batch(batch::BatchArgs),
     /// Show what lanser would use here, and why
     Doctor(doctor::DoctorArgs),
     /// List, find and install language servers
@@ -92,7 +95,7 @@ impl Command {
             | Self::Hover(_) => true,
             Self::Symbols(_) | Self::Calls(_) | Self::Diag(_) | Self::Locate(_) => true,
             Self::PrepareRename(_) | Self::Rename(_) | Self::Actions(_) => true,
-            Self::Apply(_) | Self::Check(_) | Self::Undo(_) => true,
+            Self::Apply(_) | Self::Check(_) | Self::Undo(_) | Self::Batch(_) => true,
             Self::Doctor(_) | Self::Server(_) | Self::Session(_) => false,
             Self::Schema(_) | Self::Trace(_) | Self::Completions(_) => false,
         }
@@ -119,6 +122,7 @@ pub(crate) fn run(command: Command, context: &mut Context) -> Exit {
         Command::Apply(args) => apply::run(&args, context),
         Command::Check(args) => apply::check(&args, context),
         Command::Undo(args) => undo::run(&args, context),
+        Command::Batch(args) => batch::run(&args, context),
         Command::Doctor(args) => doctor::run(&args, context),
         Command::Server(command) => server::run(command, context),
         Command::Session(command) => session::run(&command, context),

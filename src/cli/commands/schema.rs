@@ -26,14 +26,14 @@ pub(crate) enum SchemaCommand {
     Commands,
     /// Check JSON files, or every .json and .jsonl file of folders
     Validate(ValidateArgs),
-    /// Check JSON Lines files, one document a line
-    ValidateBatch(ValidateArgs),
+    /// Check JSON Lines files, one document a line: requests for `lanser batch`, or its answers
+    ValidateBatch(ValidateBatchArgs),
 }
 
 /// Arguments of `schema export`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ExportArgs {
-    /// Only this one: `bundle`, `selector` or `request`
+    /// Only this one: `bundle`, `selector`, `request` or `batch`
     #[arg(long, value_name = "KIND", value_parser = parse_kind)]
     pub(crate) only: Option<Kind>,
 
@@ -42,20 +42,40 @@ pub(crate) struct ExportArgs {
     pub(crate) out: Option<String>,
 }
 
-/// Arguments of `schema validate` and `validate-batch`.
+/// Arguments of `schema validate`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ValidateArgs {
     /// Files or folders, or `-` for standard input
     #[arg(required = true)]
     pub(crate) paths: Vec<String>,
 
-    /// What the documents are: `bundle`, `selector` or `request`
+    /// What the documents are: `bundle`, `selector`, `request` or `batch`
     #[arg(long, value_name = "KIND", default_value = "bundle", value_parser = parse_kind)]
     pub(crate) kind: Kind,
 }
 
+/// Arguments of `schema validate-batch`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ValidateBatchArgs {
+    /// Files or folders, or `-` for standard input
+    #[arg(required = true)]
+    pub(crate) paths: Vec<String>,
+
+    /// What the lines are: `bundle`, `selector`, `request` or `batch` [default: bundle where it has a bundleId, else batch]
+    #[arg(long, value_name = "KIND", value_parser = parse_kind)]
+    pub(crate) kind: Option<Kind>,
+}
+
+/// What is to be checked.
+struct Checks<'a> {
+    paths: &'a [String],
+    kind: Option<Kind>,
+    /// Whether every file is JSON Lines, whatever its name.
+    lines: bool,
+}
+
 fn parse_kind(name: &str) -> Result<Kind, String> {
-    Kind::parse(name).ok_or_else(|| "expected bundle, selector or request".to_owned())
+    Kind::parse(name).ok_or_else(|| "expected bundle, selector, request or batch".to_owned())
 }
 
 /// Runs a verb of `schema`.
@@ -69,8 +89,13 @@ pub(crate) fn run(command: SchemaCommand, context: &mut Context) -> Exit {
             command.build();
             context.printer.json_payload(&schema::commands(&command))
         }
-        SchemaCommand::Validate(args) => validate(&args, false, context),
-        SchemaCommand::ValidateBatch(args) => validate(&args, true, context),
+        SchemaCommand::Validate(args) => {
+            let checks = Checks { paths: &args.paths, kind: Some(args.kind), lines: false };
+            validate(&checks, context)
+        }
+        SchemaCommand::ValidateBatch(args) => {
+            validate(&Checks { paths: &args.paths, kind: args.kind, lines: true }, context)
+        }
     }
 }
 
@@ -107,16 +132,17 @@ struct Verdict {
 }
 
 /// Checks every document. Exit code 1 when one is not valid: the verdict that was asked for.
-fn validate(args: &ValidateArgs, lines: bool, context: &mut Context) -> Exit {
+fn validate(checks: &Checks<'_>, context: &mut Context) -> Exit {
+    let Checks { paths, kind, lines } = *checks;
     let mut verdicts = Vec::new();
-    for path in &args.paths {
+    for path in paths {
         let checked = if path == "-" {
-            check(path, BufReader::new(std::io::stdin()), args.kind, lines, &mut verdicts)
+            check(path, BufReader::new(std::io::stdin()), kind, lines, &mut verdicts)
         } else {
             files_of(&context.env.absolute(path)).and_then(|files| {
                 files.into_iter().try_for_each(|file| {
                     let as_lines = lines || file.ends_with(".jsonl");
-                    check(&file, BufReader::new(File::open(&file)?), args.kind, as_lines, &mut verdicts)
+                    check(&file, BufReader::new(File::open(&file)?), kind, as_lines, &mut verdicts)
                 })
             })
         };
@@ -148,7 +174,7 @@ fn validate(args: &ValidateArgs, lines: bool, context: &mut Context) -> Exit {
 fn check(
     file: &str,
     mut reader: impl BufRead,
-    kind: Kind,
+    kind: Option<Kind>,
     lines: bool,
     verdicts: &mut Vec<Verdict>,
 ) -> std::io::Result<()> {
@@ -170,7 +196,7 @@ fn check(
     } else {
         let mut bytes = Vec::new();
         reader.read_to_end(&mut bytes)?;
-        add(None, schema::validate(kind, &bytes));
+        add(None, schema::validate(kind.unwrap_or(Kind::Bundle), &bytes));
     }
     Ok(())
 }

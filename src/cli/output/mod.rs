@@ -29,7 +29,7 @@ pub(crate) enum Format {
 }
 
 /// Writes answers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Printer {
     pub(crate) format: Format,
     /// `--fields`; empty means everything.
@@ -137,13 +137,18 @@ impl Printer {
     }
 
     fn json(&self, bundle: &Bundle) -> std::io::Result<()> {
+        write_stdout(&self.line(bundle)?)
+    }
+
+    /// A bundle as one line of JSON, or the parts of it that `--fields` names.
+    pub(crate) fn line(&self, bundle: &Bundle) -> std::io::Result<Vec<u8>> {
         let mut line = if self.fields.is_empty() {
             serde_json::to_vec(bundle)?
         } else {
             serde_json::to_vec(&select(&serde_json::to_value(bundle)?, &self.fields))?
         };
         line.push(b'\n');
-        write_stdout(&line)
+        Ok(line)
     }
 }
 

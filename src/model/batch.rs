@@ -1,0 +1,251 @@
+//! What a line of a batch says.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::request::{Command, Options};
+use crate::selector::PositionSpec;
+
+/// The most seconds that a request can be given.
+const MOST_SECONDS: u32 = 86_400;
+
+/// A line of a batch: a request, or the order to give one up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BatchLine {
+    /// A request.
+    Request(Box<BatchRequest>),
+    /// The order to give requests up.
+    Cancel(Cancellation),
+}
+
+/// A request of a batch.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct BatchRequest {
+    /// What the caller calls it; `meta.volatile.id` of the answer.
+    pub id: Option<RequestId>,
+    /// Seconds after which it is given up, counted from when it is begun.
+    #[schemars(range(min = 1, max = 86_400))]
+    pub timeout: Option<u32>,
+    /// The question.
+    pub cmd: Command,
+    /// What it is about: a selector as it is written on the command line, or its JSON form.
+    pub selector: Option<WrittenSelector>,
+    /// `rename`: the new name.
+    pub new_name: Option<String>,
+    /// What changes the answer, where it is not the default.
+    #[serde(default)]
+    pub options: Options,
+}
+
+/// The order to give up all requests of a name that came before and are not answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cancellation {
+    /// The name.
+    pub cancel: RequestId,
+}
+
+/// What a caller calls a request.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
+#[schemars(untagged)]
+pub enum RequestId {
+    /// A whole number.
+    Number(i64),
+    /// A text.
+    Text(String),
+}
+
+/// A selector, in either form.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(untagged)]
+pub enum WrittenSelector {
+    /// As it is written on the command line.
+    Text(String),
+    /// Its JSON form.
+    Spec(PositionSpec),
+}
+
+impl<'de> Deserialize<'de> for BatchLine {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        struct Fields {
+            cancel: Option<RequestId>,
+            id: Option<RequestId>,
+            timeout: Option<u32>,
+            cmd: Option<Command>,
+            selector: Option<WrittenSelector>,
+            new_name: Option<String>,
+            #[serde(default)]
+            options: Options,
+        }
+        let Fields { cancel, id, timeout, cmd, selector, new_name, options } =
+            Fields::deserialize(deserializer)?;
+        if let Some(cancel) = cancel {
+            let alone = id.is_none()
+                && timeout.is_none()
+                && cmd.is_none()
+                && selector.is_none()
+                && new_name.is_none()
+                && options == Options::default();
+            let wrong = || D::Error::custom("`cancel` stands alone in its line");
+            return alone.then_some(Self::Cancel(Cancellation { cancel })).ok_or_else(wrong);
+        }
+        if timeout.is_some_and(|seconds| seconds == 0 || seconds > MOST_SECONDS) {
+            return Err(D::Error::custom(format!("`timeout` is 1 to {MOST_SECONDS} seconds")));
+        }
+        let cmd = cmd.ok_or_else(|| D::Error::missing_field("cmd"))?;
+        Ok(Self::Request(Box::new(BatchRequest { id, timeout, cmd, selector, new_name, options })))
+    }
+}
+
+/// One object with the members of both, so that what is wrong with one of them can be said.
+impl JsonSchema for BatchLine {
+    fn schema_name() -> Cow<'static, str> {
+        "BatchLine".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = BatchRequest::json_schema(generator);
+        let id = generator.subschema_for::<RequestId>();
+        let cancel = json_schema!({
+            "description": "Alone in its line: the `id` of the requests before that are to be given up.",
+            "allOf": [id],
+        });
+        if let Some(properties) = schema.get_mut("properties").and_then(|value| value.as_object_mut()) {
+            properties.insert("cancel".to_owned(), cancel.into());
+        }
+        schema.remove("required");
+        schema.insert("description".to_owned(), "A line of a batch.".into());
+        let more = json_schema!({
+            "if": {"required": ["cancel"]},
+            "then": {"maxProperties": 1},
+            "else": {"required": ["cmd"]},
+        });
+        for (name, value) in more.as_object().into_iter().flatten() {
+            schema.insert(name.clone(), value.clone());
+        }
+        schema
+    }
+}
+
+impl<'de> Deserialize<'de> for RequestId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl Visitor<'_> for Reader {
+            type Value = RequestId;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a whole number")
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<RequestId, E> {
+                Ok(RequestId::Number(number))
+            }
+
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<RequestId, E> {
+                let wrong = || E::custom("the number is too large");
+                i64::try_from(number).map(RequestId::Number).map_err(|_| wrong())
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<RequestId, E> {
+                Ok(RequestId::Text(text.to_owned()))
+            }
+        }
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+impl Serialize for RequestId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(number) => serializer.serialize_i64(*number),
+            Self::Text(text) => serializer.serialize_str(text),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for WrittenSelector {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = WrittenSelector;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a selector, as text or as an object")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<WrittenSelector, E> {
+                Ok(WrittenSelector::Text(text.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WrittenSelector, A::Error> {
+                PositionSpec::deserialize(MapAccessDeserializer::new(map)).map(WrittenSelector::Spec)
+            }
+        }
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::strict_json;
+
+    fn read(line: &str) -> Result<BatchLine, String> {
+        strict_json::from_slice(line.as_bytes()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn requests() {
+        let BatchLine::Request(request) =
+            read(r#"{"id":7,"timeout":2,"cmd":"rename","selector":"py://a#b","newName":"c"}"#).unwrap()
+        else {
+            panic!("it is a request");
+        };
+        assert_eq!(request.id, Some(RequestId::Number(7)));
+        assert_eq!(request.timeout, Some(2));
+        assert_eq!(request.cmd, Command::Rename);
+        assert_eq!(request.selector, Some(WrittenSelector::Text("py://a#b".to_owned())));
+        assert_eq!(request.new_name.as_deref(), Some("c"));
+        let spec = read(r#"{"id":"7","cmd":"hover","selector":{"kind":"symbol","qualname":"a:b"}}"#).unwrap();
+        let BatchLine::Request(request) = spec else { panic!("it is a request") };
+        assert_eq!(request.id, Some(RequestId::Text("7".to_owned())));
+        assert!(matches!(request.selector, Some(WrittenSelector::Spec(PositionSpec::Symbol(_)))));
+    }
+
+    #[test]
+    fn cancellations() {
+        let read_id = |line| match read(line) {
+            Ok(BatchLine::Cancel(order)) => Ok(order.cancel),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => Err(error),
+        };
+        assert_eq!(read_id(r#"{"cancel":-3}"#), Ok(RequestId::Number(-3)));
+        assert_eq!(read_id(r#"{"cancel":"a"}"#), Ok(RequestId::Text("a".to_owned())));
+        assert!(read_id(r#"{"cancel":1,"cmd":"hover"}"#).unwrap_err().contains("stands alone"));
+    }
+
+    #[test]
+    fn what_is_none() {
+        for (line, why) in [
+            ("{}", "missing field `cmd`"),
+            (r#"{"cmd":"hoover"}"#, "unknown variant `hoover`"),
+            (r#"{"cmd":"hover","cmd":"hover"}"#, "occurs twice"),
+            (r#"{"cmd":"hover","timeout":0}"#, "1 to 86400 seconds"),
+            (r#"{"cmd":"hover","id":1.5}"#, "a text or a whole number"),
+            (r#"{"cmd":"hover","selector":3}"#, "a selector, as text or as an object"),
+            (r#"{"cmd":"hover","selector":{"kind":"symbol"}}"#, "qualname"),
+            (r#"{"cmd":"hover","Id":1}"#, "unknown field `Id`"),
+            ("[]", ""),
+        ] {
+            let error = read(line).unwrap_err();
+            assert!(error.contains(why), "{line}: {error}");
+        }
+    }
+}

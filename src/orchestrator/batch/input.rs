@@ -1,0 +1,253 @@
+//! The lines of a batch: found in a stream, read strictly, made into requests. On a thread of its own, since a read of
+//! standard input cannot be given up.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+use serde::Deserialize;
+use tokio::sync::mpsc;
+
+use super::super::written::{checked, read_selector};
+use crate::digest::strict_json;
+use crate::model::batch::{BatchLine, BatchRequest, Cancellation, RequestId, WrittenSelector};
+use crate::model::error::{ErrorBody, ErrorSymbol};
+use crate::model::request::{Options, Request};
+
+/// The most bytes of a line, its newline not counted.
+pub const MAX_LINE: usize = 64 << 20;
+
+/// How many lines are read before they are taken.
+const AHEAD: usize = 8;
+
+/// What a batch's requests have in common: makes what the command line says of all of them out of what a line says.
+pub type Completing = Box<dyn Fn(&Request) -> Result<Options, ErrorBody> + Send>;
+
+/// A line that was read.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    /// Counted from 1.
+    pub(super) line: u64,
+    /// Its length.
+    pub(super) bytes: usize,
+    pub(super) says: Says,
+}
+
+/// What a line says.
+#[derive(Debug)]
+pub(super) enum Says {
+    Ask(Box<Asked>),
+    Cancel(RequestId),
+    /// Nothing that can be read.
+    Wrong(Option<RequestId>, Box<ErrorBody>),
+}
+
+/// A request, ready to be asked.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) id: Option<RequestId>,
+    /// Seconds.
+    pub(super) timeout: Option<u32>,
+    pub(super) request: Request,
+}
+
+/// Reads a stream to its end, or until nobody takes the lines any more.
+pub(super) fn start(
+    stream: Box<dyn Read + Send>,
+    completing: Completing,
+) -> io::Result<mpsc::Receiver<io::Result<Incoming>>> {
+    let (sender, receiver) = mpsc::channel(AHEAD);
+    std::thread::Builder::new().name("batch input".to_owned()).spawn(move || {
+        let mut lines = Lines::new(BufReader::with_capacity(64 << 10, stream), MAX_LINE);
+        loop {
+            let incoming = match lines.next() {
+                Ok(None) => return,
+                Ok(Some(true)) if lines.line.iter().all(u8::is_ascii_whitespace) => continue,
+                Ok(Some(fits)) => Ok(Incoming {
+                    line: lines.number,
+                    bytes: lines.line.len(),
+                    says: if fits {
+                        read(&lines.line, lines.number, &completing)
+                    } else {
+                        too_long(lines.number)
+                    },
+                }),
+                Err(error) => Err(error),
+            };
+            let broken = incoming.is_err();
+            if sender.blocking_send(incoming).is_err() || broken {
+                return;
+            }
+        }
+    })?;
+    Ok(receiver)
+}
+
+/// Lines of a stream. What does not fit into `limit` is passed over as it comes.
+struct Lines<R> {
+    reader: R,
+    limit: usize,
+    number: u64,
+    /// The present line, as far as it fits.
+    line: Vec<u8>,
+}
+
+impl<R: BufRead> Lines<R> {
+    const fn new(reader: R, limit: usize) -> Self {
+        Self { reader, limit, number: 0, line: Vec::new() }
+    }
+
+    /// Reads the next line and says whether it fits; `None` at the end.
+    fn next(&mut self) -> io::Result<Option<bool>> {
+        /// What a line's room may stay for the next.
+        const ROOM: usize = 1 << 20;
+        self.line.clear();
+        self.line.shrink_to(ROOM);
+        let (mut fits, mut any) = (true, false);
+        loop {
+            let part = match self.reader.fill_buf() {
+                Ok(part) => part,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            let newline = part.iter().position(|&byte| byte == b'\n');
+            let content = &part[..newline.unwrap_or(part.len())];
+            any |= !part.is_empty();
+            fits = fits && self.line.len() + content.len() <= self.limit;
+            if fits {
+                self.line.extend_from_slice(content);
+            } else {
+                self.line = Vec::new();
+            }
+            let (consumed, ended) = (newline.map_or(part.len(), |at| at + 1), part.is_empty());
+            self.reader.consume(consumed);
+            if newline.is_some() || ended {
+                self.number += u64::from(any);
+                return Ok(any.then_some(fits));
+            }
+        }
+    }
+}
+
+fn too_long(number: u64) -> Says {
+    let message = format!("line {number} is longer than {MAX_LINE} bytes");
+    Says::Wrong(None, Box::new(ErrorBody::new(ErrorSymbol::Usage, message).hint("one request is one line")))
+}
+
+/// Reads a line.
+fn read(line: &[u8], number: u64, completing: &Completing) -> Says {
+    let line = match strict_json::from_slice::<BatchLine>(line) {
+        Ok(line) => line,
+        Err(error) => {
+            let message = format!(
+                "line {number}, column {}, is no request: {}: {}",
+                error.column, error.path, error.fault
+            );
+            let error = ErrorBody::new(ErrorSymbol::Usage, message)
+                .hint("`lanser schema export --only batch` prints what a line may say");
+            return Says::Wrong(id_of(line), Box::new(error));
+        }
+    };
+    match line {
+        BatchLine::Cancel(Cancellation { cancel }) => Says::Cancel(cancel),
+        BatchLine::Request(request) => {
+            let id = request.id.clone();
+            match asked(*request, completing) {
+                Ok(asked) => Says::Ask(Box::new(asked)),
+                Err(error) => Says::Wrong(id, Box::new(error)),
+            }
+        }
+    }
+}
+
+fn asked(written: BatchRequest, completing: &Completing) -> Result<Asked, ErrorBody> {
+    let BatchRequest { id, timeout, cmd, selector, new_name, options } = written;
+    let mut request = Request { cmd, selector: None, new_name, options };
+    request.options = completing(&request)?;
+    request.selector = match selector {
+        Some(WrittenSelector::Text(text)) => Some(read_selector(&text, request.options.index_io)?),
+        Some(WrittenSelector::Spec(spec)) => Some(spec),
+        None => None,
+    };
+    Ok(Asked { id, timeout, request: checked(request)? })
+}
+
+/// The name that a line which is no request gives itself all the same.
+fn id_of(line: &[u8]) -> Option<RequestId> {
+    #[derive(Deserialize)]
+    struct Named {
+        id: Option<RequestId>,
+    }
+    strict_json::from_slice::<Named>(line).ok()?.id
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    fn all(text: &str, limit: usize, capacity: usize) -> Vec<(u64, bool, String)> {
+        let mut lines = Lines::new(BufReader::with_capacity(capacity, Cursor::new(text)), limit);
+        let mut found = Vec::new();
+        while let Some(fits) = lines.next().unwrap() {
+            found.push((lines.number, fits, String::from_utf8(lines.line.clone()).unwrap()));
+        }
+        found
+    }
+
+    #[test]
+    fn lines_in_any_chunks() {
+        let long = "x".repeat(100);
+        for capacity in [1, 3, 4096] {
+            let found = all(&format!("a\n\nb\r\n{long}\nlast"), 10, capacity);
+            let expected =
+                [(1, true, "a"), (2, true, ""), (3, true, "b\r"), (4, false, ""), (5, true, "last")];
+            assert_eq!(found, expected.map(|(number, fits, text)| (number, fits, text.to_owned())));
+            assert_eq!(all("", 10, capacity), []);
+            assert_eq!(all("a\n", 10, capacity).len(), 1);
+        }
+    }
+
+    fn says(line: &str) -> Says {
+        read(line.as_bytes(), 3, &(Box::new(|request: &Request| Ok(request.options.clone())) as Completing))
+    }
+
+    #[test]
+    fn what_cannot_be_asked_is_told_with_its_name() {
+        for (line, id, why) in [
+            (
+                r#"{"id":1,"cmd":"hoover"}"#,
+                Some(RequestId::Number(1)),
+                "line 3, column 22, is no request: $.cmd:",
+            ),
+            (
+                r#"{"id":"a","cmd":"rename","selector":"a.py:1:1"}"#,
+                Some(RequestId::Text("a".to_owned())),
+                "needs a new name",
+            ),
+            (r#"{"cmd":"hover","selector":"py://"}"#, None, "cannot be read"),
+            (r#"{"cmd":"calls","selector":"a.py:1:1"}"#, None, "needs a direction"),
+            (r#"{"cmd":"hover"}"#, None, "needs a selector"),
+            (r#"{"cmd":"undo","selector":"a.py:1:1"}"#, None, "takes no selector"),
+            (r#"{"cmd":"symbols","options":{"limit":0}}"#, None, "out of bounds"),
+            ("nonsense", None, "line 3, column"),
+        ] {
+            let Says::Wrong(told, error) = says(line) else { panic!("{line}") };
+            assert_eq!(told, id, "{line}");
+            assert!(error.message.contains(why), "{line}: {}", error.message);
+        }
+    }
+
+    #[test]
+    fn a_line_says_what_the_command_line_would() {
+        let Says::Ask(asked) = says(
+            r#"{"id":2,"timeout":9,"cmd":"diagnostics","options":{"severity":"information","paths":["b","a","b"]}}"#,
+        ) else {
+            panic!("it is a request");
+        };
+        assert_eq!((asked.id, asked.timeout), (Some(RequestId::Number(2)), Some(9)));
+        assert_eq!(asked.request.options.severity, None);
+        let paths: Vec<&str> = asked.request.options.paths.iter().map(|path| path.as_str()).collect();
+        assert_eq!(paths, ["a", "b"]);
+        assert!(matches!(says(r#"{"cancel":2}"#), Says::Cancel(RequestId::Number(2))));
+    }
+}

@@ -1,0 +1,76 @@
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{bundles, id, outcome, shop};
+use crate::support::{TestEnv, portable};
+
+/// Every command that only reads, at many places of the shop; some of them twice, some of them in vain.
+fn requests() -> Vec<Value> {
+    let places = [
+        "py://shop#Book",
+        "py://shop.prices#price_of",
+        "src/shop/till.py:9:21",
+        "src/shop/till.py:8:16",
+        "src/shop/items.py:1:1",
+        "py://shop#nothing",
+    ];
+    let about = [
+        "definition",
+        "declaration",
+        "typeDefinition",
+        "implementation",
+        "references",
+        "hover",
+        "locate",
+        "prepareRename",
+        "actions",
+    ];
+    let mut all: Vec<Value> =
+        about.iter().flat_map(|cmd| places.map(|place| json!({"cmd": cmd, "selector": place}))).collect();
+    for direction in ["incoming", "outgoing"] {
+        all.push(json!({"cmd": "calls", "selector": places[1], "options": {"direction": direction}}));
+    }
+    all.push(json!({"cmd": "symbols", "options": {"paths": ["src/shop/items.py"]}}));
+    all.push(json!({"cmd": "symbols", "options": {"query": "price"}}));
+    all.push(json!({"cmd": "diagnostics", "options": {"paths": ["src/shop/till.py", "tests"]}}));
+    all.push(json!({"cmd": "rename", "selector": places[1], "newName": "cost_of"}));
+    all.push(json!({"cmd": "check", "options": {"edit": {"text": "--- a/src/shop/till.py\n+++ b/src/shop/till.py\n@@ -1,1 +1,1 @@\n-import shop\n+import shop, nothing\n"}}}));
+    all.push(json!({"cmd": "undo", "options": {"list": true}}));
+    all.extend(all.clone().into_iter().step_by(3));
+    all.iter_mut().enumerate().for_each(|(number, request)| request["id"] = number.into());
+    all
+}
+
+#[test]
+fn a_batch_says_what_single_calls_say_at_any_concurrency() {
+    let env = TestEnv::pyright(&shop());
+    let requests = requests();
+    let lines: String = requests.iter().map(|request| format!("{request}\n")).collect();
+    let told = |lines: &str, concurrency: &str| -> BTreeMap<u64, String> {
+        let output = env.lanser_reading(["batch", "--no-cache", "--concurrency", concurrency], lines);
+        bundles(&output).iter().map(|bundle| (id(bundle).as_u64().unwrap(), portable(bundle))).collect()
+    };
+    let at_once = told(&lines, "16");
+    assert_eq!(at_once.len(), requests.len());
+    for concurrency in ["1", "4"] {
+        assert_eq!(told(&lines, concurrency), at_once, "at concurrency {concurrency}");
+    }
+    // The other way round, so that everything is asked after something else.
+    let backwards: String = lines.lines().rev().map(|line| format!("{line}\n")).collect();
+    assert_eq!(told(&backwards, "16"), at_once, "backwards");
+    // One by one, each by a process of its own.
+    for request in requests.iter().step_by(4) {
+        let mut alone = told(&format!("{request}\n"), "16");
+        let number = request["id"].as_u64().unwrap();
+        assert_eq!(alone.remove(&number).as_ref(), at_once.get(&number), "{request}");
+    }
+    // And as single commands.
+    for (command, number) in [(["refs", "py://shop#Book"], 24), (["hover", "src/shop/till.py:9:21"], 32)] {
+        assert_eq!(requests[number]["selector"], command[1]);
+        let single = env.lanser(command.iter().chain(&["--json", "--no-cache"])).bundle();
+        assert_eq!(Some(&portable(&single)), at_once.get(&(number as u64)));
+    }
+    let good = at_once.values().filter(|text| outcome(&serde_json::from_str(text).unwrap()) == "ok").count();
+    assert!(good * 2 > at_once.len(), "{good} of {} have an answer", at_once.len());
+}

@@ -1,0 +1,58 @@
+//! lanser as a crate: the typed answers are those of the program, byte for byte.
+
+use std::collections::BTreeMap;
+
+use lanser::model::request::{Command, Direction, Options, Request};
+use lanser::{Bundle, Workspace};
+
+use crate::support::{Project, TestEnv, machine, portable};
+
+fn open(env: &TestEnv) -> Workspace {
+    let path = machine("PATH").unwrap().into_string().unwrap();
+    let variables = [("PATH", path), ("HOME", env.path("home").to_str().unwrap().to_owned())];
+    let variables: BTreeMap<String, String> =
+        variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let options = Workspace::options(&env.cwd).environment(variables).cache(env.path("memory"));
+    options.keep(false).offline(true).open().unwrap()
+}
+
+fn told(bundle: &Bundle) -> String {
+    portable(&serde_json::to_value(bundle).unwrap())
+}
+
+#[test]
+fn the_library_says_what_the_program_says() {
+    let env = TestEnv::pyright(&Project::fixture("shop"));
+    let workspace = open(&env);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (uses, hover, calls, found, plan, limited) = runtime.block_on(async {
+        let (uses, hover) = tokio::join!(
+            workspace.references("py://shop#price_of"),
+            workspace.hover("src/shop/till.py:9:21"),
+        );
+        let calls = workspace.calls("py://shop#price_of", Direction::Incoming, 1).await;
+        let found = workspace.search("price").await;
+        let plan = workspace.rename("py://shop#price_of", "cost_of").await;
+        let place = lanser::selector::parse("py://shop#price_of", Default::default()).unwrap();
+        let options = Options { limit: Some(1), ..Options::default() };
+        let limited = Request { options, ..Request::about(Command::References, place) };
+        let limited = workspace.ask(limited).await;
+        assert!(!workspace.report().servers.is_empty());
+        workspace.close().await;
+        (uses, hover, calls, found, plan, limited)
+    });
+    assert!(uses.facts.as_ref().unwrap().references.as_ref().unwrap().len() > 2);
+    assert!(plan.edits.as_ref().unwrap().diff.contains("+def cost_of"));
+    let questions: [(&Bundle, &[&str]); 6] = [
+        (&uses, &["refs", "py://shop#price_of"]),
+        (&hover, &["hover", "src/shop/till.py:9:21"]),
+        (&calls, &["calls", "py://shop#price_of", "--incoming"]),
+        (&found, &["symbols", "--query", "price"]),
+        (&plan, &["rename", "py://shop#price_of", "cost_of"]),
+        (&limited, &["refs", "py://shop#price_of", "--limit", "1"]),
+    ];
+    for (bundle, words) in questions {
+        let program = env.lanser(words.iter().chain(&["--json", "--no-cache"])).bundle();
+        assert_eq!(told(bundle), portable(&program), "{words:?}");
+    }
+}
