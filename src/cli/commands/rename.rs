@@ -43,7 +43,7 @@ pub(crate) fn run(args: &RenameArgs, context: &mut Context) -> Exit {
     context.ask(|context, settings| {
         let mut options = context.options(settings);
         options.apply = args.write.apply;
-        options.guards = args.guards.guards(&args.renaming, &settings.policies)?;
+        options.guards = args.guards.guards(&args.renaming, &settings.policies, &settings.root)?;
         let selector = Some(context.selector(&args.selector, settings)?);
         Ok(Request { cmd: Command::Rename, selector, new_name: Some(args.new_name.clone()), options })
     })

@@ -44,10 +44,19 @@ impl Base for Memory {
     fn file(&self, path: &WorkspacePath) -> Result<Option<Arc<Original>>, String> {
         Ok(self.0.get(path).cloned())
     }
+
+    fn is_folder(&self, path: &WorkspacePath) -> bool {
+        self.0.keys().any(|file| file.as_str().starts_with(&format!("{path}/")))
+    }
 }
 
 fn at(path: &str) -> WorkspacePath {
     WorkspacePath::new(path).unwrap()
+}
+
+fn modification(path: &str, before: Arc<Original>, after: &[u8]) -> FileChange {
+    let executable = before.executable;
+    FileChange { path: at(path), from: None, before: Some(before), after: Some(after.to_vec()), executable }
 }
 
 /// Applies a plan's preview with git and compares every file with the plan.
@@ -148,7 +157,7 @@ fn names_and_bytes_that_diffs_find_hard() {
         for (before, after) in contents {
             let base = Memory::new(&[(name, before)]);
             let original = base.0[&at(name)].clone();
-            let plan = Plan { changes: vec![FileChange::modification(at(name), original, after.to_vec())] };
+            let plan = Plan { changes: vec![modification(name, original, after)] };
             check_with_git(&base, &plan);
             assert_eq!(quoted(name).starts_with('"'), name.contains(['ü', '"', '\t']));
         }
@@ -162,7 +171,7 @@ proptest! {
         prop_assume!(before != after);
         let base = Memory::new(&[("a.py", before.as_bytes())]);
         let original = base.0[&at("a.py")].clone();
-        let plan = Plan { changes: vec![FileChange::modification(at("a.py"), original, after.into_bytes())] };
+        let plan = Plan { changes: vec![modification("a.py", original, after.as_bytes())] };
         check_with_git(&base, &plan);
         prop_assert_eq!(base.patch(&diff(&plan)).unwrap(), plan);
     }

@@ -24,23 +24,29 @@ impl<'s> Disk<'s> {
     }
 }
 
+/// Where a path of the workspace leads, links followed; of what does not exist the nearest folder that does says where it would
+/// be.
+fn real(root: &AbsPath, path: &WorkspacePath) -> Result<AbsPath, String> {
+    let mut known = root.join(path.as_str());
+    let mut rest: Vec<String> = Vec::new();
+    while std::fs::symlink_metadata(known.as_path()).is_err() && known.as_str() != "/" {
+        rest.push(known.file_name().to_owned());
+        known = known.parent();
+    }
+    if std::fs::metadata(known.as_path()).is_err() {
+        return Err("it is a link that leads nowhere".to_owned());
+    }
+    Ok(rest.iter().rev().fold(canonical(&known), |at, name| at.join(name)))
+}
+
+/// Whether a path of the workspace leads to a file of the workspace.
+pub(super) fn leads_inside(root: &AbsPath, path: &WorkspacePath) -> bool {
+    real(root, path).is_ok_and(|real| real.strip_prefix(root).is_some())
+}
+
 impl Base for Disk<'_> {
     fn resolve(&self, path: &WorkspacePath) -> Result<WorkspacePath, String> {
-        let place = self.root.join(path.as_str());
-        // Of what does not exist the nearest folder that does says where it would be.
-        let mut known = place.clone();
-        let mut rest: Vec<String> = Vec::new();
-        while std::fs::symlink_metadata(known.as_path()).is_err() && known.as_str() != "/" {
-            rest.push(known.file_name().to_owned());
-            known = known.parent();
-        }
-        if std::fs::metadata(known.as_path()).is_err() {
-            return Err("it is a link that leads nowhere".to_owned());
-        }
-        let mut real = canonical(&known);
-        for name in rest.iter().rev() {
-            real = real.join(name);
-        }
+        let real = real(self.root, path)?;
         let inside = real.strip_prefix(self.root).and_then(WorkspacePath::new);
         if inside.is_none() && self.outside {
             return Ok(path.clone());
@@ -54,9 +60,6 @@ impl Base for Disk<'_> {
 
     fn file(&self, path: &WorkspacePath) -> Result<Option<Arc<Original>>, String> {
         let place = self.root.join(path.as_str());
-        if self.state.files.kind(&place) == FileKind::Folder {
-            return Err("it is a folder".to_owned());
-        }
         let bytes = match read_bytes(&place) {
             Ok(bytes) => bytes,
             Err(ReadError::Missing { .. }) => return Ok(None),
@@ -70,5 +73,8 @@ impl Base for Disk<'_> {
         }
         let mode = std::fs::metadata(place.as_path()).map(|metadata| metadata.permissions().mode());
         Ok(Some(Arc::new(Original { bytes, executable: mode.is_ok_and(|mode| mode & 0o111 != 0) })))
+    }
+    fn is_folder(&self, path: &WorkspacePath) -> bool {
+        self.state.files.kind(&self.root.join(path.as_str())) == FileKind::Folder
     }
 }

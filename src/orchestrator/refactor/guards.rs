@@ -1,6 +1,6 @@
 //! What git and the disk say of the files that an edit would write.
 
-use super::checks::Checks;
+use super::checks::{Checks, Reason};
 use super::commit;
 use crate::edit::Plan;
 use crate::model::edits::CheckName;
@@ -32,8 +32,9 @@ pub(super) async fn files(asking: &Asking<'_>, checks: &mut Checks<'_>, plan: &P
     if let Some(error) = refused {
         let symbol = commit::symbol(&error);
         let name = if symbol == ErrorSymbol::Jail { CheckName::Jail } else { CheckName::Content };
-        checks.replace(name, asking.places.paths.text(&error.to_string()), Vec::new());
-        checks.because(symbol, None);
+        let reason =
+            Reason { symbol: Some(symbol), data: None, hint: commit::hint(&error).map(str::to_owned) };
+        checks.replace(name, asking.places.paths.text(&error.to_string()), Vec::new(), reason);
     }
     Ok(())
 }
@@ -60,6 +61,7 @@ fn git(checks: &mut Checks<'_>, dirt: Dirt, said: GitState) {
         FileState::Untracked => "is not known to git",
         FileState::Ignored => "is ignored by git",
         FileState::Outside => "is outside of git",
+        FileState::Unwatched => "is marked so that git does not look at it (assume-unchanged, skip-worktree)",
         FileState::Clean | FileState::Absent => "is clean",
     };
     let dirty: Vec<_> = report.files.iter().filter(|(_, state)| !state.is_clean()).collect();
@@ -71,7 +73,7 @@ fn git(checks: &mut Checks<'_>, dirt: Dirt, said: GitState) {
         let paths: Vec<String> =
             dirty.iter().map(|(path, _)| DocUri::Workspace((*path).clone()).to_string()).collect();
         checks.fail(CheckName::Git, format!("{path} {}{more}", name(**state)), paths.clone());
-        checks.files(paths);
+        checks.because(CheckName::Git, Reason::files(paths));
         return;
     }
     if let Some(path) = report.elsewhere.keys().next().filter(|_| dirt == Dirt::None) {
@@ -80,7 +82,7 @@ fn git(checks: &mut Checks<'_>, dirt: Dirt, said: GitState) {
         let more = if count > 1 { format!("{what}, and {} more", count - 1) } else { what };
         let paths: Vec<String> = report.elsewhere.keys().cloned().collect();
         checks.fail(CheckName::Git, more, Vec::new());
-        checks.files(paths);
+        checks.because(CheckName::Git, Reason::files(paths));
         return;
     }
     checks.pass(CheckName::Git, "the files have no uncommitted changes");

@@ -3,6 +3,8 @@
 
 /// Edits that a caller brings: applied, judged, kept inside.
 mod brought;
+/// Guards that hold whatever the road.
+mod guards;
 /// What stops an edit, and what gives the check up.
 mod refused;
 /// Renames that are made.
