@@ -5,12 +5,16 @@
 mod brought;
 /// Guards that hold whatever the road.
 mod guards;
+/// Every preview is a patch for git.
+mod previews;
 /// What stops an edit, and what gives the check up.
 mod refused;
 /// Renames that are made.
 mod renames;
 /// One answer whatever the road.
 mod same;
+/// What only asks touches nothing.
+mod untouched;
 
 use std::collections::BTreeMap;
 
