@@ -1,6 +1,8 @@
 //! Edits with the real Pyright: what is renamed, what is refused and by which check, what the preview says, what is written, and
 //! that all of it can be taken back.
 
+/// What servers propose to do.
+mod actions;
 /// Edits that a caller brings: applied, judged, kept inside.
 mod brought;
 /// Guards that hold whatever the road.
