@@ -352,7 +352,11 @@ impl<'b> Planner<'b> {
     }
 
     fn target(&self, uri: &str) -> Result<WorkspacePath, PlanError> {
-        self.resolved(of_uri(self.root, uri)?)
+        let path = of_uri(self.root, uri)?;
+        if uri.ends_with('/') {
+            return Err(PlanError::Folder(path));
+        }
+        self.resolved(path)
     }
 
     fn resolved(&self, path: WorkspacePath) -> Result<WorkspacePath, PlanError> {

@@ -139,6 +139,43 @@ fn what_cannot_be_planned() {
 }
 
 #[test]
+fn folders_are_not_edited() {
+    let base = Memory::new(&[("p/a.py", b"abc\n")]);
+    for operation in [
+        r#"{"kind":"rename","oldUri":"p","newUri":"q"}"#,
+        r#"{"kind":"rename","oldUri":"p/a.py","newUri":"q/"}"#,
+        r#"{"kind":"delete","uri":"p","options":{"recursive":true}}"#,
+        r#"{"kind":"create","uri":"p","options":{"overwrite":true}}"#,
+        r#"{"kind":"create","uri":"new/"}"#,
+    ] {
+        let edit = format!(r#"{{"documentChanges":[{operation}]}}"#);
+        assert!(matches!(base.edit(&edit), Err(PlanError::Folder(_))), "{operation}");
+    }
+}
+
+#[test]
+fn executable_bits_are_shown() {
+    let base = Memory::new(&[("a.py", b"1\n"), ("b.py", b"1\n")]);
+    let text = "diff --git a/a.py b/a.py\nold mode 100644\nnew mode 100755\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-1\n+2\n\
+                diff --git a/b.py b/c.py\nold mode 100644\nnew mode 100755\nsimilarity index 100%\nrename from b.py\nrename to c.py\n\
+                diff --git a/d.py b/d.py\nnew file mode 100755\n--- /dev/null\n+++ b/d.py\n@@ -0,0 +1 @@\n+1\n";
+    let plan = base.patch(text).unwrap();
+    assert_eq!(diff(&plan), text);
+    let modes: Vec<_> = plan.changes().iter().map(FileChange::new_mode).collect();
+    assert_eq!(modes, [Some(true); 3]);
+    check_with_git(&base, &plan);
+    let only = "diff --git a/a.py b/a.py\nold mode 100644\nnew mode 100755\n";
+    assert!(matches!(base.patch(only), Err(PlanError::OnlyMode { executable: true, .. })));
+    // What is replaced whole keeps what it was.
+    let mut base = Memory::new(&[("run.py", b"1\n")]);
+    base.0.insert(at("run.py"), Arc::new(Original { bytes: b"1\n".to_vec(), executable: true }));
+    let plan = base
+        .edit(r#"{"documentChanges":[{"kind":"create","uri":"run.py","options":{"overwrite":true}}]}"#)
+        .unwrap();
+    assert_eq!(plan.changes()[0].new_mode(), None);
+}
+
+#[test]
 fn names_and_bytes_that_diffs_find_hard() {
     let contents: [(&[u8], &[u8]); 11] = [
         (b"a\n", b"b\n"),

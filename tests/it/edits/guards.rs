@@ -294,3 +294,66 @@ fn a_file_that_git_was_told_not_to_look_at_is_not_clean() {
         bring("a.py", &["--allow-dirty"]).answer();
     }
 }
+
+#[test]
+fn folders_and_modules_are_refused_with_what_to_do() {
+    let repository = Repository::new(&Project::parse(
+        "//- /pkg/__init__.py\n//- /pkg/mod.py\nx = 1\n//- /use.py\nimport pkg.mod\nfrom pkg import mod\nprint(pkg.mod.x, mod.x)\n",
+    ));
+    let before = repository.tree();
+    for (operation, name) in [
+        (json!({"kind": "rename", "oldUri": "pkg", "newUri": "other"}), "pkg"),
+        (json!({"kind": "delete", "uri": "pkg", "options": {"recursive": true}}), "pkg"),
+        (json!({"kind": "create", "uri": "pkg", "options": {"overwrite": true}}), "pkg"),
+        (json!({"kind": "create", "uri": "new/"}), "new"),
+        (json!({"kind": "rename", "oldUri": "use.py", "newUri": "pkg"}), "pkg"),
+    ] {
+        let edit = json!({"documentChanges": [operation]}).to_string();
+        let error = repository
+            .env
+            .lanser_reading(["apply", "-", "--apply", "--json"], edit)
+            .error(70, "E/APPLY_CONFLICT");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(&format!("{name} is a folder")), "{message}");
+        assert!(error["hint"].as_str().unwrap().contains("git mv"), "{error}");
+    }
+    for (selector, new) in
+        [("py://pkg.mod", "other"), ("py://pkg", "other"), ("use.py:1:12", "other"), ("use.py:2:17", "other")]
+    {
+        let error = repository
+            .env
+            .lanser(["rename", selector, new, "--apply", "--json"])
+            .error(72, "E/UNSUPPORTED_CAP");
+        assert!(error["message"].as_str().unwrap().contains("modules"), "{selector}: {error}");
+        let hint = error["hint"].as_str().unwrap();
+        assert!(hint.contains("git mv") && hint.contains("lanser refs"), "{selector}: {error}");
+    }
+    assert_eq!(repository.tree(), before);
+}
+
+#[test]
+fn a_transaction_whose_journal_is_damaged_is_listed() {
+    let repository = Repository::new(&Project::parse("//- /a.py\nx = 1\n"));
+    let made = repository
+        .env
+        .lanser_reading(["apply", "-", "--apply", "--json"], append("a.py", 0, "y = 1\n"))
+        .answer();
+    let id = made["edits"]["transaction"]["id"].as_str().unwrap();
+    let journals = repository.env.file(".git/lanser");
+    for entry in std::fs::read_dir(journals).unwrap() {
+        let journal = entry.unwrap().path().join("journal");
+        if journal.exists() {
+            std::fs::write(journal, "nonsense").unwrap();
+        }
+    }
+    let listed = repository.env.lanser(["undo", "--list", "--json"]).answer();
+    let line = &listed["facts"]["transactions"][0];
+    assert_eq!((&line["id"], &line["state"]), (&id.into(), &"damaged".into()), "{listed}");
+    assert!(
+        repository.env.lanser(["undo", "--list"]).text().contains(&format!("{id}  damaged  its journal"))
+    );
+    for args in [&["undo", "--json"][..], &["undo", id, "--json"]] {
+        let error = repository.env.lanser(args).error(70, "E/APPLY_CONFLICT");
+        assert!(error["message"].as_str().unwrap().contains(id), "{error}");
+    }
+}
