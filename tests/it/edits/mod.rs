@@ -5,6 +5,8 @@
 mod actions;
 /// Edits that a caller brings: applied, judged, kept inside.
 mod brought;
+/// Disks that changed meanwhile, and a very large edit.
+mod faults;
 /// Guards that hold whatever the road.
 mod guards;
 /// Every preview is a patch for git.
