@@ -6,22 +6,39 @@
 use clap::{Args, ValueEnum};
 
 use super::config::FileConfig;
+use super::globs;
 use crate::model::edits::CheckName;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Dirt, Guards, Strategy};
+use crate::path::AbsPath;
 
 const GUARDS: &str = "What keeps an edit from being made";
+
+/// Options of commands that write or take back: which files they may reach.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ReachArgs {
+    /// Edit only files that one of these globs names: `src`, `src/*.py`, `**/*.py`
+    #[arg(long, value_name = "GLOB", env = "LANSER_ALLOW", hide_env_values = true, help_heading = GUARDS)]
+    pub(crate) allow: Vec<String>,
+
+    /// Edit no file that one of these globs names
+    #[arg(long, value_name = "GLOB", env = "LANSER_DENY", hide_env_values = true, help_heading = GUARDS)]
+    pub(crate) deny: Vec<String>,
+
+    /// Write nothing outside of the workspace, also through links [default: true]
+    #[arg(long, value_name = "BOOL", env = "LANSER_WORKSPACE_JAIL", hide_env_values = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", help_heading = GUARDS)]
+    pub(crate) workspace_jail: Option<bool>,
+
+    /// Replace files that have other names (hard links), which keep the old content
+    #[arg(long, help_heading = GUARDS)]
+    pub(crate) allow_hard_links: bool,
+}
 
 /// Options of commands that may write.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct GuardArgs {
-    /// Edit only files that one of these globs names
-    #[arg(long, value_name = "GLOB", env = "LANSER_ALLOW", hide_env_values = true, value_delimiter = ',', help_heading = GUARDS)]
-    pub(crate) allow: Vec<String>,
-
-    /// Edit no file that one of these globs names
-    #[arg(long, value_name = "GLOB", env = "LANSER_DENY", hide_env_values = true, value_delimiter = ',', help_heading = GUARDS)]
-    pub(crate) deny: Vec<String>,
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
 
     /// Let uncommitted changes be where the edit is not (`elsewhere`), or anywhere
     #[arg(long, value_name = "WHERE", env = "LANSER_ALLOW_DIRTY", hide_env_values = true, num_args = 0..=1, require_equals = true, default_missing_value = "all", help_heading = GUARDS)]
@@ -31,17 +48,9 @@ pub(crate) struct GuardArgs {
     #[arg(long, value_name = "BOOL", env = "LANSER_DENY_APPLY_ON_AMBIGUOUS", hide_env_values = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", help_heading = GUARDS)]
     pub(crate) deny_apply_on_ambiguous: Option<bool>,
 
-    /// Write nothing outside of the workspace, also through links [default: true]
-    #[arg(long, value_name = "BOOL", env = "LANSER_WORKSPACE_JAIL", hide_env_values = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", help_heading = GUARDS)]
-    pub(crate) workspace_jail: Option<bool>,
-
     /// How to write: `rename` replaces files that are what the edit was made for, `3way` merges what changed since
     #[arg(long, value_name = "HOW", env = "LANSER_STRATEGY", hide_env_values = true, help_heading = GUARDS)]
     pub(crate) strategy: Option<StrategyArg>,
-
-    /// Replace files that have other names (hard links), which keep the old content
-    #[arg(long, help_heading = GUARDS)]
-    pub(crate) allow_hard_links: bool,
 
     /// Give up: no diagnostic is new
     #[arg(long, help_heading = GUARDS)]
@@ -132,6 +141,36 @@ pub(crate) struct Policies {
     pub(crate) user: FileConfig,
 }
 
+impl ReachArgs {
+    /// The guards of a request that reaches these files.
+    ///
+    /// # Errors
+    /// When a glob is none of the workspace's.
+    pub(crate) fn guards(&self, policies: &Policies, root: &AbsPath) -> Result<Guards, ErrorBody> {
+        let Policies { workspace, user } = policies;
+        let jail = strict(self.workspace_jail, user.workspace_jail, workspace.workspace_jail);
+        let allow = if self.allow.is_empty() { &user.allow } else { &self.allow };
+        // What a user denies of another workspace is nothing of this one.
+        let elsewhere =
+            |glob: &&String| glob.starts_with('/') && matches!(globs::in_workspace(root, glob), Err(None));
+        let of_user: Vec<String> = user.deny.iter().filter(|glob| !elsewhere(glob)).cloned().collect();
+        let deny = [self.deny.clone(), of_user, workspace.deny.clone()].concat();
+        Ok(Guards {
+            allow: globs::read(root, allow)?,
+            within: globs::read(root, &workspace.allow)?,
+            deny: globs::read(root, &deny)?,
+            outside: !jail,
+            hard_links: self.allow_hard_links,
+            ..Guards::default()
+        })
+    }
+}
+
+/// A guard that is up unless the user says otherwise, and that a workspace may keep up.
+fn strict(flag: Option<bool>, user: Option<bool>, workspace: Option<bool>) -> bool {
+    flag.or(user).unwrap_or(true) || workspace == Some(true)
+}
+
 impl GuardArgs {
     /// The guards of a request.
     ///
@@ -141,6 +180,7 @@ impl GuardArgs {
         &self,
         renaming: &RenameGuardArgs,
         policies: &Policies,
+        root: &AbsPath,
     ) -> Result<Guards, ErrorBody> {
         let Policies { workspace, user } = policies;
         let asked = match (self.allow_dirty, user.allow_dirty.as_deref()) {
@@ -150,15 +190,11 @@ impl GuardArgs {
         };
         let of_workspace = workspace.allow_dirty.as_deref().map(dirt).transpose()?;
         let dirty = of_workspace.map_or(asked, |most| asked.min(most));
-        let strict = |flag: Option<bool>, user: Option<bool>, workspace: Option<bool>| {
-            flag.or(user).unwrap_or(true) || workspace == Some(true)
-        };
         let certain = strict(
             self.deny_apply_on_ambiguous,
             user.deny_apply_on_ambiguous,
             workspace.deny_apply_on_ambiguous,
         );
-        let jail = strict(self.workspace_jail, user.workspace_jail, workspace.workspace_jail);
         let flags = [
             (CheckName::Target, !certain),
             (CheckName::PrepareRename, renaming.allow_unprepared),
@@ -170,22 +206,14 @@ impl GuardArgs {
             (CheckName::Diagnostics, self.allow_new_diagnostics),
             (CheckName::RoundTrip, renaming.allow_changed_references),
         ];
-        let allow = if self.allow.is_empty() { &user.allow } else { &self.allow };
-        let mut deny = [self.deny.clone(), user.deny.clone(), workspace.deny.clone()].concat();
-        deny.sort();
-        deny.dedup();
         Ok(Guards {
-            allow: allow.clone(),
-            within: workspace.allow.clone(),
-            deny,
             dirty,
-            outside: !jail,
-            hard_links: self.allow_hard_links,
             given_up: flags.into_iter().filter(|(_, given_up)| *given_up).map(|(name, _)| name).collect(),
             strategy: match self.strategy {
                 Some(StrategyArg::ThreeWay) => Strategy::ThreeWay,
                 Some(StrategyArg::Rename) | None => Strategy::Rename,
             },
+            ..self.reach.guards(policies, root)?
         })
     }
 }
@@ -195,23 +223,25 @@ impl Policies {
     ///
     /// # Errors
     /// When a file's value is none.
-    pub(crate) fn over(&self, said: &Guards) -> Result<Guards, ErrorBody> {
+    pub(crate) fn over(&self, said: &Guards, root: &AbsPath) -> Result<Guards, ErrorBody> {
         let gives_up = |name| said.given_up.contains(&name);
         let args = GuardArgs {
-            allow: said.allow.clone(),
-            deny: said.deny.clone(),
+            reach: ReachArgs {
+                allow: said.allow.clone(),
+                deny: said.deny.clone(),
+                workspace_jail: said.outside.then_some(false),
+                allow_hard_links: said.hard_links,
+            },
             allow_dirty: match said.dirty {
                 Dirt::None => None,
                 Dirt::Elsewhere => Some(DirtArg::Elsewhere),
                 Dirt::All => Some(DirtArg::All),
             },
             deny_apply_on_ambiguous: gives_up(CheckName::Target).then_some(false),
-            workspace_jail: said.outside.then_some(false),
             strategy: (said.strategy == Strategy::ThreeWay).then_some(StrategyArg::ThreeWay),
-            allow_hard_links: said.hard_links,
             allow_new_diagnostics: false,
         };
-        let mut guards = args.guards(&RenameGuardArgs::default(), self)?;
+        let mut guards = args.guards(&RenameGuardArgs::default(), self, root)?;
         let rest = said.given_up.iter().filter(|name| **name != CheckName::Target);
         guards.given_up.extend(rest);
         if guards.within.is_empty() {
@@ -236,7 +266,8 @@ mod tests {
     use super::*;
 
     fn guards(args: &GuardArgs, workspace: FileConfig, user: FileConfig) -> Guards {
-        args.guards(&RenameGuardArgs::default(), &Policies { workspace, user }).unwrap()
+        let root = AbsPath::new("/w").unwrap();
+        args.guards(&RenameGuardArgs::default(), &Policies { workspace, user }, &root).unwrap()
     }
 
     #[test]
@@ -259,9 +290,10 @@ mod tests {
             strategy: Strategy::ThreeWay,
             ..Guards::default()
         };
-        let free = Policies::default().over(&said).unwrap();
+        let root = AbsPath::new("/w").unwrap();
+        let free = Policies::default().over(&said, &root).unwrap();
         assert_eq!(free, said);
-        let held = Policies { workspace: strict, user: user.clone() }.over(&said).unwrap();
+        let held = Policies { workspace: strict, user: user.clone() }.over(&said, &root).unwrap();
         let expected = Guards {
             deny: vec!["y".to_owned(), "z".to_owned()],
             within: vec!["src".to_owned()],
@@ -271,7 +303,7 @@ mod tests {
             ..said
         };
         assert_eq!(held, expected);
-        let by_user = Policies { workspace: FileConfig::default(), user }.over(&Guards::default()).unwrap();
+        let by_user = Policies { workspace: FileConfig::default(), user }.over(&Guards::default(), &root).unwrap();
         assert_eq!(by_user.dirty, Dirt::All);
     }
 
@@ -305,7 +337,7 @@ mod tests {
         assert_eq!(both.deny, ["x", "y"]);
         let flags = GuardArgs {
             allow_dirty: Some(DirtArg::All),
-            workspace_jail: Some(false),
+            reach: ReachArgs { workspace_jail: Some(false), ..ReachArgs::default() },
             ..GuardArgs::default()
         };
         assert!(guards(&flags, none(), none()).outside);

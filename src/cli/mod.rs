@@ -8,6 +8,7 @@ mod context;
 mod environment;
 mod exit;
 mod global;
+mod globs;
 mod guards;
 mod output;
 mod settings;

@@ -39,7 +39,7 @@ pub fn preview(change: &FileChange) -> Preview {
     let nothing: &[u8] = &[];
     let before = change.before.as_ref().map_or(nothing, |original| &original.bytes);
     let after = change.after.as_deref().unwrap_or(nothing);
-    let mode = change.mode();
+    let (old_mode, mode) = change.modes();
     let mut diff = format!("diff --git {a} {b}\n");
     match (&change.before, &change.after, &change.from) {
         (None, ..) => {
@@ -48,24 +48,27 @@ pub fn preview(change: &FileChange) -> Preview {
         (_, None, _) => {
             let _ = writeln!(diff, "deleted file mode {mode}");
         }
-        (_, _, Some(from)) => {
-            // How alike the two are is for readers, and git does not check it.
-            let alike = if before == after { 100 } else { similarity(before, after) };
-            let _ = writeln!(
-                diff,
-                "similarity index {alike}%\nrename from {}\nrename to {}",
-                quoted(from.as_str()),
-                quoted(new_name.as_str())
-            );
+        _ if old_mode != mode => {
+            let _ = writeln!(diff, "old mode {old_mode}\nnew mode {mode}");
         }
         _ => {}
+    }
+    if let (Some(_), Some(_), Some(from)) = (&change.before, &change.after, &change.from) {
+        // How alike the two are is for readers, and git does not check it.
+        let alike = if before == after { 100 } else { similarity(before, after) };
+        let _ = writeln!(
+            diff,
+            "similarity index {alike}%\nrename from {}\nrename to {}",
+            quoted(from.as_str()),
+            quoted(new_name.as_str())
+        );
     }
     let body = body(before, after);
     let Body { hunks, insertions, deletions } = body;
     let index = |diff: &mut String| {
         let old = binary::blob_name(change.before.as_ref().map(|original| original.bytes.as_slice()));
         let new = binary::blob_name(change.after.as_deref());
-        let tail = if change.before.is_some() && change.after.is_some() {
+        let tail = if change.before.is_some() && change.after.is_some() && old_mode == mode {
             format!(" {mode}")
         } else {
             String::new()

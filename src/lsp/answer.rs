@@ -221,6 +221,14 @@ pub struct CodeAction {
     pub(super) wire: Value,
 }
 
+impl CodeAction {
+    /// Whether the server may have left something out. A bare command is no action, and is not asked about.
+    #[must_use]
+    pub fn may_be_resolved(&self) -> bool {
+        self.edit.is_none() && !self.wire["command"].is_string()
+    }
+}
+
 /// Something that the server does when it is told to; what it would write comes as edits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerCommand {

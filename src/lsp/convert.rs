@@ -432,6 +432,7 @@ mod tests {
         assert_eq!((&found[0].command, &found[1].command), (&Some(command.clone()), &Some(command)));
         assert_eq!(found[1].disabled.as_deref(), Some("no"));
         assert!(found[2].edit.is_some() && found[2].preferred && found[2].command.is_none());
+        assert_eq!(found.iter().map(CodeAction::may_be_resolved).collect::<Vec<_>>(), [false, true, false]);
     }
 
     #[test]

@@ -215,7 +215,7 @@ pub struct Transaction {
     pub id: String,
     /// Whether it stands.
     pub state: TransactionState,
-    /// What it did, in a line.
+    /// What it did, in a line; of a damaged one, what is wrong with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what: Option<String>,
     /// How many files it wrote.
@@ -230,6 +230,8 @@ pub enum TransactionState {
     Applied,
     /// It was written and taken back.
     Undone,
+    /// It was written, and its journal cannot be read: it cannot be taken back.
+    Damaged,
 }
 
 /// LSP's `WorkspaceEdit`.

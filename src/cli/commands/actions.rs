@@ -36,7 +36,8 @@ pub(crate) fn run(args: &ActionsArgs, context: &mut Context) -> Exit {
         options.run.clone_from(&args.run);
         if options.run.is_some() {
             options.apply = args.write.apply;
-            options.guards = args.guards.guards(&RenameGuardArgs::default(), &settings.policies)?;
+            options.guards =
+                args.guards.guards(&RenameGuardArgs::default(), &settings.policies, &settings.root)?;
         }
         let selector = Some(context.selector(&args.selector, settings)?);
         Ok(Request { cmd: Command::Actions, selector, new_name: None, options })

@@ -23,6 +23,9 @@ pub(crate) struct ApplyArgs {
 
     #[command(flatten)]
     pub(crate) guards: GuardArgs,
+
+    #[command(flatten)]
+    pub(crate) renaming: RenameGuardArgs,
 }
 
 /// Arguments of `check`.
@@ -64,7 +67,7 @@ pub(crate) fn run(args: &ApplyArgs, context: &mut Context) -> Exit {
     context.ask(|context, settings| {
         let mut options = context.options(settings);
         options.apply = args.write.apply;
-        options.guards = args.guards.guards(&RenameGuardArgs::default(), &settings.policies)?;
+        options.guards = args.guards.guards(&args.renaming, &settings.policies, &settings.root)?;
         options.edit = Some(read(&args.edit, context)?);
         Ok(Request { cmd: Command::Apply, selector: None, new_name: None, options })
     })

@@ -16,7 +16,7 @@ use crate::cli::settings::Settings;
 use crate::cli::signals::interrupted;
 use crate::model::bundle::Bundle;
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::model::request::{Options, Request, Scope};
+use crate::model::request::{Command, Options, Request, Scope};
 use crate::orchestrator::batch::{self, Ended, Source, Terms};
 use crate::orchestrator::{self, Orchestrator, Progress};
 use crate::text::ColumnUnit;
@@ -164,8 +164,8 @@ fn completed(request: &Request, limit: Option<u32>, settings: &Settings) -> Resu
         options.scope = settings.scope;
     }
     options.limit = options.limit.or(limit);
-    if request.cmd.edits() {
-        options.guards = settings.policies.over(&options.guards)?;
+    if request.cmd.edits() || request.cmd == Command::Undo {
+        options.guards = settings.policies.over(&options.guards, &settings.root)?;
     }
     Ok(options)
 }

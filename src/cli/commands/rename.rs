@@ -5,7 +5,9 @@ use clap::Args;
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::guards::{GuardArgs, RenameGuardArgs, WriteArgs};
+use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request};
+use crate::selector::ModuleName;
 
 /// Arguments of `rename`.
 #[derive(Debug, Clone, Args)]
@@ -41,11 +43,24 @@ pub(crate) struct PrepareRenameArgs {
 /// Renames.
 pub(crate) fn run(args: &RenameArgs, context: &mut Context) -> Exit {
     context.ask(|context, settings| {
+        refuse_modules(&args.selector)?;
         let mut options = context.options(settings);
         options.apply = args.write.apply;
-        options.guards = args.guards.guards(&args.renaming, &settings.policies)?;
+        options.guards = args.guards.guards(&args.renaming, &settings.policies, &settings.root)?;
         let selector = Some(context.selector(&args.selector, settings)?);
         Ok(Request { cmd: Command::Rename, selector, new_name: Some(args.new_name.clone()), options })
+    })
+}
+
+/// A module is a file, and no selector: whoever asks for its rename is to learn more than that.
+fn refuse_modules(selector: &str) -> Result<(), ErrorBody> {
+    let module = selector.strip_prefix("py://").filter(|module| ModuleName::new(module).is_some());
+    module.map_or(Ok(()), |module| {
+        let message = format!("modules are not renamed, and {module} is one");
+        Err(ErrorBody::new(ErrorSymbol::UnsupportedCap, message).hint(format!(
+            "move the file with `git mv` and mend its imports: `lanser refs` and `lanser check` help; to rename a name in it: \
+             py://{module}#NAME"
+        )))
     })
 }
 

@@ -4,6 +4,7 @@ use clap::Args;
 
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
+use crate::cli::guards::ReachArgs;
 use crate::model::request::{Command, Request};
 
 /// Arguments of `undo`.
@@ -15,6 +16,9 @@ pub(crate) struct UndoArgs {
     /// List the transactions instead, the latest first
     #[arg(long, conflicts_with = "transaction")]
     pub(crate) list: bool,
+
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
 }
 
 /// Takes a transaction back.
@@ -23,6 +27,9 @@ pub(crate) fn run(args: &UndoArgs, context: &mut Context) -> Exit {
         let mut options = context.options(settings);
         options.transaction.clone_from(&args.transaction);
         options.list = args.list;
+        if !args.list {
+            options.guards = args.reach.guards(&settings.policies, &settings.root)?;
+        }
         Ok(Request { cmd: Command::Undo, selector: None, new_name: None, options })
     })
 }

@@ -36,7 +36,7 @@ fn written(edits: &Edits, budget: &mut Budget) {
                 residue(edits)
             )
         }
-        TransactionState::Undone => {
+        TransactionState::Undone | TransactionState::Damaged => {
             let what = transaction.what.as_deref().unwrap_or_default();
             format!("{what}: {}", number(transaction.files, "file"))
         }

@@ -342,6 +342,9 @@ fn transaction(item: &Transaction) -> String {
     let state = match item.state {
         TransactionState::Applied => "applied",
         TransactionState::Undone => "undone",
+        TransactionState::Damaged => {
+            return format!("{}  damaged  {}", item.id, item.what.as_deref().unwrap_or_default());
+        }
     };
     let what = item.what.as_deref().unwrap_or_default();
     format!("{}  {state}  {}  {what}", item.id, number(item.files, "file"))

@@ -37,6 +37,9 @@ pub trait Base {
     /// # Errors
     /// Why it cannot be read.
     fn file(&self, path: &WorkspacePath) -> Result<Option<Arc<Original>>, String>;
+
+    /// Whether it is a folder.
+    fn is_folder(&self, path: &WorkspacePath) -> bool;
 }
 
 /// Why an edit cannot be planned.
@@ -93,6 +96,17 @@ pub enum PlanError {
         /// Why.
         reason: EncodeError,
     },
+    /// Nothing of a file would change but whether it is executable.
+    #[error("only whether {path} is executable would change, and that is not edited")]
+    OnlyMode {
+        /// The file.
+        path: WorkspacePath,
+        /// Whether it would be.
+        executable: bool,
+    },
+    /// A folder is named where a file should be.
+    #[error("{0} is a folder, and only files are edited")]
+    Folder(WorkspacePath),
     /// Hunks of a diff do not fit.
     #[error("{} hunk{} of the diff do{} not fit {path}", conflicts.len(), if conflicts.len() == 1 { "" } else { "s" }, if conflicts.len() == 1 { "es" } else { "" })]
     Conflict {
@@ -114,22 +128,31 @@ pub struct FileChange {
     pub before: Option<Arc<Original>>,
     /// What it will hold; `None` for one that goes.
     pub after: Option<Vec<u8>>,
-    /// Whether a new file is executable.
+    /// Whether it will be executable.
     executable: bool,
 }
 
 impl FileChange {
-    /// git's mode of the file.
+    /// git's modes of the file before and after; where it does not exist, the other one.
     #[must_use]
-    pub fn mode(&self) -> &'static str {
-        let executable = self.before.as_ref().map_or(self.executable, |original| original.executable);
-        if executable { "100755" } else { "100644" }
+    pub fn modes(&self) -> (&'static str, &'static str) {
+        let mode = |executable| if executable { "100755" } else { "100644" };
+        let before = self.before.as_ref().map_or(self.executable, |original| original.executable);
+        let after = if self.after.is_some() { self.executable } else { before };
+        (mode(before), mode(after))
     }
 
-    /// What an existing file under the same name becomes.
+    /// Whether the file is to be executable, where that is new.
     #[must_use]
-    pub const fn modification(path: WorkspacePath, before: Arc<Original>, after: Vec<u8>) -> Self {
-        Self { path, from: None, before: Some(before), after: Some(after), executable: false }
+    pub fn new_mode(&self) -> Option<bool> {
+        let was = self.before.as_ref().is_some_and(|original| original.executable);
+        (self.after.is_some() && was != self.executable).then_some(self.executable)
+    }
+
+    /// The same file with other contents.
+    #[must_use]
+    pub fn between(&self, before: Arc<Original>, after: Vec<u8>) -> Self {
+        Self { before: Some(before), after: Some(after), ..self.clone() }
     }
 
     /// The text that a language server is to be shown; `None` when the file goes.
@@ -300,6 +323,9 @@ impl<'b> Planner<'b> {
                 before.is_none() && gone && state.bytes.is_some() && !moved.contains(*origin)
             });
             if before.as_ref().map(|original| &original.bytes) == state.bytes.as_ref() {
+                if before.as_ref().is_some_and(|original| original.executable != state.executable) {
+                    return Err(PlanError::OnlyMode { path: path.clone(), executable: state.executable });
+                }
                 continue;
             }
             let from = from.cloned();
@@ -326,7 +352,11 @@ impl<'b> Planner<'b> {
     }
 
     fn target(&self, uri: &str) -> Result<WorkspacePath, PlanError> {
-        self.resolved(of_uri(self.root, uri)?)
+        let path = of_uri(self.root, uri)?;
+        if uri.ends_with('/') {
+            return Err(PlanError::Folder(path));
+        }
+        self.resolved(path)
     }
 
     fn resolved(&self, path: WorkspacePath) -> Result<WorkspacePath, PlanError> {
@@ -334,6 +364,9 @@ impl<'b> Planner<'b> {
     }
 
     fn base_file(&self, path: &WorkspacePath) -> Result<Option<Arc<Original>>, PlanError> {
+        if self.base.is_folder(path) {
+            return Err(PlanError::Folder(path.clone()));
+        }
         self.base.file(path).map_err(|reason| PlanError::Unreadable { path: path.clone(), reason })
     }
 
@@ -380,8 +413,9 @@ impl<'b> Planner<'b> {
             FileOperation::Create { uri, options, .. } => {
                 let path = self.target(uri)?;
                 if self.is_free(&path, *options)? {
-                    self.states
-                        .insert(path, State { bytes: Some(Vec::new()), executable: false, origin: None });
+                    // What is overwritten keeps what else belongs to it.
+                    let executable = self.state(&path)?.executable;
+                    self.states.insert(path, State { bytes: Some(Vec::new()), executable, origin: None });
                 }
             }
             FileOperation::Rename { old_uri, new_uri, options, .. } => {

@@ -44,10 +44,19 @@ impl Base for Memory {
     fn file(&self, path: &WorkspacePath) -> Result<Option<Arc<Original>>, String> {
         Ok(self.0.get(path).cloned())
     }
+
+    fn is_folder(&self, path: &WorkspacePath) -> bool {
+        self.0.keys().any(|file| file.as_str().starts_with(&format!("{path}/")))
+    }
 }
 
 fn at(path: &str) -> WorkspacePath {
     WorkspacePath::new(path).unwrap()
+}
+
+fn modification(path: &str, before: Arc<Original>, after: &[u8]) -> FileChange {
+    let executable = before.executable;
+    FileChange { path: at(path), from: None, before: Some(before), after: Some(after.to_vec()), executable }
 }
 
 /// Applies a plan's preview with git and compares every file with the plan.
@@ -130,6 +139,43 @@ fn what_cannot_be_planned() {
 }
 
 #[test]
+fn folders_are_not_edited() {
+    let base = Memory::new(&[("p/a.py", b"abc\n")]);
+    for operation in [
+        r#"{"kind":"rename","oldUri":"p","newUri":"q"}"#,
+        r#"{"kind":"rename","oldUri":"p/a.py","newUri":"q/"}"#,
+        r#"{"kind":"delete","uri":"p","options":{"recursive":true}}"#,
+        r#"{"kind":"create","uri":"p","options":{"overwrite":true}}"#,
+        r#"{"kind":"create","uri":"new/"}"#,
+    ] {
+        let edit = format!(r#"{{"documentChanges":[{operation}]}}"#);
+        assert!(matches!(base.edit(&edit), Err(PlanError::Folder(_))), "{operation}");
+    }
+}
+
+#[test]
+fn executable_bits_are_shown() {
+    let base = Memory::new(&[("a.py", b"1\n"), ("b.py", b"1\n")]);
+    let text = "diff --git a/a.py b/a.py\nold mode 100644\nnew mode 100755\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-1\n+2\n\
+                diff --git a/b.py b/c.py\nold mode 100644\nnew mode 100755\nsimilarity index 100%\nrename from b.py\nrename to c.py\n\
+                diff --git a/d.py b/d.py\nnew file mode 100755\n--- /dev/null\n+++ b/d.py\n@@ -0,0 +1 @@\n+1\n";
+    let plan = base.patch(text).unwrap();
+    assert_eq!(diff(&plan), text);
+    let modes: Vec<_> = plan.changes().iter().map(FileChange::new_mode).collect();
+    assert_eq!(modes, [Some(true); 3]);
+    check_with_git(&base, &plan);
+    let only = "diff --git a/a.py b/a.py\nold mode 100644\nnew mode 100755\n";
+    assert!(matches!(base.patch(only), Err(PlanError::OnlyMode { executable: true, .. })));
+    // What is replaced whole keeps what it was.
+    let mut base = Memory::new(&[("run.py", b"1\n")]);
+    base.0.insert(at("run.py"), Arc::new(Original { bytes: b"1\n".to_vec(), executable: true }));
+    let plan = base
+        .edit(r#"{"documentChanges":[{"kind":"create","uri":"run.py","options":{"overwrite":true}}]}"#)
+        .unwrap();
+    assert_eq!(plan.changes()[0].new_mode(), None);
+}
+
+#[test]
 fn names_and_bytes_that_diffs_find_hard() {
     let contents: [(&[u8], &[u8]); 11] = [
         (b"a\n", b"b\n"),
@@ -148,7 +194,7 @@ fn names_and_bytes_that_diffs_find_hard() {
         for (before, after) in contents {
             let base = Memory::new(&[(name, before)]);
             let original = base.0[&at(name)].clone();
-            let plan = Plan { changes: vec![FileChange::modification(at(name), original, after.to_vec())] };
+            let plan = Plan { changes: vec![modification(name, original, after)] };
             check_with_git(&base, &plan);
             assert_eq!(quoted(name).starts_with('"'), name.contains(['ü', '"', '\t']));
         }
@@ -162,7 +208,7 @@ proptest! {
         prop_assume!(before != after);
         let base = Memory::new(&[("a.py", before.as_bytes())]);
         let original = base.0[&at("a.py")].clone();
-        let plan = Plan { changes: vec![FileChange::modification(at("a.py"), original, after.into_bytes())] };
+        let plan = Plan { changes: vec![modification("a.py", original, after.as_bytes())] };
         check_with_git(&base, &plan);
         prop_assert_eq!(base.patch(&diff(&plan)).unwrap(), plan);
     }

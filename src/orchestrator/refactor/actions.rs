@@ -4,13 +4,16 @@
 //! server runs, whose edits come back as its own requests. Pyright knows the command that puts imports in order and does not
 //! propose it; here it is always proposed, last.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::Refactored;
 use super::apply::checked;
 use super::checks::Checks;
 use super::planned;
 use super::rename::target;
+use crate::edit::target::of_uri;
 use crate::lsp::{CodeAction, ServerCommand};
-use crate::model::edits::WorkspaceEdit;
+use crate::model::edits::{DocumentChange, TextDocumentEdit, VersionedDocument, WorkspaceEdit};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::facts::{Action, Facts, Provenance};
 use crate::orchestrator::ask::{Answer, Asking};
@@ -49,6 +52,11 @@ pub(in crate::orchestrator) async fn actions(asking: &Asking<'_>) -> Result<Answ
     };
     let offer = chosen(&offers, wanted).map_err(Failure::told)?;
     let edit = edit(asking, &offer.from).await?;
+    if edit.document_changes.as_ref().map_or(edit.changes.is_empty(), Vec::is_empty) {
+        let message = format!("the action {:?} edits nothing", offer.told.title);
+        let error = ErrorBody::new(ErrorSymbol::NotFound, message);
+        return Err(Failure::told(error.hint("`lanser actions SELECTOR` lists the others")));
+    }
     let mut checks = Checks::new(asking.request);
     target(&mut checks, subject);
     let plan = planned::plan(asking, &mut checks, asking.places.server_unit, &|planner| {
@@ -125,7 +133,7 @@ async fn edit(asking: &Asking<'_>, from: &Source) -> Result<WorkspaceEdit, Failu
         Source::Command(command) => (None, Some(command.clone())),
         Source::Server(action) => {
             let mut action = (**action).clone();
-            if action.edit.is_none() && asking.server.client.capabilities().resolve_action {
+            if action.may_be_resolved() && asking.server.client.capabilities().resolve_action {
                 action = questions.resolve_action(&action).await?;
             }
             (action.edit, action.command)
@@ -136,14 +144,48 @@ async fn edit(asking: &Asking<'_>, from: &Source) -> Result<WorkspaceEdit, Failu
     if let Some(command) = command {
         all.extend(questions.execute(&command).await?);
     }
+    as_one(asking, all)
+}
+
+/// Several edits as one. The server does not see the first made before it wants the next, so whether the second edit of a file
+/// is about the text before the first or after it is nowhere said: then there is no one edit.
+fn as_one(asking: &Asking<'_>, mut all: Vec<WorkspaceEdit>) -> Result<WorkspaceEdit, Failure> {
     if all.len() <= 1 {
         return Ok(all.pop().unwrap_or_default());
     }
-    Err(Failure::told(
-        ErrorBody::new(
-            ErrorSymbol::UnsupportedCap,
-            format!("the action makes {} edits, one after the other", all.len()),
-        )
-        .hint("only actions that make one edit are run"),
-    ))
+    let root = asking.state.ground.snapshot.root();
+    let name = |uri: &str| of_uri(root, uri).map_or_else(|_| uri.to_owned(), |path| path.to_string());
+    let mut seen = BTreeSet::new();
+    let mut changes = Vec::new();
+    let mut annotations = BTreeMap::new();
+    for edit in all {
+        let mut files = BTreeSet::new();
+        let edit = edit.with_uris(|uri| {
+            files.insert(name(uri));
+            uri.to_owned()
+        });
+        if let Some(twice) = files.iter().find(|file| seen.contains(*file)) {
+            let twice = asking.places.paths.text(twice);
+            let message = format!("the action edits {twice} several times, one after the other");
+            let error = ErrorBody::new(ErrorSymbol::UnsupportedCap, message)
+                .hint("only actions that edit each file once are run; make this one in an editor");
+            return Err(Failure::told(error));
+        }
+        seen.extend(files);
+        changes.extend(edit.document_changes.unwrap_or_else(|| {
+            let document = |(uri, edits)| {
+                let text_document = VersionedDocument { uri, version: None };
+                DocumentChange::Edit(TextDocumentEdit { text_document, edits })
+            };
+            edit.changes.into_iter().map(document).collect()
+        }));
+        for (id, annotation) in edit.change_annotations {
+            annotations.entry(id).or_insert(annotation);
+        }
+    }
+    Ok(WorkspaceEdit {
+        document_changes: Some(changes),
+        change_annotations: annotations,
+        ..Default::default()
+    })
 }

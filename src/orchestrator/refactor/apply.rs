@@ -24,9 +24,10 @@ pub(in crate::orchestrator) async fn apply(asking: &Asking<'_>) -> Result<Answer
         let error = ErrorBody::new(ErrorSymbol::Usage, "there is no edit");
         Failure::told(error.hint("give a WorkspaceEdit as JSON or a unified diff"))
     })?;
-    let Input { edit, patches, unit, known } =
+    let Input { edit, patches, unit, known, failed } =
         input::read(given, asking.places.server_unit).map_err(Failure::told)?;
     let mut checks = Checks::new(request);
+    input::carry(&mut checks, failed);
     let make = |planner: &mut Planner<'_>| match &edit {
         Some(edit) => planner.workspace_edit(edit),
         None => planner.patches(&patches),

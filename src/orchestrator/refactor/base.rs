@@ -8,7 +8,7 @@ use crate::digest::Digest;
 use crate::edit::{Base, Original};
 use crate::orchestrator::state::State;
 use crate::path::{AbsPath, WorkspacePath};
-use crate::tape::Door;
+use crate::tape::{Door, Tape};
 use crate::workspace::files::{FileKind, Files as _, ReadError, canonical, read_bytes};
 
 /// The workspace's files.
@@ -25,21 +25,44 @@ impl<'s> Disk<'s> {
     }
 }
 
+/// Where a path of the workspace leads, links followed; of what does not exist the nearest folder that does says where it would
+/// be.
+fn real(root: &AbsPath, path: &WorkspacePath) -> Result<AbsPath, String> {
+    let mut known = root.join(path.as_str());
+    let mut rest: Vec<String> = Vec::new();
+    while std::fs::symlink_metadata(known.as_path()).is_err() && known.as_str() != "/" {
+        rest.push(known.file_name().to_owned());
+        known = known.parent();
+    }
+    if std::fs::metadata(known.as_path()).is_err() {
+        return Err("it is a link that leads nowhere".to_owned());
+    }
+    Ok(rest.iter().rev().fold(canonical(&known), |at, name| at.join(name)))
+}
+
+/// Whether a path of the workspace leads to a file of the workspace.
+pub(super) fn leads_inside(state: &State, path: &WorkspacePath) -> bool {
+    let root = state.ground.snapshot.root();
+    let look = || real(root, path).is_ok_and(|real| real.strip_prefix(root).is_some());
+    state.tape.ask(Door::Guard, &("inside", path), look, || false)
+}
+
 impl Base for Disk<'_> {
     fn resolve(&self, path: &WorkspacePath) -> Result<WorkspacePath, String> {
         let lost = || Err("it was not recorded".to_owned());
-        self.state.tape.ask(Door::Guard, &("resolve", path, self.outside), || self.real(path), lost)
+        let look = || self.inside(path);
+        self.state.tape.ask(Door::Guard, &("resolve", path, self.outside), look, lost)
     }
 
     fn file(&self, path: &WorkspacePath) -> Result<Option<Arc<Original>>, String> {
         let tape = &self.state.tape;
+        if tape.is_off() {
+            return self.original(path).map(|original| original.map(Arc::new));
+        }
         let look = || {
             let original = self.original(path)?;
             Ok(original.map(|original| (tape.keep(original.bytes.clone()), original.executable)))
         };
-        if tape.is_off() {
-            return self.original(path).map(|original| original.map(Arc::new));
-        }
         let lost = || Err("it was not recorded".to_owned());
         let known: Result<Option<(Digest, bool)>, String> =
             tape.ask(Door::Guard, &("file", path), look, lost);
@@ -49,26 +72,21 @@ impl Base for Disk<'_> {
         };
         Ok(known?.and_then(original))
     }
+
+    fn is_folder(&self, path: &WorkspacePath) -> bool {
+        self.state.files.kind(&self.root.join(path.as_str())) == FileKind::Folder
+    }
 }
 
 impl Disk<'_> {
-    /// Where a path leads.
-    fn real(&self, path: &WorkspacePath) -> Result<WorkspacePath, String> {
-        let place = self.root.join(path.as_str());
-        // Of what does not exist the nearest folder that does says where it would be.
-        let mut known = place.clone();
-        let mut rest: Vec<String> = Vec::new();
-        while std::fs::symlink_metadata(known.as_path()).is_err() && known.as_str() != "/" {
-            rest.push(known.file_name().to_owned());
-            known = known.parent();
-        }
-        if std::fs::metadata(known.as_path()).is_err() {
-            return Err("it is a link that leads nowhere".to_owned());
-        }
-        let mut real = canonical(&known);
-        for name in rest.iter().rev() {
-            real = real.join(name);
-        }
+    /// What every look at the disk passes through.
+    pub(super) fn tape(&self) -> &Tape {
+        &self.state.tape
+    }
+
+    /// Where a path leads, as a path of the workspace.
+    fn inside(&self, path: &WorkspacePath) -> Result<WorkspacePath, String> {
+        let real = real(self.root, path)?;
         let inside = real.strip_prefix(self.root).and_then(WorkspacePath::new);
         if inside.is_none() && self.outside {
             return Ok(path.clone());
@@ -83,9 +101,6 @@ impl Disk<'_> {
     /// What a file holds.
     fn original(&self, path: &WorkspacePath) -> Result<Option<Original>, String> {
         let place = self.root.join(path.as_str());
-        if self.state.files.kind(&place) == FileKind::Folder {
-            return Err("it is a folder".to_owned());
-        }
         let bytes = match read_bytes(&place) {
             Ok(bytes) => bytes,
             Err(ReadError::Missing { .. }) => return Ok(None),

@@ -1,5 +1,7 @@
 //! The checks of one edit, recorded by name in one order, and the error that those become which fail.
 
+use std::collections::BTreeMap;
+
 use crate::model::edits::{Check, CheckName};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::request::{Dirt, Request};
@@ -11,15 +13,45 @@ const MOST_PLACES: usize = 20;
 pub(super) struct Checks<'r> {
     request: &'r Request,
     made: Vec<Check>,
-    /// Where an edit does not fit, for the error.
-    data: Option<ErrorData>,
-    /// The error that a check which is about files becomes, when it is not the usual one.
-    symbol: Option<ErrorSymbol>,
+    /// What the error says besides, when a check is the first that fails.
+    reasons: BTreeMap<CheckName, Reason>,
+}
+
+/// What the error of a failed check says, where it is not the usual.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Reason {
+    pub(super) symbol: Option<ErrorSymbol>,
+    pub(super) data: Option<ErrorData>,
+    pub(super) hint: Option<String>,
+}
+
+impl Reason {
+    /// An error of this kind.
+    pub(super) fn of(symbol: ErrorSymbol) -> Self {
+        Self { symbol: Some(symbol), ..Self::default() }
+    }
+
+    /// An error that names files.
+    pub(super) fn files(paths: Vec<String>) -> Self {
+        Self { data: Some(ErrorData::Files { paths }), ..Self::default() }
+    }
+
+    /// The same with these facts.
+    pub(super) fn data(mut self, data: ErrorData) -> Self {
+        self.data = Some(data);
+        self
+    }
+
+    /// The same with what to do.
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
 }
 
 impl<'r> Checks<'r> {
     pub(super) const fn new(request: &'r Request) -> Self {
-        Self { request, made: Vec::new(), data: None, symbol: None }
+        Self { request, made: Vec::new(), reasons: BTreeMap::new() }
     }
 
     /// A check that found nothing wrong.
@@ -46,10 +78,22 @@ impl<'r> Checks<'r> {
         }
     }
 
-    /// Makes a check that found nothing wrong one that did.
-    pub(super) fn replace(&mut self, name: CheckName, detail: String, places: Vec<String>) {
-        self.made.retain(|check| check.name != name);
-        self.record(name, false, detail, places);
+    /// A check that found something wrong which the caller wants all the same.
+    pub(super) fn give_up(&mut self, name: CheckName, detail: impl Into<String>, places: Vec<String>) {
+        self.fail(name, detail, places);
+        if let Some(made) = self.made.last_mut() {
+            made.overridden = true;
+        }
+    }
+
+    /// Makes a check that found nothing wrong one that did. Of one that failed, the first reason counts.
+    pub(super) fn replace(&mut self, name: CheckName, detail: String, places: Vec<String>, reason: Reason) {
+        let stopped = self.made.iter().any(|check| check.name == name && check.stops());
+        if !stopped {
+            self.made.retain(|check| check.name != name);
+            self.record(name, false, detail, places);
+            self.because(name, reason);
+        }
     }
 
     /// Says more about a check.
@@ -59,15 +103,9 @@ impl<'r> Checks<'r> {
         }
     }
 
-    /// Which files are in the way, for the error.
-    pub(super) fn files(&mut self, paths: Vec<String>) {
-        self.data.get_or_insert(ErrorData::Files { paths });
-    }
-
-    /// Says more of why the edit cannot be made.
-    pub(super) fn because(&mut self, symbol: ErrorSymbol, data: Option<ErrorData>) {
-        self.symbol = Some(symbol);
-        self.data = data;
+    /// What the error says if this check is the first that fails.
+    pub(super) fn because(&mut self, name: CheckName, reason: Reason) {
+        self.reasons.insert(name, reason);
     }
 
     fn record(&mut self, name: CheckName, passed: bool, detail: String, mut places: Vec<String>) {
@@ -97,30 +135,31 @@ impl<'r> Checks<'r> {
         let mut stopping: Vec<&Check> = self.made.iter().filter(|check| check.stops()).collect();
         stopping.sort_by_key(|check| check.name);
         let first = *stopping.first()?;
-        let symbol = self.symbol.unwrap_or(match first.name {
+        let reason = self.reasons.get(&first.name).cloned().unwrap_or_default();
+        let symbol = reason.symbol.unwrap_or(match first.name {
             CheckName::Jail | CheckName::Filters => ErrorSymbol::Jail,
             CheckName::Content => ErrorSymbol::ApplyConflict,
             CheckName::Git => ErrorSymbol::DirtyWorktree,
             _ => ErrorSymbol::UnsafeEdit,
         });
-        let names: Vec<&str> = stopping.iter().map(|check| check.name.as_str()).collect();
-        let message = match stopping.as_slice() {
-            [only] => format!("nothing was written: {}", only.detail),
-            several => format!("nothing was written: {} checks failed ({})", several.len(), names.join(", ")),
-        };
+        let mut message = format!("nothing was written: {}", first.detail);
+        if let Some(others) = stopping.get(1..).filter(|others| !others.is_empty()) {
+            let names: Vec<&str> = others.iter().map(|check| check.name.as_str()).collect();
+            message = format!("{message}; failed as well: {}", names.join(", "));
+        }
         let ways: Vec<&str> = stopping.iter().filter_map(|check| check.name.given_up_by()).collect();
-        let body = ErrorBody::new(symbol, message);
-        let body = match (ways.len() == stopping.len(), first.name) {
-            (true, CheckName::Git) if ways.len() == 1 => {
-                body.hint("commit or stash the changes, or add --allow-dirty=elsewhere or --allow-dirty")
+        let hint = match (reason.hint, ways.len() == stopping.len(), first.name) {
+            (Some(hint), ..) => hint,
+            (None, true, CheckName::Git) if ways.len() == 1 => {
+                "commit or stash the changes, or add --allow-dirty=elsewhere or --allow-dirty".to_owned()
             }
-            (true, _) => {
-                body.hint(format!("look at the places; to write all the same, add {}", ways.join(" ")))
+            (None, true, _) => {
+                format!("look at the places; to write all the same, add {}", ways.join(" "))
             }
-            (false, CheckName::Filters) => body.hint("the filters are --allow and --deny"),
-            (false, _) => body.hint("correct the edit"),
+            (None, false, CheckName::Filters) => "the filters are --allow and --deny".to_owned(),
+            (None, false, _) => "correct the edit".to_owned(),
         };
         let failed = ErrorData::Checks { failed: stopping.iter().map(|check| check.name).collect() };
-        Some(body.data(self.data.clone().unwrap_or(failed)))
+        Some(ErrorBody::new(symbol, message).hint(hint).data(reason.data.unwrap_or(failed)))
     }
 }

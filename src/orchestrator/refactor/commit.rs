@@ -2,6 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::filters::Filters;
 use crate::bundle::portable::PathMap;
 use crate::bundle::seal::Draft;
 use crate::digest::Digest;
@@ -36,14 +37,17 @@ pub(super) fn changes(plan: &Plan) -> Vec<Change> {
     let change = |change: &crate::edit::FileChange| {
         let before = change.before.as_ref().map(|original| Digest::of(&original.bytes));
         let path = change.path.clone();
+        let executable = change.new_mode();
         match (&change.from, before, &change.after) {
             (Some(from), Some(before), Some(after)) => {
                 let same = before == Digest::of(after);
                 let content = (!same).then(|| after.clone());
-                Some(Change::Move { from: from.clone(), to: path, before, content })
+                Some(Change::Move { from: from.clone(), to: path, before, content, executable })
             }
             (_, Some(before), None) => Some(Change::Delete { path, before }),
-            (_, before, Some(content)) => Some(Change::Write { path, before, content: content.clone() }),
+            (_, before, Some(content)) => {
+                Some(Change::Write { path, before, content: content.clone(), executable })
+            }
             (_, None, None) => None,
         }
     };
@@ -114,23 +118,39 @@ fn refused(settings: &Settings, error: &TransactionError) -> ErrorBody {
     let symbol = symbol(error);
     let body = ErrorBody::new(symbol, format!("nothing was written: {}", paths.text(&error.to_string())));
     let body = match error {
-        TransactionError::Conflict { paths } => {
+        TransactionError::Conflict { paths } | TransactionError::Filtered { paths } => {
             let paths = paths.iter().map(ToString::to_string).collect();
             body.data(ErrorData::Files { paths })
         }
         TransactionError::Changed { path } => body.data(ErrorData::Changed { path: path.to_string() }),
         _ => body,
     };
-    match error {
-        TransactionError::HardLinked { .. } => body.hint("to replace this name only, add --allow-hard-links"),
-        TransactionError::Busy { .. } => body.hint("ask again when it is done"),
-        TransactionError::NoTransaction { .. } => body.hint("`lanser undo --list` tells what there is"),
-        TransactionError::Conflict { .. } => {
-            body.hint("take those edits back first; `lanser undo --list` tells what there is")
-        }
-        _ if symbol == ErrorSymbol::ContentModified => body.hint("ask again"),
-        _ => body,
+    match hint(error) {
+        Some(hint) => body.hint(hint),
+        None => body,
     }
+}
+
+/// What to do about a failure.
+pub(super) fn hint(error: &TransactionError) -> Option<&'static str> {
+    Some(match error {
+        TransactionError::HardLinked { .. } => "to replace this name only, add --allow-hard-links",
+        TransactionError::Outside { .. } => "to write outside of the workspace, add --workspace-jail=false",
+        TransactionError::Filtered { .. } => "the filters are --allow and --deny",
+        TransactionError::ReadOnly { .. } => "make it writable: chmod u+w FILE",
+        TransactionError::CaseOnly { .. } => "rename it in two steps, by way of a third name",
+        TransactionError::Busy { .. } => "ask again when it is done",
+        TransactionError::NoTransaction { .. } => "`lanser undo --list` tells what there is",
+        TransactionError::Conflict { .. } => {
+            "take those edits back first; `lanser undo --list` tells what there is"
+        }
+        TransactionError::Unreadable { .. } => {
+            "its files can be had from git; to take back an earlier one, name it: `lanser undo --list`"
+        }
+        TransactionError::HalfDone { cause, .. } => return hint(cause),
+        _ if symbol(error) == ErrorSymbol::ContentModified => "ask again",
+        _ => return None,
+    })
 }
 
 /// Finishes or takes back what an earlier lanser left half done. Blocking. What is wrong with it, the next write tells.
@@ -153,7 +173,10 @@ pub(in crate::orchestrator) fn recover(settings: &Settings) {
 
 /// Answers `undo`. Blocking.
 pub(in crate::orchestrator) fn undo(settings: &Settings, request: &Request, tape: &Tape) -> Draft {
-    let undone = || undone(settings, request).map_err(|error| refused(settings, &error));
+    let undone = || {
+        let filters = Filters::new(&request.options.guards)?;
+        undone(settings, request, &filters).map_err(|error| refused(settings, &error))
+    };
     let lost = || Err(ErrorBody::new(ErrorSymbol::ReplayMismatch, "what was undone was not recorded"));
     let outcome = tape.ask(Door::Transaction, &("undo", request), undone, lost);
     let nothing = ErrorBody::new(ErrorSymbol::Internal, "");
@@ -164,7 +187,11 @@ pub(in crate::orchestrator) fn undo(settings: &Settings, request: &Request, tape
     }
 }
 
-fn undone(settings: &Settings, request: &Request) -> Result<(Facts, Option<Edits>), TransactionError> {
+fn undone(
+    settings: &Settings,
+    request: &Request,
+    filters: &Filters,
+) -> Result<(Facts, Option<Edits>), TransactionError> {
     let transactions = transactions(settings);
     let mut facts = Facts::new(Provenance::Syntax);
     let mut edits = None;
@@ -174,7 +201,8 @@ fn undone(settings: &Settings, request: &Request) -> Result<(Facts, Option<Edits
         facts.transactions = Some(lines);
     } else {
         let id = request.options.transaction.as_deref();
-        let undone = transactions.undo(id, &label(request), policy(request))?;
+        let undone =
+            transactions.undo_if(id, &label(request), policy(request), &|path| filters.pass(path))?;
         edits = Some(Edits {
             transaction: Some(Transaction {
                 id: undone.transaction.id,
@@ -189,11 +217,15 @@ fn undone(settings: &Settings, request: &Request) -> Result<(Facts, Option<Edits
 }
 
 fn told(line: &Line) -> Transaction {
-    let undone = line.undone_by.is_some();
+    let state = match (&line.damaged, &line.undone_by) {
+        (Some(_), _) => TransactionState::Damaged,
+        (None, Some(_)) => TransactionState::Undone,
+        (None, None) => TransactionState::Applied,
+    };
     Transaction {
         id: line.id.clone(),
-        state: if undone { TransactionState::Undone } else { TransactionState::Applied },
-        what: Some(line.what.clone()),
+        state,
+        what: Some(line.damaged.clone().unwrap_or_else(|| line.what.clone())),
         files: u32::try_from(line.files.len()).unwrap_or(u32::MAX),
     }
 }

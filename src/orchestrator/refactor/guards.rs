@@ -1,6 +1,6 @@
 //! What git and the disk say of the files that an edit would write.
 
-use super::checks::Checks;
+use super::checks::{Checks, Reason};
 use super::commit;
 use crate::edit::Plan;
 use crate::model::edits::CheckName;
@@ -28,7 +28,10 @@ pub(super) async fn files(asking: &Asking<'_>, checks: &mut Checks<'_>, plan: &P
         let look = || {
             let program = GitProgram::find(&search_path, &environment, &root);
             let refused = transactions.plan(changes, policy).map(drop).err();
-            let refused = refused.map(|error| (commit::symbol(&error), error.to_string()));
+            let refused = refused.map(|error| {
+                let hint = commit::hint(&error).map(str::to_owned);
+                (commit::symbol(&error), error.to_string(), hint)
+            });
             (state(&root, &paths, program.as_ref()), refused)
         };
         let lost = || (GitState::Unknown("it was not recorded".to_owned()), None);
@@ -36,10 +39,10 @@ pub(super) async fn files(asking: &Asking<'_>, checks: &mut Checks<'_>, plan: &P
     });
     let (git, refused) = said.await?;
     self::git(checks, asking.request.options.guards.dirty, git);
-    if let Some((symbol, error)) = refused {
+    if let Some((symbol, error, hint)) = refused {
         let name = if symbol == ErrorSymbol::Jail { CheckName::Jail } else { CheckName::Content };
-        checks.replace(name, asking.places.paths.text(&error), Vec::new());
-        checks.because(symbol, None);
+        let reason = Reason { symbol: Some(symbol), data: None, hint };
+        checks.replace(name, asking.places.paths.text(&error), Vec::new(), reason);
     }
     Ok(())
 }
@@ -66,6 +69,7 @@ fn git(checks: &mut Checks<'_>, dirt: Dirt, said: GitState) {
         FileState::Untracked => "is not known to git",
         FileState::Ignored => "is ignored by git",
         FileState::Outside => "is outside of git",
+        FileState::Unwatched => "is marked so that git does not look at it (assume-unchanged, skip-worktree)",
         FileState::Clean | FileState::Absent => "is clean",
     };
     let dirty: Vec<_> = report.files.iter().filter(|(_, state)| !state.is_clean()).collect();
@@ -77,7 +81,7 @@ fn git(checks: &mut Checks<'_>, dirt: Dirt, said: GitState) {
         let paths: Vec<String> =
             dirty.iter().map(|(path, _)| DocUri::Workspace((*path).clone()).to_string()).collect();
         checks.fail(CheckName::Git, format!("{path} {}{more}", name(**state)), paths.clone());
-        checks.files(paths);
+        checks.because(CheckName::Git, Reason::files(paths));
         return;
     }
     if let Some(path) = report.elsewhere.keys().next().filter(|_| dirt == Dirt::None) {
@@ -86,7 +90,7 @@ fn git(checks: &mut Checks<'_>, dirt: Dirt, said: GitState) {
         let more = if count > 1 { format!("{what}, and {} more", count - 1) } else { what };
         let paths: Vec<String> = report.elsewhere.keys().cloned().collect();
         checks.fail(CheckName::Git, more, Vec::new());
-        checks.files(paths);
+        checks.because(CheckName::Git, Reason::files(paths));
         return;
     }
     checks.pass(CheckName::Git, "the files have no uncommitted changes");

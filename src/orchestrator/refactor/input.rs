@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::checks::Checks;
+use super::checks::{Checks, Reason};
 use crate::digest::{Digest, strict_json};
 use crate::edit::Plan;
 use crate::edit::patch::{FilePatch, parse};
-use crate::model::edits::{CheckName, EditedFile, WorkspaceEdit};
+use crate::model::edits::{Check, CheckName, EditedFile, WorkspaceEdit};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::request::EditInput;
 use crate::orchestrator::ask::Asking;
@@ -23,6 +23,8 @@ pub(super) struct Input {
     pub(super) unit: ColumnUnit,
     /// What the files held for which it was made, where it says so; `None` for files that were not there.
     pub(super) known: BTreeMap<DocUri, Option<Digest>>,
+    /// What was found wrong with it when it was planned.
+    pub(super) failed: Vec<Check>,
 }
 
 /// A bundle, as far as it matters here.
@@ -41,6 +43,7 @@ struct SavedEdits {
     workspace_edit: Option<WorkspaceEdit>,
     diff: String,
     files: Vec<EditedFile>,
+    safety: Vec<Check>,
 }
 
 #[derive(Deserialize)]
@@ -64,7 +67,7 @@ pub(super) fn read(given: &EditInput, unit: ColumnUnit) -> Result<Input, ErrorBo
     let none = BTreeMap::new();
     if start != Some(&b'{') {
         let patches = parse(&content).map_err(|error| wrong(error.to_string()))?;
-        return Ok(Input { edit: None, patches, unit, known: none });
+        return Ok(Input { edit: None, patches, unit, known: none, failed: Vec::new() });
     }
     let is_bundle = serde_json::from_slice::<Saved>(&content);
     if let Ok(Saved { edits, environment, .. }) = is_bundle {
@@ -83,13 +86,35 @@ pub(super) fn read(given: &EditInput, unit: ColumnUnit) -> Result<Input, ErrorBo
             edit: edits.workspace_edit,
             patches,
             unit: named.unwrap_or(unit),
+            failed: edits.safety.into_iter().filter(|check| !check.passed).collect(),
         });
     }
     let edit: WorkspaceEdit = strict_json::from_slice(&content).map_err(|error| wrong(error.to_string()))?;
     if edit.document_changes.is_none() && edit.changes.is_empty() {
         return Err(wrong("it has neither `documentChanges` nor `changes`".to_owned()));
     }
-    Ok(Input { edit: Some(edit), patches: Vec::new(), unit, known: none })
+    Ok(Input { edit: Some(edit), patches: Vec::new(), unit, known: none, failed: Vec::new() })
+}
+
+/// Records again what was found wrong with a rename when it was planned and cannot be seen from the edit. What was given up then
+/// is not given up by that; what passed then is not claimed now.
+pub(super) fn carry(checks: &mut Checks<'_>, failed: Vec<Check>) {
+    use CheckName::{
+        Collision, Completeness, Identifier, Overrides, PrepareRename, RoundTrip, Shadowing, Target,
+    };
+    for Check { name, detail, places, .. } in failed {
+        match name {
+            Target | PrepareRename | Identifier | Shadowing | Collision | Overrides | Completeness
+            | RoundTrip => checks.fail(name, format!("when it was planned: {detail}"), places),
+            // These are made anew, for what the files hold now.
+            CheckName::Jail
+            | CheckName::Filters
+            | CheckName::Overlap
+            | CheckName::Content
+            | CheckName::Git
+            | CheckName::Diagnostics => {}
+        }
+    }
 }
 
 /// Records whether the files still are those for which the edit was made.
@@ -113,7 +138,9 @@ pub(super) fn check_known(
             CheckName::Content,
             format!("{path} changed since the edit was planned"),
             changed.clone(),
+            Reason::of(ErrorSymbol::ContentModified)
+                .data(ErrorData::Files { paths: changed })
+                .hint("plan it again, or merge with --strategy 3way"),
         );
-        checks.because(ErrorSymbol::ContentModified, Some(ErrorData::Files { paths: changed }));
     }
 }

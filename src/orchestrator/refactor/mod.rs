@@ -13,6 +13,7 @@ mod checks;
 mod collision;
 mod commit;
 mod dependents;
+mod filters;
 mod guards;
 mod input;
 mod names;

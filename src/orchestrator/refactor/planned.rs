@@ -1,14 +1,13 @@
 //! Making an edit to the contents of the ground, and what the bundle says of the result.
 
-use globset::{Glob, GlobSet, GlobSetBuilder};
-
-use super::base::Disk;
-use super::checks::Checks;
+use super::base::{self, Disk};
+use super::checks::{Checks, Reason};
+use super::filters::Filters;
 use crate::edit::preview::preview;
 use crate::edit::target::{self, TargetError};
 use crate::edit::{Base, FileChange, Plan, PlanError, Planner};
 use crate::model::edits::{ChangeKind, CheckName, EditedFile, Edits, WorkspaceEdit};
-use crate::model::error::{ConflictHunk, ErrorBody, ErrorData, ErrorSymbol};
+use crate::model::error::{ConflictHunk, ErrorData, ErrorSymbol};
 use crate::orchestrator::ask::Asking;
 use crate::orchestrator::failure::Failure;
 use crate::path::DocUri;
@@ -45,11 +44,26 @@ pub(super) fn plan_on(
             return Ok(None);
         }
     };
-    checks.pass(CheckName::Jail, format!("{} in the workspace", files(plan.changes().len())));
+    jail(asking, checks, &plan);
     checks.pass(CheckName::Overlap, "no two edits overlap");
     checks.pass(CheckName::Content, "the edit fits what the files hold");
     filters(asking, checks, &plan)?;
     Ok(Some(plan))
+}
+
+/// Records whether every file lies in the workspace. A plan that has others is one for which the jail was given up.
+fn jail(asking: &Asking<'_>, checks: &mut Checks<'_>, plan: &Plan) {
+    let outside = plan.paths().filter(|path| !base::leads_inside(asking.state, path));
+    let outside: Vec<String> = outside.map(|path| DocUri::Workspace(path.clone()).to_string()).collect();
+    if outside.is_empty() {
+        checks.pass(CheckName::Jail, format!("{} in the workspace", files(plan.changes().len())));
+    } else {
+        let detail = format!(
+            "{} lead out of the workspace, as --workspace-jail=false lets them",
+            files(outside.len())
+        );
+        checks.give_up(CheckName::Jail, detail, outside);
+    }
 }
 
 pub(super) fn files(count: usize) -> String {
@@ -65,8 +79,14 @@ fn refused(asking: &Asking<'_>, checks: &mut Checks<'_>, error: &PlanError) {
     };
     match error {
         PlanError::Target(TargetError::NotLocal(_) | TargetError::Encoding(_) | TargetError::Climbs(_))
-        | PlanError::Target(TargetError::Outside(_) | TargetError::Git(_))
-        | PlanError::Link { .. } => checks.fail(CheckName::Jail, told, Vec::new()),
+        | PlanError::Target(TargetError::Outside(_) | TargetError::Git(_)) => {
+            checks.fail(CheckName::Jail, told, Vec::new());
+        }
+        PlanError::Link { path, .. } => {
+            checks.fail(CheckName::Jail, told, vec![DocUri::Workspace(path.clone()).to_string()]);
+            let hint = "only links within the workspace are followed, unless there is --workspace-jail=false";
+            checks.because(CheckName::Jail, Reason::default().hint(hint));
+        }
         PlanError::Overlap { path, first, second } => {
             checks.fail(CheckName::Overlap, told, vec![at(path, first), at(path, second)]);
         }
@@ -78,6 +98,18 @@ fn refused(asking: &Asking<'_>, checks: &mut Checks<'_>, error: &PlanError) {
         | PlanError::Unreadable { path, .. }
         | PlanError::Unwritable { path, .. } => {
             checks.fail(CheckName::Content, told, vec![DocUri::Workspace(path.clone()).to_string()]);
+        }
+        PlanError::OnlyMode { path, executable } => {
+            checks.fail(CheckName::Content, told, vec![DocUri::Workspace(path.clone()).to_string()]);
+            let sign = if *executable { '+' } else { '-' };
+            let hint = format!("do that by itself, `chmod {sign}x {path}`, and take it out of the diff");
+            checks.because(CheckName::Content, Reason::default().hint(hint));
+        }
+        PlanError::Folder(path) => {
+            checks.fail(CheckName::Content, told, vec![DocUri::Workspace(path.clone()).to_string()]);
+            let hint = "name each of its files in the edit (folders come and go with them), or move it with `git mv` and \
+                        bring an edit of the imports";
+            checks.because(CheckName::Content, Reason::default().hint(hint));
         }
         PlanError::Conflict { path, conflicts } => {
             let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
@@ -93,22 +125,19 @@ fn refused(asking: &Asking<'_>, checks: &mut Checks<'_>, error: &PlanError) {
                 .iter()
                 .map(|conflict| format!("{}@L{}:C1", DocUri::Workspace(path.clone()), conflict.at));
             checks.fail(CheckName::Content, told, places.collect());
-            checks.because(ErrorSymbol::ApplyConflict, Some(data));
+            checks.because(CheckName::Content, Reason::of(ErrorSymbol::ApplyConflict).data(data));
         }
     }
 }
 
 fn filters(asking: &Asking<'_>, checks: &mut Checks<'_>, plan: &Plan) -> Result<(), Failure> {
-    let guards = &asking.request.options.guards;
-    if guards.allow.is_empty() && guards.within.is_empty() && guards.deny.is_empty() {
+    let filters = Filters::new(&asking.request.options.guards).map_err(Failure::told)?;
+    if filters.are_none() {
         return Ok(());
     }
-    let (allow, within, deny) = (globs(&guards.allow)?, globs(&guards.within)?, globs(&guards.deny)?);
-    let stopped = plan.paths().filter(|path| {
-        let outside = |list: &[String], set: &GlobSet| !list.is_empty() && !set.is_match(path.as_str());
-        deny.is_match(path.as_str()) || outside(&guards.allow, &allow) || outside(&guards.within, &within)
-    });
+    let stopped = plan.paths().filter(|path| !filters.pass(path));
     let stopped: Vec<String> = stopped.map(|path| DocUri::Workspace(path.clone()).to_string()).collect();
+    checks.because(CheckName::Filters, Reason::files(stopped.clone()));
     checks.none_of(
         CheckName::Filters,
         stopped,
@@ -116,21 +145,6 @@ fn filters(asking: &Asking<'_>, checks: &mut Checks<'_>, plan: &Plan) -> Result<
         "--allow or --deny stops files",
     );
     Ok(())
-}
-
-fn globs(patterns: &[String]) -> Result<GlobSet, Failure> {
-    let wrong = |pattern: &str, error: globset::Error| {
-        let message = format!("the glob {pattern:?} cannot be read: {}", error.kind());
-        Failure::told(ErrorBody::new(ErrorSymbol::Usage, message).hint("globs are like `src/**/*.py`"))
-    };
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        set.add(Glob::new(pattern).map_err(|error| wrong(pattern, error))?);
-        // A folder stands for what is in it.
-        let below = format!("{}/**", pattern.trim_end_matches('/'));
-        set.add(Glob::new(&below).map_err(|error| wrong(pattern, error))?);
-    }
-    set.build().map_err(|error| wrong(&patterns.join(" "), error))
 }
 
 /// What the bundle says of a plan.

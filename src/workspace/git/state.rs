@@ -46,6 +46,8 @@ pub enum FileState {
     Untracked,
     /// Git ignores it: it could not bring it back.
     Ignored,
+    /// Git was told not to look at it (`assume-unchanged`, `skip-worktree`): what is in it, it does not know.
+    Unwatched,
     /// There is no such file, and git knows of none.
     Absent,
     /// It is outside of every worktree.
@@ -60,12 +62,17 @@ impl FileState {
     }
 }
 
-/// The dirt of a worktree by path, and which of the paths asked about are ignored.
+/// The dirt of a worktree by path, and which of the paths asked about are ignored, and not looked at.
 #[derive(Debug, Default)]
 struct Dirt {
     dirty: BTreeMap<String, FileState>,
     ignored: BTreeSet<String>,
+    unwatched: BTreeSet<String>,
 }
+
+/// The marks of an entry of git's index: "assume unchanged" among its flags, "skip the worktree" among the extended.
+const ASSUME_UNCHANGED: u16 = 0x8000;
+const SKIP_WORKTREE: u16 = 0x4000;
 
 /// What git says of some files of the workspace at `root`, which need not exist. `program` decides where libgit2 cannot.
 #[must_use]
@@ -107,6 +114,7 @@ pub fn state<'p>(
                 None if below_a_dirty_folder(inside, &dirt) => FileState::Untracked,
                 None if top.join(inside).as_path().symlink_metadata().is_err() => FileState::Absent,
                 None if dirt.ignored.contains(inside) => FileState::Ignored,
+                None if dirt.unwatched.contains(inside) => FileState::Unwatched,
                 None => FileState::Clean,
             };
             report.files.extend(named.iter().map(|path| ((*path).clone(), state)));
@@ -170,8 +178,16 @@ fn by_library(top: &AbsPath, paths: &[&str]) -> Result<Dirt, git2::Error> {
     }
     let index = repository.index()?;
     for path in paths {
-        if index.get_path(path.as_ref(), 0).is_none() && repository.status_should_ignore(path.as_ref())? {
-            dirt.ignored.insert((*path).to_owned());
+        match index.get_path(path.as_ref(), 0) {
+            None if repository.status_should_ignore(path.as_ref())? => {
+                dirt.ignored.insert((*path).to_owned());
+            }
+            Some(entry)
+                if entry.flags & ASSUME_UNCHANGED != 0 || entry.flags_extended & SKIP_WORKTREE != 0 =>
+            {
+                dirt.unwatched.insert((*path).to_owned());
+            }
+            _ => {}
         }
     }
     Ok(dirt)
@@ -202,6 +218,14 @@ fn by_program(top: &AbsPath, paths: &[&str], program: &GitProgram) -> Result<Dir
         let ignored = told.split(|byte| *byte == 0).filter(|path| !path.is_empty());
         let plain = |path| String::from_utf8_lossy(path).trim_start_matches("./").to_owned();
         dirt.ignored.extend(ignored.map(plain));
+        // A small letter: assumed to be unchanged. `S`: not to be looked at.
+        let told = program.ask(top, &["ls-files", "-v", "-z"], b"", &[0])?;
+        let marked = told
+            .split(|byte| *byte == 0)
+            .filter(|line| line.first().is_some_and(|tag| tag.is_ascii_lowercase() || *tag == b'S'));
+        let asked: BTreeSet<&str> = paths.iter().copied().collect();
+        let names = marked.filter_map(|line| std::str::from_utf8(line.get(2..)?).ok());
+        dirt.unwatched.extend(names.filter(|name| asked.contains(name)).map(str::to_owned));
     }
     Ok(dirt)
 }
@@ -349,6 +373,24 @@ mod tests {
             let report = checkout.report(&["x/a.py"], Some(&git));
             assert_eq!(report.files[&path("x/a.py")], FileState::Modified, "{config:?}");
             assert_eq!(report.elsewhere, BTreeMap::new(), "{config:?}");
+        }
+    }
+
+    #[test]
+    fn what_git_was_told_not_to_look_at_is_not_clean() {
+        let git = program();
+        for (init, by) in [(&[][..], None), (&[], Some(&git)), (&["--object-format=sha256"], Some(&git))] {
+            for mark in ["--assume-unchanged", "--skip-worktree"] {
+                let checkout = Checkout::new(init);
+                checkout.put("ü/a.py", "1");
+                checkout.put("b.py", "1");
+                checkout.commit();
+                checkout.git(&["update-index", mark, "ü/a.py"]);
+                checkout.put("ü/a.py", "2");
+                let report = checkout.report(&["ü/a.py", "b.py"], by);
+                assert_eq!(report.files[&path("ü/a.py")], FileState::Unwatched, "{init:?} {mark}");
+                assert_eq!(report.files[&path("b.py")], FileState::Clean, "{init:?} {mark}");
+            }
         }
     }
 

@@ -48,6 +48,12 @@ pub enum TransactionError {
         /// Where it leads.
         leads_to: String,
     },
+    /// Files that the caller wants left alone.
+    #[error("--allow or --deny stops {}", listed(.paths))]
+    Filtered {
+        /// Which.
+        paths: Vec<WorkspacePath>,
+    },
     /// Git's own files are nobody's target.
     #[error("{path} is git's own")]
     GitFolder {
@@ -120,6 +126,14 @@ pub enum TransactionError {
         /// What was asked for.
         id: String,
     },
+    /// What is to be undone is not known any more.
+    #[error("transaction {id} cannot be taken back: {reason}")]
+    Unreadable {
+        /// The transaction.
+        id: String,
+        /// Why.
+        reason: String,
+    },
     /// A journal cannot be read.
     #[error("the journal in {place} cannot be read: {reason}")]
     Damaged {
@@ -144,13 +158,15 @@ impl TransactionError {
     pub fn class(&self) -> Class {
         match self {
             Self::Refused { .. } | Self::ReadOnly { .. } | Self::Damaged { .. } => Class::Permissions,
-            Self::Outside { .. } | Self::GitFolder { .. } | Self::CaseOnly { .. } => Class::Jail,
+            Self::Outside { .. } | Self::Filtered { .. } | Self::GitFolder { .. } | Self::CaseOnly { .. } => {
+                Class::Jail
+            }
             Self::HardLinked { .. }
             | Self::NotAFile { .. }
             | Self::Overlap { .. }
             | Self::TooLarge { .. } => Class::Unsafe,
             Self::Changed { .. } | Self::Exists { .. } | Self::Busy { .. } => Class::ContentModified,
-            Self::Conflict { .. } => Class::Conflict,
+            Self::Conflict { .. } | Self::Unreadable { .. } => Class::Conflict,
             Self::NoTransaction { .. } => Class::NotFound,
             Self::HalfDone { cause, .. } => cause.class(),
         }

@@ -17,6 +17,9 @@ pub(super) struct Image {
     pub(super) content: Content,
     /// `None` for what the system gives to new files.
     pub(super) meta: Option<Meta>,
+    /// Whether such a new file is executable.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) executable: bool,
 }
 
 /// What a name holds, without what belongs to it.

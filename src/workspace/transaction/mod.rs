@@ -55,6 +55,8 @@ pub enum Change {
         before: Option<Digest>,
         /// What it gets.
         content: Vec<u8>,
+        /// Whether it is to be executable; `None` leaves it as it is, or as new files are.
+        executable: Option<bool>,
     },
     /// A file goes. Of a symbolic link it is the link that goes.
     Delete {
@@ -73,6 +75,8 @@ pub enum Change {
         before: Digest,
         /// What it gets; `None` leaves it as it is.
         content: Option<Vec<u8>>,
+        /// Whether it is to be executable; `None` leaves it as it is.
+        executable: Option<bool>,
     },
 }
 

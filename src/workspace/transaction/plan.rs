@@ -43,6 +43,8 @@ pub(super) enum Expect {
 pub(super) struct Put {
     source: Source,
     dress: Dress,
+    /// Whether it is to be executable, where that is not what its dress says.
+    executable: Option<bool>,
 }
 
 #[derive(Debug, Clone)]
@@ -82,15 +84,16 @@ pub(super) fn wants(changes: &[Change]) -> Result<BTreeMap<WorkspacePath, Want>,
     let mut removals: BTreeMap<&WorkspacePath, (Digest, bool)> = BTreeMap::new();
     for change in changes {
         let (put, removal) = match change {
-            Change::Write { path, before, content } => {
+            Change::Write { path, before, content, executable } => {
                 let expect = before.map_or(Expect::Nothing, Expect::Digest);
-                let put = Put { source: Source::Bytes(content.clone()), dress: Dress::Own };
+                let source = Source::Bytes(content.clone());
+                let put = Put { source, dress: Dress::Own, executable: *executable };
                 (Some((path, (expect, before.is_some(), put))), None)
             }
             Change::Delete { path, before } => (None, Some((path, (*before, false)))),
-            Change::Move { from, to, before, content } => {
+            Change::Move { from, to, before, content, executable } => {
                 let source = content.clone().map_or_else(|| Source::Path(from.clone()), Source::Bytes);
-                let put = Put { source, dress: Dress::Of(from.clone()) };
+                let put = Put { source, dress: Dress::Of(from.clone()), executable: *executable };
                 (Some((to, (Expect::Nothing, false, put))), Some((from, (*before, true))))
             }
         };
@@ -124,13 +127,17 @@ impl Want {
         let exactly = |image: &Image| Expect::Content(image.content.clone());
         let put = entry.before.as_ref().map(|image| match &image.content {
             Content::Link { target } => {
-                Put { source: Source::Link(target.clone()), dress: Dress::Given(None) }
+                Put { source: Source::Link(target.clone()), dress: Dress::Given(None), executable: None }
             }
             // What its owner changed about it since stays changed.
             _ if entry.after.as_ref().is_some_and(|after| after.meta == image.meta) => {
-                Put { source: Source::Bytes(bytes), dress: Dress::Own }
+                Put { source: Source::Bytes(bytes), dress: Dress::Own, executable: None }
             }
-            _ => Put { source: Source::Bytes(bytes), dress: Dress::Given(image.meta.clone()) },
+            _ => Put {
+                source: Source::Bytes(bytes),
+                dress: Dress::Given(image.meta.clone()),
+                executable: None,
+            },
         });
         Self {
             spot: Some(entry.spot.clone()),
@@ -210,12 +217,16 @@ impl Checker<'_> {
                         (content.unwrap_or(Content::Other), from.bytes.clone())
                     }
                 };
-                let meta = match &put.dress {
+                let mut meta = match &put.dress {
                     Dress::Own => at.before.as_ref().and_then(|image| image.meta.clone()),
                     Dress::Of(from) => found[from].before.as_ref().and_then(|image| image.meta.clone()),
                     Dress::Given(meta) => meta.clone(),
                 };
-                (Some(Image { content, meta }), bytes)
+                if let (Some(meta), Some(executable)) = (&mut meta, put.executable) {
+                    meta.mode = with_execution(meta.mode, executable);
+                }
+                let executable = meta.is_none() && put.executable == Some(true);
+                (Some(Image { content, meta, executable }), bytes)
             }
         };
         // What moves to where the same bytes were changes nothing there: which of two states a file is in has to be seen in
@@ -376,8 +387,18 @@ impl Checker<'_> {
             return Err(changed());
         }
         let meta = if regular { Some(meta(door, folder, name).map_err(cannot())?) } else { None };
-        Ok(Found { spot, before: Some(Image { content: seen.content, meta }), bytes: seen.bytes, inode })
+        Ok(Found {
+            spot,
+            before: Some(Image { content: seen.content, meta, executable: false }),
+            bytes: seen.bytes,
+            inode,
+        })
     }
+}
+
+/// A mode by which whoever may read a file may run it, or by which nobody may.
+const fn with_execution(mode: u32, executable: bool) -> u32 {
+    if executable { mode | (mode & 0o444) >> 2 } else { mode & !0o111 }
 }
 
 /// What was found at a path.

@@ -23,6 +23,8 @@ pub struct Line {
     pub undoes: Option<String>,
     /// The transaction that undid it, unless that was undone too.
     pub undone_by: Option<String>,
+    /// Why its journal cannot be read, if it cannot; nothing else is known of it then.
+    pub damaged: Option<String>,
 }
 
 /// What undoing did.
@@ -44,14 +46,30 @@ struct Logged {
     journal: Journal,
 }
 
+/// A transaction that is kept and whose journal cannot be read.
+struct Unread {
+    store: usize,
+    kept: Kept,
+    reason: String,
+}
+
 impl Transactions {
     /// The operation log of this workspace, the oldest first.
     ///
     /// # Errors
-    /// When the disk refuses. A journal that this lanser cannot read is left out.
+    /// When the disk refuses. A journal that this lanser cannot read is a line that says so, before all others.
     pub fn list(&self) -> Result<Vec<Line>, TransactionError> {
-        let log = self.log(&self.stores()?)?;
+        let (log, damaged) = self.log(&self.stores()?)?;
         let undone = undone(&log);
+        let damaged = damaged.into_iter().map(|Unread { kept, reason, .. }| Line {
+            id: kept.id,
+            time: 0,
+            what: String::new(),
+            files: Vec::new(),
+            undoes: None,
+            undone_by: None,
+            damaged: Some(reason),
+        });
         let line = |logged: Logged| Line {
             undone_by: undone.get(&logged.journal.id).cloned(),
             files: logged.journal.files(),
@@ -59,8 +77,9 @@ impl Transactions {
             time: logged.journal.time,
             what: logged.journal.what,
             undoes: logged.journal.undoes,
+            damaged: None,
         };
-        Ok(log.into_iter().map(line).collect())
+        Ok(damaged.chain(log.into_iter().map(line)).collect())
     }
 
     fn stores(&self) -> Result<Vec<Store>, TransactionError> {
@@ -68,14 +87,25 @@ impl Transactions {
         Ok(found.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
-    fn log(&self, stores: &[Store]) -> Result<Vec<Logged>, TransactionError> {
+    /// What can be read of the log, and what cannot with the reason.
+    fn log(&self, stores: &[Store]) -> Result<(Vec<Logged>, Vec<Unread>), TransactionError> {
         let mut log = Vec::new();
+        let mut damaged = Vec::new();
         for (index, store) in stores.iter().enumerate() {
             for kept in store.kept()? {
                 let journal = match store.journal(&kept) {
+                    Ok(journal) => journal,
                     // Another version's, perhaps: no reason to keep the others from being undone.
-                    Err(TransactionError::Damaged { .. }) => continue,
-                    journal => journal?,
+                    Err(error) => {
+                        let reason = match error {
+                            TransactionError::Damaged { reason, .. }
+                            | TransactionError::Refused { reason, .. } => reason,
+                            other => other.to_string(),
+                        };
+                        let reason = format!("its journal cannot be read: {reason}");
+                        damaged.push(Unread { store: index, kept, reason });
+                        continue;
+                    }
                 };
                 if journal.prefix == self.home.prefix() {
                     log.push(Logged { store: index, kept, journal });
@@ -86,7 +116,7 @@ impl Transactions {
         if stores.len() > 1 {
             log.sort_by_key(|logged| logged.journal.time);
         }
-        Ok(log)
+        Ok((log, damaged))
     }
 
     /// Undoes a transaction, or the last one that is neither undone nor an undoing itself.
@@ -95,16 +125,46 @@ impl Transactions {
     /// [`TransactionError::Conflict`] with all files that are not as the transaction left them, and everything that can keep a
     /// transaction from being made. Nothing is changed, then.
     pub fn undo(&self, id: Option<&str>, label: &Label, policy: Policy) -> Result<Undone, TransactionError> {
+        self.undo_if(id, label, policy, &|_| true)
+    }
+
+    /// The same, if every file may be written.
+    ///
+    /// # Errors
+    /// As well [`TransactionError::Filtered`] with the files that may not.
+    pub fn undo_if(
+        &self,
+        id: Option<&str>,
+        label: &Label,
+        policy: Policy,
+        may: &dyn Fn(&WorkspacePath) -> bool,
+    ) -> Result<Undone, TransactionError> {
         let lock = self.begin()?;
         let stores = self.stores()?;
-        let mut log = self.log(&stores)?;
+        let (mut log, damaged) = self.log(&stores)?;
         let undone = undone(&log);
         let found = log.iter().rposition(|logged| match id {
             Some(id) => logged.journal.id == id,
             None => !logged.journal.backwards && !undone.contains_key(&logged.journal.id),
         });
         let missing = || TransactionError::NoTransaction { id: id.unwrap_or("to undo").to_owned() };
+        // What was done last is not the last that can be read.
+        let later = |unread: &Unread| {
+            let read = found.map(|found| &log[found]);
+            read.is_none_or(|read| read.store == unread.store && read.kept < unread.kept)
+        };
+        let unread = damaged.into_iter().rev().find(|unread| match id {
+            Some(id) => unread.kept.id == id,
+            None => later(unread),
+        });
+        if let Some(Unread { kept, reason, .. }) = unread {
+            return Err(TransactionError::Unreadable { id: kept.id, reason });
+        }
         let Logged { store, kept, journal } = log.swap_remove(found.ok_or_else(missing)?);
+        let stopped: Vec<WorkspacePath> = journal.files().into_iter().filter(|path| !may(path)).collect();
+        if !stopped.is_empty() {
+            return Err(TransactionError::Filtered { paths: stopped });
+        }
         let mut wants = BTreeMap::new();
         for entry in &journal.entries {
             let bytes = stores[store].pre_image(entry, Some(&kept))?;

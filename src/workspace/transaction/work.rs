@@ -230,7 +230,12 @@ fn make(
         return door.link_to(folder, name, target);
     }
     // Until it has its owner and mode, nobody else may read it.
-    let file = door.create(folder, name, if image.meta.is_some() { PRIVATE } else { 0o666 })?;
+    let mode = match (&image.meta, image.executable) {
+        (Some(_), _) => PRIVATE,
+        (None, true) => 0o777,
+        (None, false) => 0o666,
+    };
+    let file = door.create(folder, name, mode)?;
     if !bytes.is_empty() {
         door.write(&file, bytes)?;
     }

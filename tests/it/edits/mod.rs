@@ -1,14 +1,24 @@
 //! Edits with the real Pyright: what is renamed, what is refused and by which check, what the preview says, what is written, and
 //! that all of it can be taken back.
 
+/// What servers propose to do.
+mod actions;
 /// Edits that a caller brings: applied, judged, kept inside.
 mod brought;
+/// Disks that changed meanwhile, and a very large edit.
+mod faults;
+/// Guards that hold whatever the road.
+mod guards;
+/// Every preview is a patch for git.
+mod previews;
 /// What stops an edit, and what gives the check up.
 mod refused;
 /// Renames that are made.
 mod renames;
 /// One answer whatever the road.
 mod same;
+/// What only asks touches nothing.
+mod untouched;
 
 use std::collections::BTreeMap;
 

@@ -49,3 +49,61 @@ fn warm_is_cold_and_anywhere() {
     warm.env.lanser(["undo"]).text();
     assert_eq!(portable(&plan(&cold.env, PLANS[0])), portable(&plan(&warm.env, PLANS[0])));
 }
+
+/// Applies by whatever road, with both sides asked in between: a session has to see each tree as if it had known no other.
+#[test]
+fn what_was_written_is_what_a_session_answers_from() {
+    let project = Project::parse(SHOP);
+    let cold = Repository::of(TestEnv::pyright(&project));
+    let warm = Repository::of(TestEnv::pyright(&project).with_sessions());
+    let zero = serde_json::json!({"line": 0, "character": 0});
+    let moves = serde_json::json!({"documentChanges": [
+        {"kind": "rename", "oldUri": "shop/use.py", "newUri": "shop/used.py"},
+        {"kind": "create", "uri": "shop/till.py"},
+        {"textDocument": {"uri": "shop/till.py", "version": null}, "edits": [
+            {"range": {"start": zero, "end": zero}, "newText": "from shop.used import run\nprint(run())\n"},
+        ]},
+        {"textDocument": {"uri": "shop/__init__.py", "version": null}, "edits": [
+            {"range": {"start": zero, "end": zero}, "newText": "from shop.till import run\n"},
+        ]},
+    ]})
+    .to_string();
+    let gone =
+        serde_json::json!({"documentChanges": [{"kind": "delete", "uri": "shop/till.py"}]}).to_string();
+    let steps: [(&[&str], &str); 5] = [
+        (&["rename", "py://shop.stock#Stock.add", "put"], ""),
+        (&["undo"], ""),
+        (&["apply", "-"], &moves),
+        (&["apply", "-"], &gone),
+        (&["undo"], ""),
+    ];
+    let questions: [&[&str]; 5] = [
+        &["refs", "py://shop.stock#total"],
+        &["def", "shop/__init__.py:1:6"],
+        &["diag"],
+        &["symbols", "--query", "run"],
+        &["rename", "shop/stock.py:1:1", "MOST"],
+    ];
+    let (mut trees, mut warm_answers) = (Vec::new(), 0);
+    for (args, input) in steps {
+        for repository in [&cold, &warm] {
+            let args: Vec<&str> = match args[0] {
+                "undo" => args.to_vec(),
+                _ => [args, &["--apply", "--allow-new-diagnostics", "--allow-dirty"]].concat(),
+            };
+            repository.env.lanser_reading(&args, input).text();
+        }
+        assert_eq!(cold.tree(), warm.tree(), "{args:?}");
+        trees.push(cold.tree());
+        for question in questions {
+            let answer = plan(&warm.env, question);
+            warm_answers += usize::from(answer["meta"]["volatile"]["road"] == "warm");
+            let told = portable(&answer);
+            assert_eq!(told, portable(&plan(&cold.env, question)), "{question:?} after {args:?}");
+        }
+    }
+    trees.sort();
+    trees.dedup();
+    assert_eq!(trees.len(), 4, "every step but taking one back makes another tree");
+    assert!(warm_answers > 10, "{warm_answers} answers came from a server that knew another tree");
+}

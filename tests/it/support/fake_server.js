@@ -25,6 +25,7 @@ function capabilities() {
         offered[`${name}Provider`] = true;
     }
     for (const name of Object.keys(offered)) if (is("lack", name)) delete offered[name];
+    for (const what of Object.keys(behaviour)) if (what.startsWith("offer ")) offered[what.slice(6)] = behaviour[what];
     if (behaviour.encoding) offered.positionEncoding = behaviour.encoding;
     return offered;
 }
@@ -71,6 +72,8 @@ function receive(message) {
         takenBack[method] = (takenBack[method] || 0) + 1;
         return send({ id, error: { code: -32801, message: "content modified" } });
     }
+    (is("edits on", method) || []).forEach((edit, n) =>
+        send({ id: `edit ${n}`, method: "workspace/applyEdit", params: { edit } }));
     const reply = () => send({ id, result: answer(method, params) });
     if (!is("wait", method)) return reply();
     fs.appendFileSync(here("received"), `waiting\n`);

@@ -73,6 +73,16 @@ impl Behaviour {
         self.with(&format!("answer {method}"), result)
     }
 
+    /// Offers the capability in this form.
+    pub(crate) fn offers(self, capability: &str, value: Value) -> Self {
+        self.with(&format!("offer {capability}"), value)
+    }
+
+    /// Wants these edits made, one after the other, before it answers the method.
+    pub(crate) fn edits_on(self, method: &str, edits: Value) -> Self {
+        self.with(&format!("edits on {method}"), edits)
+    }
+
     fn with(mut self, what: &str, value: Value) -> Self {
         self.0.push((what.to_owned(), value));
         self

@@ -41,6 +41,7 @@ fn many_at_once_never_mix() {
                                 path: path(file),
                                 before: Some(Digest::of(project.read(file).as_bytes())),
                                 content: format!("{worker} {round}").into_bytes(),
+                                executable: None,
                             })
                             .collect();
                         match super::project::make(transactions, changes) {

@@ -433,3 +433,72 @@ fn the_log_is_bounded() {
     store.forget(100, 0).unwrap();
     assert_eq!(project.transactions().list().unwrap().len(), 1);
 }
+
+#[test]
+fn what_is_executable_is_said_by_the_change() {
+    let project = Project::new(&[("run.py", "1"), ("move.py", "1"), ("own.py", "1")]);
+    project.chmod("run.py", 0o640);
+    project.chmod("own.py", 0o750);
+    let before = project.picture();
+    let with = |change: Change, is: bool| match change {
+        Change::Write { path, before, content, .. } => {
+            Change::Write { path, before, content, executable: Some(is) }
+        }
+        Change::Move { from, to, before, content, .. } => {
+            Change::Move { from, to, before, content, executable: Some(is) }
+        }
+        Change::Delete { .. } => change,
+    };
+    project
+        .make(vec![
+            with(create("new.py", "x"), true),
+            with(write("run.py", "1", "2"), true),
+            with(write("own.py", "1", "2"), false),
+            with(rename("move.py", "moved.py", "1", None), true),
+        ])
+        .unwrap();
+    let mode = |name: &str| {
+        let metadata = std::fs::metadata(project.root.join(name).as_path()).unwrap();
+        std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o777
+    };
+    let umask = mode("new.py");
+    assert_eq!((umask & 0o100, mode("run.py"), mode("own.py")), (0o100, 0o750, 0o640));
+    assert_eq!(mode("moved.py") & 0o500, 0o500);
+    let made = project.picture();
+    let undone = project.transactions().undo(None, &label("undo"), Policy::default()).unwrap();
+    assert_eq!(project.picture(), before);
+    let redo = Some(undone.transaction.id.as_str());
+    project.transactions().undo(redo, &label("redo"), Policy::default()).unwrap();
+    assert_eq!(project.picture(), made);
+}
+
+#[test]
+fn a_journal_that_cannot_be_read_is_told() {
+    let project = Project::with_git(&[("a.py", "1"), ("b.py", "1"), ("c.py", "1")]);
+    let ids = ["a.py", "b.py", "c.py"].map(|file| project.make(vec![write(file, "1", "2")]).unwrap().id);
+    let journal = |id: &str| {
+        let store = project.root.join(".git/lanser");
+        let names = std::fs::read_dir(store.as_path()).unwrap();
+        let found = names.map(|name| name.unwrap().path()).find(|path| path.to_str().unwrap().ends_with(id));
+        found.unwrap().join("journal")
+    };
+    let undo = |id: Option<&str>| project.transactions().undo(id, &label("undo"), Policy::default());
+    std::fs::write(journal(&ids[1]), "nonsense").unwrap();
+    let lines = project.transactions().list().unwrap();
+    let told: Vec<(&str, bool)> =
+        lines.iter().map(|line| (line.id.as_str(), line.damaged.is_some())).collect();
+    assert_eq!(told, [(ids[1].as_str(), true), (&ids[0], false), (&ids[2], false)]);
+    assert!(matches!(undo(Some(&ids[1])), Err(TransactionError::Unreadable { .. })));
+    // The last one is another.
+    undo(None).unwrap();
+    assert_eq!((project.read("c.py"), project.read("a.py")), ("1".to_owned(), "2".to_owned()));
+    // Of what was done last nothing is known: an earlier one is not taken back for it, unless it is named.
+    std::fs::remove_file(journal(&ids[0])).unwrap();
+    std::fs::create_dir(journal(&ids[0])).unwrap();
+    project.put("d.py", "1");
+    let last = project.make(vec![write("d.py", "1", "2")]).unwrap().id;
+    std::fs::write(journal(&last), "").unwrap();
+    assert!(project.transactions().list().unwrap().iter().any(|line| line.id == ids[0]));
+    let error = undo(None).unwrap_err();
+    assert!(error.to_string().contains(&last), "{error}");
+}

@@ -100,10 +100,10 @@ proptest! {
             .filter_map(|(at, wish)| {
                 let before = digest(&at);
                 Some(match wish {
-                    Wish::Write(content) => Change::Write { path: path(&at), before, content },
+                    Wish::Write(content) => Change::Write { path: path(&at), before, content, executable: None },
                     Wish::Delete => Change::Delete { path: path(&at), before: before? },
                     Wish::Move(to, content) => {
-                        Change::Move { from: path(&at), to: path(&to), before: before?, content }
+                        Change::Move { from: path(&at), to: path(&to), before: before?, content, executable: None }
                     }
                 })
             })

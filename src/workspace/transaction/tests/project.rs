@@ -29,11 +29,12 @@ pub(super) fn label(what: &str) -> Label {
 }
 
 pub(super) fn write(at: &str, before: &str, after: &str) -> Change {
-    Change::Write { path: path(at), before: Some(Digest::of(before.as_bytes())), content: after.into() }
+    let before = Some(Digest::of(before.as_bytes()));
+    Change::Write { path: path(at), before, content: after.into(), executable: None }
 }
 
 pub(super) fn create(at: &str, content: &str) -> Change {
-    Change::Write { path: path(at), before: None, content: content.into() }
+    Change::Write { path: path(at), before: None, content: content.into(), executable: None }
 }
 
 pub(super) fn delete(at: &str, before: &str) -> Change {
@@ -42,7 +43,8 @@ pub(super) fn delete(at: &str, before: &str) -> Change {
 
 pub(super) fn rename(from: &str, to: &str, before: &str, after: Option<&str>) -> Change {
     let content = after.map(|content| content.into());
-    Change::Move { from: path(from), to: path(to), before: Digest::of(before.as_bytes()), content }
+    let before = Digest::of(before.as_bytes());
+    Change::Move { from: path(from), to: path(to), before, content, executable: None }
 }
 
 impl Project {

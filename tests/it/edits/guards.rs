@@ -1,0 +1,359 @@
+//! Guards that hold whatever the road: a plan that failed stays failed, filters and the jail also bind `undo`, and an error
+//! tells the first check that failed.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::{Value, json};
+
+use super::{Repository, failed};
+use crate::support::{Project, portable};
+
+impl Repository {
+    fn mode(&self, name: &str) -> u32 {
+        std::fs::metadata(self.env.file(name)).unwrap().permissions().mode() & 0o777
+    }
+
+    fn chmod(&self, name: &str, mode: u32) {
+        std::fs::set_permissions(self.env.file(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn check(&self, bundle: &Value, name: &str) -> Value {
+        let checks = bundle["edits"]["safety"].as_array().unwrap();
+        let found: Vec<&Value> = checks.iter().filter(|check| check["name"] == name).collect();
+        assert_eq!(found.len(), 1, "{name} is recorded once: {bundle}");
+        found[0].clone()
+    }
+}
+
+fn append(uri: &str, line: u32, text: &str) -> String {
+    let at = json!({"line": line, "character": 0});
+    json!({"changes": {uri: [{"range": {"start": at, "end": at}, "newText": text}]}}).to_string()
+}
+
+#[test]
+fn a_plan_that_failed_stays_failed() {
+    let shop = Repository::shop();
+    let plan = shop.plan(&["rename", "py://shop.stock#Stock.add", "colour"]);
+    assert!(failed(&plan).contains(&"collision".to_owned()), "{plan}");
+    let before = shop.tree();
+    let bring = |more: &[&str]| {
+        shop.env.lanser_reading([&["apply", "-", "--apply", "--json"], more].concat(), plan.to_string())
+    };
+    // What the server finds wrong is given up; what was found wrong when the edit was planned is not.
+    let stopped = bring(&["--allow-new-diagnostics"]);
+    assert!(failed(&stopped.bundle()).contains(&"collision".to_owned()), "{stopped}");
+    stopped.error(78, "E/UNSAFE_EDIT");
+    assert_eq!(shop.tree(), before);
+    let more: Vec<String> = failed(&plan)
+        .iter()
+        .filter_map(|name| match name.as_str() {
+            "collision" => Some("--allow-collision"),
+            "roundTrip" => Some("--allow-changed-references"),
+            "completeness" => Some("--allow-incomplete"),
+            _ => None,
+        })
+        .map(str::to_owned)
+        .collect();
+    let mut more: Vec<&str> = more.iter().map(String::as_str).collect();
+    more.push("--allow-new-diagnostics");
+    let made = bring(&more).answer();
+    assert_eq!(shop.check(&made, "collision")["overridden"], true);
+    shop.env.lanser(["undo"]).text();
+    assert_eq!(shop.tree(), before);
+    // Given up when it was planned is not given up now.
+    let args = ["rename", "py://shop.stock#Stock.add", "colour", "--allow-collision", "--json"];
+    let plan = shop.env.lanser(args).answer();
+    let stopped = shop
+        .env
+        .lanser_reading(["apply", "-", "--apply", "--allow-new-diagnostics", "--json"], plan.to_string());
+    assert!(failed(&stopped.bundle()).contains(&"collision".to_owned()), "{stopped}");
+}
+
+#[test]
+fn a_bare_edit_is_about_the_text_that_is_there() {
+    let lines = "a = 1\nb = 2\nc = 3\nd = 4\ne = 5\n";
+    let repository = Repository::new(&Project::parse(&format!("//- /m.py\n{lines}")));
+    // Two lines more than in the last commit: line 4 is now `c = 3`.
+    repository.env.write("m.py", format!("x = 0\ny = 0\n{lines}"));
+    let at = |character: u32| json!({"line": 4, "character": character});
+    let edit = json!({"changes": {"m.py": [{"range": {"start": at(0), "end": at(1)}, "newText": "z"}]}});
+    for strategy in ["rename", "3way"] {
+        let args = ["apply", "-", "--apply", "--allow-dirty", "--strategy", strategy, "--json"];
+        repository.env.lanser_reading(args, edit.to_string()).answer();
+        let now = std::fs::read_to_string(repository.env.file("m.py")).unwrap();
+        assert_eq!(now, format!("x = 0\ny = 0\n{}", lines.replace("c = 3", "z = 3")), "{strategy}");
+        repository.env.lanser(["undo"]).text();
+    }
+    // A diff that fits what is there is made to that, too; one that only fits the last commit is merged.
+    let fits = "--- a/m.py\n+++ b/m.py\n@@ -1,2 +1,2 @@\n-x = 0\n+x = 9\n y = 0\n";
+    let args = ["apply", "-", "--apply", "--allow-dirty", "--strategy", "3way", "--json"];
+    repository.env.lanser_reading(args, fits).answer();
+    let now = std::fs::read_to_string(repository.env.file("m.py")).unwrap();
+    assert_eq!(now, format!("x = 9\ny = 0\n{lines}"));
+    let old = "--- a/m.py\n+++ b/m.py\n@@ -1,5 +1,5 @@\n a = 1\n b = 2\n c = 3\n-d = 4\n+d = 9\n e = 5\n";
+    repository.env.write("m.py", format!("{}\n\n\n", lines.replace("a = 1", "a = 7")));
+    repository.env.lanser_reading(args, old).answer();
+    let now = std::fs::read_to_string(repository.env.file("m.py")).unwrap();
+    assert_eq!(now, format!("{}\n\n\n", lines.replace("a = 1", "a = 7").replace("d = 4", "d = 9")));
+}
+
+#[test]
+fn out_of_the_jail_is_recorded_and_can_be_taken_back() {
+    let repository = Repository::new(&Project::parse("//- /a.py\nx = 1\n"));
+    let outside = repository.env.path("outside.py");
+    std::fs::write(&outside, "y = 1\n").unwrap();
+    std::os::unix::fs::symlink(&outside, repository.env.file("link.py")).unwrap();
+    repository.commit();
+    let bring = |more: &[&str]| {
+        let args = [&["apply", "-", "--apply", "--allow-dirty", "--json"], more].concat();
+        repository.env.lanser_reading(args, append("link.py", 0, "z = 1\n"))
+    };
+    let error = bring(&[]).error(71, "E/JAIL");
+    assert!(error["hint"].as_str().unwrap().contains("--workspace-jail=false"), "{error}");
+    let made = bring(&["--workspace-jail=false"]).answer();
+    let jail = repository.check(&made, "jail");
+    assert_eq!((&jail["passed"], &jail["overridden"]), (&false.into(), &true.into()), "{jail}");
+    assert_eq!(jail["places"], json!(["link.py"]));
+    assert_eq!(std::fs::read_to_string(&outside).unwrap(), "z = 1\ny = 1\n");
+    // Taking it back writes outside, too.
+    let error = repository.env.lanser(["undo", "--json"]).error(71, "E/JAIL");
+    assert!(error["hint"].as_str().unwrap().contains("--workspace-jail=false"), "{error}");
+    repository.env.lanser(["undo", "--workspace-jail=false"]).text();
+    assert_eq!(std::fs::read_to_string(&outside).unwrap(), "y = 1\n");
+    // What no option lets out stays in.
+    for uri in ["../outside.py", ".git/config", "a.py%00"] {
+        let args = ["apply", "-", "--apply", "--workspace-jail=false", "--json"];
+        repository.env.lanser_reading(args, append(uri, 0, "evil\n")).error(71, "E/JAIL");
+    }
+}
+
+#[test]
+fn filters_bind_undo_as_well() {
+    let repository = Repository::new(&Project::parse("//- /src/a.py\nx = 1\n"));
+    let before = repository.tree();
+    repository
+        .env
+        .lanser_reading(["apply", "-", "--apply", "--json"], append("src/a.py", 0, "y = 1\n"))
+        .answer();
+    let made = repository.tree();
+    for filter in [["--deny", "src"], ["--allow", "docs"]] {
+        let error = repository.env.lanser(["undo", "--json", filter[0], filter[1]]).error(71, "E/JAIL");
+        assert_eq!(error["data"]["paths"], json!(["src/a.py"]), "{error}");
+        assert_eq!(repository.tree(), made);
+    }
+    repository.env.lanser(["undo", "--allow", "src/*.py", "--deny", "docs"]).text();
+    assert_eq!(repository.tree(), before);
+}
+
+#[test]
+fn globs_are_of_paths_in_the_workspace() {
+    let repository = Repository::new(&Project::parse("//- /src/a.py\nx = 1\n//- /src/deep/b.py\nx = 1\n"));
+    let root = repository.env.cwd.to_str().unwrap().to_owned();
+    let stops = |uri: &str, option: &str, glob: &str| {
+        let output = repository
+            .env
+            .lanser_reading(["apply", "-", "--json", option, glob], append(uri, 0, "y = 1\n"))
+            .answer();
+        assert!(!portable(&output).contains(&root), "{output}");
+        failed(&output) == ["filters"]
+    };
+    let (shallow, deep) = ("src/a.py", "src/deep/b.py");
+    for (option, glob, stops_shallow, stops_deep) in [
+        ("--deny", "src/*.py", true, false),
+        ("--allow", "./src/deep,src/{b,a}.py", false, false),
+        ("--allow", &format!("{root}/src/deep/"), true, false),
+        ("--deny", &root, true, true),
+    ] {
+        assert_eq!(stops(shallow, option, glob), stops_shallow, "{option} {glob} {shallow}");
+        assert_eq!(stops(deep, option, glob), stops_deep, "{option} {glob} {deep}");
+    }
+    for glob in ["../x", "/elsewhere/**", "a["] {
+        let error = repository
+            .env
+            .lanser_reading(["apply", "-", "--json", "--deny", glob], append(shallow, 0, "y = 1\n"))
+            .error(2, "E/USAGE");
+        assert!(error["hint"].is_string(), "{error}");
+    }
+}
+
+#[test]
+fn a_file_is_executable_when_the_diff_says_so() {
+    let repository = Repository::new(&Project::parse("//- /run.py\nx = 1\n//- /old.py\nx = 1\n"));
+    let before = repository.tree();
+    let patch = "\
+diff --git a/new.py b/new.py
+new file mode 100755
+--- /dev/null
++++ b/new.py
+@@ -0,0 +1 @@
++x = 1
+diff --git a/old.py b/moved.py
+old mode 100644
+new mode 100755
+similarity index 100%
+rename from old.py
+rename to moved.py
+diff --git a/run.py b/run.py
+old mode 100644
+new mode 100755
+--- a/run.py
++++ b/run.py
+@@ -1 +1 @@
+-x = 1
++x = 2
+";
+    let dry = repository.env.lanser_reading(["apply", "-", "--json"], patch).answer();
+    let diff = dry["edits"]["diff"].as_str().unwrap();
+    repository.applies(diff);
+    assert_eq!(diff.matches("new mode 100755").count(), 2, "{diff}");
+    assert!(diff.contains("new file mode 100755"), "{diff}");
+    repository.env.lanser_reading(["apply", "-", "--apply", "--json"], patch).answer();
+    let modes = |names: &[&str]| names.iter().map(|name| repository.mode(name)).collect::<Vec<_>>();
+    assert_eq!(modes(&["new.py", "moved.py", "run.py"]), [0o755; 3]);
+    repository.env.lanser(["undo"]).text();
+    assert_eq!(repository.tree(), before);
+    assert_eq!(modes(&["old.py", "run.py"]), [0o644; 2]);
+    assert_eq!(repository.git(&["status", "--porcelain"]), "");
+    // The other way round, of a file that only its owner reads.
+    repository.chmod("run.py", 0o700);
+    repository.commit();
+    let back = "diff --git a/run.py b/run.py\nold mode 100755\nnew mode 100644\n--- a/run.py\n+++ b/run.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n";
+    repository.env.lanser_reading(["apply", "-", "--apply", "--json"], back).answer();
+    assert_eq!(repository.mode("run.py"), 0o600);
+    repository.env.lanser(["undo"]).text();
+    assert_eq!(repository.mode("run.py"), 0o700);
+    // Nothing but the mode: said, not passed over.
+    let only = "diff --git a/old.py b/old.py\nold mode 100644\nnew mode 100755\n";
+    let error = repository.env.lanser_reading(["apply", "-", "--json"], only).error(70, "E/APPLY_CONFLICT");
+    assert!(error["message"].as_str().unwrap().contains("executable"), "{error}");
+    assert!(error["hint"].as_str().unwrap().contains("chmod"), "{error}");
+}
+
+#[test]
+fn the_first_check_that_fails_is_told() {
+    let shop = Repository::shop();
+    // Uncommitted changes (77) and a name that is taken (78), which comes first.
+    shop.env.write(
+        "shop/use.py",
+        format!("{}# mine\n", std::fs::read_to_string(shop.env.file("shop/use.py")).unwrap()),
+    );
+    let output = shop.env.lanser(["rename", "py://shop.stock#total", "Stock", "--apply", "--json"]);
+    let names = failed(&output.bundle());
+    assert!(names.len() > 1 && names.contains(&"git".to_owned()), "{names:?}");
+    let error = output.error(78, "E/UNSAFE_EDIT");
+    let first = shop.check(&output.bundle(), &names[0]);
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains(first["detail"].as_str().unwrap()), "{message}");
+    assert!(names[1..].iter().all(|name| message.contains(name.as_str())), "{message}");
+    shop.git(&["checkout", "-q", "."]);
+    // A file that may not be written (71) that a filter stops as well (71, another symbol), before a dirty one (77).
+    shop.chmod("shop/stock.py", 0o444);
+    shop.env.write("README.md", "mine\n");
+    let edit = append("shop/stock.py", 0, "y = 1\n");
+    let error =
+        shop.env.lanser_reading(["apply", "-", "--apply", "--json"], &edit).error(71, "E/FS_PERMISSIONS");
+    assert!(error["message"].as_str().unwrap().contains("read-only"), "{error}");
+    let args = ["apply", "-", "--apply", "--json", "--deny", "shop"];
+    let error = shop.env.lanser_reading(args, &edit).error(71, "E/JAIL");
+    assert!(error["message"].as_str().unwrap().contains("--deny"), "{error}");
+}
+
+#[test]
+fn a_hard_link_is_refused_with_the_way_out() {
+    let repository = Repository::new(&Project::parse("//- /a.py\nx = 1\n"));
+    std::fs::hard_link(repository.env.file("a.py"), repository.env.path("other.py")).unwrap();
+    let bring = |more: &[&str]| {
+        let args = [&["apply", "-", "--apply", "--json"], more].concat();
+        repository.env.lanser_reading(args, append("a.py", 0, "y = 1\n"))
+    };
+    let error = bring(&[]).error(78, "E/UNSAFE_EDIT");
+    assert!(error["hint"].as_str().unwrap().contains("--allow-hard-links"), "{error}");
+    bring(&["--allow-hard-links"]).answer();
+    assert_eq!(std::fs::read_to_string(repository.env.path("other.py")).unwrap(), "x = 1\n");
+    std::fs::hard_link(repository.env.file("a.py"), repository.env.path("third.py")).unwrap();
+    let error = repository.env.lanser(["undo", "--json"]).error(78, "E/UNSAFE_EDIT");
+    assert!(error["hint"].as_str().unwrap().contains("--allow-hard-links"), "{error}");
+    repository.env.lanser(["undo", "--allow-hard-links"]).text();
+}
+
+#[test]
+fn a_file_that_git_was_told_not_to_look_at_is_not_clean() {
+    for mark in ["--assume-unchanged", "--skip-worktree"] {
+        let repository = Repository::new(&Project::parse("//- /a.py\nx = 1\n//- /b.py\nx = 1\n"));
+        repository.git(&["update-index", mark, "a.py"]);
+        repository.env.write("a.py", "mine = 1\n");
+        assert_eq!(repository.git(&["status", "--porcelain"]), "");
+        let bring = |uri: &str, more: &[&str]| {
+            let args = [&["apply", "-", "--apply", "--json"], more].concat();
+            repository.env.lanser_reading(args, append(uri, 0, "y = 1\n"))
+        };
+        let error = bring("a.py", &[]).error(77, "E/DIRTY_WORKTREE");
+        assert!(error["message"].as_str().unwrap().contains("a.py"), "{mark}: {error}");
+        bring("a.py", &["--allow-dirty=elsewhere"]).error(77, "E/DIRTY_WORKTREE");
+        bring("b.py", &[]).answer();
+        bring("a.py", &["--allow-dirty"]).answer();
+    }
+}
+
+#[test]
+fn folders_and_modules_are_refused_with_what_to_do() {
+    let repository = Repository::new(&Project::parse(
+        "//- /pkg/__init__.py\n//- /pkg/mod.py\nx = 1\n//- /use.py\nimport pkg.mod\nfrom pkg import mod\nprint(pkg.mod.x, mod.x)\n",
+    ));
+    let before = repository.tree();
+    for (operation, name) in [
+        (json!({"kind": "rename", "oldUri": "pkg", "newUri": "other"}), "pkg"),
+        (json!({"kind": "delete", "uri": "pkg", "options": {"recursive": true}}), "pkg"),
+        (json!({"kind": "create", "uri": "pkg", "options": {"overwrite": true}}), "pkg"),
+        (json!({"kind": "create", "uri": "new/"}), "new"),
+        (json!({"kind": "rename", "oldUri": "use.py", "newUri": "pkg"}), "pkg"),
+    ] {
+        let edit = json!({"documentChanges": [operation]}).to_string();
+        let error = repository
+            .env
+            .lanser_reading(["apply", "-", "--apply", "--json"], edit)
+            .error(70, "E/APPLY_CONFLICT");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(&format!("{name} is a folder")), "{message}");
+        assert!(error["hint"].as_str().unwrap().contains("git mv"), "{error}");
+    }
+    for (selector, new) in
+        [("py://pkg.mod", "other"), ("py://pkg", "other"), ("use.py:1:12", "other"), ("use.py:2:17", "other")]
+    {
+        let error = repository
+            .env
+            .lanser(["rename", selector, new, "--apply", "--json"])
+            .error(72, "E/UNSUPPORTED_CAP");
+        assert!(error["message"].as_str().unwrap().contains("modules"), "{selector}: {error}");
+        let hint = error["hint"].as_str().unwrap();
+        assert!(hint.contains("git mv") && hint.contains("lanser refs"), "{selector}: {error}");
+    }
+    assert_eq!(repository.tree(), before);
+}
+
+#[test]
+fn a_transaction_whose_journal_is_damaged_is_listed() {
+    let repository = Repository::new(&Project::parse("//- /a.py\nx = 1\n"));
+    let made = repository
+        .env
+        .lanser_reading(["apply", "-", "--apply", "--json"], append("a.py", 0, "y = 1\n"))
+        .answer();
+    let id = made["edits"]["transaction"]["id"].as_str().unwrap();
+    let journals = repository.env.file(".git/lanser");
+    for entry in std::fs::read_dir(journals).unwrap() {
+        let journal = entry.unwrap().path().join("journal");
+        if journal.exists() {
+            std::fs::write(journal, "nonsense").unwrap();
+        }
+    }
+    let listed = repository.env.lanser(["undo", "--list", "--json"]).answer();
+    let line = &listed["facts"]["transactions"][0];
+    assert_eq!((&line["id"], &line["state"]), (&id.into(), &"damaged".into()), "{listed}");
+    assert!(
+        repository.env.lanser(["undo", "--list"]).text().contains(&format!("{id}  damaged  its journal"))
+    );
+    for args in [&["undo", "--json"][..], &["undo", id, "--json"]] {
+        let error = repository.env.lanser(args).error(70, "E/APPLY_CONFLICT");
+        assert!(error["message"].as_str().unwrap().contains(id), "{error}");
+    }
+}
