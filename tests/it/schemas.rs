@@ -86,7 +86,7 @@ fn exports_are_the_files_of_the_project() {
         assert_eq!(env.lanser(["schema", "export", "--only", kind]).text(), exported);
         seen += 1;
     }
-    assert_eq!((seen, std::fs::read_dir(env.file("out/deep")).unwrap().count()), (4, 3));
+    assert_eq!((seen, std::fs::read_dir(env.file("out/deep")).unwrap().count()), (4, 4));
 }
 
 #[test]
