@@ -3,12 +3,16 @@
 //!
 //! `cargo run --release --example differential -- [--steps N] [--seed S] [--server-command SCRIPT] FOLDER…`
 //!
+//! With `--batch` nothing is changed: `--steps` requests of every command that only reads are asked by `lanser batch` at
+//! several concurrencies, and every tenth by an orchestrator of its own (`--questions N`: every N-th).
+//!
 //! The two bundles must have one `bundleId`. With `--binary` both are whole `lanser` processes, the first of which reach the
 //! session of the copy; else both work in this process. The folder itself is left alone; the copy is a git repository, so that whole
 //! revisions can be switched to. Exit code 1 when a pair differs.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the report is what this program is for")]
 
+mod batch;
 #[path = "../compare/lanser.rs"]
 #[allow(dead_code, reason = "the example `compare` asks more of it")]
 mod lanser;
@@ -34,7 +38,7 @@ use ::lanser::workspace::snapshot::Trust;
 use mutations::{Mutator, Random};
 use sides::Sides;
 
-const USAGE: &str = "usage: differential [--steps N] [--questions N] [--seed S] [--keep] [--binary] [-v] [--stop] [--server-command SCRIPT] FOLDER…";
+const USAGE: &str = "usage: differential [--steps N] [--questions N] [--seed S] [--keep] [--binary] [--batch] [-v] [--stop] [--server-command SCRIPT] FOLDER…";
 
 struct Args {
     steps: usize,
@@ -45,6 +49,8 @@ struct Args {
     keep: bool,
     /// Whether processes are asked.
     binary: bool,
+    /// Whether batches are asked.
+    batch: bool,
     /// Whether every step is told.
     verbose: bool,
     /// Whether the first difference ends everything, and the copy stays.
@@ -80,6 +86,7 @@ fn args() -> Result<Args, String> {
         seed: 1,
         keep: false,
         binary: false,
+        batch: false,
         verbose: false,
         stop: false,
         script: None,
@@ -94,6 +101,10 @@ fn args() -> Result<Args, String> {
             "--seed" => args.seed = value()?.parse().map_err(|_| USAGE.to_owned())?,
             "--keep" => args.keep = true,
             "--binary" => args.binary = true,
+            "--batch" => {
+                args.batch = true;
+                args.questions = 10;
+            }
             "-v" => args.verbose = true,
             "--stop" => args.stop = true,
             "--server-command" => args.script = Some(value()?.into()),
@@ -121,6 +132,13 @@ async fn differences(args: &Args, folder: &Path) -> Result<usize, String> {
     let mut random = Random(args.seed);
     let mut mutator = Mutator::new(folder, &copy, &mut random)?;
     let settings = settings(args, &copy, scratch.path())?;
+    if args.batch {
+        let mut requests = Vec::new();
+        for _ in 0..args.steps {
+            requests.push(question(&copy, None, &ALL, &mut random)?);
+        }
+        return batch::differences(&settings, &requests, args.questions).await;
+    }
     let sides = match args.binary {
         true => Sides::processes(settings, args.keep)?,
         false => Sides::here(settings, args.keep),
@@ -130,7 +148,7 @@ async fn differences(args: &Args, folder: &Path) -> Result<usize, String> {
         let what = mutator.mutate(&mut random)?;
         let mut asked = Vec::new();
         for _ in 0..args.questions {
-            let request = question(&copy, mutator.last_touched(), &mut random)?;
+            let request = question(&copy, mutator.last_touched(), &WEIGHTED, &mut random)?;
             let began = Instant::now();
             let warmly = sides.warm(&request).await?;
             times.0.push(began.elapsed());
@@ -211,8 +229,44 @@ fn settings(args: &Args, copy: &Path, scratch: &Path) -> Result<Settings, String
     })
 }
 
+/// What is asked after a change, the likelier ones more than once.
+const WEIGHTED: [Command; 10] = [
+    Command::Definition,
+    Command::Definition,
+    Command::Hover,
+    Command::Hover,
+    Command::References,
+    Command::References,
+    Command::TypeDefinition,
+    Command::Calls,
+    Command::Diagnostics,
+    Command::Symbols,
+];
+
+/// Everything that only reads and can be asked of a place.
+const ALL: [Command; 13] = [
+    Command::Definition,
+    Command::Definition,
+    Command::Declaration,
+    Command::TypeDefinition,
+    Command::Implementation,
+    Command::References,
+    Command::Hover,
+    Command::Symbols,
+    Command::Calls,
+    Command::Diagnostics,
+    Command::Locate,
+    Command::PrepareRename,
+    Command::Actions,
+];
+
 /// A question about an identifier; every second time in a file that was just touched.
-fn question(root: &Path, touched: Option<&Path>, random: &mut Random) -> Result<Request, String> {
+fn question(
+    root: &Path,
+    touched: Option<&Path>,
+    kinds: &[Command],
+    random: &mut Random,
+) -> Result<Request, String> {
     let sources = positions::sources(root);
     loop {
         let near = touched.filter(|_| random.below(2) == 0);
@@ -224,18 +278,6 @@ fn question(root: &Path, touched: Option<&Path>, random: &mut Random) -> Result<
             continue;
         }
         let place = &places[random.below(places.len())];
-        let kinds = [
-            Command::Definition,
-            Command::Definition,
-            Command::Hover,
-            Command::Hover,
-            Command::References,
-            Command::References,
-            Command::TypeDefinition,
-            Command::Calls,
-            Command::Diagnostics,
-            Command::Symbols,
-        ];
         let cmd = kinds[random.below(kinds.len())];
         let uses = matches!(cmd, Command::References | Command::Calls);
         if uses && positions::with_word(&sources, &place.word).len() > 150 {

@@ -558,12 +558,9 @@ impl Lease {
                 live.server.client.close(path)?;
             }
         }
-        let mut idle: Vec<_> = opened
-            .iter()
-            .filter(|(_, document)| document.users == 0)
-            .map(|(path, document)| (document.turn, path.clone()))
-            .collect();
-        if idle.len() > MOST_OPEN {
+        let idle = opened.iter().filter(|(_, document)| document.users == 0);
+        if idle.clone().count() > MOST_OPEN {
+            let mut idle: Vec<_> = idle.map(|(path, document)| (document.turn, path.clone())).collect();
             idle.sort();
             for (_, path) in &idle[..idle.len() - MOST_OPEN] {
                 opened.remove(path);
