@@ -38,7 +38,7 @@ impl Renaming<'_> {
         (class.kind == DefinitionKind::Class).then(|| (class.name.clone(), class.name_span.start))
     }
 
-    fn is_edited(&self, path: &AbsPath, offset: usize) -> bool {
+    pub(super) fn is_edited(&self, path: &AbsPath, offset: usize) -> bool {
         self.splices.get(path).is_some_and(|splices| splices.iter().any(|splice| splice.span.start == offset))
     }
 }

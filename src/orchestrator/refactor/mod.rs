@@ -23,6 +23,7 @@ mod residue;
 mod round_trip;
 mod speculate;
 mod three_way;
+mod unproved;
 
 pub(super) use actions::actions;
 pub(super) use apply::apply;

@@ -9,6 +9,8 @@ mod refused;
 mod renames;
 /// One answer whatever the road.
 mod same;
+/// Uses that nobody can prove.
+mod unproved;
 
 use std::collections::BTreeMap;
 

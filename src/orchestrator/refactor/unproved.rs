@@ -1,0 +1,210 @@
+//! Uses of the old name that the server did not claim and that may be uses all the same: after a dot, as the name of a keyword
+//! argument, in an import that leads nowhere.
+//!
+//! A server claims what it can type. `other.size` where nobody knows what `other` is it leaves, without a word, and a rename
+//! without it breaks the code. So the server is asked where each such token leads. One that leads to another definition is
+//! another name; one that leads nowhere may be the renamed one.
+
+use std::collections::BTreeSet;
+
+use super::collision::Renaming;
+use crate::lsp::{Listing, Place};
+use crate::model::request::Scope;
+use crate::orchestrator::ask::Asking;
+use crate::orchestrator::completeness::Unclaimed;
+use crate::orchestrator::failure::Failure;
+use crate::path::AbsPath;
+use crate::resolve::occurrences::OccurrenceKind;
+use crate::resolve::outline::{DefinitionKind, Import, Imported, Outline};
+use crate::resolve::roles::{callee_of, object_of, parameter_at};
+use crate::resolve::scopes::Scopes;
+use crate::workspace::files::{Document, Files as _};
+
+/// The most tokens that the server is asked about; the rest counts as unproved.
+const MOST: usize = 200;
+
+/// How many questions are under way at a time.
+const WINDOW: usize = 8;
+
+/// Methods that answer for any name after a dot.
+const ANY_NAME: [&str; 2] = ["__getattr__", "__getattribute__"];
+
+/// Tokens of the old name of which nobody can say what they mean.
+#[derive(Default)]
+pub(super) struct Unproved {
+    /// Where they stand, as selectors.
+    pub(super) places: Vec<String>,
+    /// How many of them the server was not asked about.
+    not_asked: usize,
+}
+
+impl Unproved {
+    /// Why the references are not known to be complete.
+    pub(super) fn reason(&self, old: &str) -> Option<String> {
+        let count = self.places.len();
+        let places = if count == 1 { "1 place".to_owned() } else { format!("{count} places") };
+        let not_asked = match self.not_asked {
+            0 => String::new(),
+            more => format!(" ({more} of them were not looked at: {MOST} are)"),
+        };
+        (count > 0).then(|| format!("nobody can say what `{old}` means in {places}{not_asked}"))
+    }
+}
+
+/// What is renamed, as far as it says where its uses can hide.
+enum Part {
+    /// A member of a class; whether it is a variable, which a constructor may take by name.
+    Member { is_field: bool },
+    /// A parameter that callers can pass by name.
+    Keyword,
+    /// A name of a module; the last name of that.
+    Global { module: String },
+    /// A local name, which hides nowhere.
+    Local,
+}
+
+/// Looks for them among the tokens that the server did not claim.
+pub(super) async fn find(
+    asking: &Asking<'_>,
+    renaming: &Renaming<'_>,
+    unclaimed: &[Unclaimed],
+) -> Result<Unproved, Failure> {
+    // The server was not shown what it would have to be asked about, and the answer is not complete anyway.
+    if asking.request.options.scope == Scope::Configured {
+        return Ok(Unproved::default());
+    }
+    let part = part(asking, renaming);
+    let doubtful: Vec<&Unclaimed> =
+        unclaimed.iter().filter(|token| is_doubtful(asking, renaming, &part, token)).collect();
+    let mut unproved = Vec::new();
+    let asked = &doubtful[..doubtful.len().min(MOST)];
+    let questions = asking.server.client.within(asking.time);
+    for window in asked.chunks(WINDOW) {
+        let mut answers = Vec::new();
+        for token in window {
+            answers.push(questions.definition(&token.document.path, position(asking, token)));
+        }
+        for (token, answer) in window.iter().zip(answers) {
+            let leads_elsewhere = is_elsewhere(asking, renaming, &answer.await?);
+            if !leads_elsewhere && !is_of_builtin(asking, token).await? {
+                unproved.push(*token);
+            }
+        }
+    }
+    let not_asked = &doubtful[asked.len()..];
+    let at = |token: &&Unclaimed| asking.places.span(&token.document, token.span.clone()).2;
+    Ok(Unproved { places: unproved.iter().chain(not_asked).map(at).collect(), not_asked: not_asked.len() })
+}
+
+fn position(asking: &Asking<'_>, token: &Unclaimed) -> crate::text::Position {
+    token.document.lines.position(&token.document.text, token.span.start, asking.places.server_unit)
+}
+
+fn part(asking: &Asking<'_>, renaming: &Renaming<'_>) -> Part {
+    let (document, offset) = &renaming.definition;
+    if let Some(parameter) = parameter_at(&document.text, *offset) {
+        return if parameter.is_keyword { Part::Keyword } else { Part::Local };
+    }
+    let outline = Outline::parse(&document.text);
+    let definition = outline.definitions.iter().find(|found| found.name_span.start == *offset);
+    if let Some(definition) = definition.filter(|_| renaming.class().is_some()) {
+        let is_field = !definition.kind.is_function() && definition.kind != DefinitionKind::Class;
+        return Part::Member { is_field };
+    }
+    // `x.size = 1` outside of the class.
+    let is_attribute = object_of(&document.text, *offset).is_some();
+    if is_attribute {
+        return Part::Member { is_field: true };
+    }
+    if !Scopes::of(&document.text, &[renaming.old]).is_of_module(*offset) {
+        return Part::Local;
+    }
+    let name = asking.state.ground.roots.name_of(&document.path).unwrap_or_default();
+    Part::Global { module: last_part(&name).to_owned() }
+}
+
+/// Whether a token may be a use, as far as syntax tells.
+fn is_doubtful(asking: &Asking<'_>, renaming: &Renaming<'_>, part: &Part, token: &Unclaimed) -> bool {
+    let (document, offset) = (&token.document, token.span.start);
+    match (part, token.kind) {
+        (Part::Member { .. }, OccurrenceKind::Attribute) => !is_of_foreign_module(asking, document, offset),
+        (Part::Member { is_field: true } | Part::Keyword, OccurrenceKind::Keyword) => true,
+        (Part::Global { module }, OccurrenceKind::Attribute) => object_of(&document.text, offset)
+            .is_some_and(|(object, start)| {
+                last_part(&object) == module
+                    || imports(document, &object, start)
+                        .iter()
+                        .any(|import| last_part(&import.module) == module)
+            }),
+        (Part::Global { module }, OccurrenceKind::Identifier) => {
+            let outline = Outline::parse(&document.text);
+            outline.imports.iter().any(|import| {
+                import.what == Imported::Name(renaming.old.to_owned())
+                    && last_part(&import.module) == module
+                    && is_around(&document.text, import, offset)
+            })
+        }
+        _ => false,
+    }
+}
+
+/// Whether the name after a dot is one of a module that the workspace does not have.
+fn is_of_foreign_module(asking: &Asking<'_>, document: &Document, offset: usize) -> bool {
+    let Some((object, start)) = object_of(&document.text, offset) else { return false };
+    let found = imports(document, &object, start);
+    let roots = &asking.state.ground.roots;
+    let is_foreign = |import: &Import| {
+        let module = roots.import(&asking.state.files, &import.module, &document.path);
+        let file = module.as_ref().and_then(|module| module.file());
+        import.level == 0 && file.is_none_or(|file| !asking.state.is_in_workspace(file))
+    };
+    !found.is_empty() && found.iter().all(is_foreign)
+}
+
+/// The imports that bind the first name of a dotted name that begins at an offset.
+fn imports(document: &Document, dotted: &str, start: usize) -> Vec<Import> {
+    let first = dotted.split('.').next().unwrap_or_default();
+    if !Scopes::of(&document.text, &[first]).is_of_module(start) {
+        return Vec::new();
+    }
+    let outline = Outline::parse(&document.text);
+    outline.imports_of(None).filter(|import| import.bound == first).cloned().collect()
+}
+
+/// Whether a token stands in the statement of an import.
+fn is_around(text: &str, import: &Import, offset: usize) -> bool {
+    // The token that binds is the name itself, or an alias after it.
+    let between = text.get(offset..import.bound_span.start).unwrap_or("\n");
+    offset == import.bound_span.start || between.split_whitespace().nth(1) == Some("as")
+}
+
+/// Whether every definition that a token leads to is another one.
+fn is_elsewhere(asking: &Asking<'_>, renaming: &Renaming<'_>, found: &Listing<Place>) -> bool {
+    let is_another = |place: &Place| {
+        let Ok(document) = asking.state.files.read(&place.path) else { return true };
+        let offset = |position| document.lines.offset(&document.text, position, asking.places.server_unit);
+        let Some((start, end)) = offset(place.range.start).zip(offset(place.range.end)) else { return true };
+        let answers_for_any = document.text.get(start..end).is_some_and(|name| ANY_NAME.contains(&name));
+        !answers_for_any && !renaming.is_edited(&place.path, start)
+    };
+    let is_somewhere = !found.items.is_empty() || found.skipped > 0;
+    is_somewhere && found.items.iter().all(is_another)
+}
+
+/// Whether a keyword argument is passed to something of `builtins`, such as `dict` and `str.format`, which hand it to nobody.
+async fn is_of_builtin(asking: &Asking<'_>, token: &Unclaimed) -> Result<bool, Failure> {
+    let text = &token.document.text;
+    if token.kind != OccurrenceKind::Keyword {
+        return Ok(false);
+    }
+    let Some(callee) = callee_of(text, token.span.start) else { return Ok(false) };
+    let at = token.document.lines.position(text, callee.start, asking.places.server_unit);
+    let questions = asking.server.client.within(asking.time);
+    let found = questions.definition(&token.document.path, at).await?;
+    let files: BTreeSet<&AbsPath> = found.items.iter().map(|place| &place.path).collect();
+    Ok(!files.is_empty() && files.iter().all(|path| path.file_name() == "builtins.pyi"))
+}
+
+fn last_part(dotted: &str) -> &str {
+    dotted.rsplit('.').next().unwrap_or_default()
+}
