@@ -114,6 +114,18 @@ pub fn callee_of(text: &str, offset: usize) -> Option<Span> {
     }
 }
 
+/// The last name of what is called by the innermost call around an offset.
+#[must_use]
+pub fn enclosing_call(text: &str, offset: usize) -> Option<String> {
+    let tree = parse(text);
+    let mut node = tree.root_node().descendant_for_byte_range(offset, offset + 1)?;
+    while node.kind() != "call" {
+        node = node.parent()?;
+    }
+    let function = dotted(node.child_by_field_name("function")?, text)?;
+    function.rsplit('.').next().map(str::to_owned)
+}
+
 /// The name of the innermost class around an offset, as Python sees it for `__x`; a class's own name, bases and decorators
 /// stand outside of it.
 #[must_use]
@@ -254,6 +266,16 @@ mod tests {
         assert_eq!(of("(f)(§c=2)"), (None, Some("f".to_owned())));
         assert_eq!(of("f()(§c=2)"), (None, None));
         assert_eq!(of("class A(§metaclass=M): pass"), (None, None));
+        let call = |text: &str| {
+            let (text, offset) = marked(text);
+            enclosing_call(&text, offset)
+        };
+        assert_eq!(
+            call("@pytest.mark.usefixtures('a', '§b')\ndef f(): pass"),
+            Some("usefixtures".to_owned())
+        );
+        assert_eq!(call("f(['§b'])"), Some("f".to_owned()));
+        assert_eq!(call("'§b'"), None);
         let around = |text: &str| {
             let (text, offset) = marked(text);
             class_around(&text, offset)

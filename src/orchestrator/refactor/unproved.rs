@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::collision::Renaming;
+use super::{fixtures, private};
 use crate::lsp::{Listing, Place};
 use crate::model::request::Scope;
 use crate::orchestrator::ask::Asking;
@@ -29,25 +30,30 @@ const WINDOW: usize = 8;
 /// Methods that answer for any name after a dot.
 const ANY_NAME: [&str; 2] = ["__getattr__", "__getattribute__"];
 
-/// Tokens of the old name of which nobody can say what they mean.
+/// Places that may mean the old name, and that the rename does not reach.
 #[derive(Default)]
 pub(super) struct Unproved {
-    /// Where they stand, as selectors.
+    /// As selectors.
     pub(super) places: Vec<String>,
-    /// How many of them the server was not asked about.
-    not_asked: usize,
+    reasons: Vec<String>,
 }
 
 impl Unproved {
     /// Why the references are not known to be complete.
-    pub(super) fn reason(&self, old: &str) -> Option<String> {
-        let count = self.places.len();
-        let places = if count == 1 { "1 place".to_owned() } else { format!("{count} places") };
-        let not_asked = match self.not_asked {
-            0 => String::new(),
-            more => format!(" ({more} of them were not looked at: {MOST} are)"),
-        };
-        (count > 0).then(|| format!("nobody can say what `{old}` means in {places}{not_asked}"))
+    pub(super) fn reason(&self) -> Option<String> {
+        (!self.reasons.is_empty()).then(|| self.reasons.join("; "))
+    }
+
+    fn add(&mut self, places: Vec<String>, reason: impl FnOnce(&str) -> String) {
+        if !places.is_empty() {
+            let count = places.len();
+            self.reasons.push(reason(&if count == 1 {
+                "1 place".to_owned()
+            } else {
+                format!("{count} places")
+            }));
+            self.places.extend(places);
+        }
     }
 }
 
@@ -63,21 +69,42 @@ enum Part {
     Local,
 }
 
-/// Looks for them among the tokens that the server did not claim.
+/// Looks for them among the places that the server did not claim, and elsewhere.
 pub(super) async fn find(
     asking: &Asking<'_>,
     renaming: &Renaming<'_>,
     unclaimed: &[Unclaimed],
 ) -> Result<Unproved, Failure> {
+    let mut found = Unproved::default();
+    let old = renaming.old;
+    let (tokens, not_asked) = tokens(asking, renaming, unclaimed).await?;
+    let not_asked = match not_asked {
+        0 => String::new(),
+        more => format!(" ({more} of them were not looked at: {MOST} are)"),
+    };
+    found.add(tokens, |places| format!("nobody can say what `{old}` means in {places}{not_asked}"));
+    let spelled = private::spelled_out(asking, renaming);
+    found.add(spelled, |places| format!("it is spelled out as Python spells it in {places}"));
+    let asked_for = fixtures::asked_for(asking, renaming, unclaimed);
+    found.add(asked_for, |places| format!("pytest passes it by its name in {places}"));
+    Ok(found)
+}
+
+/// The tokens of which nobody can say what they mean, and how many of them the server was not asked about.
+async fn tokens(
+    asking: &Asking<'_>,
+    renaming: &Renaming<'_>,
+    unclaimed: &[Unclaimed],
+) -> Result<(Vec<String>, usize), Failure> {
     // The server was not shown what it would have to be asked about, and the answer is not complete anyway.
     if asking.request.options.scope == Scope::Configured {
-        return Ok(Unproved::default());
+        return Ok((Vec::new(), 0));
     }
     let part = part(asking, renaming);
     let doubtful: Vec<&Unclaimed> =
         unclaimed.iter().filter(|token| is_doubtful(asking, renaming, &part, token)).collect();
+    let (asked, not_asked) = doubtful.split_at(doubtful.len().min(MOST));
     let mut unproved = Vec::new();
-    let asked = &doubtful[..doubtful.len().min(MOST)];
     let questions = asking.server.client.within(asking.time);
     for window in asked.chunks(WINDOW) {
         let mut answers = Vec::new();
@@ -91,9 +118,8 @@ pub(super) async fn find(
             }
         }
     }
-    let not_asked = &doubtful[asked.len()..];
     let at = |token: &&Unclaimed| asking.places.span(&token.document, token.span.clone()).2;
-    Ok(Unproved { places: unproved.iter().chain(not_asked).map(at).collect(), not_asked: not_asked.len() })
+    Ok((unproved.iter().chain(not_asked).map(at).collect(), not_asked.len()))
 }
 
 fn position(asking: &Asking<'_>, token: &Unclaimed) -> crate::text::Position {

@@ -3,6 +3,8 @@
 
 /// Edits that a caller brings: applied, judged, kept inside.
 mod brought;
+/// Classes: who inherits a name, who has it too, and what Python makes of it.
+mod classes;
 /// What stops an edit, and what gives the check up.
 mod refused;
 /// Renames that are made.

@@ -192,3 +192,74 @@ fn more_than_anyone_looks_at() {
     assert!(listed.iter().all(|item| item["kind"] == "attribute"), "{listed:?}");
     assert_ne!(bundle["facts"]["completeness"]["unresolved"]["count"], Value::from(0));
 }
+
+#[test]
+fn what_pytest_passes_by_name() {
+    let project = Project::parse(
+        "\
+//- /pytest.py
+def fixture(f): return f
+class mark:
+    @staticmethod
+    def usefixtures(*names): return lambda f: f
+//- /conftest.py
+import pytest
+
+@pytest.fixture
+def client() -> int: return 1
+
+@pytest.fixture
+def pair(client): return client, client
+
+def plain() -> int: return 2
+//- /test_it.py
+import pytest
+def test_one(client): assert client
+class TestTwo:
+    def test_two(self, plain, client: int): assert client and plain
+@pytest.mark.usefixtures('client')
+def test_three(): pass
+def helper(client): return client
+",
+    );
+    let repository = Repository::new(&project);
+    assert_eq!(
+        unproved(&repository, "py://conftest#client", "customer"),
+        ["conftest.py@L7:C10", "test_it.py@L2:C14", "test_it.py@L4:C31", "test_it.py@L5:C27"]
+    );
+    // The parameter is the name that pytest looks for.
+    assert_eq!(unproved(&repository, "test_it.py:2:14", "customer"), ["test_it.py@L2:C14"]);
+    repository.whole_way(&["rename", "test_it.py:7:12", "customer"]);
+    repository.whole_way(&["rename", "py://conftest#plain", "simple"]);
+}
+
+#[test]
+fn a_name_that_a_class_spells_otherwise() {
+    let project = Project::parse(
+        "\
+//- /box.py
+class Box:
+    def __init__(self) -> None:
+        self.__size = 1
+        self.open = 2
+    def size(self) -> int: return self.__size + self.open
+def spy(box: Box) -> int: return box._Box__size + getattr(box, '_Box__size')  # type: ignore
+//- /lid.py
+from box import Box
+class Lid(Box):
+    def lift(self) -> int: return self.open
+class Other:
+    def __init__(self) -> None: self.__own = 1
+    def own(self) -> int: return self.__own
+",
+    );
+    let repository = Repository::new(&project);
+    assert_eq!(unproved(&repository, "box.py:3:14", "extent"), ["box.py@L6:C38", "box.py@L6:C65"]);
+    // Outside of its class it would be another name.
+    let bundle = repository.plan(&["rename", "box.py:4:14", "__open"]);
+    assert!(failed(&bundle).contains(&"shadowing".to_owned()), "{:?}", failed(&bundle));
+    let checks = bundle["edits"]["safety"].as_array().unwrap();
+    let check = checks.iter().find(|check| check["name"] == "shadowing").unwrap();
+    assert_eq!(check["places"], serde_json::json!(["lid.py@L3:C40"]));
+    repository.whole_way(&["rename", "lid.py:5:38", "__mine"]);
+}
