@@ -59,7 +59,7 @@ impl Unproved {
 
 /// What is renamed, as far as it says where its uses can hide.
 enum Part {
-    /// A member of a class; whether it is a variable, which a constructor may take by name.
+    /// A member of a class; whether it is a variable of the class, such as a dataclass's, which a constructor may take by name.
     Member { is_field: bool },
     /// A parameter that callers can pass by name.
     Keyword,
@@ -134,13 +134,16 @@ fn part(asking: &Asking<'_>, renaming: &Renaming<'_>) -> Part {
     let outline = Outline::parse(&document.text);
     let definition = outline.definitions.iter().find(|found| found.name_span.start == *offset);
     if let Some(definition) = definition.filter(|_| renaming.class().is_some()) {
-        let is_field = !definition.kind.is_function() && definition.kind != DefinitionKind::Class;
-        return Part::Member { is_field };
+        // A class that is neither derived nor decorated has the constructor that it defines.
+        let class = definition.parent.map(|class| &outline.definitions[class]);
+        let is_plain = class.is_some_and(|class| {
+            class.bases.is_empty() && class.other_bases.is_empty() && class.decorators.is_empty()
+        });
+        return Part::Member { is_field: definition.kind == DefinitionKind::Field && !is_plain };
     }
     // `x.size = 1` outside of the class.
-    let is_attribute = object_of(&document.text, *offset).is_some();
-    if is_attribute {
-        return Part::Member { is_field: true };
+    if object_of(&document.text, *offset).is_some() {
+        return Part::Member { is_field: false };
     }
     if !Scopes::of(&document.text, &[renaming.old]).is_of_module(*offset) {
         return Part::Local;

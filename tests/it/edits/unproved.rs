@@ -162,6 +162,29 @@ print(store.get('k'), store.size, fill(size=1), Box(size=1).size, ','.join([]), 
 }
 
 #[test]
+fn no_constructor_takes_what_methods_set() {
+    let project = Project::parse(
+        "\
+//- /m.py
+from typing import Any
+class Cup:
+    depth = 1
+    def __init__(self, **more: Any) -> None: self.size = more['size']
+class Jug(Cup):
+    width = 1
+def through(**more: Any) -> Any: return more
+through(size=1, depth=2, width=3)
+print(Cup(size=1).size, Jug.depth, Jug.width)
+",
+    );
+    let repository = Repository::new(&project);
+    repository.whole_way(&["rename", "py://m#Cup.size", "extent"]);
+    repository.whole_way(&["rename", "py://m#Cup.depth", "extent"]);
+    // Whether a derived class has such a constructor is for its bases to say.
+    assert_eq!(unproved(&repository, "py://m#Jug.width", "extent"), ["m.py@L8:C26"]);
+}
+
+#[test]
 fn an_attribute_that_answers_for_any_name() {
     let project = Project::parse(
         "\
