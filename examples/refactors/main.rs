@@ -85,7 +85,7 @@ impl Options {
                 Some("--names") => options.names = number(options.names),
                 Some("--up-to") => options.up_to = number(options.up_to),
                 Some("--tests") => {
-                    options.tests = words.next().and_then(|command| command.into_string().ok())
+                    options.tests = words.next().and_then(|command| command.into_string().ok());
                 }
                 Some("--server-command") => options.script = words.next().map(PathBuf::from),
                 _ => options.folders.push(PathBuf::from(word)),
@@ -295,11 +295,21 @@ impl Copy {
             }
             *known -= count;
         }
-        if let Some((was, now)) = before.tests.as_ref().zip(self.tested().as_ref())
-            && was != now
-        {
-            let first = now.lines().zip(was.lines()).find(|(now, was)| now != was);
-            return Outcome::Wrong(format!("the tests: {}", first.map_or("fewer or more", |(now, _)| now)));
+        // Names of tests tell the new name where they told the old one, and are in another order then.
+        let sorted = |text: &str| {
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        if let Some((was, now)) = before.tests.as_ref().zip(self.tested()) {
+            let (was, now) = (sorted(was), sorted(&now.replace(new, &target.name)));
+            if was != now {
+                let first = now.iter().zip(&was).find(|(now, was)| now != was);
+                return Outcome::Wrong(format!(
+                    "the tests: {}",
+                    first.map_or("fewer or more", |(now, _)| now)
+                ));
+            }
         }
         let files = made["edits"]["files"].as_array().map_or(&[][..], Vec::as_slice);
         let lines = files.iter().filter_map(|file| file["insertions"].as_u64()).sum::<u64>();
