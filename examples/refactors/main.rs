@@ -1,11 +1,13 @@
 //! Real refactors: the names of a folder that most files mention are renamed, one after the other, in a copy that is a git
 //! repository.
 //!
-//! `cargo run --release --example refactors -- [--names N] [--server-command SCRIPT] FOLDER…`
+//! `cargo run --release --example refactors -- [--names N] [--up-to FILES] [--server-command SCRIPT] [--tests COMMAND] FOLDER…`
 //!
 //! Each rename is planned, written and taken back. What a rename that lanser makes has to show: git accepts the preview, the tree
 //! afterwards is what the preview says to the byte, `python -m compileall` passes, the whole folder has no new diagnostic, and
-//! undo brings back the exact tree. One session answers all of it. What lanser refuses is told with the checks that refused it, and must have left no trace.
+//! undo brings back the exact tree. With `--tests` the shell command prints the same before and after, in the copy: let it print
+//! the outcome of each of the project's tests. One session answers all of it. What lanser refuses is told with the checks that refused it, and must have
+//! left no trace.
 //! Exit code 1 when anything else happens.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the report is what this program is for")]
@@ -21,7 +23,8 @@ use lanser::path::AbsPath;
 use serde_json::Value;
 use targets::{Target, targets};
 
-const USAGE: &str = "usage: refactors [--names N] [--server-command SCRIPT] FOLDER…";
+const USAGE: &str =
+    "usage: refactors [--names N] [--up-to FILES] [--server-command SCRIPT] [--tests COMMAND] FOLDER…";
 
 /// The copy of a folder.
 struct Copy {
@@ -30,6 +33,8 @@ struct Copy {
     beside: PathBuf,
     lanser: PathBuf,
     script: Option<PathBuf>,
+    /// What runs the project's tests.
+    tests: Option<String>,
     _folder: tempfile::TempDir,
 }
 
@@ -37,6 +42,13 @@ impl Drop for Copy {
     fn drop(&mut self) {
         self.run(&self.lanser, &["session", "stop", "--all"]);
     }
+}
+
+/// What is said of the copy before anything is renamed.
+struct Before {
+    /// Every diagnostic, by file, rule and message, with its number.
+    diagnostics: BTreeMap<(String, String, String), usize>,
+    tests: Option<String>,
 }
 
 /// What became of one rename.
@@ -51,36 +63,60 @@ enum Outcome {
     Wrong(String),
 }
 
-fn main() -> ExitCode {
-    let (mut names, mut script, mut folders) = (30, None, Vec::new());
-    let mut words = std::env::args_os().skip(1);
-    while let Some(word) = words.next() {
-        match word.to_str() {
-            Some("--names") => names = words.next().and_then(|n| n.to_str()?.parse().ok()).unwrap_or(names),
-            Some("--server-command") => script = words.next().map(PathBuf::from),
-            _ => folders.push(PathBuf::from(word)),
+/// What was asked for.
+#[derive(Default)]
+struct Options {
+    /// How many names of each folder are renamed.
+    names: usize,
+    /// The most files that may mention one.
+    up_to: usize,
+    script: Option<PathBuf>,
+    tests: Option<String>,
+    folders: Vec<PathBuf>,
+}
+
+impl Options {
+    fn read() -> Self {
+        let mut options = Self { names: 30, up_to: usize::MAX, ..Self::default() };
+        let mut words = std::env::args_os().skip(1);
+        while let Some(word) = words.next() {
+            let mut number = |default| words.next().and_then(|n| n.to_str()?.parse().ok()).unwrap_or(default);
+            match word.to_str() {
+                Some("--names") => options.names = number(options.names),
+                Some("--up-to") => options.up_to = number(options.up_to),
+                Some("--tests") => {
+                    options.tests = words.next().and_then(|command| command.into_string().ok());
+                }
+                Some("--server-command") => options.script = words.next().map(PathBuf::from),
+                _ => options.folders.push(PathBuf::from(word)),
+            }
         }
+        options
     }
-    if folders.is_empty() {
+}
+
+fn main() -> ExitCode {
+    let options = Options::read();
+    if options.folders.is_empty() {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     }
-    let mut wrong = 0;
-    for folder in folders {
-        wrong += refactor(&folder, names, script.as_ref());
-    }
+    let wrong: usize = options.folders.iter().map(|folder| refactor(folder, &options)).sum();
     if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Renames in a copy of one folder; gives the number of renames with which something is wrong.
-fn refactor(folder: &Path, names: usize, script: Option<&PathBuf>) -> usize {
-    let copy = Copy::of(folder, script);
+fn refactor(folder: &Path, options: &Options) -> usize {
+    let copy = Copy::of(folder, options);
     let root = AbsPath::new(&copy.root).expect("a temporary folder has an absolute path in UTF-8");
-    let before = copy.diagnostics();
+    let before = Before { diagnostics: copy.diagnostics(), tests: copy.tested() };
+    if let Some(tests) = &before.tests {
+        println!("{} lines of tests\n", tests.lines().count());
+    }
     println!("## {}\n", folder.display());
     println!("| name | kind | mentioned in | outcome | seconds |\n|---|---|---|---|---|");
     let (mut wrong, mut made, mut refused) = (0, 0, 0);
-    for target in targets(&root, names) {
+    for target in targets(&root, options.names, options.up_to) {
         let began = Instant::now();
         let outcome = copy.rename(&target, &before);
         let told = match outcome {
@@ -113,7 +149,7 @@ fn refactor(folder: &Path, names: usize, script: Option<&PathBuf>) -> usize {
 }
 
 impl Copy {
-    fn of(folder: &Path, script: Option<&PathBuf>) -> Self {
+    fn of(folder: &Path, options: &Options) -> Self {
         let temp = tempfile::tempdir().expect("there is room for a copy");
         let (root, beside) = (temp.path().join("copy"), temp.path().join("beside"));
         std::fs::create_dir(&beside).expect("there is room for a folder");
@@ -123,7 +159,14 @@ impl Copy {
         let lanser = own.ancestors().nth(2).expect("examples are built beside lanser").join("lanser");
         let root = root.canonicalize().expect("it was just made");
         let beside = beside.canonicalize().expect("it was just made");
-        let copy = Self { root, beside, lanser, script: script.cloned(), _folder: temp };
+        let copy = Self {
+            root,
+            beside,
+            lanser,
+            script: options.script.clone(),
+            tests: options.tests.clone(),
+            _folder: temp,
+        };
         let _ = std::fs::remove_dir_all(copy.root.join(".git"));
         for args in [&["init", "-q"][..], &["add", "-A"], &["commit", "-q", "-m", "all"]] {
             assert!(copy.git(args).is_some(), "git {args:?}");
@@ -171,7 +214,13 @@ impl Copy {
         found
     }
 
-    fn rename(&self, target: &Target, before: &BTreeMap<(String, String, String), usize>) -> Outcome {
+    /// What the project's tests print.
+    fn tested(&self) -> Option<String> {
+        let output = self.run(Path::new("sh"), &["-c", self.tests.as_ref()?]);
+        Some(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    fn rename(&self, target: &Target, before: &Before) -> Outcome {
         let new = format!("{}_renamed", target.name);
         let args = ["rename", target.selector.as_str(), new.as_str()];
         let plan = self.lanser(&args);
@@ -219,14 +268,7 @@ impl Copy {
     }
 
     /// What is wrong with what was written.
-    fn judged(
-        &self,
-        made: &Value,
-        patch: &str,
-        target: &Target,
-        new: &str,
-        before: &BTreeMap<(String, String, String), usize>,
-    ) -> Outcome {
+    fn judged(&self, made: &Value, patch: &str, target: &Target, new: &str, before: &Before) -> Outcome {
         if let Some(error) = made["error"]["message"].as_str() {
             return Outcome::Wrong(format!("planned and not written: {error}"));
         }
@@ -245,13 +287,29 @@ impl Copy {
         let renamed = |(uri, rule, message): &(String, String, String)| {
             (uri.clone(), rule.clone(), message.replace(new, &target.name))
         };
-        let mut left = before.clone();
+        let mut left = before.diagnostics.clone();
         for (key, count) in &self.diagnostics() {
             let known = left.entry(renamed(key)).or_default();
             if *known < *count {
                 return Outcome::Wrong(format!("a new diagnostic: {}: {}", key.0, key.2));
             }
             *known -= count;
+        }
+        // Names of tests tell the new name where they told the old one, and are in another order then.
+        let sorted = |text: &str| {
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        if let Some((was, now)) = before.tests.as_ref().zip(self.tested()) {
+            let (was, now) = (sorted(was), sorted(&now.replace(new, &target.name)));
+            if was != now {
+                let first = now.iter().zip(&was).find(|(now, was)| now != was);
+                return Outcome::Wrong(format!(
+                    "the tests: {}",
+                    first.map_or("fewer or more", |(now, _)| now)
+                ));
+            }
         }
         let files = made["edits"]["files"].as_array().map_or(&[][..], Vec::as_slice);
         let lines = files.iter().filter_map(|file| file["insertions"].as_u64()).sum::<u64>();

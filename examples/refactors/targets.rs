@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lanser::path::AbsPath;
 use lanser::resolve::index::Index;
+use lanser::resolve::roles::keywords_of;
 use lanser::tape::Tape;
 use lanser::text::{ColumnUnit, LineIndex};
 use lanser::workspace::files::read_text;
@@ -18,8 +19,8 @@ pub(crate) struct Target {
     pub(crate) files: usize,
 }
 
-/// The names of a folder, as many of each kind.
-pub(crate) fn targets(root: &AbsPath, names: usize) -> Vec<Target> {
+/// The names of a folder that at most so many files mention, as many of each kind.
+pub(crate) fn targets(root: &AbsPath, names: usize, up_to: usize) -> Vec<Target> {
     let snapshot = Snapshot::take(root, None, Trust::Stat, 2);
     let index = Index::of(&snapshot, 2);
     let mut mentioned: BTreeMap<String, usize> = BTreeMap::new();
@@ -39,12 +40,24 @@ pub(crate) fn targets(root: &AbsPath, names: usize) -> Vec<Target> {
             continue;
         }
         let Some(text) = read_text(&snapshot.absolute(path)) else { continue };
-        let (line, column) =
-            LineIndex::new(&text).display(&text, entry.offset as usize, ColumnUnit::Codepoint);
-        let selector = format!("{path}:{line}:{column}");
-        by_kind.entry(kind).or_default().push(Target { name: name.to_owned(), kind, selector, files });
+        let lines = LineIndex::new(&text);
+        let mut add = |name: &str, kind, offset: usize, files| {
+            let (line, column) = lines.display(&text, offset, ColumnUnit::Codepoint);
+            let selector = format!("{path}:{line}:{column}");
+            by_kind.entry(kind).or_default().push(Target { name: name.to_owned(), kind, selector, files });
+        };
+        add(name, kind, entry.offset as usize, files);
+        // No outline has parameters: those of the functions that are in it.
+        for (name, span) in keywords_of(&text, entry.offset as usize).unwrap_or_default() {
+            let is_new = !matches!(name.as_str(), "self" | "cls") && seen.insert(("parameter", name.clone()));
+            if is_new {
+                let files = snapshot.files_with_word(&name, 2, &Tape::off()).len();
+                add(&name, "parameter", span.start, files);
+            }
+        }
     }
     for list in by_kind.values_mut() {
+        list.retain(|target| target.files <= up_to);
         list.sort_by(|a, b| b.files.cmp(&a.files).then_with(|| a.selector.cmp(&b.selector)));
     }
     // One of each kind after the other, until there are enough.

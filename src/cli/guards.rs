@@ -303,7 +303,8 @@ mod tests {
             ..said
         };
         assert_eq!(held, expected);
-        let by_user = Policies { workspace: FileConfig::default(), user }.over(&Guards::default(), &root).unwrap();
+        let by_user =
+            Policies { workspace: FileConfig::default(), user }.over(&Guards::default(), &root).unwrap();
         assert_eq!(by_user.dirty, Dirt::All);
     }
 

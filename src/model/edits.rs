@@ -108,11 +108,12 @@ pub enum CheckName {
     PrepareRename,
     /// The new name is an identifier and no keyword.
     Identifier,
-    /// The new name hides no builtin and is no soft keyword.
+    /// The new name means nothing to Python itself: it hides no builtin, is no soft keyword and no `__x__`, and no class spells it
+    /// otherwise.
     Shadowing,
     /// The new name is free in every scope that is touched.
     Collision,
-    /// No base or derived class has the old name too.
+    /// No class around has the old name too, nor Python itself.
     Overrides,
     /// Every use was found.
     Completeness,
@@ -197,7 +198,7 @@ impl CheckName {
 pub struct DiagnosticsDelta {
     /// Those that the edit brings, where they would stand.
     pub introduced: Vec<Diagnostic>,
-    /// Those that it ends, where they stand.
+    /// Those that it ends, where they stand; of a rename these are not looked for.
     pub resolved: Vec<Diagnostic>,
     /// How many are there with the edit and without.
     pub unchanged: Counts,

@@ -114,44 +114,50 @@ fn status(asking: &Asking<'_>, unreadable: &[AbsPath]) -> (CompletenessStatus, O
     (if reason.is_some() { CompletenessStatus::Partial } else { CompletenessStatus::Complete }, reason)
 }
 
-/// How complete a list of places is.
-pub(super) fn verdict(
-    asking: &Asking<'_>,
-    searched: &Searched,
-    occurrences: Vec<Found>,
-    claimed: &[Place],
-) -> Completeness {
+/// A place where the name stands that the server did not claim.
+pub(super) struct Unclaimed {
+    pub(super) document: Arc<Document>,
+    pub(super) span: std::ops::Range<usize>,
+    pub(super) kind: OccurrenceKind,
+}
+
+/// The occurrences that are none of the server's places, in the order of files and places.
+pub(super) fn unclaimed(asking: &Asking<'_>, occurrences: &[Found], claimed: &[Place]) -> Vec<Unclaimed> {
     let mut by_file: BTreeMap<&AbsPath, BTreeSet<_>> = BTreeMap::new();
     for place in claimed {
         by_file.entry(&place.path).or_default().insert(place.range.start);
     }
     let nothing = BTreeSet::new();
     let mut unclaimed = Vec::new();
-    let mut unresolved = Unresolved::default();
-    for (document, found) in &occurrences {
+    for (document, found) in occurrences {
         let claimed = by_file.get(&document.path).unwrap_or(&nothing);
         for (span, kind) in found {
             let start = document.lines.position(&document.text, span.start, asking.places.server_unit);
             if !claimed.contains(&start) {
-                unresolved.count += 1;
-                *unresolved.kinds.entry(kind.as_str().to_owned()).or_default() += 1;
-                unclaimed.push((document, span, *kind));
+                unclaimed.push(Unclaimed { document: document.clone(), span: span.clone(), kind: *kind });
             }
         }
     }
-    // Tokens first: they may be uses that nobody could prove, strings and comments never are.
-    unclaimed.sort_by_key(|(_, _, kind)| !kind.is_token());
-    unclaimed.truncate(LISTED);
-    unclaimed.sort_by_key(|(document, span, _)| (&document.path, span.start));
-    unresolved.items = unclaimed
-        .into_iter()
-        .map(|(document, span, kind)| {
-            let (_, _, at) = asking.places.span(document, span.clone());
-            Occurrence { at, kind: kind.as_str().to_owned() }
-        })
-        .collect();
-    let (status, reason) = status(asking, &searched.unreadable);
+    unclaimed.sort_by(|a, b| (&a.document.path, a.span.start).cmp(&(&b.document.path, b.span.start)));
+    unclaimed
+}
+
+/// How complete a list of places is, beside which the name stands in these.
+pub(super) fn verdict(asking: &Asking<'_>, searched: &Searched, unclaimed: &[Unclaimed]) -> Completeness {
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let mut unresolved = Unresolved { count: count(unclaimed.len()), ..Unresolved::default() };
+    for one in unclaimed {
+        *unresolved.kinds.entry(one.kind.as_str().to_owned()).or_default() += 1;
+    }
+    let mut listed: Vec<&Unclaimed> = unclaimed.iter().collect();
+    listed.sort_by_key(|one| weight(one.kind));
+    listed.truncate(LISTED);
+    let told = listed.into_iter().map(|one| {
+        let (_, _, at) = asking.places.span(&one.document, one.span.clone());
+        Occurrence { at, kind: one.kind.as_str().to_owned() }
+    });
+    unresolved.items = told.collect();
+    let (status, reason) = status(asking, &searched.unreadable);
     Completeness {
         status,
         reason,
@@ -159,5 +165,15 @@ pub(super) fn verdict(
         files_with_name: count(searched.with_name.len()),
         files_searched: count(searched.shown),
         unresolved,
+    }
+}
+
+/// What is told first: tokens, which may be uses that nobody could prove; then strings, which a program may read; comments
+/// last.
+const fn weight(kind: OccurrenceKind) -> u8 {
+    match kind {
+        OccurrenceKind::Identifier | OccurrenceKind::Attribute | OccurrenceKind::Keyword => 0,
+        OccurrenceKind::Exported | OccurrenceKind::String => 1,
+        OccurrenceKind::Comment => 2,
     }
 }

@@ -94,7 +94,8 @@ pub(super) async fn locations(asking: &Asking<'_>) -> Result<Answer, Failure> {
     }
     let completeness = match (searched, occurrences) {
         (Some(searched), Some(occurrences)) => {
-            Some(completeness::verdict(asking, &searched, occurrences.await?, &listing.items))
+            let unclaimed = completeness::unclaimed(asking, &occurrences.await?, &listing.items);
+            Some(completeness::verdict(asking, &searched, &unclaimed))
         }
         _ => None,
     };

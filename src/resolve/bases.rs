@@ -114,6 +114,17 @@ impl Lookup<'_> {
         order
     }
 
+    /// The bases of a class that lead to no class, as they are written: what those have, nobody knows.
+    pub(super) fn unknown_bases(&self, source: &Arc<Source>, class: usize) -> Vec<String> {
+        let definition = &source.outline.definitions[class];
+        let trail = Trail::default();
+        let is_unknown = |base: &&String| {
+            let found = self.dotted(source, definition.parent, base, &trail);
+            !found.iter().any(|reached| self.as_class(reached, &trail).is_some() || is_special(reached))
+        };
+        definition.bases.iter().filter(is_unknown).cloned().collect()
+    }
+
     /// The class that a result is, aliases followed.
     fn as_class(&self, reached: &Reached, trail: &Trail) -> Option<ClassRef> {
         let Found::Definition { source, index, .. } = &reached.found else { return None };
@@ -126,6 +137,12 @@ impl Lookup<'_> {
         let found = self.dotted(source, definition.parent, target, &trail);
         found.iter().find_map(|reached| self.as_class(reached, &trail))
     }
+}
+
+/// Whether it is one of the special forms that can stand for a base, such as `Protocol`: they have no members.
+fn is_special(reached: &Reached) -> bool {
+    let Found::Definition { source, .. } = &reached.found else { return false };
+    matches!(source.module.name.as_str(), "typing" | "typing_extensions")
 }
 
 fn same_class(a: &ClassRef, b: &ClassRef) -> bool {

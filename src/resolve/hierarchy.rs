@@ -1,16 +1,29 @@
-//! Classes above and below one another: who inherits a member, and who has one of the same name.
+//! Classes above, below and beside one another: who inherits a member, and who has one of the same name.
 //!
-//! Above are the bases as Python linearises them. Below is every class of the given files of which a base, found by its
-//! name and followed through imports, is the class or one below it.
+//! Above are the bases as Python linearises them, `object` last. Below is every class of the given files of which a base, found by
+//! its name and followed through imports, is the class or one below it. Beside are the other classes that those below
+//! inherit from: what they have, `super()` finds too, and may come before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::lookup::{Lookup, Source, Trail};
+use super::bases::ClassRef;
+use super::lookup::{Found, Lookup, Source, Trail};
 use super::modules::{ImportRoots, Module, Origin};
 use super::outline::{DefinitionKind, Imported, Span};
 use crate::path::AbsPath;
 use crate::workspace::files::{Document, Files};
+
+/// How a class stands to the one that was asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Relation {
+    /// The class inherits from it.
+    Above,
+    /// It inherits from the class.
+    Below,
+    /// A class below inherits from both.
+    Beside,
+}
 
 /// A member of a class near another one.
 #[derive(Debug, Clone)]
@@ -21,21 +34,36 @@ pub struct Member {
     pub name_span: Span,
     /// The class that has it.
     pub class: String,
-    /// Whether the class is below the one that was asked about.
-    pub is_below: bool,
+    /// Where that class stands.
+    pub relation: Relation,
 }
 
-/// What stands above and below a class.
+/// A base that cannot be found, so that nobody knows what it has.
+#[derive(Debug, Clone)]
+pub struct Unknown {
+    /// The file of the class that names it.
+    pub document: Arc<Document>,
+    /// The name token of that class.
+    pub class_span: Span,
+    /// The base as it is written.
+    pub base: String,
+}
+
+/// What stands around a class.
 #[derive(Debug, Clone, Default)]
 pub struct Hierarchy {
-    /// The members that were asked for, by name.
+    /// The members that were asked for, by name, each once.
     pub members: BTreeMap<String, Vec<Member>>,
     /// The names of the classes below.
     pub below: BTreeSet<String>,
+    /// Bases of the class and of those around it that cannot be found.
+    pub unknown: Vec<Unknown>,
+    /// Whether there are more classes than anybody looks at.
+    pub is_cut: bool,
 }
 
-/// Members of these names in the classes above and below the class whose name begins at `class` in a file. `below` are the
-/// files in which classes below are looked for.
+/// Members of these names in the classes around the class whose name begins at `class` in a file. `below` are the files in
+/// which classes below are looked for.
 #[must_use]
 pub fn members(
     files: &dyn Files,
@@ -45,26 +73,20 @@ pub fn members(
     below: &[AbsPath],
     names: &[&str],
 ) -> Hierarchy {
-    let lookup = Lookup::new(files, roots);
-    let mut found: BTreeMap<String, Vec<Member>> = BTreeMap::new();
-    let mut names_below = BTreeSet::new();
+    let lookup = Lookup::patient(files, roots);
     let Some(source) = source(&lookup, roots, file) else { return Hierarchy::default() };
     let Some(index) = class_at(&source, class) else { return Hierarchy::default() };
-    let mut collect = |source: &Arc<Source>, index: usize, is_below: bool| {
-        for (_, member) in source.outline.children(Some(index)) {
-            if names.contains(&member.name.as_str()) {
-                found.entry(member.name.clone()).or_default().push(Member {
-                    document: source.document.clone(),
-                    name_span: member.name_span.clone(),
-                    class: source.outline.names(index).join("."),
-                    is_below,
-                });
-            }
-        }
-    };
-    for (base, index) in lookup.linearise(&source, index, &Trail::default()).into_iter().skip(1) {
-        collect(&base, index, false);
+    let mut collection =
+        Collection { lookup: &lookup, names, seen: BTreeSet::new(), found: Hierarchy::default() };
+    let above = lookup.linearise(&source, index, &Trail::default());
+    for (at, of) in above.iter().enumerate() {
+        // Of the class itself only its bases matter.
+        collection.add(of, (at > 0).then_some(Relation::Above));
     }
+    if let Some(object) = object(&lookup) {
+        collection.add(&object, Some(Relation::Above));
+    }
+    let is_it = |(base, of): &ClassRef| *of == index && base.document.path == *file;
     for path in below {
         let Some(other) = self::source(&lookup, roots, path) else { continue };
         for (at, definition) in other.outline.definitions.iter().enumerate() {
@@ -72,14 +94,107 @@ pub fn members(
                 continue;
             }
             let order = lookup.linearise(&other, at, &Trail::default());
-            let inherits = order.iter().skip(1).any(|(base, of)| *of == index && base.document.path == *file);
-            if inherits {
-                names_below.insert(definition.name.clone());
-                collect(&other, at, true);
+            if !order.iter().skip(1).any(is_it) {
+                continue;
+            }
+            collection.found.below.insert(definition.name.clone());
+            for class in &order {
+                let inherits = lookup.linearise(&class.0, class.1, &Trail::default()).iter().any(is_it);
+                collection.add(class, Some(if inherits { Relation::Below } else { Relation::Beside }));
             }
         }
     }
-    Hierarchy { members: found, below: names_below }
+    let mut found = collection.found;
+    found.is_cut = lookup.is_exhausted();
+    found
+}
+
+/// What was found so far.
+struct Collection<'c> {
+    lookup: &'c Lookup<'c>,
+    names: &'c [&'c str],
+    /// The classes that were looked at, by file and place.
+    seen: BTreeSet<(AbsPath, usize)>,
+    found: Hierarchy,
+}
+
+impl Collection<'_> {
+    /// Adds the members of a class, when it stands somewhere around, and the bases of it that cannot be found.
+    fn add(&mut self, (source, index): &ClassRef, relation: Option<Relation>) {
+        if !self.seen.insert((source.document.path.clone(), *index)) {
+            return;
+        }
+        let class = source.outline.names(*index).join(".");
+        let mut push = |name: &str, name_span: Span, class: String, relation| {
+            self.found.members.entry(name.to_owned()).or_default().push(Member {
+                document: source.document.clone(),
+                name_span,
+                class,
+                relation,
+            });
+        };
+        if let Some(relation) = relation {
+            for (_, member) in source.outline.children(Some(*index)) {
+                if self.names.contains(&member.name.as_str()) {
+                    push(&member.name, member.name_span.clone(), class.clone(), relation);
+                }
+            }
+        }
+        let definition = &source.outline.definitions[*index];
+        let mut unknown = Vec::new();
+        for base in &definition.other_bases {
+            let text = source.document.text.get(base.clone()).unwrap_or_default();
+            if !makes_a_tuple(text) {
+                unknown.push(text.lines().next().unwrap_or_default().to_owned());
+                continue;
+            }
+            // `namedtuple('Pair', 'left right')`: the fields are words in strings.
+            for name in self.names {
+                for span in words(text, name) {
+                    let at = base.start + span.start..base.start + span.end;
+                    push(name, at, class.clone(), relation.unwrap_or(Relation::Above));
+                }
+            }
+        }
+        // What libraries do not tell of their bases, nobody can change.
+        if source.module.origin != Origin::Stdlib && source.module.origin != Origin::Stubs {
+            unknown.extend(self.lookup.unknown_bases(source, *index));
+        }
+        let class_span = &definition.name_span;
+        let document = &source.document;
+        self.found.unknown.extend(unknown.into_iter().map(|base| Unknown {
+            document: document.clone(),
+            class_span: class_span.clone(),
+            base,
+        }));
+    }
+}
+
+/// Whether an expression makes a class of tuples, which has its fields and nothing else.
+fn makes_a_tuple(expression: &str) -> bool {
+    let function = expression.split('(').next().unwrap_or_default().trim();
+    matches!(function.rsplit('.').next(), Some("namedtuple" | "NamedTuple"))
+}
+
+/// Where a name stands as a whole word.
+fn words(text: &str, name: &str) -> Vec<Span> {
+    let is_word = |c: char| c == '_' || unicode_ident::is_xid_continue(c);
+    let found = text.match_indices(name).map(|(at, _)| at..at + name.len());
+    let whole = found.filter(|span| {
+        let before = text[..span.start].chars().next_back();
+        !before.is_some_and(is_word) && !text[span.end..].chars().next().is_some_and(is_word)
+    });
+    whole.collect()
+}
+
+/// `builtins.object`, which every class inherits from.
+fn object(lookup: &Lookup<'_>) -> Option<ClassRef> {
+    let builtins = lookup.roots.find(lookup.files, "builtins").into_iter().next()?;
+    let found = lookup.in_module(&builtins, "object", &Trail::default());
+    found.into_iter().find_map(|reached| match reached.found {
+        Found::Definition { source, index, .. } => Some((source, index)),
+        _ => None,
+    })
 }
 
 /// Whether one of the modules that a file imports, in whatever way, is one of `modules`.

@@ -20,6 +20,9 @@ const MAX_DEPTH: usize = 64;
 /// How many lookups one question may take altogether.
 const MAX_STEPS: usize = 20_000;
 
+/// The same where every class of many files is looked at.
+const PATIENT_STEPS: usize = 2_000_000;
+
 /// A file that was read for its definitions.
 #[derive(Debug)]
 pub(super) struct Source {
@@ -79,17 +82,24 @@ pub(super) struct Lookup<'f> {
     parsed: Mutex<BTreeMap<AbsPath, Parsed>>,
     pub(super) linearised: Mutex<BTreeMap<(AbsPath, usize), Vec<ClassRef>>>,
     steps: AtomicUsize,
+    /// How many there may be.
+    most: usize,
 }
 
 impl<'f> Lookup<'f> {
     pub(super) fn new(files: &'f dyn Files, roots: &'f ImportRoots) -> Self {
         let (parsed, linearised) = (Mutex::default(), Mutex::default());
-        Self { files, roots, parsed, linearised, steps: AtomicUsize::new(0) }
+        Self { files, roots, parsed, linearised, steps: AtomicUsize::new(0), most: MAX_STEPS }
+    }
+
+    /// The same for a question about all classes of a workspace.
+    pub(super) fn patient(files: &'f dyn Files, roots: &'f ImportRoots) -> Self {
+        Self { most: PATIENT_STEPS, ..Self::new(files, roots) }
     }
 
     /// Whether the search was given up: there may be more than was found, or something else.
     pub(super) fn is_exhausted(&self) -> bool {
-        self.steps.load(Ordering::Relaxed) >= MAX_STEPS
+        self.steps.load(Ordering::Relaxed) >= self.most
     }
 
     /// Goes one step further, unless that would be a circle, too deep or too long.
@@ -101,11 +111,11 @@ impl<'f> Lookup<'f> {
         name: &str,
     ) -> Option<Trail> {
         let step = (source.document.path.clone(), parent, name.to_owned());
-        if trail.0.contains(&step) || self.steps.fetch_add(1, Ordering::Relaxed) >= MAX_STEPS {
+        if trail.0.contains(&step) || self.steps.fetch_add(1, Ordering::Relaxed) >= self.most {
             return None;
         }
         if trail.0.len() >= MAX_DEPTH {
-            self.steps.store(MAX_STEPS, Ordering::Relaxed);
+            self.steps.store(self.most, Ordering::Relaxed);
             return None;
         }
         let mut trail = trail.clone();

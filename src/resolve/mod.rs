@@ -25,6 +25,7 @@ pub mod outline;
 pub mod place;
 mod recover;
 pub mod relocate;
+pub mod roles;
 pub mod scopes;
 mod stub;
 pub mod symbol;

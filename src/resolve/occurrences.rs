@@ -16,7 +16,7 @@ use crate::digest::Digest;
 pub enum OccurrenceKind {
     /// An identifier token that is none of the next two.
     Identifier,
-    /// The name after a dot.
+    /// The name after a dot, or of a keyword in a pattern.
     Attribute,
     /// The name of a keyword argument in a call.
     Keyword,
@@ -129,6 +129,8 @@ impl Anatomy {
                     let kind = match (parent, cursor.field_name()) {
                         ("attribute", Some("attribute")) => OccurrenceKind::Attribute,
                         ("keyword_argument", Some("name")) => OccurrenceKind::Keyword,
+                        // `case C(x=1)` reads `.x`.
+                        ("keyword_pattern", _) => OccurrenceKind::Attribute,
                         _ => OccurrenceKind::Identifier,
                     };
                     anatomy.tokens.push(Stretch::new(node.byte_range(), kind));
@@ -304,6 +306,9 @@ mod tests {
             ]
         );
         assert_eq!(occurrences(text, "nothing"), []);
+        let text = "match x:\n  case f(f=f): pass\n  case f.f: pass\n";
+        let found: Vec<_> = occurrences(text, "f").into_iter().map(|found| found.kind).collect();
+        assert_eq!(found, [K::Identifier, K::Attribute, K::Identifier, K::Identifier, K::Identifier]);
     }
 
     proptest::proptest! {

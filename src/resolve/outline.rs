@@ -97,6 +97,8 @@ pub struct Definition {
     pub decorators: Vec<String>,
     /// The bases of a class that are dotted names; a subscript (`Generic[T]`) counts as what is subscripted.
     pub bases: Vec<String>,
+    /// The bases of a class that are anything else, such as calls.
+    pub other_bases: Vec<Span>,
     /// The metaclass that a class names, as a dotted name.
     pub metaclass: Option<String>,
     /// The dotted name that a variable is bound to, for `A = B`.

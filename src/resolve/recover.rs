@@ -215,6 +215,7 @@ fn header_only(
         doc: None,
         decorators: Vec::new(),
         bases: Vec::new(),
+        other_bases: Vec::new(),
         metaclass: None,
         alias_of: None,
         branch: None,

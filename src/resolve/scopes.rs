@@ -92,6 +92,12 @@ impl Scopes {
         self.uses.iter().find(|name| name.span.start == offset)
     }
 
+    /// Whether the name whose token begins at an offset is bound by the module, as it is seen from there.
+    #[must_use]
+    pub fn is_of_module(&self, offset: usize) -> bool {
+        self.at(offset).is_some_and(|name| self.home(&name.name, name.scope) == Some(0))
+    }
+
     /// What is in the way when the tokens that begin at these offsets get another name. In the order of places, each once.
     #[must_use]
     pub fn collisions(&self, renamed: &[usize], new: &str) -> Vec<Collision> {
@@ -450,6 +456,15 @@ mod tests {
             check("new = 1\ndef f():\n  old = 2\n  def g():\n    global new\n    return new\n", &[3]),
             []
         );
+    }
+
+    #[test]
+    fn names_of_the_module_and_others() {
+        let text = "import old\ndef f(old): old.x\ndef g(): old.x\n";
+        let scopes = Scopes::of(text, &["old"]);
+        let at: Vec<usize> = text.match_indices("old").map(|(at, _)| at).collect();
+        let of_module: Vec<bool> = at.into_iter().map(|at| scopes.is_of_module(at)).collect();
+        assert_eq!(of_module, [true, false, false, true]);
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(super) fn print(printer: &Printer, bundle: &Bundle, edits: &Edits, budget: &
     match (&edits.transaction, cmd) {
         (Some(_), _) => written(edits, budget),
         (None, Some(Command::Check)) => verdict(bundle, edits, budget),
-        (None, _) => preview(printer, edits, budget),
+        (None, cmd) => preview(printer, cmd, edits, budget),
     }
 }
 
@@ -66,14 +66,15 @@ fn file_line(file: &crate::model::edits::EditedFile) -> String {
     format!("{sign} {from}{} +{} -{}\n", Style::Path.paint(&file.uri), file.insertions, file.deletions)
 }
 
-fn preview(printer: &Printer, edits: &Edits, budget: &mut Budget) {
+fn preview(printer: &Printer, cmd: Option<Command>, edits: &Edits, budget: &mut Budget) {
     if edits.files.is_empty() {
         budget.last("nothing to edit");
         return;
     }
     let mut summary = totals(edits);
     if let Some(delta) = &edits.diagnostics {
-        let _ = write!(summary, "; {}", told(delta));
+        // What a rename ends, nobody looked for.
+        let _ = write!(summary, "; {}", told(delta, cmd != Some(Command::Rename)));
     }
     let failed: Vec<&Check> = edits.safety.iter().filter(|check| !check.passed).collect();
     let passed = edits.safety.len() - failed.len();
@@ -116,14 +117,18 @@ fn totals(edits: &Edits) -> String {
     format!("{files}, +{} -{} lines", sum(|file| file.insertions), sum(|file| file.deletions))
 }
 
-fn told(delta: &DiagnosticsDelta) -> String {
-    let count = |list: &[_]| list.len();
+fn told(delta: &DiagnosticsDelta, with_resolved: bool) -> String {
     let there = delta.unchanged.error + delta.unchanged.warning + delta.unchanged.information;
-    format!(
-        "new diagnostics: {}, resolved: {}, already there: {there}",
-        count(&delta.introduced),
-        count(&delta.resolved)
-    )
+    let mut text = format!("new diagnostics: {}", delta.introduced.len());
+    if with_resolved {
+        let _ = write!(text, ", resolved: {}", delta.resolved.len());
+    }
+    let _ = write!(text, ", already there: {there}");
+    if delta.files_left_out > 0 {
+        let compared = number(delta.files_checked, "file");
+        let _ = write!(text, "; {compared} compared, {} left out", delta.files_left_out);
+    }
+    text
 }
 
 /// What is wrong, one line for each check, with places.
@@ -163,10 +168,9 @@ fn residue(edits: &Edits) -> String {
 fn verdict(bundle: &Bundle, edits: &Edits, budget: &mut Budget) {
     let links = Links::of(bundle);
     let delta = edits.diagnostics.clone().unwrap_or_default();
-    let mut summary = format!("{}; {}", totals(edits), told(&delta));
-    let _ = write!(summary, "; {} compared", number(delta.files_checked, "file"));
-    if delta.files_left_out > 0 {
-        let _ = write!(summary, ", {} left out", delta.files_left_out);
+    let mut summary = format!("{}; {}", totals(edits), told(&delta, true));
+    if delta.files_left_out == 0 {
+        let _ = write!(summary, "; {} compared", number(delta.files_checked, "file"));
     }
     budget.keep_room_for(&summary);
     let lists = [("new", &delta.introduced), ("resolved", &delta.resolved)];

@@ -1,22 +1,23 @@
-//! What a new name would collide with: in the scopes that bind or use the old one, in the classes above and below, among the
-//! keyword arguments of calls. And which methods of classes above and below have the old name and keep it.
+//! What a new name would collide with: in the scopes that bind or use the old one, in the classes above, below and beside, among
+//! the keyword arguments of calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::checks::Checks;
+use super::names::is_private;
 use crate::edit::text::Splice;
 use crate::model::edits::CheckName;
 use crate::orchestrator::ask::Asking;
 use crate::path::AbsPath;
-use crate::resolve::hierarchy::{Hierarchy, Member, members};
+use crate::resolve::hierarchy::{Hierarchy, Relation, members};
 use crate::resolve::occurrences::{OccurrenceKind, occurrences};
 use crate::resolve::outline::{DefinitionKind, Outline};
 use crate::resolve::scopes::{CollisionKind, Scopes, keywords_beside};
 use crate::workspace::files::{Document, Files as _};
 
 /// How often classes below classes are looked for.
-const ROUNDS: usize = 6;
+const ROUNDS: usize = 12;
 
 /// What is renamed.
 pub(super) struct Renaming<'r> {
@@ -32,19 +33,28 @@ impl Renaming<'_> {
     /// The class that the definition is a member of: its name, and where that stands.
     pub(super) fn class(&self) -> Option<(String, usize)> {
         let (document, offset) = &self.definition;
-        let outline = Outline::parse(&document.text);
-        let member = outline.definitions.iter().find(|found| found.name_span.start == *offset)?;
-        let class = outline.definitions.get(member.parent?)?;
-        (class.kind == DefinitionKind::Class).then(|| (class.name.clone(), class.name_span.start))
+        class_of(&Outline::parse(&document.text), *offset)
     }
 
-    fn is_edited(&self, path: &AbsPath, offset: usize) -> bool {
+    pub(super) fn is_edited(&self, path: &AbsPath, offset: usize) -> bool {
         self.splices.get(path).is_some_and(|splices| splices.iter().any(|splice| splice.span.start == offset))
     }
 }
 
-/// Records what the new name collides with, and what shares the old one.
-pub(super) fn check(asking: &Asking<'_>, checks: &mut Checks<'_>, renaming: &Renaming<'_>) {
+/// The class that the definition whose name begins at an offset is a member of: its name, and where that stands.
+pub(super) fn class_of(outline: &Outline, offset: usize) -> Option<(String, usize)> {
+    let member = outline.definitions.iter().find(|found| found.name_span.start == offset)?;
+    let class = outline.definitions.get(member.parent?)?;
+    (class.kind == DefinitionKind::Class).then(|| (class.name.clone(), class.name_span.start))
+}
+
+/// Records what the new name collides with. `around` is what stands around the class of the definition.
+pub(super) fn check(
+    asking: &Asking<'_>,
+    checks: &mut Checks<'_>,
+    renaming: &Renaming<'_>,
+    around: &Hierarchy,
+) {
     let mut places = Vec::new();
     let mut words: BTreeSet<&str> = BTreeSet::new();
     for (path, splices) in renaming.splices {
@@ -74,16 +84,20 @@ pub(super) fn check(asking: &Asking<'_>, checks: &mut Checks<'_>, renaming: &Ren
             }
         }
     }
-    let hierarchy = hierarchy(asking, renaming);
-    let at = |member: &Member| asking.places.span(&member.document, member.name_span.clone()).2;
     let own = own_members(renaming);
     for span in &own {
         words.insert("its class has it");
         places.push(asking.places.span(&renaming.definition.0, span.clone()).2);
     }
-    for member in hierarchy.members.get(renaming.new).into_iter().flatten() {
-        words.insert(if member.is_below { "a derived class has it" } else { "a base class has it" });
-        places.push(at(member));
+    // What every class spells with its own name is in nobody's way.
+    let near = around.members.get(renaming.new).filter(|_| !is_private(renaming.new));
+    for member in near.into_iter().flatten() {
+        words.insert(match member.relation {
+            Relation::Above => "a base class has it",
+            Relation::Below => "a derived class has it",
+            Relation::Beside => "another base of a derived class has it",
+        });
+        places.push(asking.places.span(&member.document, member.name_span.clone()).2);
     }
     places.sort();
     places.dedup();
@@ -91,26 +105,6 @@ pub(super) fn check(asking: &Asking<'_>, checks: &mut Checks<'_>, renaming: &Ren
     let wrong = format!("`{}` is taken ({})", renaming.new, words.join(", "));
     let well = format!("`{}` is free in {}", renaming.new, super::planned::files(renaming.splices.len()));
     checks.none_of(CheckName::Collision, places, &well, &wrong);
-    if renaming.class().is_none() {
-        return;
-    }
-    let same = hierarchy.members.get(renaming.old).into_iter().flatten();
-    let kept = same.filter(|member| !renaming.is_edited(&member.document.path, member.name_span.start));
-    let mut classes = BTreeSet::new();
-    let mut places = Vec::new();
-    for member in kept {
-        classes.insert(member.class.as_str());
-        places.push(at(member));
-    }
-    places.dedup();
-    let classes: Vec<&str> = classes.into_iter().take(5).collect();
-    let wrong = format!(
-        "`{}` is also defined in classes above or below ({}) and keeps its name there",
-        renaming.old,
-        classes.join(", ")
-    );
-    let well = format!("no class above or below keeps a `{}` of its own", renaming.old);
-    checks.none_of(CheckName::Overrides, places, &well, &wrong);
 }
 
 /// Where the class of the definition has the new name already.
@@ -124,9 +118,19 @@ fn own_members(renaming: &Renaming<'_>) -> Vec<std::ops::Range<usize>> {
     members.map(|(_, member)| member.name_span.clone()).collect()
 }
 
-/// Members of both names in the classes above and below.
-fn hierarchy(asking: &Asking<'_>, renaming: &Renaming<'_>) -> Hierarchy {
-    let Some((name, class)) = renaming.class() else { return Hierarchy::default() };
+/// What stands around the class of the definition, with the members of both names.
+pub(super) fn around_definition(asking: &Asking<'_>, renaming: &Renaming<'_>) -> Hierarchy {
+    let Some(class) = renaming.class() else { return Hierarchy::default() };
+    around(asking, &renaming.definition.0, class, &[renaming.old, renaming.new])
+}
+
+/// What stands around a class of a file, given by its name and where that begins, with the members of some names.
+pub(super) fn around(
+    asking: &Asking<'_>,
+    document: &Document,
+    (name, class): (String, usize),
+    wanted: &[&str],
+) -> Hierarchy {
     let snapshot = &asking.state.ground.snapshot;
     let with = |name: &str| asking.state.files_with_word(name);
     let (mut names, mut asked) = (BTreeSet::from([name]), BTreeSet::new());
@@ -142,11 +146,11 @@ fn hierarchy(asking: &Asking<'_>, renaming: &Renaming<'_>) -> Hierarchy {
         asked.extend(new);
         if files.len() > before {
             let files: Vec<AbsPath> = files.iter().cloned().collect();
-            let wanted = [renaming.old, renaming.new];
-            let path = &renaming.definition.0.path;
-            found = members(&asking.state.files, &asking.state.ground.roots, path, class, &files, &wanted);
+            let roots = &asking.state.ground.roots;
+            found = members(&asking.state.files, roots, &document.path, class, &files, wanted);
             names.extend(found.below.iter().cloned());
         }
     }
+    found.is_cut |= names.difference(&asked).next().is_some();
     found
 }

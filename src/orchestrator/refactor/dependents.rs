@@ -25,8 +25,8 @@ pub(super) struct Affected {
     pub(super) left_out: usize,
 }
 
-/// The files that an edit can have consequences in: the edited ones, those in which one of the words stands, those that import
-/// an edited one.
+/// The files that an edit can have consequences in: the edited ones, those that import an edited one, those in which one of the
+/// words stands. In this order they count when there are too many: of those that import, first those with the first word.
 pub(super) async fn affected(asking: &Asking<'_>, plan: &Plan, words: &[&str]) -> Result<Affected, Failure> {
     let ground = asking.state.ground.clone();
     let root = ground.snapshot.root();
@@ -51,10 +51,8 @@ pub(super) async fn affected(asking: &Asking<'_>, plan: &Plan, words: &[&str]) -
                 .map(|path| snapshot.absolute(&path))
                 .collect::<Vec<_>>()
         };
-        let mut order: Vec<AbsPath> = Vec::new();
-        if let Some(first) = words.first() {
-            order.extend(with(first));
-        }
+        let holders: Vec<Vec<AbsPath>> = words.iter().map(|word| with(word)).collect();
+        let mut importers: Vec<AbsPath> = Vec::new();
         let mut known: BTreeSet<AbsPath> = touched.iter().cloned().collect();
         let mut modules = touched;
         for _ in 0..ROUNDS {
@@ -74,17 +72,14 @@ pub(super) async fn affected(asking: &Asking<'_>, plan: &Plan, words: &[&str]) -
                 .map(|(path, _)| path)
                 .collect();
             known.extend(found.iter().cloned());
-            order.extend(found.iter().cloned());
+            importers.extend(found.iter().cloned());
             // A package hands on what it imports.
             modules = found.into_iter().filter(|path| path.file_name().starts_with("__init__.py")).collect();
-            if modules.is_empty() || order.len() > 4 * MOST {
+            if modules.is_empty() || importers.len() > 4 * MOST {
                 break;
             }
         }
-        for word in words.iter().skip(1) {
-            order.extend(with(word));
-        }
-        order
+        ranked(importers, holders)
     });
     let mut seen: BTreeSet<AbsPath> = plan.paths().map(|path| root.join(path.as_str())).collect();
     let others: Vec<AbsPath> = all.await?.into_iter().filter(|path| seen.insert(path.clone())).collect();
@@ -92,4 +87,30 @@ pub(super) async fn affected(asking: &Asking<'_>, plan: &Plan, words: &[&str]) -
     let mut others: Vec<AbsPath> = others.into_iter().take(MOST).collect();
     others.sort();
     Ok(Affected { files: edited.into_iter().chain(others).collect(), left_out })
+}
+
+/// Files in the order in which they count: importers before others, and those that hold an earlier word first.
+fn ranked(importers: Vec<AbsPath>, holders: Vec<Vec<AbsPath>>) -> Vec<AbsPath> {
+    let first: BTreeSet<&AbsPath> = holders.first().into_iter().flatten().collect();
+    let (mut order, others): (Vec<AbsPath>, Vec<AbsPath>) =
+        importers.into_iter().partition(|path| first.contains(path));
+    order.extend(others);
+    order.extend(holders.iter().flatten().cloned());
+    let mut seen = BTreeSet::new();
+    order.retain(|path| seen.insert(path.clone()));
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn importers_come_first() {
+        let at = |names: &str| -> Vec<AbsPath> {
+            names.split_whitespace().map(|name| AbsPath::new(format!("/w/{name}")).unwrap()).collect()
+        };
+        let ranked = ranked(at("a m z"), vec![at("b m y z"), at("a c m")]);
+        assert_eq!(ranked, at("m z a b y c"));
+    }
 }

@@ -11,7 +11,7 @@ use super::checks::Checks;
 use super::collision::{self, Renaming};
 use super::dependents::affected;
 use super::speculate::{self, Comparison, Overlay};
-use super::{guards, names, planned, prepare, residue, round_trip};
+use super::{guards, names, overrides, planned, prepare, private, residue, round_trip, unproved};
 use crate::edit::Plan;
 use crate::edit::target::of_uri;
 use crate::edit::text::{Splice, splices};
@@ -76,11 +76,19 @@ pub(in crate::orchestrator) async fn rename(asking: &Asking<'_>) -> Result<Answe
         None => BTreeMap::new(),
     };
     let renaming = Renaming { old, new, definition, splices: &splices };
-    names::check(&mut checks, new, renaming.class().is_some());
-    collision::check(asking, &mut checks, &renaming);
+    let strangers = private::strangers(asking, &renaming);
+    names::check(&mut checks, new, renaming.class().is_some(), strangers);
+    let around = collision::around_definition(asking, &renaming);
+    collision::check(asking, &mut checks, &renaming, &around);
+    overrides::check(asking, &mut checks, &renaming, &around);
     let claimed = claimed(asking, &splices);
-    let verdict = completeness::verdict(asking, &searched, occurrences.await?, &claimed);
-    complete(&mut checks, &references, &verdict, added);
+    let unclaimed = completeness::unclaimed(asking, &occurrences.await?, &claimed);
+    let mut verdict = completeness::verdict(asking, &searched, &unclaimed);
+    let unproved = unproved::find(asking, &renaming, &unclaimed).await?;
+    if let Some(reason) = unproved.reason().filter(|_| verdict.status == CompletenessStatus::Complete) {
+        (verdict.status, verdict.reason) = (CompletenessStatus::Unknown, Some(reason));
+    }
+    complete(&mut checks, &references, &verdict, added, unproved.places);
     let mut facts = Facts::new(Provenance::Lsp);
     let mut residue = verdict.unresolved.clone();
     facts.completeness = Some(verdict);
@@ -92,8 +100,7 @@ pub(in crate::orchestrator) async fn rename(asking: &Asking<'_>) -> Result<Answe
         None => None,
     };
     let mut diagnostics = None;
-    let is_name = !checks.failed(CheckName::Identifier);
-    if let Some(plan) = plan.as_ref().filter(|plan| is_name && !plan.changes().is_empty()) {
+    if let Some(plan) = plan.as_ref().filter(|plan| !plan.changes().is_empty()) {
         guards::files(asking, &mut checks, plan).await?;
         let asked = (uses, offset);
         diagnostics = Some(verified(asking, &mut checks, plan, &renaming, asked, &references.items).await?);
@@ -142,6 +149,7 @@ fn complete(
     references: &Listing<Place>,
     verdict: &crate::model::facts::Completeness,
     added: usize,
+    unproved: Vec<String>,
 ) {
     let count = references.items.len();
     match (&verdict.status, &verdict.reason) {
@@ -159,7 +167,7 @@ fn complete(
             checks.fail(
                 CheckName::Completeness,
                 format!("{count} references, not complete: {reason}"),
-                Vec::new(),
+                unproved,
             );
         }
     }

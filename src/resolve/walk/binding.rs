@@ -162,6 +162,7 @@ impl<'t> Walk<'t> {
             doc: None,
             decorators: Vec::new(),
             bases: Vec::new(),
+            other_bases: Vec::new(),
             metaclass: None,
             alias_of: binding.alias_of.clone(),
             branch: context.branch,

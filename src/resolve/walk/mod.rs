@@ -344,7 +344,7 @@ impl<'t> Walk<'t> {
     }
 
     fn class(&mut self, node: Node<'t>, decorators: Vec<String>, context: Context) {
-        let mut bases = Vec::new();
+        let (mut bases, mut other_bases) = (Vec::new(), Vec::new());
         let mut metaclass = None;
         if let Some(arguments) = node.child_by_field_name("superclasses") {
             for base in self.children(arguments) {
@@ -361,11 +361,16 @@ impl<'t> Walk<'t> {
                     "subscript" => base.child_by_field_name("value").unwrap_or(base),
                     _ => base,
                 };
-                bases.extend(dotted(base, self.text));
+                match dotted(base, self.text) {
+                    Some(name) => bases.push(name),
+                    None if base.kind() == "comment" => {}
+                    None => other_bases.push(base.byte_range()),
+                }
             }
         }
         let Some(index) = self.compound(node, DefinitionKind::Class, decorators, context) else { return };
         self.outline.definitions[index].bases = bases;
+        self.outline.definitions[index].other_bases = other_bases;
         self.outline.definitions[index].metaclass = metaclass;
         let inside = Context { parent: Some(index), scope: Scope::Class, branch: None, ..context };
         self.stack.extend(node.child_by_field_name("body").map(|body| (body, inside)));
@@ -431,6 +436,7 @@ impl<'t> Walk<'t> {
             doc: body.and_then(|body| self.docstring(body)),
             decorators,
             bases: Vec::new(),
+            other_bases: Vec::new(),
             metaclass: None,
             alias_of: None,
             branch: context.branch,

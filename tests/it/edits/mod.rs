@@ -5,6 +5,8 @@
 mod actions;
 /// Edits that a caller brings: applied, judged, kept inside.
 mod brought;
+/// Classes: who inherits a name, who has it too, and what Python makes of it.
+mod classes;
 /// Disks that changed meanwhile, and a very large edit.
 mod faults;
 /// Guards that hold whatever the road.
@@ -17,6 +19,8 @@ mod refused;
 mod renames;
 /// One answer whatever the road.
 mod same;
+/// Uses that nobody can prove.
+mod unproved;
 /// What only asks touches nothing.
 mod untouched;
 

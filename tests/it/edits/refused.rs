@@ -32,6 +32,16 @@ fn names_that_can_be_none_or_are_taken() {
 }
 
 #[test]
+fn what_is_given_up_is_one_check_and_no_other() {
+    let shop = Repository::shop();
+    let rename = ["rename", "py://shop.stock#Stock.add", "class", "--allow-invalid-name"];
+    // It is no Python any more, and that is for another check to say.
+    assert_eq!(shop.stopped(&rename, 78), ["diagnostics", "roundTrip"]);
+    shop.env.write("other.txt", "x");
+    assert_eq!(shop.stopped(&rename, 77), ["git", "diagnostics", "roundTrip"]);
+}
+
+#[test]
 fn a_derived_class_keeps_the_name() {
     let shop = Repository::shop();
     let failed = shop.stopped(&["rename", "py://shop.stock#Stock.remove", "take"], 78);
@@ -139,4 +149,33 @@ end(Thing())
     let repository = Repository::new(&project);
     let failed = repository.stopped(&["rename", "py://thing#Thing.close", "shut"], 78);
     assert_eq!(failed, ["diagnostics"]);
+}
+
+#[test]
+fn files_that_import_are_compared_before_those_that_only_mention() {
+    let mut project = Project::parse(
+        "\
+//- /zz/proto.py
+from typing import Protocol
+class Closes(Protocol):
+    def close(self) -> None: ...
+def end(it: Closes) -> None: it.close()
+//- /zz/thing.py
+class Thing:
+    def close(self) -> None: ...
+//- /zz/main.py
+from zz.proto import end
+from zz.thing import Thing
+end(Thing())
+",
+    );
+    for number in 0..125 {
+        project = project.and(&format!("aa/m{number}.py"), "# close it\n");
+    }
+    let repository = Repository::new(&project);
+    let rename = ["rename", "py://zz.thing#Thing.close", "shut"];
+    assert_eq!(repository.stopped(&rename, 78), ["diagnostics"]);
+    let shown = repository.env.lanser(rename);
+    let text = shown.text();
+    assert!(text.contains("new diagnostics: 1, already there: 0; 121 files compared, 7 left out"), "{text}");
 }

@@ -1,0 +1,288 @@
+//! What part a name token plays where it stands: after which object, in a call of what, a parameter of which function.
+
+use tree_sitter::{Node, Tree};
+
+use super::outline::Span;
+use super::syntax::{dotted, parse, preorder, text_of, unwrapped};
+
+/// A parameter of a function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parameter {
+    /// The function's name token; nothing for a lambda.
+    pub function: Option<Span>,
+    /// The function's name; empty for a lambda.
+    pub name: String,
+    /// The function's decorators as dotted names, without arguments.
+    pub decorators: Vec<String>,
+    /// Whether callers can pass it by its name.
+    pub is_keyword: bool,
+}
+
+/// The parameter whose name begins at an offset.
+#[must_use]
+pub fn parameter_at(text: &str, offset: usize) -> Option<Parameter> {
+    let tree = parse(text);
+    let token = token_at(&tree, offset)?;
+    let (parameter, list) = parameter_of(token)?;
+    let function = list.parent()?;
+    let name = function.child_by_field_name("name");
+    Some(Parameter {
+        function: name.map(|name| name.byte_range()),
+        name: name.map(|name| text_of(name, text).to_owned()).unwrap_or_default(),
+        decorators: decorators(function, text),
+        is_keyword: is_keyword(token, parameter, list),
+    })
+}
+
+/// The parameters that a function's callers can pass by name: the function's name token begins at an offset. `None` when no
+/// function's does.
+#[must_use]
+pub fn keywords_of(text: &str, offset: usize) -> Option<Vec<(String, Span)>> {
+    let tree = parse(text);
+    let name = token_at(&tree, offset)?;
+    let function = name.parent().filter(|parent| {
+        parent.kind() == "function_definition" && parent.child_by_field_name("name") == Some(name)
+    })?;
+    let list = function.child_by_field_name("parameters")?;
+    let tokens = children(list).filter_map(|parameter| Some((parameter, name_of_parameter(parameter)?)));
+    let kept = tokens.filter(|(parameter, token)| is_keyword(*token, *parameter, list));
+    Some(kept.map(|(_, token)| (text_of(token, text).to_owned(), token.byte_range())).collect())
+}
+
+/// A function with the parameter that was looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Takes {
+    /// The function's name.
+    pub function: String,
+    /// Its decorators as dotted names, without arguments.
+    pub decorators: Vec<String>,
+    /// The parameter's name token.
+    pub parameter: Span,
+}
+
+/// Every function that has a parameter of this name, in the order of the parameters' places.
+#[must_use]
+pub fn takers(text: &str, name: &str) -> Vec<Takes> {
+    let tree = parse(text);
+    let mut found = Vec::new();
+    preorder(tree.root_node(), |node| {
+        if node.kind() == "function_definition"
+            && let Some(list) = node.child_by_field_name("parameters")
+        {
+            for token in children(list).filter_map(name_of_parameter) {
+                if text_of(token, text) == name {
+                    let function = node.child_by_field_name("name");
+                    found.push(Takes {
+                        function: function.map(|name| text_of(name, text).to_owned()).unwrap_or_default(),
+                        decorators: decorators(node, text),
+                        parameter: token.byte_range(),
+                    });
+                }
+            }
+        }
+        true
+    });
+    found.sort_by_key(|taker| taker.parameter.start);
+    found
+}
+
+/// What stands before the dot of the attribute whose name begins at an offset, when that is a dotted name: the name, and where it
+/// begins.
+#[must_use]
+pub fn object_of(text: &str, offset: usize) -> Option<(String, usize)> {
+    let tree = parse(text);
+    let token = token_at(&tree, offset)?;
+    let attribute = token.parent().filter(|parent| {
+        parent.kind() == "attribute" && parent.child_by_field_name("attribute") == Some(token)
+    })?;
+    let object = attribute.child_by_field_name("object")?;
+    Some((dotted(object, text)?, unwrapped(object).start_byte()))
+}
+
+/// The last name of what is called with the keyword argument whose name begins at an offset.
+#[must_use]
+pub fn callee_of(text: &str, offset: usize) -> Option<Span> {
+    let tree = parse(text);
+    let token = token_at(&tree, offset)?;
+    let argument = token.parent().filter(|parent| parent.kind() == "keyword_argument")?;
+    let call = argument.parent()?.parent().filter(|call| call.kind() == "call")?;
+    let function = unwrapped(call.child_by_field_name("function")?);
+    match function.kind() {
+        "identifier" => Some(function.byte_range()),
+        "attribute" => function.child_by_field_name("attribute").map(|name| name.byte_range()),
+        _ => None,
+    }
+}
+
+/// The last name of what is called by the innermost call around an offset.
+#[must_use]
+pub fn enclosing_call(text: &str, offset: usize) -> Option<String> {
+    let tree = parse(text);
+    let mut node = tree.root_node().descendant_for_byte_range(offset, offset + 1)?;
+    while node.kind() != "call" {
+        node = node.parent()?;
+    }
+    let function = dotted(node.child_by_field_name("function")?, text)?;
+    function.rsplit('.').next().map(str::to_owned)
+}
+
+/// The name of the innermost class around an offset, as Python sees it for `__x`; a class's own name, bases and decorators
+/// stand outside of it.
+#[must_use]
+pub fn class_around(text: &str, offset: usize) -> Option<String> {
+    let tree = parse(text);
+    let mut node = token_at(&tree, offset)?;
+    while let Some(parent) = node.parent() {
+        if parent.kind() == "class_definition" && parent.child_by_field_name("body") == Some(node) {
+            return parent.child_by_field_name("name").map(|name| text_of(name, text).to_owned());
+        }
+        node = parent;
+    }
+    None
+}
+
+fn token_at(tree: &Tree, offset: usize) -> Option<Node<'_>> {
+    let found = tree.root_node().descendant_for_byte_range(offset, offset + 1)?;
+    (found.kind() == "identifier" && found.start_byte() == offset).then_some(found)
+}
+
+/// The parameter that a token is the name of, and the list that it stands in.
+fn parameter_of(token: Node<'_>) -> Option<(Node<'_>, Node<'_>)> {
+    let mut node = token;
+    // `*args: int` is three deep.
+    for _ in 0..4 {
+        let parent = node.parent()?;
+        if matches!(parent.kind(), "parameters" | "lambda_parameters") {
+            return (name_of_parameter(node) == Some(token)).then_some((node, parent));
+        }
+        node = parent;
+    }
+    None
+}
+
+fn name_of_parameter(parameter: Node<'_>) -> Option<Node<'_>> {
+    let mut at = parameter;
+    loop {
+        at = match at.kind() {
+            "identifier" => return Some(at),
+            "default_parameter" | "typed_default_parameter" => at.child_by_field_name("name")?,
+            "typed_parameter" | "list_splat_pattern" | "dictionary_splat_pattern" => at.named_child(0)?,
+            _ => return None,
+        }
+    }
+}
+
+/// Whether callers can pass a parameter by name: it is not `*x` or `**x`, and no `/` follows.
+fn is_keyword(token: Node<'_>, parameter: Node<'_>, list: Node<'_>) -> bool {
+    let mut at = token;
+    while at != parameter {
+        let Some(parent) = at.parent() else { return false };
+        if matches!(parent.kind(), "list_splat_pattern" | "dictionary_splat_pattern") {
+            return false;
+        }
+        at = parent;
+    }
+    let follows = |other: Node<'_>| other.start_byte() > parameter.start_byte();
+    !children(list).any(|other| other.kind() == "positional_separator" && follows(other))
+}
+
+fn decorators(function: Node<'_>, text: &str) -> Vec<String> {
+    let Some(around) = function.parent().filter(|parent| parent.kind() == "decorated_definition") else {
+        return Vec::new();
+    };
+    let expressions = children(around).filter(|child| child.kind() == "decorator");
+    let names = expressions.filter_map(|decorator| {
+        let expression = decorator.named_child(0)?;
+        dotted(expression.child_by_field_name("function").unwrap_or(expression), text)
+    });
+    names.collect()
+}
+
+fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
+    (0..node.named_child_count()).filter_map(move |index| node.named_child(u32::try_from(index).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where `§` stands in a text, and the text without it.
+    fn marked(text: &str) -> (String, usize) {
+        (text.replace('§', ""), text.find('§').unwrap())
+    }
+
+    #[test]
+    fn parameters() {
+        for (text, function, is_keyword) in [
+            ("def f(§x): pass", "f", true),
+            ("def f(a, §x: int): pass", "f", true),
+            ("def f(a, §x=1): pass", "f", true),
+            ("def f(a, *, §x: int = 1): pass", "f", true),
+            ("def f(§x, /, y): pass", "f", false),
+            ("def f(y, /, §x): pass", "f", true),
+            ("def f(*§x): pass", "f", false),
+            ("def f(*§x: int): pass", "f", false),
+            ("def f(**§x): pass", "f", false),
+            ("g = lambda a, §x=2: x", "", true),
+        ] {
+            let (text, offset) = marked(text);
+            let found = parameter_at(&text, offset).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!((found.name.as_str(), found.is_keyword), (function, is_keyword), "{text}");
+        }
+        for text in ["def §f(x): pass", "def f(x=§y): pass", "def f(x: §T): pass", "§x = 1", "f(§x=1)"] {
+            let (text, offset) = marked(text);
+            assert_eq!(parameter_at(&text, offset), None, "{text}");
+        }
+        let (text, offset) = marked("@pytest.fixture(scope='x')\n@a\ndef f(§x): pass");
+        assert_eq!(parameter_at(&text, offset).unwrap().decorators, ["pytest.fixture", "a"]);
+    }
+
+    #[test]
+    fn what_can_be_passed_by_name() {
+        let (text, offset) = marked("class C:\n  async def §f(self, /, a, b: int, *c, d=1, **e): pass");
+        let names: Vec<_> = keywords_of(&text, offset).unwrap().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["a", "b", "d"]);
+        assert_eq!(keywords_of("f = 1", 0), None);
+    }
+
+    #[test]
+    fn who_takes_a_parameter() {
+        let text = "def test_a(x, y): pass\nclass T:\n  @f\n  def test_b(self, x: int): def_x = x\ndef g(y=x): pass\n";
+        let found: Vec<_> = takers(text, "x").into_iter().map(|taker| taker.function).collect();
+        assert_eq!(found, ["test_a", "test_b"]);
+    }
+
+    #[test]
+    fn objects_callees_and_classes() {
+        let of = |text: &str| {
+            let (text, offset) = marked(text);
+            (object_of(&text, offset), callee_of(&text, offset).map(|span| text[span].to_owned()))
+        };
+        assert_eq!(of("a.b.§c"), (Some(("a.b".to_owned(), 0)), None));
+        assert_eq!(of("x = (a).§c()"), (Some(("a".to_owned(), 5)), None));
+        assert_eq!(of("f().§c"), (None, None));
+        assert_eq!(of("§a.c"), (None, None));
+        assert_eq!(of("a.f(1, §c=2)"), (None, Some("f".to_owned())));
+        assert_eq!(of("(f)(§c=2)"), (None, Some("f".to_owned())));
+        assert_eq!(of("f()(§c=2)"), (None, None));
+        assert_eq!(of("class A(§metaclass=M): pass"), (None, None));
+        let call = |text: &str| {
+            let (text, offset) = marked(text);
+            enclosing_call(&text, offset)
+        };
+        assert_eq!(
+            call("@pytest.mark.usefixtures('a', '§b')\ndef f(): pass"),
+            Some("usefixtures".to_owned())
+        );
+        assert_eq!(call("f(['§b'])"), Some("f".to_owned()));
+        assert_eq!(call("'§b'"), None);
+        let around = |text: &str| {
+            let (text, offset) = marked(text);
+            class_around(&text, offset)
+        };
+        assert_eq!(around("class A:\n  def f(self):\n    self.§x"), Some("A".to_owned()));
+        assert_eq!(around("class A(B.§x): pass"), None);
+        assert_eq!(around("class A:\n  class B(§x): pass"), Some("A".to_owned()));
+        assert_eq!(around("§x = 1"), None);
+    }
+}

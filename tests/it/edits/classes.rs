@@ -1,0 +1,135 @@
+//! Classes: who inherits a name, who has it too, and what Python makes of it. Nothing here is a diagnostic.
+
+use serde_json::Value;
+
+use super::{Repository, failed};
+use crate::support::Project;
+
+/// The check that alone stops a rename.
+#[track_caller]
+fn stops(repository: &Repository, selector: &str, new: &str, name: &str) -> Value {
+    let bundle = repository.plan(&["rename", selector, new]);
+    assert_eq!(failed(&bundle), [name], "{selector} {new}: {bundle:#}");
+    let mut checks = bundle["edits"]["safety"].as_array().unwrap().iter();
+    checks.find(|check| check["name"] == name).unwrap().clone()
+}
+
+#[test]
+fn another_base_of_a_derived_class() {
+    let project = Project::parse(
+        "\
+//- /left.py
+class Left:
+    def run(self) -> int: return 1
+    def own(self) -> int: return 2
+//- /right.py
+class Above:
+    def stop(self) -> int: return 1
+class Right(Above):
+    def run(self) -> int: return 3
+//- /both.py
+from left import Left
+from right import Right
+class Both(Left, Right): pass
+print(Both().own())
+",
+    );
+    let repository = Repository::new(&project);
+    let check = stops(&repository, "py://left#Left.own", "stop", "collision");
+    assert_eq!(check["places"], serde_json::json!(["right.py@L2:C9"]), "{check}");
+    // `super().run()` in one of them means the other.
+    let check = stops(&repository, "py://left#Left.run", "go", "overrides");
+    assert_eq!(check["places"], serde_json::json!(["right.py@L4:C9"]), "{check}");
+    repository.whole_way(&["rename", "py://left#Left.own", "mine"]);
+}
+
+#[test]
+fn parameters_of_methods_that_override() {
+    let project = Project::parse(
+        "\
+//- /shapes.py
+class Shape:
+    def draw(self, scale: int, depth: int = 0) -> int: return scale
+    def move(self, by: int, /) -> int: return by
+    def __init__(self, name: str = '') -> None: self.name = name
+class Disc(Shape):
+    def draw(self, scale: int, depth: int = 0, *, fill: int = 0) -> int: return scale + depth + fill
+    def move(self, by: int, /) -> int: return by
+    def __init__(self, name: str = '') -> None: super().__init__(name=name)
+def show(shape: Shape) -> int: return shape.draw(scale=1)
+",
+    )
+    .and("pyrightconfig.json", "{\"reportIncompatibleMethodOverride\": false}");
+    let repository = Repository::new(&project);
+    for (selector, place) in [("shapes.py:2:20", "shapes.py@L6:C20"), ("shapes.py:6:20", "shapes.py@L2:C20")]
+    {
+        let check = stops(&repository, selector, "factor", "overrides");
+        assert_eq!(check["places"], serde_json::json!([place]), "{check}");
+    }
+    // Nobody else takes `fill`, nobody passes `by` by its name, and a constructor is called by its class.
+    for selector in ["shapes.py:6:51", "shapes.py:7:20", "shapes.py:8:24"] {
+        repository.whole_way(&["rename", selector, "other"]);
+    }
+}
+
+#[test]
+fn bases_that_nobody_finds() {
+    let project = Project::parse(
+        "\
+//- /m.py
+from collections import namedtuple
+from typing import Generic, NamedTuple, Protocol, TypeVar
+import library  # type: ignore
+T = TypeVar('T')
+def make(): return object
+class Far(library.Base):
+    def run(self) -> int: return 1
+class Made(make()):
+    def run(self) -> int: return 1
+class Plain:
+    def run(self) -> int: return 1
+class Mixed(Plain, library.Base): pass
+class Known(Generic[T]):
+    def run(self) -> int: return 1
+class Shape(Protocol):
+    def run(self) -> int: ...
+class Pair(namedtuple('Pair', 'left right')):
+    def run(self) -> int: return 1
+",
+    );
+    let repository = Repository::new(&project);
+    for class in ["Far", "Made", "Plain"] {
+        stops(&repository, &format!("py://m#{class}.run"), "go", "overrides");
+    }
+    for class in ["Known", "Shape", "Pair"] {
+        repository.whole_way(&["rename", &format!("py://m#{class}.run"), "go"]);
+    }
+    stops(&repository, "py://m#Pair.run", "left", "collision");
+}
+
+#[test]
+fn names_that_python_uses_itself() {
+    let project = Project::parse(
+        "\
+//- /m.py
+class Box:
+    def __len__(self) -> int: return 1
+    def __enter__(self): return self
+    def size(self) -> int: return 1
+    def __init__(self) -> None: pass
+def __getattr__(name: str) -> int: return 1
+",
+    );
+    let repository = Repository::new(&project);
+    for (selector, new, check) in [
+        ("py://m#Box.__len__", "length", "overrides"),
+        ("py://m#Box.__init__", "start", "overrides"),
+        ("py://m#__getattr__", "answer", "overrides"),
+        ("py://m#Box.size", "__bool__", "shadowing"),
+    ] {
+        stops(&repository, selector, new, check);
+    }
+    // What every class has from `object` is taken as well.
+    let bundle = repository.plan(&["rename", "py://m#Box.size", "__eq__"]);
+    assert!(failed(&bundle).contains(&"collision".to_owned()), "{:?}", failed(&bundle));
+}
