@@ -158,6 +158,23 @@ pub(super) struct Checker<'t> {
     pub(super) policy: Policy,
 }
 
+impl Checked {
+    /// Orders the entries by where they are, as the journal has them, and what belongs to each with it: through links that is
+    /// another order than that of their paths.
+    fn sort(&mut self) {
+        let entries = std::mem::take(&mut self.entries);
+        let contents = std::mem::take(&mut self.contents).into_iter();
+        let pre_images = std::mem::take(&mut self.pre_images).into_iter();
+        let mut all: Vec<_> = entries.into_iter().zip(contents.zip(pre_images)).collect();
+        all.sort_by(|(a, _), (b, _)| a.spot.cmp(&b.spot));
+        for (entry, (content, pre_image)) in all {
+            self.entries.push(entry);
+            self.contents.push(content);
+            self.pre_images.push(pre_image);
+        }
+    }
+}
+
 impl Checker<'_> {
     /// Checks everything that is wanted. Files that have the wanted content already are left out.
     pub(super) fn check(&self, wants: &BTreeMap<WorkspacePath, Want>) -> Result<Checked, TransactionError> {
@@ -193,6 +210,7 @@ impl Checker<'_> {
         }
         checked.missing.sort();
         checked.missing.dedup();
+        checked.sort();
         Ok(checked)
     }
 

@@ -30,6 +30,17 @@ fn a_link_is_edited_through() {
     assert!(matches!(error, TransactionError::Overlap { .. }), "{error}");
 }
 
+/// Where files are is another order than that of the paths by which they are named.
+#[test]
+fn each_file_keeps_its_own_content_through_links() {
+    let project = Project::new(&[("a/one.py", "1"), ("b.py", "2")]);
+    project.link("z", "a");
+    let done = project.make(vec![write("b.py", "2", "two"), write("z/one.py", "1", "one")]).unwrap();
+    assert_eq!((project.read("a/one.py"), project.read("b.py")), ("one".to_owned(), "two".to_owned()));
+    project.transactions().undo(Some(&done.id), &label("undo"), Policy::default()).unwrap();
+    assert_eq!((project.read("a/one.py"), project.read("b.py")), ("1".to_owned(), "2".to_owned()));
+}
+
 #[test]
 fn nothing_outside_is_written() {
     let project = Project::new(&[]);
