@@ -10,6 +10,7 @@ mod exit;
 mod global;
 mod guards;
 mod output;
+mod rewards;
 mod settings;
 mod signals;
 

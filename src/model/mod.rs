@@ -10,6 +10,7 @@ pub mod error;
 pub mod facts;
 pub mod request;
 pub mod resolution;
+pub mod reward;
 pub mod server;
 
 /// The version of the bundle format.

@@ -331,5 +331,6 @@ fn failure_of(
     draft.resolution = state.and_then(|state| state.resolution(request));
     draft.relocation = super::located::rules_of(draft.resolution.as_ref());
     draft.environment = ground.map(|ground| ground.environment.clone());
-    Made { attempt: Attempt { draft, dual: Vec::new(), plan: None }, road, key: None, leader: None }
+    let attempt = Attempt { draft, dual: Vec::new(), plan: None, measured: None };
+    Made { attempt, road, key: None, leader: None }
 }

@@ -26,9 +26,11 @@ mod python;
 mod query;
 mod refactor;
 mod report;
+mod reward;
 mod server;
 pub mod session;
 mod state;
+mod store;
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -45,6 +47,7 @@ use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request};
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
+use crate::reward::{Measured, of_bundle};
 use crate::workspace::snapshot::Trust;
 use answer::{Made, Told};
 use failure::Failure;
@@ -56,6 +59,7 @@ use pool::{Kind, Pool};
 pub use python::{ConfigurationReport, PythonReport, configuration_report, python_report};
 pub use report::{Report, ServerReport};
 pub use server::{tell_progress, toolchain_request};
+pub use store::stored_bundle;
 
 /// Who is told of long work.
 pub trait Progress: Send + Sync {
@@ -133,6 +137,8 @@ struct Attempt {
     dual: Vec<DualCoordinates>,
     /// What it would write.
     plan: Option<Plan>,
+    /// The diagnostics that its reward is made of.
+    measured: Option<Measured>,
 }
 
 impl Orchestrator {
@@ -191,7 +197,26 @@ impl Orchestrator {
 
     /// Answers a request, or tells why there is no answer; both are bundles. When `interrupted` ends first, the server is
     /// told, and the bundle says `E/REQUEST_CANCELLED`.
-    pub async fn run(&self, mut request: Request, interrupted: impl Future<Output = ()>) -> Bundle {
+    pub async fn run(&self, request: Request, interrupted: impl Future<Output = ()>) -> Bundle {
+        let bundle = self.told(request, interrupted).await;
+        self.store(&bundle).await;
+        bundle
+    }
+
+    /// Keeps what was answered where it can be found by its id.
+    async fn store(&self, bundle: &Bundle) {
+        if !self.settings.keep {
+            return;
+        }
+        let (cache, bundle) = (self.settings.cache.clone(), bundle.clone());
+        let storing = blocking(move || store::store(&cache, &bundle));
+        if !self.shared.resident {
+            // A process that ends must have written.
+            let _ = storing.await;
+        }
+    }
+
+    async fn told(&self, mut request: Request, interrupted: impl Future<Output = ()>) -> Bundle {
         if let Some(selector) = &mut request.selector {
             let paths = PathMap::new().workspace(self.settings.root.clone());
             selector.map_uri(|uri| paths.absolute(uri).map_or_else(|| uri.clone(), |path| paths.uri(&path)));
@@ -207,7 +232,7 @@ impl Orchestrator {
             let draft = blocking(move || refactor::undo(&settings, &undoing))
                 .await
                 .unwrap_or_else(|failure| Draft::failed(Some(asked), failure.into_body(&PathMap::new())));
-            return self.finished(sealed(draft), Vec::new(), Road::Syntax, began);
+            return self.finished(rewarded(sealed(draft), None), Vec::new(), Road::Syntax, began);
         }
         let told = tokio::select! {
             biased;
@@ -215,7 +240,8 @@ impl Orchestrator {
             () = &mut interrupted => {
                 let error = ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled")
                     .hint("ask again");
-                Told::alone(Attempt { draft: Draft::failed(Some(request.clone()), error), dual: Vec::new(), plan: None }, Road::Cold)
+                let draft = Draft::failed(Some(request.clone()), error);
+                Told::alone(Attempt { draft, dual: Vec::new(), plan: None, measured: None }, Road::Cold)
             }
         };
         self.settings.progress.done();
@@ -225,7 +251,7 @@ impl Orchestrator {
             Told::Made(made) => {
                 let Made { mut attempt, road, key, leader } = *made;
                 self.write(&request, &mut attempt).await;
-                let bundle = sealed(attempt.draft);
+                let bundle = rewarded(sealed(attempt.draft), attempt.measured);
                 self.keep(key, &bundle).await;
                 let bundle = self.finished(bundle, attempt.dual, road, began);
                 if let Some(leader) = leader {
@@ -286,6 +312,12 @@ fn sealed(draft: Draft) -> Bundle {
         let body = ErrorBody::new(ErrorSymbol::Internal, error.to_string());
         seal(Draft::failed(request, body)).expect("an error is made of texts and small integers")
     })
+}
+
+/// A sealed bundle with its reward, which is no part of what was hashed.
+fn rewarded(mut bundle: Bundle, measured: Option<Measured>) -> Bundle {
+    bundle.process_reward = Some(of_bundle(&bundle, measured));
+    bundle
 }
 
 /// Does work that waits for the disk or takes long on a thread of its own.

@@ -9,9 +9,11 @@ pub(crate) mod doctor;
 pub(crate) mod locate;
 pub(crate) mod navigate;
 pub(crate) mod rename;
+pub(crate) mod reward;
 pub(crate) mod schema;
 pub(crate) mod server;
 pub(crate) mod session;
+pub(crate) mod show;
 pub(crate) mod symbols;
 pub(crate) mod undo;
 
@@ -61,6 +63,10 @@ pub(crate) enum Command {
     Check(apply::CheckArgs),
     /// Take back what was written, or list it
     Undo(undo::UndoArgs),
+    /// Tell what steps are worth, from stored bundles alone
+    Reward(reward::RewardArgs),
+    /// Show a bundle that was answered before
+    Show(show::ShowArgs),
     /// Show what lanser would use here, and why
     Doctor(doctor::DoctorArgs),
     /// List, find and install language servers
@@ -88,10 +94,13 @@ impl Command {
             | Self::Hover(_) => true,
             Self::Symbols(_) | Self::Calls(_) | Self::Diag(_) | Self::Locate(_) => true,
             Self::PrepareRename(_) | Self::Rename(_) | Self::Actions(_) => true,
-            Self::Apply(_) | Self::Check(_) | Self::Undo(_) => true,
-            Self::Doctor(_) | Self::Server(_) | Self::Session(_) | Self::Schema(_) | Self::Completions(_) => {
-                false
-            }
+            Self::Apply(_) | Self::Check(_) | Self::Undo(_) | Self::Show(_) => true,
+            Self::Reward(_)
+            | Self::Doctor(_)
+            | Self::Server(_)
+            | Self::Session(_)
+            | Self::Schema(_)
+            | Self::Completions(_) => false,
         }
     }
 }
@@ -116,6 +125,8 @@ pub(crate) fn run(command: Command, context: &mut Context) -> Exit {
         Command::Apply(args) => apply::run(&args, context),
         Command::Check(args) => apply::check(&args, context),
         Command::Undo(args) => undo::run(&args, context),
+        Command::Reward(args) => reward::run(&args, context),
+        Command::Show(args) => show::run(&args, context),
         Command::Doctor(args) => doctor::run(&args, context),
         Command::Server(command) => server::run(command, context),
         Command::Session(command) => session::run(&command, context),
