@@ -66,6 +66,14 @@ pub struct Statement {
     pub is_typing_only: bool,
 }
 
+impl Statement {
+    /// The names that it calls.
+    pub(super) fn verbs(&self) -> Vec<&str> {
+        let pairs = self.tokens.windows(2).filter(|pair| pair[1] == "(" && self.names.contains(&pair[0]));
+        pairs.map(|pair| pair[0].as_str()).collect()
+    }
+}
+
 /// How often what could hide a type stands in the code.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Escapes {
@@ -357,10 +365,11 @@ impl<'t> Reader<'t> {
     fn is_empty(&self, node: Node<'_>) -> bool {
         match node.kind() {
             "pass_statement" | "raise_statement" | "continue_statement" | "break_statement" => true,
+            "delete_statement" | "global_statement" | "nonlocal_statement" => true,
             "return_statement" => node.named_child(0).is_none_or(is_constant),
             "expression_statement" => {
                 let words = self.of(node).split_whitespace().collect::<String>();
-                node.named_child(0).is_none_or(is_constant)
+                node.named_child(0).is_none_or(|inner| is_constant(inner) || does_nothing(inner))
                     || ["sys.exit(", "exit(", "quit(", "os._exit(", "os.abort("]
                         .iter()
                         .any(|call| words.starts_with(call))
@@ -479,7 +488,11 @@ impl<'t> Reader<'t> {
         let mut comments = Vec::new();
         preorder(root, |node| {
             match node.kind() {
-                "comment" => comments.push((node.byte_range(), self.of(node).to_owned())),
+                "comment" => {
+                    let comment = self.of(node);
+                    escapes.casts += u32::from(self.is_vague_type(comment));
+                    comments.push((node.byte_range(), comment.to_owned()));
+                }
                 // What is imported is not used yet.
                 "import_statement" | "import_from_statement" => return false,
                 "identifier" => {
@@ -493,6 +506,18 @@ impl<'t> Reader<'t> {
                     let function = node.child_by_field_name("function");
                     let bare = function.map(inside);
                     escapes.dynamic += u32::from(bare.is_some_and(|node| node.kind() == "lambda"));
+                    // What went through a text has no type any more.
+                    let called = function.map_or("", |function| self.of(function));
+                    let inner = node.child_by_field_name("arguments").map_or("", |inner| self.of(inner));
+                    escapes.dynamic += u32::from(called.ends_with("loads") && inner.contains("dumps("));
+                }
+                "assignment" => {
+                    // A function under a name, without types.
+                    let lambda =
+                        node.child_by_field_name("right").map(inside).filter(|node| node.kind() == "lambda");
+                    let takes =
+                        lambda.is_some_and(|lambda| lambda.child_by_field_name("parameters").is_some());
+                    escapes.dynamic += u32::from(takes && node.child_by_field_name("type").is_none());
                 }
                 _ => {}
             }
@@ -500,6 +525,16 @@ impl<'t> Reader<'t> {
         });
         self.code.escapes = escapes;
         self.code.comments = comments;
+    }
+
+    /// Whether a comment annotates something with `Any`.
+    fn is_vague_type(&self, comment: &str) -> bool {
+        let Some((_, kind)) = comment.split_once("type:") else { return false };
+        let is_word = |c: char| c == '_' || unicode_ident::is_xid_continue(c);
+        kind.split(|c| !is_word(c)).any(|word| {
+            let meant = self.aliases.get(word).map_or(word, |name| name.rsplit('.').next().unwrap_or(name));
+            PLAIN_CASTS.contains(&meant) || meant == "object"
+        })
     }
 
     fn escape(&self, node: Node<'_>, name: &str, escapes: &mut Escapes) {
@@ -552,6 +587,19 @@ fn inside(mut node: Node<'_>) -> Node<'_> {
         }
     }
     node
+}
+
+/// Whether an expression that stands alone has no effect: nothing is called in it, awaited or assigned.
+fn does_nothing(node: Node<'_>) -> bool {
+    let mut nothing = true;
+    preorder(node, |inner| {
+        nothing &= !matches!(
+            inner.kind(),
+            "call" | "await" | "yield" | "assignment" | "augmented_assignment" | "named_expression"
+        );
+        nothing
+    });
+    nothing
 }
 
 /// Whether an expression is worked out without anything.
@@ -626,6 +674,7 @@ mod tests {
         assert_eq!(count("def __getattr__(name): ...\n"), (0, 1));
         assert_eq!(count("(lambda x: x.y)(z)\n"), (0, 1));
         assert_eq!(count("f(eval=1)\n"), (0, 0));
+        assert_eq!(count("x = []  # type: list[Any]\n"), (1, 0));
         assert_eq!(count("from builtins import getattr as g\ng(x, 'y')\n"), (0, 1));
     }
 }

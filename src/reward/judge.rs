@@ -4,7 +4,7 @@
 //! went is owed still unless the code that it was about is there, can be reached and read, and is another or is used in another
 //! way now. What the edit does besides is counted ([`super::integrity`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::code::{Code, Statement};
 use super::fingerprint::{self, Compared, Entry};
@@ -238,32 +238,89 @@ fn life(sides: &Sides<'_>, head: &Side<'_>, file: &str, statement: &Statement, b
     let known = |found: &Statement| {
         base.statements.iter().any(|old| old.symbol == statement.symbol && old.tokens == found.tokens)
     };
-    if successors.iter().any(|found| !known(found) && succeeds(found, statement)) {
-        Life::There
-    } else if unreachable {
+    let own = base.statements.iter().filter(|old| old.symbol == statement.symbol);
+    // What a head names besides its parameters are types.
+    let own = own.filter(|old| old.kind != "function_definition");
+    let parameters = base.slots.keys().filter(|(symbol, _)| *symbol == statement.symbol);
+    let parameters = parameters.filter_map(|(_, slot)| slot.strip_prefix('('));
+    let names: BTreeSet<&str> =
+        own.flat_map(|old| old.names.iter().map(String::as_str)).chain(parameters).collect();
+    let succeeded = |found: &&&Statement| !known(found) && succeeds(found, statement, &names);
+    let heirs: Vec<&Statement> = successors.iter().filter(succeeded).copied().collect();
+    if heirs.is_empty() && unreachable {
         Life::Unreachable
-    } else {
+    } else if heirs.is_empty() || is_laundered(statement, &heirs, head, base) {
         Life::Gone
+    } else {
+        Life::There
     }
 }
 
-/// Whether a new statement can be what an old one became: it does something, and is about something that the old one was about.
-fn succeeds(new: &Statement, old: &Statement) -> bool {
+/// Whether what a statement used is used by a new function instead that knows nothing of the types of its parameters.
+fn is_laundered(old: &Statement, heirs: &[&Statement], head: &Side<'_>, base: &Code) -> bool {
+    let kept = |name: &&String| heirs.iter().any(|heir| heir.uses.contains(*name));
+    let lost: Vec<&String> = old.uses.iter().filter(|name| !kept(name)).collect();
+    head.seen().any(|(_, code)| {
+        let untyped = |symbol: &str| {
+            let slots = code.slots.iter().filter(|((of, slot), _)| {
+                of == symbol && slot.starts_with('(') && !matches!(slot.as_str(), "(self" | "(cls")
+            });
+            let mut slots = slots.peekable();
+            slots.peek().is_some() && slots.any(|(_, annotation)| annotation.is_none())
+        };
+        let fresh = code.symbols.iter().filter(|symbol| !symbol.is_class && !base.has_symbol(&symbol.name));
+        let fresh: Vec<&str> =
+            fresh.map(|symbol| symbol.name.as_str()).filter(|name| untyped(name)).collect();
+        let inside = code.statements.iter().filter(|found| fresh.contains(&found.symbol.as_str()));
+        inside
+            .filter(|found| found.kind != "function_definition")
+            .any(|found| lost.iter().any(|name| found.uses.contains(*name)))
+    })
+}
+
+/// Whether a new statement can be what an old one became: it does something, with what the old one did it with. `known` are the
+/// names that the definition used before.
+fn succeeds(new: &Statement, old: &Statement, known: &BTreeSet<&str>) -> bool {
     if new.is_typing_only && !old.is_typing_only {
         return false;
     }
     if new.is_empty {
         return old.is_empty && new.kind == old.kind;
     }
-    if !old.uses.is_empty()
-        && new.uses.is_empty()
-        && !matches!(old.kind.as_str(), "import_statement" | "import_from_statement")
-    {
+    let is_import = matches!(old.kind.as_str(), "import_statement" | "import_from_statement");
+    if !old.uses.is_empty() && new.uses.is_empty() && !is_import {
         return false;
     }
-    let shares = old.names.iter().any(|name| new.names.iter().any(|other| are_alike(name, other)));
-    let of_one_kind = new.kind == old.kind && new.kind != "expression_statement";
-    shares || of_one_kind || (old.names.is_empty() && new.kind == old.kind)
+    let is_less = old.uses.difference(&new.uses).next().is_some() && new.uses.is_subset(&old.uses);
+    if is_less && constants(new) > constants(old) {
+        return false;
+    }
+    let alike = |a: &str, b: &str| are_alike(a, b);
+    let share = |ours: &[&str], theirs: &[&str]| ours.iter().any(|a| theirs.iter().any(|b| alike(a, b)));
+    let all = |statement: &Statement| {
+        statement.names.iter().any(|name| old.names.iter().any(|other| alike(name, other)))
+    };
+    if old.names.is_empty() {
+        return new.kind == old.kind;
+    }
+    if old.kind == "expression_statement" && new.kind == old.kind {
+        // Whatever is done instead, it is done to the same thing or by the same name.
+        let first = |statement: &'_ Statement| {
+            statement.tokens.iter().find(|token| statement.names.contains(*token)).cloned()
+        };
+        let same = first(old).zip(first(new)).is_some_and(|(a, b)| alike(&a, &b));
+        return same || share(&old.verbs(), &new.verbs());
+    }
+    all(new) || (new.kind == old.kind && new.uses.iter().any(|name| known.contains(name.as_str())))
+}
+
+/// How many constants a statement has.
+fn constants(statement: &Statement) -> usize {
+    let is_constant = |token: &&String| {
+        matches!(token.as_str(), "\"\"" | "[" | "{" | "True" | "False" | "None")
+            || token.starts_with(|c: char| c.is_ascii_digit())
+    };
+    statement.tokens.iter().filter(is_constant).count()
 }
 
 /// Whether one name is a misspelling of the other, more or less.

@@ -11,6 +11,7 @@ pub(crate) mod navigate;
 pub(crate) mod rename;
 pub(crate) mod reward;
 pub(crate) mod schema;
+pub(crate) mod score;
 pub(crate) mod server;
 pub(crate) mod session;
 pub(crate) mod show;
@@ -65,6 +66,8 @@ pub(crate) enum Command {
     Undo(undo::UndoArgs),
     /// Tell what steps are worth, from stored bundles alone
     Reward(reward::RewardArgs),
+    /// Score edits against a state of the code: what they repair, and what they only hide
+    Score(score::ScoreArgs),
     /// Show a bundle that was answered before
     Show(show::ShowArgs),
     /// Show what lanser would use here, and why
@@ -96,6 +99,7 @@ impl Command {
             Self::PrepareRename(_) | Self::Rename(_) | Self::Actions(_) => true,
             Self::Apply(_) | Self::Check(_) | Self::Undo(_) | Self::Show(_) => true,
             Self::Reward(_)
+            | Self::Score(_)
             | Self::Doctor(_)
             | Self::Server(_)
             | Self::Session(_)
@@ -126,6 +130,7 @@ pub(crate) fn run(command: Command, context: &mut Context) -> Exit {
         Command::Check(args) => apply::check(&args, context),
         Command::Undo(args) => undo::run(&args, context),
         Command::Reward(args) => reward::run(&args, context),
+        Command::Score(args) => score::run(&args, context),
         Command::Show(args) => show::run(&args, context),
         Command::Doctor(args) => doctor::run(&args, context),
         Command::Server(command) => server::run(command, context),

@@ -119,6 +119,12 @@ pub struct FileChange {
 }
 
 impl FileChange {
+    /// A file that comes or goes.
+    #[must_use]
+    pub const fn of_one(path: WorkspacePath, before: Option<Arc<Original>>, after: Option<Vec<u8>>) -> Self {
+        Self { path, from: None, before, after, executable: false }
+    }
+
     /// git's mode of the file.
     #[must_use]
     pub fn mode(&self) -> &'static str {

@@ -88,13 +88,21 @@ impl Files for Overlay<'_> {
 
 /// What the server says of the edited texts.
 pub(in crate::orchestrator) struct After {
-    found: Found,
+    pub(in crate::orchestrator) found: Found,
     /// The same for files that hide more than before, with that taken away.
-    bare: Found,
+    pub(in crate::orchestrator) bare: Found,
 }
 
 /// Shows the server the edited texts. What goes is shown empty, since no document can be shown as gone.
-pub(in crate::orchestrator) fn show(asking: &Asking<'_>, overlay: &Overlay<'_>) -> Result<(), Failure> {
+pub(super) fn show(asking: &Asking<'_>, overlay: &Overlay<'_>) -> Result<(), Failure> {
+    if !present(asking, overlay)? {
+        asking.server.retire();
+    }
+    Ok(())
+}
+
+/// The same, telling whether every file imports what it imported.
+pub(in crate::orchestrator) fn present(asking: &Asking<'_>, overlay: &Overlay<'_>) -> Result<bool, Failure> {
     asking.server.speculates();
     let mut imports_stay = true;
     for (path, document) in overlay.python() {
@@ -108,10 +116,7 @@ pub(in crate::orchestrator) fn show(asking: &Asking<'_>, overlay: &Overlay<'_>) 
             None => asking.server.open(&Document::new(path.clone(), Vec::new()))?,
         }
     }
-    if !imports_stay {
-        asking.server.retire();
-    }
-    Ok(())
+    Ok(imports_stay)
 }
 
 /// Which modules a text imports, in order.
@@ -133,17 +138,20 @@ pub(in crate::orchestrator) fn hide(asking: &Asking<'_>, overlay: &Overlay<'_>) 
 
 /// What is compared.
 pub(in crate::orchestrator) struct Comparison<'c> {
-    pub(super) plan: &'c Plan,
-    pub(super) overlay: &'c Overlay<'c>,
-    pub(super) affected: &'c Affected,
+    pub(in crate::orchestrator) plan: &'c Plan,
+    pub(in crate::orchestrator) overlay: &'c Overlay<'c>,
+    pub(in crate::orchestrator) affected: &'c Affected,
     /// The old name and the new one, which messages tell too.
-    pub(super) renamed: Option<(&'c str, &'c str)>,
+    pub(in crate::orchestrator) renamed: Option<(&'c str, &'c str)>,
     /// Whether it is told what the edit ends: then every file is asked about on both sides.
-    pub(super) wants_resolved: bool,
+    pub(in crate::orchestrator) wants_resolved: bool,
 }
 
 /// What the server finds wrong in the affected files while it is shown the edited texts.
-pub(super) async fn after(asking: &Asking<'_>, comparison: &Comparison<'_>) -> Result<After, Failure> {
+pub(in crate::orchestrator) async fn after(
+    asking: &Asking<'_>,
+    comparison: &Comparison<'_>,
+) -> Result<After, Failure> {
     let shown = Places {
         state: asking.state,
         files: comparison.overlay,
@@ -202,7 +210,8 @@ pub(super) async fn compare(
         bare: &bare,
         config_changed: reward::configuration_changed(&asking.state.ground, comparison.plan),
     };
-    let judged = reward::of_edit(&asking.state.ground, asking.places.server_unit, &shown);
+    let ground = &*asking.state.ground;
+    let judged = reward::of_edit((ground, ground), asking.places.server_unit, &shown);
     asking.measured(Measured {
         before: Some(judged.before),
         after: judged.after,

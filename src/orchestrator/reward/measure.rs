@@ -36,27 +36,29 @@ pub(in crate::orchestrator) struct Shown<'s> {
     pub(in crate::orchestrator) config_changed: u32,
 }
 
-/// Judges an edit.
-pub(in crate::orchestrator) fn of_edit(ground: &Ground, unit: ColumnUnit, shown: &Shown<'_>) -> Judged {
+/// Judges an edit: of files of one ground, which is also where they are looked at afterwards, or of another one.
+pub(in crate::orchestrator) fn of_edit(
+    (base, head): (&Ground, &Ground),
+    unit: ColumnUnit,
+    shown: &Shown<'_>,
+) -> Judged {
     let read = |files: &dyn Files, found: &Found| -> BTreeMap<AbsPath, Arc<Document>> {
         found.keys().filter_map(|path| Some((path.clone(), files.read(path).ok()?))).collect()
     };
     let (old, new) = (read(shown.disk, shown.before), read(shown.overlay, shown.after));
-    let included = |path: &AbsPath| {
-        ground.paths.uri(path).workspace_path().is_some_and(|path| ground.included.includes(path))
-    };
     let mut sides = Sides { config_changed: shown.config_changed, unit, ..Sides::default() };
     for (path, document) in &old {
-        let uri = ground.paths.uri(path);
+        let uri = base.paths.uri(path);
         let name = uri.to_string();
         let seen = scope_pin::is_checked_name(&name);
         let found = shown.before.get(path).map_or(&[][..], Vec::as_slice);
         sides.base.insert(name, (uri, FileView { document, found, bare: None, seen }));
     }
     for (path, document) in &new {
-        let uri = ground.paths.uri(path);
+        let uri = head.paths.uri(path);
         let name = uri.to_string();
-        let seen = scope_pin::is_checked_name(&name) && (included(path) || old.contains_key(path));
+        let included = uri.workspace_path().is_some_and(|path| head.included.includes(path));
+        let seen = scope_pin::is_checked_name(&name) && (included || sides.base.contains_key(&name));
         let found = shown.after.get(path).map_or(&[][..], Vec::as_slice);
         let bare = shown.bare.get(path).map(Vec::as_slice);
         sides.head.insert(name, (uri, FileView { document, found, bare, seen }));
