@@ -195,3 +195,48 @@ fn is_test(path: &str) -> bool {
 fn last_part(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::reward::testing::Case;
+
+    use crate::model::reward::Integrity;
+
+    fn flags(base: &str, head: &str) -> Integrity {
+        Case::of(base, head).judged().integrity
+    }
+
+    #[test]
+    fn each_flag_is_set_by_its_trick_and_by_it_alone() {
+        let base = "from m import g\ndef f(x: int) -> int:\n    y = g(x)\n    return y\n";
+        let with = |old: &str, new: &str| flags(base, &base.replace(old, new));
+        let one = |name: &'static str| vec![(name, 1)];
+        assert_eq!(flags(base, base).flags(), vec![]);
+        assert_eq!(with("y = g(x)", "y = g(x)  # type: ignore").flags(), one("suppressions_added"));
+        assert_eq!(with("x: int", "x").flags(), one("annotations_removed"));
+        assert_eq!(with("y = g(x)", "y = h.cast(T, g(x))").flags(), vec![]);
+        assert_eq!(with("-> int", "-> Any").flags(), one("any_casts_added"));
+        assert_eq!(with("y = g(x)", "y = getattr(x, 'g')").flags(), one("exec_added"));
+        assert_eq!(with("    y = g(x)\n    return y\n", "    ...\n").flags(), one("bodies_stubbed"));
+        assert_eq!(flags(base, "from m import g\n").flags(), one("symbols_removed"));
+        assert_eq!(flags(base, &format!("{base}def h(x: int) -> int: ...\n")).flags(), one("stubs_added"));
+    }
+
+    #[test]
+    fn a_stub_beside_a_file_and_an_edited_test_are_told() {
+        let base = || Case::default().base("a.py", "x = 1\n").head("a.py", "x = 1\n");
+        assert_eq!(base().head("a.pyi", "x: str\n").judged().integrity.flags(), [("stubs_added", 1)]);
+        let test =
+            Case::default().base("tests/test_a.py", "x = 1\n").head("tests/test_a.py", "x = 2\n").judged();
+        assert_eq!(test.integrity.flags(), [("tests_touched", 1)]);
+        assert!(!test.integrity.is_hard());
+    }
+
+    #[test]
+    fn what_is_renamed_or_moved_is_not_removed() {
+        let base = "def f(x):\n    y = g(x)\n    return y\n";
+        assert_eq!(flags(base, &base.replace("f(", "ff(")).flags(), vec![]);
+        let moved = Case::default().base("a.py", base).head("a.py", "").head("b.py", base).judged();
+        assert_eq!(moved.integrity.flags(), vec![]);
+    }
+}

@@ -189,6 +189,16 @@ fn why_gone(
     {
         return Some(Debt::SyntaxError);
     }
+    if let Some(heir) = head
+        .code
+        .get(now)
+        .filter(|_| stays.is_some() && item.rule.is_none() && syntax::is_broken(view, Some(code)))
+    {
+        // What could not be read has no statements to look for: there has to be about as much code as there was.
+        let tokens =
+            |code: &Code| code.statements.iter().map(|statement| statement.tokens.len()).sum::<usize>();
+        return (tokens(heir) * 10 < tokens(code) * 7).then_some(Debt::CodeGone);
+    }
     let Some(statement) = code.statement_at(at) else {
         return stays.is_none().then_some(Debt::FileGone);
     };
@@ -356,4 +366,60 @@ fn common(a: &[char], b: &[char]) -> usize {
         }
     }
     row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::reward::testing::Case;
+
+    const BASE: &str = "def f(x, y):\n    a = x.count #! r\n    y.append(a)\n    return a\n";
+
+    #[test]
+    fn code_that_goes_or_becomes_nothing_is_owed() {
+        for instead in [
+            "",
+            "    pass\n",
+            "    # a = x.count\n",
+            "    \"a = x.count\"\n",
+            "    a = 1\n",
+            "    a = ''\n",
+            "    del x\n",
+            "    ...\n",
+        ] {
+            let case = Case::of(BASE, &BASE.replace("    a = x.count #! r\n", instead));
+            assert_eq!(case.drop(), 0.0, "{instead:?}");
+            assert!(case.judged().integrity.is_hard(), "{instead:?}");
+        }
+    }
+
+    #[test]
+    fn code_that_is_another_now_is_repaired() {
+        for instead in [
+            "    a = x.total\n",
+            "    a = len(x)\n",
+            "    a = x.counts\n",
+            "    if x:\n        a = x.count\n",
+            "    a = 0 if x is None else x.count\n",
+        ] {
+            let case = Case::of(BASE, &BASE.replace("    a = x.count #! r\n", instead));
+            assert_eq!((case.drop(), case.judged().integrity.flags()), (1.0, vec![]), "{instead:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_hidden_is_owed() {
+        let case = Case::of(
+            BASE,
+            "def f(x, y):\n    a = x.count  # type: ignore #? r\n    y.append(a)\n    return a\n",
+        );
+        assert_eq!((case.drop(), case.judged().integrity.suppressions_added), (0.0, 1));
+    }
+
+    #[test]
+    fn an_import_that_nobody_uses_may_go() {
+        let case = Case::of("import gone #! r\nx = 1\n", "x = 1\n");
+        assert_eq!(case.drop(), 1.0);
+        let used = Case::of("import gone #! r\nx = gone.f()\n", "x = 1\n");
+        assert_eq!(used.drop(), 0.0);
+    }
 }

@@ -18,6 +18,8 @@ pub mod scope_pin;
 pub mod state;
 pub mod suppressions;
 pub mod syntax;
+#[cfg(test)]
+mod testing;
 pub mod visibility;
 
 pub use formula::{Numbers, Outcome, default_weights, step};

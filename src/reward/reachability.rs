@@ -47,3 +47,29 @@ pub(super) fn added(base: &Side<'_>, head: &Side<'_>, unit: ColumnUnit) -> u32 {
     });
     u32::try_from(lost.count()).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::reward::testing::Case;
+
+    const BASE: &str = "def f(x):\n    y = g(x) #! r\n    return y\n";
+
+    #[test]
+    fn what_is_never_reached_is_owed() {
+        for head in [
+            "def f(x):\n    raise E\n    y = g(x) #~\n    return y #~\n",
+            "def f(x):\n    if False:\n        y = g(x) #~\n    return 0\n",
+        ] {
+            let case = Case::of(BASE, head);
+            assert_eq!(case.drop(), 0.0);
+            assert!(case.judged().integrity.unreachable_added > 0);
+        }
+    }
+
+    #[test]
+    fn what_never_was_reached_is_nobody_s_fault() {
+        let base = "def f(x):\n    y = g(x) #! r\n    return y\n    z = 1 #~\n";
+        let case = Case::of(base, "def f(x):\n    y = g(x, 1)\n    return y\n    z = 1 #~\n");
+        assert_eq!((case.drop(), case.judged().integrity.unreachable_added), (1.0, 0));
+    }
+}

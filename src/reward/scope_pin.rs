@@ -58,3 +58,30 @@ pub fn is_checked_name(path: &str) -> bool {
     };
     named && !path.split('/').any(hidden)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::reward::testing::Case;
+
+    const CODE: &str = "def f(x):\n    y = g(x) #! r\n    return y\n";
+
+    #[test]
+    fn a_file_that_goes_owes_what_it_owed() {
+        let gone = Case::default().base("a.py", CODE);
+        assert_eq!(gone.drop(), 0.0);
+        assert_eq!(gone.judged().integrity.files_removed, 1);
+        for hidden in ["a.txt", "a.pyx", ".old/a.py", "node_modules/a.py"] {
+            assert_eq!(Case::default().base("a.py", CODE).head(hidden, CODE).drop(), 0.0, "{hidden}");
+        }
+    }
+
+    #[test]
+    fn one_that_moves_is_where_it_went() {
+        let moved = Case::default().base("a.py", CODE).head("b.py", CODE);
+        let judged = moved.judged();
+        assert_eq!((moved.drop(), judged.integrity.files_removed, judged.after.owed.len()), (0.0, 0, 0));
+        let repaired =
+            Case::default().base("a.py", CODE).head("b.py", "def f(x):\n    y = g(x, 1)\n    return y\n");
+        assert_eq!(repaired.drop(), 1.0);
+    }
+}

@@ -33,3 +33,22 @@ pub(super) fn added(base: &Side<'_>, head: &Side<'_>) -> u32 {
     };
     u32::try_from(broken(head).saturating_sub(broken(base))).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::reward::testing::Case;
+
+    #[test]
+    fn a_file_that_cannot_be_read_owes_what_it_owed() {
+        let base = "def f(x):\n    return g(x) #! r\n\ndef h(x):\n    return k(x) #! s\n";
+        let broken = Case::of(base, "def (:\n    return g(x) #!\n\ndef h(x):\n    return k(x)\n");
+        assert!(broken.drop() < 0.0, "{}", broken.drop());
+        assert_eq!(broken.judged().integrity.parse_errors, 1);
+    }
+
+    #[test]
+    fn a_file_that_can_be_read_again_is_repaired() {
+        let repaired = Case::of("def f(x:\n    return g(x) #!\n", "def f(x):\n    return g(x)\n");
+        assert_eq!((repaired.drop(), repaired.judged().integrity.parse_errors), (1.0, 0));
+    }
+}
