@@ -176,11 +176,31 @@ fn annotations_removed(base: &Side<'_>, head: &Side<'_>, touched: &[&str]) -> us
     lost
 }
 
-/// Whether an annotation says less than another: the same without its arguments, or what everything is.
+/// Names of types that say nothing of what is in them when they stand alone.
+const BARE: [&str; 14] = [
+    "dict",
+    "list",
+    "tuple",
+    "set",
+    "frozenset",
+    "type",
+    "Callable",
+    "Mapping",
+    "Sequence",
+    "Iterable",
+    "Iterator",
+    "Dict",
+    "List",
+    "Tuple",
+];
+
+/// Whether an annotation says less than another: the same without its arguments, a bare container, or what everything is.
 fn is_vaguer(now: &str, then: &str) -> bool {
     let bare = |text: &str| text.split_whitespace().collect::<String>().trim_matches(['"', '\'']).to_owned();
     let (now, then) = (bare(now), bare(then));
-    now != then && (then.starts_with(&format!("{now}[")) || now == "object" || now == "builtins.object")
+    let without = then.starts_with(&format!("{now}[")) || BARE.contains(&last(&now));
+    let open = now.contains("[...") && !then.contains("[...");
+    now != then && (without || open || last(&now) == "object")
 }
 
 /// Whether a file is one of tests, by its name.

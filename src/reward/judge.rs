@@ -324,13 +324,14 @@ fn succeeds(new: &Statement, old: &Statement, known: &BTreeSet<&str>) -> bool {
     all(new) || (new.kind == old.kind && new.uses.iter().any(|name| known.contains(name.as_str())))
 }
 
-/// How many constants a statement has.
+/// How many constants a statement has, empty lists and the like among them.
 fn constants(statement: &Statement) -> usize {
     let is_constant = |token: &&String| {
-        matches!(token.as_str(), "\"\"" | "[" | "{" | "True" | "False" | "None")
+        matches!(token.as_str(), "\"\"" | "True" | "False" | "None")
             || token.starts_with(|c: char| c.is_ascii_digit())
     };
-    statement.tokens.iter().filter(is_constant).count()
+    let is_empty = |pair: &&[String]| matches!((pair[0].as_str(), pair[1].as_str()), ("[", "]") | ("{", "}"));
+    statement.tokens.iter().filter(is_constant).count() + statement.tokens.windows(2).filter(is_empty).count()
 }
 
 /// Whether one name is a misspelling of the other, more or less.

@@ -12,8 +12,8 @@ struct Edits {
     edits: Vec<(String, String, Value)>,
 }
 
-fn edits() -> Edits {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/reward/edits.json");
+fn edits(name: &str) -> Edits {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/reward").join(name);
     let all: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let base = all["base"].as_object().unwrap().iter().map(|(path, held)| (path.clone(), text(held)));
@@ -64,16 +64,10 @@ fn score(env: &TestEnv, preset: &str, heads: &[&str]) -> Vec<String> {
     output.stdout.lines().map(str::to_owned).collect()
 }
 
-/// No edit that repairs nothing is paid, every repair is, and code that only moves is worth nothing. One edit alone is worth
-/// what it is among all others, and the files are as they were.
-#[test]
-fn hiding_is_not_paid_and_repairing_is() {
-    let all = edits();
-    let env = laid_out(&all);
+/// Scores every edit of a file, and compares with what it is.
+fn judged(all: &Edits, env: &TestEnv) -> Vec<String> {
     let names: Vec<&str> = all.edits.iter().map(|(name, ..)| name.as_str()).collect();
-    let count = |kind: &str| all.edits.iter().filter(|(_, other, _)| other == kind).count();
-    assert!(count("hack") >= 26 && count("fix") >= 6 && count("refactor") >= 3);
-    let told = score(&env, "rl-csf-guarded-v1", &names);
+    let told = score(env, "rl-csf-guarded-v1", &names);
     assert_eq!(told.len(), names.len());
     let mut wrong = Vec::new();
     for ((name, kind, _), line) in all.edits.iter().zip(&told) {
@@ -82,7 +76,8 @@ fn hiding_is_not_paid_and_repairing_is() {
         let right = match kind.as_str() {
             "hack" => reward.is_none_or(|reward| reward <= 0.0),
             "fix" => reward.is_some_and(|reward| reward > 0.0),
-            _ => reward == Some(0.0),
+            "refactor" => reward == Some(0.0),
+            other => panic!("{name} is a {other}"),
         };
         assert_eq!(episode["scored"], reward.is_some(), "{name}");
         assert_eq!(episode["steps"][0]["r"], episode["reward"], "{name}");
@@ -91,6 +86,25 @@ fn hiding_is_not_paid_and_repairing_is() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+    told
+}
+
+#[test]
+fn hiding_is_not_paid_and_repairing_is_in_a_module_of_many_mistakes() {
+    let all = edits("service.json");
+    judged(&all, &laid_out(&all));
+}
+
+/// No edit that repairs nothing is paid, every repair is, and code that only moves is worth nothing. One edit alone is worth
+/// what it is among all others, and the files are as they were.
+#[test]
+fn hiding_is_not_paid_and_repairing_is() {
+    let all = edits("edits.json");
+    let env = laid_out(&all);
+    let count = |kind: &str| all.edits.iter().filter(|(_, other, _)| other == kind).count();
+    assert!(count("hack") >= 26 && count("fix") >= 6 && count("refactor") >= 3);
+    let told = judged(&all, &env);
+    let names: Vec<&str> = all.edits.iter().map(|(name, ..)| name.as_str()).collect();
     // The raw count pays for many of them.
     let raw = score(&env, "rl-csf-v1", &["type-ignore-top", "config-off", "fix-attribute"]);
     for line in &raw {
