@@ -64,7 +64,7 @@ fn read(path: &str, marked: &str) -> File {
             ("!", rule) => found.push(error(rule.trim())),
             ("?", rule) => hidden.push(error(rule.trim())),
             ("~", _) => {
-                found.push(diagnostic(path, (number, number), Severity::Hint, None, "Code is unreachable"))
+                found.push(diagnostic(path, (number, number), Severity::Hint, None, "Code is unreachable"));
             }
             _ => {}
         }
