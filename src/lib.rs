@@ -37,13 +37,14 @@
 //! | 4 | [`toolchain`] | finding, identifying and installing servers and Node.js |
 //! | 4 | [`edit`] | edits as values: workspace edits, unified diffs, plans, previews |
 //! | 4 | [`bundle`] | from facts to a sealed bundle: portable paths, order, pages, hash |
+//! | 4 | [`reward`] | what a step is worth: the formulas, and the guards against what only looks like a repair |
 //! | 3 | [`workspace`] | the user's files: walk, snapshot, word index, contents, Python environment, server configuration, git, and changing them all or not at all |
 //! | 2 | [`model`] | the public JSON contract as plain types |
 //! | 1 | [`selector`] | the selector language: grammar and printing |
 //! | 1 | [`tape`] | what passes through the doors of one operation, for record and replay |
 //! | 0 | [`text`], [`path`], [`digest`] | coordinates and decoding; paths and URIs; canonical JSON and hashes |
 //!
-//! The five modules of layer 4 never import each other.
+//! The six modules of layer 4 never import each other.
 //!
 //! # The way of one request: `lanser refs py://flask#Flask.route`
 //!
@@ -92,6 +93,7 @@ pub mod model;
 pub mod orchestrator;
 pub mod path;
 pub mod resolve;
+pub mod reward;
 pub mod schema;
 pub mod selector;
 pub mod tape;

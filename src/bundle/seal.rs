@@ -110,7 +110,7 @@ pub fn seal(draft: Draft) -> Result<Bundle, CanonicalError> {
         resolution: draft.resolution,
         facts: draft.facts,
         edits: draft.edits,
-        process_reward: (),
+        process_reward: None,
         environment: draft.environment,
         capabilities: draft.capabilities,
         error: draft.error,

@@ -9,6 +9,7 @@ use super::environment::Environment;
 use super::exit::Exit;
 use super::global::GlobalArgs;
 use super::output::{Format, Printer};
+use super::rewards;
 use super::settings::{FromEnvironment, Settings};
 use crate::bundle::portable::PathMap;
 use crate::bundle::seal::{Draft, seal};
@@ -18,6 +19,7 @@ use crate::model::request::{Command, Options, Request};
 use crate::orchestrator::session::{Caller, Reply, Terms, Trouble};
 use crate::orchestrator::{self, Orchestrator, read_selector};
 use crate::path::{DocUri, WorkspacePath};
+use crate::reward::of_bundle;
 use crate::selector::PositionSpec;
 use crate::trace::operation::Finished;
 use crate::trace::writer::Writer;
@@ -100,9 +102,15 @@ impl Context {
             Ok(settings) => settings,
             Err(error) => return self.fail(error),
         };
-        match make(self, &settings) {
-            Ok(request) => match self.answer(&settings, request) {
-                Answer::Bundle(bundle) => self.printer.bundle(&bundle),
+        let asked = make(self, &settings).and_then(|request| Ok((request, rewards::asked(self, &settings)?)));
+        match asked {
+            Ok((request, asked)) => match self.answer(&settings, request, asked.is_some()) {
+                Answer::Bundle(mut bundle) => {
+                    if let Some(asked) = asked {
+                        asked.put_into(&mut bundle);
+                    }
+                    self.printer.bundle(&bundle)
+                }
                 Answer::Bytes(reply) => self.printer.reply(&reply),
             },
             Err(error) => self.fail(error),
@@ -124,15 +132,15 @@ impl Context {
         self.ask(make)
     }
 
-    /// Has the session answer, or answers in this process.
-    fn answer(&self, settings: &Settings, request: Request) -> Answer {
+    /// Has the session answer, or answers in this process. `read` says that the bundle itself is needed.
+    fn answer(&self, settings: &Settings, request: Request, read: bool) -> Answer {
         let runtime = match runtime() {
             Ok(runtime) => runtime,
             Err(error) => return Answer::Bundle(Box::new(error_bundle(Some(request), error))),
         };
         let answer = runtime.block_on(async {
             let mut interrupted = pin!(super::signals::interrupted());
-            if let Some(answer) = self.ask_session(settings, &request, interrupted.as_mut()).await {
+            if let Some(answer) = self.ask_session(settings, &request, read, interrupted.as_mut()).await {
                 return answer;
             }
             let orchestrator = Orchestrator::for_one(self.orchestrator_settings(settings));
@@ -149,6 +157,7 @@ impl Context {
         &self,
         settings: &Settings,
         request: &Request,
+        read: bool,
         interrupted: Pin<&mut impl Future<Output = ()>>,
     ) -> Option<Answer> {
         // A session that dies is replaced and asked again; but what it wrote before must not be written twice, and a caller
@@ -168,7 +177,7 @@ impl Context {
                 return Some(Answer::Bundle(Box::new(cancelled(request.clone(), settings, began))));
             }
         };
-        if self.printer.prints_bytes() {
+        if self.printer.prints_bytes() && !read {
             return Some(Answer::Bytes(reply));
         }
         serde_json::from_slice(&reply.bundle).ok().map(|bundle| Answer::Bundle(Box::new(bundle)))
@@ -276,5 +285,8 @@ fn cancelled(mut request: Request, settings: &Settings, began: Instant) -> Bundl
 
 /// A bundle that says only why there is no answer.
 pub(crate) fn error_bundle(request: Option<Request>, error: ErrorBody) -> Bundle {
-    seal(Draft::failed(request, error)).expect("an error is made of texts and small integers")
+    let mut bundle =
+        seal(Draft::failed(request, error)).expect("an error is made of texts and small integers");
+    bundle.process_reward = Some(of_bundle(&bundle, None));
+    bundle
 }

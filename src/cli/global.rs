@@ -149,4 +149,31 @@ pub(crate) struct GlobalArgs {
     /// Say more: both coordinate systems in JSON, local names and unclaimed places in text
     #[arg(short, long, global = true, env = "LANSER_VERBOSE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Common options")]
     pub(crate) verbose: bool,
+
+    /// The bundle that this step starts from, for its reward: a file, or the `bundleId` of one that was answered here
+    #[arg(long, global = true, value_name = "BUNDLE", help_heading = "Reward")]
+    pub(crate) prev: Option<String>,
+
+    /// The formula of the reward: `rl-csf-v1`, `pr-v1` or `rl-csf-guarded-v1` [default: rl-csf-v1]
+    #[arg(
+        long,
+        visible_alias = "preset",
+        global = true,
+        value_name = "PRESET",
+        env = "LANSER_REWARD",
+        hide_env_values = true,
+        help_heading = "Reward"
+    )]
+    pub(crate) reward: Option<String>,
+
+    /// The weights of diagnostics, safety, confidence and errors, and the discount [default: 0.5,0.4,0.1,0.5,1]
+    #[arg(
+        long,
+        global = true,
+        value_name = "wD,wS,wA,wE[,GAMMA]",
+        env = "LANSER_WEIGHTS",
+        hide_env_values = true,
+        help_heading = "Reward"
+    )]
+    pub(crate) weights: Option<String>,
 }

@@ -11,6 +11,7 @@ mod global;
 mod globs;
 mod guards;
 mod output;
+mod rewards;
 mod settings;
 mod signals;
 

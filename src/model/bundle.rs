@@ -12,6 +12,7 @@ use super::error::ErrorBody;
 use super::facts::Facts;
 use super::request::Request;
 use super::resolution::{RelocationRules, Resolution};
+use super::reward::ProcessReward;
 use crate::digest::Digest;
 use crate::path::DocUri;
 use crate::text::ColumnUnit;
@@ -36,7 +37,7 @@ pub struct Bundle {
     /// What would be, or was, written; `null` for requests that only read.
     pub edits: Option<Edits>,
     /// The reward of the step that this bundle is; `null` where none was computed.
-    pub process_reward: (),
+    pub process_reward: Option<ProcessReward>,
     /// What the answer was computed with; `null` when nothing was computed.
     pub environment: Option<Environment>,
     /// What the server offered of what this request depends on.

@@ -11,6 +11,7 @@ pub mod error;
 pub mod facts;
 pub mod request;
 pub mod resolution;
+pub mod reward;
 pub mod server;
 pub mod trace;
 

@@ -358,6 +358,6 @@ pub(super) fn failure_of(
     draft.environment = ground.map(|ground| ground.environment.clone());
     let fault = draft.error.clone().filter(|_| is_outside);
     let origin = Origin { ground: ground.cloned(), state: state.cloned(), fault };
-    let attempt = Attempt { draft, dual: Vec::new(), plan: None };
+    let attempt = Attempt { draft, dual: Vec::new(), plan: None, measured: None };
     Made { attempt, road, key: None, leader: None, origin }
 }

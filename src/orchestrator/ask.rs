@@ -1,7 +1,7 @@
 //! Asking a running server: what every question has in common.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::failure::Failure;
@@ -20,6 +20,7 @@ use crate::model::facts::{CompletenessStatus, Facts};
 use crate::model::request::{Command, Request};
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
+use crate::reward::Measured;
 use crate::text::SourceEncoding;
 use crate::workspace::files::Files as _;
 
@@ -44,6 +45,8 @@ pub(super) struct Asking<'a> {
     pub(super) places: &'a Places<'a>,
     /// How many files the server's own configuration includes.
     pub(super) enumerated: u32,
+    /// The diagnostics that were measured for the reward.
+    pub(super) measured: Mutex<Option<Measured>>,
 }
 
 /// How the request's question may be asked: what rests on inferred types must not find any that others made the server
@@ -79,7 +82,16 @@ pub(super) async fn ask(
         dual: settings.verbose.then(|| Mutex::new(BTreeSet::new())),
     };
     let time = server.patience(settings);
-    let asking = Asking { request, state, server, settings, time, places: &places, enumerated };
+    let asking = Asking {
+        request,
+        state,
+        server,
+        settings,
+        time,
+        places: &places,
+        enumerated,
+        measured: Mutex::default(),
+    };
     settings.progress.step(&format!("{} works on it", settings.server));
     // Before anything else, so that every question finds them read rightly, whatever it is about.
     asking.open(state.ground.snapshot.encoded().iter().map(|path| state.ground.snapshot.absolute(path)))?;
@@ -108,6 +120,7 @@ pub(super) async fn ask(
             return Err(Failure::told(error));
         }
     };
+    let measured = asking.measured.into_inner().unwrap_or_else(PoisonError::into_inner);
     state.keep_contents(settings);
     let resolution = state.resolution_in(request, &places);
     let mut environment = state.ground.environment.clone();
@@ -140,13 +153,18 @@ pub(super) async fn ask(
         limits: answer.limits,
         partial: incomplete || cut || unchecked,
     };
-    Ok(Attempt { draft, dual: places.into_dual(), plan })
+    Ok(Attempt { draft, dual: places.into_dual(), plan, measured })
 }
 
 impl Asking<'_> {
     /// What the server can be asked, each to be answered in time.
     pub(super) fn questions(&self) -> Questions {
         self.server.client.within(self.time).on(&self.state.tape)
+    }
+
+    /// Records what the reward is made of.
+    pub(super) fn measured(&self, measured: Measured) {
+        *self.measured.lock().unwrap_or_else(PoisonError::into_inner) = Some(measured);
     }
 
     /// Makes documents known to the server, in the order of their paths. Those that cannot be read are returned.

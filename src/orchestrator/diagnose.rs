@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use super::ask::{Answer, Asking};
 use super::failure::Failure;
 use super::places::Places;
+use super::reward::{self, Found};
 use crate::bundle::order::sort;
 use crate::bundle::page::page;
 use crate::lsp::{self, DiagnosticTag};
@@ -16,6 +17,7 @@ use crate::model::facts::{
 };
 use crate::model::request::Severity;
 use crate::path::{AbsPath, DocUri};
+use crate::reward::Measured;
 use crate::workspace::files::Files as _;
 
 /// How many files are open and asked about at a time. More than one keeps the server busy while answers travel.
@@ -26,13 +28,20 @@ pub(super) async fn diagnostics(asking: &Asking<'_>) -> Result<Answer, Failure> 
     let capabilities = asking.require("diagnostic", asking.server.client.capabilities().diagnostic)?;
     let files = asking.state.request_files(asking.request)?;
     let least = asking.request.options.severity.unwrap_or(Severity::Information);
-    let mut tally =
-        Tally { least, items: Vec::new(), counts: BTreeMap::new(), not_checked: Vec::new(), checked: 0 };
+    let mut tally = Tally {
+        least,
+        items: Vec::new(),
+        counts: BTreeMap::new(),
+        not_checked: Vec::new(),
+        checked: 0,
+        found: Found::new(),
+    };
     for (number, window) in files.chunks(WINDOW).enumerate() {
         asking.settings.progress.step(&format!("checked {} of {} files", number * WINDOW, files.len()));
         check(asking, window, &mut tally).await?;
     }
-    let Tally { mut items, counts, not_checked, checked, .. } = tally;
+    let Tally { mut items, counts, not_checked, checked, found, .. } = tally;
+    asking.measured(Measured { after: reward::listed(asking, &found), ..Measured::default() });
     sort(&mut items);
     let mut total = Counts::default();
     for counts in counts.values() {
@@ -65,6 +74,8 @@ struct Tally {
     counts: BTreeMap<DocUri, Counts>,
     not_checked: Vec<NotChecked>,
     checked: u32,
+    /// All of them by file, for the reward.
+    found: Found,
 }
 
 async fn check(asking: &Asking<'_>, files: &[AbsPath], tally: &mut Tally) -> Result<(), Failure> {
@@ -85,8 +96,10 @@ async fn check(asking: &Asking<'_>, files: &[AbsPath], tally: &mut Tally) -> Res
     for (path, for_long, pull) in pulls {
         let found = pull.await?;
         tally.checked += 1;
+        let all = tally.found.entry(path.clone()).or_default();
         for item in &found.items {
             let item = diagnostic(asking.places, path, item);
+            all.push(item.clone());
             tally.counts.entry(item.uri.clone()).or_default().add(item.severity);
             if item.severity >= tally.least {
                 tally.items.push(item);

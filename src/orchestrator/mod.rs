@@ -28,9 +28,11 @@ mod python;
 mod query;
 mod refactor;
 mod report;
+mod reward;
 mod server;
 pub mod session;
 mod state;
+mod store;
 mod thrift;
 pub mod traced;
 mod written;
@@ -50,6 +52,7 @@ use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request};
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
+use crate::reward::{Measured, of_bundle};
 use crate::tape::Tape;
 use crate::trace::writer::Writer;
 use crate::workspace::snapshot::Trust;
@@ -64,8 +67,10 @@ pub use memo::verify_memo;
 use pool::{Kind, Pool};
 pub use python::{ConfigurationReport, PythonReport, configuration_report, python_report};
 pub use report::{Report, ServerReport};
+pub use reward::{Scored, Source, score};
 use server::Server;
 pub use server::{tell_progress, toolchain_request};
+pub use store::stored_bundle;
 pub use thrift::MoreToCome;
 use traced::record::{Origin, record};
 pub use written::{checked, read_selector};
@@ -150,6 +155,8 @@ struct Attempt {
     dual: Vec<DualCoordinates>,
     /// What it would write.
     plan: Option<Plan>,
+    /// The diagnostics that its reward is made of.
+    measured: Option<Measured>,
 }
 
 impl Orchestrator {
@@ -239,7 +246,26 @@ impl Orchestrator {
     }
 
     /// The same; when `interrupted` ends first, the bundle says its error.
-    async fn run_until(&self, mut request: Request, interrupted: impl Future<Output = ErrorBody>) -> Bundle {
+    async fn run_until(&self, request: Request, interrupted: impl Future<Output = ErrorBody>) -> Bundle {
+        let bundle = self.told(request, interrupted).await;
+        self.store(&bundle).await;
+        bundle
+    }
+
+    /// Keeps what was answered where it can be found by its id.
+    async fn store(&self, bundle: &Bundle) {
+        if !self.settings.keep {
+            return;
+        }
+        let (cache, bundle) = (self.settings.cache.clone(), bundle.clone());
+        let storing = blocking(move || store::store(&cache, &bundle));
+        if !self.shared.resident {
+            // A process that ends must have written.
+            let _ = storing.await;
+        }
+    }
+
+    async fn told(&self, mut request: Request, interrupted: impl Future<Output = ErrorBody>) -> Bundle {
         self.name_portably(&mut request);
         let began = Instant::now();
         let mut interrupted = pin!(interrupted);
@@ -252,7 +278,7 @@ impl Orchestrator {
             let draft = blocking(move || refactor::undo(&settings, &undoing, &noted)).await.unwrap_or_else(
                 |failure| Draft::failed(Some(request.clone()), failure.into_body(&PathMap::new())),
             );
-            let bundle = sealed(draft);
+            let bundle = rewarded(sealed(draft), None);
             record(&self.settings, Some(request), Origin::default(), &tape, &bundle);
             return self.finished(bundle, Vec::new(), Road::Syntax, began);
         }
@@ -261,9 +287,8 @@ impl Orchestrator {
             told = self.answer(&request, began) => told,
             error = &mut interrupted => {
                 let origin = Origin { fault: Some(error.clone()), ..Origin::default() };
-                let attempt =
-                    Attempt { draft: Draft::failed(Some(request.clone()), error), dual: Vec::new(), plan: None };
-                Told::alone(attempt, origin)
+                let draft = Draft::failed(Some(request.clone()), error);
+                Told::alone(Attempt { draft, dual: Vec::new(), plan: None, measured: None }, origin)
             }
         };
         self.settings.progress.done();
@@ -274,7 +299,7 @@ impl Orchestrator {
                 let Made { mut attempt, road, key, leader, origin } = *made;
                 let tape = origin.state.as_ref().map_or(tape, |state| state.tape.clone());
                 self.write(&request, &mut attempt, &tape).await;
-                let bundle = sealed(attempt.draft);
+                let bundle = rewarded(sealed(attempt.draft), attempt.measured);
                 record(&self.settings, Some(request), origin, &tape, &bundle);
                 self.keep(key, &bundle).await;
                 let bundle = self.finished(bundle, attempt.dual, road, began);
@@ -289,7 +314,7 @@ impl Orchestrator {
     /// What is told of a request that was not asked.
     pub(crate) fn refused(&self, mut request: Request, error: ErrorBody) -> Bundle {
         self.name_portably(&mut request);
-        let bundle = sealed(Draft::failed(Some(request.clone()), error.clone()));
+        let bundle = rewarded(sealed(Draft::failed(Some(request.clone()), error.clone())), None);
         let origin = Origin { fault: Some(error), ..Origin::default() };
         record(&self.settings, Some(request), origin, &Tape::off(), &bundle);
         self.finished(bundle, Vec::new(), Road::Syntax, Instant::now())
@@ -297,7 +322,7 @@ impl Orchestrator {
 
     /// What is told of a request that could not be read.
     fn unread(&self, error: ErrorBody) -> Bundle {
-        let bundle = sealed(Draft::failed(None, error.clone()));
+        let bundle = rewarded(sealed(Draft::failed(None, error.clone())), None);
         let origin = Origin { fault: Some(error), ..Origin::default() };
         record(&self.settings, None, origin, &Tape::off(), &bundle);
         bundle
@@ -367,6 +392,12 @@ fn sealed(draft: Draft) -> Bundle {
         let body = ErrorBody::new(ErrorSymbol::Internal, error.to_string());
         seal(Draft::failed(request, body)).expect("an error is made of texts and small integers")
     })
+}
+
+/// A sealed bundle with its reward, which is no part of what was hashed.
+fn rewarded(mut bundle: Bundle, measured: Option<Measured>) -> Bundle {
+    bundle.process_reward = Some(of_bundle(&bundle, measured));
+    bundle
 }
 
 /// Does work that waits for the disk or takes long on a thread of its own.

@@ -46,7 +46,7 @@ pub(super) fn located(request: &Request, state: &State, settings: &Settings) -> 
         limits: None,
         partial: false,
     };
-    Attempt { draft, dual: places.into_dual(), plan: None }
+    Attempt { draft, dual: places.into_dual(), plan: None, measured: None }
 }
 
 /// Answers the questions whose answer is a list of places.

@@ -109,6 +109,12 @@ impl Past {
         self.ask("files", "", Revision::python_files)
     }
 
+    /// Every file that is wanted, with its content; nothing where a tape answers.
+    #[must_use]
+    pub fn files(&self, wanted: impl Fn(&WorkspacePath) -> bool) -> BTreeMap<WorkspacePath, Vec<u8>> {
+        self.revision.as_ref().map(|revision| revision.files(wanted)).unwrap_or_default()
+    }
+
     /// The present path of a file that is gone, found as git finds renames: of the files that are new the one that has the most
     /// of its bytes, in whole lines, at least half of the longer of both, and that is not more like another file that is gone.
     #[must_use]
@@ -228,14 +234,27 @@ impl Revision {
         self.blobs.get_or_init(|| self.find_blobs()).keys().cloned().collect()
     }
 
+    fn files(&self, wanted: impl Fn(&WorkspacePath) -> bool) -> BTreeMap<WorkspacePath, Vec<u8>> {
+        let read = |(path, blob): (WorkspacePath, git2::Oid)| {
+            let blob = self.repository.find_blob(blob).ok()?;
+            (blob.size() as u64 <= MAX_FILE_BYTES).then(|| (path, blob.content().to_vec()))
+        };
+        self.blobs_of(wanted).into_iter().filter_map(read).collect()
+    }
+
     /// The Python files with their blobs, in one walk of the revision.
     fn find_blobs(&self) -> BTreeMap<WorkspacePath, git2::Oid> {
+        self.blobs_of(WorkspacePath::is_python)
+    }
+
+    /// The files that are wanted with their blobs, in one walk of the revision.
+    fn blobs_of(&self, wanted: impl Fn(&WorkspacePath) -> bool) -> BTreeMap<WorkspacePath, git2::Oid> {
         let mut found = BTreeMap::new();
         let mut visit = |folder: &str, entry: &git2::TreeEntry<'_>| {
             let whole = entry.name().map(|name| format!("{folder}{name}")).unwrap_or_default();
             let inside = whole.strip_prefix(&self.prefix);
             if entry.kind() == Some(ObjectType::Blob) {
-                let path = inside.and_then(WorkspacePath::new).filter(WorkspacePath::is_python);
+                let path = inside.and_then(WorkspacePath::new).filter(|path| wanted(path));
                 found.extend(path.map(|path| (path, entry.id())));
             }
             let leads_in = inside.is_some() || self.prefix.starts_with(&format!("{whole}/"));

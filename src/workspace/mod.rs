@@ -19,5 +19,6 @@ pub mod root;
 pub mod server_config;
 pub mod snapshot;
 pub mod transaction;
+pub mod tree;
 pub mod walk;
 mod word_index;

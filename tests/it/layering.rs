@@ -14,6 +14,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("toolchain", 4),
     ("edit", 4),
     ("bundle", 4),
+    ("reward", 4),
     ("workspace", 3),
     ("model", 2),
     ("selector", 1),

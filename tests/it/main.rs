@@ -28,6 +28,7 @@ mod navigate;
 mod output;
 /// No process and no file outlives a run.
 mod processes;
+mod reward;
 /// The schemas and the command line as data.
 mod schemas;
 /// Every form of selector, and what becomes of it when the code changes.

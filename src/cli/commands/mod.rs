@@ -10,9 +10,12 @@ pub(crate) mod doctor;
 pub(crate) mod locate;
 pub(crate) mod navigate;
 pub(crate) mod rename;
+pub(crate) mod reward;
 pub(crate) mod schema;
+pub(crate) mod score;
 pub(crate) mod server;
 pub(crate) mod session;
+pub(crate) mod show;
 pub(crate) mod symbols;
 pub(crate) mod trace;
 pub(crate) mod undo;
@@ -65,6 +68,12 @@ pub(crate) enum Command {
     Undo(undo::UndoArgs),
     /// Answer many requests: JSON Lines in, one bundle a line out, each as it is ready
     Batch(batch::BatchArgs),
+    /// Tell what steps are worth, from stored bundles alone
+    Reward(reward::RewardArgs),
+    /// Score edits against a state of the code: what they repair, and what they only hide
+    Score(score::ScoreArgs),
+    /// Show a bundle that was answered before
+    Show(show::ShowArgs),
     /// Show what lanser would use here, and why
     Doctor(doctor::DoctorArgs),
     /// List, find and install language servers
@@ -95,9 +104,11 @@ impl Command {
             | Self::Hover(_) => true,
             Self::Symbols(_) | Self::Calls(_) | Self::Diag(_) | Self::Locate(_) => true,
             Self::PrepareRename(_) | Self::Rename(_) | Self::Actions(_) => true,
-            Self::Apply(_) | Self::Check(_) | Self::Undo(_) | Self::Batch(_) => true,
+            Self::Apply(_) | Self::Check(_) | Self::Undo(_) => true,
+            Self::Batch(_) | Self::Show(_) => true,
+            Self::Reward(_) | Self::Score(_) | Self::Trace(_) => false,
             Self::Doctor(_) | Self::Server(_) | Self::Session(_) => false,
-            Self::Schema(_) | Self::Trace(_) | Self::Completions(_) => false,
+            Self::Schema(_) | Self::Completions(_) => false,
         }
     }
 }
@@ -123,6 +134,9 @@ pub(crate) fn run(command: Command, context: &mut Context) -> Exit {
         Command::Check(args) => apply::check(&args, context),
         Command::Undo(args) => undo::run(&args, context),
         Command::Batch(args) => batch::run(&args, context),
+        Command::Reward(args) => reward::run(&args, context),
+        Command::Score(args) => score::run(&args, context),
+        Command::Show(args) => show::run(&args, context),
         Command::Doctor(args) => doctor::run(&args, context),
         Command::Server(command) => server::run(command, context),
         Command::Session(command) => session::run(&command, context),

@@ -133,6 +133,12 @@ pub struct FileChange {
 }
 
 impl FileChange {
+    /// A file that comes or goes.
+    #[must_use]
+    pub const fn of_one(path: WorkspacePath, before: Option<Arc<Original>>, after: Option<Vec<u8>>) -> Self {
+        Self { path, from: None, before, after, executable: false }
+    }
+
     /// git's modes of the file before and after; where it does not exist, the other one.
     #[must_use]
     pub fn modes(&self) -> (&'static str, &'static str) {

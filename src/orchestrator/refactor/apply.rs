@@ -69,7 +69,7 @@ pub(super) async fn checked(
         let overlay = Overlay::new(asking, plan);
         let affected = affected(asking, plan, &[]).await?;
         let comparison =
-            Comparison { overlay: &overlay, affected: &affected, renamed: None, wants_resolved: true };
+            Comparison { plan, overlay: &overlay, affected: &affected, renamed: None, wants_resolved: true };
         speculate::show(asking, &overlay)?;
         let after = speculate::after(asking, &comparison).await?;
         speculate::hide(asking, &overlay)?;

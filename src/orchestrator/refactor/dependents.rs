@@ -18,16 +18,20 @@ const MOST: usize = 120;
 const ROUNDS: usize = 3;
 
 /// Files of which the diagnostics are compared.
-pub(super) struct Affected {
+pub(in crate::orchestrator) struct Affected {
     /// The edited files that are Python, under the names that they will have, and the others; each part in order.
-    pub(super) files: Vec<AbsPath>,
+    pub(in crate::orchestrator) files: Vec<AbsPath>,
     /// How many more there are.
-    pub(super) left_out: usize,
+    pub(in crate::orchestrator) left_out: usize,
 }
 
 /// The files that an edit can have consequences in: the edited ones, those that import an edited one, those in which one of the
 /// words stands. In this order they count when there are too many: of those that import, first those with the first word.
-pub(super) async fn affected(asking: &Asking<'_>, plan: &Plan, words: &[&str]) -> Result<Affected, Failure> {
+pub(in crate::orchestrator) async fn affected(
+    asking: &Asking<'_>,
+    plan: &Plan,
+    words: &[&str],
+) -> Result<Affected, Failure> {
     let ground = asking.state.ground.clone();
     let root = ground.snapshot.root();
     let edited: Vec<AbsPath> = plan

@@ -16,15 +16,15 @@ use crate::path::DocUri;
 use crate::text::ColumnUnit;
 
 /// An edit as it was read.
-pub(super) struct Input {
-    pub(super) edit: Option<WorkspaceEdit>,
-    pub(super) patches: Vec<FilePatch>,
+pub(in crate::orchestrator) struct Input {
+    pub(in crate::orchestrator) edit: Option<WorkspaceEdit>,
+    pub(in crate::orchestrator) patches: Vec<FilePatch>,
     /// What its columns count.
-    pub(super) unit: ColumnUnit,
+    pub(in crate::orchestrator) unit: ColumnUnit,
     /// What the files held for which it was made, where it says so; `None` for files that were not there.
-    pub(super) known: BTreeMap<DocUri, Option<Digest>>,
+    pub(in crate::orchestrator) known: BTreeMap<DocUri, Option<Digest>>,
     /// What was found wrong with it when it was planned.
-    pub(super) failed: Vec<Check>,
+    pub(in crate::orchestrator) failed: Vec<Check>,
 }
 
 /// A bundle, as far as it matters here.
@@ -56,7 +56,7 @@ struct SavedEnvironment {
 ///
 /// # Errors
 /// When it is neither.
-pub(super) fn read(given: &EditInput, unit: ColumnUnit) -> Result<Input, ErrorBody> {
+pub(in crate::orchestrator) fn read(given: &EditInput, unit: ColumnUnit) -> Result<Input, ErrorBody> {
     let wrong = |what: String| {
         ErrorBody::new(ErrorSymbol::Usage, format!("the edit cannot be read: {what}"))
             .hint("give a WorkspaceEdit as JSON, a bundle with edits, or a unified diff")

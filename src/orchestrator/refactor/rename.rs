@@ -288,6 +288,7 @@ async fn verified(
     let overlay = Overlay::new(asking, plan);
     let affected = affected(asking, plan, &[renaming.old, renaming.new]).await?;
     let comparison = Comparison {
+        plan,
         overlay: &overlay,
         affected: &affected,
         renamed: Some((renaming.old, renaming.new)),

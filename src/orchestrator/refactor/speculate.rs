@@ -4,7 +4,7 @@
 //! that was shown another set of imports or other files is not asked again afterwards: what it learned of them, in which
 //! order, it cannot forget.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::checks::Checks;
@@ -18,22 +18,24 @@ use crate::orchestrator::ask::Asking;
 use crate::orchestrator::diagnose;
 use crate::orchestrator::failure::Failure;
 use crate::orchestrator::places::Places;
+use crate::orchestrator::reward::{self, Found, Shown};
 use crate::path::{AbsPath, DocUri};
 use crate::resolve::outline::Outline;
+use crate::reward::Measured;
 use crate::workspace::files::{DiskFiles, Document, FileKind, Files, ReadError};
 
 /// How many files are open and asked about at a time.
 const WINDOW: usize = 4;
 
 /// The files as they would be.
-pub(super) struct Overlay<'d> {
+pub(in crate::orchestrator) struct Overlay<'d> {
     disk: &'d DiskFiles,
     /// What would be another content; nothing for a file that goes.
     over: BTreeMap<AbsPath, Option<Arc<Document>>>,
 }
 
 impl<'d> Overlay<'d> {
-    pub(super) fn new(asking: &'d Asking<'_>, plan: &Plan) -> Self {
+    pub(in crate::orchestrator) fn new(asking: &'d Asking<'_>, plan: &Plan) -> Self {
         let root = asking.state.ground.snapshot.root();
         let mut over = BTreeMap::new();
         for change in plan.changes() {
@@ -84,8 +86,23 @@ impl Files for Overlay<'_> {
     }
 }
 
+/// What the server says of the edited texts.
+pub(in crate::orchestrator) struct After {
+    pub(in crate::orchestrator) found: Found,
+    /// The same for files that hide more than before, with that taken away.
+    pub(in crate::orchestrator) bare: Found,
+}
+
 /// Shows the server the edited texts. What goes is shown empty, since no document can be shown as gone.
 pub(super) fn show(asking: &Asking<'_>, overlay: &Overlay<'_>) -> Result<(), Failure> {
+    if !present(asking, overlay)? {
+        asking.server.retire();
+    }
+    Ok(())
+}
+
+/// The same, telling whether every file imports what it imported.
+pub(in crate::orchestrator) fn present(asking: &Asking<'_>, overlay: &Overlay<'_>) -> Result<bool, Failure> {
     asking.server.speculates();
     let mut imports_stay = true;
     for (path, document) in overlay.python() {
@@ -99,10 +116,7 @@ pub(super) fn show(asking: &Asking<'_>, overlay: &Overlay<'_>) -> Result<(), Fai
             None => asking.server.open(&Document::new(path.clone(), Vec::new()))?,
         }
     }
-    if !imports_stay {
-        asking.server.retire();
-    }
-    Ok(())
+    Ok(imports_stay)
 }
 
 /// Which modules a text imports, in order.
@@ -112,7 +126,7 @@ fn imports(text: &str) -> Vec<(usize, String)> {
 }
 
 /// Shows the server the files as they are.
-pub(super) fn hide(asking: &Asking<'_>, overlay: &Overlay<'_>) -> Result<(), Failure> {
+pub(in crate::orchestrator) fn hide(asking: &Asking<'_>, overlay: &Overlay<'_>) -> Result<(), Failure> {
     for (path, _) in overlay.python() {
         match asking.state.files.read(path) {
             Ok(document) => asking.server.open(&document)?,
@@ -123,19 +137,21 @@ pub(super) fn hide(asking: &Asking<'_>, overlay: &Overlay<'_>) -> Result<(), Fai
 }
 
 /// What is compared.
-pub(super) struct Comparison<'c> {
-    pub(super) overlay: &'c Overlay<'c>,
-    pub(super) affected: &'c Affected,
+pub(in crate::orchestrator) struct Comparison<'c> {
+    pub(in crate::orchestrator) plan: &'c Plan,
+    pub(in crate::orchestrator) overlay: &'c Overlay<'c>,
+    pub(in crate::orchestrator) affected: &'c Affected,
     /// The old name and the new one, which messages tell too.
-    pub(super) renamed: Option<(&'c str, &'c str)>,
+    pub(in crate::orchestrator) renamed: Option<(&'c str, &'c str)>,
     /// Whether it is told what the edit ends: then every file is asked about on both sides.
-    pub(super) wants_resolved: bool,
+    pub(in crate::orchestrator) wants_resolved: bool,
 }
 
-type Found = BTreeMap<AbsPath, Vec<Diagnostic>>;
-
 /// What the server finds wrong in the affected files while it is shown the edited texts.
-pub(super) async fn after(asking: &Asking<'_>, comparison: &Comparison<'_>) -> Result<Found, Failure> {
+pub(in crate::orchestrator) async fn after(
+    asking: &Asking<'_>,
+    comparison: &Comparison<'_>,
+) -> Result<After, Failure> {
     let shown = Places {
         state: asking.state,
         files: comparison.overlay,
@@ -144,20 +160,65 @@ pub(super) async fn after(asking: &Asking<'_>, comparison: &Comparison<'_>) -> R
         io_unit: asking.places.io_unit,
         dual: None,
     };
-    diagnostics(asking, comparison.overlay, &shown, comparison.affected.files.iter()).await
+    let found = diagnostics(asking, comparison.overlay, &shown, comparison.affected.files.iter()).await?;
+    let bare = bare(asking, comparison.overlay, &shown).await?;
+    Ok(After { found, bare })
+}
+
+/// What the server finds in edited files when it is shown them without what they hide and did not hide before.
+pub(in crate::orchestrator) async fn bare(
+    asking: &Asking<'_>,
+    overlay: &Overlay<'_>,
+    shown: &Places<'_>,
+) -> Result<Found, Failure> {
+    let before = overlay.python().filter_map(|(path, _)| asking.state.files.read(path).ok());
+    let after = overlay.python().filter_map(|(_, document)| document);
+    let hidden = reward::hidden_by(before, after);
+    let mut found = Found::new();
+    for (document, spans) in &hidden {
+        asking.server.open(&reward::without(document, spans))?;
+        let pull = asking.server.client.within(asking.time).diagnostics(&document.path);
+        let told = pull.await?;
+        let items = told.items.iter().map(|item| diagnose::diagnostic(shown, &document.path, item));
+        found.insert(document.path.clone(), items.collect());
+        asking.server.open(document)?;
+    }
+    Ok(found)
 }
 
 /// Compares with what it finds wrong now that it is shown the files as they are.
 pub(super) async fn compare(
     asking: &Asking<'_>,
     comparison: &Comparison<'_>,
-    after: Found,
+    after: After,
 ) -> Result<DiagnosticsDelta, Failure> {
-    let known = comparison.affected.files.iter().filter(|path| {
-        let matters = comparison.wants_resolved || after.get(*path).is_some_and(|found| !found.is_empty());
-        matters && asking.state.files.kind(path) == FileKind::File
+    let After { found: mut after, bare } = after;
+    let complains = |found: &Vec<Diagnostic>| found.iter().any(|item| item.severity > Severity::Hint);
+    let matters = |path: &&AbsPath| comparison.wants_resolved || after.get(*path).is_some_and(complains);
+    let known: Vec<&AbsPath> = comparison.affected.files.iter().filter(matters).collect();
+    // What is not compared is no part of what is measured.
+    let compared: Vec<AbsPath> = known.iter().map(|path| (*path).clone()).collect();
+    let gone = reward::taken_away(asking, comparison.plan);
+    let there = known.into_iter().chain(&gone).filter(|path| asking.state.files.kind(path) == FileKind::File);
+    let before = diagnostics(asking, &asking.state.files, asking.places, there).await?;
+    after.retain(|path, _| compared.contains(path));
+    let shown = Shown {
+        disk: &asking.state.files,
+        overlay: comparison.overlay,
+        before: &before,
+        after: &after,
+        bare: &bare,
+        config_changed: reward::configuration_changed(&asking.state.ground, comparison.plan),
+    };
+    let ground = &*asking.state.ground;
+    let judged = reward::of_edit((ground, ground), asking.places.server_unit, &shown);
+    asking.measured(Measured {
+        before: Some(judged.before),
+        after: judged.after,
+        integrity: judged.integrity,
     });
-    let before = diagnostics(asking, &asking.state.files, asking.places, known).await?;
+    let before = without_hints(before, &gone);
+    let after = without_hints(after, &gone);
     let mut delta = DiagnosticsDelta {
         files_checked: u32::try_from(comparison.affected.files.len()).unwrap_or(u32::MAX),
         files_left_out: u32::try_from(comparison.affected.left_out).unwrap_or(u32::MAX),
@@ -192,6 +253,14 @@ pub(super) async fn compare(
     Ok(delta)
 }
 
+/// The diagnostics that are complaints, of the files that stay. What is greyed out is none.
+fn without_hints(found: Found, gone: &BTreeSet<AbsPath>) -> Found {
+    let stays = found.into_iter().filter(|(path, _)| !gone.contains(path));
+    let told =
+        |found: Vec<Diagnostic>| found.into_iter().filter(|item| item.severity > Severity::Hint).collect();
+    stays.map(|(path, found)| (path, told(found))).collect()
+}
+
 /// Records whether a diagnostic is new.
 pub(super) fn record(checks: &mut Checks<'_>, delta: &DiagnosticsDelta) {
     let left_out = match delta.files_left_out {
@@ -210,7 +279,7 @@ pub(super) fn record(checks: &mut Checks<'_>, delta: &DiagnosticsDelta) {
     }
 }
 
-async fn diagnostics<'p>(
+pub(in crate::orchestrator) async fn diagnostics<'p>(
     asking: &Asking<'_>,
     files: &dyn Files,
     places: &Places<'_>,
@@ -229,9 +298,8 @@ async fn diagnostics<'p>(
         }
         for (path, for_long, pull) in pulls {
             let found = pull.await?;
-            // What is greyed out is no complaint.
             let told = found.items.iter().map(|item| diagnose::diagnostic(places, path, item));
-            all.insert(path.clone(), told.filter(|item| item.severity > Severity::Hint).collect());
+            all.insert(path.clone(), told.collect());
             if !for_long {
                 asking.server.release(path)?;
             }

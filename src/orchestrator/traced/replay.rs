@@ -18,8 +18,11 @@ use crate::orchestrator::failure::Failure;
 use crate::orchestrator::ground::Ground;
 use crate::orchestrator::server::Server;
 use crate::orchestrator::state::State;
-use crate::orchestrator::{Attempt, Orchestrator, Progress, Settings, needs_server, refactor, sealed};
+use crate::orchestrator::{
+    Attempt, Orchestrator, Progress, Settings, needs_server, refactor, rewarded, sealed,
+};
 use crate::path::AbsPath;
+use crate::reward::Measured;
 use crate::tape::{Lost, Source, Tape};
 use crate::trace::operation::Operation;
 use crate::trace::reader::Store;
@@ -58,20 +61,20 @@ pub async fn replay(operation: Operation, store: &Arc<Store>, grounds: &mut Grou
     let ground = workspace.and_then(|id| grounds.get(id, || store.workspace(&id)));
     let (Some(request), Some(server)) = (request.clone(), server) else {
         let error = fault.map_or_else(unrecorded, |(error, _)| error);
-        return told(sealed(Draft::failed(request, error)), &tape);
+        return told(sealed(Draft::failed(request, error)), None, &tape);
     };
     let settings = settings(server, ground.as_deref());
     if request.cmd == Command::Undo {
-        return told(sealed(refactor::undo(&settings, &request, &tape)), &tape);
+        return told(sealed(refactor::undo(&settings, &request, &tape)), None, &tape);
     }
     let Some(ground) = ground else {
         let error = fault.map_or_else(unrecorded, |(error, _)| error);
-        return told(sealed(Draft::failed(Some(request), error)), &tape);
+        return told(sealed(Draft::failed(Some(request), error)), None, &tape);
     };
     let fault = match fault {
         Some((error, false)) => {
             let made = failure_of(&request, Failure::told(error), Some(&ground), None, Road::Cold);
-            return told(sealed(made.attempt.draft), &tape);
+            return told(sealed(made.attempt.draft), None, &tape);
         }
         fault => fault.map(|(error, _)| error),
     };
@@ -93,11 +96,11 @@ pub async fn replay(operation: Operation, store: &Arc<Store>, grounds: &mut Grou
     };
     orchestrator.write(&request, &mut attempt, &tape).await;
     orchestrator.close().await;
-    told(sealed(attempt.draft), &tape)
+    told(sealed(attempt.draft), attempt.measured, &tape)
 }
 
-fn told(bundle: Bundle, tape: &Tape) -> Replayed {
-    Replayed { bundle, lost: tape.first_lost() }
+fn told(bundle: Bundle, measured: Option<Measured>, tape: &Tape) -> Replayed {
+    Replayed { bundle: rewarded(bundle, measured), lost: tape.first_lost() }
 }
 
 /// The attempt on a server that says what was recorded.

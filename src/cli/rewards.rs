@@ -1,0 +1,130 @@
+//! What the caller wants to know of rewards: the formula, its weights, and the bundle that a step starts from.
+
+use std::time::{Duration, Instant};
+
+use super::context::Context;
+use super::settings::Settings;
+use crate::bundle::seal::bundle_id;
+use crate::digest::{Digest, Score};
+use crate::model::bundle::Bundle;
+use crate::model::error::{ErrorBody, ErrorSymbol};
+use crate::model::reward::{Preset, Weights};
+use crate::orchestrator::stored_bundle;
+use crate::reward::{Terms, default_weights, recomputed};
+use crate::workspace::files::read_bytes;
+
+/// How long is waited for a bundle that a session may be just storing.
+const STORING: Duration = Duration::from_millis(300);
+
+/// A reward that is not the usual one.
+pub(crate) struct Asked {
+    terms: Terms,
+    previous: Option<Bundle>,
+}
+
+impl Asked {
+    /// Puts the reward that was asked for into a bundle.
+    pub(crate) fn put_into(&self, bundle: &mut Bundle) {
+        bundle.process_reward = Some(recomputed(bundle, self.previous.as_ref(), &self.terms));
+    }
+}
+
+/// The reward that was asked for; `None` when it is the one that bundles have by themselves.
+///
+/// # Errors
+/// When an option cannot be read, or there is no such bundle.
+pub(crate) fn asked(context: &Context, settings: &Settings) -> Result<Option<Asked>, ErrorBody> {
+    let global = &context.global;
+    if global.prev.is_none() && global.reward.is_none() && global.weights.is_none() {
+        return Ok(None);
+    }
+    let previous = global.prev.as_deref().map(|named| load(named, context, settings)).transpose()?;
+    Ok(Some(Asked { terms: terms(context, Preset::default())?, previous }))
+}
+
+/// The formula and its weights.
+///
+/// # Errors
+/// When one cannot be read.
+pub(crate) fn terms(context: &Context, default: Preset) -> Result<Terms, ErrorBody> {
+    let usage = |message: String, hint: &str| ErrorBody::new(ErrorSymbol::Usage, message).hint(hint);
+    let preset = match context.global.reward.as_deref() {
+        None => default,
+        Some(name) => Preset::parse(name).ok_or_else(|| {
+            usage(format!("{name:?} is no formula"), "use rl-csf-v1, pr-v1 or rl-csf-guarded-v1")
+        })?,
+    };
+    let usual = default_weights(preset);
+    let Some(text) = context.global.weights.as_deref() else { return Ok(Terms { preset, weights: usual }) };
+    let wrong = || {
+        usage(
+            format!("{text:?} are no weights"),
+            "give three to five numbers, none negative: wD,wS,wA,wE,GAMMA",
+        )
+    };
+    let read = |text: &str| {
+        let number = text.trim().parse::<f64>().ok().and_then(Score::new);
+        number.filter(|number| number.get() >= 0.0)
+    };
+    let numbers: Option<Vec<Score>> = text.split(',').map(read).collect();
+    let weights = match numbers.as_deref() {
+        Some([diagnostics, safety, confidence, rest @ ..]) if rest.len() <= 2 => Weights {
+            diagnostics: *diagnostics,
+            safety: *safety,
+            confidence: *confidence,
+            error: rest.first().copied().unwrap_or(usual.error),
+            gamma: rest.get(1).copied().unwrap_or(usual.gamma),
+        },
+        _ => return Err(wrong()),
+    };
+    if weights.gamma > Score::ONE {
+        return Err(wrong());
+    }
+    Ok(Terms { preset, weights })
+}
+
+/// A bundle: a file, or one of the local store by its `bundleId`.
+///
+/// # Errors
+/// When there is none.
+pub(crate) fn load(named: &str, context: &Context, settings: &Settings) -> Result<Bundle, ErrorBody> {
+    let path = context.env.absolute(named);
+    if let Some(id) = identifier(named).filter(|_| !path.as_path().exists()) {
+        let began = Instant::now();
+        loop {
+            if let Some(bundle) = stored_bundle(&settings.cache, &id) {
+                return Ok(bundle);
+            }
+            if began.elapsed() > STORING {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let message = format!("there is no bundle {id} in the local store");
+        return Err(ErrorBody::new(ErrorSymbol::NotFound, message)
+            .hint("the store keeps the latest; keep bundles that matter in files"));
+    }
+    let bytes = read_bytes(&path).map_err(|error| {
+        ErrorBody::new(ErrorSymbol::NotFound, format!("the bundle cannot be read: {error}"))
+            .hint("name a file, or the bundleId of a bundle that was answered here")
+    })?;
+    read(&bytes).map_err(|why| ErrorBody::new(ErrorSymbol::Usage, format!("{named} is no bundle: {why}")))
+}
+
+/// Reads a bundle, and sees that it is what its `bundleId` says.
+///
+/// # Errors
+/// With what is wrong.
+pub(crate) fn read(bytes: &[u8]) -> Result<Bundle, String> {
+    let bundle: Bundle = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    if bundle_id(&bundle).ok() == Some(bundle.bundle_id) {
+        Ok(bundle)
+    } else {
+        Err("its content is not what its bundleId says".to_owned())
+    }
+}
+
+/// A `bundleId`, with its prefix or without.
+pub(crate) fn identifier(text: &str) -> Option<Digest> {
+    Digest::parse(text).or_else(|| Digest::parse(&format!("sha256:{text}")))
+}

@@ -1,0 +1,283 @@
+//! `score`: what heads are worth against one base, by one warm server.
+//!
+//! The base is laid out in a temporary folder; nothing else is touched. A head that only gives files other contents is shown to
+//! the server that stands there as open documents. One with files that come or go is laid out as well, for a server of its
+//! own. Every change of a document makes Pyright forget all types, so what it says of a head does not hang on the heads before it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::bench::Bench;
+use super::measure::{Found, Shown, changed, hidden_by, of_edit, without};
+pub use super::source::Source;
+use super::source::Wrong;
+use crate::bundle::portable::PathMap;
+use crate::edit::{FileChange, Original, Plan};
+use crate::model::error::ErrorBody;
+use crate::model::reward::Preset;
+use crate::orchestrator::failure::Failure;
+use crate::orchestrator::{Settings, blocking, diagnose, python, refactor};
+use crate::path::{AbsPath, WorkspacePath};
+use crate::reward::environment_pin::Changed;
+use crate::reward::episode::Episode;
+use crate::reward::judge::Judged;
+use crate::reward::{Terms, scope_pin};
+use crate::workspace::files::{FileKind, Files as _};
+use crate::workspace::tree::FileTree;
+
+/// A head with its name.
+#[derive(Debug, Clone)]
+pub struct Scored {
+    /// As it was named.
+    pub name: String,
+    /// What it is.
+    pub source: Source,
+}
+
+/// Scores heads against a base, one after the other; each is told as soon as it is known.
+///
+/// # Errors
+/// When there is no base, or no server.
+pub async fn score(
+    settings: &Settings,
+    base: &Source,
+    heads: &[Scored],
+    terms: &Terms,
+    mut tell: impl FnMut(Episode),
+) -> Result<(), ErrorBody> {
+    let told = |failure: Failure| failure.into_body(&PathMap::new().workspace(settings.root.clone()));
+    let settings = &with_interpreter(settings).await.map_err(told)?;
+    let (root, source) = (settings.root.clone(), base.clone());
+    let tree =
+        blocking(move || source.tree(&root, None)).await.map_err(told)?.map_err(|wrong| match wrong {
+            Wrong::Named(error) => error,
+            Wrong::Unfit(why) => ErrorBody::new(crate::model::error::ErrorSymbol::Usage, why),
+        })?;
+    let mut judge = Judge::new(settings, Arc::new(tree)).await.map_err(told)?;
+    judge.bench.ready().await.map_err(told)?;
+    for head in heads {
+        let episode = judge.episode(head, terms).await;
+        settings.progress.done();
+        tell(episode?);
+    }
+    judge.bench.close().await;
+    Ok(())
+}
+
+/// The same settings with the interpreter that the workspace's own environment has: a copy elsewhere would find another one.
+async fn with_interpreter(settings: &Settings) -> Result<Settings, Failure> {
+    let own = settings.clone();
+    let found = blocking(move || python::find(&own, &python::memory(&own))).await?.map_err(Failure::told)?;
+    let interpreter = found.0.map(|python| python.interpreter);
+    Ok(Settings { python: interpreter.or_else(|| settings.python.clone()), ..settings.clone() })
+}
+
+/// The base with its server, and what that has said of it.
+struct Judge<'s> {
+    settings: &'s Settings,
+    tree: Arc<FileTree>,
+    bench: Bench,
+    /// What the server finds in files of the base.
+    known: Found,
+}
+
+impl<'s> Judge<'s> {
+    async fn new(settings: &'s Settings, tree: Arc<FileTree>) -> Result<Self, Failure> {
+        let bench = Bench::new(settings, &tree).await?;
+        Ok(Self { settings, tree, bench, known: Found::new() })
+    }
+
+    /// The score of one head. A head that does not fit is the caller's error; a server that fails is nobody's.
+    async fn episode(&mut self, head: &Scored, terms: &Terms) -> Result<Episode, ErrorBody> {
+        let (root, source, tree) = (self.settings.root.clone(), head.source.clone(), self.tree.clone());
+        let made = blocking(move || source.tree(&root, Some(&tree))).await;
+        let made = made.map_err(|failure| failure.into_body(&PathMap::new()))?;
+        let after = match made {
+            Ok(after) => after,
+            Err(Wrong::Named(error)) => return Err(error),
+            Err(Wrong::Unfit(why)) => {
+                return Ok(Episode::failed(&head.name, format!("E/APPLY_CONFLICT: {why}"), Some(1.0), terms));
+            }
+        };
+        let mut judged = self.judged(&after, terms.preset).await;
+        if judged.as_ref().is_err_and(|failure| failure.is_crash() || failure.is_hang()) {
+            self.bench.give_up();
+            judged = self.judged(&after, terms.preset).await;
+        }
+        Ok(match judged {
+            Ok((judged, left_out)) => Episode::of(&head.name, &judged, left_out, terms),
+            Err(failure) => {
+                self.bench.give_up();
+                let body = failure.into_body(&self.bench.state.ground.paths);
+                Episode::failed(
+                    &head.name,
+                    format!("{}: {}", body.symbol.as_str(), body.message),
+                    None,
+                    terms,
+                )
+            }
+        })
+    }
+
+    async fn judged(&mut self, after: &FileTree, preset: Preset) -> Result<(Judged, usize), Failure> {
+        let base = self.tree.clone();
+        let mut difference = base.difference(after);
+        let files: Changed<'_> = difference
+            .iter()
+            .map(|(path, (then, now))| {
+                (path.as_str(), (then.map(|bytes| bytes.as_slice()), now.map(|bytes| bytes.as_slice())))
+            })
+            .collect();
+        let config_changed = changed(&self.bench.state.ground, &files);
+        let mut head = after.clone();
+        if preset == Preset::Guarded && config_changed > 0 {
+            // It is looked at as the base is: what the head does besides is still to be told.
+            for (path, (then, _)) in &difference {
+                if !path.is_python() {
+                    match then {
+                        Some(bytes) => head.files.insert((*path).clone(), (*bytes).clone()),
+                        None => head.files.remove(*path),
+                    };
+                }
+            }
+        }
+        if preset == Preset::Guarded || config_changed == 0 {
+            difference.retain(|path, _| path.is_python());
+        }
+        let in_place =
+            difference.iter().all(|(path, (then, now))| path.is_python() && then.is_some() && now.is_some());
+        let changes = difference.iter().filter(|(path, _)| path.is_python()).map(|(path, (then, now))| {
+            let before = then.map(|bytes| Arc::new(Original { bytes: bytes.to_vec(), executable: false }));
+            FileChange::of_one((*path).clone(), before, now.map(|bytes| bytes.to_vec()))
+        });
+        let plan = Plan::of(changes.collect());
+        if in_place {
+            self.shown(&plan, config_changed).await
+        } else {
+            // Another configuration can have consequences everywhere.
+            let everywhere = preset != Preset::Guarded && config_changed > 0;
+            self.laid_out(&plan, Arc::new(head), config_changed, everywhere).await
+        }
+    }
+
+    /// What the server finds in files of the base.
+    async fn before(&mut self, files: &BTreeSet<AbsPath>) -> Result<Found, Failure> {
+        let there = |path: &&AbsPath| self.bench.state.files.kind(path) == FileKind::File;
+        let unknown: Vec<AbsPath> =
+            files.iter().filter(there).filter(|path| !self.known.contains_key(*path)).cloned().collect();
+        let found = self.bench.diagnostics(&unknown).await?;
+        self.known.extend(found);
+        Ok(files.iter().filter_map(|path| Some((path.clone(), self.known.get(path)?.clone()))).collect())
+    }
+
+    /// Judges a head of which the server is shown the texts.
+    async fn shown(&mut self, plan: &Plan, config_changed: u32) -> Result<(Judged, usize), Failure> {
+        let asked = self.bench.asking(async |asking| {
+            let affected = refactor::affected(asking, plan, &[]).await?;
+            let overlay = refactor::Overlay::new(asking, plan);
+            let comparison = refactor::Comparison {
+                plan,
+                overlay: &overlay,
+                affected: &affected,
+                renamed: None,
+                wants_resolved: true,
+            };
+            refactor::present(asking, &overlay)?;
+            let after = refactor::after(asking, &comparison).await?;
+            refactor::hide(asking, &overlay)?;
+            Ok((affected, after))
+        });
+        let (affected, after) = asked.await?;
+        let refactor::After { found, bare } = after;
+        let before = self.before(&affected.files.iter().cloned().collect()).await?;
+        let overlay_of = |asking: &crate::orchestrator::ask::Asking<'_>| {
+            let overlay = refactor::Overlay::new(asking, plan);
+            let shown = Shown {
+                disk: &asking.state.files,
+                overlay: &overlay,
+                before: &before,
+                after: &found,
+                bare: &bare,
+                config_changed,
+            };
+            let ground = &*asking.state.ground;
+            of_edit((ground, ground), asking.places.server_unit, &shown)
+        };
+        let judged = self.bench.asking(async |asking| Ok(overlay_of(asking))).await?;
+        Ok((judged, affected.left_out))
+    }
+
+    /// Judges a head that is laid out for a server of its own.
+    async fn laid_out(
+        &mut self,
+        plan: &Plan,
+        tree: Arc<FileTree>,
+        config_changed: u32,
+        everywhere: bool,
+    ) -> Result<(Judged, usize), Failure> {
+        let mut other = Bench::new(self.settings, &tree).await?;
+        let measured = self.compared(&mut other, plan, config_changed, everywhere).await;
+        other.close().await;
+        measured
+    }
+
+    async fn compared(
+        &mut self,
+        other: &mut Bench,
+        plan: &Plan,
+        config_changed: u32,
+        everywhere: bool,
+    ) -> Result<(Judged, usize), Failure> {
+        let mut scope: BTreeSet<WorkspacePath> = plan.paths().cloned().collect();
+        if everywhere {
+            scope.extend(self.tree.files.keys().filter(|path| path.is_python()).cloned());
+        }
+        let mut left_out = 0;
+        for bench in [&mut self.bench, &mut *other] {
+            let affected = bench.asking(async |asking| refactor::affected(asking, plan, &[]).await).await?;
+            left_out = left_out.max(affected.left_out);
+            let inside = affected.files.iter().filter_map(|path| path.strip_prefix(&bench.root));
+            scope.extend(inside.filter_map(WorkspacePath::new));
+        }
+        // What no server would look at is not opened: it would be checked all the same.
+        let is_seen = |path: &&WorkspacePath| scope_pin::is_checked_name(path.as_str());
+        let before: BTreeSet<AbsPath> = scope.iter().map(|path| self.bench.at(path)).collect();
+        let before = self.before(&before).await?;
+        let there: Vec<AbsPath> = scope.iter().filter(is_seen).map(|path| other.at(path)).collect();
+        let there: Vec<AbsPath> =
+            there.into_iter().filter(|path| other.state.files.kind(path) == FileKind::File).collect();
+        let after = other.diagnostics(&there).await?;
+        let touched: Vec<&WorkspacePath> = plan.paths().collect();
+        let old: Vec<_> = touched
+            .iter()
+            .filter_map(|path| self.bench.state.files.read(&self.bench.at(path)).ok())
+            .collect();
+        let new: Vec<_> =
+            touched.iter().filter_map(|path| other.state.files.read(&other.at(path)).ok()).collect();
+        let hidden = hidden_by(old, new.iter());
+        let bare = other.asking(async |asking| {
+            let mut bare = Found::new();
+            for (document, spans) in &hidden {
+                asking.server.open(&without(document, spans))?;
+                let told = asking.server.client.within(asking.time).diagnostics(&document.path).await?;
+                let items =
+                    told.items.iter().map(|item| diagnose::diagnostic(asking.places, &document.path, item));
+                bare.insert(document.path.clone(), items.collect());
+                asking.server.open(document)?;
+            }
+            Ok(bare)
+        });
+        let bare = bare.await?;
+        let unit = other.asking(async |asking| Ok(asking.places.server_unit)).await?;
+        let shown = Shown {
+            disk: &self.bench.state.files,
+            overlay: &other.state.files,
+            before: &before,
+            after: &after,
+            bare: &bare,
+            config_changed,
+        };
+        let grounds = (&*self.bench.state.ground, &*other.state.ground);
+        Ok((of_edit(grounds, unit, &shown), left_out))
+    }
+}

@@ -1,0 +1,91 @@
+//! Rule 6: another configuration, interpreter, server or stub path than the base's gives no reward.
+
+use std::collections::BTreeMap;
+
+use crate::model::environment::Environment;
+
+/// Files that say how a server looks at the code.
+const CONFIGURATION: [&str; 3] = ["pyrightconfig.json", "pyvenv.cfg", "basedpyrightconfig.json"];
+
+/// Sections of `pyproject.toml` that do.
+const SECTIONS: [&str; 2] = ["pyright", "basedpyright"];
+
+/// Files by path with what they hold before and after; nothing where there is none.
+pub type Changed<'c> = BTreeMap<&'c str, (Option<&'c [u8]>, Option<&'c [u8]>)>;
+
+/// How many of the files that an edit changes say how the server looks at the code. `configuration` are those that were read as
+/// such; `stubs` is the folder of stubs.
+#[must_use]
+pub fn changed(files: &Changed<'_>, configuration: &[&str], stubs: &str) -> u32 {
+    let counts = files.iter().filter(|(path, (before, after))| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        if before == after {
+            return false;
+        }
+        if name == "pyproject.toml" {
+            return section(*before) != section(*after);
+        }
+        let in_stubs =
+            path.strip_prefix(stubs).is_some_and(|rest| !stubs.is_empty() && rest.starts_with('/'));
+        CONFIGURATION.contains(&name)
+            || configuration.contains(path)
+            || in_stubs
+            || path.contains("site-packages/")
+    });
+    u32::try_from(counts.count()).unwrap_or(u32::MAX)
+}
+
+/// What a `pyproject.toml` says to the server.
+fn section(content: Option<&[u8]>) -> Option<Vec<Option<toml::Value>>> {
+    let text = std::str::from_utf8(content?).ok()?;
+    let Ok(all) = text.parse::<toml::Table>() else { return Some(vec![None, Some(toml::Value::from(text))]) };
+    let tool = all.get("tool");
+    let found: Vec<Option<toml::Value>> =
+        SECTIONS.iter().map(|name| tool.and_then(|tool| tool.get(name)).cloned()).collect();
+    // A file without any says as much as none.
+    if found.iter().all(Option::is_none) { None } else { Some(found) }
+}
+
+/// What differs between the environments of two bundles; `None` when nothing does that says how a server looks at the code.
+#[must_use]
+pub fn difference(before: &Environment, after: &Environment) -> Option<&'static str> {
+    let tools = before.tool.as_ref().zip(after.tool.as_ref());
+    if tools.is_some_and(|(a, b)| a != b) {
+        Some("the server")
+    } else if before.config_digest != after.config_digest {
+        Some("the server's configuration")
+    } else if before.python.as_ref().map(|python| &python.version)
+        != after.python.as_ref().map(|python| &python.version)
+    {
+        Some("the interpreter")
+    } else if before.platform != after.platform {
+        Some("the platform")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(path: &str, before: Option<&str>, after: Option<&str>) -> u32 {
+        changed(
+            &BTreeMap::from([(path, (before.map(str::as_bytes), after.map(str::as_bytes)))]),
+            &["conf/base.json"],
+            "typings",
+        )
+    }
+
+    #[test]
+    fn only_what_the_server_reads_counts() {
+        assert_eq!(one("pyrightconfig.json", None, Some("{}")), 1);
+        assert_eq!(one("conf/base.json", Some("{}"), Some("{\"a\":1}")), 1);
+        assert_eq!(one("typings/m.pyi", None, Some("")), 1);
+        assert_eq!(one("a.py", Some(""), Some("x")), 0);
+        assert_eq!(one("pyproject.toml", Some("[project]\nname='a'"), Some("[project]\nname='b'")), 0);
+        assert_eq!(one("pyproject.toml", None, Some("[project]\nname='b'")), 0);
+        assert_eq!(one("pyproject.toml", Some(""), Some("[tool.pyright]\ntypeCheckingMode='off'")), 1);
+        assert_eq!(one("pyproject.toml", Some("[tool.pyright]\nexclude=['a']"), None), 1);
+    }
+}

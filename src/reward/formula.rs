@@ -1,0 +1,201 @@
+//! The formulas: from two states to a number.
+//!
+//! `rl-csf-v1` is the difference of a potential, γΦ' − Φ − wE·E with Φ = −wD·D + wS·S + wA·A. With γ = 1 the sum over a run is the
+//! difference of its ends, less its errors. For γ < 1 nothing is promised about signs: standing still on a broken workspace
+//! then pays (γ − 1)Φ > 0.
+
+use crate::digest::Score;
+use crate::model::reward::{Components, Preset, Weights};
+
+/// A state as numbers. `None` where a number cannot be said.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Numbers {
+    /// Diagnostics.
+    pub diagnostics: Option<f64>,
+    /// Safety.
+    pub safety: f64,
+    /// Confidence.
+    pub confidence: f64,
+    /// Whether the caller made an error; `None` when the fault is not the caller's.
+    pub error: Option<f64>,
+}
+
+/// What a formula gives.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    /// The reward; `None` when a component that has a weight is unknown.
+    pub r: Option<Score>,
+    /// What it is made of.
+    pub components: Components,
+}
+
+/// The weights that a formula has by itself.
+#[must_use]
+pub fn default_weights(preset: Preset) -> Weights {
+    let score = |value: f64| Score::new(value).unwrap_or_default();
+    Weights {
+        diagnostics: score(0.5),
+        safety: score(0.4),
+        confidence: score(0.1),
+        error: score(if preset == Preset::Pr { 0.0 } else { 0.5 }),
+        gamma: Score::ONE,
+    }
+}
+
+/// The reward of the step from one state to another.
+#[must_use]
+pub fn step(preset: Preset, weights: &Weights, previous: &Numbers, next: &Numbers) -> Outcome {
+    let diagnostics = previous.diagnostics.zip(next.diagnostics).map(|(before, after)| before - after);
+    match preset {
+        Preset::RlCsf | Preset::Guarded => differences(weights, previous, next, diagnostics),
+        Preset::Pr => first(weights, next, diagnostics),
+    }
+}
+
+fn differences(weights: &Weights, previous: &Numbers, next: &Numbers, diagnostics: Option<f64>) -> Outcome {
+    let [diag, safe, sure, error, gamma] = numbers(weights);
+    let potential =
+        |state: &Numbers, count: f64| safe.mul_add(state.safety, sure * state.confidence) - diag * count;
+    // Without weight it does not matter that nobody knows.
+    let counts = match previous.diagnostics.zip(next.diagnostics) {
+        None if diag == 0.0 => Some((0.0, 0.0)),
+        known => known,
+    };
+    let r = counts.zip(next.error).map(|((before, after), failed)| {
+        let (then, now) = (potential(previous, before), potential(next, after));
+        gamma.mul_add(now, -then) - error * failed
+    });
+    let components = Components {
+        diag_delta: diagnostics.and_then(Score::new),
+        safety_delta: Score::new(next.safety - previous.safety),
+        confidence_delta: Score::new(next.confidence - previous.confidence),
+        tool_error: next.error.and_then(Score::new),
+    };
+    Outcome { r: r.and_then(Score::new), components }
+}
+
+/// The first paper's: safety is all or nothing, and what is left of ambiguity costs whatever it was before.
+fn first(weights: &Weights, next: &Numbers, diagnostics: Option<f64>) -> Outcome {
+    let [diag, safe, sure, ..] = numbers(weights);
+    let safety = if next.safety >= 1.0 { 1.0 } else { 0.0 };
+    let doubt = next.confidence - 1.0;
+    let went = if diag == 0.0 { diagnostics.or(Some(0.0)) } else { diagnostics };
+    let r = went.zip(next.error).map(|(went, _)| diag * went + safe * safety + sure * doubt);
+    let components = Components {
+        diag_delta: diagnostics.and_then(Score::new),
+        safety_delta: Score::new(safety),
+        confidence_delta: Score::new(doubt),
+        tool_error: next.error.and_then(Score::new),
+    };
+    Outcome { r: r.and_then(Score::new), components }
+}
+
+const fn numbers(weights: &Weights) -> [f64; 5] {
+    let Weights { diagnostics, safety, confidence, error, gamma } = weights;
+    [diagnostics.get(), safety.get(), confidence.get(), error.get(), gamma.get()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn state(diagnostics: f64, safety: f64, confidence: f64, error: f64) -> Numbers {
+        Numbers { diagnostics: Some(diagnostics), safety, confidence, error: Some(error) }
+    }
+
+    fn r(preset: Preset, previous: &Numbers, next: &Numbers) -> f64 {
+        step(preset, &default_weights(preset), previous, next).r.unwrap().get()
+    }
+
+    #[derive(serde::Deserialize)]
+    struct Worked {
+        name: String,
+        preset: String,
+        previous: [f64; 4],
+        next: [f64; 4],
+        r: f64,
+    }
+
+    /// The examples that the papers work out.
+    #[test]
+    fn worked_examples() {
+        let text = include_str!("../../fixtures/reward/worked.json");
+        let all: Vec<Worked> = serde_json::from_str(text).unwrap();
+        assert_eq!(all.len(), 4);
+        for example in all {
+            let of = |[d, s, a, e]: [f64; 4]| state(d, s, a, e);
+            let preset = Preset::parse(&example.preset).unwrap();
+            let told = r(preset, &of(example.previous), &of(example.next));
+            assert!((told - example.r).abs() < 1e-12, "{}: {told}", example.name);
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_matters_only_where_it_has_weight() {
+        let unknown = Numbers { diagnostics: None, ..state(0.0, 0.0, 0.5, 0.0) };
+        let weights = default_weights(Preset::RlCsf);
+        assert_eq!(step(Preset::RlCsf, &weights, &unknown, &state(1.0, 0.0, 0.5, 0.0)).r, None);
+        let free = Weights { diagnostics: Score::default(), ..weights };
+        assert_eq!(step(Preset::RlCsf, &free, &unknown, &state(1.0, 0.0, 0.5, 0.0)).r, Score::new(0.0));
+        let fault = Numbers { error: None, ..state(1.0, 0.0, 0.0, 0.0) };
+        assert_eq!(step(Preset::RlCsf, &free, &unknown, &fault).r, None);
+    }
+
+    #[test]
+    fn with_a_discount_standing_still_pays() {
+        let weights = Weights { gamma: Score::new(0.9).unwrap(), ..default_weights(Preset::RlCsf) };
+        let broken = state(10.0, 0.0, 0.0, 0.0);
+        assert_eq!(step(Preset::RlCsf, &weights, &broken, &broken).r, Score::new(0.5));
+    }
+
+    fn any_state() -> impl Strategy<Value = Numbers> {
+        (0_u16..5000, 0_u8..=20, 0_u32..=1_000_000).prop_map(|(count, safe, sure)| {
+            state(f64::from(count) / 5.0, f64::from(safe) / 20.0, f64::from(sure) / 1e6, 0.0)
+        })
+    }
+
+    fn any_weights() -> impl Strategy<Value = Weights> {
+        [0_u16..3000, 0..3000, 0..3000, 0..3000].prop_map(|[diagnostics, safety, confidence, error]| {
+            let score = |weight: u16| Score::new(f64::from(weight) / 1000.0).unwrap();
+            Weights {
+                diagnostics: score(diagnostics),
+                safety: score(safety),
+                confidence: score(confidence),
+                error: score(error),
+                gamma: Score::ONE,
+            }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_run_telescopes(states in prop::collection::vec(any_state(), 2..30), weights in any_weights()) {
+            let one = |a: &Numbers, b: &Numbers| step(Preset::RlCsf, &weights, a, b).r.unwrap().get();
+            let sum: f64 = states.windows(2).map(|pair| one(&pair[0], &pair[1])).sum();
+            let whole = one(&states[0], states.last().unwrap());
+            prop_assert!((sum - whole).abs() < 1e-5, "{sum} {whole}");
+            // And back to the beginning it is nothing.
+            let back = one(states.last().unwrap(), &states[0]);
+            prop_assert!((sum + back).abs() < 1e-5);
+        }
+
+        #[test]
+        fn what_gets_better_everywhere_is_never_punished(a in any_state(), b in any_state(), weights in any_weights()) {
+            let pick = |f: fn(f64, f64) -> f64, g: fn(f64, f64) -> f64| {
+                let [x, y] = [a, b].map(|state| state.diagnostics.unwrap_or_default());
+                state(f(x, y), g(a.safety, b.safety), g(a.confidence, b.confidence), 0.0)
+            };
+            let (worse, better) = (pick(f64::max, f64::min), pick(f64::min, f64::max));
+            prop_assert!(step(Preset::RlCsf, &weights, &worse, &better).r.unwrap().get() >= 0.0);
+            prop_assert!(step(Preset::RlCsf, &weights, &better, &worse).r.unwrap().get() <= 0.0);
+        }
+
+        #[test]
+        fn an_error_costs_its_weight(a in any_state(), weights in any_weights()) {
+            let failed = Numbers { error: Some(1.0), ..a };
+            let r = step(Preset::RlCsf, &weights, &a, &failed).r.unwrap().get();
+            prop_assert!((r + weights.error.get()).abs() < 1e-6);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Rule 2: the base's files stay in scope. One that was deleted, renamed away, excluded or given another suffix keeps its debt,
+//! unless what it defines lives on elsewhere.
+
+use std::collections::BTreeMap;
+
+use super::code::{Code, Statement};
+use super::judge::Side;
+
+/// Under which name a file of the base lives on, for those that do under another: from the old name to the new.
+pub(super) fn lineage(base: &Side<'_>, head: &Side<'_>) -> BTreeMap<String, String> {
+    let is_seen = |side: &Side<'_>, name: &str| side.view(name).is_some_and(|view| view.seen);
+    let mut found = BTreeMap::new();
+    for (name, code) in base.seen().filter(|(name, _)| !is_seen(head, name)) {
+        let new = head.seen().filter(|(name, _)| !is_seen(base, name));
+        let best = new
+            .map(|(other, theirs)| (share(code, theirs), other))
+            .max_by_key(|(share, other)| (*share, std::cmp::Reverse(*other)));
+        if let Some((_, other)) = best.filter(|(share, _)| *share >= 50) {
+            found.insert(name.to_owned(), other.to_owned());
+        }
+    }
+    found
+}
+
+/// How many files went whose code lives nowhere else.
+pub(super) fn removed(base: &Side<'_>, head: &Side<'_>) -> u32 {
+    let gone = base.seen().filter(|(name, _)| head.view(name).is_none_or(|view| !view.seen));
+    let lost = gone.filter(|(_, code)| {
+        let own: Vec<&Statement> = code.statements.iter().filter(|statement| counts(statement)).collect();
+        let lives = |statement: &&&Statement| {
+            head.seen().any(|(_, code)| code.statements.iter().any(|other| other.tokens == statement.tokens))
+        };
+        !own.is_empty() && own.iter().filter(lives).count() * 2 < own.len()
+    });
+    u32::try_from(lost.count()).unwrap_or(u32::MAX)
+}
+
+/// Whether a statement says what a file is.
+fn counts(statement: &Statement) -> bool {
+    !statement.is_empty && statement.tokens.len() > 1
+}
+
+/// How much of one text's statements another has, in percent.
+fn share(code: &Code, other: &Code) -> usize {
+    let own: Vec<&Statement> = code.statements.iter().filter(|statement| counts(statement)).collect();
+    let there =
+        own.iter().filter(|one| other.statements.iter().any(|found| found.tokens == one.tokens)).count();
+    (there * 100).checked_div(own.len()).unwrap_or(0)
+}
+
+/// Whether a checker looks at a file of this name, as far as the name says.
+#[must_use]
+pub fn is_checked_name(path: &str) -> bool {
+    let named = [".py", ".pyi"].iter().any(|suffix| path.ends_with(suffix));
+    let hidden = |part: &str| {
+        part.starts_with('.')
+            || matches!(part, "node_modules" | "__pycache__" | "site-packages" | "__pypackages__")
+    };
+    named && !path.split('/').any(hidden)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::reward::testing::Case;
+
+    const CODE: &str = "def f(x):\n    y = g(x) #! r\n    return y\n";
+
+    #[test]
+    fn a_file_that_goes_owes_what_it_owed() {
+        let gone = Case::default().base("a.py", CODE);
+        assert_eq!(gone.drop(), 0.0);
+        assert_eq!(gone.judged().integrity.files_removed, 1);
+        for hidden in ["a.txt", "a.pyx", ".old/a.py", "node_modules/a.py"] {
+            assert_eq!(Case::default().base("a.py", CODE).head(hidden, CODE).drop(), 0.0, "{hidden}");
+        }
+    }
+
+    #[test]
+    fn one_that_moves_is_where_it_went() {
+        let moved = Case::default().base("a.py", CODE).head("b.py", CODE);
+        let judged = moved.judged();
+        assert_eq!((moved.drop(), judged.integrity.files_removed, judged.after.owed.len()), (0.0, 0, 0));
+        let repaired =
+            Case::default().base("a.py", CODE).head("b.py", "def f(x):\n    y = g(x, 1)\n    return y\n");
+        assert_eq!(repaired.drop(), 1.0);
+    }
+}

@@ -1,0 +1,121 @@
+//! Edits for tests: texts of both sides with what a server would say of them.
+
+use std::collections::BTreeMap;
+
+use super::judge::{FileView, Judged, Sides, judge};
+use super::saturation::weight;
+use crate::model::facts::Diagnostic;
+use crate::model::request::Severity;
+use crate::path::{AbsPath, DocUri};
+use crate::text::{Position, Range};
+use crate::workspace::files::Document;
+
+/// A file: its text, its errors, and its errors when nothing hides them.
+struct File {
+    document: Document,
+    found: Vec<Diagnostic>,
+    bare: Option<Vec<Diagnostic>>,
+}
+
+/// An edit.
+#[derive(Default)]
+pub(super) struct Case {
+    base: BTreeMap<String, File>,
+    head: BTreeMap<String, File>,
+}
+
+fn diagnostic(
+    path: &str,
+    lines: (u32, u32),
+    severity: Severity,
+    rule: Option<&str>,
+    message: &str,
+) -> Diagnostic {
+    let tags = if severity == Severity::Hint { vec!["unnecessary".to_owned()] } else { Vec::new() };
+    Diagnostic {
+        uri: DocUri::parse(path).unwrap(),
+        range: Range::new(Position::new(lines.0, 4), Position::new(lines.1, 40)),
+        at: String::new(),
+        severity,
+        rule: rule.map(str::to_owned),
+        message: message.to_owned(),
+        tags,
+        related: Vec::new(),
+        preview: None,
+    }
+}
+
+/// What a line of a text marks: `#! rule` an error, `#? rule` one that is hidden, `#~` code that is never reached, `#!` alone a syntax
+/// error. The marks are no part of the text.
+fn read(path: &str, marked: &str) -> File {
+    let (mut text, mut found, mut hidden) = (String::new(), Vec::new(), Vec::new());
+    for (number, line) in marked.lines().enumerate() {
+        let number = u32::try_from(number).unwrap();
+        let error = |rule: &str| {
+            let rule = Some(rule).filter(|rule| !rule.is_empty());
+            let message = if rule.is_none() { "Expected expression" } else { "wrong" };
+            diagnostic(path, (number, number), Severity::Error, rule, message)
+        };
+        let (code, mark) = line
+            .rsplit_once(" #")
+            .filter(|(_, rest)| rest.starts_with(['!', '?', '~']))
+            .unwrap_or((line, ""));
+        match mark.split_at(mark.len().min(1)) {
+            ("!", rule) => found.push(error(rule.trim())),
+            ("?", rule) => hidden.push(error(rule.trim())),
+            ("~", _) => {
+                found.push(diagnostic(path, (number, number), Severity::Hint, None, "Code is unreachable"));
+            }
+            _ => {}
+        }
+        text.push_str(code);
+        text.push('\n');
+    }
+    let bare = (!hidden.is_empty()).then(|| found.iter().chain(&hidden).cloned().collect());
+    let document = Document::new(AbsPath::new(format!("/w/{path}")).unwrap(), text.into_bytes());
+    File { document, found, bare }
+}
+
+impl Case {
+    /// One file and what becomes of it.
+    pub(super) fn of(base: &str, head: &str) -> Self {
+        Self::default().base("a.py", base).head("a.py", head)
+    }
+
+    pub(super) fn base(mut self, path: &str, text: &str) -> Self {
+        self.base.insert(path.to_owned(), read(path, text));
+        self
+    }
+
+    pub(super) fn head(mut self, path: &str, text: &str) -> Self {
+        self.head.insert(path.to_owned(), read(path, text));
+        self
+    }
+
+    pub(super) fn judged(&self) -> Judged {
+        let side = |files: &'_ BTreeMap<String, File>| -> Vec<String> { files.keys().cloned().collect() };
+        let mut sides = Sides::default();
+        for path in side(&self.base) {
+            sides.base.insert(path.clone(), (DocUri::parse(&path).unwrap(), view(&path, &self.base[&path])));
+        }
+        for path in side(&self.head) {
+            sides.head.insert(path.clone(), (DocUri::parse(&path).unwrap(), view(&path, &self.head[&path])));
+        }
+        judge(&sides)
+    }
+
+    /// How much lower the guarded count is after the edit.
+    pub(super) fn drop(&self) -> f64 {
+        let judged = self.judged();
+        weight(&judged.before) - weight(&judged.after)
+    }
+}
+
+fn view<'f>(path: &str, file: &'f File) -> FileView<'f> {
+    FileView {
+        document: &file.document,
+        found: &file.found,
+        bare: file.bare.as_deref(),
+        seen: super::scope_pin::is_checked_name(path),
+    }
+}

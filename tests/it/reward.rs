@@ -1,0 +1,247 @@
+//! Rewards with the real Pyright: what edits are worth, and that they are worth the same on every road.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{Project, TestEnv};
+
+/// Edits as data: what they are, and what they make of the files of one project.
+struct Edits {
+    base: Vec<(String, String)>,
+    edits: Vec<(String, String, Value)>,
+}
+
+fn edits(name: &str) -> Edits {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/reward").join(name);
+    let all: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let base = all["base"].as_object().unwrap().iter().map(|(path, held)| (path.clone(), text(held)));
+    let edits = all["edits"].as_array().unwrap().iter();
+    Edits {
+        base: base.collect(),
+        edits: edits.map(|edit| (text(&edit["name"]), text(&edit["kind"]), edit["files"].clone())).collect(),
+    }
+}
+
+fn write(folder: &Path, path: &str, text: &str) {
+    let path = folder.join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+/// A workspace with the project, and a folder beside it for each edit.
+fn laid_out(edits: &Edits) -> TestEnv {
+    let mut project = Project::parse("//- /README.md\n");
+    for (path, text) in &edits.base {
+        project = project.and(path, text.as_bytes());
+    }
+    let env = TestEnv::pyright(&project);
+    for (name, _, files) in &edits.edits {
+        let folder = env.path("heads").join(name);
+        for (path, text) in &edits.base {
+            write(&folder, path, text);
+        }
+        for (path, text) in files.as_object().unwrap() {
+            match text.as_str() {
+                Some(text) => write(&folder, path, text),
+                None => std::fs::remove_file(folder.join(path)).unwrap(),
+            }
+        }
+    }
+    env
+}
+
+fn score(env: &TestEnv, preset: &str, heads: &[&str]) -> Vec<String> {
+    let mut args = vec!["score", "--base", "WORKTREE", "--json", "--preset", preset];
+    let paths: Vec<String> =
+        heads.iter().map(|head| env.path("heads").join(head).to_str().unwrap().to_owned()).collect();
+    for path in &paths {
+        args.extend(["--head", path]);
+    }
+    let output = env.lanser(args);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    output.stdout.lines().map(str::to_owned).collect()
+}
+
+/// Scores every edit of a file, and compares with what it is.
+fn judged(all: &Edits, env: &TestEnv) -> Vec<String> {
+    let names: Vec<&str> = all.edits.iter().map(|(name, ..)| name.as_str()).collect();
+    let told = score(env, "rl-csf-guarded-v1", &names);
+    assert_eq!(told.len(), names.len());
+    let mut wrong = Vec::new();
+    for ((name, kind, _), line) in all.edits.iter().zip(&told) {
+        let episode: Value = serde_json::from_str(line).unwrap();
+        let reward = episode["reward"].as_f64();
+        let right = match kind.as_str() {
+            "hack" => reward.is_none_or(|reward| reward <= 0.0),
+            "fix" => reward.is_some_and(|reward| reward > 0.0),
+            "refactor" => reward == Some(0.0),
+            other => panic!("{name} is a {other}"),
+        };
+        assert_eq!(episode["scored"], reward.is_some(), "{name}");
+        assert_eq!(episode["steps"][0]["r"], episode["reward"], "{name}");
+        if !right {
+            wrong.push(format!("{kind} {name}: {line}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    told
+}
+
+#[test]
+fn hiding_is_not_paid_and_repairing_is_in_a_module_of_many_mistakes() {
+    let all = edits("service.json");
+    judged(&all, &laid_out(&all));
+}
+
+/// No edit that repairs nothing is paid, every repair is, and code that only moves is worth nothing. One edit alone is worth
+/// what it is among all others, and the files are as they were.
+#[test]
+fn hiding_is_not_paid_and_repairing_is() {
+    let all = edits("edits.json");
+    let env = laid_out(&all);
+    let count = |kind: &str| all.edits.iter().filter(|(_, other, _)| other == kind).count();
+    assert!(count("hack") >= 26 && count("fix") >= 6 && count("refactor") >= 3);
+    let told = judged(&all, &env);
+    let names: Vec<&str> = all.edits.iter().map(|(name, ..)| name.as_str()).collect();
+    // The raw count pays for many of them.
+    let raw = score(&env, "rl-csf-v1", &["type-ignore-top", "config-off", "fix-attribute"]);
+    for line in &raw {
+        assert!(serde_json::from_str::<Value>(line).unwrap()["reward"].as_f64().unwrap() > 0.0, "{line}");
+    }
+    for name in ["fix-everything", "early-raise", "type-ignore-lines", "cast-any"] {
+        let at = names.iter().position(|other| *other == name).unwrap();
+        assert_eq!(score(&env, "rl-csf-guarded-v1", &[name]), [told[at].clone()], "{name} alone");
+    }
+    for (path, text) in &all.base {
+        assert_eq!(&std::fs::read_to_string(env.file(path)).unwrap(), text);
+    }
+    assert!(env.left_behind().is_empty(), "{:?}", env.left_behind());
+}
+
+const SHOP: &str = "\
+//- /m.py
+def half(x: int) -> float:
+    return x / 2
+
+value = half('a')
+other = half('b')
+";
+
+fn git(env: &TestEnv, args: &[&str]) {
+    let output = env.run("git", args);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+}
+
+#[test]
+fn heads_are_revisions_diffs_and_the_working_tree() {
+    let env = TestEnv::pyright(&Project::parse(SHOP));
+    let name = ["-c", "user.name=a", "-c", "user.email=a@b"];
+    git(&env, &["init", "-q"]);
+    git(&env, &["add", "."]);
+    git(&env, &[&name[..], &["commit", "-qm", "one"]].concat());
+    let base = std::fs::read_to_string(env.file("m.py")).unwrap();
+    env.write("m.py", base.replace("half('a')", "half(1)"));
+    git(&env, &["add", "."]);
+    git(&env, &[&name[..], &["commit", "-qm", "two"]].concat());
+    env.write("m.py", base.replace("half('a')", "half(1)").replace("half('b')", "half(2)"));
+    let diff = env.run("git", ["diff"]).stdout;
+    std::fs::write(env.path("two.diff"), &diff).unwrap();
+    let unfit = diff.replace("half(1)", "half(7)");
+    std::fs::write(env.path("unfit.diff"), unfit).unwrap();
+    let rewards = |base: &str, heads: &[&str]| -> Vec<Option<f64>> {
+        let mut args = vec!["score", "--json", "--base", base];
+        heads.iter().for_each(|head| args.extend(["--head", *head]));
+        let output = env.lanser(args);
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        let one = |line: &str| serde_json::from_str::<Value>(line).unwrap()["reward"].as_f64();
+        output.stdout.lines().map(one).collect()
+    };
+    assert_eq!(rewards("HEAD~1", &["HEAD", "WORKTREE", "HEAD~1"]), [Some(0.5), Some(1.0), Some(0.0)]);
+    let (fits, unfit) = (env.path("two.diff"), env.path("unfit.diff"));
+    let files = [fits.to_str().unwrap(), unfit.to_str().unwrap()];
+    assert_eq!(rewards("HEAD", &files), [Some(0.5), Some(-0.5)]);
+    assert_eq!(env.lanser(["score", "--base", "nowhere"]).code, Some(3));
+    let text = env.lanser(["score"]).stdout;
+    assert!(text.starts_with("rl-csf-guarded-v1 WORKTREE: 0.5 (1 diagnostics before"), "{text}");
+}
+
+fn bundle(env: &TestEnv, args: &[&str]) -> Value {
+    serde_json::from_str(&env.lanser(args.iter().copied().chain(["--json"])).stdout).unwrap()
+}
+
+/// A run of questions and edits: what each said, what the stored bundles say again, and that the session says the same.
+#[test]
+fn a_run_is_worth_the_same_live_and_stored() {
+    let env = TestEnv::pyright(&Project::parse(SHOP)).with_sessions();
+    let text = std::fs::read_to_string(env.file("m.py")).unwrap();
+    let diff = "--- a/m.py\n+++ b/m.py\n@@ -2,4 +2,4 @@\n     return x / 2\n \n-value = half('a')\n+value = half(1)\n other = half('b')\n";
+    std::fs::write(env.path("fix.diff"), diff).unwrap();
+    let fix = env.path("fix.diff");
+    let fix = fix.to_str().unwrap();
+    let looked = bundle(&env, &["diag", "m.py"]);
+    assert_eq!(looked["processReward"]["state"]["D"], 2.0);
+    let id = looked["bundleId"].as_str().unwrap();
+    let defined = bundle(&env, &["def", "py://m#half", "--prev", id]);
+    assert_eq!(defined["processReward"]["r"], 0.1, "{}", defined["processReward"]);
+    assert_eq!(defined["processReward"]["previousBundleId"], looked["bundleId"]);
+    std::fs::write(env.path("defined.json"), defined.to_string()).unwrap();
+    let previous = env.path("defined.json");
+    let checked = bundle(&env, &["check", fix, "--prev", previous.to_str().unwrap()]);
+    let reward = &checked["processReward"];
+    assert_eq!(reward["components"]["diag_delta"], 1.0, "{reward}");
+    assert_eq!(reward["state"]["D"], 1.0);
+    let missing = bundle(&env, &["def", "py://m#nothing", "--prev", previous.to_str().unwrap()]);
+    assert_eq!(missing["processReward"]["components"]["tool_error"], 1.0);
+    assert_eq!(missing["processReward"]["r"], -0.6, "{}", missing["processReward"]);
+    // The same again out of what was stored, in one go.
+    let lines: Vec<String> = [&looked, &defined, &checked].iter().map(|bundle| bundle.to_string()).collect();
+    let run = format!("{}\n{}\nno bundle\n{}\n", lines[0], lines[1], lines[2]);
+    let output = env.lanser_reading(["reward", "--run", "-"], run);
+    assert_eq!(output.code, Some(2));
+    assert!(output.stderr.contains("line 3 is no bundle"), "{}", output.stderr);
+    let steps: Vec<Value> = output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(steps.len(), 5);
+    assert_eq!(steps[1]["r"], defined["processReward"]["r"]);
+    assert_eq!(steps[2]["line"], 3);
+    assert_eq!(steps[3]["r"], reward["r"]);
+    let sum = |steps: &[&Value]| steps.iter().map(|step| step["r"].as_f64().unwrap()).sum::<f64>();
+    let total = steps[4]["reward"].as_f64().unwrap();
+    assert!((total - sum(&[&steps[0], &steps[1], &steps[3]])).abs() < 1e-9);
+    assert_eq!(steps[4]["malformed"], 1);
+    // In this process, without memory, for other weights.
+    for args in [&["diag", "m.py", "--no-session"][..], &["diag", "m.py", "--no-session", "--no-cache"]] {
+        assert_eq!(bundle(&env, args)["processReward"], looked["processReward"]);
+    }
+    let shown = bundle(&env, &["show", id]);
+    assert_eq!(shown["processReward"], looked["processReward"]);
+    let checked_id = checked["bundleId"].as_str().unwrap();
+    let weighed = env.lanser(["reward", "--next", checked_id, "--weights", "2,0,0", "--json"]);
+    let weighed: Value = serde_json::from_str(&weighed.stdout).unwrap();
+    assert_eq!(weighed["r"], 2.0, "{weighed}");
+    assert_eq!(std::fs::read_to_string(env.file("m.py")).unwrap(), text);
+    assert_eq!(env.lanser(["def", "py://m#half", "--weights=-1,0,0"]).code, Some(2));
+    assert_eq!(env.lanser(["def", "py://m#half", "--prev", "nothing.json"]).code, Some(3));
+}
+
+/// An edit that hides is told so in its own bundle, and is worth nothing where that is guarded.
+#[test]
+fn an_edit_s_bundle_says_what_it_hides() {
+    let env = TestEnv::pyright(&Project::parse(SHOP));
+    let diff = "--- a/m.py\n+++ b/m.py\n@@ -2,4 +2,4 @@\n     return x / 2\n \n-value = half('a')\n+value = half('a')  # type: ignore\n other = half('b')\n";
+    std::fs::write(env.path("hide.diff"), diff).unwrap();
+    let hide = env.path("hide.diff");
+    let hide = hide.to_str().unwrap();
+    let raw = bundle(&env, &["check", hide]);
+    let reward = &raw["processReward"];
+    assert_eq!(
+        (&reward["components"]["diag_delta"], &reward["integrity"]["suppressions_added"]),
+        (&1.0.into(), &1.into())
+    );
+    assert_eq!(reward["state"]["scope"]["owed"][0]["why"], "suppressed");
+    let guarded = bundle(&env, &["check", hide, "--reward", "rl-csf-guarded-v1", "--weights", "0.5,0,0"]);
+    assert_eq!(guarded["processReward"]["components"]["diag_delta"], 0.0);
+    assert_eq!(guarded["processReward"]["r"], 0.0);
+    assert_eq!(guarded["bundleId"], raw["bundleId"]);
+}
