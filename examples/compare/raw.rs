@@ -121,25 +121,6 @@ impl Raw {
         self.notify("textDocument/didOpen", &json!({"textDocument": document}))
     }
 
-    /// Gives an open document another text.
-    #[allow(dead_code, reason = "the example `scores` asks it")]
-    pub(crate) fn change(&mut self, path: &Path, text: &str, version: usize) -> Result<(), String> {
-        let document = json!({"uri": uri(path), "version": version});
-        let changes = json!([{"text": text}]);
-        self.notify("textDocument/didChange", &json!({"textDocument": document, "contentChanges": changes}))
-    }
-
-    /// Pulls the diagnostics of open documents, all asked for before the first is waited for.
-    #[allow(dead_code, reason = "the example `scores` asks it")]
-    pub(crate) fn pull(&mut self, paths: &[PathBuf]) -> Result<Vec<Value>, String> {
-        let mut asked = Vec::new();
-        for path in paths {
-            let params = json!({"textDocument": {"uri": uri(path)}});
-            asked.push(self.send_request("textDocument/diagnostic", &params)?);
-        }
-        asked.into_iter().map(|id| self.answer(id)).collect()
-    }
-
     /// Closes a document.
     pub(crate) fn close(&mut self, path: &Path) -> Result<(), String> {
         self.notify("textDocument/didClose", &json!({"textDocument": {"uri": uri(path)}}))
