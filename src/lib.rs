@@ -105,4 +105,4 @@ pub mod workspace;
 pub use cli::main;
 pub use model::bundle::Bundle;
 pub use model::request::Request;
-pub use orchestrator::{OpenError, Workspace, WorkspaceOptions};
+pub use orchestrator::{Again, OpenError, Replay, Workspace, WorkspaceOptions};

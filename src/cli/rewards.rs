@@ -29,6 +29,44 @@ impl Asked {
     }
 }
 
+/// What `--prev` says for the answers of a batch that each begin where the one before ended.
+const LAST: &str = "last";
+
+/// The rewards of many answers in a row.
+pub(crate) struct Steps {
+    asked: Option<Asked>,
+    /// Whether each step begins where the one before ended.
+    run: bool,
+}
+
+impl Steps {
+    /// The rewards that were asked for.
+    ///
+    /// # Errors
+    /// When an option cannot be read, or there is no such bundle.
+    pub(crate) fn new(context: &Context, settings: &Settings) -> Result<Self, ErrorBody> {
+        if context.global.prev.as_deref() != Some(LAST) {
+            return Ok(Self { asked: asked(context, settings)?, run: false });
+        }
+        let asked = Asked { terms: terms(context, Preset::default())?, previous: None };
+        Ok(Self { asked: Some(asked), run: true })
+    }
+
+    /// Whether the answers have to come in order.
+    pub(crate) const fn is_run(&self) -> bool {
+        self.run
+    }
+
+    /// Puts the reward of the next step into its bundle.
+    pub(crate) fn reward(&mut self, bundle: &mut Bundle) {
+        let Some(asked) = &mut self.asked else { return };
+        asked.put_into(bundle);
+        if self.run {
+            asked.previous = Some(bundle.clone());
+        }
+    }
+}
+
 /// The reward that was asked for; `None` when it is the one that bundles have by themselves.
 ///
 /// # Errors

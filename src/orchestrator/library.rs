@@ -16,6 +16,7 @@ use crate::model::request::{Command, Direction, EditInput, Options, Request};
 use crate::model::server::ServerKind;
 use crate::path::{AbsPath, WorkspacePath, absolute::AbsPathError};
 use crate::text::ColumnUnit;
+use crate::trace::writer::Writer;
 use crate::workspace::snapshot::Trust;
 
 /// How long an answer of the server is waited for when nothing else is said.
@@ -78,6 +79,7 @@ pub struct WorkspaceOptions {
     columns: ColumnUnit,
     threads: Option<usize>,
     progress: Arc<dyn Progress>,
+    trace: Option<PathBuf>,
 }
 
 /// Why a workspace cannot be opened.
@@ -88,6 +90,14 @@ pub enum OpenError {
     Folder {
         /// The path as it was given.
         path: PathBuf,
+    },
+    /// What is asked cannot be recorded there.
+    #[error("cannot record into {path}: {reason}")]
+    Trace {
+        /// The path as it was given.
+        path: PathBuf,
+        /// Why not.
+        reason: std::io::Error,
     },
     /// A path has no name in UTF-8, or is relative where it must not be.
     #[error(transparent)]
@@ -122,6 +132,7 @@ impl Workspace {
             columns: ColumnUnit::default(),
             threads: None,
             progress: Arc::new(Silent),
+            trace: None,
         }
     }
 
@@ -278,6 +289,12 @@ impl WorkspaceOptions {
         self
     }
 
+    /// A file to which everything is appended that answers are made from, for [`super::Replay`] (default: none).
+    pub fn trace(mut self, file: impl Into<PathBuf>) -> Self {
+        self.trace = Some(file.into());
+        self
+    }
+
     /// The interpreter whose environment the code is looked at in (default: `$VIRTUAL_ENV`, `.venv`, `PATH`).
     pub fn python(mut self, interpreter: impl Into<PathBuf>) -> Self {
         self.python = Some(interpreter.into());
@@ -372,8 +389,16 @@ impl WorkspaceOptions {
             Some(cache) => absolute(cache)?,
             None => cache_folder(&environment, &temp, |path| root.join(path)),
         };
+        let trace = match &self.trace {
+            Some(file) => {
+                let writer = Writer::open(&absolute(file)?, Vec::new())
+                    .map_err(|reason| OpenError::Trace { path: file.clone(), reason })?;
+                Some(Arc::new(writer))
+            }
+            None => None,
+        };
         Ok(Settings {
-            trace: None,
+            trace,
             server: self.server,
             server_version: self.server_version.clone(),
             server_command: optional(&self.server_command)?,

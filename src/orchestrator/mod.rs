@@ -73,6 +73,7 @@ pub use server::{tell_progress, toolchain_request};
 pub use store::stored_bundle;
 pub use thrift::MoreToCome;
 use traced::record::{Origin, record};
+pub use traced::{Again, Replay};
 pub use written::{checked, read_selector};
 
 /// Who is told of long work.

@@ -56,3 +56,31 @@ fn the_library_says_what_the_program_says() {
         assert_eq!(told(bundle), portable(&program), "{words:?}");
     }
 }
+
+#[test]
+fn the_library_records_and_replays() {
+    let env = TestEnv::pyright(&Project::fixture("shop"));
+    let trace = env.path("trace.jsonl");
+    let path = machine("PATH").unwrap().into_string().unwrap();
+    let variables = BTreeMap::from([("PATH".to_owned(), path)]);
+    let options = Workspace::options(&env.cwd).environment(variables).cache(env.path("memory"));
+    let workspace = options.keep(false).offline(true).trace(&trace).open().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let told = runtime.block_on(async {
+        let told = [
+            workspace.references("py://shop#price_of").await,
+            workspace.hover("src/shop/till.py:9:21").await,
+            workspace.locate("py://shop#nothing").await,
+        ];
+        workspace.close().await;
+        told
+    });
+    std::fs::remove_dir_all(&env.cwd).unwrap();
+    let mut replay = lanser::Replay::open(&trace).unwrap();
+    for bundle in &told {
+        let again = runtime.block_on(replay.next()).unwrap().unwrap();
+        assert!(again.is_same(), "{:?}", again.lost);
+        assert_eq!(again.bundle.bundle_id, bundle.bundle_id);
+    }
+    assert!(runtime.block_on(replay.next()).unwrap().is_none() && !replay.is_truncated());
+}

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use crate::cli::context::{Context, runtime};
 use crate::cli::exit::Exit;
 use crate::cli::output::Printer;
+use crate::cli::rewards::Steps;
 use crate::cli::settings::Settings;
 use crate::cli::signals::interrupted;
 use crate::model::bundle::Bundle;
@@ -36,6 +37,8 @@ bundle's `request`; the selector is a text or its JSON form, with paths relative
 number) comes back as `meta.volatile.id`, the line's number as `meta.volatile.line`; `timeout` is in seconds and counts from
 when the request is begun. {\"cancel\": id} gives up what came before under that name. `lanser schema export --only batch`
 prints the schema.
+
+With --prev last each answer is a step from the answer to the line before, and answers come in the order of the lines.
 
 Answers are always JSON Lines. A line that cannot be read is answered with an error and does not stop the rest. What
 writes runs alone and in its turn. --index-io, --scope, --limit and configuration count where a line says nothing.
@@ -66,10 +69,10 @@ pub(crate) struct BatchArgs {
 /// Answers the requests.
 pub(crate) fn run(args: &BatchArgs, context: &mut Context) -> Exit {
     let opened = context.settings().and_then(|settings| context.record(settings)).and_then(|settings| {
-        let stream = input(args, context)?;
-        Ok((settings, stream, output(args, context)?))
+        let (stream, steps) = (input(args, context)?, Steps::new(context, &settings)?);
+        Ok((settings, stream, output(args, context)?, steps))
     });
-    let (settings, stream, out) = match opened {
+    let (settings, stream, out, steps) = match opened {
         Ok(opened) => opened,
         Err(error) => return context.fail(error),
     };
@@ -79,7 +82,8 @@ pub(crate) fn run(args: &BatchArgs, context: &mut Context) -> Exit {
     };
     let progress = context.printer.progress();
     let (answers, written) = mpsc::channel(UNWRITTEN);
-    let writer = Writer { printer: context.printer.clone(), out, progress: progress.clone() };
+    let (printer, ordered) = (context.printer.clone(), args.ordered || steps.is_run());
+    let writer = Writer { printer, out, progress: progress.clone(), steps };
     let writer = std::thread::spawn(move || writer.write(written));
     let of_orchestrator = orchestrator::Settings {
         progress: Arc::new(Events(progress)),
@@ -88,7 +92,7 @@ pub(crate) fn run(args: &BatchArgs, context: &mut Context) -> Exit {
     let limit = context.global.limit;
     let completing = Box::new(move |request: &Request| completed(request, limit, &settings));
     let source = Source { stream, completing };
-    let terms = Terms { concurrency: args.concurrency.into(), ordered: args.ordered };
+    let terms = Terms { concurrency: args.concurrency.into(), ordered };
     let ended = runtime.block_on(async {
         let orchestrator = Orchestrator::for_many(of_orchestrator);
         let ended = batch::run(&orchestrator, terms, source, answers, interrupted()).await;
@@ -175,13 +179,15 @@ struct Writer {
     printer: Printer,
     out: Box<dyn Write + Send>,
     progress: Arc<crate::cli::output::Progress>,
+    steps: Steps,
 }
 
 impl Writer {
     /// Until there are no more. Whoever waits for an answer has it as soon as no other is there to be written with it.
     fn write(mut self, mut answers: mpsc::Receiver<Bundle>) -> io::Result<()> {
         let mut count = 0_u64;
-        while let Some(bundle) = answers.blocking_recv() {
+        while let Some(mut bundle) = answers.blocking_recv() {
+            self.steps.reward(&mut bundle);
             self.out.write_all(&self.printer.line(&bundle)?)?;
             if answers.is_empty() {
                 self.out.flush()?;

@@ -3,8 +3,10 @@
 //! Everything between the doors is the code that answers live; here is only what stands in for the workspace and the server
 //! ([`replay()`]), and what is written down of them ([`record`]).
 
+mod library;
 pub(super) mod record;
 mod replay;
 mod surroundings;
 
+pub use library::{Again, Replay};
 pub use replay::{Grounds, Replayed, replay};

@@ -180,3 +180,35 @@ fn what_writes_runs_in_its_turn() {
     assert!(at("rename") < at("after") && at("after") < at("again") && at("again") < at("undo"), "{order:?}");
     assert_eq!(std::fs::read_to_string(env.file("pkg/b.py")).unwrap(), "from pkg.a import new\nnew()\n");
 }
+
+/// A run of rewarded steps: each begins where the one before ended, and stored bundles tell the same.
+#[test]
+fn each_step_begins_where_the_one_before_ended() {
+    let env = TestEnv::pyright(&shop());
+    let input = [
+        r#"{"id":1,"cmd":"diagnostics"}"#,
+        r#"{"id":2,"cmd":"definition","selector":"src/shop/till.py:9:21"}"#,
+        r#"{"id":3,"cmd":"locate","selector":"py://shop#nothing"}"#,
+        r#"{"id":4,"cmd":"diagnostics"}"#,
+    ];
+    let told =
+        bundles(&env.lanser_reading(["batch", "--prev", "last", "--concurrency", "4"], input.join("\n")));
+    assert_eq!(told.iter().map(|bundle| id(bundle).as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    assert_eq!(told[0]["processReward"]["previousBundleId"], Value::Null);
+    for pair in told.windows(2) {
+        assert_eq!(pair[1]["processReward"]["previousBundleId"], pair[0]["bundleId"]);
+    }
+    let run = env.path("run.jsonl");
+    let lines: Vec<String> = told.iter().map(ToString::to_string).collect();
+    std::fs::write(&run, lines.join("\n") + "\n").unwrap();
+    let again = env.lanser(["reward", "--run", run.to_str().unwrap(), "--json"]);
+    let rewards: Vec<Value> = again
+        .text()
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .filter(|step| step.get("prev").is_some_and(|prev| !prev.is_null()))
+        .map(|step| step["r"].clone())
+        .collect();
+    let live: Vec<Value> = told[1..].iter().map(|bundle| bundle["processReward"]["r"].clone()).collect();
+    assert_eq!(rewards, live, "{}", again.text());
+}

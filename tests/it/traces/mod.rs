@@ -173,6 +173,46 @@ fn list_and_show() {
     assert!(validated.text().contains("valid"), "{}", validated.text());
 }
 
+/// Requests of one batch that a warm server answered beside each other, each replayed alone.
+#[test]
+fn a_batch() {
+    let env = TestEnv::pyright(&Project::fixture("shop"));
+    let lines = [
+        r#"{"id":1,"cmd":"definition","selector":"src/shop/till.py:9:21"}"#,
+        r#"{"id":2,"cmd":"references","selector":"py://shop#price_of"}"#,
+        r#"{"id":3,"cmd":"hover","selector":"py://shop.items#Item.gross"}"#,
+        r#"{"id":4,"cmd":"definition","selector":"src/shop/till.py:8:5"}"#,
+        r#"{"id":5,"cmd":"references","selector":"py://shop#Book"}"#,
+        r#"{"id":6,"cmd":"symbols","options":{"paths":["src/shop/items.py"]}}"#,
+        r#"{"id":7,"cmd":"diagnostics"}"#,
+        r#"{"id":8,"cmd":"rename","selector":"py://shop#price_of","newName":"cost_of"}"#,
+        r#"{"id":9,"cmd":"definition","selector":"src/shop/till.py:9:21"}"#,
+        r#"{"id":10,"cmd":"locate","selector":"py://shop#nothing"}"#,
+        r#"{"id":11,"cmd":"nonsense"}"#,
+        "no JSON",
+    ];
+    let (requests, trace) = (env.path("requests.jsonl"), env.path("trace.jsonl"));
+    std::fs::write(&requests, lines.join("\n")).unwrap();
+    let ids = |bundles: &[Value]| {
+        let mut ids: Vec<String> =
+            bundles.iter().map(|one| one["bundleId"].as_str().unwrap().to_owned()).collect();
+        ids.sort();
+        ids
+    };
+    let mut all = Vec::new();
+    for concurrency in ["1", "16"] {
+        let _ = std::fs::remove_file(&trace);
+        let args = ["batch", "--in", requests.to_str().unwrap(), "--concurrency", concurrency];
+        let out = env.lanser(args.iter().chain(&["--trace-file", trace.to_str().unwrap()]));
+        let told: Vec<Value> = out.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(told.len(), lines.len());
+        assert_eq!(ids(&told), ids(&replay(&trace)), "concurrency {concurrency}");
+        assert!(verify(&trace).contains("12 operations replayed"));
+        all.push(ids(&told));
+    }
+    assert_eq!(all[0], all[1]);
+}
+
 /// One trace from many processes at once: every operation whole.
 #[test]
 fn many_recorders() {

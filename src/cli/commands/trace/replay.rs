@@ -1,6 +1,7 @@
 //! `trace replay`: the bundles of a trace made again, and compared.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use clap::Args;
 use serde::Serialize;
@@ -42,7 +43,7 @@ struct Verified {
 pub(super) fn replay(args: &ReplayArgs, context: &mut Context) -> Result<Exit, ErrorBody> {
     let progress = context.printer.progress();
     let mut reader = open(context, &args.file)?;
-    let runtime = runtime()?;
+    let (runtime, began) = (runtime()?, Instant::now());
     let against = args.against.as_ref().map(|folder| {
         Snapshot::take(
             &crate::workspace::files::canonical(&context.env.cwd.join(folder)),
@@ -90,7 +91,9 @@ pub(super) fn replay(args: &ReplayArgs, context: &mut Context) -> Result<Exit, E
         context.printer.json_payload(&verified)
     } else {
         let word = if done == 1 { "operation" } else { "operations" };
-        context.printer.payload(&format!("{done} {word} replayed, every bundle as recorded\n"))
+        let rate = f64::from(u32::try_from(done).unwrap_or(u32::MAX)) / began.elapsed().as_secs_f64();
+        let text = format!("{done} {word} replayed, every bundle as recorded; {rate:.0} a second\n");
+        context.printer.payload(&text)
     })
 }
 
