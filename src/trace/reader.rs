@@ -226,7 +226,8 @@ impl Store {
         let (offset, length) = *self.places.lock().unwrap_or_else(PoisonError::into_inner).get(digest)?;
         let mut text = vec![0; length];
         self.file.read_exact_at(&mut text, offset).ok()?;
-        event::read(&text).ok().map(|event| event.body)
+        // It was judged when it was read for the first time.
+        event::known(&text).ok().map(|event| event.body)
     }
 
     /// A workspace by its id.
