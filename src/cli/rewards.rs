@@ -10,7 +10,7 @@ use crate::model::bundle::Bundle;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::reward::{Preset, Weights};
 use crate::orchestrator::stored_bundle;
-use crate::reward::{Terms, default_weights, recomputed};
+use crate::reward::{Terms, default_weights, is_fault, recomputed};
 use crate::workspace::files::read_bytes;
 
 /// How long is waited for a bundle that a session may be just storing.
@@ -61,7 +61,8 @@ impl Steps {
     pub(crate) fn reward(&mut self, bundle: &mut Bundle) {
         let Some(asked) = &mut self.asked else { return };
         asked.put_into(bundle);
-        if self.run {
+        // What was not the caller's doing is no step to go on from.
+        if self.run && !is_fault(bundle) {
             asked.previous = Some(bundle.clone());
         }
     }

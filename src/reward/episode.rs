@@ -113,7 +113,7 @@ impl Episode {
             skewed.then(|| "E/VERSION_SKEW: the head changes the server's configuration or stubs".to_owned());
         let taken = if capped { sum.map(|sum| -sum.get()) } else { Some(0.0) };
         let parts = Parts {
-            diag: sum,
+            diag: sum.filter(|_| !skewed),
             safety: Score::new(0.0),
             confidence: Score::new(0.0),
             tool_error: Score::new(0.0),

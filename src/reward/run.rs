@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::state::{Terms, recomputed};
+use super::state::{Terms, is_fault, recomputed};
 use crate::digest::{Digest, Score};
 use crate::model::bundle::Bundle;
 use crate::model::reward::{Components, Preset, ProcessReward, Weights};
@@ -75,7 +75,10 @@ impl Run {
             Some(r) => self.sum += millionths(r),
             None => self.unscored += 1,
         }
-        self.previous = Some(bundle);
+        // What was not the caller's doing is no step to go on from.
+        if !is_fault(&bundle) {
+            self.previous = Some(bundle);
+        }
         step
     }
 

@@ -91,6 +91,12 @@ pub const fn error_of(code: u8) -> Option<f64> {
     }
 }
 
+/// Whether a bundle tells of a fault that is not its caller's.
+#[must_use]
+pub const fn is_fault(bundle: &Bundle) -> bool {
+    error_of(bundle.meta.exit_code).is_none()
+}
+
 /// The share of the safety checks that passed; 0 where nothing is prepared.
 fn safety(bundle: &Bundle) -> f64 {
     let checks = bundle.edits.as_ref().map_or(&[][..], |edits| &edits.safety);
@@ -137,7 +143,10 @@ fn reward(bundle: &Bundle, own: Recorded, previous: Option<&Bundle>, terms: &Ter
     }
     let before = previous.map(recorded);
     let pair = match (previous, &before) {
-        (Some(previous), Some(before)) => between(previous, before, bundle, &own),
+        (Some(previous), Some(before)) => match unjudged(previous, before, bundle, &own) {
+            Some(why) if preset == Preset::Guarded => Err(why.to_owned()),
+            _ => between(previous, before, bundle, &own),
+        },
         _ => alone(&own, weights.gamma == Score::ONE),
     };
     let mut words = Vec::new();
@@ -233,6 +242,22 @@ fn alone(own: &Recorded, undiscounted: bool) -> Result<Pair, String> {
     }
 }
 
+/// Why nobody looked at what happened to the code between two bundles: bundles hold no code, so that only lanser's own edits
+/// are judged, and what one of them owes is told in its own bundle only.
+fn unjudged(previous: &Bundle, before: &Recorded, bundle: &Bundle, own: &Recorded) -> Option<&'static str> {
+    let (then, now) = (previous.environment.as_ref()?, bundle.environment.as_ref()?);
+    if then.workspace == now.workspace {
+        return None;
+    }
+    let was_written = previous.edits.as_ref().is_some_and(|edits| edits.transaction.is_some());
+    if !was_written || own.before.is_none() {
+        return Some("the code changed between the bundles and nobody judged how; `lanser score` does");
+    }
+    let owes = before.scope.as_ref().is_some_and(|scope| !scope.owed.is_empty());
+    (owes || before.integrity.is_hard())
+        .then_some("the edit before owes what it hid, which this bundle cannot tell; `lanser score` can")
+}
+
 /// The diagnostics of two bundles over the same files.
 fn between(previous: &Bundle, before: &Recorded, bundle: &Bundle, own: &Recorded) -> Result<Pair, String> {
     let pair =
@@ -249,7 +274,9 @@ fn between(previous: &Bundle, before: &Recorded, bundle: &Bundle, own: &Recorded
                 && then.config_digest == now.config_digest
                 && previous.edits.as_ref().is_none_or(|edits| edits.transaction.is_none())
         }
-        (_, None) => bundle.error.is_some(),
+        (_, None) => {
+            bundle.error.is_some() && previous.edits.as_ref().is_none_or(|edits| edits.transaction.is_none())
+        }
         (None, Some(_)) => false,
     };
     if same {

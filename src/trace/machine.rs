@@ -13,6 +13,8 @@ use crate::path::{AbsPath, FileUri};
 pub struct Machine {
     /// Longest first. Each folder stands as a path and, where that is another text, as in a `file://` URI.
     folders: Vec<(String, String)>,
+    /// Whether only what follows `file://` is a folder.
+    uris_only: bool,
 }
 
 impl Machine {
@@ -47,7 +49,13 @@ impl Machine {
             folders.push((folder.as_str().to_owned(), name));
         }
         folders.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.0.cmp(&b.0)));
-        Self { folders }
+        Self { folders, uris_only: false }
+    }
+
+    /// The same folders, only where they stand in a `file://` URI: for what people wrote, where a path may be just a word.
+    #[must_use]
+    pub fn in_uris(&self) -> Self {
+        Self { folders: self.folders.clone(), uris_only: true }
     }
 
     /// A text in which every folder has its name.
@@ -67,7 +75,8 @@ impl Machine {
                     || "_-.".contains(before)
                     || (before == '/' && !out.ends_with("file://"))
             });
-            for (folder, name) in self.folders.iter().filter(|_| !inside) {
+            let passes = self.uris_only && !out.ends_with("file://");
+            for (folder, name) in self.folders.iter().filter(|_| !inside && !passes) {
                 let Some(after) = rest.strip_prefix(folder.as_str()) else { continue };
                 // `/work` is not a folder of `/workshop`.
                 if !after.starts_with(|next: char| next.is_alphanumeric() || "_-.%".contains(next)) {

@@ -72,7 +72,8 @@ impl Finished {
             }
         }
         if let (Some(request), Some(server)) = (request, server) {
-            let resolved = machine.data(&request).filter(|resolved| *resolved != request).map(Box::new);
+            let resolved =
+                machine.in_uris().data(&request).filter(|resolved| *resolved != request).map(Box::new);
             bodies.push(Body::Request { request: Box::new(request), resolved, workspace: id, server });
         }
         for ((door, question), answer) in &recorded.answers {

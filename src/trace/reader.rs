@@ -217,6 +217,11 @@ fn refusal(format: &str, version: &str) -> String {
     format!("it is written in {format} {version}, and this lanser reads {FORMAT} {TRACE_VERSION}")
 }
 
+/// Whether a version of the format can be read.
+pub(super) fn is_readable(version: &str) -> bool {
+    major(version) == major(TRACE_VERSION)
+}
+
 fn major(version: &str) -> &str {
     version.split('.').next().unwrap_or_default()
 }

@@ -11,6 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::event::{event, line, read};
 use super::operation::Finished;
+use super::reader::is_readable;
 use crate::digest::Digest;
 use crate::model::trace::Body;
 use crate::path::AbsPath;
@@ -98,6 +99,7 @@ impl State {
             return Ok(());
         }
         self.file.seek(SeekFrom::Start(self.length))?;
+        let damaged = || io::Error::new(io::ErrorKind::InvalidData, "the file is a damaged trace");
         let mut reader = BufReader::new(&self.file);
         let (mut text, mut at, mut whole) = (Vec::new(), self.length, self.length);
         let foreign = || io::Error::new(io::ErrorKind::InvalidData, "the file is there and is no trace");
@@ -112,14 +114,15 @@ impl State {
                 }
                 break;
             }
-            // A damaged line is for the reader to tell; here it is only in the way.
+            // What is damaged, or of another version, is nothing to be cut off: it is for the reader to tell.
             let Ok(event) = read(&text[..count - 1]) else {
-                if at == 0 {
-                    return Err(foreign());
-                }
-                at += count as u64;
-                continue;
+                return Err(if at == 0 { foreign() } else { damaged() });
             };
+            if let Body::Header { version, .. } = &event.body
+                && !is_readable(version)
+            {
+                return Err(foreign());
+            }
             at += count as u64;
             match event.body {
                 Body::Blob { digest, .. } => drop(news.insert(digest)),

@@ -31,6 +31,8 @@ pub enum HistoryError {
     },
 }
 
+/// git's mode of a symbolic link.
+const LINK: i32 = 0o120_000;
 /// How many revisions are looked at for a content.
 const MAX_COMMITS: usize = 400;
 /// How many contents of a file are looked at.
@@ -253,7 +255,8 @@ impl Revision {
         let mut visit = |folder: &str, entry: &git2::TreeEntry<'_>| {
             let whole = entry.name().map(|name| format!("{folder}{name}")).unwrap_or_default();
             let inside = whole.strip_prefix(&self.prefix);
-            if entry.kind() == Some(ObjectType::Blob) {
+            // A link's blob is the path that it leads to, and no source.
+            if entry.kind() == Some(ObjectType::Blob) && entry.filemode() != LINK {
                 let path = inside.and_then(WorkspacePath::new).filter(|path| wanted(path));
                 found.extend(path.map(|path| (path, entry.id())));
             }

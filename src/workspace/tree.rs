@@ -42,6 +42,8 @@ impl FileTree {
                     if !is_skipped(&name) && !environment {
                         folders.push(path);
                     }
+                } else if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+                    // Neither does a revision have what a link leads to.
                 } else if let Some(path) = WorkspacePath::new(&path).filter(is_read)
                     && let Ok(bytes) = read_bytes(&root.join(path.as_str()))
                 {

@@ -134,6 +134,13 @@ fn too_long(number: u64) -> Says {
 
 /// Reads a line.
 fn read(line: &[u8], number: u64, completing: &Completing) -> Says {
+    // A list would be read as an object's members in their order.
+    if !is_object(line) {
+        let message = format!("line {number} is no request: it is no JSON object");
+        let error = ErrorBody::new(ErrorSymbol::Usage, message)
+            .hint("`lanser schema export --only batch` prints what a line may say");
+        return Says::Wrong(None, Box::new(error));
+    }
     let line = match strict_json::from_slice::<BatchLine>(line) {
         Ok(line) => line,
         Err(error) => {
@@ -168,6 +175,10 @@ fn asked(written: BatchRequest, completing: &Completing) -> Result<Asked, ErrorB
         None => None,
     };
     Ok(Asked { id, timeout, request: checked(request)? })
+}
+
+fn is_object(line: &[u8]) -> bool {
+    line.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
 }
 
 /// The name that a line which is no request gives itself all the same.
@@ -229,7 +240,7 @@ mod tests {
             (r#"{"cmd":"hover"}"#, None, "needs a selector"),
             (r#"{"cmd":"undo","selector":"a.py:1:1"}"#, None, "takes no selector"),
             (r#"{"cmd":"symbols","options":{"limit":0}}"#, None, "out of bounds"),
-            ("nonsense", None, "line 3, column"),
+            ("nonsense", None, "line 3 is no request"),
         ] {
             let Says::Wrong(told, error) = says(line) else { panic!("{line}") };
             assert_eq!(told, id, "{line}");

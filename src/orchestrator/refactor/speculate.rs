@@ -177,7 +177,7 @@ pub(in crate::orchestrator) async fn bare(
     let mut found = Found::new();
     for (document, spans) in &hidden {
         asking.server.open(&reward::without(document, spans))?;
-        let pull = asking.server.client.within(asking.time).diagnostics(&document.path);
+        let pull = asking.questions().diagnostics(&document.path);
         let told = pull.await?;
         let items = told.items.iter().map(|item| diagnose::diagnostic(shown, &document.path, item));
         found.insert(document.path.clone(), items.collect());

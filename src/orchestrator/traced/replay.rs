@@ -84,16 +84,21 @@ pub async fn replay(operation: Operation, store: &Arc<Store>, grounds: &mut Grou
     let outcome = match fault {
         Some(error) => {
             if was_there {
-                let _ = attempt(&orchestrator, &request, &state, server, introduction).await;
+                let _ = attempt(&orchestrator, asked, &state, server, introduction).await;
             }
             Err(Failure::told(error))
         }
-        None => attempt(&orchestrator, &request, &state, server, introduction).await,
+        None => attempt(&orchestrator, asked, &state, server, introduction).await,
     };
     let mut attempt = match outcome {
         Ok(attempt) => attempt,
         Err(failure) => failure_of(&request, failure, Some(&ground), Some(&state), Road::Cold).attempt,
     };
+    // The bundle echoes what was asked, in its own words.
+    attempt.draft.request = Some(request.clone());
+    if let Some(resolution) = &mut attempt.draft.resolution {
+        resolution.original = request.selector.as_ref().map(ToString::to_string).unwrap_or_default();
+    }
     orchestrator.write(&request, &mut attempt, &tape).await;
     orchestrator.close().await;
     told(sealed(attempt.draft), attempt.measured, &tape)

@@ -114,6 +114,33 @@ fn edits() {
     );
 }
 
+/// Edits that a caller brings: one that hides a mistake, which is looked at without what hides it, and one that names files as
+/// language clients do.
+#[test]
+fn brought_edits() {
+    let project = Project::parse("//- /a.py\nx: int = \"\"\ny = 1\n//- /b.py\nimport a\nprint(a.y)\n");
+    let env = TestEnv::pyright(&project);
+    let diff = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x: int = \"\"\n+x: int = \"\"  # type: ignore\n";
+    let range = serde_json::json!({"start": {"line": 1, "character": 4}, "end": {"line": 1, "character": 5}});
+    let uri = format!("file://{}", env.file("a.py").canonicalize().unwrap().display());
+    let edit = serde_json::json!({"changes": {uri: [{"range": range, "newText": "2"}]}});
+    let (hiding, naming) = (env.path("hide.diff"), env.path("edit.json"));
+    std::fs::write(&hiding, diff).unwrap();
+    std::fs::write(&naming, edit.to_string()).unwrap();
+    let (hiding, naming) = (hiding.to_str().unwrap(), naming.to_str().unwrap());
+    let trace = env.path("trace.jsonl");
+    let told: Vec<Value> = [["check", hiding], ["check", naming], ["apply", naming]]
+        .iter()
+        .map(|question| record(&env, &trace, question))
+        .collect();
+    for bundle in &told {
+        assert_eq!(bundle["status"], "ok", "{bundle}");
+    }
+    assert!(told[1]["edits"]["diff"].as_str().unwrap().contains("+y = 2"), "{}", told[1]);
+    std::fs::remove_dir_all(&env.cwd).unwrap();
+    assert_eq!(told, replay(&trace));
+}
+
 /// What the server did is told, also when it did not answer.
 #[test]
 fn failures() {

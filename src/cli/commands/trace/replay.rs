@@ -79,9 +79,9 @@ pub(super) fn replay(args: &ReplayArgs, context: &mut Context) -> Result<Exit, E
     }
     progress.clear();
     tell_truncation(context, &args.file, &reader);
-    if done == 0 && args.filter.op.is_some() {
-        let message = format!("{} has no operation {}", args.file, args.filter.op.unwrap_or_default());
-        return Err(ErrorBody::new(ErrorSymbol::NotFound, message).hint(format!("it has {count}")));
+    if done == 0 {
+        let message = format!("{} has no such operation", args.file);
+        return Err(ErrorBody::new(ErrorSymbol::NotFound, message).hint(format!("it has {count} in all")));
     }
     if !args.verify {
         return Ok(Exit::Ok);
