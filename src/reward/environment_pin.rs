@@ -54,9 +54,7 @@ pub fn difference(before: &Environment, after: &Environment) -> Option<&'static 
         Some("the server")
     } else if before.config_digest != after.config_digest {
         Some("the server's configuration")
-    } else if before.python.as_ref().map(|python| &python.version)
-        != after.python.as_ref().map(|python| &python.version)
-    {
+    } else if before.python != after.python {
         Some("the interpreter")
     } else if before.platform != after.platform {
         Some("the platform")

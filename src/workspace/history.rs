@@ -50,6 +50,18 @@ fn repository_around(root: &AbsPath) -> Result<(Repository, String), HistoryErro
     Ok((repository, prefix))
 }
 
+/// Whether git ignores a file of the workspace at `root`; `None` where there is no repository.
+#[must_use]
+pub fn ignored(root: &AbsPath) -> Option<impl Fn(&WorkspacePath) -> bool + use<>> {
+    let (repository, prefix) = repository_around(root).ok()?;
+    Some(move |path: &WorkspacePath| {
+        let whole = format!("{prefix}{path}");
+        // What is tracked is part of the tree whatever the rules say of its name.
+        let tracked = repository.index().is_ok_and(|index| index.get_path(whole.as_ref(), 0).is_some());
+        !tracked && repository.is_path_ignored(&whole).unwrap_or(false)
+    })
+}
+
 /// The state of the workspace at a revision, or what a tape says of it.
 pub struct Past {
     /// `None` where a tape answers.

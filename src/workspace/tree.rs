@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::files::read_bytes;
-use super::history::{HistoryError, Past};
+use super::history::{HistoryError, Past, ignored};
 use crate::path::{AbsPath, WorkspacePath};
 use crate::tape::Tape;
 
@@ -50,6 +50,16 @@ impl FileTree {
                     tree.files.insert(path, Arc::new(bytes));
                 }
             }
+        }
+        tree
+    }
+
+    /// The state of a working tree: a folder without what git ignores there.
+    #[must_use]
+    pub fn of_worktree(root: &AbsPath) -> Self {
+        let mut tree = Self::of_folder(root);
+        if let Some(ignores) = ignored(root) {
+            tree.files.retain(|path, _| !ignores(path));
         }
         tree
     }
@@ -133,5 +143,20 @@ mod tests {
         copy.files.remove(&WorkspacePath::new("a.py").unwrap());
         assert_eq!(tree.difference(&copy).len(), 1);
         std::fs::remove_dir_all(other.as_path()).unwrap();
+    }
+
+    #[test]
+    fn a_working_tree_is_what_a_revision_could_have() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = AbsPath::new(folder.path()).unwrap();
+        let write = |path: &str, text: &str| std::fs::write(root.join(path).as_path(), text).unwrap();
+        git2::Repository::init(folder.path()).unwrap();
+        write(".gitignore", "made.py\n");
+        write("made.py", "x = 1\n");
+        write("new.py", "y = 1\n");
+        std::os::unix::fs::symlink("new.py", root.join("link.py").as_path()).unwrap();
+        let names = |tree: FileTree| tree.files.keys().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(names(FileTree::of_worktree(&root)), ["new.py"]);
+        assert_eq!(names(FileTree::of_folder(&root)), ["made.py", "new.py"]);
     }
 }

@@ -128,13 +128,17 @@ fn next_line(reader: &mut dyn BufRead, line: &mut Vec<u8>) -> std::io::Result<bo
     if reader.take(MAX_LINE).read_until(b'\n', line)? == 0 {
         return Ok(false);
     }
-    while line.len() as u64 >= MAX_LINE && !line.ends_with(b"\n") {
+    if line.len() as u64 >= MAX_LINE && !line.ends_with(b"\n") {
         line.truncate(1);
-        let mut rest = Vec::new();
-        if reader.take(MAX_LINE).read_until(b'\n', &mut rest)? == 0 || rest.ends_with(b"\n") {
-            break;
+        loop {
+            let rest = reader.fill_buf()?;
+            let end = rest.iter().position(|byte| *byte == b'\n');
+            let (read, over) = (end.map_or(rest.len(), |end| end + 1), end.is_some() || rest.is_empty());
+            reader.consume(read);
+            if over {
+                break;
+            }
         }
-        rest.clear();
     }
     Ok(true)
 }

@@ -1,7 +1,5 @@
 //! `score`: what an edit is worth against a state.
 
-use std::pin::pin;
-
 use clap::Args;
 
 use crate::cli::context::{Context, runtime};
@@ -53,18 +51,12 @@ fn scored(args: &ScoreArgs, context: &Context) -> Result<Exit, ErrorBody> {
     let mut exit = Exit::Ok;
     let runtime = runtime()?;
     let done = runtime.block_on(async {
-        let mut interrupted = pin!(signals::interrupted());
-        let scoring = orchestrator::score(&own, &base, &heads, &terms, |episode| {
+        let tell = |episode| {
             if matches!(exit, Exit::Ok) {
                 exit = print(context, &episode);
             }
-        });
-        tokio::select! {
-            done = scoring => done,
-            () = &mut interrupted => {
-                Err(ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled").hint("ask again"))
-            }
-        }
+        };
+        orchestrator::score(&own, &base, &heads, &terms, signals::interrupted(), tell).await
     });
     runtime.shutdown_background();
     done.map(|()| exit)
@@ -103,7 +95,7 @@ fn print(context: &Context, episode: &Episode) -> Exit {
 /// What a word names: the working tree, a folder, a file with an edit, or a revision.
 fn source(named: &str, context: &Context, settings: &Settings) -> Result<Source, ErrorBody> {
     if named == "WORKTREE" {
-        return Ok(Source::Folder(settings.root.clone()));
+        return Ok(Source::Worktree(settings.root.clone()));
     }
     if let Some(revision) = named.strip_prefix("git:") {
         return Ok(Source::Revision(revision.to_owned()));

@@ -16,7 +16,7 @@ use crate::edit::{FileChange, Original, Plan};
 use crate::model::error::ErrorBody;
 use crate::model::reward::Preset;
 use crate::orchestrator::failure::Failure;
-use crate::orchestrator::{Settings, blocking, diagnose, python, refactor};
+use crate::orchestrator::{Settings, blocking, cancelled, diagnose, python, refactor};
 use crate::path::{AbsPath, WorkspacePath};
 use crate::reward::environment_pin::Changed;
 use crate::reward::episode::Episode;
@@ -34,15 +34,17 @@ pub struct Scored {
     pub source: Source,
 }
 
-/// Scores heads against a base, one after the other; each is told as soon as it is known.
+/// Scores heads against a base, one after the other; each is told as soon as it is known. When `interrupted` ends first, the
+/// servers are ended in order, and nothing more is told.
 ///
 /// # Errors
-/// When there is no base, or no server.
+/// When there is no base or no such head, no server, or the caller interrupted.
 pub async fn score(
     settings: &Settings,
     base: &Source,
     heads: &[Scored],
     terms: &Terms,
+    interrupted: impl Future<Output = ()>,
     mut tell: impl FnMut(Episode),
 ) -> Result<(), ErrorBody> {
     let told = |failure: Failure| failure.into_body(&PathMap::new().workspace(settings.root.clone()));
@@ -54,14 +56,22 @@ pub async fn score(
             Wrong::Unfit(why) => ErrorBody::new(crate::model::error::ErrorSymbol::Usage, why),
         })?;
     let mut judge = Judge::new(settings, Arc::new(tree)).await.map_err(told)?;
-    judge.bench.ready().await.map_err(told)?;
-    for head in heads {
-        let episode = judge.episode(head, terms).await;
-        settings.progress.done();
-        tell(episode?);
-    }
+    let mut interrupted = std::pin::pin!(interrupted);
+    let scoring = async {
+        judge.bench.ready().await.map_err(told)?;
+        for head in heads {
+            let episode = judge.episode(head, terms).await;
+            settings.progress.done();
+            tell(episode?);
+        }
+        Ok(())
+    };
+    let done = tokio::select! {
+        done = scoring => done,
+        () = &mut interrupted => Err(cancelled()),
+    };
     judge.bench.close().await;
-    Ok(())
+    done
 }
 
 /// The same settings with the interpreter that the workspace's own environment has: a copy elsewhere would find another one.

@@ -17,6 +17,8 @@ pub enum Source {
     Revision(String),
     /// A folder that is laid out as the workspace is.
     Folder(AbsPath),
+    /// The working tree as it is: what git ignores is no part of it, as it is none of a revision.
+    Worktree(AbsPath),
     /// An edit of the base: a unified diff, a `WorkspaceEdit`, or a bundle with edits.
     Edit(Vec<u8>),
 }
@@ -34,6 +36,7 @@ impl Source {
     pub(super) fn tree(&self, root: &AbsPath, base: Option<&FileTree>) -> Result<FileTree, Wrong> {
         match self {
             Self::Folder(folder) => Ok(FileTree::of_folder(folder)),
+            Self::Worktree(folder) => Ok(FileTree::of_worktree(folder)),
             Self::Revision(revision) => FileTree::of_revision(root, revision).map_err(|error| {
                 let hint = "name a revision, a folder, a file with a diff, or WORKTREE";
                 Wrong::Named(ErrorBody::new(ErrorSymbol::NotFound, error.to_string()).hint(hint))
