@@ -23,6 +23,7 @@ pub mod near;
 pub mod occurrences;
 pub mod outline;
 pub mod place;
+mod reading;
 mod recover;
 pub mod relocate;
 pub mod roles;

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use tree_sitter::Tree;
-
 use super::lookup::Lookup;
 use super::modules::ImportRoots;
 use super::near::{Near, Reason};
-use super::outline::{Outline, Span};
+use super::outline::Span;
+use super::reading::Reading;
 use super::symbol::{Outcome, Target};
-use super::syntax;
 use crate::selector::{CursorSpec, ModuleName, QualName, RangeSpec};
 use crate::text::ColumnUnit;
 use crate::workspace::files::{Document, Files};
@@ -24,9 +22,9 @@ pub fn cursor(
 ) -> Outcome {
     match offset(document, spec.line, spec.col, spec.indexing) {
         Ok(offset) => {
-            let tree = syntax::parse(&document.text);
-            let span = identifier_at(&tree, document.text.len(), offset).unwrap_or(offset..offset);
-            Outcome::Found(Box::new(target(files, roots, document, &tree, span.clone(), span)))
+            let reading = Reading::of(document);
+            let span = reading.identifier_at(offset).unwrap_or(offset..offset);
+            Outcome::Found(Box::new(target(files, roots, document, &reading, span.clone(), span)))
         }
         Err(reason) => Outcome::NotFound(Near::because(reason)),
     }
@@ -38,9 +36,9 @@ pub fn range(files: &dyn Files, roots: &ImportRoots, document: &Arc<Document>, s
     let at = |[line, column]: [u32; 2]| offset(document, line, column, spec.indexing);
     match (at(spec.start), at(spec.end)) {
         (Ok(start), Ok(end)) => {
-            let tree = syntax::parse(&document.text);
-            let name_span = first_identifier(&tree, start..end).unwrap_or(start..start);
-            Outcome::Found(Box::new(target(files, roots, document, &tree, start..end, name_span)))
+            let reading = Reading::of(document);
+            let name_span = reading.first_identifier(&(start..end)).unwrap_or(start..start);
+            Outcome::Found(Box::new(target(files, roots, document, &reading, start..end, name_span)))
         }
         (Err(reason), _) | (_, Err(reason)) => Outcome::NotFound(Near::because(reason)),
     }
@@ -56,41 +54,18 @@ pub fn stretch(
     span: Span,
     name: Option<Span>,
 ) -> Target {
-    let tree = syntax::parse(&document.text);
-    let empty = || identifier_at(&tree, document.text.len(), span.start).filter(|_| span.is_empty());
-    let name_span = name
-        .or_else(|| first_identifier(&tree, span.clone()))
-        .or_else(empty)
-        .unwrap_or(span.start..span.start);
-    target(files, roots, document, &tree, span, name_span)
+    let reading = Reading::of(document);
+    let empty = || reading.identifier_at(span.start).filter(|_| span.is_empty());
+    let name_span =
+        name.or_else(|| reading.first_identifier(&span)).or_else(empty).unwrap_or(span.start..span.start);
+    target(files, roots, document, &reading, span, name_span)
 }
 
 /// The identifier token that contains an offset, or else begins or ends at it; `None` in white space, keywords,
 /// operators, strings and comments. An identifier in the braces of an f-string is one.
 #[must_use]
 pub fn token_at(text: &str, offset: usize) -> Option<Span> {
-    identifier_at(&syntax::parse(text), text.len(), offset)
-}
-
-fn identifier_at(tree: &Tree, length: usize, offset: usize) -> Option<Span> {
-    // The token that begins here goes before the one that ends here: `a|b` cannot be, but `a.|b` is `b`.
-    let candidates = [offset..(offset + 1).min(length), offset.saturating_sub(1)..offset];
-    candidates.into_iter().find_map(|span| {
-        let node = tree.root_node().descendant_for_byte_range(span.start, span.end)?;
-        (node.kind() == "identifier" && !node.byte_range().is_empty()).then(|| node.byte_range())
-    })
-}
-
-fn first_identifier(tree: &Tree, span: Span) -> Option<Span> {
-    let mut found = None;
-    syntax::preorder(tree.root_node(), |node| {
-        let inside = node.start_byte() >= span.start && node.end_byte() <= span.end;
-        if found.is_none() && inside && node.kind() == "identifier" {
-            found = Some(node.byte_range());
-        }
-        found.is_none() && node.end_byte() > span.start && node.start_byte() < span.end
-    });
-    found
+    Reading::new(text).identifier_at(offset)
 }
 
 /// The byte offset of a 1-based line and column.
@@ -112,11 +87,11 @@ fn target(
     files: &dyn Files,
     roots: &ImportRoots,
     document: &Arc<Document>,
-    tree: &Tree,
+    reading: &Reading,
     span: Span,
     name_span: Span,
 ) -> Target {
-    let outline = Outline::of_tree(tree, &document.text);
+    let outline = &reading.outline;
     let named = outline.definitions.iter().position(|definition| definition.name_span == name_span);
     let definition = named.map(|index| &outline.definitions[index]);
     let names = named.map(|index| outline.names(index));
