@@ -33,6 +33,7 @@ mod server;
 pub mod session;
 mod state;
 mod store;
+mod stubs;
 mod thrift;
 pub mod traced;
 mod written;

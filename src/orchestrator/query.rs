@@ -8,7 +8,7 @@ use super::completeness;
 use super::failure::Failure;
 use super::places::Places;
 use super::state::{State, Subject};
-use super::{Attempt, Settings, located};
+use super::{Attempt, Settings, located, stubs};
 use crate::bundle::order::sort;
 use crate::bundle::page::page;
 use crate::bundle::seal::Draft;
@@ -78,6 +78,9 @@ pub(super) async fn locations(asking: &Asking<'_>) -> Result<Answer, Failure> {
     if asking.open_encoded(listing.items.iter().map(|place| &place.path))? {
         listing = places(asking, subject).await?;
     }
+    if cmd == Command::Definition {
+        listing = stubs::definitions(asking, subject, listing).await?;
+    }
     let is_module = |place: &&Place| place.range == Range::default();
     if matches!(cmd, Command::References | Command::Implementation) {
         asking.require_clean(listing.items.iter().map(|place| &place.path))?;
@@ -146,14 +149,27 @@ pub(super) async fn hover(asking: &Asking<'_>) -> Result<Answer, Failure> {
     let subject = asking.state.subject()?;
     asking.open([subject.document.path.clone()])?;
     let questions = asking.questions();
-    let said = questions.hover(&subject.document.path, position(asking, subject)).await?;
+    let (path, at) = (&subject.document.path, position(asking, subject));
+    let declares = asking.server.client.capabilities().declaration;
+    let declared = async {
+        match declares {
+            true => questions.declaration(path, at).await.map(Some),
+            false => Ok(None),
+        }
+    };
+    let (said, declared) = tokio::join!(questions.hover(path, at), declared);
+    let said = said?;
     let said =
         said.filter(|said| !said.markdown.trim().is_empty()).ok_or_else(|| nothing_there(asking, subject))?;
     if asking.state.is_inferred() && said.markdown.contains(MODULE) {
         asking.require_pristine()?;
     }
+    let markdown = match declared? {
+        Some(declared) => stubs::hover(asking, said.markdown, &declared)?,
+        None => said.markdown,
+    };
     let mut facts = Facts::new(Provenance::Lsp);
-    facts.hover = Some(Hover { markdown: asking.places.paths.text(&said.markdown), range: said.range });
+    facts.hover = Some(Hover { markdown: asking.places.paths.text(&markdown), range: said.range });
     Ok(Answer { facts, limits: None, capabilities, refactored: None })
 }
 

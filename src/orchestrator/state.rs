@@ -17,6 +17,7 @@ use crate::resolve::hop::Hop;
 use crate::resolve::locate::{self, Evidence, Located, Several, TOP, World, locate};
 use crate::resolve::modules::ImportRoots;
 use crate::resolve::near::{Near, Reason};
+use crate::resolve::receiver::rests_on_types;
 use crate::resolve::symbol::StubPlace;
 use crate::selector::PositionSpec;
 use crate::tape::Tape;
@@ -172,10 +173,8 @@ impl State {
     /// Whether what the place means rests on the type of something else: an attribute's, a keyword argument's.
     pub(super) fn is_inferred(&self) -> bool {
         let Some(Outcomes::Found(subject)) = &self.resolved else { return false };
-        let (text, span) = (&subject.document.text, subject.name_span.clone().unwrap_or_default());
-        let before = text[..span.start].trim_end_matches([' ', '\t']);
-        let after = text[span.end..].trim_start_matches([' ', '\t']);
-        before.ends_with('.') || (after.starts_with('=') && !after.starts_with("=="))
+        let span = subject.name_span.clone().unwrap_or_default();
+        rests_on_types(&subject.document.text, span)
     }
 
     /// The resolution as the bundle tells it when no server was asked.

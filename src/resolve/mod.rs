@@ -11,6 +11,7 @@
 
 mod ast;
 mod bases;
+pub mod behind;
 pub mod definitions;
 pub mod form;
 pub mod hierarchy;
@@ -24,6 +25,7 @@ pub mod occurrences;
 pub mod outline;
 pub mod place;
 mod reading;
+pub mod receiver;
 mod recover;
 pub mod relocate;
 pub mod roles;

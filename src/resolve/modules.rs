@@ -201,14 +201,27 @@ impl ImportRoots {
     #[must_use]
     pub fn name_of(&self, file: &AbsPath) -> Option<String> {
         let all = self.all_roots();
-        let relative = all.filter_map(|root| file.strip_prefix(root)).min_by_key(|rest| rest.len())?;
-        let stem = relative.strip_suffix(".py").or_else(|| relative.strip_suffix(".pyi"))?;
-        let stem = stem.strip_suffix("/__init__").unwrap_or(stem);
-        let mut parts: Vec<&str> = stem.split('/').collect();
-        if let Some(first) = parts.first_mut() {
-            *first = first.strip_suffix("-stubs").unwrap_or(first);
-        }
-        parts.iter().all(|part| is_identifier(part)).then(|| parts.join("."))
+        dotted(all.filter_map(|root| file.strip_prefix(root)).min_by_key(|rest| rest.len())?)
+    }
+
+    /// The dotted name of a file, which may be one of the stubs that the server ships.
+    #[must_use]
+    pub fn name_of_any(&self, file: &AbsPath) -> Option<String> {
+        let shipped = self.typeshed.as_ref().and_then(|typeshed| {
+            let stdlib = file.strip_prefix(&typeshed.join("stdlib"));
+            // Below `stubs` each package has a folder of its own.
+            let other = || Some(file.strip_prefix(&typeshed.join("stubs"))?.split_once('/')?.1);
+            dotted(stdlib.or_else(other)?)
+        });
+        shipped.or_else(|| self.name_of(file))
+    }
+
+    /// The source files of the modules of this name, stubs and shadowing left out of account.
+    #[must_use]
+    pub fn sources(&self, files: &dyn Files, name: &str) -> Vec<AbsPath> {
+        let own = self.views.iter().flat_map(|view| &view.roots);
+        let roots = own.chain(&self.environment).map(|root| &root.folder);
+        roots.filter_map(|folder| look_up(files, folder, name)?.source).collect()
     }
 
     /// Every search folder in order.
@@ -291,6 +304,17 @@ impl ImportRoots {
             _ => None,
         }
     }
+}
+
+/// The dotted name of a file below a search folder.
+fn dotted(relative: &str) -> Option<String> {
+    let stem = relative.strip_suffix(".py").or_else(|| relative.strip_suffix(".pyi"))?;
+    let stem = stem.strip_suffix("/__init__").unwrap_or(stem);
+    let mut parts: Vec<&str> = stem.split('/').collect();
+    if let Some(first) = parts.first_mut() {
+        *first = first.strip_suffix("-stubs").unwrap_or(first);
+    }
+    parts.iter().all(|part| is_identifier(part)).then(|| parts.join("."))
 }
 
 /// What a name leads to in one folder.

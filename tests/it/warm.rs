@@ -139,3 +139,37 @@ fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
 }
+
+/// Pyright looks for the source behind a stub along the imports of what it has read, and gives up when that is much.
+#[test]
+fn what_the_server_has_read_does_not_change_where_a_library_is() {
+    const MODULES: usize = 9;
+    let names: Vec<String> = (0..MODULES).map(|number| format!("m{number}")).collect();
+    let mut text = "//- /pkg/__init__.py\n".to_owned();
+    for name in &names {
+        text.push_str(&format!("//- /pkg/{name}.py\nimport heapq\nimport math\nimport warnings\n"));
+        for other in names.iter().filter(|other| *other != name) {
+            text.push_str(&format!("import pkg.{other}\n"));
+        }
+        text.push_str("warnings.warn('x')\nheapq.heappush([], 1)\n");
+    }
+    text.push_str(
+        "//- /user.py\nimport math\nimport warnings\nfrom heapq import heappush\nfrom pkg.m0 import pkg\n\
+         warnings.warn('x')\nheappush([], 1)\nmath.sqrt(len('x'))\n",
+    );
+    let env = TestEnv::pyright(&Project::parse(&text)).with_sessions();
+    for name in &names {
+        // The server reads the file, and so learns who imports what.
+        let path = format!("pkg/{name}.py");
+        env.lanser(["def", &format!("{path}:12:10")]).text();
+        env.lanser(["def", &format!("{path}:13:7")]).text();
+    }
+    for place in ["user.py:5:10", "user.py:6:1", "user.py:7:6", "user.py:7:11", "user.py:1:8"] {
+        same(&env, "after much reading", &["def", place]);
+        same(&env, "after much reading", &["hover", place]);
+    }
+    let told = env.lanser(["hover", "user.py:6:1"]).to_string();
+    assert!(told.contains("Push item onto heap"), "{told}");
+    let told = env.lanser(["def", "user.py:6:1"]).to_string();
+    assert!(told.contains("heapq.py"), "{told}");
+}
