@@ -9,6 +9,7 @@ use super::saturation::{clipped, weight};
 use super::state::{Terms, count};
 use super::visibility;
 use crate::digest::Score;
+use crate::model::error::ErrorBody;
 use crate::model::reward::{Integrity, Owed, Preset, Weights};
 
 /// The score of one head against one base.
@@ -27,6 +28,9 @@ pub struct Episode {
     /// Why there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What went wrong where the head could not be judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorBody>,
     /// What the reward is the sum of.
     pub reward_components: Parts,
     /// The parts again, for those who do not look into dicts.
@@ -134,6 +138,7 @@ impl Episode {
             reward,
             scored: reward.is_some(),
             reason,
+            error: None,
             reward_components: parts,
             parts,
             steps: vec![step],
@@ -147,11 +152,12 @@ impl Episode {
         }
     }
 
-    /// A head that could not be judged: by the caller's fault (`error` is 1), or by nobody's (`None`).
+    /// A head that could not be judged: by the fault of who made it (`fault` is 1), or by another one (`None`).
     #[must_use]
-    pub fn failed(head: &str, reason: String, error: Option<f64>, terms: &Terms) -> Self {
+    pub fn failed(head: &str, error: ErrorBody, fault: Option<f64>, terms: &Terms) -> Self {
         let still = Numbers { diagnostics: Some(0.0), error: Some(0.0), ..Numbers::default() };
-        let reward = formula::step(terms.preset, &terms.weights, &still, &Numbers { error, ..still }).r;
+        let reward =
+            formula::step(terms.preset, &terms.weights, &still, &Numbers { error: fault, ..still }).r;
         let zero = reward.map(|_| Score::default());
         let parts = Parts { diag: zero, safety: zero, confidence: zero, tool_error: reward, integrity: zero };
         Self {
@@ -160,7 +166,8 @@ impl Episode {
             head: head.to_owned(),
             reward,
             scored: reward.is_some(),
-            reason: Some(reason),
+            reason: Some(format!("{}: {}", error.symbol.as_str(), error.message)),
+            error: Some(error),
             reward_components: parts,
             parts,
             steps: vec![EpisodeStep { t: 1, r: reward, ..EpisodeStep::default() }],

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use super::measure::Found;
+use crate::model::environment::Environment;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Options, Request};
 use crate::orchestrator::ask::Asking;
@@ -76,6 +77,14 @@ impl Bench {
         self.enumerated = lease.client.ready(settings.timeout).await?.files;
         self.lease = Some(lease);
         Ok(())
+    }
+
+    /// What is looked at the state with; nothing before there is a server.
+    pub(super) fn environment(&self) -> Option<Environment> {
+        let lease = self.lease.as_ref()?;
+        let mut environment = self.state.ground.environment.clone();
+        environment.tool = Some(lease.tool(self.orchestrator.settings.server));
+        Some(environment)
     }
 
     /// Gives the server up: the next question is asked of another one.

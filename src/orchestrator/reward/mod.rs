@@ -2,10 +2,11 @@
 
 mod bench;
 mod measure;
+mod origin;
 mod score;
 mod source;
 
 pub(super) use measure::{
     Found, Shown, configuration_changed, hidden_by, listed, of_edit, taken_away, without,
 };
-pub use score::{Scored, Source, score};
+pub use score::{Scored, Source, is_revision, score};

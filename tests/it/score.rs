@@ -1,0 +1,139 @@
+//! `score` with the real Pyright: what may be a base and a head, and what one bad head does to the others.
+
+use serde_json::Value;
+
+use crate::support::{Project, TestEnv};
+
+const SHOP: &str = "\
+//- /m.py
+def half(x: int) -> float:
+    return x / 2
+
+value = half('a')
+other = half('b')
+//- /n.py
+from m import half
+
+third = half('c')
+";
+
+const FIX: &str = "--- a/m.py\n+++ b/m.py\n@@ -2,4 +2,4 @@\n     return x / 2\n \n-value = half('a')\n+value = half(1)\n other = half('b')\n";
+
+pub(crate) fn git(env: &TestEnv, args: &[&str]) {
+    let who = ["-c", "user.name=a", "-c", "user.email=a@b"];
+    let output = env.run("git", [&who[..], args].concat());
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+}
+
+/// A workspace in git, with a diff beside it.
+fn shop() -> (TestEnv, String) {
+    let env = TestEnv::pyright(&Project::parse(SHOP));
+    git(&env, &["init", "-q"]);
+    git(&env, &["add", "."]);
+    git(&env, &["commit", "-qm", "one"]);
+    std::fs::write(env.path("fix.diff"), FIX).unwrap();
+    let fix = env.path("fix.diff").to_str().unwrap().to_owned();
+    (env, fix)
+}
+
+fn score(env: &TestEnv, args: &[&str]) -> (Option<i32>, Vec<Value>) {
+    let output = env.lanser(["score", "--json"].iter().chain(args).copied());
+    let lines = output.stdout.lines().map(|line| serde_json::from_str(line).unwrap());
+    (output.code, lines.collect())
+}
+
+fn bundle(env: &TestEnv, args: &[&str]) -> Value {
+    serde_json::from_str(&env.lanser(args.iter().copied().chain(["--json"])).stdout).unwrap()
+}
+
+fn saved(env: &TestEnv, name: &str, bundle: &Value) -> String {
+    std::fs::write(env.path(name), bundle.to_string()).unwrap();
+    env.path(name).to_str().unwrap().to_owned()
+}
+
+/// A base that is a bundle: the code that it was asked about, found in the working tree or in git, or nothing at all.
+#[test]
+fn a_base_can_be_what_a_bundle_recorded() {
+    let (env, fix) = shop();
+    let looked = bundle(&env, &["diag", "m.py"]);
+    let id = looked["bundleId"].as_str().unwrap();
+    let reward = |args: &[&str]| {
+        let (code, told) = score(&env, args);
+        (code, told[0]["reward"].as_f64(), told[0]["reason"].as_str().unwrap_or_default().to_owned())
+    };
+    let paid = |r: f64| (Some(0), Some(r), String::new());
+    assert_eq!(reward(&["--base", id, "--head", &fix]), paid(0.5));
+    // Its code is only in git now.
+    let text = std::fs::read_to_string(env.file("m.py")).unwrap();
+    env.write("m.py", text.replace("half('a')", "half(1)").replace("half('b')", "half(2)"));
+    assert_eq!(reward(&["--base", id]), paid(1.0));
+    let file = saved(&env, "looked.json", &looked);
+    assert_eq!(reward(&["--base", &file, "--head", id]), paid(0.0));
+    // An edit's bundle leads to what it proposes, also once that is written and nothing else was changed.
+    env.write("m.py", text.clone());
+    let checked = bundle(&env, &["check", &fix]);
+    let checked = checked["bundleId"].as_str().unwrap();
+    assert_eq!(reward(&["--base", checked]), paid(-0.5));
+    assert_eq!(reward(&["--base", "WORKTREE", "--head", checked]), paid(0.5));
+    let written = bundle(&env, &["apply", &fix, "--apply"]);
+    let written = written["bundleId"].as_str().unwrap();
+    assert_eq!(reward(&["--base", written]), paid(0.0));
+    assert_eq!(reward(&["--base", written, "--head", id]), paid(-0.5));
+    // What was never committed and is gone, nobody knows.
+    env.write("n.py", "fourth = 4\n");
+    let lost = bundle(&env, &["diag", "n.py"]);
+    env.write("n.py", "fifth = 5\n");
+    let (code, r, reason) = reward(&["--base", lost["bundleId"].as_str().unwrap()]);
+    assert_eq!((code, r), (Some(10), None));
+    assert!(reason.starts_with("E/VERSION_SKEW: the state of the bundle"), "{reason}");
+    // Known, but looked at by other rules.
+    env.write("pyrightconfig.json", "{\"typeCheckingMode\": \"off\"}");
+    let (code, r, reason) = reward(&["--base", id, "--head", "WORKTREE"]);
+    assert_eq!((code, r), (Some(0), None), "{reason}");
+    git(&env, &["checkout", "-q", "."]);
+    std::fs::remove_file(env.file("pyrightconfig.json")).unwrap();
+    let mut other = looked.clone();
+    other["environment"]["tool"]["version"] = "1.1.1".into();
+    let other: lanser::Bundle = serde_json::from_value(other).unwrap();
+    let mut resealed = serde_json::to_value(&other).unwrap();
+    resealed["bundleId"] = serde_json::to_value(lanser::bundle::seal::bundle_id(&other).unwrap()).unwrap();
+    let (code, r, reason) = reward(&["--base", &saved(&env, "other.json", &resealed)]);
+    assert_eq!((code, r), (Some(10), None));
+    assert!(reason.contains("the server is another one"), "{reason}");
+    assert_eq!(env.lanser(["score", "--base", &format!("sha256:{}", "0".repeat(64))]).code, Some(3));
+    assert!(env.left_behind().is_empty(), "{:?}", env.left_behind());
+}
+
+/// One head that is nothing stops no other, is told with its error, and the exit code tells.
+#[test]
+fn one_bad_head_is_told_and_stops_no_other() {
+    let (env, fix) = shop();
+    std::fs::create_dir(env.file("topic")).unwrap();
+    git(&env, &["branch", "topic"]);
+    git(&env, &["branch", "unique"]);
+    let bad = ["--head", "mispelt", "--head", &fix, "--head", "./missing.diff", "--head", "topic"];
+    let more = ["--head", "rev:topic", "--head", "./topic", "--head", "unique"];
+    let (code, told) = score(&env, &[&bad[..], &more[..]].concat());
+    assert_eq!(code, Some(3));
+    let rewards: Vec<Option<f64>> = told.iter().map(|episode| episode["reward"].as_f64()).collect();
+    assert_eq!(rewards, [None, Some(0.5), None, None, Some(0.0), Some(0.0), Some(0.0)], "{told:#?}");
+    let failed = |at: usize| (&told[at]["scored"], told[at]["error"]["code"].as_u64());
+    assert_eq!(failed(0), (&false.into(), Some(3)));
+    assert_eq!(failed(2), (&false.into(), Some(3)));
+    assert_eq!(failed(3), (&false.into(), Some(4)));
+    assert_eq!(told[3]["error"]["hint"], "say rev:topic for the revision, ./topic for the folder");
+    assert_eq!(told[1]["error"], Value::Null);
+    // Alone it is the same, also in words; and no base is guessed either.
+    let (code, alone) = score(&env, &["--head", "mispelt"]);
+    assert_eq!((code, &alone[0]), (Some(3), &told[0]));
+    let words = env.lanser(["score", "--head", "topic"]);
+    assert_eq!(words.code, Some(4));
+    assert!(
+        words.stdout.starts_with("topic is not scored: E/AMBIGUOUS: topic is a folder and a revision"),
+        "{}",
+        words.stdout
+    );
+    let base = env.lanser(["score", "--base", "topic"]);
+    assert_eq!(base.code, Some(4));
+    assert!(base.stderr.contains("rev:topic"), "{}", base.stderr);
+}
