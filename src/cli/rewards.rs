@@ -9,8 +9,8 @@ use crate::digest::{Digest, Score};
 use crate::model::bundle::Bundle;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::reward::{Preset, Weights};
-use crate::orchestrator::stored_bundle;
-use crate::reward::{Terms, default_weights, is_fault, recomputed};
+use crate::orchestrator::{self, stored_bundle, supplement};
+use crate::reward::{Terms, default_weights, is_fault, recomputed, supplemented};
 use crate::workspace::files::read_bytes;
 
 /// How long is waited for a bundle that a session may be just storing.
@@ -26,6 +26,26 @@ impl Asked {
     /// Puts the reward that was asked for into a bundle.
     pub(crate) fn put_into(&self, bundle: &mut Bundle) {
         bundle.process_reward = Some(recomputed(bundle, self.previous.as_ref(), &self.terms));
+    }
+
+    /// Puts the reward that was asked for into a bundle that was just made. What only one of the two bundles looked at is measured
+    /// for the other one as well.
+    pub(crate) async fn put_into_new(&self, bundle: &mut Bundle, settings: &orchestrator::Settings) {
+        self.put_into(bundle);
+        let Some(previous) = &self.previous else { return };
+        match supplement(settings, previous, bundle, &self.terms).await {
+            Ok(None) => {}
+            Ok(Some(more)) => {
+                bundle.process_reward = Some(supplemented(bundle, previous, &more, &self.terms));
+            }
+            Err(why) => {
+                let reason = bundle.process_reward.as_mut().and_then(|reward| reward.reason.as_mut());
+                if let Some(reason) = reason {
+                    *reason = format!("{reason}, {why}");
+                }
+            }
+        }
+        settings.progress.done();
     }
 }
 

@@ -85,6 +85,8 @@ pub struct EpisodeStep {
     pub new: u32,
     /// How many went, owed ones among them.
     pub fixed: u32,
+    /// Whether the checker had anything to see.
+    pub visible: bool,
 }
 
 /// The form of an episode.
@@ -123,6 +125,7 @@ impl Episode {
             tool_error: Score::new(0.0),
             integrity: taken.and_then(Score::new).filter(|_| !skewed),
         };
+        let visible = visibility::is_visible(&judged.before, &judged.after, &judged.compared);
         let step = EpisodeStep {
             t: 1,
             r: reward,
@@ -130,6 +133,7 @@ impl Episode {
             cur: Score::new(now),
             new: judged.compared.new,
             fixed: judged.compared.fixed,
+            visible,
         };
         Self {
             schema: SCHEMA,
@@ -144,7 +148,7 @@ impl Episode {
             steps: vec![step],
             integrity_flags: judged.integrity.flags().into_iter().map(|(name, _)| name).collect(),
             integrity: judged.integrity,
-            visible: visibility::is_visible(&judged.before, &judged.after, &judged.compared),
+            visible,
             owed: judged.after.owed.clone(),
             files: judged.after.files.len() + judged.after.clean.len(),
             files_left_out: left_out,

@@ -23,4 +23,4 @@ mod testing;
 pub mod visibility;
 
 pub use formula::{Numbers, Outcome, default_weights, step};
-pub use state::{Measured, Terms, is_fault, of_bundle, recomputed};
+pub use state::{Measured, Terms, Unmeasured, is_fault, of_bundle, recomputed, supplemented, unmeasured};

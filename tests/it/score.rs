@@ -1,8 +1,11 @@
 //! `score` with the real Pyright: what may be a base and a head, and what one bad head does to the others.
 
+use std::time::Duration;
+
+use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{Project, TestEnv};
+use crate::support::{Behaviour, FakeServer, Project, TestEnv, wait_until};
 
 const SHOP: &str = "\
 //- /m.py
@@ -136,4 +139,75 @@ fn one_bad_head_is_told_and_stops_no_other() {
     let base = env.lanser(["score", "--base", "topic"]);
     assert_eq!(base.code, Some(4));
     assert!(base.stderr.contains("rev:topic"), "{}", base.stderr);
+}
+
+/// With `--prev`, what only one of the two bundles looked at is measured for the other; where that is not known any more, nothing is
+/// guessed. The stored bundles say the same again.
+#[test]
+fn what_one_bundle_did_not_look_at_is_measured() {
+    let (env, _) = shop();
+    let looked = bundle(&env, &["diag", "m.py"]);
+    assert_eq!(looked["processReward"]["visible"], true);
+    assert_eq!(bundle(&env, &["def", "py://m#half"])["processReward"]["visible"], false);
+    let previous = saved(&env, "looked.json", &looked);
+    let text = std::fs::read_to_string(env.file("m.py")).unwrap();
+    env.write("m.py", text.replace("half('a')", "half(1)"));
+    env.write("n.py", "from m import half\n\nthird = half('c')\nfourth = half('d')\nfifth = half('e')\n");
+    let next = bundle(&env, &["diag", "n.py", "--prev", &previous]);
+    let reward = &next["processReward"];
+    // One went from m.py, two came to n.py.
+    assert_eq!(
+        (&reward["components"]["diag_delta"], &reward["r"]),
+        (&(-1.0).into(), &(-0.5).into()),
+        "{reward}"
+    );
+    assert_eq!(reward["state"]["D"], 3.0, "the bundle's own files");
+    assert_eq!(next["bundleId"], bundle(&env, &["diag", "n.py"])["bundleId"]);
+    let stored = saved(&env, "next.json", &next);
+    let again = bundle(&env, &["reward", "--prev", &previous, "--next", &stored]);
+    assert_eq!(&again, reward);
+    let alone = bundle(&env, &["reward", "--next", &stored]);
+    assert_eq!((&alone["r"], &alone["supplement"]), (&0.0.into(), &Value::Null));
+    // A question looks at nothing; it is made up for as well.
+    let asked = bundle(&env, &["def", "py://m#half", "--prev", &previous]);
+    assert_eq!(asked["processReward"]["components"]["diag_delta"], 1.0, "{}", asked["processReward"]);
+    // From one state that is gone and was never committed.
+    env.write("m.py", text.replace("half('a')", "half(3)"));
+    let next = bundle(&env, &["diag", "m.py", "--prev", &stored]);
+    let reward = &next["processReward"];
+    assert_eq!((&reward["r"], &reward["components"]["diag_delta"]), (&Value::Null, &Value::Null), "{reward}");
+    let reason = reward["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("the previous bundle did not measure m.py, nor can that be made up for: its code"),
+        "{reason}"
+    );
+    assert!(env.left_behind().is_empty(), "{:?}", env.left_behind());
+}
+
+/// The temporary copies of a run that was killed are removed by the next one, and those of one that lives are not.
+#[test]
+fn what_a_killed_run_left_is_swept_up_by_the_next() {
+    let env = TestEnv::with(&Project::parse(SHOP));
+    let server = FakeServer::new(&env, &Behaviour::good().hangs_on("initialize"));
+    let copies = || env.left_behind().into_iter().filter(|name| name.contains("lanser-score-")).count();
+    let start = || {
+        let before = server.pids().len();
+        let running = env.start(["score", "--base", "WORKTREE", "--server-command", server.command()]);
+        wait_until("its server is there", Duration::from_secs(20), || server.pids().len() > before);
+        running
+    };
+    let killed = start();
+    assert_eq!(copies(), 1);
+    killed.signal(Signal::KILL);
+    assert_eq!(killed.finish().code, None);
+    assert_eq!(copies(), 1, "nobody swept");
+    let living = start();
+    assert_eq!(copies(), 1, "its own");
+    let other = start();
+    assert_eq!(copies(), 2, "of both that live");
+    for running in [living, other] {
+        running.signal(Signal::INT);
+        assert_eq!(running.finish().code, Some(73));
+    }
+    assert_eq!(env.left_behind(), Vec::<String>::new());
 }

@@ -43,11 +43,12 @@ impl Origins {
         Ok(Self { ground, root: settings.root.clone() })
     }
 
-    /// The files of the state that a bundle leads to: what it was asked about, with its own edit made. Blocking.
+    /// The files of the state that a bundle leads to: what it was asked about, with its own edit made; of a working tree also what git
+    /// ignores, when that is wanted. Blocking.
     ///
     /// # Errors
     /// Why nobody knows them.
-    pub(super) fn tree(&self, bundle: &Bundle) -> Result<FileTree, String> {
+    pub(super) fn tree(&self, bundle: &Bundle, ignored: bool) -> Result<FileTree, String> {
         let Some(environment) = &bundle.environment else {
             return Err("it looked at no code".to_owned());
         };
@@ -74,6 +75,7 @@ impl Origins {
             ));
         };
         let tree = match revision {
+            None if ignored => FileTree::of_folder(&self.root),
             None => FileTree::of_worktree(&self.root),
             Some(name) => FileTree::of_revision(&self.root, &name).map_err(|error| error.to_string())?,
         };

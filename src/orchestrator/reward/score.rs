@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::bench::Bench;
+use super::folder::sweep;
 use super::measure::{Found, Shown, changed, hidden_by, of_edit, without};
 use super::origin::Origins;
 use super::source::{Places, Wrong};
@@ -49,6 +50,8 @@ pub async fn score(
     mut tell: impl FnMut(Episode),
 ) -> Result<(), ErrorBody> {
     let told = |failure: Failure| failure.into_body(&PathMap::new().workspace(settings.root.clone()));
+    let temp = settings.temp.clone();
+    blocking(move || sweep(&temp)).await.map_err(told)?;
     let settings = &with_interpreter(settings).await.map_err(told)?;
     let named = std::iter::once(base).chain(heads.iter().map(|head| &head.source));
     let origins = if named.clone().any(|source| matches!(source, Source::Bundle(_))) {
@@ -92,7 +95,7 @@ pub async fn score(
 }
 
 /// The same settings with the interpreter that the workspace's own environment has: a copy elsewhere would find another one.
-async fn with_interpreter(settings: &Settings) -> Result<Settings, Failure> {
+pub(super) async fn with_interpreter(settings: &Settings) -> Result<Settings, Failure> {
     let own = settings.clone();
     let found = blocking(move || python::find(&own, &python::memory(&own))).await?.map_err(Failure::told)?;
     let interpreter = found.0.map(|python| python.interpreter);

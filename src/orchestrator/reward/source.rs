@@ -67,7 +67,8 @@ impl Source {
                 }
                 _ => {
                     let unknown = || Err("nobody looked for it".to_owned());
-                    let found = places.origins.as_ref().map_or_else(unknown, |origins| origins.tree(bundle));
+                    let found =
+                        places.origins.as_ref().map_or_else(unknown, |origins| origins.tree(bundle, false));
                     found.map_err(|why| {
                         let message = format!("the state of the bundle {} is not known: {why}", bundle.bundle_id);
                         Wrong::Named(ErrorBody::new(ErrorSymbol::VersionSkew, message).hint(
