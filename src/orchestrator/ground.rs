@@ -14,7 +14,7 @@ use crate::bundle::portable::PathMap;
 use crate::digest::Digest;
 use crate::lsp::profile::{Profile, ServerSettings};
 use crate::model::environment::{Environment, Lanser, Python, WorkspaceState};
-use crate::path::{AbsPath, DocUri};
+use crate::path::{AbsPath, DocUri, WorkspacePath};
 use crate::resolve::index::Index;
 use crate::resolve::modules::ImportRoots;
 use crate::text::ColumnUnit;
@@ -245,6 +245,13 @@ impl Ground {
     /// The folders outside the workspace from which the server takes sources.
     pub(super) fn outside(&self) -> impl Iterator<Item = &AbsPath> {
         self.outside.keys()
+    }
+
+    /// The same with what is in them, by paths relative to each.
+    pub(super) fn outside_files(
+        &self,
+    ) -> impl Iterator<Item = (&AbsPath, &BTreeMap<WorkspacePath, Option<Digest>>)> {
+        self.outside.iter().map(|(folder, snapshot)| (folder, snapshot.files()))
     }
 
     /// Whether the workspace is known to hold this content at this place.

@@ -31,6 +31,9 @@ pub struct Episode {
     /// What went wrong where the head could not be judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorBody>,
+    /// What makes the score doubtful, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// What the reward is the sum of.
     pub reward_components: Parts,
     /// The parts again, for those who do not look into dicts.
@@ -143,6 +146,7 @@ impl Episode {
             scored: reward.is_some(),
             reason,
             error: None,
+            warnings: Vec::new(),
             reward_components: parts,
             parts,
             steps: vec![step],
@@ -172,6 +176,7 @@ impl Episode {
             scored: reward.is_some(),
             reason: Some(format!("{}: {}", error.symbol.as_str(), error.message)),
             error: Some(error),
+            warnings: Vec::new(),
             reward_components: parts,
             parts,
             steps: vec![EpisodeStep { t: 1, r: reward, ..EpisodeStep::default() }],

@@ -211,3 +211,36 @@ fn what_a_killed_run_left_is_swept_up_by_the_next() {
     }
     assert_eq!(env.left_behind(), Vec::<String>::new());
 }
+
+/// An environment in which the workspace's own package is installed from the working tree: what a copy lacks is read from there,
+/// and that is told.
+#[test]
+fn an_editable_install_of_the_workspace_is_told_where_it_shows() {
+    let project = "//- /src/shop/__init__.py\n//- /src/shop/price.py\nprice: int = 3\n//- /tests/use.py\nfrom shop.price import price\n\nprice.real\n";
+    let mut env = TestEnv::pyright(&Project::parse(project));
+    let venv = env.path("venv");
+    let made = env.run("python3", ["-m", "venv", "--without-pip", venv.to_str().unwrap()]);
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    let lib = std::fs::read_dir(venv.join("lib")).unwrap().next().unwrap().unwrap().path();
+    let sources = env.file("src");
+    std::fs::write(lib.join("site-packages/shop.pth"), format!("{}\n", sources.display())).unwrap();
+    env.set("VIRTUAL_ENV", &venv);
+    let edit = env.path("edit.diff");
+    std::fs::write(
+        &edit,
+        "--- a/src/shop/price.py\n+++ b/src/shop/price.py\n@@ -1 +1 @@\n-price: int = 3\n+price: int = ''\n",
+    )
+    .unwrap();
+    let gone = env.path("gone.diff");
+    std::fs::write(&gone, "--- a/src/shop/price.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-price: int = 3\n")
+        .unwrap();
+    let (edit, gone) = (edit.to_str().unwrap().to_owned(), gone.to_str().unwrap().to_owned());
+    let (code, told) = score(&env, &["--base", "WORKTREE", "--head", &edit, "--head", &gone]);
+    assert_eq!(code, Some(0), "{told:#?}");
+    assert_eq!((&told[0]["reward"], &told[0]["warnings"]), (&(-0.5).into(), &Value::Null));
+    let warning = told[1]["warnings"][0].as_str().unwrap();
+    assert!(
+        warning.ends_with("in the live tree, which has files that are not scored: src/shop/price.py"),
+        "{warning}"
+    );
+}

@@ -100,6 +100,7 @@ fn print(context: &Context, episode: &Episode) -> Exit {
     if !episode.integrity_flags.is_empty() {
         lines.push(format!("  integrity: {}\n", episode.integrity_flags.join(", ")));
     }
+    lines.extend(episode.warnings.iter().map(|warning| format!("  warning: {warning}\n")));
     if !episode.visible {
         lines.push("  the checker had nothing to see here\n".to_owned());
     }

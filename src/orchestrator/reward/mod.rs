@@ -1,6 +1,7 @@
 //! The reward's part of the work: measuring what [`crate::reward`] judges, and scoring heads against a base.
 
 mod bench;
+mod editable;
 mod folder;
 mod measure;
 mod origin;

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::bench::Bench;
+use super::editable::reads_live;
 use super::folder::sweep;
 use super::measure::{Found, Shown, changed, hidden_by, of_edit, without};
 use super::origin::Origins;
@@ -143,13 +144,19 @@ impl<'s> Judge<'s> {
                 return Ok(Episode::failed(&head.name, error, Some(1.0), terms));
             }
         };
+        let live = &self.settings.root;
+        let looks_past = |tree: &FileTree| reads_live(&self.bench.state.ground, live, tree);
+        let warnings: Vec<String> =
+            looks_past(&self.tree).or_else(|| looks_past(&after)).into_iter().collect();
         let mut judged = self.judged(&after, terms.preset).await;
         if judged.as_ref().is_err_and(|failure| failure.is_crash() || failure.is_hang()) {
             self.bench.give_up();
             judged = self.judged(&after, terms.preset).await;
         }
         Ok(match judged {
-            Ok((judged, left_out)) => Episode::of(&head.name, &judged, left_out, terms),
+            Ok((judged, left_out)) => {
+                Episode { warnings, ..Episode::of(&head.name, &judged, left_out, terms) }
+            }
             Err(failure) => {
                 self.bench.give_up();
                 let body = failure.into_body(&self.bench.state.ground.paths);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::bench::Bench;
+use super::editable::reads_live;
 use super::folder::sweep;
 use super::measure::listed;
 use super::origin::Origins;
@@ -65,8 +66,12 @@ async fn measured(
     let (finder, owned) = (origins.clone(), bundle.clone());
     let tree = blocking(move || finder.tree(&owned, true)).await.map_err(|failure| failure.to_string())??;
     let told = |failure: Failure| failure.into_body(&PathMap::new().workspace(settings.root.clone())).message;
-    let mut bench = Bench::new(settings, &Arc::new(tree)).await.map_err(told)?;
+    let tree = Arc::new(tree);
+    let mut bench = Bench::new(settings, &tree).await.map_err(told)?;
     let scope = async {
+        if let Some(why) = reads_live(&bench.state.ground, &settings.root, &tree) {
+            return Err(why);
+        }
         bench.ready().await.map_err(told)?;
         let environments = bundle.environment.as_ref().zip(bench.environment());
         if let Some(what) = environments.and_then(|(then, now)| environment_pin::difference(then, &now)) {
