@@ -164,10 +164,21 @@ pub(crate) fn load(named: &str, context: &Context, settings: &Settings) -> Resul
             .hint("the store keeps the latest; keep bundles that matter in files"));
     }
     let bytes = read_bytes(&path).map_err(|error| {
-        ErrorBody::new(ErrorSymbol::NotFound, format!("the bundle cannot be read: {error}"))
-            .hint("name a file, or the bundleId of a bundle that was answered here")
+        let hint = match named {
+            LAST => "`last` is the bundle before in `lanser batch`; elsewhere name a file or a bundleId"
+                .to_owned(),
+            _ if named.starts_with("sha256:") => {
+                "a bundleId has 64 hexadecimal digits; give all of them".to_owned()
+            }
+            _ => "name a file, or the bundleId of a bundle that was answered here".to_owned(),
+        };
+        ErrorBody::new(ErrorSymbol::NotFound, format!("the bundle {named} cannot be read: {error}"))
+            .hint(hint)
     })?;
-    read(&bytes).map_err(|why| ErrorBody::new(ErrorSymbol::Usage, format!("{named} is no bundle: {why}")))
+    read(&bytes).map_err(|why| {
+        let hint = "give a bundle as lanser printed it with --json; `lanser schema validate FILE` says more";
+        ErrorBody::new(ErrorSymbol::Usage, format!("{named} is no bundle: {why}")).hint(hint)
+    })
 }
 
 /// Reads a bundle, and sees that it is what its `bundleId` says.

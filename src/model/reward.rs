@@ -27,9 +27,9 @@ pub struct ProcessReward {
     pub components: Components,
     /// The state that the step leads to.
     pub state: RewardState,
-    /// The diagnostics before this bundle's own edit, over the same files; absent where nothing is edited.
+    /// The diagnostics before this bundle's own edit, where they are others than in `state.scope`; absent where nothing is edited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<RewardScope>,
+    pub before: Option<Earlier>,
     /// What was measured besides for this step, in files that one of the two bundles did not look at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supplement: Option<Supplement>,
@@ -145,6 +145,23 @@ pub struct RewardScope {
     /// Files without any, in the order of their paths.
     pub clean: Vec<DocUri>,
     /// What is owed besides under the guarded formula: diagnostics that went without being repaired.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owed: Vec<Owed>,
+}
+
+/// Diagnostics of an earlier state, where they are others than those of a later one. Files that are not named were the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Earlier {
+    /// Files that had diagnostics, others than later, in the order of their paths.
+    pub files: Vec<FileState>,
+    /// Files that had none and have some later, or are no part of the later state, in the order of their paths.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clean: Vec<DocUri>,
+    /// Files that are part of the later state only, in the order of their paths.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<DocUri>,
+    /// What was owed besides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owed: Vec<Owed>,
 }

@@ -5,6 +5,7 @@
 //! pretended repair has a module of its own, all of them read the texts through [`code`].
 
 pub mod code;
+pub mod earlier;
 pub mod environment_pin;
 pub mod episode;
 pub mod fingerprint;

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::formula::{self, Numbers};
-use super::{environment_pin, fingerprint, saturation, visibility};
+use super::{earlier, environment_pin, fingerprint, saturation, visibility};
 use crate::digest::Score;
 use crate::model::bundle::Bundle;
 use crate::model::reward::{
@@ -134,10 +134,11 @@ struct Recorded {
 }
 
 fn recorded(bundle: &Bundle) -> Recorded {
-    bundle.process_reward.as_ref().map_or_else(Recorded::default, |reward| Recorded {
-        scope: reward.state.scope.clone(),
-        before: reward.before.clone(),
-        integrity: reward.integrity,
+    bundle.process_reward.as_ref().map_or_else(Recorded::default, |reward| {
+        let scope = reward.state.scope.clone();
+        let after = scope.clone().unwrap_or_default();
+        let before = reward.before.as_ref().map(|before| earlier::whole(before, &after));
+        Recorded { scope, before, integrity: reward.integrity }
     })
 }
 
@@ -268,6 +269,7 @@ fn reward(
         words.push("the checker had nothing to see here".to_owned());
     }
     words.insert(0, formula_in_words(preset, &weights, &then, &next));
+    let after = own.scope.clone().unwrap_or_default();
     let scope_count = own.scope.as_ref().map(|scope| told(count(scope, preset)));
     ProcessReward {
         version: preset,
@@ -282,7 +284,7 @@ fn reward(
             error: error.map(told),
             scope: own.scope,
         },
-        before: own.before,
+        before: own.before.as_ref().map(|before| earlier::shortened(before, &after)),
         supplement: supplement.cloned(),
         visible,
         weights,
@@ -360,10 +362,7 @@ fn between(previous: &Bundle, before: &Recorded, bundle: &Bundle, own: &Recorded
                 return Ok(pair(&scope, &scope));
             }
             // What was proposed is given up again.
-            (
-                Recorded { before: Some(disk), scope: Some(proposed), .. },
-                Recorded { before: None, scope: None, .. },
-            ) => {
+            (Recorded { before: Some(disk), scope: Some(proposed), .. }, Recorded { before: None, .. }) => {
                 return Ok(pair(proposed, disk));
             }
             _ => {}
@@ -481,6 +480,14 @@ mod tests {
         // Of the same content the one before it found the same, over whatever files.
         let read = with(&[("b.py", 9)], None, 0);
         assert_eq!(recomputed(&edit, Some(&read), &Terms::default()).r, Score::new(1.0));
+    }
+
+    #[test]
+    fn what_was_only_proposed_is_given_up_by_a_look_at_other_files() {
+        let edit = with(&[("a.py", 1)], Some(&[("a.py", 3)]), 0);
+        let read = with(&[("b.py", 9)], None, 0);
+        assert_eq!(recomputed(&read, Some(&edit), &Terms::default()).r, Score::new(-1.0));
+        assert_eq!(recomputed(&other_content(read), Some(&edit), &Terms::default()).r, None);
     }
 
     #[test]

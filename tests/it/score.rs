@@ -244,3 +244,43 @@ fn an_editable_install_of_the_workspace_is_told_where_it_shows() {
         "{warning}"
     );
 }
+
+/// What is wrong with a bundle or a run is told with its name, what to do, and the documented code.
+#[test]
+fn what_is_wrong_with_a_bundle_is_told() {
+    let env = TestEnv::new();
+    env.write("notes.json", "{\"notes\": 1}");
+    let unknown = format!("sha256:{}", "0".repeat(64));
+    let cases: [(&[&str], i32, &str, &str); 9] = [
+        (
+            &["reward", "--next", "gone.json"],
+            3,
+            "the bundle gone.json cannot be read",
+            "name a file, or the bundleId",
+        ),
+        (&["reward", "--next", "notes.json"], 2, "notes.json is no bundle: ", "schema validate FILE"),
+        (&["reward", "--next", "sha256:12ab"], 3, "the bundle sha256:12ab", "64 hexadecimal digits"),
+        (
+            &["reward", "--next", &unknown],
+            3,
+            "there is no bundle sha256:0000",
+            "keep bundles that matter in files",
+        ),
+        (
+            &["reward", "--run", "gone.jsonl"],
+            3,
+            "the run gone.jsonl cannot be read",
+            "one bundle on each line",
+        ),
+        (&["show", "gone.json"], 3, "the bundle gone.json cannot be read", "name a file"),
+        (&["def", "m.py:1:1", "--prev", "last"], 3, "the bundle last cannot be read", "`lanser batch`"),
+        (&["score", "--base", "./gone"], 3, "./gone is not there", "name a revision, a folder, a bundle"),
+        (&["score", "--preset", "rl-csf-v2"], 2, "\"rl-csf-v2\" is no formula", "rl-csf-guarded-v1"),
+    ];
+    for (args, code, message, hint) in cases {
+        let output = env.lanser(args);
+        assert_eq!(output.code, Some(code), "{args:?}: {output}");
+        assert!(output.stderr.contains(message) && output.stderr.contains(hint), "{args:?}: {output}");
+        assert_eq!(output.stdout, "", "{args:?}");
+    }
+}
