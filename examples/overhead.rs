@@ -78,7 +78,12 @@ fn run() -> Result<(), String> {
     };
     let [python, _, _] = lanser::interpreter(&args.python)?;
     let temporary = scratch.join(format!("overhead-{}", std::process::id()));
-    let raw = RawOptions { script: script.clone(), python: python.clone(), scratch: temporary.clone() };
+    let raw = RawOptions {
+        script: script.clone(),
+        python: python.clone(),
+        scratch: temporary.clone(),
+        pulls: false,
+    };
     let lanser = Lanser { program, cache: scratch.join("cache"), python, script };
     let version = quick(|| {
         let mut command = Command::new(&lanser.program);

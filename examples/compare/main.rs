@@ -80,7 +80,12 @@ fn run() -> Result<bool, String> {
     };
     let [python, prefix, base_prefix] = lanser::interpreter(&args.python)?;
     let package = said::package_of(&script);
-    let raw = RawOptions { script: script.clone(), python: python.clone(), scratch: scratch.join("tmp") };
+    let raw = RawOptions {
+        script: script.clone(),
+        python: python.clone(),
+        scratch: scratch.join("tmp"),
+        pulls: false,
+    };
     let lanser = Lanser { program, cache: scratch.join("cache"), python, script };
     let mut rows = Vec::new();
     for root in &args.folders {

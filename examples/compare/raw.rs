@@ -25,6 +25,8 @@ pub(crate) struct RawOptions {
     pub(crate) python: PathBuf,
     /// A folder for the server's temporary files, and so for its cancellation folder.
     pub(crate) scratch: PathBuf,
+    /// Whether diagnostics are pulled: Pyright answers no such question when it hears of cancellations.
+    pub(crate) pulls: bool,
 }
 
 /// A running server. Dropped, it is killed.
@@ -47,11 +49,12 @@ impl Raw {
         let stamp = format!("raw-{}", std::process::id());
         fs::create_dir_all(options.scratch.join("python-languageserver-cancellation").join(&stamp))
             .map_err(|error| format!("the scratch folder cannot be made: {error}"))?;
+        let cancellable = (!options.pulls).then(|| format!("--cancellationReceive=file:{stamp}"));
         let mut child = Command::new("node")
             .arg("--max-old-space-size=4096")
             .arg(&options.script)
             .arg("--stdio")
-            .arg(format!("--cancellationReceive=file:{stamp}"))
+            .args(cancellable)
             .current_dir(root)
             .env("TMPDIR", &options.scratch)
             .stdin(Stdio::piped())
@@ -114,7 +117,6 @@ impl Raw {
         Ok(())
     }
 
-    /// When the server was started.
     /// Opens documents, whose texts are given.
     pub(crate) fn open(&mut self, path: &Path, text: &str) -> Result<(), String> {
         let document = json!({"uri": uri(path), "languageId": "python", "version": 1, "text": text});
@@ -124,6 +126,25 @@ impl Raw {
     /// Closes a document.
     pub(crate) fn close(&mut self, path: &Path) -> Result<(), String> {
         self.notify("textDocument/didClose", &json!({"textDocument": {"uri": uri(path)}}))
+    }
+
+    /// Gives an open document another text. Versions only have to grow.
+    #[allow(dead_code, reason = "only the example `score_speed` changes documents")]
+    pub(crate) fn change(&mut self, path: &Path, version: usize, text: &str) -> Result<(), String> {
+        let document = json!({"uri": uri(path), "version": version});
+        let changes = json!([{"text": text}]);
+        self.notify("textDocument/didChange", &json!({"textDocument": document, "contentChanges": changes}))
+    }
+
+    /// Pulls the diagnostics of open documents, all at once, and waits for all reports.
+    #[allow(dead_code, reason = "only the example `score_speed` pulls")]
+    pub(crate) fn pull_all(&mut self, paths: &[PathBuf]) -> Result<Vec<Value>, String> {
+        let mut asked = Vec::new();
+        for path in paths {
+            let params = json!({"textDocument": {"uri": uri(path)}});
+            asked.push(self.send_request("textDocument/diagnostic", &params)?);
+        }
+        asked.into_iter().map(|id| self.answer(id)).collect()
     }
 
     /// Asks about a position (0-based line, UTF-16 column) and waits for the result.

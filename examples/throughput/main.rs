@@ -98,7 +98,12 @@ fn run() -> Result<bool, String> {
     };
     let [python, _, _] = lanser::interpreter(&args.python)?;
     let temporary = scratch.join(format!("throughput-{}", std::process::id()));
-    let raw = RawOptions { script: script.clone(), python: python.clone(), scratch: temporary.clone() };
+    let raw = RawOptions {
+        script: script.clone(),
+        python: python.clone(),
+        scratch: temporary.clone(),
+        pulls: false,
+    };
     let lanser = Lanser { program, cache: temporary.join("cache"), python, script };
     let mut held = true;
     for folder in &args.folders {

@@ -88,7 +88,12 @@ fn run() -> Result<(), String> {
     };
     let [python, _, _] = lanser::interpreter(&args.python)?;
     let temporary = scratch.join(format!("warm-{}", std::process::id()));
-    let raw = RawOptions { script: script.clone(), python: python.clone(), scratch: temporary.clone() };
+    let raw = RawOptions {
+        script: script.clone(),
+        python: python.clone(),
+        scratch: temporary.clone(),
+        pulls: false,
+    };
     let lanser = Lanser { program, cache: temporary.join("cache"), python, script };
     let measured = measured(&args, &lanser, &raw);
     let _ = fs::remove_dir_all(temporary);

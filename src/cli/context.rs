@@ -107,7 +107,7 @@ impl Context {
             Ok((request, asked)) => match self.answer(&settings, request, asked.is_some()) {
                 Answer::Bundle(mut bundle) => {
                     if let Some(asked) = asked {
-                        asked.put_into(&mut bundle);
+                        self.reward(&asked, &mut bundle, &settings);
                     }
                     self.printer.bundle(&bundle)
                 }
@@ -115,6 +115,19 @@ impl Context {
             },
             Err(error) => self.fail(error),
         }
+    }
+
+    /// Puts the reward that was asked for into a bundle that was just made.
+    fn reward(&self, asked: &rewards::Asked, bundle: &mut Bundle, settings: &Settings) {
+        let Ok(runtime) = runtime() else { return asked.put_into(bundle) };
+        let own = self.orchestrator_settings(settings);
+        runtime.block_on(async {
+            tokio::select! {
+                () = asked.put_into_new(bundle, &own) => {}
+                () = super::signals::interrupted() => {}
+            }
+        });
+        runtime.shutdown_background();
     }
 
     /// Asks a question about a selector and prints the answer.

@@ -9,8 +9,8 @@ use crate::digest::{Digest, Score};
 use crate::model::bundle::Bundle;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::reward::{Preset, Weights};
-use crate::orchestrator::stored_bundle;
-use crate::reward::{Terms, default_weights, is_fault, recomputed};
+use crate::orchestrator::{self, stored_bundle, supplement};
+use crate::reward::{Terms, default_weights, is_fault, recomputed, supplemented};
 use crate::workspace::files::read_bytes;
 
 /// How long is waited for a bundle that a session may be just storing.
@@ -26,6 +26,26 @@ impl Asked {
     /// Puts the reward that was asked for into a bundle.
     pub(crate) fn put_into(&self, bundle: &mut Bundle) {
         bundle.process_reward = Some(recomputed(bundle, self.previous.as_ref(), &self.terms));
+    }
+
+    /// Puts the reward that was asked for into a bundle that was just made. What only one of the two bundles looked at is measured
+    /// for the other one as well.
+    pub(crate) async fn put_into_new(&self, bundle: &mut Bundle, settings: &orchestrator::Settings) {
+        self.put_into(bundle);
+        let Some(previous) = &self.previous else { return };
+        match supplement(settings, previous, bundle, &self.terms).await {
+            Ok(None) => {}
+            Ok(Some(more)) => {
+                bundle.process_reward = Some(supplemented(bundle, previous, &more, &self.terms));
+            }
+            Err(why) => {
+                let reason = bundle.process_reward.as_mut().and_then(|reward| reward.reason.as_mut());
+                if let Some(reason) = reason {
+                    *reason = format!("{reason}, {why}");
+                }
+            }
+        }
+        settings.progress.done();
     }
 }
 
@@ -144,10 +164,21 @@ pub(crate) fn load(named: &str, context: &Context, settings: &Settings) -> Resul
             .hint("the store keeps the latest; keep bundles that matter in files"));
     }
     let bytes = read_bytes(&path).map_err(|error| {
-        ErrorBody::new(ErrorSymbol::NotFound, format!("the bundle cannot be read: {error}"))
-            .hint("name a file, or the bundleId of a bundle that was answered here")
+        let hint = match named {
+            LAST => "`last` is the bundle before in `lanser batch`; elsewhere name a file or a bundleId"
+                .to_owned(),
+            _ if named.starts_with("sha256:") => {
+                "a bundleId has 64 hexadecimal digits; give all of them".to_owned()
+            }
+            _ => "name a file, or the bundleId of a bundle that was answered here".to_owned(),
+        };
+        ErrorBody::new(ErrorSymbol::NotFound, format!("the bundle {named} cannot be read: {error}"))
+            .hint(hint)
     })?;
-    read(&bytes).map_err(|why| ErrorBody::new(ErrorSymbol::Usage, format!("{named} is no bundle: {why}")))
+    read(&bytes).map_err(|why| {
+        let hint = "give a bundle as lanser printed it with --json; `lanser schema validate FILE` says more";
+        ErrorBody::new(ErrorSymbol::Usage, format!("{named} is no bundle: {why}")).hint(hint)
+    })
 }
 
 /// Reads a bundle, and sees that it is what its `bundleId` says.

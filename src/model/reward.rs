@@ -27,9 +27,15 @@ pub struct ProcessReward {
     pub components: Components,
     /// The state that the step leads to.
     pub state: RewardState,
-    /// The diagnostics before this bundle's own edit, over the same files; absent where nothing is edited.
+    /// The diagnostics before this bundle's own edit, where they are others than in `state.scope`; absent where nothing is edited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<RewardScope>,
+    pub before: Option<Earlier>,
+    /// What was measured besides for this step, in files that one of the two bundles did not look at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supplement: Option<Supplement>,
+    /// Whether the checker had anything to see: where it had not, a reward of 0 says nothing.
+    #[serde(default)]
+    pub visible: bool,
     /// The weights.
     pub weights: Weights,
     /// Where the diagnostics come from.
@@ -141,6 +147,33 @@ pub struct RewardScope {
     /// What is owed besides under the guarded formula: diagnostics that went without being repaired.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owed: Vec<Owed>,
+}
+
+/// Diagnostics of an earlier state, where they are others than those of a later one. Files that are not named were the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Earlier {
+    /// Files that had diagnostics, others than later, in the order of their paths.
+    pub files: Vec<FileState>,
+    /// Files that had none and have some later, or are no part of the later state, in the order of their paths.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clean: Vec<DocUri>,
+    /// Files that are part of the later state only, in the order of their paths.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<DocUri>,
+    /// What was owed besides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owed: Vec<Owed>,
+}
+
+/// What was measured for a step from one bundle to another so that both are compared over the same files.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Supplement {
+    /// In the state that the previous bundle leads to.
+    pub previous: RewardScope,
+    /// In the state that this one leads to.
+    pub own: RewardScope,
 }
 
 /// A file with its diagnostics.

@@ -14,11 +14,9 @@ use crate::bundle::seal::Draft;
 use crate::lsp::Questions;
 use crate::lsp::error::LspError;
 use crate::model::bundle::Limits;
-use crate::model::environment::Tool;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::facts::{CompletenessStatus, Facts};
 use crate::model::request::{Command, Request};
-use crate::model::server::ServerKind;
 use crate::path::AbsPath;
 use crate::reward::Measured;
 use crate::text::SourceEncoding;
@@ -124,11 +122,7 @@ pub(super) async fn ask(
     state.keep_contents(settings);
     let resolution = state.resolution_in(request, &places);
     let mut environment = state.ground.environment.clone();
-    let identity = client.identity();
-    environment.tool = Some(Tool {
-        name: ServerKind::parse(&identity.name).unwrap_or(settings.server),
-        version: identity.version.unwrap_or_else(|| server.found.version.clone()),
-    });
+    environment.tool = Some(server.tool(settings.server));
     environment.position_encoding = client.encoding().as_lsp().to_owned();
     let incomplete = answer
         .facts

@@ -14,7 +14,7 @@ use crate::bundle::portable::PathMap;
 use crate::digest::Digest;
 use crate::lsp::profile::{Profile, ServerSettings};
 use crate::model::environment::{Environment, Lanser, Python, WorkspaceState};
-use crate::path::{AbsPath, DocUri};
+use crate::path::{AbsPath, DocUri, WorkspacePath};
 use crate::resolve::index::Index;
 use crate::resolve::modules::ImportRoots;
 use crate::text::ColumnUnit;
@@ -153,6 +153,11 @@ impl Ground {
         }))
     }
 
+    /// The digest that the workspace's state would have if its Python files were others, whose own digest this is.
+    pub(super) fn digest_with(&self, files: Digest) -> Digest {
+        state_digest(files, self.packages, &self.outside)
+    }
+
     /// A ground that was recorded. It has no index: what was asked of that is on the recording's tape.
     pub(super) fn recorded(
         snapshot: Arc<Snapshot>,
@@ -242,6 +247,13 @@ impl Ground {
         self.outside.keys()
     }
 
+    /// The same with what is in them, by paths relative to each.
+    pub(super) fn outside_files(
+        &self,
+    ) -> impl Iterator<Item = (&AbsPath, &BTreeMap<WorkspacePath, Option<Digest>>)> {
+        self.outside.iter().map(|(folder, snapshot)| (folder, snapshot.files()))
+    }
+
     /// Whether the workspace is known to hold this content at this place.
     pub(super) fn holds(&self, path: &AbsPath, digest: Option<Digest>) -> Option<bool> {
         let uri = self.paths.uri(path);
@@ -311,8 +323,6 @@ fn environment(
         configuration.push(path.as_bytes().to_vec());
         configuration.push(digest.as_bytes().to_vec());
     }
-    let outside = outside.values().map(|snapshot| snapshot.digest());
-    let sources: Vec<Digest> = [snapshot.digest(), packages].into_iter().chain(outside).collect();
     Environment {
         tool: None,
         lanser: Lanser { version: env!("CARGO_PKG_VERSION").to_owned() },
@@ -324,10 +334,14 @@ fn environment(
         }),
         config_digest: Digest::of_fields(configuration.iter().map(Vec::as_slice)),
         platform: format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH),
-        workspace: WorkspaceState {
-            digest: Digest::of_fields(sources.iter().map(|digest| &digest.as_bytes()[..])),
-        },
+        workspace: WorkspaceState { digest: state_digest(snapshot.digest(), packages, outside) },
     }
+}
+
+fn state_digest(files: Digest, packages: Digest, outside: &BTreeMap<AbsPath, Arc<Snapshot>>) -> Digest {
+    let outside = outside.values().map(|snapshot| snapshot.digest());
+    let sources: Vec<Digest> = [files, packages].into_iter().chain(outside).collect();
+    Digest::of_fields(sources.iter().map(|digest| &digest.as_bytes()[..]))
 }
 
 /// One scanner for each folder.

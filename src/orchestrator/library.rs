@@ -8,13 +8,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Orchestrator, Progress, Report, Settings, checked, read_selector, sealed};
+use super::{
+    Orchestrator, Progress, Report, Scored, Settings, Source, checked, read_selector, score, sealed,
+};
 use crate::bundle::seal::Draft;
 use crate::model::bundle::Bundle;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Direction, EditInput, Options, Request};
 use crate::model::server::ServerKind;
 use crate::path::{AbsPath, WorkspacePath, absolute::AbsPathError};
+use crate::reward::Terms;
+use crate::reward::episode::Episode;
 use crate::text::ColumnUnit;
 use crate::trace::writer::Writer;
 use crate::workspace::snapshot::Trust;
@@ -224,6 +228,20 @@ impl Workspace {
     /// Which diagnostics an edit brings and which it ends: a `WorkspaceEdit` as JSON, a bundle, or a unified diff.
     pub async fn check(&self, edit: Vec<u8>) -> Bundle {
         self.of_files(Command::Check, |options| options.edit = Some(EditInput::new(edit))).await
+    }
+
+    /// Scores heads against a base by one server, which is started for that and ended with it; each is told as soon as it is known.
+    ///
+    /// # Errors
+    /// When there is no such base, or no server.
+    pub async fn score(
+        &self,
+        base: &Source,
+        heads: &[Scored],
+        terms: &Terms,
+        tell: impl FnMut(Episode),
+    ) -> Result<(), ErrorBody> {
+        score(&self.orchestrator.settings, base, heads, terms, std::future::pending(), tell).await
     }
 
     /// Looks at the folder and starts the server, if none runs and one is installed. For who does not want the first request

@@ -68,7 +68,7 @@ pub use memo::verify_memo;
 use pool::{Kind, Pool};
 pub use python::{ConfigurationReport, PythonReport, configuration_report, python_report};
 pub use report::{Report, ServerReport};
-pub use reward::{Scored, Source, score};
+pub use reward::{Scored, Source, is_revision, score, supplement};
 use server::Server;
 pub use server::{tell_progress, toolchain_request};
 pub use store::stored_bundle;

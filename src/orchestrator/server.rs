@@ -8,6 +8,8 @@ use super::{Progress, Settings};
 use crate::lsp::client::{Client, InitializeOptions};
 use crate::lsp::process::{Launch, spawn};
 use crate::lsp::profile::{Profile, ServerSettings};
+use crate::model::environment::Tool;
+use crate::model::server::ServerKind;
 use crate::path::AbsPath;
 use crate::toolchain::{self, Found, Progress as Installing};
 
@@ -22,6 +24,15 @@ pub(super) struct Server {
 }
 
 impl Server {
+    /// What it is, as bundles say; `asked_for` is the one that was to be started.
+    pub(super) fn tool(&self, asked_for: ServerKind) -> Tool {
+        let identity = self.client.identity();
+        Tool {
+            name: ServerKind::parse(&identity.name).unwrap_or(asked_for),
+            version: identity.version.unwrap_or_else(|| self.found.version.clone()),
+        }
+    }
+
     /// Starts the server that was found. Its settings name `interpreter`; `cancellable` is for
     /// [`Launch::cancellable`].
     pub(super) async fn start(

@@ -9,6 +9,7 @@ use super::saturation::{clipped, weight};
 use super::state::{Terms, count};
 use super::visibility;
 use crate::digest::Score;
+use crate::model::error::ErrorBody;
 use crate::model::reward::{Integrity, Owed, Preset, Weights};
 
 /// The score of one head against one base.
@@ -27,6 +28,12 @@ pub struct Episode {
     /// Why there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What went wrong where the head could not be judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorBody>,
+    /// What makes the score doubtful, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// What the reward is the sum of.
     pub reward_components: Parts,
     /// The parts again, for those who do not look into dicts.
@@ -81,6 +88,8 @@ pub struct EpisodeStep {
     pub new: u32,
     /// How many went, owed ones among them.
     pub fixed: u32,
+    /// Whether the checker had anything to see.
+    pub visible: bool,
 }
 
 /// The form of an episode.
@@ -119,6 +128,7 @@ impl Episode {
             tool_error: Score::new(0.0),
             integrity: taken.and_then(Score::new).filter(|_| !skewed),
         };
+        let visible = visibility::is_visible(&judged.before, &judged.after, &judged.compared);
         let step = EpisodeStep {
             t: 1,
             r: reward,
@@ -126,6 +136,7 @@ impl Episode {
             cur: Score::new(now),
             new: judged.compared.new,
             fixed: judged.compared.fixed,
+            visible,
         };
         Self {
             schema: SCHEMA,
@@ -134,12 +145,14 @@ impl Episode {
             reward,
             scored: reward.is_some(),
             reason,
+            error: None,
+            warnings: Vec::new(),
             reward_components: parts,
             parts,
             steps: vec![step],
             integrity_flags: judged.integrity.flags().into_iter().map(|(name, _)| name).collect(),
             integrity: judged.integrity,
-            visible: visibility::is_visible(&judged.before, &judged.after, &judged.compared),
+            visible,
             owed: judged.after.owed.clone(),
             files: judged.after.files.len() + judged.after.clean.len(),
             files_left_out: left_out,
@@ -147,11 +160,12 @@ impl Episode {
         }
     }
 
-    /// A head that could not be judged: by the caller's fault (`error` is 1), or by nobody's (`None`).
+    /// A head that could not be judged: by the fault of who made it (`fault` is 1), or by another one (`None`).
     #[must_use]
-    pub fn failed(head: &str, reason: String, error: Option<f64>, terms: &Terms) -> Self {
+    pub fn failed(head: &str, error: ErrorBody, fault: Option<f64>, terms: &Terms) -> Self {
         let still = Numbers { diagnostics: Some(0.0), error: Some(0.0), ..Numbers::default() };
-        let reward = formula::step(terms.preset, &terms.weights, &still, &Numbers { error, ..still }).r;
+        let reward =
+            formula::step(terms.preset, &terms.weights, &still, &Numbers { error: fault, ..still }).r;
         let zero = reward.map(|_| Score::default());
         let parts = Parts { diag: zero, safety: zero, confidence: zero, tool_error: reward, integrity: zero };
         Self {
@@ -160,7 +174,9 @@ impl Episode {
             head: head.to_owned(),
             reward,
             scored: reward.is_some(),
-            reason: Some(reason),
+            reason: Some(format!("{}: {}", error.symbol.as_str(), error.message)),
+            error: Some(error),
+            warnings: Vec::new(),
             reward_components: parts,
             parts,
             steps: vec![EpisodeStep { t: 1, r: reward, ..EpisodeStep::default() }],

@@ -5,6 +5,7 @@
 //! pretended repair has a module of its own, all of them read the texts through [`code`].
 
 pub mod code;
+pub mod earlier;
 pub mod environment_pin;
 pub mod episode;
 pub mod fingerprint;
@@ -23,4 +24,4 @@ mod testing;
 pub mod visibility;
 
 pub use formula::{Numbers, Outcome, default_weights, step};
-pub use state::{Measured, Terms, is_fault, of_bundle, recomputed};
+pub use state::{Measured, Terms, Unmeasured, is_fault, of_bundle, recomputed, supplemented, unmeasured};

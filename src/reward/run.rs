@@ -23,6 +23,8 @@ pub struct Step {
     pub cur: Digest,
     /// What `r` is made of.
     pub components: Components,
+    /// Whether the checker had anything to see.
+    pub visible: bool,
     /// What the edit does besides.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub integrity_flags: Vec<&'static str>,
@@ -120,6 +122,7 @@ pub fn step(t: u64, bundle: &Bundle, reward: ProcessReward) -> Step {
         prev: reward.previous_bundle_id,
         cur: bundle.bundle_id,
         components: reward.components,
+        visible: reward.visible,
         integrity_flags: reward.integrity.flags().into_iter().map(|(name, _)| name).collect(),
     }
 }

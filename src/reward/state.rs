@@ -7,12 +7,13 @@
 use std::collections::BTreeSet;
 
 use super::formula::{self, Numbers};
-use super::{environment_pin, fingerprint, saturation, visibility};
+use super::{earlier, environment_pin, fingerprint, saturation, visibility};
 use crate::digest::Score;
 use crate::model::bundle::Bundle;
 use crate::model::reward::{
-    Integrity, Preset, ProcessReward, RewardScope, RewardSource, RewardState, Weights,
+    Integrity, Preset, ProcessReward, RewardScope, RewardSource, RewardState, Supplement, Weights,
 };
+use crate::path::DocUri;
 
 /// Diagnostics that were measured for a bundle.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,13 +56,73 @@ pub fn of_bundle(bundle: &Bundle, measured: Option<Measured>) -> ProcessReward {
         Some(Measured { before, after, integrity }) => (Some(after), before, integrity),
         None => (None, None, Integrity::default()),
     };
-    reward(bundle, Recorded { scope, before, integrity }, None, &Terms::default())
+    reward(bundle, Recorded { scope, before, integrity }, None, None, &Terms::default())
 }
 
 /// The reward of a stored bundle as a step from another, or on its own, by any formula.
 #[must_use]
 pub fn recomputed(bundle: &Bundle, previous: Option<&Bundle>, terms: &Terms) -> ProcessReward {
-    reward(bundle, recorded(bundle), previous, terms)
+    // What was measured for another step says nothing of this one.
+    let told = bundle.process_reward.as_ref();
+    let mine = told.filter(|told| previous.is_some_and(|it| told.previous_bundle_id == Some(it.bundle_id)));
+    reward(bundle, recorded(bundle), previous, mine.and_then(|told| told.supplement.as_ref()), terms)
+}
+
+/// The same with what was measured besides for this step.
+#[must_use]
+pub fn supplemented(
+    bundle: &Bundle,
+    previous: &Bundle,
+    supplement: &Supplement,
+    terms: &Terms,
+) -> ProcessReward {
+    reward(bundle, recorded(bundle), Some(previous), Some(supplement), terms)
+}
+
+/// Files that only one of two bundles looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unmeasured {
+    /// Those that the previous one did not look at.
+    pub previous: BTreeSet<DocUri>,
+    /// Those that this one did not look at.
+    pub own: BTreeSet<DocUri>,
+}
+
+/// What would have to be measured so that a step has a reward; `None` when that would not help, or is not needed.
+#[must_use]
+pub fn unmeasured(bundle: &Bundle, previous: &Bundle, terms: &Terms) -> Option<Unmeasured> {
+    let (before, own) = (recorded(previous), recorded(bundle));
+    let hopeless = error_of(bundle.meta.exit_code).is_none()
+        || recomputed(bundle, Some(previous), terms).r.is_some()
+        || terms.preset == Preset::Guarded
+            && (unjudged(previous, &before, bundle, &own).is_some()
+                || own.integrity.config_changed > 0
+                || skew(previous, bundle).is_some());
+    let files = |scope: &Option<RewardScope>| -> BTreeSet<DocUri> {
+        let scope =
+            scope.iter().flat_map(|scope| scope.files.iter().map(|file| &file.uri).chain(&scope.clean));
+        scope.cloned().collect()
+    };
+    let (then, now) = (files(&before.scope), files(&own.scope));
+    let missing = Unmeasured {
+        previous: now.difference(&then).cloned().collect(),
+        own: then.difference(&now).cloned().collect(),
+    };
+    (!hopeless && missing != Unmeasured::default()).then_some(missing)
+}
+
+/// What differs between the environments of two bundles.
+fn skew(previous: &Bundle, bundle: &Bundle) -> Option<&'static str> {
+    let environments = previous.environment.as_ref().zip(bundle.environment.as_ref());
+    environments.and_then(|(a, b)| environment_pin::difference(a, b))
+}
+
+/// A scope with what was measured besides.
+fn with(scope: Option<RewardScope>, more: &RewardScope) -> Option<RewardScope> {
+    let mut all = scope.unwrap_or_default();
+    all.files.extend(more.files.iter().cloned());
+    all.clean.extend(more.clean.iter().cloned());
+    Some(all)
 }
 
 /// What a bundle has recorded of diagnostics.
@@ -73,10 +134,11 @@ struct Recorded {
 }
 
 fn recorded(bundle: &Bundle) -> Recorded {
-    bundle.process_reward.as_ref().map_or_else(Recorded::default, |reward| Recorded {
-        scope: reward.state.scope.clone(),
-        before: reward.before.clone(),
-        integrity: reward.integrity,
+    bundle.process_reward.as_ref().map_or_else(Recorded::default, |reward| {
+        let scope = reward.state.scope.clone();
+        let after = scope.clone().unwrap_or_default();
+        let before = reward.before.as_ref().map(|before| earlier::whole(before, &after));
+        Recorded { scope, before, integrity: reward.integrity }
     })
 }
 
@@ -131,7 +193,13 @@ fn told(value: f64) -> Score {
     Score::new(value).unwrap_or_default()
 }
 
-fn reward(bundle: &Bundle, own: Recorded, previous: Option<&Bundle>, terms: &Terms) -> ProcessReward {
+fn reward(
+    bundle: &Bundle,
+    own: Recorded,
+    previous: Option<&Bundle>,
+    supplement: Option<&Supplement>,
+    terms: &Terms,
+) -> ProcessReward {
     let Terms { preset, weights } = *terms;
     let error = error_of(bundle.meta.exit_code);
     let (safe, sure) = (told(safety(bundle)).get(), told(confidence(bundle)).get());
@@ -143,9 +211,14 @@ fn reward(bundle: &Bundle, own: Recorded, previous: Option<&Bundle>, terms: &Ter
     }
     let before = previous.map(recorded);
     let pair = match (previous, &before) {
-        (Some(previous), Some(before)) => match unjudged(previous, before, bundle, &own) {
-            Some(why) if preset == Preset::Guarded => Err(why.to_owned()),
-            _ => between(previous, before, bundle, &own),
+        (Some(previous), Some(before)) => match (unjudged(previous, before, bundle, &own), supplement) {
+            (Some(why), _) if preset == Preset::Guarded => Err(why.to_owned()),
+            (_, None) => between(previous, before, bundle, &own),
+            (_, Some(more)) => {
+                let then = Recorded { scope: with(before.scope.clone(), &more.previous), ..before.clone() };
+                let now = Recorded { scope: with(own.scope.clone(), &more.own), ..own.clone() };
+                between(previous, &then, bundle, &now)
+            }
         },
         _ => alone(&own, weights.gamma == Score::ONE),
     };
@@ -167,10 +240,8 @@ fn reward(bundle: &Bundle, own: Recorded, previous: Option<&Bundle>, terms: &Ter
         }
         Err(why) => reason = Some(why.clone()),
     }
-    let skewed = previous.filter(|_| preset == Preset::Guarded).and_then(|previous| {
-        let environments = previous.environment.as_ref().zip(bundle.environment.as_ref());
-        environments.and_then(|(a, b)| environment_pin::difference(a, b))
-    });
+    let guarded = previous.filter(|_| preset == Preset::Guarded);
+    let skewed = guarded.and_then(|previous| skew(previous, bundle));
     let changes_rules = preset == Preset::Guarded && own.integrity.config_changed > 0;
     let outcome = formula::step(preset, &weights, &then, &next);
     let mut r = outcome.r;
@@ -190,17 +261,15 @@ fn reward(bundle: &Bundle, own: Recorded, previous: Option<&Bundle>, terms: &Ter
             .push(format!("{} would be the reward, and integrity flags cap it", r.unwrap_or_default().get()));
         r = Some(Score::default());
     }
-    if preset == Preset::Guarded
-        && let Ok(pair) = &pair
-        && !visibility::is_visible(
-            &pair.before,
-            &pair.after,
-            &fingerprint::compare(&pair.before, &pair.after),
-        )
-    {
+    let visible = pair.as_ref().is_ok_and(|pair| {
+        let compared = fingerprint::compare(&pair.before, &pair.after);
+        visibility::is_visible(&pair.before, &pair.after, &compared)
+    });
+    if preset == Preset::Guarded && pair.is_ok() && !visible {
         words.push("the checker had nothing to see here".to_owned());
     }
     words.insert(0, formula_in_words(preset, &weights, &then, &next));
+    let after = own.scope.clone().unwrap_or_default();
     let scope_count = own.scope.as_ref().map(|scope| told(count(scope, preset)));
     ProcessReward {
         version: preset,
@@ -215,7 +284,9 @@ fn reward(bundle: &Bundle, own: Recorded, previous: Option<&Bundle>, terms: &Ter
             error: error.map(told),
             scope: own.scope,
         },
-        before: own.before,
+        before: own.before.as_ref().map(|before| earlier::shortened(before, &after)),
+        supplement: supplement.cloned(),
+        visible,
         weights,
         source: RewardSource::Lsp,
         integrity: own.integrity,
@@ -291,10 +362,7 @@ fn between(previous: &Bundle, before: &Recorded, bundle: &Bundle, own: &Recorded
                 return Ok(pair(&scope, &scope));
             }
             // What was proposed is given up again.
-            (
-                Recorded { before: Some(disk), scope: Some(proposed), .. },
-                Recorded { before: None, scope: None, .. },
-            ) => {
+            (Recorded { before: Some(disk), scope: Some(proposed), .. }, Recorded { before: None, .. }) => {
                 return Ok(pair(proposed, disk));
             }
             _ => {}
@@ -367,7 +435,7 @@ mod tests {
             files: files
                 .iter()
                 .map(|(uri, errors)| crate::model::reward::FileState {
-                    uri: crate::path::DocUri::parse(uri).unwrap(),
+                    uri: DocUri::parse(uri).unwrap(),
                     counts: crate::model::facts::Counts { error: *errors, ..Default::default() },
                     prints: Vec::new(),
                 })
@@ -412,6 +480,14 @@ mod tests {
         // Of the same content the one before it found the same, over whatever files.
         let read = with(&[("b.py", 9)], None, 0);
         assert_eq!(recomputed(&edit, Some(&read), &Terms::default()).r, Score::new(1.0));
+    }
+
+    #[test]
+    fn what_was_only_proposed_is_given_up_by_a_look_at_other_files() {
+        let edit = with(&[("a.py", 1)], Some(&[("a.py", 3)]), 0);
+        let read = with(&[("b.py", 9)], None, 0);
+        assert_eq!(recomputed(&read, Some(&edit), &Terms::default()).r, Score::new(-1.0));
+        assert_eq!(recomputed(&other_content(read), Some(&edit), &Terms::default()).r, None);
     }
 
     #[test]

@@ -62,6 +62,41 @@ pub fn ignored(root: &AbsPath) -> Option<impl Fn(&WorkspacePath) -> bool + use<>
     })
 }
 
+/// The Python files of the workspace at `root` with their digests, as a snapshot would have them, in recent revisions: the present
+/// one first, then its first parents, at most `most`. Told as long as `tell` says so, each with the revision's name.
+pub fn recent(
+    root: &AbsPath,
+    most: usize,
+    mut tell: impl FnMut(&str, BTreeMap<WorkspacePath, Option<Digest>>) -> bool,
+) {
+    let Ok((repository, _)) = repository_around(root) else { return };
+    let mut commit = repository.head().and_then(|head| head.peel_to_commit()).ok();
+    let mut known: BTreeMap<git2::Oid, Option<Digest>> = BTreeMap::new();
+    let mut last = None;
+    for _ in 0..most {
+        let Some(now) = commit else { return };
+        let tree = now.tree_id();
+        if last.replace(tree) != Some(tree) {
+            let Ok((repository, prefix)) = repository_around(root) else { return };
+            let revision = Revision { repository, tree, prefix, blobs: OnceCell::new() };
+            let kept = |path: &WorkspacePath| {
+                path.is_python() && !path.as_str().split('/').any(super::walk::is_skipped)
+            };
+            let files = revision.blobs_of(kept).into_iter().map(|(path, blob)| {
+                let digest = known.entry(blob).or_insert_with(|| {
+                    let blob = revision.repository.find_blob(blob).ok()?;
+                    (blob.size() as u64 <= MAX_FILE_BYTES).then(|| Digest::of(blob.content()))
+                });
+                (path, *digest)
+            });
+            if !tell(&now.id().to_string(), files.collect()) {
+                return;
+            }
+        }
+        commit = now.parent(0).ok();
+    }
+}
+
 /// The state of the workspace at a revision, or what a tape says of it.
 pub struct Past {
     /// `None` where a tape answers.

@@ -199,6 +199,16 @@ impl Scanner {
     }
 }
 
+/// A digest over paths and contents; `None` for a file that cannot be read.
+#[must_use]
+pub fn digest_of(files: &BTreeMap<WorkspacePath, Option<Digest>>) -> Digest {
+    let missing = Digest::from_bytes([0; 32]);
+    Digest::of_fields(files.iter().flat_map(|(path, digest)| {
+        let content = digest.as_ref().unwrap_or(&missing);
+        [path.as_str().as_bytes(), &content.as_bytes()[..]]
+    }))
+}
+
 impl Snapshot {
     /// Scans a workspace once. `cache` is the folder where what was learned is kept for the next scan.
     #[must_use]
@@ -275,11 +285,7 @@ impl Snapshot {
     /// A digest over every path and content.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        let missing = Digest::from_bytes([0; 32]);
-        Digest::of_fields(self.files.iter().flat_map(|(path, digest)| {
-            let content = digest.as_ref().unwrap_or(&missing);
-            [path.as_str().as_bytes(), &content.as_bytes()[..]]
-        }))
+        digest_of(&self.files)
     }
 
     /// The readable files in which `word` stands, anywhere, as a whole word; as a tape has them.

@@ -506,7 +506,8 @@ fn is_python(name: &str) -> bool {
     name.ends_with(".py") || name.ends_with(".pyi")
 }
 
-fn is_skipped(name: &str) -> bool {
+/// Whether a folder of this name never holds the workspace's own code.
+pub(super) fn is_skipped(name: &str) -> bool {
     name.starts_with('.') || name == "node_modules" || name == "__pycache__"
 }
 

@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 
 use lanser::model::request::{Command, Direction, Options, Request};
+use lanser::model::reward::Preset;
+use lanser::orchestrator::{Scored, Source};
+use lanser::path::AbsPath;
+use lanser::reward::Terms;
 use lanser::{Bundle, Workspace};
 
 use crate::support::{Project, TestEnv, machine, portable};
@@ -83,4 +87,27 @@ fn the_library_records_and_replays() {
         assert_eq!(again.bundle.bundle_id, bundle.bundle_id);
     }
     assert!(runtime.block_on(replay.next()).unwrap().is_none() && !replay.is_truncated());
+}
+
+#[test]
+fn the_library_scores_what_the_program_scores() {
+    let env = TestEnv::pyright(&Project::fixture("shop"));
+    let edit = "--- /dev/null\n+++ b/src/shop/new.py\n@@ -0,0 +1 @@\n+total: int = ''\n";
+    std::fs::write(env.path("new.diff"), edit).unwrap();
+    let fits = env.path("new.diff");
+    let fits = fits.to_str().unwrap();
+    let workspace = open(&env);
+    let base = Source::Worktree(AbsPath::new(std::fs::canonicalize(&env.cwd).unwrap()).unwrap());
+    let named = [("WORKTREE", base.clone()), (fits, Source::Edit(edit.as_bytes().to_vec()))];
+    let heads = named.map(|(name, source)| Scored { name: name.to_owned(), source });
+    let mut told = Vec::new();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let tell = |episode| told.push(serde_json::to_value(&episode).unwrap());
+    runtime.block_on(workspace.score(&base, &heads, &Terms::of(Preset::Guarded), tell)).unwrap();
+    let output = env.lanser(["score", "--json", "--base", "WORKTREE", "--head", "WORKTREE", "--head", fits]);
+    let printed: Vec<serde_json::Value> =
+        output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(printed, told);
+    assert_eq!((&told[0]["reward"], &told[1]["reward"]), (&0.0.into(), &(-0.5).into()));
+    assert_eq!(told[1]["steps"][0]["new"], 1);
 }

@@ -31,6 +31,7 @@ mod processes;
 mod reward;
 /// The schemas and the command line as data.
 mod schemas;
+mod score;
 /// Every form of selector, and what becomes of it when the code changes.
 mod selectors;
 /// Background sessions: one for all, the same answers, and nothing left of them.

@@ -48,7 +48,8 @@ pub(crate) fn run(args: &RewardArgs, context: &mut Context) -> Exit {
     let told = match (&args.next, &args.run) {
         (Some(next), _) => one(next, context),
         (None, Some(file)) => many(file, context),
-        (None, None) => Err(ErrorBody::new(ErrorSymbol::Usage, "there is no bundle")),
+        (None, None) => Err(ErrorBody::new(ErrorSymbol::Usage, "there is no bundle")
+            .hint("name one with --next, or a run with --run")),
     };
     told.unwrap_or_else(|error| context.fail(error))
 }
@@ -80,7 +81,8 @@ fn in_words(reward: &ProcessReward) -> String {
 fn many(file: &str, context: &Context) -> Result<Exit, ErrorBody> {
     let terms = rewards::terms(context, Preset::default())?;
     let unreadable = |error: std::io::Error| {
-        ErrorBody::new(ErrorSymbol::NotFound, format!("{file} cannot be read: {error}"))
+        ErrorBody::new(ErrorSymbol::NotFound, format!("the run {file} cannot be read: {error}"))
+            .hint("name a file with one bundle on each line, or `-` for standard input")
     };
     let mut reader: Box<dyn BufRead> = if file == "-" {
         Box::new(BufReader::new(std::io::stdin()))

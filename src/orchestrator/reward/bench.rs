@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use super::folder::Folder;
 use super::measure::Found;
+use crate::model::environment::Environment;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Options, Request};
 use crate::orchestrator::ask::Asking;
@@ -23,7 +25,7 @@ use crate::workspace::tree::FileTree;
 pub(super) struct Bench {
     orchestrator: Orchestrator,
     /// Removed with everything in it at the end.
-    _folder: tempfile::TempDir,
+    _folder: Folder,
     pub(super) root: AbsPath,
     pub(super) request: Request,
     pub(super) state: Arc<State>,
@@ -33,20 +35,21 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    /// Lays a state out and starts a server on it.
+    /// Lays a state out for a server to stand on.
     pub(super) async fn new(settings: &Settings, tree: &Arc<FileTree>) -> Result<Self, Failure> {
         let cannot = |error: std::io::Error| {
             let error =
                 ErrorBody::new(ErrorSymbol::FsPermissions, format!("no temporary copy can be made: {error}"));
             Failure::told(error.hint("set TMPDIR to a folder with room"))
         };
-        let folder = tempfile::Builder::new().prefix("lanser-score-").tempdir_in(settings.temp.as_path());
-        let folder = folder.map_err(cannot)?;
-        let root = canonical(
-            &AbsPath::new(folder.path()).map_err(|_| cannot(std::io::ErrorKind::InvalidInput.into()))?,
-        );
-        let (place, files) = (root.clone(), tree.clone());
-        blocking(move || files.write_to(&place)).await?.map_err(cannot)?;
+        let (temp, files) = (settings.temp.clone(), tree.clone());
+        let laid_out = blocking(move || {
+            let folder = Folder::new(&temp)?;
+            let root = canonical(&folder.code()?);
+            files.write_to(&root)?;
+            Ok((folder, root))
+        });
+        let (folder, root) = laid_out.await?.map_err(cannot)?;
         // What was learned of a folder that will be gone is not worth keeping.
         let settings =
             Settings { root: root.clone(), keep: false, verbose: false, trace: None, ..settings.clone() };
@@ -76,6 +79,14 @@ impl Bench {
         self.enumerated = lease.client.ready(settings.timeout).await?.files;
         self.lease = Some(lease);
         Ok(())
+    }
+
+    /// What is looked at the state with; nothing before there is a server.
+    pub(super) fn environment(&self) -> Option<Environment> {
+        let lease = self.lease.as_ref()?;
+        let mut environment = self.state.ground.environment.clone();
+        environment.tool = Some(lease.tool(self.orchestrator.settings.server));
+        Some(environment)
     }
 
     /// Gives the server up: the next question is asked of another one.

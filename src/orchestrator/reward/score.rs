@@ -8,17 +8,20 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::bench::Bench;
+use super::editable::reads_live;
+use super::folder::sweep;
 use super::measure::{Found, Shown, changed, hidden_by, of_edit, without};
-pub use super::source::Source;
-use super::source::Wrong;
+use super::origin::Origins;
+use super::source::{Places, Wrong};
+pub use super::source::{Source, is_revision};
 use crate::bundle::portable::PathMap;
 use crate::edit::{FileChange, Original, Plan};
-use crate::model::error::ErrorBody;
+use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::reward::Preset;
 use crate::orchestrator::failure::Failure;
 use crate::orchestrator::{Settings, blocking, cancelled, diagnose, python, refactor};
 use crate::path::{AbsPath, WorkspacePath};
-use crate::reward::environment_pin::Changed;
+use crate::reward::environment_pin::{self, Changed};
 use crate::reward::episode::Episode;
 use crate::reward::judge::Judged;
 use crate::reward::{Terms, scope_pin};
@@ -38,7 +41,7 @@ pub struct Scored {
 /// servers are ended in order, and nothing more is told.
 ///
 /// # Errors
-/// When there is no base or no such head, no server, or the caller interrupted.
+/// When there is no such base, no server, or the caller interrupted. A head that cannot be had is an episode without a score.
 pub async fn score(
     settings: &Settings,
     base: &Source,
@@ -48,21 +51,39 @@ pub async fn score(
     mut tell: impl FnMut(Episode),
 ) -> Result<(), ErrorBody> {
     let told = |failure: Failure| failure.into_body(&PathMap::new().workspace(settings.root.clone()));
+    let temp = settings.temp.clone();
+    blocking(move || sweep(&temp)).await.map_err(told)?;
     let settings = &with_interpreter(settings).await.map_err(told)?;
-    let (root, source) = (settings.root.clone(), base.clone());
-    let tree =
-        blocking(move || source.tree(&root, None)).await.map_err(told)?.map_err(|wrong| match wrong {
-            Wrong::Named(error) => error,
-            Wrong::Unfit(why) => ErrorBody::new(crate::model::error::ErrorSymbol::Usage, why),
-        })?;
-    let mut judge = Judge::new(settings, Arc::new(tree)).await.map_err(told)?;
+    let named = std::iter::once(base).chain(heads.iter().map(|head| &head.source));
+    let origins = if named.clone().any(|source| matches!(source, Source::Bundle(_))) {
+        Some(Origins::new(settings).await.map_err(told)?)
+    } else {
+        None
+    };
+    let places = Places { root: settings.root.clone(), origins };
+    let (looked_in, source) = (places.clone(), base.clone());
+    let tree = match blocking(move || source.tree(&looked_in, None)).await.map_err(told)? {
+        Ok(tree) => tree,
+        Err(Wrong::Named(error)) if matches!(base, Source::Bundle(_)) => {
+            // It is no mistake of the caller's that nobody knows the state any more: nothing honest can be said of any head.
+            heads.iter().for_each(|head| tell(Episode::failed(&head.name, error.clone(), None, terms)));
+            return Ok(());
+        }
+        Err(Wrong::Named(error)) => return Err(error),
+        Err(Wrong::Unfit(why)) => return Err(ErrorBody::new(ErrorSymbol::Usage, why)),
+    };
+    let mut judge = Judge::new(settings, places, Arc::new(tree)).await.map_err(told)?;
     let mut interrupted = std::pin::pin!(interrupted);
     let scoring = async {
         judge.bench.ready().await.map_err(told)?;
+        let skew = judge.skew(base);
         for head in heads {
-            let episode = judge.episode(head, terms).await;
+            let episode = match skew.clone().or_else(|| judge.skew(&head.source)) {
+                Some(error) => Episode::failed(&head.name, error, None, terms),
+                None => judge.episode(head, terms).await?,
+            };
             settings.progress.done();
-            tell(episode?);
+            tell(episode);
         }
         Ok(())
     };
@@ -75,7 +96,7 @@ pub async fn score(
 }
 
 /// The same settings with the interpreter that the workspace's own environment has: a copy elsewhere would find another one.
-async fn with_interpreter(settings: &Settings) -> Result<Settings, Failure> {
+pub(super) async fn with_interpreter(settings: &Settings) -> Result<Settings, Failure> {
     let own = settings.clone();
     let found = blocking(move || python::find(&own, &python::memory(&own))).await?.map_err(Failure::told)?;
     let interpreter = found.0.map(|python| python.interpreter);
@@ -85,6 +106,7 @@ async fn with_interpreter(settings: &Settings) -> Result<Settings, Failure> {
 /// The base with its server, and what that has said of it.
 struct Judge<'s> {
     settings: &'s Settings,
+    places: Places,
     tree: Arc<FileTree>,
     bench: Bench,
     /// What the server finds in files of the base.
@@ -92,39 +114,53 @@ struct Judge<'s> {
 }
 
 impl<'s> Judge<'s> {
-    async fn new(settings: &'s Settings, tree: Arc<FileTree>) -> Result<Self, Failure> {
+    async fn new(settings: &'s Settings, places: Places, tree: Arc<FileTree>) -> Result<Self, Failure> {
         let bench = Bench::new(settings, &tree).await?;
-        Ok(Self { settings, tree, bench, known: Found::new() })
+        Ok(Self { settings, places, tree, bench, known: Found::new() })
     }
 
-    /// The score of one head. A head that does not fit is the caller's error; a server that fails is nobody's.
+    /// Why what a bundle recorded is not what would be measured here: another server, configuration or interpreter.
+    fn skew(&self, source: &Source) -> Option<ErrorBody> {
+        let Source::Bundle(bundle) = source else { return None };
+        let (then, now) = (bundle.environment.as_ref()?, self.bench.environment()?);
+        let what = environment_pin::difference(then, &now)?;
+        let message = format!("{what} is another one than that of the bundle {}", bundle.bundle_id);
+        let hint =
+            "score in the environment of the bundle, or name the revision that it was made from as rev:NAME";
+        Some(ErrorBody::new(ErrorSymbol::VersionSkew, message).hint(hint))
+    }
+
+    /// The score of one head. That an edit does not fit is the fault of who made it; a server that fails is nobody's.
     async fn episode(&mut self, head: &Scored, terms: &Terms) -> Result<Episode, ErrorBody> {
-        let (root, source, tree) = (self.settings.root.clone(), head.source.clone(), self.tree.clone());
-        let made = blocking(move || source.tree(&root, Some(&tree))).await;
+        let (places, source, tree) = (self.places.clone(), head.source.clone(), self.tree.clone());
+        let made = blocking(move || source.tree(&places, Some(&tree))).await;
         let made = made.map_err(|failure| failure.into_body(&PathMap::new()))?;
         let after = match made {
             Ok(after) => after,
-            Err(Wrong::Named(error)) => return Err(error),
+            Err(Wrong::Named(error)) => return Ok(Episode::failed(&head.name, error, None, terms)),
             Err(Wrong::Unfit(why)) => {
-                return Ok(Episode::failed(&head.name, format!("E/APPLY_CONFLICT: {why}"), Some(1.0), terms));
+                let error = ErrorBody::new(ErrorSymbol::ApplyConflict, why)
+                    .hint("an edit is made to the base: name the base that it was made for");
+                return Ok(Episode::failed(&head.name, error, Some(1.0), terms));
             }
         };
+        let live = &self.settings.root;
+        let looks_past = |tree: &FileTree| reads_live(&self.bench.state.ground, live, tree);
+        let warnings: Vec<String> =
+            looks_past(&self.tree).or_else(|| looks_past(&after)).into_iter().collect();
         let mut judged = self.judged(&after, terms.preset).await;
         if judged.as_ref().is_err_and(|failure| failure.is_crash() || failure.is_hang()) {
             self.bench.give_up();
             judged = self.judged(&after, terms.preset).await;
         }
         Ok(match judged {
-            Ok((judged, left_out)) => Episode::of(&head.name, &judged, left_out, terms),
+            Ok((judged, left_out)) => {
+                Episode { warnings, ..Episode::of(&head.name, &judged, left_out, terms) }
+            }
             Err(failure) => {
                 self.bench.give_up();
                 let body = failure.into_body(&self.bench.state.ground.paths);
-                Episode::failed(
-                    &head.name,
-                    format!("{}: {}", body.symbol.as_str(), body.message),
-                    None,
-                    terms,
-                )
+                Episode::failed(&head.name, body, None, terms)
             }
         })
     }

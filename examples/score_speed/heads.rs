@@ -1,0 +1,77 @@
+//! Seeded edits of one file each.
+
+use std::path::{Path, PathBuf};
+
+use super::positions::{self, Place, Source};
+
+/// How many lines stand around what a diff changes.
+const AROUND: usize = 3;
+
+/// An edit of one file.
+pub(crate) struct Head {
+    /// What it does.
+    pub(crate) name: String,
+    /// The file.
+    pub(crate) path: PathBuf,
+    /// What it holds.
+    pub(crate) before: String,
+    /// What it would hold.
+    pub(crate) after: String,
+    /// The same as a unified diff.
+    pub(crate) diff: String,
+}
+
+/// Heads at seeded places of a folder's sources: below `src`, when there is such a folder.
+pub(crate) fn of(root: &Path, count: usize) -> Vec<Head> {
+    let own = root.join("src");
+    let sources: Vec<Source> = positions::sources(root)
+        .into_iter()
+        .filter(|source| !own.is_dir() || source.path.starts_with(&own))
+        .filter(|source| source.text.ends_with('\n') && !source.text.contains('\r'))
+        .collect();
+    let places = positions::chosen(&sources, count);
+    places.iter().enumerate().map(|(number, place)| head(&sources[place.file], number, place)).collect()
+}
+
+fn head(source: &Source, number: usize, place: &Place) -> Head {
+    let lines: Vec<&str> = source.text.lines().collect();
+    let at = place.line as usize;
+    // From which line on how many lines become which.
+    let (what, from, taken, put) = match number % 3 {
+        0 => {
+            let word = place.scalar as usize + place.word.chars().count();
+            let head: String = lines[at].chars().take(word).collect();
+            let rest: String = lines[at].chars().skip(word).collect();
+            (format!("{} misspelt", place.word), at, 1, vec![format!("{head}x{rest}")])
+        }
+        1 => ("a comment".to_owned(), at, 0, vec![format!("# seeded {number}")]),
+        _ => {
+            let function = format!("def seeded_{number}(text: str) -> int:");
+            ("a function".to_owned(), lines.len(), 0, vec![function, "    return text".to_owned()])
+        }
+    };
+    let (first, last) = (from.saturating_sub(AROUND), (from + taken + AROUND).min(lines.len()));
+    let mut diff = format!(
+        "--- a/{path}\n+++ b/{path}\n@@ -{},{} +{},{} @@\n",
+        first + 1,
+        last - first,
+        first + 1,
+        last - first - taken + put.len(),
+        path = source.relative,
+    );
+    let mut line = |sign: char, text: &str| diff.extend([sign.to_string().as_str(), text, "\n"]);
+    lines[first..from].iter().for_each(|text| line(' ', text));
+    lines[from..from + taken].iter().for_each(|text| line('-', text));
+    put.iter().for_each(|text| line('+', text));
+    lines[from + taken..last].iter().for_each(|text| line(' ', text));
+    let put = put.iter().map(String::as_str);
+    let all = lines[..from].iter().copied().chain(put).chain(lines[from + taken..].iter().copied());
+    let after = all.flat_map(|line| [line, "\n"]).collect();
+    Head {
+        name: format!("{number}: {} {what}", source.relative),
+        path: source.path.clone(),
+        before: source.text.clone(),
+        after,
+        diff,
+    }
+}

@@ -1,0 +1,286 @@
+//! `score` with the real Pyright: what may be a base and a head, and what one bad head does to the others.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::{Behaviour, FakeServer, Project, TestEnv, wait_until};
+
+const SHOP: &str = "\
+//- /m.py
+def half(x: int) -> float:
+    return x / 2
+
+value = half('a')
+other = half('b')
+//- /n.py
+from m import half
+
+third = half('c')
+";
+
+const FIX: &str = "--- a/m.py\n+++ b/m.py\n@@ -2,4 +2,4 @@\n     return x / 2\n \n-value = half('a')\n+value = half(1)\n other = half('b')\n";
+
+pub(crate) fn git(env: &TestEnv, args: &[&str]) {
+    let who = ["-c", "user.name=a", "-c", "user.email=a@b"];
+    let output = env.run("git", [&who[..], args].concat());
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+}
+
+/// A workspace in git, with a diff beside it.
+fn shop() -> (TestEnv, String) {
+    let env = TestEnv::pyright(&Project::parse(SHOP));
+    git(&env, &["init", "-q"]);
+    git(&env, &["add", "."]);
+    git(&env, &["commit", "-qm", "one"]);
+    std::fs::write(env.path("fix.diff"), FIX).unwrap();
+    let fix = env.path("fix.diff").to_str().unwrap().to_owned();
+    (env, fix)
+}
+
+fn score(env: &TestEnv, args: &[&str]) -> (Option<i32>, Vec<Value>) {
+    let output = env.lanser(["score", "--json"].iter().chain(args).copied());
+    let lines = output.stdout.lines().map(|line| serde_json::from_str(line).unwrap());
+    (output.code, lines.collect())
+}
+
+fn bundle(env: &TestEnv, args: &[&str]) -> Value {
+    serde_json::from_str(&env.lanser(args.iter().copied().chain(["--json"])).stdout).unwrap()
+}
+
+fn saved(env: &TestEnv, name: &str, bundle: &Value) -> String {
+    std::fs::write(env.path(name), bundle.to_string()).unwrap();
+    env.path(name).to_str().unwrap().to_owned()
+}
+
+/// A base that is a bundle: the code that it was asked about, found in the working tree or in git, or nothing at all.
+#[test]
+fn a_base_can_be_what_a_bundle_recorded() {
+    let (env, fix) = shop();
+    let looked = bundle(&env, &["diag", "m.py"]);
+    let id = looked["bundleId"].as_str().unwrap();
+    let reward = |args: &[&str]| {
+        let (code, told) = score(&env, args);
+        (code, told[0]["reward"].as_f64(), told[0]["reason"].as_str().unwrap_or_default().to_owned())
+    };
+    let paid = |r: f64| (Some(0), Some(r), String::new());
+    assert_eq!(reward(&["--base", id, "--head", &fix]), paid(0.5));
+    // Its code is only in git now.
+    let text = std::fs::read_to_string(env.file("m.py")).unwrap();
+    env.write("m.py", text.replace("half('a')", "half(1)").replace("half('b')", "half(2)"));
+    assert_eq!(reward(&["--base", id]), paid(1.0));
+    let file = saved(&env, "looked.json", &looked);
+    assert_eq!(reward(&["--base", &file, "--head", id]), paid(0.0));
+    // An edit's bundle leads to what it proposes, also once that is written and nothing else was changed.
+    env.write("m.py", text.clone());
+    let checked = bundle(&env, &["check", &fix]);
+    let checked = checked["bundleId"].as_str().unwrap();
+    assert_eq!(reward(&["--base", checked]), paid(-0.5));
+    assert_eq!(reward(&["--base", "WORKTREE", "--head", checked]), paid(0.5));
+    let written = bundle(&env, &["apply", &fix, "--apply"]);
+    let written = written["bundleId"].as_str().unwrap();
+    assert_eq!(reward(&["--base", written]), paid(0.0));
+    assert_eq!(reward(&["--base", written, "--head", id]), paid(-0.5));
+    // What was never committed and is gone, nobody knows.
+    env.write("n.py", "fourth = 4\n");
+    let lost = bundle(&env, &["diag", "n.py"]);
+    env.write("n.py", "fifth = 5\n");
+    let (code, r, reason) = reward(&["--base", lost["bundleId"].as_str().unwrap()]);
+    assert_eq!((code, r), (Some(10), None));
+    assert!(reason.starts_with("E/VERSION_SKEW: the state of the bundle"), "{reason}");
+    // Known, but looked at by other rules.
+    env.write("pyrightconfig.json", "{\"typeCheckingMode\": \"off\"}");
+    let (code, r, reason) = reward(&["--base", id, "--head", "WORKTREE"]);
+    assert_eq!((code, r), (Some(0), None), "{reason}");
+    git(&env, &["checkout", "-q", "."]);
+    std::fs::remove_file(env.file("pyrightconfig.json")).unwrap();
+    let mut other = looked.clone();
+    other["environment"]["tool"]["version"] = "1.1.1".into();
+    let other: lanser::Bundle = serde_json::from_value(other).unwrap();
+    let mut resealed = serde_json::to_value(&other).unwrap();
+    resealed["bundleId"] = serde_json::to_value(lanser::bundle::seal::bundle_id(&other).unwrap()).unwrap();
+    let (code, r, reason) = reward(&["--base", &saved(&env, "other.json", &resealed)]);
+    assert_eq!((code, r), (Some(10), None));
+    assert!(reason.contains("the server is another one"), "{reason}");
+    assert_eq!(env.lanser(["score", "--base", &format!("sha256:{}", "0".repeat(64))]).code, Some(3));
+    assert!(env.left_behind().is_empty(), "{:?}", env.left_behind());
+}
+
+/// One head that is nothing stops no other, is told with its error, and the exit code tells.
+#[test]
+fn one_bad_head_is_told_and_stops_no_other() {
+    let (env, fix) = shop();
+    std::fs::create_dir(env.file("topic")).unwrap();
+    git(&env, &["branch", "topic"]);
+    git(&env, &["branch", "unique"]);
+    let bad = ["--head", "mispelt", "--head", &fix, "--head", "./missing.diff", "--head", "topic"];
+    let more = ["--head", "rev:topic", "--head", "./topic", "--head", "unique"];
+    let (code, told) = score(&env, &[&bad[..], &more[..]].concat());
+    assert_eq!(code, Some(3));
+    let rewards: Vec<Option<f64>> = told.iter().map(|episode| episode["reward"].as_f64()).collect();
+    assert_eq!(rewards, [None, Some(0.5), None, None, Some(0.0), Some(0.0), Some(0.0)], "{told:#?}");
+    let failed = |at: usize| (&told[at]["scored"], told[at]["error"]["code"].as_u64());
+    assert_eq!(failed(0), (&false.into(), Some(3)));
+    assert_eq!(failed(2), (&false.into(), Some(3)));
+    assert_eq!(failed(3), (&false.into(), Some(4)));
+    assert_eq!(told[3]["error"]["hint"], "say rev:topic for the revision, ./topic for the folder");
+    assert_eq!(told[1]["error"], Value::Null);
+    // Alone it is the same, also in words; and no base is guessed either.
+    let (code, alone) = score(&env, &["--head", "mispelt"]);
+    assert_eq!((code, &alone[0]), (Some(3), &told[0]));
+    let words = env.lanser(["score", "--head", "topic"]);
+    assert_eq!(words.code, Some(4));
+    assert!(
+        words.stdout.starts_with("topic is not scored: E/AMBIGUOUS: topic is a folder and a revision"),
+        "{}",
+        words.stdout
+    );
+    let base = env.lanser(["score", "--base", "topic"]);
+    assert_eq!(base.code, Some(4));
+    assert!(base.stderr.contains("rev:topic"), "{}", base.stderr);
+}
+
+/// With `--prev`, what only one of the two bundles looked at is measured for the other; where that is not known any more, nothing is
+/// guessed. The stored bundles say the same again.
+#[test]
+fn what_one_bundle_did_not_look_at_is_measured() {
+    let (env, _) = shop();
+    let looked = bundle(&env, &["diag", "m.py"]);
+    assert_eq!(looked["processReward"]["visible"], true);
+    assert_eq!(bundle(&env, &["def", "py://m#half"])["processReward"]["visible"], false);
+    let previous = saved(&env, "looked.json", &looked);
+    let text = std::fs::read_to_string(env.file("m.py")).unwrap();
+    env.write("m.py", text.replace("half('a')", "half(1)"));
+    env.write("n.py", "from m import half\n\nthird = half('c')\nfourth = half('d')\nfifth = half('e')\n");
+    let next = bundle(&env, &["diag", "n.py", "--prev", &previous]);
+    let reward = &next["processReward"];
+    // One went from m.py, two came to n.py.
+    assert_eq!(
+        (&reward["components"]["diag_delta"], &reward["r"]),
+        (&(-1.0).into(), &(-0.5).into()),
+        "{reward}"
+    );
+    assert_eq!(reward["state"]["D"], 3.0, "the bundle's own files");
+    assert_eq!(next["bundleId"], bundle(&env, &["diag", "n.py"])["bundleId"]);
+    let stored = saved(&env, "next.json", &next);
+    let again = bundle(&env, &["reward", "--prev", &previous, "--next", &stored]);
+    assert_eq!(&again, reward);
+    let alone = bundle(&env, &["reward", "--next", &stored]);
+    assert_eq!((&alone["r"], &alone["supplement"]), (&0.0.into(), &Value::Null));
+    // A question looks at nothing; it is made up for as well.
+    let asked = bundle(&env, &["def", "py://m#half", "--prev", &previous]);
+    assert_eq!(asked["processReward"]["components"]["diag_delta"], 1.0, "{}", asked["processReward"]);
+    // From one state that is gone and was never committed.
+    env.write("m.py", text.replace("half('a')", "half(3)"));
+    let next = bundle(&env, &["diag", "m.py", "--prev", &stored]);
+    let reward = &next["processReward"];
+    assert_eq!((&reward["r"], &reward["components"]["diag_delta"]), (&Value::Null, &Value::Null), "{reward}");
+    let reason = reward["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("the previous bundle did not measure m.py, nor can that be made up for: its code"),
+        "{reason}"
+    );
+    assert!(env.left_behind().is_empty(), "{:?}", env.left_behind());
+}
+
+/// The temporary copies of a run that was killed are removed by the next one, and those of one that lives are not.
+#[test]
+fn what_a_killed_run_left_is_swept_up_by_the_next() {
+    let env = TestEnv::with(&Project::parse(SHOP));
+    let server = FakeServer::new(&env, &Behaviour::good().hangs_on("initialize"));
+    let copies = || env.left_behind().into_iter().filter(|name| name.contains("lanser-score-")).count();
+    let start = || {
+        let before = server.pids().len();
+        let running = env.start(["score", "--base", "WORKTREE", "--server-command", server.command()]);
+        wait_until("its server is there", Duration::from_secs(20), || server.pids().len() > before);
+        running
+    };
+    let killed = start();
+    assert_eq!(copies(), 1);
+    killed.signal(Signal::KILL);
+    assert_eq!(killed.finish().code, None);
+    assert_eq!(copies(), 1, "nobody swept");
+    let living = start();
+    assert_eq!(copies(), 1, "its own");
+    let other = start();
+    assert_eq!(copies(), 2, "of both that live");
+    for running in [living, other] {
+        running.signal(Signal::INT);
+        assert_eq!(running.finish().code, Some(73));
+    }
+    assert_eq!(env.left_behind(), Vec::<String>::new());
+}
+
+/// An environment in which the workspace's own package is installed from the working tree: what a copy lacks is read from there,
+/// and that is told.
+#[test]
+fn an_editable_install_of_the_workspace_is_told_where_it_shows() {
+    let project = "//- /src/shop/__init__.py\n//- /src/shop/price.py\nprice: int = 3\n//- /tests/use.py\nfrom shop.price import price\n\nprice.real\n";
+    let mut env = TestEnv::pyright(&Project::parse(project));
+    let venv = env.path("venv");
+    let made = env.run("python3", ["-m", "venv", "--without-pip", venv.to_str().unwrap()]);
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    let lib = std::fs::read_dir(venv.join("lib")).unwrap().next().unwrap().unwrap().path();
+    let sources = env.file("src");
+    std::fs::write(lib.join("site-packages/shop.pth"), format!("{}\n", sources.display())).unwrap();
+    env.set("VIRTUAL_ENV", &venv);
+    let edit = env.path("edit.diff");
+    std::fs::write(
+        &edit,
+        "--- a/src/shop/price.py\n+++ b/src/shop/price.py\n@@ -1 +1 @@\n-price: int = 3\n+price: int = ''\n",
+    )
+    .unwrap();
+    let gone = env.path("gone.diff");
+    std::fs::write(&gone, "--- a/src/shop/price.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-price: int = 3\n")
+        .unwrap();
+    let (edit, gone) = (edit.to_str().unwrap().to_owned(), gone.to_str().unwrap().to_owned());
+    let (code, told) = score(&env, &["--base", "WORKTREE", "--head", &edit, "--head", &gone]);
+    assert_eq!(code, Some(0), "{told:#?}");
+    assert_eq!((&told[0]["reward"], &told[0]["warnings"]), (&(-0.5).into(), &Value::Null));
+    let warning = told[1]["warnings"][0].as_str().unwrap();
+    assert!(
+        warning.ends_with("in the live tree, which has files that are not scored: src/shop/price.py"),
+        "{warning}"
+    );
+}
+
+/// What is wrong with a bundle or a run is told with its name, what to do, and the documented code.
+#[test]
+fn what_is_wrong_with_a_bundle_is_told() {
+    let env = TestEnv::new();
+    env.write("notes.json", "{\"notes\": 1}");
+    let unknown = format!("sha256:{}", "0".repeat(64));
+    let cases: [(&[&str], i32, &str, &str); 9] = [
+        (
+            &["reward", "--next", "gone.json"],
+            3,
+            "the bundle gone.json cannot be read",
+            "name a file, or the bundleId",
+        ),
+        (&["reward", "--next", "notes.json"], 2, "notes.json is no bundle: ", "schema validate FILE"),
+        (&["reward", "--next", "sha256:12ab"], 3, "the bundle sha256:12ab", "64 hexadecimal digits"),
+        (
+            &["reward", "--next", &unknown],
+            3,
+            "there is no bundle sha256:0000",
+            "keep bundles that matter in files",
+        ),
+        (
+            &["reward", "--run", "gone.jsonl"],
+            3,
+            "the run gone.jsonl cannot be read",
+            "one bundle on each line",
+        ),
+        (&["show", "gone.json"], 3, "the bundle gone.json cannot be read", "name a file"),
+        (&["def", "m.py:1:1", "--prev", "last"], 3, "the bundle last cannot be read", "`lanser batch`"),
+        (&["score", "--base", "./gone"], 3, "./gone is not there", "name a revision, a folder, a bundle"),
+        (&["score", "--preset", "rl-csf-v2"], 2, "\"rl-csf-v2\" is no formula", "rl-csf-guarded-v1"),
+    ];
+    for (args, code, message, hint) in cases {
+        let output = env.lanser(args);
+        assert_eq!(output.code, Some(code), "{args:?}: {output}");
+        assert!(output.stderr.contains(message) && output.stderr.contains(hint), "{args:?}: {output}");
+        assert_eq!(output.stdout, "", "{args:?}");
+    }
+}
