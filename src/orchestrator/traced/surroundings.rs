@@ -73,6 +73,11 @@ pub(super) fn told(ground: &Ground, machine: &Machine) -> Option<Workspace> {
     Some(workspace)
 }
 
+/// The configuration that a trace tells; `None` when another version of lanser wrote it.
+pub(super) fn config(workspace: &Workspace) -> Option<ServerConfig> {
+    serde_json::from_value(workspace.surroundings.get("config")?.clone()).ok()
+}
+
 /// The ground that a trace tells; `None` when another version of lanser wrote it.
 pub(super) fn ground(workspace: Workspace) -> Option<Ground> {
     let surroundings: Surroundings = serde_json::from_value(workspace.surroundings).ok()?;
