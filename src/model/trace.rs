@@ -125,6 +125,13 @@ pub enum Body {
         events: u64,
         /// The SHA-256 of the sums of all events before this one.
         digest: Digest,
+        /// In which byte of the file the line begins of the `end` before the operations whose contents are named here;
+        /// absent when there are none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        back: Option<u64>,
+        /// The blobs and workspaces that stand in this operation and those just before it, so many operations in all as the
+        /// largest power of two that divides this one's number: from the last `end` back, few of them name everything.
+        contents: Vec<Digest>,
     },
 }
 

@@ -54,6 +54,23 @@ pub fn line(event: &Event) -> String {
     serde_json::to_string(event).expect("an event is plain data")
 }
 
+/// Appends the line of an event to a text, without the newline; its sum.
+pub(super) fn line_of(op: u64, seq: u64, body: &Body, time: Option<u64>, text: &mut String) -> String {
+    let summed = serde_json::to_string(&Summed { op, seq, body }).expect("an event is plain data");
+    let sum = sum_of(&summed);
+    text.push_str(summed.strip_suffix('}').unwrap_or(&summed));
+    text.push_str(&tail(time, &sum));
+    sum
+}
+
+/// What follows in a line on that of which the sum is taken.
+fn tail(time: Option<u64>, sum: &str) -> String {
+    match time {
+        Some(time) => format!(",\"time\":{time},\"sum\":\"{sum}\"}}"),
+        None => format!(",\"sum\":\"{sum}\"}}"),
+    }
+}
+
 /// Reads a line without its newline. Anything but the bytes that lanser writes is refused, so that no byte can change
 /// unnoticed, but for those of `time`.
 ///
@@ -62,12 +79,7 @@ pub fn line(event: &Event) -> String {
 pub fn read(text: &[u8]) -> Result<Event, LineError> {
     let event = known(text)?;
     let written = line(&event);
-    // What the sum is taken of ends where the time begins, or the sum.
-    let tail = match event.time {
-        Some(time) => format!(",\"time\":{time},\"sum\":\"{}\"}}", event.sum),
-        None => format!(",\"sum\":\"{}\"}}", event.sum),
-    };
-    let summed = written.strip_suffix(&tail).map(|body| format!("{body}}}"));
+    let summed = written.strip_suffix(&tail(event.time, &event.sum)).map(|body| format!("{body}}}"));
     if summed.is_none_or(|summed| sum_of(&summed) != event.sum) {
         return Err(LineError::Sum);
     }
