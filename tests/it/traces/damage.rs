@@ -115,7 +115,8 @@ fn no_traces() {
     assert!(out.stderr.contains("is no trace"), "{}", out.stderr);
     assert_eq!(std::fs::read_to_string(other).unwrap(), "hello\n");
     env.lanser(["locate", "py://shop#Book", "--trace-file", "no/folder/t.jsonl", "--json"])
-        .error(71, "E/FS_PERMISSIONS");
+        .error(3, "E/NOT_FOUND");
+    env.lanser(["locate", "py://shop#Book", "--trace-file", ".", "--json"]).error(71, "E/FS_PERMISSIONS");
     // One of a later version is refused in as many words.
     let trace = env.path("trace.jsonl");
     super::record(&env, &trace, &["locate", "py://shop#Book"]);
