@@ -6,7 +6,8 @@
 //!
 //! Folders of the machine are replaced in everything that was recorded: the workspace is `/lanser/workspace`, the Python
 //! environment `/lanser/env`, the interpreter below it `/lanser/base`, the server's package `/lanser/server`. Nothing of the
-//! process environment is recorded.
+//! process environment is recorded, nor what options were given there. Arguments are recorded as they were typed; no option
+//! of lanser takes a secret. The contents of files are recorded whole, and what they hold with them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,7 +58,8 @@ pub enum Body {
         version: String,
         /// The program that recorded.
         lanser: String,
-        /// Its arguments, without the program's name.
+        /// Its arguments as they were typed, without the program's name. An absolute path outside of the folders with names
+        /// is `/lanser/elsewhere` and its last part. They are told for people; no replay reads them.
         argv: Vec<String>,
         /// What the answer was computed with, as far as the workspace tells.
         environment: Option<Box<Environment>>,

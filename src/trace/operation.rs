@@ -59,7 +59,7 @@ impl Finished {
             format: FORMAT.to_owned(),
             version: TRACE_VERSION.to_owned(),
             lanser: env!("CARGO_PKG_VERSION").to_owned(),
-            argv: argv.iter().map(|argument| machine.text(argument)).collect(),
+            argv: argv.iter().map(|argument| machine.argument(argument)).collect(),
             environment,
         }];
         let id = workspace.as_ref().map(|workspace| workspace.id);
