@@ -209,9 +209,11 @@ impl Reader {
             return Err(self.damaged(op, seq, why));
         }
         if let Body::Blob { digest, text, hex } = &event.body {
-            let bytes = bytes_of(text.clone(), hex.as_deref());
-            if bytes.is_none_or(|bytes| Digest::of(&bytes) != *digest) {
-                return Err(self.damaged(op, seq, "the content is not that of its digest".to_owned()));
+            match bytes_of(text.clone(), hex.as_deref()).filter(|bytes| Digest::of(bytes) == *digest) {
+                Some(bytes) => self.store.hold(*digest, Arc::new(bytes)),
+                None => {
+                    return Err(self.damaged(op, seq, "the content is not that of its digest".to_owned()));
+                }
             }
         }
         Ok(event)
@@ -282,10 +284,23 @@ impl Blobs for Store {
             *used = turn;
             return Some(bytes.clone());
         }
+        drop(held);
         let Body::Blob { text, hex, .. } = self.body(digest)? else { return None };
         let bytes = Arc::new(bytes_of(text, hex.as_deref())?);
-        held.bytes += bytes.len();
-        held.blobs.insert(*digest, (bytes.clone(), turn));
+        self.hold(*digest, bytes.clone());
+        Some(bytes)
+    }
+}
+
+impl Store {
+    /// Keeps a content in memory, for as long as there is room.
+    fn hold(&self, digest: Digest, bytes: Arc<Vec<u8>>) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = held.turn;
+        let length = bytes.len();
+        if held.blobs.insert(digest, (bytes, turn)).is_none() {
+            held.bytes += length;
+        }
         while held.bytes > MAX_BLOBS && held.blobs.len() > 1 {
             let Some(oldest) =
                 held.blobs.iter().min_by_key(|(_, (_, used))| *used).map(|(digest, _)| *digest)
@@ -296,6 +311,5 @@ impl Blobs for Store {
                 held.bytes -= gone.len();
             }
         }
-        Some(bytes)
     }
 }

@@ -91,7 +91,8 @@ fn members<K: Ord + Display, V: PartialEq>(
             (Some(_), None) => format!("{path} is not there"),
             (None, _) => format!("{path} was not recorded"),
         };
-        Some(Difference { field: format!("{field}[{}]", serde_json::Value::from(path.to_string())), what })
+        let name = serde_json::to_string(&path.to_string()).unwrap_or_default();
+        Some(Difference { field: format!("{field}[{name}]"), what })
     };
     paths.into_iter().filter_map(differs).collect()
 }
