@@ -132,3 +132,39 @@ pub(super) fn preorder<'t>(node: Node<'t>, mut enter: impl FnMut(Node<'t>) -> bo
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn the_latest_texts_are_remembered_and_no_more() {
+        let (latest, made) = (Latest::new(), Cell::new(0));
+        let text = |number: usize| format!("# {number:0300}\n");
+        let get = |text: &str| {
+            latest.get(text, || {
+                made.set(made.get() + 1);
+                text.len()
+            })
+        };
+        for number in [0, 1, 0, 1] {
+            assert_eq!(get(&text(number)), 303);
+        }
+        assert_eq!(made.get(), 2);
+        // What is used again stays, and what was not is forgotten when there are too many.
+        for number in 2..=MOST {
+            get(&text(number));
+            get(&text(0));
+        }
+        assert_eq!(made.get(), MOST + 1);
+        get(&text(0));
+        assert_eq!(made.get(), MOST + 1);
+        get(&text(1));
+        assert_eq!(made.get(), MOST + 2, "it was forgotten");
+        get("x = 1\n");
+        get("x = 1\n");
+        assert_eq!(made.get(), MOST + 4, "what is short is not worth it");
+    }
+}
