@@ -4,7 +4,8 @@
 //! `cargo run --release --example differential -- [--steps N] [--seed S] [--server-command SCRIPT] FOLDER…`
 //!
 //! With `--batch` nothing is changed: `--steps` requests of every command that only reads are asked by `lanser batch` at
-//! several concurrencies, and every tenth by an orchestrator of its own (`--questions N`: every N-th).
+//! several concurrencies, and every tenth by an orchestrator of its own (`--questions N`: every N-th). One of the batches is
+//! recorded, and replayed after the copy was deleted.
 //!
 //! The two bundles must have one `bundleId`. With `--binary` both are whole `lanser` processes, the first of which reach the
 //! session of the copy; else both work in this process. The folder itself is left alone; the copy is a git repository, so that whole

@@ -239,6 +239,10 @@ impl Context {
         let path = self.env.cwd.join(file);
         let words = &self.printer.typed;
         let writer = Writer::open(&path, words.clone()).map_err(|error| {
+            if error.kind() == std::io::ErrorKind::NotFound {
+                let message = format!("cannot record into {file}: there is no folder {}", path.parent());
+                return ErrorBody::new(ErrorSymbol::NotFound, message).hint("make the folder first");
+            }
             ErrorBody::new(ErrorSymbol::FsPermissions, format!("cannot record into {file}: {error}"))
                 .hint("name a file that can be written with --trace-file")
         })?;

@@ -112,7 +112,8 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, env = "LANSER_NO_CACHE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Common options")]
     pub(crate) no_cache: bool,
 
-    /// Append everything that the answer is made from to this file, for `lanser trace replay`
+    /// Append everything that the answer is made from to this file, for `lanser trace replay`: with every command that asks
+    /// about a workspace
     #[arg(
         long,
         global = true,

@@ -82,6 +82,26 @@ pub enum Command {
 }
 
 impl Command {
+    /// All of them.
+    pub const ALL: [Self; 16] = [
+        Self::Definition,
+        Self::Declaration,
+        Self::TypeDefinition,
+        Self::Implementation,
+        Self::References,
+        Self::Hover,
+        Self::Symbols,
+        Self::Calls,
+        Self::Diagnostics,
+        Self::Locate,
+        Self::PrepareRename,
+        Self::Rename,
+        Self::Actions,
+        Self::Apply,
+        Self::Check,
+        Self::Undo,
+    ];
+
     /// The long name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -6,7 +6,8 @@
 //!
 //! Folders of the machine are replaced in everything that was recorded: the workspace is `/lanser/workspace`, the Python
 //! environment `/lanser/env`, the interpreter below it `/lanser/base`, the server's package `/lanser/server`. Nothing of the
-//! process environment is recorded.
+//! process environment is recorded, nor what options were given there. Arguments are recorded as they were typed; no option
+//! of lanser takes a secret. The contents of files are recorded whole, and what they hold with them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,8 +26,9 @@ use crate::tape::Side;
 
 /// The version of the trace format. What differs in its first number is not read.
 ///
-/// Changelog: 1.0 is the first.
-pub const TRACE_VERSION: &str = "1.0";
+/// Changelog: 1.0 is the first. 2.0 tells in each `end` where the one before it is and what the operation brought, so that
+/// appending reads the end of a trace only.
+pub const TRACE_VERSION: &str = "2.0";
 
 /// One line of a trace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -57,7 +59,8 @@ pub enum Body {
         version: String,
         /// The program that recorded.
         lanser: String,
-        /// Its arguments, without the program's name.
+        /// Its arguments as they were typed, without the program's name. An absolute path outside of the folders with names
+        /// is `/lanser/elsewhere` and its last part. They are told for people; no replay reads them.
         argv: Vec<String>,
         /// What the answer was computed with, as far as the workspace tells.
         environment: Option<Box<Environment>>,
@@ -125,6 +128,13 @@ pub enum Body {
         events: u64,
         /// The SHA-256 of the sums of all events before this one.
         digest: Digest,
+        /// In which byte of the file the line begins of the `end` before the operations whose contents are named here;
+        /// absent when there are none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        back: Option<u64>,
+        /// The blobs and workspaces that stand in this operation and those just before it, so many operations in all as the
+        /// largest power of two that divides this one's number: from the last `end` back, few of them name everything.
+        contents: Vec<Digest>,
     },
 }
 

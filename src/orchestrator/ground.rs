@@ -14,6 +14,7 @@ use crate::bundle::portable::PathMap;
 use crate::digest::Digest;
 use crate::lsp::profile::{Profile, ServerSettings};
 use crate::model::environment::{Environment, Lanser, Python, WorkspaceState};
+use crate::model::trace::Workspace;
 use crate::path::{AbsPath, DocUri, WorkspacePath};
 use crate::resolve::index::Index;
 use crate::resolve::modules::ImportRoots;
@@ -73,6 +74,8 @@ pub(super) struct Ground {
     pub(super) environment: Environment,
     /// The workspace's definitions, once somebody asked.
     pub(super) index: OnceLock<Index>,
+    /// The ground as a trace tells it, once one was written.
+    pub(super) told: OnceLock<Option<Arc<Workspace>>>,
     root: AbsPath,
 }
 
@@ -137,7 +140,7 @@ impl Ground {
         let roots = ImportRoots::new(&files, &settings.root, &config, python, typeshed);
         let environment = environment(settings, &snapshot, &outside, &config, python, packages, &paths);
         let included = Configured::new(&config);
-        let (index, root) = (OnceLock::new(), settings.root.clone());
+        let (index, told, root) = (OnceLock::new(), OnceLock::new(), settings.root.clone());
         Ok(Arc::new(Self {
             snapshot,
             outside,
@@ -149,6 +152,7 @@ impl Ground {
             paths,
             environment,
             index,
+            told,
             root,
         }))
     }
@@ -180,6 +184,7 @@ impl Ground {
             paths,
             environment,
             index: OnceLock::new(),
+            told: OnceLock::new(),
         }
     }
 

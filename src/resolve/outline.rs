@@ -8,10 +8,12 @@
 //! what the parser could not make a statement of is missing, and `has_error` marks definitions that contain a break.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tree_sitter::Tree;
 
+use super::syntax::Latest;
 use super::{recover, syntax, walk};
 
 /// A stretch of a text in bytes, end exclusive.
@@ -235,7 +237,9 @@ impl Outline {
     /// Reads the definitions of a text. Never fails: see the module's description on syntax errors.
     #[must_use]
     pub fn parse(text: &str) -> Self {
-        Self::of_tree(&syntax::parse(text), text)
+        static OUTLINES: Latest<Arc<Outline>> = Latest::new();
+        let known = OUTLINES.get(text, || Arc::new(Self::of_tree(&syntax::parse(text), text)));
+        Arc::unwrap_or_clone(known)
     }
 
     /// The same, of a text that was parsed already.

@@ -55,7 +55,7 @@ impl Reading {
 
     /// Reads a text.
     pub(super) fn new(text: &str) -> Self {
-        let tree = syntax::parse_now(text);
+        let tree = syntax::parse(text);
         let mut identifiers = Vec::new();
         syntax::preorder(tree.root_node(), |node| {
             if node.kind() == "identifier" && !node.byte_range().is_empty() {

@@ -1,6 +1,8 @@
 //! The parser, and small readings of syntax nodes that several modules need.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use tree_sitter::{Node, Parser, Tree, TreeCursor};
@@ -9,44 +11,74 @@ use crate::digest::Digest;
 
 /// How much text the remembered trees are of, in bytes: a session is asked about few files at a time. A tree takes some 10
 /// times its text.
-const REMEMBERED: usize = 1 << 20;
+static REMEMBERED: AtomicUsize = AtomicUsize::new(1 << 20);
+
+/// Has the trees of so many bytes of text remembered, if it were fewer: for whoever does nothing but ask about files.
+pub(super) fn remember(bytes: usize) {
+    REMEMBERED.fetch_max(bytes, Ordering::Relaxed);
+}
 
 /// Only texts of this length and more are worth remembering, in bytes.
-const WORTH_IT: usize = 4 << 10;
+const WORTH_IT: usize = 256;
 
-/// The trees of the texts that were used last, the latest last, and how long the texts are.
-static LATEST: Mutex<VecDeque<(Digest, Tree, usize)>> = Mutex::new(VecDeque::new());
+/// More texts than this are not remembered: they are looked through one by one.
+const MOST: usize = 1024;
+
+/// What was made of the texts that were used last, the latest last, and how long the texts are.
+pub(super) struct Latest<T>(Mutex<VecDeque<(Digest, T, usize)>>);
+
+static TREES: Latest<Tree> = Latest::new();
+
+impl<T: Clone> Latest<T> {
+    pub(super) const fn new() -> Self {
+        Self(Mutex::new(VecDeque::new()))
+    }
+
+    /// What was made of this text, or what `make` makes of it.
+    pub(super) fn get(&self, text: &str, make: impl FnOnce() -> T) -> T {
+        if text.len() < WORTH_IT {
+            return make();
+        }
+        let digest = Digest::of(text.as_bytes());
+        let latest = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = {
+            let mut latest = latest();
+            let at = latest.iter().position(|(of, ..)| *of == digest);
+            at.and_then(|at| latest.remove(at))
+        };
+        let made = known.map_or_else(make, |(_, made, _)| made);
+        let mut latest = latest();
+        latest.push_back((digest, made.clone(), text.len()));
+        let mut all = latest.iter().map(|(.., length)| length).sum::<usize>();
+        while latest.len() > MOST || (latest.len() > 1 && all > REMEMBERED.load(Ordering::Relaxed)) {
+            all -= latest.pop_front().map_or(0, |(.., length)| length);
+        }
+        made
+    }
+}
 
 /// The syntax tree of a Python text. Never fails: an error is a node in the tree.
 #[must_use]
 pub(super) fn parse(text: &str) -> Tree {
-    if text.len() < WORTH_IT {
-        return parse_now(text);
-    }
-    let digest = Digest::of(text.as_bytes());
-    let latest = || LATEST.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = {
-        let mut latest = latest();
-        let at = latest.iter().position(|(of, ..)| *of == digest);
-        at.and_then(|at| latest.remove(at))
-    };
-    let tree = known.map_or_else(|| parse_now(text), |(_, tree, _)| tree);
-    let mut latest = latest();
-    latest.push_back((digest, tree.clone(), text.len()));
-    while latest.len() > 1 && latest.iter().map(|(.., length)| length).sum::<usize>() > REMEMBERED {
-        latest.pop_front();
-    }
-    tree
+    TREES.get(text, || parse_now(text))
 }
 
 /// The same for a text that will hardly be asked about again.
 #[must_use]
 pub(super) fn parse_now(text: &str) -> Tree {
-    let mut parser = Parser::new();
-    parser
-        .set_language(&tree_sitter_python::LANGUAGE.into())
-        .expect("because the grammar's version is one that this library reads; a test parses");
-    parser.parse(text, None).expect("because a language is set and no cancellation is")
+    thread_local! {
+        /// A parser keeps memory for the next text.
+        static PARSER: RefCell<Parser> = RefCell::new({
+            let mut parser = Parser::new();
+            parser
+                .set_language(&tree_sitter_python::LANGUAGE.into())
+                .expect("because the grammar's version is one that this library reads; a test parses");
+            parser
+        });
+    }
+    PARSER.with_borrow_mut(|parser| {
+        parser.parse(text, None).expect("because a language is set and no cancellation is")
+    })
 }
 
 /// The text of a node.
@@ -98,5 +130,41 @@ pub(super) fn preorder<'t>(node: Node<'t>, mut enter: impl FnMut(Node<'t>) -> bo
                 return;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn the_latest_texts_are_remembered_and_no_more() {
+        let (latest, made) = (Latest::new(), Cell::new(0));
+        let text = |number: usize| format!("# {number:0300}\n");
+        let get = |text: &str| {
+            latest.get(text, || {
+                made.set(made.get() + 1);
+                text.len()
+            })
+        };
+        for number in [0, 1, 0, 1] {
+            assert_eq!(get(&text(number)), 303);
+        }
+        assert_eq!(made.get(), 2);
+        // What is used again stays, and what was not is forgotten when there are too many.
+        for number in 2..=MOST {
+            get(&text(number));
+            get(&text(0));
+        }
+        assert_eq!(made.get(), MOST + 1);
+        get(&text(0));
+        assert_eq!(made.get(), MOST + 1);
+        get(&text(1));
+        assert_eq!(made.get(), MOST + 2, "it was forgotten");
+        get("x = 1\n");
+        get("x = 1\n");
+        assert_eq!(made.get(), MOST + 4, "what is short is not worth it");
     }
 }

@@ -17,7 +17,7 @@ pub enum LineError {
     /// Its sum is another one.
     #[error("its content is not what its sum says")]
     Sum,
-    /// It says the same as an event, in other bytes.
+    /// Its time and its sum do not stand where lanser writes them.
     #[error("it is not written as lanser writes it")]
     Spelling,
 }
@@ -32,11 +32,11 @@ struct Summed<'e> {
 }
 
 fn sum(op: u64, seq: u64, body: &Body) -> String {
-    sum_of(&serde_json::to_string(&Summed { op, seq, body }).expect("an event is plain data"))
+    sum_of(serde_json::to_string(&Summed { op, seq, body }).expect("an event is plain data").as_bytes())
 }
 
-fn sum_of(text: &str) -> String {
-    let mut hex = Digest::of(text.as_bytes()).to_hex();
+fn sum_of(text: &[u8]) -> String {
+    let mut hex = Digest::of(text).to_hex();
     hex.truncate(SUM);
     hex
 }
@@ -54,25 +54,33 @@ pub fn line(event: &Event) -> String {
     serde_json::to_string(event).expect("an event is plain data")
 }
 
-/// Reads a line without its newline. Anything but the bytes that lanser writes is refused, so that no byte can change
-/// unnoticed, but for those of `time`.
+/// Appends the line of an event to a text, without the newline; its sum.
+pub(super) fn line_of(op: u64, seq: u64, body: &Body, time: Option<u64>, text: &mut String) -> String {
+    let summed = serde_json::to_string(&Summed { op, seq, body }).expect("an event is plain data");
+    let sum = sum_of(summed.as_bytes());
+    text.push_str(summed.strip_suffix('}').unwrap_or(&summed));
+    text.push_str(&tail(time, &sum));
+    sum
+}
+
+/// What follows in a line on that of which the sum is taken.
+fn tail(time: Option<u64>, sum: &str) -> String {
+    match time {
+        Some(time) => format!(",\"time\":{time},\"sum\":\"{sum}\"}}"),
+        None => format!(",\"sum\":\"{sum}\"}}"),
+    }
+}
+
+/// Reads a line without its newline. The sum is taken of the bytes as they are, so that none can change unnoticed, but for
+/// those of `time`.
 ///
 /// # Errors
 /// See [`LineError`].
 pub fn read(text: &[u8]) -> Result<Event, LineError> {
     let event = known(text)?;
-    let written = line(&event);
-    // What the sum is taken of ends where the time begins, or the sum.
-    let tail = match event.time {
-        Some(time) => format!(",\"time\":{time},\"sum\":\"{}\"}}", event.sum),
-        None => format!(",\"sum\":\"{}\"}}", event.sum),
-    };
-    let summed = written.strip_suffix(&tail).map(|body| format!("{body}}}"));
-    if summed.is_none_or(|summed| sum_of(&summed) != event.sum) {
+    let summed = text.strip_suffix(tail(event.time, &event.sum).as_bytes()).ok_or(LineError::Spelling)?;
+    if sum_of([summed, b"}"].concat().as_slice()) != event.sum {
         return Err(LineError::Sum);
-    }
-    if written.as_bytes() != text {
-        return Err(LineError::Spelling);
     }
     Ok(event)
 }

@@ -92,6 +92,35 @@ impl Machine {
         out
     }
 
+    /// An argument of a command line: a text in which also every other absolute path is told by its last part only, since the
+    /// folders of a machine tell of its user.
+    #[must_use]
+    pub fn argument(&self, text: &str) -> String {
+        let text = self.text(text);
+        let (mut out, mut rest) = (String::with_capacity(text.len()), text.as_str());
+        while let Some(at) = rest.find('/') {
+            out.push_str(&rest[..at]);
+            rest = &rest[at..];
+            let begins = out.is_empty() || out.ends_with(['=', '"', '\'', ' ']) || out.ends_with("file://");
+            let over = |c: char| c.is_whitespace() || "#?@:,\"'".contains(c);
+            let path = &rest[..rest.find(over).unwrap_or(rest.len())];
+            let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+            if begins && !path.starts_with("/lanser/") && path.trim_end_matches('/').len() > last.len() + 1 {
+                out.push_str("/lanser/elsewhere/");
+                out.push_str(last);
+                rest = &rest[path.len()..];
+            } else if begins {
+                out.push_str(path);
+                rest = &rest[path.len()..];
+            } else {
+                out.push('/');
+                rest = &rest[1..];
+            }
+        }
+        out.push_str(rest);
+        out
+    }
+
     /// A JSON value in which every folder has its name, in keys too.
     #[must_use]
     pub fn value(&self, value: Value) -> Value {
@@ -145,6 +174,30 @@ mod tests {
         }
         let value = serde_json::json!({"/usr/a": ["/usr"], "n": 1});
         assert_eq!(machine.value(value), serde_json::json!({"/lanser/base/a": ["/lanser/base"], "n": 1}));
+    }
+
+    #[test]
+    fn arguments_tell_no_folders() {
+        let machine = machine(&[("/home/ann/app", "workspace")]);
+        for (text, expected) in [
+            ("/home/ann/t.jsonl", "/lanser/elsewhere/t.jsonl"),
+            ("--trace-file=/home/ann/t.jsonl", "--trace-file=/lanser/elsewhere/t.jsonl"),
+            ("/home/ann/app/a.py:1:2", "/lanser/workspace/a.py:1:2"),
+            ("/home/ann/b.py:1:2", "/lanser/elsewhere/b.py:1:2"),
+            ("file:///home/ann/b.py#f", "file:///lanser/elsewhere/b.py#f"),
+            ("{\"file:///home/ann/b.py\": 1}", "{\"file:///lanser/elsewhere/b.py\": 1}"),
+            ("/home/ann/", "/lanser/elsewhere/ann"),
+            ("src/app.py:4:2", "src/app.py:4:2"),
+            ("../b/c.py", "../b/c.py"),
+            ("py://flask#Flask.route", "py://flask#Flask.route"),
+            ("ast://[module=m]/f", "ast://[module=m]/f"),
+            ("/", "/"),
+            ("/tmp", "/tmp"),
+            ("a / b", "a / b"),
+            ("--apply", "--apply"),
+        ] {
+            assert_eq!(machine.argument(text), expected);
+        }
     }
 
     #[test]

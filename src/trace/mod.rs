@@ -4,7 +4,9 @@
 //! appends whole operations under a lock; [`reader`] gives them one by one, and finds what was damaged.
 
 pub mod compare;
+mod directory;
 pub mod event;
+mod lines;
 pub mod machine;
 pub mod operation;
 pub mod reader;

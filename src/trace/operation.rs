@@ -25,7 +25,7 @@ pub struct Finished {
     /// Which server; `None` without a request.
     pub server: Option<ServerKind>,
     /// The workspace on which it was answered. Blank where it came to none.
-    pub workspace: Option<Workspace>,
+    pub workspace: Option<Arc<Workspace>>,
     /// What passed through the doors.
     pub recorded: Recorded,
     /// What failed outside, and whether the selector had been resolved before.
@@ -59,13 +59,13 @@ impl Finished {
             format: FORMAT.to_owned(),
             version: TRACE_VERSION.to_owned(),
             lanser: env!("CARGO_PKG_VERSION").to_owned(),
-            argv: argv.iter().map(|argument| machine.text(argument)).collect(),
+            argv: argv.iter().map(|argument| machine.argument(argument)).collect(),
             environment,
         }];
         let id = workspace.as_ref().map(|workspace| workspace.id);
-        bodies.extend(
-            workspace.filter(|workspace| !is_known(&workspace.id)).map(|one| Body::Workspace(Box::new(one))),
-        );
+        if let Some(workspace) = workspace.filter(|workspace| !is_known(&workspace.id)) {
+            bodies.push(Body::Workspace(Box::new((*workspace).clone())));
+        }
         for (digest, bytes) in &recorded.blobs {
             if !is_known(digest) {
                 bodies.push(blob(*digest, bytes));

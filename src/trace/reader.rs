@@ -6,7 +6,9 @@ use std::io::{self, BufRead as _, BufReader};
 use std::os::unix::fs::FileExt as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::directory::{Directory, Entry};
 use super::event::{self, LineError};
+use super::lines::{Line, MAX_LINE, next};
 use super::operation::{FORMAT, Operation, bytes_of};
 use crate::digest::Digest;
 use crate::model::trace::{Body, Event, TRACE_VERSION, Workspace};
@@ -54,6 +56,8 @@ pub struct Reader {
     length: u64,
     /// The events of the last operation, when they are wanted.
     events: Option<Vec<Event>>,
+    /// What the ends have to say.
+    directory: Directory,
 }
 
 /// The blobs and workspaces of a trace, wherever they stand in it.
@@ -81,7 +85,18 @@ impl Reader {
         let store = Store { file: file.try_clone()?, places: Mutex::default(), held: Mutex::default() };
         let length = file.metadata()?.len();
         let (file, store) = (BufReader::with_capacity(1 << 18, file), Arc::new(store));
-        Ok(Self { file, store, offset: 0, line: 0, last: 0, truncated: None, length, events: None })
+        let directory = Directory::default();
+        Ok(Self {
+            file,
+            store,
+            offset: 0,
+            line: 0,
+            last: 0,
+            truncated: None,
+            length,
+            events: None,
+            directory,
+        })
     }
 
     /// Has the events of each operation kept for [`Self::take_events`].
@@ -119,29 +134,40 @@ impl Reader {
     pub fn next_operation(&mut self) -> Result<Option<Operation>, TraceError> {
         let begin = self.offset;
         let mut operation = Operation::new(self.last + 1);
-        let (mut sums, mut text) = (Vec::new(), Vec::new());
+        let (mut sums, mut contents, mut text) = (Vec::new(), Vec::new(), Vec::new());
+        if begin == 0 && self.file.fill_buf()?.first().is_some_and(|first| *first != b'{') {
+            return Err(TraceError::Foreign("it is no trace of lanser".to_owned()));
+        }
         loop {
-            text.clear();
-            let count = self.file.read_until(b'\n', &mut text)?;
-            if count == 0 || text.last() != Some(&b'\n') {
-                if count > 0 || operation.events > 0 {
-                    self.truncated = Some(self.line + u64::from(count > 0));
+            let count = match next(&mut self.file, MAX_LINE, &mut text)? {
+                Line::Whole(count) => count,
+                Line::CutOff(count) => {
+                    if count > 0 || operation.events > 0 {
+                        self.truncated = Some(self.line + u64::from(count > 0));
+                    }
+                    return Ok(None);
                 }
-                return Ok(None);
-            }
+                Line::TooLong => {
+                    self.line += 1;
+                    let why = format!("the line is longer than the {MAX_LINE} bytes of the longest event");
+                    return Err(self.damaged(operation.op, operation.events + 1, why));
+                }
+            };
             let at = self.offset;
             self.offset += count as u64;
             self.line += 1;
             let seq = operation.events + 1;
-            let event = self.read(&text[..count - 1], operation.op, seq)?;
+            let event = self.read(&text, operation.op, seq)?;
             operation.events = seq;
-            self.note(&event.body, at, count - 1);
+            contents.extend(self.note(&event.body, at, count - 1));
             if let Some(events) = &mut self.events {
                 events.push(event.clone());
             }
-            if let Body::End { events, digest } = event.body {
+            if let Body::End { events, digest, back, contents: told } = event.body {
                 let expected = Digest::of_fields(sums.iter().map(String::as_bytes));
-                if events != seq || digest != expected {
+                let entry = self.directory.next(contents.clone());
+                self.directory.push(contents, at);
+                if events != seq || digest != expected || entry != (Entry { back, contents: told }) {
                     let why = "the operation is not what its end says".to_owned();
                     return Err(self.damaged(operation.op, seq, why));
                 }
@@ -183,9 +209,11 @@ impl Reader {
             return Err(self.damaged(op, seq, why));
         }
         if let Body::Blob { digest, text, hex } = &event.body {
-            let bytes = bytes_of(text.clone(), hex.as_deref());
-            if bytes.is_none_or(|bytes| Digest::of(&bytes) != *digest) {
-                return Err(self.damaged(op, seq, "the content is not that of its digest".to_owned()));
+            match bytes_of(text.clone(), hex.as_deref()).filter(|bytes| Digest::of(bytes) == *digest) {
+                Some(bytes) => self.store.hold(*digest, Arc::new(bytes)),
+                None => {
+                    return Err(self.damaged(op, seq, "the content is not that of its digest".to_owned()));
+                }
             }
         }
         Ok(event)
@@ -202,14 +230,16 @@ impl Reader {
         TraceError::Damaged { op, seq, line: self.line, why }
     }
 
-    fn note(&self, body: &Body, offset: u64, length: usize) {
+    /// Notes where a content stands; which one that is.
+    fn note(&self, body: &Body, offset: u64, length: usize) -> Option<Digest> {
         let digest = match body {
             Body::Blob { digest, .. } => *digest,
             Body::Workspace(workspace) => workspace.id,
-            _ => return,
+            _ => return None,
         };
         let mut places = self.store.places.lock().unwrap_or_else(PoisonError::into_inner);
         places.entry(digest).or_insert((offset, length));
+        Some(digest)
     }
 }
 
@@ -254,10 +284,23 @@ impl Blobs for Store {
             *used = turn;
             return Some(bytes.clone());
         }
+        drop(held);
         let Body::Blob { text, hex, .. } = self.body(digest)? else { return None };
         let bytes = Arc::new(bytes_of(text, hex.as_deref())?);
-        held.bytes += bytes.len();
-        held.blobs.insert(*digest, (bytes.clone(), turn));
+        self.hold(*digest, bytes.clone());
+        Some(bytes)
+    }
+}
+
+impl Store {
+    /// Keeps a content in memory, for as long as there is room.
+    fn hold(&self, digest: Digest, bytes: Arc<Vec<u8>>) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = held.turn;
+        let length = bytes.len();
+        if held.blobs.insert(digest, (bytes, turn)).is_none() {
+            held.bytes += length;
+        }
         while held.bytes > MAX_BLOBS && held.blobs.len() > 1 {
             let Some(oldest) =
                 held.blobs.iter().min_by_key(|(_, (_, used))| *used).map(|(digest, _)| *digest)
@@ -268,6 +311,5 @@ impl Blobs for Store {
                 held.bytes -= gone.len();
             }
         }
-        Some(bytes)
     }
 }

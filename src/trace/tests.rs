@@ -112,6 +112,57 @@ fn writers_do_not_mix() {
     assert_eq!(read(&path), (40, true));
 }
 
+/// However long a trace is, appending to it reads its end only; and what stands in it is not written twice.
+#[test]
+fn appending_reads_no_more_than_the_end() {
+    let (folder, path) = trace(20);
+    for number in 0..20 {
+        // Each by a writer that has seen nothing.
+        Writer::open(&path, Vec::new()).unwrap().append(operation(number)).unwrap();
+    }
+    assert_eq!(read(&path), (40, true));
+    let text = std::fs::read_to_string(path.as_path()).unwrap();
+    let blobs = text.lines().filter(|line| line.contains("\"kind\":\"blob\""));
+    assert_eq!(
+        blobs.count(),
+        40,
+        "each operation has two contents, and every second operation those of another"
+    );
+    // What is damaged far from the end is not seen by who appends; by who reads it is.
+    let line = text.lines().position(|line| line.contains("\"kind\":\"frame\"")).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines[line] = "damaged";
+    std::fs::write(path.as_path(), lines.join("\n") + "\n").unwrap();
+    // The places in the ends are others now: the last ones lead nowhere, and are told.
+    let refused = Writer::open(&path, Vec::new()).unwrap().append(operation(3)).unwrap_err();
+    assert!(refused.to_string().contains("damaged"), "{refused}");
+    let same_length = format!("{:<1$}", "damaged", text.lines().nth(line).unwrap().len());
+    lines[line] = &same_length;
+    std::fs::write(path.as_path(), lines.join("\n") + "\n").unwrap();
+    Writer::open(&path, Vec::new()).unwrap().append(operation(3)).unwrap();
+    assert!(!read(&path).1);
+    drop(folder);
+}
+
+/// A long operation that its writer could not finish is cut off, and the one before is found behind it.
+#[test]
+fn a_long_unfinished_operation_is_cut_off() {
+    let (_folder, path) = trace(3);
+    let whole = std::fs::read_to_string(path.as_path()).unwrap();
+    let mut long = operation(9);
+    let bytes = "# a comment\n".repeat(50_000).into_bytes();
+    long.recorded.blobs.insert(Digest::of(&bytes), Arc::new(bytes));
+    Writer::open(&path, Vec::new()).unwrap().append(long).unwrap();
+    let text = std::fs::read_to_string(path.as_path()).unwrap();
+    let end = text.rfind("{\"op\":4,\"seq\":").unwrap();
+    for length in [end + 10, end, end - 1, whole.len() + 70_000, whole.len() + 1] {
+        std::fs::write(path.as_path(), &text[..length]).unwrap();
+        Writer::open(&path, Vec::new()).unwrap().append(operation(4)).unwrap();
+        assert_eq!(read(&path), (4, true), "{length} bytes");
+        assert!(std::fs::read_to_string(path.as_path()).unwrap().starts_with(&whole));
+    }
+}
+
 #[test]
 fn every_prefix_is_read() {
     let (_folder, path) = trace(2);

@@ -147,9 +147,9 @@ fn what_the_server_has_read_does_not_change_where_a_library_is() {
     let names: Vec<String> = (0..MODULES).map(|number| format!("m{number}")).collect();
     let mut text = "//- /pkg/__init__.py\n".to_owned();
     for name in &names {
-        text.push_str(&format!("//- /pkg/{name}.py\nimport heapq\nimport math\nimport warnings\n"));
+        text.extend(["//- /pkg/", name, ".py\nimport heapq\nimport math\nimport warnings\n"]);
         for other in names.iter().filter(|other| *other != name) {
-            text.push_str(&format!("import pkg.{other}\n"));
+            text.extend(["import pkg.", other, "\n"]);
         }
         text.push_str("warnings.warn('x')\nheapq.heappush([], 1)\n");
     }

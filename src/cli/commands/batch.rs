@@ -152,6 +152,10 @@ fn output(args: &BatchArgs, context: &Context) -> Result<Box<dyn Write + Send>, 
         return Err(ErrorBody::new(ErrorSymbol::Usage, message).hint("give another file to --out"));
     }
     let file = File::create(path.as_path()).map_err(|error| {
+        if error.kind() == io::ErrorKind::NotFound {
+            let message = format!("cannot write {path}: there is no folder {}", path.parent());
+            return ErrorBody::new(ErrorSymbol::NotFound, message).hint("make the folder first");
+        }
         ErrorBody::new(ErrorSymbol::FsPermissions, format!("cannot write {path}: {error}"))
             .hint("give a file that can be written to --out")
     })?;

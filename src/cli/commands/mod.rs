@@ -24,6 +24,7 @@ use clap::Subcommand;
 
 use super::context::Context;
 use super::exit::Exit;
+use crate::model::error::{ErrorBody, ErrorSymbol};
 
 /// The verbs.
 #[derive(Debug, Clone, Subcommand)]
@@ -113,8 +114,52 @@ impl Command {
     }
 }
 
+impl Command {
+    /// Its name and what to do instead, for a command that cannot be recorded.
+    const fn unrecorded(&self) -> Option<(&'static str, &'static str)> {
+        const SAME: &str =
+            "it is made of the bundles alone that are named: whoever keeps those gets the same again";
+        const STATES: &str = "what it scores are whole states of the code: whoever keeps base and heads gets the same score again";
+        const NOTHING: &str = "leave --trace-file out";
+        match self {
+            Self::Def(_) | Self::Decl(_) | Self::Typedef(_) | Self::Impl(_) | Self::Refs(_) => None,
+            Self::Hover(_) | Self::Symbols(_) | Self::Calls(_) | Self::Diag(_) | Self::Locate(_) => None,
+            Self::PrepareRename(_) | Self::Rename(_) | Self::Actions(_) => None,
+            Self::Apply(_) | Self::Check(_) | Self::Undo(_) | Self::Batch(_) => None,
+            Self::Reward(_) => Some(("reward", SAME)),
+            Self::Show(_) => Some(("show", SAME)),
+            Self::Score(_) => Some(("score", STATES)),
+            Self::Doctor(_) => Some(("doctor", NOTHING)),
+            Self::Server(_) => Some(("server", NOTHING)),
+            Self::Session(_) => Some(("session", NOTHING)),
+            Self::Schema(_) => Some(("schema", NOTHING)),
+            Self::Trace(_) => Some(("trace", NOTHING)),
+            Self::Completions(_) => Some(("completions", NOTHING)),
+        }
+    }
+}
+
+/// Says that a command is not recorded although that was asked for. Typed, it is refused, so that nobody relies on a record
+/// that is not there; from the environment it is meant for other commands too, and only what tells something of code says so.
+fn see_that_it_is_recorded(command: &Command, context: &Context) -> Result<(), ErrorBody> {
+    let Some((name, instead)) = command.unrecorded().filter(|_| context.global.trace_file.is_some()) else {
+        return Ok(());
+    };
+    if !context.from_env.contains("trace-file") {
+        let message = format!("--trace-file records questions about a workspace, and `{name}` asks none");
+        return Err(ErrorBody::new(ErrorSymbol::Usage, message).hint(instead));
+    }
+    if matches!(command, Command::Reward(_) | Command::Show(_) | Command::Score(_)) {
+        context.printer.complain(&format!("`{name}` is not recorded into LANSER_TRACE_FILE: {instead}"));
+    }
+    Ok(())
+}
+
 /// Runs a verb.
 pub(crate) fn run(command: Command, context: &mut Context) -> Exit {
+    if let Err(error) = see_that_it_is_recorded(&command, context) {
+        return context.fail(error);
+    }
     use crate::model::request::Command as Question;
     match command {
         Command::Def(args) => navigate::run(Question::Definition, &args, context),

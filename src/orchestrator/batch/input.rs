@@ -136,20 +136,18 @@ fn too_long(number: u64) -> Says {
 fn read(line: &[u8], number: u64, completing: &Completing) -> Says {
     // A list would be read as an object's members in their order.
     if !is_object(line) {
-        let message = format!("line {number} is no request: it is no JSON object");
-        let error = ErrorBody::new(ErrorSymbol::Usage, message)
-            .hint("`lanser schema export --only batch` prints what a line may say");
+        let error = no_request(number, "it is no JSON object", &snippet(line, 0));
         return Says::Wrong(None, Box::new(error));
     }
     let line = match strict_json::from_slice::<BatchLine>(line) {
         Ok(line) => line,
         Err(error) => {
-            let message = format!(
-                "line {number}, column {}, is no request: {}: {}",
-                error.column, error.path, error.fault
-            );
-            let error = ErrorBody::new(ErrorSymbol::Usage, message)
-                .hint("`lanser schema export --only batch` prints what a line may say");
+            let fault = error.fault.to_string();
+            // The place is told in words of our own.
+            let fault = fault.find(" at line ").map_or(fault.as_str(), |at| &fault[..at]);
+            let place = if error.path == "$" { String::new() } else { format!("{}: ", error.path) };
+            let why = format!("{place}{fault}, at column {}", error.column);
+            let error = no_request(number, &why, &snippet(line, error.column.saturating_sub(1)));
             return Says::Wrong(id_of(line), Box::new(error));
         }
     };
@@ -175,6 +173,29 @@ fn asked(written: BatchRequest, completing: &Completing) -> Result<Asked, ErrorB
         None => None,
     };
     Ok(Asked { id, timeout, request: checked(request)? })
+}
+
+fn no_request(number: u64, why: &str, snippet: &str) -> ErrorBody {
+    ErrorBody::new(ErrorSymbol::Usage, format!("line {number} is no request: {why}: {snippet}")).hint(
+        "a line is {\"id\":1,\"cmd\":\"definition\",\"selector\":\"src/app.py:42:7\"}, with the long name of a command; \
+         `lanser schema export --only batch` prints all that it may say",
+    )
+}
+
+/// The part of a line around a byte.
+fn snippet(line: &[u8], at: usize) -> String {
+    /// How many characters are shown before the place, and from there on.
+    const AROUND: usize = 32;
+    let text = String::from_utf8_lossy(line);
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    let (before, after) = text.split_at(at);
+    let cut = before.char_indices().rev().nth(AROUND - 1).map_or(0, |(at, _)| at);
+    let stop = after.char_indices().nth(AROUND).map_or(after.len(), |(at, _)| at);
+    let (open, close) = (if cut > 0 { "…" } else { "" }, if stop < after.len() { "…" } else { "" });
+    format!("{open}{}{}{close}", &before[cut..], &after[..stop])
 }
 
 fn is_object(line: &[u8]) -> bool {
@@ -228,7 +249,7 @@ mod tests {
             (
                 r#"{"id":1,"cmd":"hoover"}"#,
                 Some(RequestId::Number(1)),
-                "line 3, column 22, is no request: $.cmd:",
+                "line 3 is no request: $.cmd: unknown variant `hoover`",
             ),
             (
                 r#"{"id":"a","cmd":"rename","selector":"a.py:1:1"}"#,
@@ -240,12 +261,26 @@ mod tests {
             (r#"{"cmd":"hover"}"#, None, "needs a selector"),
             (r#"{"cmd":"undo","selector":"a.py:1:1"}"#, None, "takes no selector"),
             (r#"{"cmd":"symbols","options":{"limit":0}}"#, None, "out of bounds"),
-            ("nonsense", None, "line 3 is no request"),
+            ("nonsense", None, "line 3 is no request: it is no JSON object: nonsense"),
+            ("{cmd: 1}", None, "line 3 is no request: key must be a string, at column 2: {cmd: 1}"),
+            (r#"{"id":3,"cmd":"hover","#, None, "at column 22: {\"id\":3"),
         ] {
             let Says::Wrong(told, error) = says(line) else { panic!("{line}") };
             assert_eq!(told, id, "{line}");
             assert!(error.message.contains(why), "{line}: {}", error.message);
+            assert!(!error.message.contains(" at line "), "{line}: {}", error.message);
         }
+    }
+
+    #[test]
+    fn a_long_line_is_shown_where_it_is_wrong() {
+        let line = format!("{{\"{}\": nonsense{}", "ü".repeat(100), "x".repeat(100));
+        let Says::Wrong(_, error) = says(&line) else { panic!("it is no request") };
+        let shown = error.message.rsplit(": ").next().unwrap();
+        assert!(error.message.contains(&format!("…{}", "ü".repeat(20))), "{}", error.message);
+        assert!(shown.starts_with("nonsense") && shown.ends_with("x…") && shown.len() < 80, "{shown}");
+        assert_eq!(snippet("üüü".as_bytes(), 3), "üüü");
+        assert_eq!(snippet(b"\xff", 9), "\u{fffd}");
     }
 
     #[test]

@@ -14,7 +14,8 @@ use crate::model::request::Request;
 /// How many answers may wait for their proof, besides the requests that are asked.
 const PROVING: usize = 512;
 
-/// How many requests, and how many bytes of them, wait before no more are read.
+/// How many requests, and how many bytes of them, wait before no more are read. Answers that nobody took count with them, for
+/// lines that cannot be read are answered at once. What gives a request up is heard so many lines ahead of it.
 const WAITING: usize = 4096;
 const WAITING_BYTES: usize = 64 << 20;
 
@@ -97,7 +98,8 @@ impl Turns {
 
     /// Whether more may be read.
     pub(super) fn has_room(&self) -> bool {
-        self.waiting.len() < WAITING && self.waiting_bytes < WAITING_BYTES && self.untaken() < UNTAKEN
+        // That no more is begun is no reason to hear no more: what comes may give up what all others wait for.
+        self.waiting.len() + self.untaken() < WAITING && self.waiting_bytes < WAITING_BYTES
     }
 
     fn untaken(&self) -> usize {

@@ -22,6 +22,7 @@ use crate::orchestrator::{
     Attempt, Orchestrator, Progress, Settings, needs_server, refactor, rewarded, sealed,
 };
 use crate::path::AbsPath;
+use crate::resolve::remember_trees;
 use crate::reward::Measured;
 use crate::tape::{Lost, Source, Tape};
 use crate::trace::operation::Operation;
@@ -30,6 +31,9 @@ use crate::workspace::snapshot::Trust;
 
 /// How long a recorded server is waited for. It answers at once, or ends.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How much text stays parsed from operation to operation, in bytes: most of a replay is parsing.
+const PARSED: usize = 8 << 20;
 
 /// What came of a replay.
 #[derive(Debug)]
@@ -53,6 +57,7 @@ impl Progress for Silent {
 pub async fn replay(operation: Operation, store: &Arc<Store>, grounds: &mut Grounds) -> Replayed {
     let Operation { request, resolved, workspace, server, answers, calls, introduction, fault, .. } =
         operation;
+    remember_trees(PARSED);
     // A server that never introduced itself cannot be asked again either.
     let was_there = calls.keys().any(|(method, _)| method == "initialize");
     let tape = Tape::replaying(Source { answers, blobs: store.clone(), calls });

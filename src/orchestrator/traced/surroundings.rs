@@ -45,8 +45,12 @@ pub(super) fn machine(ground: &Ground) -> Machine {
     Machine::new(folders.iter().map(|(folder, name)| (folder, *name)))
 }
 
-/// A ground as a trace tells it; `None` when it cannot be told.
-pub(super) fn told(ground: &Ground, machine: &Machine) -> Option<Workspace> {
+/// A ground as a trace tells it; `None` when it cannot be told. Worked out once: it names every file.
+pub(super) fn told(ground: &Ground, machine: &Machine) -> Option<Arc<Workspace>> {
+    ground.told.get_or_init(|| in_full(ground, machine).map(Arc::new)).clone()
+}
+
+fn in_full(ground: &Ground, machine: &Machine) -> Option<Workspace> {
     let found = ground.tools.found.as_ref().ok();
     let surroundings = Surroundings {
         root: ground.snapshot.root().clone(),
@@ -71,6 +75,11 @@ pub(super) fn told(ground: &Ground, machine: &Machine) -> Option<Workspace> {
     };
     workspace.id = Digest::of(&serde_json::to_vec(&workspace).ok()?);
     Some(workspace)
+}
+
+/// The configuration that a trace tells; `None` when another version of lanser wrote it.
+pub(super) fn config(workspace: &Workspace) -> Option<ServerConfig> {
+    serde_json::from_value(workspace.surroundings.get("config")?.clone()).ok()
 }
 
 /// The ground that a trace tells; `None` when another version of lanser wrote it.

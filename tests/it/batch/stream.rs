@@ -57,10 +57,7 @@ fn a_line_that_says_nothing_readable_is_answered_and_stops_nothing() {
         (9, Some(8), "ok"),
     ];
     assert_eq!(told, expected.map(|(line, id, outcome)| (line, id, outcome.to_owned())));
-    assert!(
-        output.stdout.contains("line 4, column 22, is no request: $.cmd: unknown variant `hoover`"),
-        "{output}"
-    );
+    assert!(output.stdout.contains("line 4 is no request: $.cmd: unknown variant `hoover`"), "{output}");
     assert!(output.stdout.contains("the key \\\"id\\\" occurs twice"), "{output}");
     let checked = env.lanser_reading(["schema", "validate-batch", "-"], input.join("\n"));
     assert_eq!(checked.code, Some(1), "{checked}");
@@ -97,6 +94,10 @@ fn order_files_and_fields() {
     let same = env.lanser(["batch", "--in", "requests.jsonl", "--out", "requests.jsonl"]);
     assert!(same.failure(2).contains("is the file of requests"));
     assert!(env.lanser(["batch", "--in", "nowhere.jsonl"]).failure(3).contains("nowhere.jsonl"));
+    let nowhere = env.lanser(["batch", "--in", "requests.jsonl", "--out", "nowhere/out.jsonl"]);
+    let said = nowhere.failure(3);
+    assert!(said.contains("nowhere/out.jsonl: there is no folder "), "{said}");
+    assert!(env.lanser(["batch", "--in", "requests.jsonl", "--out", "src"]).failure(71).contains("src"));
     assert_eq!(env.lanser_reading(["batch"], "").text(), "", "nothing is asked, nothing is answered");
 }
 
@@ -128,6 +129,28 @@ fn cancelled_while_it_runs_and_while_it_waits() {
     talk.say(r#"{"cancel":"nobody"}"#);
     let fourth = talk.ask(&ask(4, "locate"));
     assert_eq!(id(&fourth), 4);
+    assert_eq!(talk.end(), (Vec::new(), Some(0)));
+}
+
+/// Answers in order that all wait for the first: it can be given up all the same.
+#[test]
+fn what_all_others_wait_for_can_be_cancelled() {
+    let project = Project::parse("//- /m.py\ndef $0f(): ...\nf()\n");
+    let env = TestEnv::with(&project);
+    let server = FakeServer::new(&env, &Behaviour::good().hangs_on("textDocument/hover"));
+    let mut talk =
+        Talk::start(&env, &["--ordered", "--concurrency", "4", "--server-command", server.command()]);
+    let at = project.at(0);
+    talk.say(&format!(r#"{{"id":0,"timeout":600,"cmd":"hover","selector":"{at}"}}"#));
+    for id in 1..2000 {
+        talk.say(&format!(r#"{{"id":{id},"cmd":"locate","selector":"{at}"}}"#));
+    }
+    talk.say(r#"{"cancel":0}"#);
+    for id in 0..2000 {
+        let answer = talk.hear();
+        let expected = if id == 0 { "E/REQUEST_CANCELLED" } else { "ok" };
+        assert_eq!((super::id(&answer), outcome(&answer)), (&json!(id), expected));
+    }
     assert_eq!(talk.end(), (Vec::new(), Some(0)));
 }
 

@@ -18,6 +18,16 @@ fn a_killed_recorder() {
         assert_eq!(replay(&trace), std::slice::from_ref(&first), "cut at {cut}");
         let out = elsewhere().lanser(["trace", "list", trace.to_str().unwrap()]);
         assert!(out.stderr.contains("breaks off at line"), "{}", out.stderr);
+        // What is there replays, and yet a trace that breaks off proves nothing of what was to come.
+        let args = ["trace", "replay", "--verify", trace.to_str().unwrap()];
+        let out = elsewhere().lanser(args);
+        assert_eq!(out.code, Some(76), "{out}");
+        assert!(out.stderr.contains("breaks off at line"), "{}", out.stderr);
+        assert!(out.stdout.starts_with("1 operation replayed"), "{out}");
+        let told: serde_json::Value =
+            serde_json::from_str(&elsewhere().lanser(args.iter().chain(&["--json"])).stdout).unwrap();
+        assert_eq!(told, serde_json::json!({"operations": 1, "verified": 1, "truncated": true}));
+        assert_eq!(elsewhere().lanser(args.iter().chain(&["--op", "1"])).code, Some(0), "the first is whole");
     }
     let second = locate("Book");
     assert_eq!(replay(&trace), [first, second]);
@@ -105,7 +115,8 @@ fn no_traces() {
     assert!(out.stderr.contains("is no trace"), "{}", out.stderr);
     assert_eq!(std::fs::read_to_string(other).unwrap(), "hello\n");
     env.lanser(["locate", "py://shop#Book", "--trace-file", "no/folder/t.jsonl", "--json"])
-        .error(71, "E/FS_PERMISSIONS");
+        .error(3, "E/NOT_FOUND");
+    env.lanser(["locate", "py://shop#Book", "--trace-file", ".", "--json"]).error(71, "E/FS_PERMISSIONS");
     // One of a later version is refused in as many words.
     let trace = env.path("trace.jsonl");
     super::record(&env, &trace, &["locate", "py://shop#Book"]);

@@ -53,8 +53,7 @@ fn same(env: &TestEnv, questions: &[&[&str]]) {
     assert!(verify(&trace).contains(&format!("{} operations replayed", questions.len())));
     let text = std::fs::read_to_string(&trace).unwrap();
     for word in env.machine_words() {
-        // The arguments are told as they were typed, and one of them names the trace itself.
-        let leaks = text.lines().find(|line| line.contains(&word) && !line.contains("\"kind\":\"header\""));
+        let leaks = text.lines().find(|line| line.contains(&word));
         assert!(leaks.is_none(), "the trace tells {word}: {leaks:?}");
     }
 }
@@ -191,6 +190,20 @@ fn list_and_show() {
     assert_eq!(ops(&["--exit-code", "0"]), [1, 2]);
     assert_eq!(ops(&["--selector", "till"]), [1]);
     assert_eq!(ops(&["--op", "2"]), [2]);
+    assert_eq!(ops(&["--cmd", "def"]), [1], "the verb means the command too");
+    // A list of nothing is a list; what is to be shown has to be there.
+    let none = elsewhere().lanser(["trace", "list", trace, "--cmd", "hover"]);
+    assert_eq!((none.code, none.stdout.as_str()), (Some(0), ""));
+    assert!(none.stderr.contains("none of its 3 operations is meant"), "{none}");
+    for verb in ["show", "replay"] {
+        let none = elsewhere().lanser(["trace", verb, trace, "--op", "4", "--json"]).error(3, "E/NOT_FOUND");
+        assert!(none["hint"].as_str().unwrap().contains("3 operations"), "{none}");
+    }
+    for (option, wrong) in [("--cmd", "hoover"), ("--status", "good"), ("--kind", "frames")] {
+        let out = elsewhere().lanser(["trace", "show", trace, option, wrong]);
+        let said = out.failure(2);
+        assert!(said.contains("possible values"), "{said}");
+    }
     let frames = elsewhere().lanser(["trace", "show", trace, "--op", "1", "--kind", "frame"]);
     assert!(frames.text().contains("textDocument/definition"), "{}", frames.text());
     assert!(frames.text().lines().all(|line| line.contains(" frame ")));
@@ -259,16 +272,84 @@ fn many_recorders() {
     assert_eq!(text.matches("\"kind\":\"workspace\"").count(), 1);
 }
 
+/// What cannot be recorded is refused, or said; it is never passed over.
+#[test]
+fn what_is_not_recorded_says_so() {
+    let mut env = TestEnv::with(&Project::fixture("shop"));
+    let trace = env.path("trace.jsonl");
+    let file = trace.to_str().unwrap().to_owned();
+    let commands: [&[&str]; 9] = [
+        &["score"],
+        &["reward", "--run", "run.jsonl"],
+        &["show", "bundle.json"],
+        &["doctor"],
+        &["server", "list"],
+        &["session", "status"],
+        &["schema", "commands"],
+        &["trace", "list", "other.jsonl"],
+        &["completions", "bash"],
+    ];
+    for command in commands {
+        let out = env.lanser(command.iter().chain(&["--trace-file", &file]));
+        let said = out.failure(2);
+        assert!(said.contains(&format!("`{}` asks none", command[0])), "{said}");
+        assert!(!trace.exists(), "{command:?}");
+    }
+    env.set("LANSER_TRACE_FILE", &file);
+    let bundle = env.lanser(["locate", "py://shop#Book", "--json"]).stdout;
+    assert!(verify(&trace).contains("1 operation replayed"));
+    env.write("bundle.json", &bundle);
+    let shown = env.lanser(["show", "bundle.json", "--json"]);
+    assert_eq!(shown.stdout, bundle);
+    assert!(shown.stderr.contains("`show` is not recorded into LANSER_TRACE_FILE"), "{}", shown.stderr);
+    assert_eq!(env.lanser(["schema", "commands"]).stderr, "");
+    assert!(verify(&trace).contains("1 operation replayed"));
+}
+
 #[test]
 fn against_a_folder() {
-    let project = Project::fixture("shop");
-    let env = TestEnv::with(&project);
+    let env = TestEnv::with(&Project::fixture("shop"));
+    env.write("pyrightconfig.json", "{}");
     let trace = env.path("trace.jsonl");
     record(&env, &trace, &["locate", "py://shop#price_of"]);
     let (trace, folder) = (trace.to_str().unwrap(), env.cwd.to_str().unwrap().to_owned());
     let args = ["trace", "replay", trace, "--verify", "--against", &folder];
-    assert!(elsewhere().lanser(args).text().contains("1 operation replayed"));
+    let same = || assert!(env.lanser(args).text().contains("1 operation replayed"));
+    let other = |field: &str, words: &[&str]| {
+        let error = env.lanser(args.iter().chain(&["--json"])).error(76, "E/REPLAY_MISMATCH");
+        assert_eq!(error["data"]["field"], field, "{error}");
+        for word in words {
+            assert!(error["message"].as_str().unwrap().contains(word), "{error}");
+        }
+    };
+    same();
+    env.write("README.md", "no part of it\n");
+    same();
+    let till = std::fs::read_to_string(env.file("src/shop/till.py")).unwrap();
     env.write("src/shop/till.py", "x = 1\n");
+    env.write("src/shop/more.py", "x = 1\n");
+    env.write("pyrightconfig.json", "{\"strict\": [\"src\"]}");
+    other(
+        "$.files[\"src/shop/more.py\"]",
+        &[
+            "src/shop/more.py was not recorded; src/shop/till.py has another content",
+            "pyrightconfig.json has another content",
+        ],
+    );
+    env.write("src/shop/till.py", &till);
+    std::fs::remove_file(env.file("src/shop/more.py")).unwrap();
+    other("$.surroundings.config.files[\"pyrightconfig.json\"]", &["pyrightconfig.json has another content"]);
+    std::fs::remove_file(env.file("pyrightconfig.json")).unwrap();
+    // The next file in line is read now.
+    other(
+        "$.surroundings.config.files[\"pyproject.toml\"]",
+        &["pyproject.toml was not recorded; pyrightconfig.json is not there"],
+    );
+    env.write("pyrightconfig.json", "{}");
+    same();
+    // Elsewhere there is no interpreter, on which answers rest too.
     let error = elsewhere().lanser(args.iter().chain(&["--json"])).error(76, "E/REPLAY_MISMATCH");
-    assert!(error["message"].as_str().unwrap().contains("src/shop/till.py"), "{error}");
+    assert_eq!(error["data"]["field"], "$.environment.python", "{error}");
+    let gone = ["trace", "replay", trace, "--against", "nowhere"];
+    assert!(env.lanser(gone).failure(2).contains("is no folder"));
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Filter, name, open, tell_progress, tell_truncation, told};
+use super::{Filter, name, nothing, open, tell_progress, tell_truncation, told};
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::model::error::ErrorBody;
@@ -13,6 +13,24 @@ use crate::trace::operation::Operation;
 
 /// How much of a question, an answer or a message is shown in text.
 const SHOWN: usize = 160;
+
+/// The kinds of events, in the order in which they stand in an operation.
+const KINDS: [&str; 14] = [
+    "header",
+    "workspace",
+    "blob",
+    "request",
+    "file",
+    "index",
+    "history",
+    "contents",
+    "guard",
+    "transaction",
+    "frame",
+    "fault",
+    "bundle",
+    "end",
+];
 
 /// Arguments of `trace list`.
 #[derive(Debug, Clone, Args)]
@@ -30,22 +48,24 @@ pub(crate) struct ShowArgs {
     file: String,
     #[command(flatten)]
     filter: Filter,
-    /// Only events of this kind: `frame`, `index`, `bundle`, …
-    #[arg(long, value_name = "KIND")]
+    /// Only events of this kind
+    #[arg(long, value_name = "KIND", value_parser = KINDS)]
     kind: Option<String>,
 }
 
-/// Runs `trace list`: with `--json`, a line of JSON for each operation.
+/// Runs `trace list`: with `--json`, a line of JSON for each operation. A list of nothing is a list, and said to be one on
+/// standard error.
 pub(super) fn list(args: &ListArgs, context: &mut Context) -> Result<Exit, ErrorBody> {
     let progress = context.printer.progress();
     let mut reader = open(context, &args.file)?;
-    let mut count = 0;
+    let (mut count, mut listed) = (0, 0_u64);
     while let Some(operation) = reader.next_operation().map_err(|error| told(&args.file, &error))? {
         count += 1;
         tell_progress(&progress, &reader, count);
         if !args.filter.takes(&operation) {
             continue;
         }
+        listed += 1;
         let summary = summary(&operation);
         let exit = if context.json() {
             context.printer.json_payload(&summary)
@@ -58,6 +78,9 @@ pub(super) fn list(args: &ListArgs, context: &mut Context) -> Result<Exit, Error
     }
     progress.clear();
     tell_truncation(context, &args.file, &reader);
+    if listed == 0 {
+        context.printer.complain(&format!("{}: none of its {count} operations is meant", args.file));
+    }
     Ok(Exit::Ok)
 }
 
@@ -97,7 +120,7 @@ pub(super) fn show(args: &ShowArgs, context: &mut Context) -> Result<Exit, Error
     let progress = context.printer.progress();
     let mut reader = open(context, &args.file)?;
     reader.keep_events();
-    let mut count = 0;
+    let (mut count, mut any) = (0, false);
     while let Some(operation) = reader.next_operation().map_err(|error| told(&args.file, &error))? {
         count += 1;
         tell_progress(&progress, &reader, count);
@@ -106,6 +129,7 @@ pub(super) fn show(args: &ShowArgs, context: &mut Context) -> Result<Exit, Error
             if args.kind.as_ref().is_some_and(|kind| kind != kind_of(&event.body)) {
                 continue;
             }
+            any = true;
             let text = if context.json() { format!("{}\n", line(&event)) } else { shown(&event) };
             let exit = context.printer.payload(&text);
             if !matches!(exit, Exit::Ok) {
@@ -118,7 +142,7 @@ pub(super) fn show(args: &ShowArgs, context: &mut Context) -> Result<Exit, Error
     }
     progress.clear();
     tell_truncation(context, &args.file, &reader);
-    Ok(Exit::Ok)
+    if any { Ok(Exit::Ok) } else { Err(nothing(&args.file, count)) }
 }
 
 const fn kind_of(body: &Body) -> &'static str {

@@ -3,6 +3,7 @@
 mod list;
 mod replay;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 
 use crate::cli::context::Context;
@@ -10,6 +11,7 @@ use crate::cli::exit::Exit;
 use crate::cli::output::Progress;
 use crate::model::bundle::Status;
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
+use crate::model::request::Command;
 use crate::trace::operation::Operation;
 use crate::trace::reader::{Reader, TraceError};
 
@@ -30,18 +32,48 @@ pub(crate) struct Filter {
     /// Only this operation, counted from 1
     #[arg(long, value_name = "N")]
     pub(crate) op: Option<u64>,
-    /// Only this command, by its long name: `definition`, `references`
-    #[arg(long, value_name = "NAME")]
-    pub(crate) cmd: Option<String>,
+    /// Only this command
+    #[arg(long, value_name = "NAME", value_parser = commands())]
+    pub(crate) cmd: Option<Command>,
     /// Only operations whose selector holds this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) selector: Option<String>,
     /// Only operations that ended with this exit code
     #[arg(long, value_name = "CODE")]
     pub(crate) exit_code: Option<u8>,
-    /// Only operations with this status: `ok`, `partial`, `error`
-    #[arg(long, value_name = "STATUS")]
-    pub(crate) status: Option<String>,
+    /// Only operations with this status
+    #[arg(long, value_name = "STATUS", value_parser = statuses())]
+    pub(crate) status: Option<Status>,
+}
+
+/// The commands by the long names that requests have, and by the verbs of the command line.
+fn commands() -> impl TypedValueParser<Value = Command> {
+    let values = Command::ALL.map(|command| PossibleValue::new(command.as_str()).aliases(verbs(command)));
+    PossibleValuesParser::new(values).map(|name| {
+        let is_meant = |command: &Command| command.as_str() == name || verbs(*command).contains(&&*name);
+        Command::ALL.into_iter().find(is_meant).expect("the name is a possible one")
+    })
+}
+
+/// What a command is called on the command line, where that is not its long name.
+const fn verbs(command: Command) -> &'static [&'static str] {
+    match command {
+        Command::Definition => &["def"],
+        Command::Declaration => &["decl"],
+        Command::TypeDefinition => &["typedef", "type-definition"],
+        Command::Implementation => &["impl"],
+        Command::References => &["refs"],
+        Command::Diagnostics => &["diag"],
+        Command::PrepareRename => &["prepare-rename"],
+        Command::Hover | Command::Symbols | Command::Calls | Command::Locate => &[],
+        Command::Rename | Command::Actions | Command::Apply | Command::Check | Command::Undo => &[],
+    }
+}
+
+fn statuses() -> impl TypedValueParser<Value = Status> {
+    let all = [Status::Ok, Status::Partial, Status::Error];
+    PossibleValuesParser::new(all.map(name))
+        .map(move |text| all.into_iter().find(|status| name(*status) == text).expect("it is a possible one"))
 }
 
 impl Filter {
@@ -51,16 +83,13 @@ impl Filter {
         let bundle = operation.bundle.as_ref();
         let selector = || request.and_then(|request| request.selector.as_ref()).map(ToString::to_string);
         self.op.is_none_or(|op| op == operation.op)
-            && self.cmd.as_ref().is_none_or(|cmd| request.is_some_and(|request| request.cmd.as_str() == cmd))
+            && self.cmd.is_none_or(|cmd| request.is_some_and(|request| request.cmd == cmd))
             && self
                 .selector
                 .as_ref()
                 .is_none_or(|text| selector().is_some_and(|all| all.contains(text.as_str())))
             && self.exit_code.is_none_or(|code| bundle.is_some_and(|bundle| bundle.meta.exit_code == code))
-            && self
-                .status
-                .as_ref()
-                .is_none_or(|status| bundle.is_some_and(|bundle| name(bundle.status) == status))
+            && self.status.is_none_or(|status| bundle.is_some_and(|bundle| bundle.status == status))
     }
 }
 
@@ -112,11 +141,24 @@ fn told(file: &str, error: &TraceError) -> ErrorBody {
 
 /// Tells on standard error that a trace breaks off.
 fn tell_truncation(context: &Context, file: &str, reader: &Reader) {
-    if let Some(line) = reader.truncated() {
-        context.printer.complain(&format!(
-            "{file} breaks off at line {line}, in the middle of an operation: its recorder was stopped; what came before is whole"
-        ));
+    if let Some(why) = truncation(file, reader) {
+        context.printer.complain(&why);
     }
+}
+
+/// Where a trace breaks off, if it does.
+fn truncation(file: &str, reader: &Reader) -> Option<String> {
+    let line = reader.truncated()?;
+    Some(format!(
+        "{file} breaks off at line {line}, in the middle of an operation: its recorder was stopped; what came before is whole"
+    ))
+}
+
+/// Nothing of what a trace holds is meant.
+fn nothing(file: &str, operations: u64) -> ErrorBody {
+    let message = format!("nothing in {file} is what was asked for");
+    ErrorBody::new(ErrorSymbol::NotFound, message)
+        .hint(format!("it has {operations} operations; `lanser trace list {file}` lists them"))
 }
 
 /// Tells how much of a trace was read, for a person who waits.

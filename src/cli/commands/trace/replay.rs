@@ -1,20 +1,25 @@
 //! `trace replay`: the bundles of a trace made again, and compared.
 
-use std::sync::Arc;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use clap::Args;
 use serde::Serialize;
+use tokio::runtime::Runtime;
 
-use super::{Filter, open, tell_progress, tell_truncation, told};
+use super::{Filter, nothing, open, tell_progress, tell_truncation, told};
 use crate::cli::context::{Context, runtime};
 use crate::cli::exit::Exit;
+use crate::cli::settings::Settings;
+use crate::digest::Digest;
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
-use crate::orchestrator::traced::{Grounds, Replayed, replay as replayed};
+use crate::orchestrator;
+use crate::orchestrator::traced::{Grounds, Live, Replayed, replay as replayed};
 use crate::trace::compare::{difference, nearest_frame};
 use crate::trace::operation::Operation;
 use crate::trace::reader::Store;
-use crate::workspace::snapshot::{Snapshot, Trust};
+use crate::workspace::snapshot::Trust;
 
 /// Arguments of `trace replay`.
 #[derive(Debug, Clone, Args)]
@@ -26,7 +31,7 @@ pub(crate) struct ReplayArgs {
     /// Compare each bundle, byte for byte, with the recorded one; print a summary instead of the bundles
     #[arg(long)]
     verify: bool,
-    /// Also check that this folder holds the files on which was answered
+    /// Also check that this folder is the workspace on which was answered: Python files, configuration, Python environment
     #[arg(long, value_name = "DIR")]
     against: Option<String>,
 }
@@ -44,14 +49,7 @@ pub(super) fn replay(args: &ReplayArgs, context: &mut Context) -> Result<Exit, E
     let progress = context.printer.progress();
     let mut reader = open(context, &args.file)?;
     let (runtime, began) = (runtime()?, Instant::now());
-    let against = args.against.as_ref().map(|folder| {
-        Snapshot::take(
-            &crate::workspace::files::canonical(&context.env.cwd.join(folder)),
-            None,
-            Trust::Content,
-            2,
-        )
-    });
+    let mut against = args.against.as_deref().map(Against::new);
     let (store, mut grounds) = (reader.store(), Grounds::default());
     let (mut count, mut done) = (0, 0);
     while let Some(operation) = reader.next_operation().map_err(|error| told(&args.file, &error))? {
@@ -61,8 +59,8 @@ pub(super) fn replay(args: &ReplayArgs, context: &mut Context) -> Result<Exit, E
             continue;
         }
         done += 1;
-        if let Some(live) = &against {
-            compare_files(&operation, &store, live, args.against.as_deref().unwrap_or_default())?;
+        if let Some(against) = &mut against {
+            against.check(&operation, &store, context, &runtime)?;
         }
         let recorded = Recorded::of(&operation);
         let made = runtime.block_on(replayed(operation, &store, &mut grounds));
@@ -79,22 +77,25 @@ pub(super) fn replay(args: &ReplayArgs, context: &mut Context) -> Result<Exit, E
     }
     progress.clear();
     tell_truncation(context, &args.file, &reader);
-    if done == 0 {
-        let message = format!("{} has no such operation", args.file);
-        return Err(ErrorBody::new(ErrorSymbol::NotFound, message).hint(format!("it has {count} in all")));
+    let truncated = reader.truncated().is_some();
+    // What breaks off is no proof, be what came before as it may.
+    let exit = if args.verify && truncated { Exit::Failed(ErrorSymbol::ReplayMismatch) } else { Exit::Ok };
+    if done == 0 && !(truncated && count == 0) {
+        return Err(nothing(&args.file, count));
     }
     if !args.verify {
-        return Ok(Exit::Ok);
+        return Ok(exit);
     }
-    let verified = Verified { operations: count, verified: done, truncated: reader.truncated().is_some() };
-    Ok(if context.json() {
+    let verified = Verified { operations: count, verified: done, truncated };
+    let printed = if context.json() {
         context.printer.json_payload(&verified)
     } else {
         let word = if done == 1 { "operation" } else { "operations" };
         let rate = f64::from(u32::try_from(done).unwrap_or(u32::MAX)) / began.elapsed().as_secs_f64();
         let text = format!("{done} {word} replayed, every bundle as recorded; {rate:.0} a second\n");
         context.printer.payload(&text)
-    })
+    };
+    Ok(if matches!(printed, Exit::Ok) { exit } else { printed })
 }
 
 /// What a replay is compared with.
@@ -159,22 +160,64 @@ fn cut(text: &str) -> String {
     text.chars().take(200).collect()
 }
 
-/// Whether a folder holds the files on which an operation was answered.
-fn compare_files(
-    operation: &Operation,
-    store: &Arc<Store>,
-    live: &Snapshot,
-    folder: &str,
-) -> Result<(), ErrorBody> {
-    let Some(recorded) = operation.workspace.and_then(|id| store.workspace(&id)) else { return Ok(()) };
-    let mut paths: Vec<_> = recorded.files.keys().chain(live.files().keys()).collect();
-    paths.sort();
-    let differs = paths.into_iter().find(|path| recorded.files.get(*path) != live.files().get(*path));
-    let Some(path) = differs else { return Ok(()) };
-    let message = match (recorded.files.contains_key(path), live.files().contains_key(path)) {
-        (true, true) => format!("{path} has another content in {folder}"),
-        (true, false) => format!("{path} is not in {folder}"),
-        _ => format!("{path} is in {folder} and was not recorded"),
-    };
-    Err(mismatch(operation.op, None, Some(format!("$.files[\"{path}\"]")), &message))
+/// How many differences are told in words.
+const TOLD: usize = 20;
+
+/// A folder that recorded workspaces are held against. How it is looked at depends on the server that was asked.
+struct Against<'a> {
+    folder: &'a str,
+    live: BTreeMap<&'static str, Live>,
+    /// The workspaces that are the same.
+    same: BTreeSet<Digest>,
+}
+
+impl<'a> Against<'a> {
+    const fn new(folder: &'a str) -> Self {
+        Self { folder, live: BTreeMap::new(), same: BTreeSet::new() }
+    }
+
+    /// Whether the folder is what an operation was answered on.
+    fn check(
+        &mut self,
+        operation: &Operation,
+        store: &Store,
+        context: &Context,
+        runtime: &Runtime,
+    ) -> Result<(), ErrorBody> {
+        let (Some(id), Some(server)) = (operation.workspace, operation.server) else { return Ok(()) };
+        if self.same.contains(&id) {
+            return Ok(());
+        }
+        let Some(recorded) = store.workspace(&id) else { return Ok(()) };
+        let live = match self.live.entry(server.as_str()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(vacant) => {
+                let mut global = context.global.clone();
+                global.workspace = Some(self.folder.to_owned());
+                let settings = Settings::new(&global, &context.from_env, &context.env)?;
+                // Nothing is installed, nothing is remembered: what the folder holds is looked at.
+                let settings = orchestrator::Settings {
+                    server,
+                    offline: true,
+                    keep: false,
+                    trust: Trust::Content,
+                    trace: None,
+                    ..context.orchestrator_settings(&settings)
+                };
+                vacant.insert(runtime.block_on(Live::survey(settings))?)
+            }
+        };
+        let differences = live.differences(&recorded);
+        let Some(first) = differences.first() else {
+            self.same.insert(id);
+            return Ok(());
+        };
+        let mut told: Vec<&str> = differences.iter().take(TOLD).map(|one| one.what.as_str()).collect();
+        let more = format!("and {} more", differences.len().saturating_sub(TOLD));
+        if differences.len() > TOLD {
+            told.push(&more);
+        }
+        let message = format!("{} is not what was recorded: {}", self.folder, told.join("; "));
+        Err(mismatch(operation.op, None, Some(first.field.clone()), &message))
+    }
 }
