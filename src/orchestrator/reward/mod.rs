@@ -6,6 +6,6 @@ mod score;
 mod source;
 
 pub(super) use measure::{
-    Found, Shown, configuration_changed, hidden_by, listed, of_edit, taken_away, without,
+    Found, Shown, configuration_changed, hidden_by, listed, of_edit, taken_away, types_lost, without,
 };
 pub use score::{Scored, Source, score};
