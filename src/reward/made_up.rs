@@ -47,7 +47,8 @@ fn is_attribute(base: &Side<'_>, head: &Side<'_>, statement: &Statement, name: &
     !renamed
         && fresh.peek().is_some()
         && fresh.all(|(class, binding)| {
-            !known(class) || binding.is_some_and(|one| is_hollow(class, one, statement))
+            !known(class)
+                || binding.is_some_and(|one| is_hollow(class, one, statement) || is_slip(base, class, one))
         })
 }
 
@@ -60,12 +61,22 @@ fn is_hollow(class: &Symbol, binding: &Binding, statement: &Statement) -> bool {
     let none = binding.tokens.iter().map(String::as_str).eq(["None"]);
     let declares = class.decorators.iter().any(|(name, _)| matches!(name.as_str(), "dataclass" | "define"))
         || class.bases.iter().any(|base| DECLARING.contains(&base.as_str()));
+    let is_enum = class.bases.iter().any(|base| base.contains("Enum") || base.contains("Flag"));
     match binding.value {
         Value::Made => false,
         // What is put into it makes it something.
         Value::Empty => !fills(statement, &binding.name),
-        Value::Declared | Value::Constant => none || !declares || binding.of_self,
+        Value::Declared | Value::Constant => {
+            none || !declares || binding.of_self || !(binding.is_annotated || is_enum)
+        }
     }
+}
+
+/// Whether an attribute that is the same always is a slip of one that the class has.
+fn is_slip(base: &Side<'_>, class: &Symbol, binding: &Binding) -> bool {
+    let held = |one: &&Binding| one.symbol == class.name || (one.of_self && owner(&one.symbol) == class.name);
+    let mut held = base.code.values().flat_map(|code| &code.bindings).filter(held);
+    binding.value != Value::Made && held.any(|one| are_near(&one.name, &binding.name))
 }
 
 /// Whether a statement puts something into what has a name.
@@ -92,6 +103,15 @@ fn is_name(base: &Side<'_>, head: &Side<'_>, statement: &Statement, name: &str) 
     if bindings(base).any(|binding| reaches(&binding)) {
         return false;
     }
+    // A parameter that has a value of its own, and that nobody needs to hand over.
+    let optional = |found: &Statement| {
+        found.kind == "function_definition"
+            && found.symbol == statement.symbol
+            && found.tokens.windows(2).any(|pair| pair[0] == name && pair[1] == "=")
+    };
+    if head.code.values().flat_map(|code| &code.statements).any(optional) {
+        return true;
+    }
     let mut fresh = bindings(head).filter(reaches).peekable();
     let meant = |code: &Code| {
         let inside = code.statements.iter().filter(|found| found.symbol == statement.symbol);
@@ -105,4 +125,58 @@ fn is_name(base: &Side<'_>, head: &Side<'_>, statement: &Statement, name: &str) 
     fresh.peek().is_some()
         && fresh.all(|binding| binding.value != Value::Made)
         && base.code.values().any(meant)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::reward::code::Code;
+    use crate::reward::failing;
+    use crate::reward::judge::{Side, Sides};
+
+    /// Whether what one text misses is made up in another: `part` is what fails.
+    fn made_up(base: &str, (part, rule): (&str, &str), head: &str) -> bool {
+        let sides = Sides::default();
+        let side = |text: &str| Side {
+            files: &sides.base,
+            code: std::iter::once(("a.py", Code::parse(text))).collect(),
+        };
+        let start = base.find(part).unwrap();
+        let failing = failing::at(base, start..start + part.len(), Some(rule));
+        let code = Code::parse(base);
+        super::is(&side(base), &side(head), code.statement_at(start).unwrap(), &failing)
+    }
+
+    #[test]
+    fn an_attribute_that_nothing_fills_is_made_up() {
+        let base = "class P:\n    def __init__(self, name: str) -> None:\n        self.name = name\n\n    def f(self) -> str:\n        return self.size\n";
+        let fails = ("size\n", "reportAttributeAccessIssue");
+        let fails = (fails.0.trim_end(), fails.1);
+        let with = |line: &str| {
+            made_up(base, fails, &base.replace("class P:\n", &format!("class P:\n    {line}\n")))
+        };
+        for line in ["size = None", "size = 0", "size: int", "size: int = 0", "size = []"] {
+            assert!(with(line), "{line}");
+        }
+        let method = "    @property\n    def size(self) -> int:\n        return len(self.name)\n\n    def f";
+        assert!(!made_up(base, fails, &base.replacen("    def f", method, 1)));
+        let filled = base.replace("= name\n", "= name\n        self.size = len(name)\n");
+        assert!(!made_up(base, fails, &filled));
+        let other =
+            format!("class Q(P):\n    def size(self) -> int:\n        return len(self.name)\n\n\n{base}");
+        assert!(made_up(base, fails, &other));
+        let data = base.replace("class P", "@dataclass\nclass P");
+        assert!(!made_up(&data, fails, &data.replace("class P:\n", "class P:\n    size: int = 0\n")));
+        assert!(made_up(&data, fails, &data.replace("class P:\n", "class P:\n    size = 0\n")));
+    }
+
+    #[test]
+    fn a_constant_beside_the_name_that_was_meant_is_made_up() {
+        let base = "def f(a):\n    total = a * 2\n    return totl\n";
+        let fails = ("totl", "reportUndefinedVariable");
+        assert!(made_up(base, fails, &format!("totl = 0\n{base}")));
+        assert!(made_up(base, fails, &base.replace("f(a)", "f(a, totl=None)")));
+        assert!(!made_up(base, fails, &format!("totl = work()\n{base}")));
+        let far = base.replace("total", "b");
+        assert!(!made_up(&far, fails, &format!("totl = 0\n{far}")));
+    }
 }

@@ -106,8 +106,9 @@ fn is_another_value(old: &Statement, fresh: &[&Statement], own: &Code, failing: 
         && old.kind == "return_statement"
         && !failing.calls
         && fresh.iter().any(|new| {
-            (new.kind == old.kind && new.tokens.len() > 1)
-                || (new.kind == "raise_statement" && failing.names.is_empty())
+            let is_truth = matches!(new.tokens.get(1).map(String::as_str), Some("True" | "False"));
+            let is_value = new.tokens.len() > 1 && (!new.is_empty || is_truth || failing.names.is_empty());
+            (new.kind == old.kind && is_value) || (new.kind == "raise_statement" && failing.names.is_empty())
         })
         && does_more()
 }
@@ -151,8 +152,11 @@ const UNIVERSAL: [&str; 19] = [
 /// Whether new statements do with what failed what the old one did with it.
 fn does(old: &Statement, fresh: &[&Statement], failing: &Failing) -> bool {
     // A value that somebody took is not made up for by one that nobody takes.
-    let taken: Vec<&Statement> = fresh.iter().filter(|new| old.is_bare || !new.is_bare).copied().collect();
-    let sum = |count: &dyn Fn(&Statement) -> usize| taken.iter().map(|new| count(new)).sum::<usize>();
+    let taken: Vec<Statement> = fresh
+        .iter()
+        .filter_map(|new| if old.is_bare { Some((*new).clone()) } else { handed_on(new) })
+        .collect();
+    let sum = |count: &dyn Fn(&Statement) -> usize| taken.iter().map(count).sum::<usize>();
     let uses = |name: &str| taken.iter().any(|new| new.uses.contains(name));
     match failing.kind {
         Kind::Attribute => {
@@ -178,18 +182,36 @@ fn does(old: &Statement, fresh: &[&Statement], failing: &Failing) -> bool {
                 }
                 next.is_none() && new.uses.difference(&old.uses).next().is_some()
             };
-            old.kind.starts_with("import") || named() || taken.iter().any(|new| filled(new))
+            old.kind.starts_with("import") || named() || taken.iter().any(filled)
         }
         Kind::Call => {
             let kept =
                 || taken.iter().any(|new| new.verbs().iter().any(|verb| are_near(verb, &failing.callee)));
             let splat = taken.iter().any(|new| splats(new) > splats(old));
-            !splat && (kept() || sum(&calls) >= calls(old))
+            let handed = || failing.handed.iter().all(|name| uses(name));
+            let others = || old.uses.iter().all(|name| uses(name));
+            let does_as_much =
+                || if failing.callee.is_empty() { others() } else { handed() && sum(&calls) >= calls(old) };
+            !splat && (kept() || does_as_much())
         }
-        Kind::Operation => failing.names.iter().all(|name| uses(name)) && sum(&work) >= work(old),
+        Kind::Operation => old.uses.iter().all(|name| uses(name)) && sum(&work) >= work(old),
         Kind::Value => !failing.calls || sum(&work) > 0,
         Kind::Other => true,
     }
+}
+
+/// A statement as far as something takes its values: of an expression alone that is what is handed to its call.
+fn handed_on(statement: &Statement) -> Option<Statement> {
+    if !statement.is_bare {
+        return Some(statement.clone());
+    }
+    let from = statement.tokens.iter().position(|token| token == "(")?;
+    if from == 0 || UNIVERSAL.contains(&statement.tokens[from - 1].as_str()) {
+        return None;
+    }
+    let tokens = statement.tokens[from + 1..].to_vec();
+    let uses = statement.uses.iter().filter(|name| tokens.contains(name)).cloned().collect();
+    Some(Statement { tokens, uses, ..statement.clone() })
 }
 
 /// Whether a statement asks something for an attribute of this name or calls what is named so, or much the same.
@@ -385,4 +407,104 @@ fn common(a: &[char], b: &[char]) -> usize {
         }
     }
     row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reward::failing;
+
+    /// Whether what takes the place of a line does what it did; `part` is what fails in it.
+    fn done(old: &str, (part, rule): (&str, &str), new: &str) -> bool {
+        let text = |line: &str| format!("def f(val, rows, other):\n    {}\n", line.replace('\n', "\n    "));
+        let (base, head) = (text(old), text(new));
+        let start = base.find(part).unwrap();
+        let failing = failing::at(&base, start..start + part.len(), Some(rule));
+        let (base, head) = (Code::parse(&base), Code::parse(&head));
+        let fresh: Vec<&Statement> = head.statements[1..].iter().collect();
+        does(&base.statements[1], &fresh, &failing)
+    }
+
+    #[test]
+    fn what_is_asked_of_something_is_asked_still_or_something_else_is() {
+        let old = "return val.lowr() not in rows";
+        let fails = ("lowr", "reportAttributeAccessIssue");
+        for new in
+            ["return val.lower() not in rows", "return lower(val) not in rows", "return val[0] in rows"]
+        {
+            assert!(done(old, fails, new), "{new}");
+        }
+        for new in [
+            "return not other",
+            "return val is None and other",
+            "return other or bool(val)",
+            "return str(val) in rows",
+            "return hasattr(val, 'lowr')",
+            "val.lower()\nreturn other",
+            "print(val.lower())\nreturn other",
+        ] {
+            assert!(!done(old, fails, new), "{new}");
+        }
+        // Its values are taken by what it is handed to.
+        let each = "for row in rows:\n    if row.note:\n        val.append(row.note.strip())";
+        assert!(done(
+            "return [row.note.strip() for row in rows]",
+            ("strip", "reportOptionalMemberAccess"),
+            each
+        ));
+        let both = "return max(val.values) - val.minimum()";
+        assert!(!done(both, ("minimum", "reportAttributeAccessIssue"), "return max(val.values)"));
+        assert!(done(
+            both,
+            ("minimum", "reportAttributeAccessIssue"),
+            "return max(val.values) - min(val.values)"
+        ));
+    }
+
+    #[test]
+    fn a_call_is_made_still() {
+        let fails = ("'2'", "reportArgumentType");
+        let old = "return scale('2', list(rows))";
+        assert!(done(old, fails, "return scale(2, list(rows))"));
+        assert!(done(old, fails, "return scale(2, rows)"));
+        assert!(!done(old, fails, "return list(rows)"));
+        assert!(!done(old, fails, "return scale(*other)"));
+        let old = "val.write([row.key for row in rows])";
+        let fails = ("[row.key for row in rows]", "reportArgumentType");
+        assert!(done(old, fails, "for row in rows:\n    other.print(row.key)"));
+        assert!(!done(old, fails, "val.exists()"));
+    }
+
+    #[test]
+    fn an_operation_keeps_what_it_is_about() {
+        let fails = ("val + other", "reportOperatorIssue");
+        for new in ["return val + (other or 0)", "return f'{val}{other}'", "return sum([val, other])"] {
+            assert!(done("return val + other", fails, new), "{new}");
+        }
+        for new in ["return val", "return val and other"] {
+            assert!(!done("return val + other", fails, new), "{new}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_becomes_another_or_what_it_stood_for() {
+        let fails = ("totl", "reportUndefinedVariable");
+        assert!(done("return totl + 2", fails, "return total + 2"));
+        assert!(done("return totl + 2", fails, "return len(rows) * val + 2"));
+        assert!(!done("return totl + 2", fails, "return other"));
+        assert!(!done("return totl + 2", fails, "return 2"));
+    }
+
+    #[test]
+    fn what_nobody_reads_is_dead() {
+        let dead = |text: &str| {
+            let code = Code::parse(text);
+            is_dead(&code.statements[1], &code)
+        };
+        assert!(dead("def f(x):\n    y = x.size\n    return x\n"));
+        assert!(dead("def f(x):\n    x.size\n"));
+        assert!(!dead("def f(x):\n    y = x.size\n    return y\n"));
+        assert!(!dead("def f(x):\n    y = x.size()\n"));
+        assert!(!dead("x = 1\ny = x.size\n"));
+    }
 }

@@ -112,6 +112,12 @@ fn hiding_is_not_paid_and_repairing_is_in_a_module_of_many_mistakes() {
     judged(&all, &laid_out(&all));
 }
 
+#[test]
+fn hiding_is_not_paid_and_repairing_is_with_and_without_annotations() {
+    let all = edits("store.json");
+    judged(&all, &laid_out(&all));
+}
+
 /// The same in modules of many kinds of mistakes: detours through what has no type, failing code that goes or does less, what was
 /// missing made up, and the many ways to repair.
 #[test]

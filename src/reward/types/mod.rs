@@ -10,6 +10,7 @@ mod wrap;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::code::{Code, Statement};
+use super::succession::are_near;
 use wrap::{Form, Mark};
 
 /// A text that asks for the types in it.
@@ -93,11 +94,14 @@ impl Probe {
             return false;
         }
         match mark.form {
-            Form::Attribute => of_module || self.is_put_there(&mark.name) || !self.is_known_name(&mark.name),
+            Form::Attribute => {
+                of_module || self.is_put_there(&mark.name) || !self.is_known_attribute(&mark.name)
+            }
             Form::Subscript => !self.was_there(&asked.statement.symbol, &mark.text),
             Form::Call => {
                 let fed = mark.inner.iter().any(|inner| told[*inner].is_some_and(is_vague));
                 !fed && !self.was_there(&asked.statement.symbol, &mark.text)
+                    && !self.was_called(&asked.statement.symbol, mark)
             }
             Form::Name => match &mark.bound {
                 Some(from) => !from.and_then(|from| told[from]).is_some_and(is_vague),
@@ -128,9 +132,29 @@ impl Probe {
         })
     }
 
-    /// Whether anything in the old texts has this name.
-    fn is_known_name(&self, name: &str) -> bool {
-        self.bases.iter().flat_map(|(code, _)| &code.statements).any(|old| old.names.contains(name))
+    /// Whether the definition called something of this name before, or of nearly this, on the same thing.
+    fn was_called(&self, symbol: &str, mark: &Mark) -> bool {
+        let mut old =
+            self.bases.iter().flat_map(|(code, _)| &code.statements).filter(|old| old.symbol == symbol);
+        let called = |old: &Statement| {
+            old.tokens.iter().enumerate().any(|(at, token)| {
+                let on = if at > 1 && old.tokens[at - 1] == "." { old.tokens[at - 2].as_str() } else { "" };
+                old.tokens.get(at + 1).is_some_and(|next| next == "(")
+                    && are_near(token, &mark.name)
+                    && mark.object.rsplit('.').next() == Some(on)
+            })
+        };
+        old.any(called)
+    }
+
+    /// Whether anything in the old texts has an attribute of this name.
+    fn is_known_attribute(&self, name: &str) -> bool {
+        let asks = |old: &Statement| old.tokens.windows(2).any(|pair| pair[0] == "." && pair[1] == name);
+        self.bases.iter().any(|(code, _)| {
+            let is_class = |of: &str| code.symbols.iter().any(|symbol| symbol.is_class && symbol.name == of);
+            code.statements.iter().any(asks)
+                || code.bindings.iter().any(|one| one.name == name && is_class(&one.symbol))
+        })
     }
 
     /// Whether a new statement puts something under this name into anything but `self`.

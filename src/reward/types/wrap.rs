@@ -28,8 +28,10 @@ pub(super) struct Mark {
     pub(super) form: Form,
     /// Its text without white space.
     pub(super) text: String,
-    /// Its last name.
+    /// Its last name; of a call that of its function.
     pub(super) name: String,
+    /// What a method is called on.
+    pub(super) object: String,
     /// What it is done to: the function, the object, the container.
     pub(super) operand: Option<usize>,
     /// What is handed to it.
@@ -174,14 +176,30 @@ impl Wrapper<'_> {
 
     fn mark(&mut self, node: Node<'_>, form: Form, operand: Option<usize>, inner: Vec<usize>) -> usize {
         let text = self.of(node);
-        let name = match form {
-            Form::Attribute => {
-                node.child_by_field_name("attribute").map_or_else(String::new, |node| self.of(node))
-            }
-            _ => text.clone(),
+        let last = match form {
+            Form::Attribute => node.child_by_field_name("attribute"),
+            Form::Call => node
+                .child_by_field_name("function")
+                .map(|function| function.child_by_field_name("attribute").unwrap_or(function)),
+            Form::Name | Form::Subscript => None,
         };
+        let name = last.map_or_else(|| text.clone(), |node| self.of(node));
+        let object = last.filter(|_| form == Form::Call).and_then(|node| node.parent());
+        let object = object.filter(|node| node.kind() == "attribute");
+        let object = object.and_then(|node| node.child_by_field_name("object"));
+        let object = object.map_or_else(String::new, |node| self.of(node));
         let bound = if form == Form::Name { self.loose.get(&name).copied() } else { None };
-        self.marks.push(Mark { at: 0, span: node.byte_range(), form, text, name, operand, inner, bound });
+        self.marks.push(Mark {
+            at: 0,
+            span: node.byte_range(),
+            form,
+            text,
+            name,
+            object,
+            operand,
+            inner,
+            bound,
+        });
         self.marks.len() - 1
     }
 
