@@ -236,6 +236,8 @@ pub enum Debt {
     Unreachable,
     /// Its code is gone.
     CodeGone,
+    /// What was missing was made up: it is there by name only.
+    MadeUp,
 }
 
 /// Where the diagnostics come from.

@@ -33,7 +33,7 @@ pub(super) fn of(base: &Side<'_>, head: &Side<'_>, lineage: &BTreeMap<String, St
         bodies_stubbed: count(bodies_stubbed(base, head, &touched)),
         stubs_added: count(stubs_added(base, head, &touched, lineage)),
         annotations_removed: count(annotations_removed(base, head, &touched)),
-        any_casts_added: both(|code| code.escapes.casts),
+        any_casts_added: both(|code| code.escapes.casts) + count(claims_added(base, head, &touched)),
         exec_added: both(|code| code.escapes.dynamic),
         tests_touched: count(touched.iter().filter(|name| is_test(name)).count()),
         ..Integrity::default()
@@ -174,6 +174,28 @@ fn annotations_removed(base: &Side<'_>, head: &Side<'_>, touched: &[&str]) -> us
         }
     }
     lost
+}
+
+/// Types that are claimed where nothing checks the claim: overloads of a function that had none, variables that are functions
+/// of anything.
+fn claims_added(base: &Side<'_>, head: &Side<'_>, touched: &[&str]) -> usize {
+    let overloads = |side: &Side<'_>| -> Vec<String> {
+        let all = symbols(side, touched);
+        let declared =
+            all.iter().filter(|(_, symbol)| symbol.decorators.iter().any(|(name, _)| name == "overload"));
+        declared.map(|(_, symbol)| symbol.name.clone()).collect()
+    };
+    let known = overloads(base);
+    let fresh = overloads(head).iter().filter(|name| !known.contains(name)).count();
+    let (old, new) = (slots(base, touched), slots(head, touched));
+    let is_variable = |slot: &str| slot != "return" && !slot.starts_with('(');
+    let open = |annotation: &Option<&str>| {
+        annotation.is_some_and(|text| text.split_whitespace().collect::<String>().contains("Callable[..."))
+    };
+    let loose = new.iter().filter(|(key, annotations)| {
+        is_variable(key.1) && !old.contains_key(*key) && annotations.iter().any(open)
+    });
+    fresh + loose.count()
 }
 
 /// Names of types that say nothing of what is in them when they stand alone.

@@ -4,11 +4,14 @@
 //! went is owed still unless the code that it was about is there, can be reached and read, and is another or is used in another
 //! way now. What the edit does besides is counted ([`super::integrity`]).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::ops::Range;
 
-use super::code::{Code, Statement};
+use super::code::Code;
 use super::fingerprint::{self, Compared, Entry};
-use super::{integrity, reachability, scope_pin, syntax};
+use super::saturation::weight;
+use super::succession::{Life, is_dead, is_unused_import, life};
+use super::{failing, integrity, made_up, reachability, scope_pin, syntax};
 use crate::model::facts::Diagnostic;
 use crate::model::request::Severity;
 use crate::model::reward::{Debt, Integrity, Owed, RewardScope};
@@ -53,6 +56,14 @@ pub struct Judged {
     pub integrity: Integrity,
     /// What became of the diagnostics.
     pub compared: Compared,
+}
+
+impl Judged {
+    /// Whether it would be paid as far as the texts say.
+    #[must_use]
+    pub fn is_gain(&self) -> bool {
+        weight(&self.after) < weight(&self.before) && !self.integrity.is_hard()
+    }
 }
 
 /// One side, read.
@@ -100,6 +111,13 @@ pub(super) fn offset(view: &FileView<'_>, found: &Diagnostic, unit: ColumnUnit) 
     lines.offset(text, found.range.start, unit).unwrap_or(text.len())
 }
 
+/// Where a diagnostic is, in bytes.
+fn span(view: &FileView<'_>, found: &Diagnostic, unit: ColumnUnit) -> Range<usize> {
+    let Document { text, lines, .. } = view.document;
+    let start = offset(view, found, unit);
+    start..lines.offset(text, found.range.end, unit).unwrap_or(text.len()).max(start)
+}
+
 /// Judges an edit.
 #[must_use]
 pub fn judge(sides: &Sides<'_>) -> Judged {
@@ -136,12 +154,13 @@ pub fn judge(sides: &Sides<'_>) -> Judged {
         let (entry, item, name) = &bare[at];
         owed.push(debt(&head, name, entry, item, Debt::Suppressed));
     }
-    let mut dead = 0;
+    let (mut dead, mut invented) = (0, 0);
     for &at in &paired.gone {
         let (entry, item, name) = &before[at];
         let why = why_gone(sides, &base, &head, &lineage, name, item);
         if let Some(why) = why {
             dead += u32::from(why == Debt::CodeGone);
+            invented += u32::from(why == Debt::MadeUp);
             owed.push(debt(&base, name, entry, item, why));
         }
     }
@@ -163,6 +182,7 @@ pub fn judge(sides: &Sides<'_>) -> Judged {
     flags.files_removed = scope_pin::removed(&base, &head);
     flags.config_changed = sides.config_changed;
     flags.bodies_stubbed += dead;
+    flags.stubs_added += invented;
     Judged { before: was, after: now, integrity: flags, compared }
 }
 
@@ -203,170 +223,16 @@ fn why_gone(
         return stays.is_none().then_some(Debt::FileGone);
     };
     let lost = if stays.is_some() { Debt::CodeGone } else { Debt::FileGone };
-    match life(sides, head, now, statement, code) {
+    let failing = failing::at(&view.document.text, span(view, item, sides.unit), item.rule.as_deref());
+    match life(sides, (base, head), now, statement, code, &failing) {
+        Life::There if made_up::is(base, head, statement, &failing) => Some(Debt::MadeUp),
         Life::There => None,
         Life::Unreachable => Some(Debt::Unreachable),
-        Life::Gone if is_unused_import(statement, code) && stays.is_some() => None,
+        Life::Gone if stays.is_some() && (is_unused_import(statement, code) || is_dead(statement, code)) => {
+            None
+        }
         Life::Gone => Some(lost),
     }
-}
-
-enum Life {
-    There,
-    Unreachable,
-    Gone,
-}
-
-/// What became of a statement of the base.
-fn life(sides: &Sides<'_>, head: &Side<'_>, file: &str, statement: &Statement, base: &Code) -> Life {
-    let mut unreachable = false;
-    let mut successors: Vec<&Statement> = Vec::new();
-    let own = head.code.get(file).filter(|_| head.view(file).is_some_and(|view| view.seen));
-    let stays = own.is_some_and(|code| statement.symbol.is_empty() || code.has_symbol(&statement.symbol));
-    let last = statement.symbol.rsplit('.').next().unwrap_or_default();
-    for (name, code) in head.seen() {
-        let Some(view) = head.view(name) else { continue };
-        let dark = reachability::ranges(view, sides.unit);
-        for found in &code.statements {
-            let same = found.tokens == statement.tokens;
-            let home = match (stays, name == file) {
-                (true, own) => own && found.symbol == statement.symbol,
-                (false, _) => !last.is_empty() && found.symbol.rsplit('.').next() == Some(last),
-            };
-            if !same && !home {
-                continue;
-            }
-            if dark.iter().any(|dark| dark.contains(&found.span.start)) {
-                unreachable |= same;
-            } else if same {
-                return Life::There;
-            } else {
-                successors.push(found);
-            }
-        }
-    }
-    let known = |found: &Statement| {
-        base.statements.iter().any(|old| old.symbol == statement.symbol && old.tokens == found.tokens)
-    };
-    let own = base.statements.iter().filter(|old| old.symbol == statement.symbol);
-    // What a head names besides its parameters are types.
-    let own = own.filter(|old| old.kind != "function_definition");
-    let parameters = base.slots.keys().filter(|(symbol, _)| *symbol == statement.symbol);
-    let parameters = parameters.filter_map(|(_, slot)| slot.strip_prefix('('));
-    let names: BTreeSet<&str> =
-        own.flat_map(|old| old.names.iter().map(String::as_str)).chain(parameters).collect();
-    let succeeded = |found: &&&Statement| !known(found) && succeeds(found, statement, &names);
-    let heirs: Vec<&Statement> = successors.iter().filter(succeeded).copied().collect();
-    if heirs.is_empty() && unreachable {
-        Life::Unreachable
-    } else if heirs.is_empty() || is_laundered(statement, &heirs, head, base) {
-        Life::Gone
-    } else {
-        Life::There
-    }
-}
-
-/// Whether what a statement used is used by a new function instead that knows nothing of the types of its parameters.
-fn is_laundered(old: &Statement, heirs: &[&Statement], head: &Side<'_>, base: &Code) -> bool {
-    let kept = |name: &&String| heirs.iter().any(|heir| heir.uses.contains(*name));
-    let lost: Vec<&String> = old.uses.iter().filter(|name| !kept(name)).collect();
-    head.seen().any(|(_, code)| {
-        let untyped = |symbol: &str| {
-            let slots = code.slots.iter().filter(|((of, slot), _)| {
-                of == symbol && slot.starts_with('(') && !matches!(slot.as_str(), "(self" | "(cls")
-            });
-            let mut slots = slots.peekable();
-            slots.peek().is_some() && slots.any(|(_, annotation)| annotation.is_none())
-        };
-        let fresh = code.symbols.iter().filter(|symbol| !symbol.is_class && !base.has_symbol(&symbol.name));
-        let fresh: Vec<&str> =
-            fresh.map(|symbol| symbol.name.as_str()).filter(|name| untyped(name)).collect();
-        let inside = code.statements.iter().filter(|found| fresh.contains(&found.symbol.as_str()));
-        inside
-            .filter(|found| found.kind != "function_definition")
-            .any(|found| lost.iter().any(|name| found.uses.contains(*name)))
-    })
-}
-
-/// Whether a new statement can be what an old one became: it does something, with what the old one did it with. `known` are the
-/// names that the definition used before.
-fn succeeds(new: &Statement, old: &Statement, known: &BTreeSet<&str>) -> bool {
-    if new.is_typing_only && !old.is_typing_only {
-        return false;
-    }
-    if new.is_empty {
-        return old.is_empty && new.kind == old.kind;
-    }
-    let is_import = matches!(old.kind.as_str(), "import_statement" | "import_from_statement");
-    if !old.uses.is_empty() && new.uses.is_empty() && !is_import {
-        return false;
-    }
-    let is_less = old.uses.difference(&new.uses).next().is_some() && new.uses.is_subset(&old.uses);
-    if is_less && constants(new) > constants(old) {
-        return false;
-    }
-    let alike = |a: &str, b: &str| are_alike(a, b);
-    let share = |ours: &[&str], theirs: &[&str]| ours.iter().any(|a| theirs.iter().any(|b| alike(a, b)));
-    let all = |statement: &Statement| {
-        statement.names.iter().any(|name| old.names.iter().any(|other| alike(name, other)))
-    };
-    if old.names.is_empty() {
-        return new.kind == old.kind;
-    }
-    if old.kind == "expression_statement" && new.kind == old.kind {
-        // Whatever is done instead, it is done to the same thing or by the same name.
-        let first = |statement: &'_ Statement| {
-            statement.tokens.iter().find(|token| statement.names.contains(*token)).cloned()
-        };
-        let same = first(old).zip(first(new)).is_some_and(|(a, b)| alike(&a, &b));
-        return same || share(&old.verbs(), &new.verbs());
-    }
-    all(new) || (new.kind == old.kind && new.uses.iter().any(|name| known.contains(name.as_str())))
-}
-
-/// How many constants a statement has, empty lists and the like among them.
-fn constants(statement: &Statement) -> usize {
-    let is_constant = |token: &&String| {
-        matches!(token.as_str(), "\"\"" | "True" | "False" | "None")
-            || token.starts_with(|c: char| c.is_ascii_digit())
-    };
-    let is_empty = |pair: &&[String]| matches!((pair[0].as_str(), pair[1].as_str()), ("[", "]") | ("{", "}"));
-    statement.tokens.iter().filter(is_constant).count() + statement.tokens.windows(2).filter(is_empty).count()
-}
-
-/// Whether one name is a misspelling of the other, more or less.
-fn are_alike(a: &str, b: &str) -> bool {
-    if a == b {
-        return true;
-    }
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    a.len().min(b.len()) >= 3 && common(&a, &b) * 10 >= (a.len() + b.len()) * 3
-}
-
-/// Whether an import binds nothing that anything uses.
-fn is_unused_import(statement: &Statement, code: &Code) -> bool {
-    let is_import =
-        |found: &Statement| matches!(found.kind.as_str(), "import_statement" | "import_from_statement");
-    is_import(statement)
-        && !statement.tokens.iter().any(|token| token == "*")
-        && !code
-            .statements
-            .iter()
-            .any(|found| !is_import(found) && !found.names.is_disjoint(&statement.names))
-}
-
-/// The length of the longest common subsequence.
-fn common(a: &[char], b: &[char]) -> usize {
-    let mut row = vec![0; b.len() + 1];
-    for &x in a {
-        let mut diagonal = 0;
-        for (at, &y) in b.iter().enumerate() {
-            let above = row[at + 1];
-            row[at + 1] = if x == y { diagonal + 1 } else { above.max(row[at]) };
-            diagonal = above;
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

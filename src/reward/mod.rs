@@ -8,19 +8,23 @@ pub mod code;
 pub mod earlier;
 pub mod environment_pin;
 pub mod episode;
+mod failing;
 pub mod fingerprint;
 pub mod formula;
 pub mod integrity;
 pub mod judge;
+mod made_up;
 pub mod reachability;
 pub mod run;
 pub mod saturation;
 pub mod scope_pin;
 pub mod state;
+mod succession;
 pub mod suppressions;
 pub mod syntax;
 #[cfg(test)]
 mod testing;
+pub mod types;
 pub mod visibility;
 
 pub use formula::{Numbers, Outcome, default_weights, step};

@@ -20,8 +20,25 @@ fn edits(name: &str) -> Edits {
     let edits = all["edits"].as_array().unwrap().iter();
     Edits {
         base: base.collect(),
-        edits: edits.map(|edit| (text(&edit["name"]), text(&edit["kind"]), edit["files"].clone())).collect(),
+        edits: edits
+            .map(|edit| (text(&edit["name"]), text(&edit["kind"]), files(&all["base"], edit)))
+            .collect(),
     }
+}
+
+/// The files that an edit changes: those that it gives whole, and those in which it swaps texts for others.
+fn files(base: &Value, edit: &Value) -> Value {
+    let mut files = edit["files"].as_object().cloned().unwrap_or_default();
+    for (path, swaps) in edit["swap"].as_object().into_iter().flatten() {
+        let mut text = base[path].as_str().unwrap().to_owned();
+        for swap in swaps.as_array().unwrap() {
+            let (old, new) = (swap[0].as_str().unwrap(), swap[1].as_str().unwrap());
+            assert!(text.contains(old), "{}: {old}", edit["name"]);
+            text = text.replacen(old, new, 1);
+        }
+        files.insert(path.clone(), text.into());
+    }
+    files.into()
 }
 
 fn write(folder: &Path, path: &str, text: &str) {
@@ -92,6 +109,22 @@ fn judged(all: &Edits, env: &TestEnv) -> Vec<String> {
 #[test]
 fn hiding_is_not_paid_and_repairing_is_in_a_module_of_many_mistakes() {
     let all = edits("service.json");
+    judged(&all, &laid_out(&all));
+}
+
+#[test]
+fn hiding_is_not_paid_and_repairing_is_with_and_without_annotations() {
+    let all = edits("store.json");
+    judged(&all, &laid_out(&all));
+}
+
+/// The same in modules of many kinds of mistakes: detours through what has no type, failing code that goes or does less, what was
+/// missing made up, and the many ways to repair.
+#[test]
+fn hiding_is_not_paid_and_repairing_is_in_many_modules() {
+    let all = edits("varied.json");
+    let count = |kind: &str| all.edits.iter().filter(|(_, other, _)| other == kind).count();
+    assert!(count("hack") >= 100 && count("fix") >= 45 && count("refactor") >= 14);
     judged(&all, &laid_out(&all));
 }
 

@@ -35,7 +35,7 @@ pub(super) use commit::{commit, recover, undo};
 pub(super) use dependents::affected;
 pub(super) use prepare::prepare;
 pub(super) use rename::rename;
-pub(super) use speculate::{After, Comparison, Overlay, after, diagnostics, hide, present};
+pub(super) use speculate::{After, Comparison, Overlay, after, diagnostics, hide, present, types_lost};
 
 use crate::edit::Plan;
 use crate::model::edits::Edits;

@@ -186,6 +186,17 @@ pub(in crate::orchestrator) async fn bare(
     Ok(found)
 }
 
+/// How many types the edit makes the server forget, while it is shown the edited texts.
+pub(in crate::orchestrator) async fn types_lost(
+    asking: &Asking<'_>,
+    overlay: &Overlay<'_>,
+) -> Result<u32, Failure> {
+    let before: Vec<Arc<Document>> =
+        overlay.python().filter_map(|(path, _)| asking.state.files.read(path).ok()).collect();
+    let after: Vec<Arc<Document>> = overlay.python().filter_map(|(_, document)| document.cloned()).collect();
+    reward::types_lost(asking, &before, &after).await
+}
+
 /// Compares with what it finds wrong now that it is shown the files as they are.
 pub(super) async fn compare(
     asking: &Asking<'_>,
@@ -211,7 +222,12 @@ pub(super) async fn compare(
         config_changed: reward::configuration_changed(&asking.state.ground, comparison.plan),
     };
     let ground = &*asking.state.ground;
-    let judged = reward::of_edit((ground, ground), asking.places.server_unit, &shown);
+    let mut judged = reward::of_edit((ground, ground), asking.places.server_unit, &shown);
+    if judged.is_gain() {
+        present(asking, comparison.overlay)?;
+        judged.integrity.any_casts_added += types_lost(asking, comparison.overlay).await?;
+        hide(asking, comparison.overlay)?;
+    }
     asking.measured(Measured {
         before: Some(judged.before),
         after: judged.after,

@@ -10,11 +10,13 @@ use crate::model::facts::Diagnostic;
 use crate::model::request::Severity;
 use crate::model::reward::RewardScope;
 use crate::orchestrator::ask::Asking;
+use crate::orchestrator::failure::Failure;
 use crate::orchestrator::ground::Ground;
 use crate::path::{AbsPath, DocUri};
 use crate::reward::code::Code;
 use crate::reward::environment_pin::{self, Changed};
 use crate::reward::judge::{FileView, Judged, Sides, judge};
+use crate::reward::types::Probe;
 use crate::reward::{fingerprint, scope_pin, suppressions};
 use crate::text::{ColumnUnit, LineIndex};
 use crate::workspace::files::{Document, Files};
@@ -83,7 +85,36 @@ pub(in crate::orchestrator) fn hidden_by<'d>(
 
 /// A document without what it hides.
 pub(in crate::orchestrator) fn without(document: &Document, spans: &[Range<usize>]) -> Document {
-    let text = suppressions::blanked(&document.text, spans);
+    with_text(document, suppressions::blanked(&document.text, spans))
+}
+
+/// How many types an edit makes the server forget, which is shown the edited files.
+pub(in crate::orchestrator) async fn types_lost(
+    asking: &Asking<'_>,
+    before: &[Arc<Document>],
+    after: &[Arc<Document>],
+) -> Result<u32, Failure> {
+    let bases: Vec<&str> = before.iter().map(|document| document.text.as_str()).collect();
+    let mut lost = 0;
+    for document in after {
+        if before.iter().any(|other| other.path == document.path && other.digest == document.digest) {
+            continue;
+        }
+        let Some(probe) = Probe::of(&bases, &document.text) else { continue };
+        let asked = with_text(document, probe.text.clone());
+        asking.server.open(&asked)?;
+        let told = asking.questions().diagnostics(&document.path).await?;
+        asking.server.open(document)?;
+        let unit = asking.places.server_unit;
+        let answers = told.items.iter().filter_map(|item| {
+            Some((asked.lines.offset(&asked.text, item.range.start, unit)?, item.message.as_str()))
+        });
+        lost += probe.lost(answers);
+    }
+    Ok(u32::try_from(lost).unwrap_or(u32::MAX))
+}
+
+fn with_text(document: &Document, text: String) -> Document {
     Document {
         path: document.path.clone(),
         encoding: document.encoding,

@@ -10,7 +10,7 @@ mod source;
 mod supplement;
 
 pub(super) use measure::{
-    Found, Shown, configuration_changed, hidden_by, listed, of_edit, taken_away, without,
+    Found, Shown, configuration_changed, hidden_by, listed, of_edit, taken_away, types_lost, without,
 };
 pub use score::{Scored, Source, is_revision, score};
 pub use supplement::supplement;

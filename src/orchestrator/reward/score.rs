@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::bench::Bench;
 use super::editable::reads_live;
 use super::folder::sweep;
-use super::measure::{Found, Shown, changed, hidden_by, of_edit, without};
+use super::measure::{Found, Shown, changed, hidden_by, of_edit, types_lost, without};
 use super::origin::Origins;
 use super::source::{Places, Wrong};
 pub use super::source::{Source, is_revision};
@@ -249,8 +249,17 @@ impl<'s> Judge<'s> {
             let ground = &*asking.state.ground;
             of_edit((ground, ground), asking.places.server_unit, &shown)
         };
-        let judged = self.bench.asking(async |asking| Ok(overlay_of(asking))).await?;
-        Ok((judged, affected.left_out))
+        let judged = self.bench.asking(async |asking| {
+            let mut judged = overlay_of(asking);
+            if judged.is_gain() {
+                let overlay = refactor::Overlay::new(asking, plan);
+                refactor::present(asking, &overlay)?;
+                judged.integrity.any_casts_added += refactor::types_lost(asking, &overlay).await?;
+                refactor::hide(asking, &overlay)?;
+            }
+            Ok(judged)
+        });
+        Ok((judged.await?, affected.left_out))
     }
 
     /// Judges a head that is laid out for a server of its own.
@@ -300,7 +309,7 @@ impl<'s> Judge<'s> {
             .collect();
         let new: Vec<_> =
             touched.iter().filter_map(|path| other.state.files.read(&other.at(path)).ok()).collect();
-        let hidden = hidden_by(old, new.iter());
+        let hidden = hidden_by(old.iter().cloned(), new.iter());
         let bare = other.asking(async |asking| {
             let mut bare = Found::new();
             for (document, spans) in &hidden {
@@ -324,6 +333,11 @@ impl<'s> Judge<'s> {
             config_changed,
         };
         let grounds = (&*self.bench.state.ground, &*other.state.ground);
-        Ok((of_edit(grounds, unit, &shown), left_out))
+        let mut judged = of_edit(grounds, unit, &shown);
+        if judged.is_gain() {
+            let lost = other.asking(async |asking| types_lost(asking, &old, &new).await).await?;
+            judged.integrity.any_casts_added += lost;
+        }
+        Ok((judged, left_out))
     }
 }

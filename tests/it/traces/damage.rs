@@ -117,12 +117,16 @@ fn no_traces() {
     env.lanser(["locate", "py://shop#Book", "--trace-file", "no/folder/t.jsonl", "--json"])
         .error(3, "E/NOT_FOUND");
     env.lanser(["locate", "py://shop#Book", "--trace-file", ".", "--json"]).error(71, "E/FS_PERMISSIONS");
-    // One of a later version is refused in as many words.
+    // One of another version is refused in as many words, an earlier one too.
     let trace = env.path("trace.jsonl");
     super::record(&env, &trace, &["locate", "py://shop#Book"]);
     let text = std::fs::read_to_string(&trace).unwrap();
-    std::fs::write(&trace, text.replace("\"version\":\"1.0\"", "\"version\":\"2.0\"")).unwrap();
-    let error =
-        env.lanser(["trace", "list", trace.to_str().unwrap(), "--json"]).error(76, "E/REPLAY_MISMATCH");
-    assert!(error["message"].as_str().unwrap().contains("2.0"), "{error}");
+    for version in ["1.0", "3.0"] {
+        let other = text.replace("\"version\":\"2.0\"", &format!("\"version\":\"{version}\""));
+        assert_ne!(other, text);
+        std::fs::write(&trace, other).unwrap();
+        let error =
+            env.lanser(["trace", "list", trace.to_str().unwrap(), "--json"]).error(76, "E/REPLAY_MISMATCH");
+        assert!(error["message"].as_str().unwrap().contains(version), "{error}");
+    }
 }

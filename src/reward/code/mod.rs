@@ -1,0 +1,253 @@
+//! A Python text as the guards see it: definitions, statements as lists of tokens, comments, annotations.
+//!
+//! Made by one walk over the syntax tree, which is then dropped. Comments are no tokens and a text is one, so that code that
+//! was commented out or wrapped in quotes is gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use tree_sitter::{Node, Parser, Tree, TreeCursor};
+
+mod escapes;
+mod reader;
+
+use reader::Reader;
+
+/// A Python text.
+#[derive(Debug, Default)]
+pub struct Code {
+    /// Whether the parser found an error.
+    pub has_error: bool,
+    /// Functions and classes.
+    pub symbols: Vec<Symbol>,
+    /// Statements, and the heads of those that have a block.
+    pub statements: Vec<Statement>,
+    /// Comments with their text.
+    pub comments: Vec<(Range<usize>, String)>,
+    /// How often each name that launders a type, or runs or looks up code by a text, stands in the code.
+    pub escapes: Escapes,
+    /// What is annotated, and what could be: by definition and name.
+    pub slots: BTreeMap<(String, String), Option<String>>,
+    /// Names and attributes that get a value or a declaration.
+    pub bindings: Vec<Binding>,
+}
+
+/// A name or an attribute that gets a value or a declaration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Binding {
+    /// The name, of an attribute without its object.
+    pub name: String,
+    /// The definition that it stands in.
+    pub symbol: String,
+    /// Whether it is an attribute of `self` or `cls`.
+    pub of_self: bool,
+    /// Whether it has an annotation.
+    pub is_annotated: bool,
+    /// What it gets.
+    pub value: Value,
+    /// The tokens of the value.
+    pub tokens: Vec<String>,
+}
+
+/// What a name gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Value {
+    /// Nothing: it is only declared.
+    Declared,
+    /// The same always.
+    Constant,
+    /// A container with nothing in it.
+    Empty,
+    /// Something that is worked out.
+    Made,
+}
+
+/// A function or a class.
+#[derive(Debug, Clone)]
+pub struct Symbol {
+    /// Dotted, from the module on.
+    pub name: String,
+    /// Whether it is a class.
+    pub is_class: bool,
+    /// The words of its base classes.
+    pub bases: BTreeSet<String>,
+    /// All of it, decorators included.
+    pub span: Range<usize>,
+    /// Whether its body does nothing.
+    pub is_empty: bool,
+    /// Whether nothing is expected of its body: abstract, overloaded, in a protocol.
+    pub is_declaration: bool,
+    /// The last names of its decorators with their places.
+    pub decorators: Vec<(String, Range<usize>)>,
+}
+
+/// A statement, or the head of one that has a block.
+#[derive(Debug, Clone)]
+pub struct Statement {
+    /// Where it is, without its block.
+    pub span: Range<usize>,
+    /// The definition that it stands in.
+    pub symbol: String,
+    /// Its tokens; a text is one, whatever it says.
+    pub tokens: Vec<String>,
+    /// The identifiers that it uses: not those that it assigns or annotates with.
+    pub uses: BTreeSet<String>,
+    /// Every identifier in it.
+    pub names: BTreeSet<String>,
+    /// What kind of node it is.
+    pub kind: String,
+    /// Whether it is an expression whose value nobody takes.
+    pub is_bare: bool,
+    /// Whether it does nothing: `pass`, `...`, a text, a constant, a `raise`, a `return` without anything to work out.
+    pub is_empty: bool,
+    /// Whether it stands below `if TYPE_CHECKING`.
+    pub is_typing_only: bool,
+}
+
+impl Statement {
+    /// The names that it calls.
+    pub(super) fn verbs(&self) -> Vec<&str> {
+        let pairs = self.tokens.windows(2).filter(|pair| pair[1] == "(" && self.names.contains(&pair[0]));
+        pairs.map(|pair| pair[0].as_str()).collect()
+    }
+}
+
+/// How often what could hide a type stands in the code.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Escapes {
+    /// `Any`, `cast`, type guards, and whatever else gives a type without a reason.
+    pub casts: u32,
+    /// `exec`, `getattr` and the like.
+    pub dynamic: u32,
+}
+
+impl Code {
+    /// Reads a text.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        let tree = tree(text);
+        let root = tree.root_node();
+        Reader::new(text).read(root)
+    }
+
+    /// The definition that a place stands in; empty for the module.
+    #[must_use]
+    pub fn symbol_at(&self, offset: usize) -> &str {
+        let around = self.symbols.iter().filter(|symbol| symbol.span.contains(&offset));
+        around.max_by_key(|symbol| symbol.name.len()).map_or("", |symbol| &symbol.name)
+    }
+
+    /// The statement at a place, or the last one before it.
+    #[must_use]
+    pub fn statement_at(&self, offset: usize) -> Option<&Statement> {
+        let holding = self.statements.iter().filter(|statement| statement.span.contains(&offset));
+        holding
+            .min_by_key(|statement| statement.span.len())
+            .or_else(|| self.statements.iter().rfind(|statement| statement.span.start <= offset))
+    }
+
+    /// Whether a function or class of this name is there.
+    #[must_use]
+    pub fn has_symbol(&self, name: &str) -> bool {
+        self.symbols.iter().any(|symbol| symbol.name == name)
+    }
+}
+
+/// The syntax tree of a text.
+pub(super) fn tree(text: &str) -> Tree {
+    let mut parser = Parser::new();
+    parser
+        .set_language(&tree_sitter_python::LANGUAGE.into())
+        .expect("because the grammar's version is one that this library reads; a test parses");
+    parser.parse(text, None).expect("because a language is set and no cancellation is")
+}
+
+/// The children of a node.
+pub(super) fn children<'t>(node: Node<'t>) -> Vec<Node<'t>> {
+    let mut cursor = node.walk();
+    node.children(&mut cursor).collect()
+}
+
+/// Visits a node and all below it in source order; `enter` says whether to go below a node.
+pub(super) fn preorder<'t>(node: Node<'t>, mut enter: impl FnMut(Node<'t>) -> bool) {
+    let mut cursor: TreeCursor<'t> = node.walk();
+    loop {
+        if enter(cursor.node()) && cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return;
+            }
+        }
+    }
+}
+
+/// What stands inside of parentheses.
+pub(super) fn inside(mut node: Node<'_>) -> Node<'_> {
+    while node.kind() == "parenthesized_expression" {
+        match node.named_child(0) {
+            Some(inner) => node = inner,
+            None => break,
+        }
+    }
+    node
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_and_definitions() {
+        let code = Code::parse(
+            "import os\nclass A:\n    def f(self, x: int) -> str:\n        # c\n        if x:\n            return g(x)\n        return ''\n",
+        );
+        assert!(!code.has_error);
+        let names: Vec<&str> = code.symbols.iter().map(|symbol| symbol.name.as_str()).collect();
+        assert_eq!(names, ["A", "A.f"]);
+        let tokens: Vec<String> =
+            code.statements.iter().map(|statement| statement.tokens.join(" ")).collect();
+        assert_eq!(
+            tokens,
+            [
+                "import os",
+                "class A :",
+                "def f ( self , x : int ) - > str :".replace("- >", "->").as_str(),
+                "if x :",
+                "return g ( x )",
+                "return \"\""
+            ]
+        );
+        assert_eq!(code.slots[&("A.f".to_owned(), "return".to_owned())].as_deref(), Some("str"));
+        assert_eq!(code.slots[&("A.f".to_owned(), "(self".to_owned())], None);
+        assert_eq!(code.symbol_at(40), "A.f");
+        assert_eq!(code.comments.len(), 1);
+    }
+
+    #[test]
+    fn wrapped_code_is_no_code() {
+        let code = Code::parse("def f():\n    \"\"\"\n    g(1)\n    \"\"\"\n");
+        assert!(code.symbols[0].is_empty);
+        assert!(code.statements.iter().all(|statement| !statement.names.contains("g")));
+        assert!(!Code::parse("def f():\n    return g\n").symbols[0].is_empty);
+    }
+
+    #[test]
+    fn escapes_are_counted_under_any_name() {
+        let count = |text: &str| {
+            let escapes = Code::parse(text).escapes;
+            (escapes.casts, escapes.dynamic)
+        };
+        assert_eq!(count("from typing import Any\n"), (0, 0));
+        assert_eq!(count("from typing import Any as T\nx: T = 1\n"), (1, 0));
+        assert_eq!(count("import typing as ty\nx = ty.cast(ty.Any, 1)\n"), (2, 0));
+        assert_eq!(count("x = frame.cast('int')\n"), (0, 0));
+        assert_eq!(count("getattr(x, 'y')\nx.__dict__['y']\nexec('')\n"), (0, 3));
+        assert_eq!(count("def __getattr__(name): ...\n"), (0, 1));
+        assert_eq!(count("(lambda x: x.y)(z)\n"), (0, 1));
+        assert_eq!(count("f(eval=1)\n"), (0, 0));
+        assert_eq!(count("x = []  # type: list[Any]\n"), (1, 0));
+        assert_eq!(count("from builtins import getattr as g\ng(x, 'y')\n"), (0, 1));
+    }
+}

@@ -1,0 +1,393 @@
+//! The walk over the syntax tree: definitions, statements, annotations.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+use super::escapes::DYNAMIC_DEFINITIONS;
+use super::{Binding, Code, Statement, Symbol, Value, children, inside, preorder};
+
+/// How deep blocks may be nested before the rest is left out. Python itself ends at 100.
+const DEEPEST: usize = 120;
+const CLAUSES: [&str; 7] = [
+    "elif_clause",
+    "else_clause",
+    "except_clause",
+    "except_group_clause",
+    "finally_clause",
+    "case_clause",
+    "block",
+];
+
+#[derive(Clone, Copy)]
+struct Place<'p> {
+    symbol: &'p str,
+    depth: usize,
+    typing_only: bool,
+    /// Whether functions here need no body.
+    declares: bool,
+}
+
+/// What walks over a tree.
+pub(super) struct Reader<'t> {
+    text: &'t str,
+    pub(super) code: Code,
+    /// What imported names stand for.
+    pub(super) aliases: BTreeMap<&'t str, &'t str>,
+}
+
+impl<'t> Reader<'t> {
+    /// One that has read nothing yet.
+    pub(super) fn new(text: &'t str) -> Self {
+        Self { text, code: Code::default(), aliases: BTreeMap::new() }
+    }
+
+    /// Reads everything.
+    pub(super) fn read(mut self, root: Node<'_>) -> Code {
+        self.code.has_error = root.has_error();
+        self.imports(root);
+        let place = Place { symbol: "", depth: 0, typing_only: false, declares: false };
+        self.block(root, &place);
+        self.leaves(root);
+        self.code
+    }
+
+    /// The text of a node.
+    pub(super) fn of(&self, node: Node<'_>) -> &'t str {
+        self.text.get(node.byte_range()).unwrap_or_default()
+    }
+
+    /// What imported names stand for, wherever the import stands.
+    fn imports(&mut self, root: Node<'_>) {
+        let mut found = Vec::new();
+        preorder(root, |node| {
+            if node.kind() == "aliased_import"
+                && let (Some(name), Some(alias)) =
+                    (node.child_by_field_name("name"), node.child_by_field_name("alias"))
+            {
+                found.push((self.of(alias), self.of(name)));
+            }
+            true
+        });
+        // An alias may be made of an alias' name, but not of an alias.
+        self.aliases = found.into_iter().collect();
+    }
+
+    fn block(&mut self, block: Node<'_>, place: &Place<'_>) {
+        if place.depth > DEEPEST {
+            return;
+        }
+        for node in children(block) {
+            self.statement(node, place);
+        }
+    }
+
+    fn statement(&mut self, node: Node<'_>, place: &Place<'_>) {
+        match node.kind() {
+            "comment" => {}
+            "decorated_definition" => {
+                let decorators: Vec<Node<'_>> =
+                    children(node).into_iter().filter(|child| child.kind() == "decorator").collect();
+                if let Some(definition) = node.child_by_field_name("definition") {
+                    self.definition(definition, &decorators, node.byte_range(), place);
+                }
+            }
+            "function_definition" | "class_definition" => {
+                self.definition(node, &[], node.byte_range(), place);
+            }
+            _ if node.is_named() => self.plain(node, place),
+            _ => {}
+        }
+    }
+
+    fn definition(&mut self, node: Node<'_>, decorators: &[Node<'_>], span: Range<usize>, place: &Place<'_>) {
+        let name = node.child_by_field_name("name").map_or("", |name| self.of(name));
+        let whole =
+            if place.symbol.is_empty() { name.to_owned() } else { format!("{}.{name}", place.symbol) };
+        let is_class = node.kind() == "class_definition";
+        let body = node.child_by_field_name("body");
+        let decorators: Vec<(String, Range<usize>)> =
+            decorators.iter().map(|decorator| (self.last_name(*decorator), decorator.byte_range())).collect();
+        let declared = |name: &str| matches!(name, "abstractmethod" | "overload" | "abstractproperty");
+        let bases = node.child_by_field_name("superclasses").map_or("", |bases| self.of(bases));
+        let declares = is_class && ["Protocol", "ABC"].iter().any(|base| bases.contains(base));
+        let is_declaration = place.declares || decorators.iter().any(|(name, _)| declared(name));
+        let is_empty = body.is_some_and(|body| self.does_nothing(body));
+        if DYNAMIC_DEFINITIONS.contains(&name) {
+            self.code.escapes.dynamic += 1;
+        }
+        self.head(node, &whole, place);
+        for (decorator, at) in &decorators {
+            let tokens = vec!["@".to_owned(), decorator.clone()];
+            let names = BTreeSet::from([decorator.clone()]);
+            self.code.statements.push(Statement {
+                span: at.clone(),
+                symbol: whole.clone(),
+                tokens,
+                uses: names.clone(),
+                names,
+                kind: "decorator".to_owned(),
+                is_bare: false,
+                is_empty: false,
+                is_typing_only: place.typing_only,
+            });
+        }
+        if !is_class {
+            self.parameters(node, &whole);
+        }
+        self.code.symbols.push(Symbol {
+            name: whole.clone(),
+            is_class,
+            bases: words(bases),
+            span,
+            is_empty,
+            is_declaration,
+            decorators,
+        });
+        if let Some(body) = body {
+            let inner = Place { symbol: &whole, depth: place.depth + 1, declares, ..*place };
+            self.block(body, &inner);
+        }
+    }
+
+    /// The annotations of a function.
+    fn parameters(&mut self, node: Node<'_>, name: &str) {
+        let returned = node.child_by_field_name("return_type").map(|node| self.of(node).to_owned());
+        self.code.slots.insert((name.to_owned(), "return".to_owned()), returned);
+        let Some(parameters) = node.child_by_field_name("parameters") else { return };
+        for parameter in children(parameters) {
+            let annotation = parameter.child_by_field_name("type").map(|node| self.of(node).to_owned());
+            let inner = match parameter.kind() {
+                "identifier" | "list_splat_pattern" | "dictionary_splat_pattern" => Some(parameter),
+                "typed_parameter" => parameter.named_child(0),
+                "default_parameter" | "typed_default_parameter" => parameter.child_by_field_name("name"),
+                _ => None,
+            };
+            if let Some(inner) = inner {
+                let slot = (name.to_owned(), format!("({}", self.of(inner)));
+                self.code.slots.insert(slot, annotation);
+            }
+        }
+    }
+
+    fn last_name(&self, decorator: Node<'_>) -> String {
+        let text = self.of(decorator).trim_start_matches('@').split('(').next().unwrap_or_default();
+        let last = text.rsplit('.').next().unwrap_or_default().trim();
+        self.aliases.get(last).copied().unwrap_or(last).to_owned()
+    }
+
+    /// Whether a block does nothing.
+    fn does_nothing(&self, block: Node<'_>) -> bool {
+        let inner: Vec<Node<'_>> =
+            children(block).into_iter().filter(|node| node.is_named() && node.kind() != "comment").collect();
+        inner.iter().all(|node| self.is_empty(*node))
+    }
+
+    /// Whether a statement does nothing.
+    fn is_empty(&self, node: Node<'_>) -> bool {
+        match node.kind() {
+            "pass_statement" | "raise_statement" | "continue_statement" | "break_statement" => true,
+            "global_statement" | "nonlocal_statement" => true,
+            // What is taken out of a container is an effect, a name that goes is none.
+            "delete_statement" => !self.of(node).contains('['),
+            "return_statement" => node.named_child(0).is_none_or(is_constant),
+            "expression_statement" => {
+                let words = self.of(node).split_whitespace().collect::<String>();
+                node.named_child(0).is_none_or(|inner| is_constant(inner) || does_nothing(inner))
+                    || ["sys.exit(", "exit(", "quit(", "os._exit(", "os.abort("]
+                        .iter()
+                        .any(|call| words.starts_with(call))
+            }
+            "assert_statement" => node.named_child(0).is_some_and(is_constant),
+            _ => false,
+        }
+    }
+
+    /// A statement that is no definition, and what is below it.
+    fn plain(&mut self, node: Node<'_>, place: &Place<'_>) {
+        self.head(node, place.symbol, place);
+        self.annotation(node, place);
+        let condition = node.child_by_field_name("condition").map_or("", |node| self.of(node));
+        let typing_only =
+            place.typing_only || (node.kind() == "if_statement" && condition.contains("TYPE_CHECKING"));
+        for child in children(node) {
+            if CLAUSES.contains(&child.kind()) {
+                let other = child.kind() != "block";
+                let inner = Place {
+                    depth: place.depth + 1,
+                    typing_only: if other { place.typing_only } else { typing_only },
+                    ..*place
+                };
+                if other {
+                    self.clause(child, &inner);
+                } else {
+                    self.block(child, &inner);
+                }
+            }
+        }
+    }
+
+    /// A clause such as `elif`: a head and a block.
+    fn clause(&mut self, node: Node<'_>, place: &Place<'_>) {
+        if place.depth > DEEPEST {
+            return;
+        }
+        self.head(node, place.symbol, place);
+        for child in children(node) {
+            match child.kind() {
+                "block" => self.block(child, place),
+                kind if CLAUSES.contains(&kind) => {
+                    self.clause(child, &Place { depth: place.depth + 1, ..*place });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The annotation of a variable, or that it has none; and what it gets.
+    fn annotation(&mut self, node: Node<'_>, place: &Place<'_>) {
+        let Some(assignment) = node.named_child(0).filter(|node| node.kind() == "assignment") else { return };
+        let Some(left) = assignment.child_by_field_name("left") else { return };
+        self.binding(assignment, left, place);
+        let annotation = assignment.child_by_field_name("type").map(|node| self.of(node).to_owned());
+        let slot = (place.symbol.to_owned(), self.of(left).split_whitespace().collect::<String>());
+        let known = self.code.slots.entry(slot).or_default();
+        if known.is_none() {
+            *known = annotation;
+        }
+    }
+
+    /// What a name or an attribute of `self` gets.
+    fn binding(&mut self, assignment: Node<'_>, left: Node<'_>, place: &Place<'_>) {
+        let (name, of_self) = match left.kind() {
+            "identifier" => (self.of(left), false),
+            "attribute" => {
+                let part = |field: &str| left.child_by_field_name(field).map_or("", |node| self.of(node));
+                if !matches!(part("object"), "self" | "cls") {
+                    return;
+                }
+                (part("attribute"), true)
+            }
+            _ => return,
+        };
+        let right = assignment.child_by_field_name("right").map(inside);
+        let value = right.map_or(Value::Declared, |right| match right.kind() {
+            "list" | "dictionary" if right.named_child_count() == 0 => Value::Empty,
+            "assignment" => Value::Made,
+            _ if is_constant(right) => Value::Constant,
+            _ => Value::Made,
+        });
+        let mut tokens = Vec::new();
+        if let Some(right) = right {
+            preorder(right, |inner| {
+                let is_text = inner.kind() == "string";
+                if is_text || inner.child_count() == 0 {
+                    tokens.push(if is_text { "\"\"".to_owned() } else { self.of(inner).to_owned() });
+                }
+                !is_text
+            });
+        }
+        let binding = Binding {
+            name: name.to_owned(),
+            symbol: place.symbol.to_owned(),
+            of_self,
+            is_annotated: assignment.child_by_field_name("type").is_some(),
+            value,
+            tokens,
+        };
+        self.code.bindings.push(binding);
+    }
+
+    /// Records a statement without its blocks.
+    fn head(&mut self, node: Node<'_>, symbol: &str, place: &Place<'_>) {
+        let mut statement = Statement {
+            span: node.start_byte()..node.start_byte(),
+            symbol: symbol.to_owned(),
+            tokens: Vec::new(),
+            uses: BTreeSet::new(),
+            names: BTreeSet::new(),
+            kind: node.kind().to_owned(),
+            is_bare: node.kind() == "expression_statement"
+                && node.named_child(0).is_some_and(|inner| {
+                    !matches!(inner.kind(), "assignment" | "augmented_assignment" | "yield" | "await")
+                }),
+            is_empty: self.is_empty(node),
+            is_typing_only: place.typing_only,
+        };
+        let assignment =
+            node.named_child(0).filter(|inner| matches!(inner.kind(), "assignment" | "augmented_assignment"));
+        let left = assignment
+            .and_then(|inner| inner.child_by_field_name("left"))
+            .filter(|left| left.kind() == "identifier");
+        let kind = assignment.and_then(|inner| inner.child_by_field_name("type"));
+        let is_aside = |at: &Node<'_>| {
+            [left, kind].into_iter().flatten().any(|aside| aside.byte_range().contains(&at.start_byte()))
+        };
+        let mut end = statement.span.end;
+        preorder(node, |inner| {
+            let kind = inner.kind();
+            if inner.id() != node.id() && CLAUSES.contains(&kind) || kind == "comment" {
+                return false;
+            }
+            if kind == "string" {
+                statement.tokens.push("\"\"".to_owned());
+            } else if kind == "string_content" || kind == "string_start" || kind == "string_end" {
+                // What is put into a text is code, the text is none.
+            } else if inner.child_count() == 0 {
+                let token = self.of(inner);
+                if kind == "identifier" {
+                    statement.names.insert(token.to_owned());
+                    if !is_aside(&inner) {
+                        statement.uses.insert(token.to_owned());
+                    }
+                }
+                if !token.is_empty() && !token.chars().all(char::is_whitespace) {
+                    statement.tokens.push(token.to_owned());
+                }
+            }
+            end = end.max(if inner.child_count() == 0 { inner.end_byte() } else { end });
+            true
+        });
+        statement.span.end = end;
+        self.code.statements.push(statement);
+    }
+}
+
+/// The identifiers of a text.
+fn words(text: &str) -> BTreeSet<String> {
+    let is_word = |c: char| c == '_' || unicode_ident::is_xid_continue(c);
+    text.split(|c| !is_word(c)).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// Whether an expression that stands alone has no effect: nothing is called in it, awaited or assigned.
+fn does_nothing(node: Node<'_>) -> bool {
+    let mut nothing = true;
+    preorder(node, |inner| {
+        nothing &= !matches!(
+            inner.kind(),
+            "call" | "await" | "yield" | "assignment" | "augmented_assignment" | "named_expression"
+        );
+        nothing
+    });
+    nothing
+}
+
+/// Whether an expression is worked out without anything.
+fn is_constant(node: Node<'_>) -> bool {
+    let mut constant = true;
+    preorder(node, |inner| {
+        constant &= !matches!(
+            inner.kind(),
+            "identifier"
+                | "call"
+                | "await"
+                | "yield"
+                | "assignment"
+                | "augmented_assignment"
+                | "named_expression"
+        );
+        constant
+    });
+    constant
+}

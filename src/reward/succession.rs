@@ -1,0 +1,510 @@
+//! What became of a statement: whether it is there still, what took its place, and whether that does what it did.
+
+use std::collections::BTreeSet;
+
+use super::code::{Code, Statement};
+use super::failing::{Failing, Kind};
+use super::judge::{Side, Sides};
+use super::reachability;
+
+/// What became of a statement.
+pub(super) enum Life {
+    /// It is there, or something that does the same.
+    There,
+    /// It is there, and never reached.
+    Unreachable,
+    /// It is gone, or does less.
+    Gone,
+}
+
+/// What became of a statement of the base in which something failed.
+pub(super) fn life(
+    sides: &Sides<'_>,
+    (base, head): (&Side<'_>, &Side<'_>),
+    file: &str,
+    statement: &Statement,
+    own: &Code,
+    failing: &Failing,
+) -> Life {
+    let (mut unreachable, mut there) = (false, 0);
+    let mut successors: Vec<&Statement> = Vec::new();
+    let code = head.code.get(file).filter(|_| head.view(file).is_some_and(|view| view.seen));
+    let stays = code.is_some_and(|code| statement.symbol.is_empty() || code.has_symbol(&statement.symbol));
+    let last = statement.symbol.rsplit('.').next().unwrap_or_default();
+    for (name, code) in head.seen() {
+        let Some(view) = head.view(name) else { continue };
+        let dark = reachability::ranges(view, sides.unit);
+        for found in &code.statements {
+            let same = found.tokens == statement.tokens;
+            let home = match (stays, name == file) {
+                (true, here) => here && (found.symbol == statement.symbol || is_new(base, &found.symbol)),
+                (false, _) => !last.is_empty() && found.symbol.rsplit('.').next() == Some(last),
+            };
+            if !same && !home {
+                continue;
+            }
+            if dark.iter().any(|dark| dark.contains(&found.span.start)) {
+                unreachable |= same;
+            } else if same {
+                there += 1;
+            } else {
+                successors.push(found);
+            }
+        }
+    }
+    let were = base.seen().flat_map(|(_, code)| &code.statements);
+    if there > 0 && there >= were.filter(|found| found.tokens == statement.tokens).count() {
+        return Life::There;
+    }
+    let known = |found: &Statement| {
+        own.statements.iter().any(|old| old.symbol == statement.symbol && old.tokens == found.tokens)
+    };
+    let fresh: Vec<&Statement> = successors.into_iter().filter(|found| !known(found)).collect();
+    let at_home = |found: &&&Statement| !stays || found.symbol == statement.symbol;
+    let here: Vec<&Statement> = fresh.iter().filter(at_home).copied().collect();
+    if is_another_value(statement, &here, own, failing) || is_returned_instead(statement, &here, own, failing)
+    {
+        return Life::There;
+    }
+    let names = names(statement, own);
+    let heirs: Vec<&Statement> =
+        here.iter().filter(|found| succeeds(found, statement, &names)).copied().collect();
+    if heirs.is_empty() && unreachable {
+        Life::Unreachable
+    } else if heirs.is_empty()
+        || is_laundered(statement, &heirs, head, own)
+        || !does(statement, &fresh, failing)
+    {
+        Life::Gone
+    } else {
+        Life::There
+    }
+}
+
+/// Whether a definition is one that the base has nowhere.
+fn is_new(base: &Side<'_>, symbol: &str) -> bool {
+    !symbol.is_empty() && !base.code.values().any(|code| code.has_symbol(symbol))
+}
+
+/// The names that the definition around a statement uses. What a head names besides its parameters are types.
+fn names<'c>(statement: &Statement, own: &'c Code) -> BTreeSet<&'c str> {
+    let inside = own.statements.iter().filter(|old| old.symbol == statement.symbol);
+    let inside = inside.filter(|old| old.kind != "function_definition");
+    let parameters = own.slots.keys().filter(|(symbol, _)| *symbol == statement.symbol);
+    let parameters = parameters.filter_map(|(_, slot)| slot.strip_prefix('('));
+    inside.flat_map(|old| old.names.iter().map(String::as_str)).chain(parameters).collect()
+}
+
+/// Whether a value of the wrong type is another one now. Nothing was worked out for it, so nothing is lost; but a function that
+/// does nothing else is none.
+fn is_another_value(old: &Statement, fresh: &[&Statement], own: &Code, failing: &Failing) -> bool {
+    let does_more = || {
+        let inside = own.statements.iter().filter(|other| other.symbol == old.symbol);
+        inside.filter(|other| other.kind != "function_definition" && other.tokens != old.tokens).count() > 0
+    };
+    failing.kind == Kind::Value
+        && old.kind == "return_statement"
+        && !failing.calls
+        && fresh.iter().any(|new| {
+            let is_truth = matches!(new.tokens.get(1).map(String::as_str), Some("True" | "False"));
+            let is_value = new.tokens.len() > 1 && (!new.is_empty || is_truth || failing.names.is_empty());
+            (new.kind == old.kind && is_value) || (new.kind == "raise_statement" && failing.names.is_empty())
+        })
+        && does_more()
+}
+
+/// Whether what a name would have stood for is returned where it was bound.
+fn is_returned_instead(old: &Statement, fresh: &[&Statement], own: &Code, failing: &Failing) -> bool {
+    let bound = own.bindings.iter().filter(|one| one.symbol == old.symbol && one.name == failing.name);
+    let mut bound = bound.peekable();
+    failing.kind == Kind::Name
+        && old.kind == "return_statement"
+        && bound.peek().is_some()
+        && bound.all(|one| {
+            let ends = |new: &&&Statement| new.kind == old.kind && new.tokens.ends_with(&one.tokens);
+            !one.tokens.is_empty() && fresh.iter().any(|new| ends(&new))
+        })
+}
+
+/// What can be done with anything, and therefore is no repair of what could not be done.
+const UNIVERSAL: [&str; 19] = [
+    "bool",
+    "callable",
+    "dir",
+    "format",
+    "hasattr",
+    "hash",
+    "id",
+    "isinstance",
+    "issubclass",
+    "object",
+    "print",
+    "repr",
+    "str",
+    "type",
+    "Exception",
+    "ValueError",
+    "TypeError",
+    "RuntimeError",
+    "AttributeError",
+];
+
+/// Whether new statements do with what failed what the old one did with it.
+fn does(old: &Statement, fresh: &[&Statement], failing: &Failing) -> bool {
+    // A value that somebody took is not made up for by one that nobody takes.
+    let taken: Vec<Statement> = fresh
+        .iter()
+        .filter_map(|new| if old.is_bare { Some((*new).clone()) } else { handed_on(new) })
+        .collect();
+    let sum = |count: &dyn Fn(&Statement) -> usize| taken.iter().map(count).sum::<usize>();
+    let uses = |name: &str| taken.iter().any(|new| new.uses.contains(name));
+    match failing.kind {
+        Kind::Attribute => {
+            let kept = || taken.iter().any(|new| asks(new, &failing.name));
+            let on = |statement: &Statement| operations(statement, &failing.object);
+            let handed = || {
+                !failing.handed.is_empty()
+                    && failing.handed.iter().all(|name| uses(name))
+                    && taken.iter().any(|new| !is_universal(new) && !new.is_empty)
+            };
+            kept() || (!failing.object.is_empty() && sum(&on) >= on(old).max(1)) || handed()
+        }
+        Kind::Name => {
+            let named = || taken.iter().any(|new| new.uses.iter().any(|name| are_near(name, &failing.name)));
+            let around: Vec<&String> = old.tokens.iter().filter(|token| **token != failing.name).collect();
+            let filled = |new: &Statement| {
+                let mut rest = around.iter();
+                let mut next = rest.next();
+                for token in &new.tokens {
+                    if next.is_some_and(|wanted| *wanted == token) {
+                        next = rest.next();
+                    }
+                }
+                next.is_none() && new.uses.difference(&old.uses).next().is_some()
+            };
+            old.kind.starts_with("import") || named() || taken.iter().any(filled)
+        }
+        Kind::Call => {
+            let kept =
+                || taken.iter().any(|new| new.verbs().iter().any(|verb| are_near(verb, &failing.callee)));
+            let splat = taken.iter().any(|new| splats(new) > splats(old));
+            let handed = || failing.handed.iter().all(|name| uses(name));
+            let others = || old.uses.iter().all(|name| uses(name));
+            let does_as_much =
+                || if failing.callee.is_empty() { others() } else { handed() && sum(&calls) >= calls(old) };
+            !splat && (kept() || does_as_much())
+        }
+        Kind::Operation => old.uses.iter().all(|name| uses(name)) && sum(&work) >= work(old),
+        Kind::Value => !failing.calls || sum(&work) > 0,
+        Kind::Other => true,
+    }
+}
+
+/// A statement as far as something takes its values: of an expression alone that is what is handed to its call.
+fn handed_on(statement: &Statement) -> Option<Statement> {
+    if !statement.is_bare {
+        return Some(statement.clone());
+    }
+    let from = statement.tokens.iter().position(|token| token == "(")?;
+    if from == 0 || UNIVERSAL.contains(&statement.tokens[from - 1].as_str()) {
+        return None;
+    }
+    let tokens = statement.tokens[from + 1..].to_vec();
+    let uses = statement.uses.iter().filter(|name| tokens.contains(name)).cloned().collect();
+    Some(Statement { tokens, uses, ..statement.clone() })
+}
+
+/// Whether a statement asks something for an attribute of this name or calls what is named so, or much the same.
+fn asks(statement: &Statement, name: &str) -> bool {
+    let tokens = &statement.tokens;
+    (0..tokens.len()).any(|at| {
+        let asked = at > 0 && tokens[at - 1] == "." || tokens.get(at + 1).is_some_and(|next| next == "(");
+        asked && !UNIVERSAL.contains(&tokens[at].as_str()) && are_near(&tokens[at], name)
+    })
+}
+
+/// How often something is done with what has a name: asked for an attribute, for what is in it, or handed to what cannot take
+/// anything.
+fn operations(statement: &Statement, name: &str) -> usize {
+    let tokens = &statement.tokens;
+    let mut open: Vec<&str> = Vec::new();
+    let mut count = 0;
+    for (at, token) in tokens.iter().enumerate() {
+        let before = if at == 0 { "" } else { tokens[at - 1].as_str() };
+        match token.as_str() {
+            "(" if statement.names.contains(before) || before == ")" || before == "]" => open.push(before),
+            "(" | "[" | "{" => open.push(""),
+            ")" | "]" | "}" => {
+                open.pop();
+            }
+            _ if token == name => {
+                let next = tokens.get(at + 1).map_or("", String::as_str);
+                let around = open.last().copied().unwrap_or_default();
+                let handed = !around.is_empty() && !UNIVERSAL.contains(&around) && next != "=";
+                count += usize::from(matches!(next, "." | "[") || handed);
+            }
+            _ => {}
+        }
+    }
+    count
+}
+
+/// Whether all that a statement calls can be done with anything.
+fn is_universal(statement: &Statement) -> bool {
+    let verbs = statement.verbs();
+    !verbs.is_empty() && verbs.iter().all(|verb| UNIVERSAL.contains(verb))
+}
+
+/// How many calls a statement has.
+fn calls(statement: &Statement) -> usize {
+    let is_called = |before: &str| statement.names.contains(before) || matches!(before, ")" | "]");
+    statement.tokens.windows(2).filter(|pair| pair[1] == "(" && is_called(&pair[0])).count()
+}
+
+/// How many arguments a statement unpacks that nobody can count.
+fn splats(statement: &Statement) -> usize {
+    let pairs = statement.tokens.windows(2);
+    pairs
+        .filter(|pair| matches!(pair[0].as_str(), "(" | ",") && matches!(pair[1].as_str(), "*" | "**"))
+        .count()
+}
+
+const OPERATORS: [&str; 22] = [
+    "+", "-", "*", "/", "//", "%", "**", "@", "|", "&", "^", "<<", ">>", "<", ">", "<=", ">=", "==", "!=",
+    "in", "+=", "{",
+];
+
+/// How much a statement works out: calls, operators, what is taken out of containers, what is put into texts.
+fn work(statement: &Statement) -> usize {
+    let operators = statement.tokens.iter().filter(|token| OPERATORS.contains(&token.as_str())).count();
+    let is_held = |before: &str| statement.names.contains(before) || matches!(before, ")" | "]");
+    let subscripts = statement.tokens.windows(2).filter(|pair| pair[1] == "[" && is_held(&pair[0])).count();
+    calls(statement) + operators + subscripts
+}
+
+/// Whether what a statement used is used by a new function instead that knows nothing of the types of its parameters.
+fn is_laundered(old: &Statement, heirs: &[&Statement], head: &Side<'_>, base: &Code) -> bool {
+    let kept = |name: &&String| heirs.iter().any(|heir| heir.uses.contains(*name));
+    let lost: Vec<&String> = old.uses.iter().filter(|name| !kept(name)).collect();
+    head.seen().any(|(_, code)| {
+        let untyped = |symbol: &str| {
+            let slots = code.slots.iter().filter(|((of, slot), _)| {
+                of == symbol && slot.starts_with('(') && !matches!(slot.as_str(), "(self" | "(cls")
+            });
+            let mut slots = slots.peekable();
+            slots.peek().is_some() && slots.any(|(_, annotation)| annotation.is_none())
+        };
+        let fresh = code.symbols.iter().filter(|symbol| !symbol.is_class && !base.has_symbol(&symbol.name));
+        let fresh: Vec<&str> =
+            fresh.map(|symbol| symbol.name.as_str()).filter(|name| untyped(name)).collect();
+        let inside = code.statements.iter().filter(|found| fresh.contains(&found.symbol.as_str()));
+        inside
+            .filter(|found| found.kind != "function_definition")
+            .any(|found| lost.iter().any(|name| found.uses.contains(*name)))
+    })
+}
+
+/// Whether a new statement can be what an old one became: it does something, with what the old one did it with. `known` are the
+/// names that the definition used before.
+fn succeeds(new: &Statement, old: &Statement, known: &BTreeSet<&str>) -> bool {
+    if new.is_typing_only && !old.is_typing_only {
+        return false;
+    }
+    if new.is_empty {
+        return old.is_empty && new.kind == old.kind;
+    }
+    let is_import = matches!(old.kind.as_str(), "import_statement" | "import_from_statement");
+    if !old.uses.is_empty() && new.uses.is_empty() && !is_import {
+        return false;
+    }
+    let is_less = old.uses.difference(&new.uses).next().is_some() && new.uses.is_subset(&old.uses);
+    if is_less && constants(new) > constants(old) && work(new) < work(old) {
+        return false;
+    }
+    let alike = |a: &str, b: &str| are_alike(a, b);
+    let share = |ours: &[&str], theirs: &[&str]| ours.iter().any(|a| theirs.iter().any(|b| alike(a, b)));
+    let all = |statement: &Statement| {
+        statement.names.iter().any(|name| old.names.iter().any(|other| alike(name, other)))
+    };
+    if old.names.is_empty() {
+        return new.kind == old.kind;
+    }
+    if old.kind == "expression_statement" && new.kind == old.kind {
+        // Whatever is done instead, it is done to the same thing or by the same name.
+        let first = |statement: &'_ Statement| {
+            statement.tokens.iter().find(|token| statement.names.contains(*token)).cloned()
+        };
+        let same = first(old).zip(first(new)).is_some_and(|(a, b)| alike(&a, &b));
+        return same || share(&old.verbs(), &new.verbs());
+    }
+    all(new) || (new.kind == old.kind && new.uses.iter().any(|name| known.contains(name.as_str())))
+}
+
+/// How many constants a statement has, empty lists and the like among them.
+fn constants(statement: &Statement) -> usize {
+    let is_constant = |token: &&String| {
+        matches!(token.as_str(), "\"\"" | "True" | "False" | "None")
+            || token.starts_with(|c: char| c.is_ascii_digit())
+    };
+    let is_empty = |pair: &&[String]| matches!((pair[0].as_str(), pair[1].as_str()), ("[", "]") | ("{", "}"));
+    statement.tokens.iter().filter(is_constant).count() + statement.tokens.windows(2).filter(is_empty).count()
+}
+
+/// Whether one name is a misspelling of the other, more or less.
+fn are_alike(a: &str, b: &str) -> bool {
+    if a == b {
+        return true;
+    }
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    a.len().min(b.len()) >= 3 && common(&a, &b) * 10 >= (a.len() + b.len()) * 3
+}
+
+/// Whether one name is the other, or a slip of it.
+pub(super) fn are_near(a: &str, b: &str) -> bool {
+    let (x, y): (Vec<char>, Vec<char>) =
+        (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
+    a == b || (x.len().min(y.len()) >= 3 && common(&x, &y) * 20 >= (x.len() + y.len()) * 6)
+}
+
+/// Whether a statement has no effect that anything could see: a value that nobody takes, or that goes to a name that nobody
+/// reads, worked out without a call.
+pub(super) fn is_dead(statement: &Statement, code: &Code) -> bool {
+    let quiet = statement.kind == "expression_statement"
+        && calls(statement) == 0
+        && !statement.tokens.iter().any(|token| matches!(token.as_str(), "await" | "yield" | "+=" | ":="));
+    let unread = |name: &str| {
+        let below = format!("{}.", statement.symbol);
+        let near = |found: &&Statement| found.symbol == statement.symbol || found.symbol.starts_with(&below);
+        !code.statements.iter().filter(near).any(|found| found.uses.contains(name))
+    };
+    let is_function = code.symbols.iter().any(|symbol| symbol.name == statement.symbol && !symbol.is_class);
+    let bound =
+        statement.tokens.first().filter(|_| statement.tokens.get(1).is_some_and(|token| token == "="));
+    quiet && (statement.is_bare || (is_function && bound.is_some_and(|name| unread(name))))
+}
+
+/// Whether an import binds nothing that anything uses.
+pub(super) fn is_unused_import(statement: &Statement, code: &Code) -> bool {
+    let is_import =
+        |found: &Statement| matches!(found.kind.as_str(), "import_statement" | "import_from_statement");
+    is_import(statement)
+        && !statement.tokens.iter().any(|token| token == "*")
+        && !code
+            .statements
+            .iter()
+            .any(|found| !is_import(found) && !found.names.is_disjoint(&statement.names))
+}
+
+/// The length of the longest common subsequence.
+fn common(a: &[char], b: &[char]) -> usize {
+    let mut row = vec![0; b.len() + 1];
+    for &x in a {
+        let mut diagonal = 0;
+        for (at, &y) in b.iter().enumerate() {
+            let above = row[at + 1];
+            row[at + 1] = if x == y { diagonal + 1 } else { above.max(row[at]) };
+            diagonal = above;
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reward::failing;
+
+    /// Whether what takes the place of a line does what it did; `part` is what fails in it.
+    fn done(old: &str, (part, rule): (&str, &str), new: &str) -> bool {
+        let text = |line: &str| format!("def f(val, rows, other):\n    {}\n", line.replace('\n', "\n    "));
+        let (base, head) = (text(old), text(new));
+        let start = base.find(part).unwrap();
+        let failing = failing::at(&base, start..start + part.len(), Some(rule));
+        let (base, head) = (Code::parse(&base), Code::parse(&head));
+        let fresh: Vec<&Statement> = head.statements[1..].iter().collect();
+        does(&base.statements[1], &fresh, &failing)
+    }
+
+    #[test]
+    fn what_is_asked_of_something_is_asked_still_or_something_else_is() {
+        let old = "return val.lowr() not in rows";
+        let fails = ("lowr", "reportAttributeAccessIssue");
+        for new in
+            ["return val.lower() not in rows", "return lower(val) not in rows", "return val[0] in rows"]
+        {
+            assert!(done(old, fails, new), "{new}");
+        }
+        for new in [
+            "return not other",
+            "return val is None and other",
+            "return other or bool(val)",
+            "return str(val) in rows",
+            "return hasattr(val, 'lowr')",
+            "val.lower()\nreturn other",
+            "print(val.lower())\nreturn other",
+        ] {
+            assert!(!done(old, fails, new), "{new}");
+        }
+        // Its values are taken by what it is handed to.
+        let each = "for row in rows:\n    if row.note:\n        val.append(row.note.strip())";
+        assert!(done(
+            "return [row.note.strip() for row in rows]",
+            ("strip", "reportOptionalMemberAccess"),
+            each
+        ));
+        let both = "return max(val.values) - val.minimum()";
+        assert!(!done(both, ("minimum", "reportAttributeAccessIssue"), "return max(val.values)"));
+        assert!(done(
+            both,
+            ("minimum", "reportAttributeAccessIssue"),
+            "return max(val.values) - min(val.values)"
+        ));
+    }
+
+    #[test]
+    fn a_call_is_made_still() {
+        let fails = ("'2'", "reportArgumentType");
+        let old = "return scale('2', list(rows))";
+        assert!(done(old, fails, "return scale(2, list(rows))"));
+        assert!(done(old, fails, "return scale(2, rows)"));
+        assert!(!done(old, fails, "return list(rows)"));
+        assert!(!done(old, fails, "return scale(*other)"));
+        let old = "val.write([row.key for row in rows])";
+        let fails = ("[row.key for row in rows]", "reportArgumentType");
+        assert!(done(old, fails, "for row in rows:\n    other.print(row.key)"));
+        assert!(!done(old, fails, "val.exists()"));
+    }
+
+    #[test]
+    fn an_operation_keeps_what_it_is_about() {
+        let fails = ("val + other", "reportOperatorIssue");
+        for new in ["return val + (other or 0)", "return f'{val}{other}'", "return sum([val, other])"] {
+            assert!(done("return val + other", fails, new), "{new}");
+        }
+        for new in ["return val", "return val and other"] {
+            assert!(!done("return val + other", fails, new), "{new}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_becomes_another_or_what_it_stood_for() {
+        let fails = ("totl", "reportUndefinedVariable");
+        assert!(done("return totl + 2", fails, "return total + 2"));
+        assert!(done("return totl + 2", fails, "return len(rows) * val + 2"));
+        assert!(!done("return totl + 2", fails, "return other"));
+        assert!(!done("return totl + 2", fails, "return 2"));
+    }
+
+    #[test]
+    fn what_nobody_reads_is_dead() {
+        let dead = |text: &str| {
+            let code = Code::parse(text);
+            is_dead(&code.statements[1], &code)
+        };
+        assert!(dead("def f(x):\n    y = x.size\n    return x\n"));
+        assert!(dead("def f(x):\n    x.size\n"));
+        assert!(!dead("def f(x):\n    y = x.size\n    return y\n"));
+        assert!(!dead("def f(x):\n    y = x.size()\n"));
+        assert!(!dead("x = 1\ny = x.size\n"));
+    }
+}

@@ -1,0 +1,281 @@
+//! What a checker no longer knows the type of: a value that an edit leads through something that gives `Any` for whatever it is
+//! given, such as a container that is filled later, a lookup by name, a way out to a text and back.
+//!
+//! The server is asked: the expressions of an edit's new statements are wrapped in `reveal_type(…)`, which gives back what it is
+//! given and says what it is. An expression is a *source* where its type is unknown though the types of all that it is
+//! made of are known: the type was lost right there. Code without annotations loses none, since it knows none.
+
+mod wrap;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::code::{Code, Statement};
+use super::succession::are_near;
+use wrap::{Form, Mark};
+
+/// A text that asks for the types in it.
+#[derive(Debug)]
+pub struct Probe {
+    /// The text with its questions.
+    pub text: String,
+    marks: Vec<Mark>,
+    /// The statements that are asked about.
+    asked: Vec<Asked>,
+    bases: Vec<(Code, String)>,
+    head: Code,
+}
+
+/// A statement that is asked about.
+#[derive(Debug, Clone)]
+struct Asked {
+    statement: Statement,
+    /// Whether it is new; else it only uses what is new.
+    is_new: bool,
+}
+
+/// Types that say nothing.
+const VAGUE: [&str; 2] = ["Unknown", "Any"];
+
+/// Whether a type says nothing.
+fn is_vague(told: &str) -> bool {
+    let mut parts = told.split(" | ").filter(|part| *part != "None").peekable();
+    parts.peek().is_some() && parts.all(|part| VAGUE.contains(&part))
+}
+
+impl Probe {
+    /// What to ask of a text, which is what became of the others; `None` where there is nothing to ask.
+    #[must_use]
+    pub fn of(bases: &[&str], text: &str) -> Option<Self> {
+        let bases: Vec<(Code, String)> =
+            bases.iter().map(|text| (Code::parse(text), (*text).to_owned())).collect();
+        let head = Code::parse(text);
+        if head.has_error {
+            return None;
+        }
+        let asked = asked(&bases, &head);
+        let wanted: Vec<_> = asked.iter().map(|one| one.statement.span.clone()).collect();
+        let (text, marks) = wrap::wrap(text, &wanted);
+        (!marks.is_empty()).then_some(Self { text, marks, asked, bases, head })
+    }
+
+    /// How many types were lost, by what the server says and where, in bytes.
+    #[must_use]
+    pub fn lost<'m>(&self, told: impl IntoIterator<Item = (usize, &'m str)>) -> usize {
+        let mut types: BTreeMap<usize, &str> = BTreeMap::new();
+        for (at, message) in told {
+            let kind = message.strip_prefix("Type of ").and_then(|rest| rest.rsplit_once("\" is \""));
+            if let Some((_, kind)) = kind {
+                types.insert(at, kind.trim_end_matches('"'));
+            }
+        }
+        let told: Vec<Option<&str>> = self.marks.iter().map(|mark| types.get(&mark.at).copied()).collect();
+        (0..self.marks.len()).filter(|at| self.is_lost(*at, &told)).count()
+    }
+
+    fn is_lost(&self, at: usize, told: &[Option<&str>]) -> bool {
+        let mark = &self.marks[at];
+        let Some(asked) = self.asked.iter().find(|one| one.statement.span.contains(&mark.span.start)) else {
+            return false;
+        };
+        let Some(kind) = told[at] else { return false };
+        let operand = mark.operand.and_then(|operand| told[operand]);
+        let of_module = operand.is_some_and(|kind| kind == "ModuleType" || kind.starts_with("ModuleType |"));
+        if kind.contains("<subclass of ") {
+            // Two types at once that no class has: what is claimed cannot be.
+            return mark.form == Form::Name || mark.form == Form::Attribute;
+        }
+        if !is_vague(kind) || operand.is_some_and(is_vague) {
+            return false;
+        }
+        if !asked.is_new {
+            return mark.form == Form::Attribute && of_module;
+        }
+        if mark.bound.is_none() && self.is_one_name_for_another(&asked.statement) {
+            return false;
+        }
+        match mark.form {
+            Form::Attribute => {
+                of_module || self.is_put_there(&mark.name) || !self.is_known_attribute(&mark.name)
+            }
+            Form::Subscript => !self.was_there(&asked.statement.symbol, &mark.text),
+            Form::Call => {
+                let fed = mark.inner.iter().any(|inner| told[*inner].is_some_and(is_vague));
+                !fed && !self.was_there(&asked.statement.symbol, &mark.text)
+                    && !self.was_called(&asked.statement.symbol, mark)
+            }
+            Form::Name => match &mark.bound {
+                Some(from) => !from.and_then(|from| told[from]).is_some_and(is_vague),
+                None => self.is_strange(&asked.statement.symbol, &mark.name),
+            },
+        }
+    }
+
+    /// Whether a statement is an old one with one name for another.
+    fn is_one_name_for_another(&self, statement: &Statement) -> bool {
+        let mut old = self.bases.iter().flat_map(|(code, _)| &code.statements);
+        old.any(|old| {
+            let pairs = old.tokens.iter().zip(&statement.tokens);
+            let other: Vec<_> = pairs.filter(|(a, b)| a != b).collect();
+            old.symbol == statement.symbol
+                && old.tokens.len() == statement.tokens.len()
+                && other.len() == 1
+                && other.iter().all(|(a, b)| old.names.contains(*a) && statement.names.contains(*b))
+        })
+    }
+
+    /// Whether the definition had this expression before.
+    fn was_there(&self, symbol: &str, text: &str) -> bool {
+        self.bases.iter().any(|(code, base)| {
+            let own = code.statements.iter().filter(|old| old.symbol == symbol);
+            own.map(|old| squeezed(base.get(old.span.clone()).unwrap_or_default()))
+                .any(|old| old.contains(text))
+        })
+    }
+
+    /// Whether the definition called something of this name before, or of nearly this, on the same thing.
+    fn was_called(&self, symbol: &str, mark: &Mark) -> bool {
+        let mut old =
+            self.bases.iter().flat_map(|(code, _)| &code.statements).filter(|old| old.symbol == symbol);
+        let called = |old: &Statement| {
+            old.tokens.iter().enumerate().any(|(at, token)| {
+                let on = if at > 1 && old.tokens[at - 1] == "." { old.tokens[at - 2].as_str() } else { "" };
+                old.tokens.get(at + 1).is_some_and(|next| next == "(")
+                    && are_near(token, &mark.name)
+                    && mark.object.rsplit('.').next() == Some(on)
+            })
+        };
+        old.any(called)
+    }
+
+    /// Whether anything in the old texts has an attribute of this name.
+    fn is_known_attribute(&self, name: &str) -> bool {
+        let asks = |old: &Statement| old.tokens.windows(2).any(|pair| pair[0] == "." && pair[1] == name);
+        self.bases.iter().any(|(code, _)| {
+            let is_class = |of: &str| code.symbols.iter().any(|symbol| symbol.is_class && symbol.name == of);
+            code.statements.iter().any(asks)
+                || code.bindings.iter().any(|one| one.name == name && is_class(&one.symbol))
+        })
+    }
+
+    /// Whether a new statement puts something under this name into anything but `self`.
+    fn is_put_there(&self, name: &str) -> bool {
+        let new = self.asked.iter().filter(|one| one.is_new && one.statement.kind == "expression_statement");
+        new.map(|one| &one.statement.tokens).any(|tokens| {
+            let Some(end) = tokens.iter().position(|token| token == "=") else { return false };
+            end > 2 && tokens[end - 1] == name && tokens[end - 2] == "." && !(end == 3 && tokens[0] == "self")
+        })
+    }
+
+    /// The names that a definition used before, and its parameters now and then.
+    fn names(&self, symbol: &str) -> BTreeSet<String> {
+        let codes = || self.bases.iter().map(|(code, _)| code);
+        let own = codes().flat_map(|code| &code.statements).filter(|old| old.symbol == symbol);
+        let slots = codes().chain([&self.head]).flat_map(|code| code.slots.keys());
+        let around = |of: &str| of == symbol || symbol.starts_with(&format!("{of}."));
+        let parameters = slots.filter(|(of, _)| around(of)).filter_map(|(_, slot)| slot.strip_prefix('('));
+        own.flat_map(|old| old.names.iter().cloned()).chain(parameters.map(str::to_owned)).collect()
+    }
+
+    /// Whether a name is neither the definition's own nor one that it used before.
+    fn is_strange(&self, symbol: &str, name: &str) -> bool {
+        let around = |of: &str| of == symbol || symbol.starts_with(&format!("{of}."));
+        let bound =
+            self.head.bindings.iter().any(|one| one.name == name && !one.of_self && around(&one.symbol));
+        !bound && !self.names(symbol).contains(name)
+    }
+}
+
+/// A text without white space.
+fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect()
+}
+
+/// The statements to ask about: new ones, and those that use a name that a new one binds or claims a type of.
+fn asked(bases: &[(Code, String)], head: &Code) -> Vec<Asked> {
+    let has_symbol =
+        |symbol: &str| symbol.is_empty() || bases.iter().any(|(code, _)| code.has_symbol(symbol));
+    let was = |statement: &Statement| {
+        bases.iter().flat_map(|(code, _)| &code.statements).any(|old| {
+            old.tokens == statement.tokens
+                && (old.symbol == statement.symbol || !has_symbol(&statement.symbol))
+        })
+    };
+    let (old, new): (Vec<&Statement>, Vec<&Statement>) = head.statements.iter().partition(|one| was(one));
+    let mut told: BTreeSet<(&str, &str)> = BTreeSet::new();
+    for statement in &new {
+        if statement.kind == "expression_statement" {
+            let bound = statement
+                .tokens
+                .first()
+                .filter(|_| statement.tokens.get(1).is_some_and(|token| token == "="));
+            told.extend(bound.map(|name| (statement.symbol.as_str(), name.as_str())));
+        }
+        if statement.names.contains("isinstance") || statement.names.contains("issubclass") {
+            told.extend(statement.uses.iter().map(|name| (statement.symbol.as_str(), name.as_str())));
+        }
+    }
+    let uses = |statement: &Statement| {
+        told.iter().any(|(symbol, name)| {
+            (symbol.is_empty() || *symbol == statement.symbol) && statement.uses.contains(*name)
+        })
+    };
+    let make = |statement: &Statement, is_new: bool| Asked { statement: statement.clone(), is_new };
+    let users = old.into_iter().filter(|statement| uses(statement)).map(|one| make(one, false));
+    new.into_iter().map(|one| make(one, true)).chain(users).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BASE: &str = "def f(x: A | None) -> str:\n    return x.city\n";
+
+    /// How many types are lost, when the expressions of these texts have these types and all others are known.
+    fn lost(base: &str, head: &str, types: &[(&str, &str)]) -> usize {
+        let Some(probe) = Probe::of(&[base], head) else { return 0 };
+        let told: Vec<(usize, String)> = probe
+            .marks
+            .iter()
+            .map(|mark| {
+                let found = types.iter().find(|(text, _)| *text == mark.text).map_or("str", |(_, kind)| kind);
+                (mark.at, format!("Type of \"{}\" is \"{found}\"", mark.text))
+            })
+            .collect();
+        probe.lost(told.iter().map(|(at, message)| (*at, message.as_str())))
+    }
+
+    #[test]
+    fn a_type_is_lost_where_all_around_is_known() {
+        let head = "def f(x: A | None) -> str:\n    held = []\n    held.append(x)\n    return held[0].city\n";
+        let types = [("held", "list[Unknown]"), ("held[0]", "Unknown"), ("held[0].city", "Unknown")];
+        assert_eq!(lost(BASE, head, &types), 1);
+        assert_eq!(lost(BASE, head, &[("held", "list[A]")]), 0);
+        // What is unknown from the beginning is not lost.
+        let types = [("held", "Unknown"), ("held[0]", "Unknown"), ("held[0].city", "Unknown")];
+        assert_eq!(lost(BASE, head, &types), 0);
+    }
+
+    #[test]
+    fn a_name_that_is_bound_loosely_may_lose_its_type() {
+        let head = "def f(x: A | None) -> str:\n    for y in every(x):\n        return y.city\n";
+        assert_eq!(lost(BASE, head, &[("y", "Unknown"), ("y.city", "Unknown")]), 1);
+        assert_eq!(
+            lost(BASE, head, &[("every(x)", "Unknown"), ("y", "Unknown"), ("x", "Any"), ("y.city", "Any")]),
+            0
+        );
+    }
+
+    #[test]
+    fn one_name_for_another_loses_nothing() {
+        let base = "def f(x: str) -> str:\n    return json.laods(x)\n";
+        assert_eq!(lost(base, &base.replace("laods", "loads"), &[("json.loads(x)", "Any")]), 0);
+        let head = "def f(x: str) -> str:\n    return pickle.loads(raw(x))\n";
+        assert_eq!(lost(base, head, &[("pickle.loads(raw(x))", "Any")]), 1);
+    }
+
+    #[test]
+    fn vague_is_what_says_nothing() {
+        assert!(is_vague("Any") && is_vague("Unknown | None"));
+        assert!(!is_vague("str | Any") && !is_vague("None") && !is_vague("list[Any]"));
+    }
+}
