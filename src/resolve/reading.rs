@@ -57,8 +57,10 @@ impl Reading {
     pub(super) fn new(text: &str) -> Self {
         let tree = syntax::parse(text);
         let mut identifiers = Vec::new();
+        // Numbers are compared for every node, names would take several times as long.
+        let identifier = tree.language().id_for_node_kind("identifier", true);
         syntax::preorder(tree.root_node(), |node| {
-            if node.kind() == "identifier" && !node.byte_range().is_empty() {
+            if node.kind_id() == identifier && node.start_byte() < node.end_byte() {
                 let at = |byte: usize| u32::try_from(byte).unwrap_or(u32::MAX);
                 identifiers.push((at(node.start_byte()), at(node.end_byte())));
             }
