@@ -261,6 +261,15 @@ fn reward(
             .push(format!("{} would be the reward, and integrity flags cap it", r.unwrap_or_default().get()));
         r = Some(Score::default());
     }
+    // A safe plan for an edit is worth what the edit repairs.
+    let repairs = outcome.components.diag_delta.is_none_or(|change| change.get() > 0.0);
+    if preset == Preset::Guarded && bundle.edits.is_some() && !repairs && r.is_some_and(|r| r.get() > 0.0) {
+        words.push(format!(
+            "{} would be the reward, and the edit repairs nothing that the checker sees",
+            r.unwrap_or_default().get()
+        ));
+        r = Some(Score::default());
+    }
     let visible = pair.as_ref().is_ok_and(|pair| {
         let compared = fingerprint::compare(&pair.before, &pair.after);
         visibility::is_visible(&pair.before, &pair.after, &compared)

@@ -277,4 +277,20 @@ fn an_edit_s_bundle_says_what_it_hides() {
     assert_eq!(guarded["processReward"]["components"]["diag_delta"], 0.0);
     assert_eq!(guarded["processReward"]["r"], 0.0);
     assert_eq!(guarded["bundleId"], raw["bundleId"]);
+    // Safe and of no use: worth nothing either, while one that repairs is paid for both.
+    let edits = [
+        ("noise.diff", "value = half('a')\n+# said\n other", 0.0),
+        ("mend.diff", "value = half('a')\n-other = half('b')\n+other = half(len('b'))\n", 0.9),
+    ];
+    for (name, change, r) in edits {
+        let rest = if change.ends_with("other") { " = half('b')\n" } else { "" };
+        let (old, new) = if name == "noise.diff" { (4, 5) } else { (4, 4) };
+        let diff =
+            format!("--- a/m.py\n+++ b/m.py\n@@ -2,{old} +2,{new} @@\n     return x / 2\n \n {change}{rest}");
+        std::fs::write(env.path(name), diff).unwrap();
+        let path = env.path(name);
+        let told = bundle(&env, &["check", path.to_str().unwrap(), "--reward", "rl-csf-guarded-v1"]);
+        let reward = &told["processReward"];
+        assert_eq!((&reward["r"], &reward["components"]["safety_delta"]), (&r.into(), &1.0.into()), "{name}");
+    }
 }
