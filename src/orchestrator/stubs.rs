@@ -20,21 +20,20 @@ pub(super) async fn definitions(
     found: Listing<Place>,
 ) -> Result<Listing<Place>, Failure> {
     let is_library = |place: &&Place| !asking.state.is_in_workspace(&place.path);
-    let Listing { items, skipped } = found;
+    let Listing { mut items, mut skipped } = found;
     if !items.iter().any(|place| is_library(&place)) {
         return Ok(Listing { items, skipped });
     }
     // What is a place of such a stub is what the server has declared; of any other place it may have come by a guess.
     let guessed =
         items.iter().filter(is_library).any(|place| matches!(behind_place(asking, place), Behind::Source));
-    let mut items = items;
     if guessed && asking.server.client.capabilities().declaration {
         let declared =
             asking.questions().declaration(&subject.document.path, position(asking, subject)).await?;
         let certain =
             |place: &Place| !is_library(&place) || matches!(behind_place(asking, place), Behind::Source);
         if !declared.items.iter().all(certain) {
-            items = declared.items;
+            (items, skipped) = (declared.items, declared.skipped);
         }
     }
     let mut told: Vec<Place> = items.into_iter().flat_map(|place| behind_or_itself(asking, place)).collect();

@@ -41,7 +41,7 @@ pub fn behind(
         return Behind::Source;
     }
     let module = roots.name_of_any(path);
-    if module.as_ref().is_some_and(|module| !roots.sources(files, module).is_empty()) {
+    if module.as_ref().is_some_and(|module| !roots.sources(files, module, path).is_empty()) {
         return Behind::Source;
     }
     let nothing = Behind::Nothing { documented: false };
@@ -52,7 +52,8 @@ pub fn behind(
     let Some(at) = at else { return nothing };
     let declared = &outline.definitions[at];
     if let Some(twin) = module.as_deref().and_then(twin) {
-        let found = roots.sources(files, &twin).into_iter().filter_map(|source| files.read(&source).ok());
+        let found =
+            roots.sources(files, &twin, path).into_iter().filter_map(|source| files.read(&source).ok());
         let found: Vec<_> = found.flat_map(|source| named(&source, &outline.names(at), declared)).collect();
         if !found.is_empty() {
             return Behind::Twin(found);

@@ -216,10 +216,13 @@ impl ImportRoots {
         shipped.or_else(|| self.name_of(file))
     }
 
-    /// The source files of the modules of this name, stubs and shadowing left out of account.
+    /// The source files of the modules of this name that a stub may be of, shadowing left out of account. A stub of the
+    /// standard library is of no module of the workspace.
     #[must_use]
-    pub fn sources(&self, files: &dyn Files, name: &str) -> Vec<AbsPath> {
-        let own = self.views.iter().flat_map(|view| &view.roots);
+    pub fn sources(&self, files: &dyn Files, name: &str, stub: &AbsPath) -> Vec<AbsPath> {
+        let shipped = self.typeshed.as_ref().map(|typeshed| typeshed.join("stdlib"));
+        let is_shipped = shipped.is_some_and(|stdlib| stub.strip_prefix(&stdlib).is_some());
+        let own = self.views.iter().flat_map(|view| &view.roots).filter(|_| !is_shipped);
         let roots = own.chain(&self.environment).map(|root| &root.folder);
         roots.filter_map(|folder| look_up(files, folder, name)?.source).collect()
     }

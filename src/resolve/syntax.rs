@@ -48,6 +48,8 @@ impl<T: Clone> Latest<T> {
         };
         let made = known.map_or_else(make, |(_, made, _)| made);
         let mut latest = latest();
+        // Somebody else may have made it meanwhile.
+        latest.retain(|(of, ..)| *of != digest);
         latest.push_back((digest, made.clone(), text.len()));
         let mut all = latest.iter().map(|(.., length)| length).sum::<usize>();
         while latest.len() > MOST || (latest.len() > 1 && all > REMEMBERED.load(Ordering::Relaxed)) {

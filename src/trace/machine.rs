@@ -101,9 +101,17 @@ impl Machine {
         while let Some(at) = rest.find('/') {
             out.push_str(&rest[..at]);
             rest = &rest[at..];
-            let begins = out.is_empty() || out.ends_with(['=', '"', '\'', ' ']) || out.ends_with("file://");
+            let is_first = out.is_empty() || (out.starts_with('-') && out.find('=') == Some(out.len() - 1));
+            let begins = (out.ends_with(['=', '"', '\'', ' ', ':', ',', '[', '(', '{'])
+                && !rest.starts_with("//"))
+                || out.ends_with("file://")
+                || is_first;
+            // An argument that begins with a path is one, whatever the names of its folders are made of.
+            let folders =
+                if is_first { rest[..rest.find(['#', '?']).unwrap_or(rest.len())].rfind('/') } else { None };
+            let from = folders.unwrap_or(0);
             let over = |c: char| c.is_whitespace() || "#?@:,\"'".contains(c);
-            let path = &rest[..rest.find(over).unwrap_or(rest.len())];
+            let path = &rest[..rest[from..].find(over).map_or(rest.len(), |end| from + end)];
             let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
             if begins && !path.starts_with("/lanser/") && path.trim_end_matches('/').len() > last.len() + 1 {
                 out.push_str("/lanser/elsewhere/");
@@ -160,15 +168,15 @@ mod tests {
     #[test]
     fn folders_have_names() {
         let machine =
-            machine(&[("/work/my app", "workspace"), ("/usr", "base"), ("/work/my app/.venv", "env")]);
+            machine(&[("/srv/my app", "workspace"), ("/usr", "base"), ("/srv/my app/.venv", "env")]);
         for (text, expected) in [
-            ("/work/my app/a.py", "/lanser/workspace/a.py"),
-            ("file:///work/my%20app/a.py", "file:///lanser/workspace/a.py"),
-            ("/work/my app/.venv/bin", "/lanser/workspace/.venv/bin"),
+            ("/srv/my app/a.py", "/lanser/workspace/a.py"),
+            ("file:///srv/my%20app/a.py", "file:///lanser/workspace/a.py"),
+            ("/srv/my app/.venv/bin", "/lanser/workspace/.venv/bin"),
             ("see /usr/lib, not /usrs or x/usr", "see /lanser/base/lib, not /usrs or x/usr"),
             ("a//usr/b", "a//usr/b"),
             ("/usr", "/lanser/base"),
-            ("/work/my apps", "/work/my apps"),
+            ("/srv/my apps", "/srv/my apps"),
         ] {
             assert_eq!(machine.text(text), expected);
         }
@@ -187,6 +195,9 @@ mod tests {
             ("file:///home/ann/b.py#f", "file:///lanser/elsewhere/b.py#f"),
             ("{\"file:///home/ann/b.py\": 1}", "{\"file:///lanser/elsewhere/b.py\": 1}"),
             ("/home/ann/", "/lanser/elsewhere/ann"),
+            ("/home/ann smith/a,b/c.py:3:4", "/lanser/elsewhere/c.py:3:4"),
+            ("--in=/home/ann smith/b.jsonl", "--in=/lanser/elsewhere/b.jsonl"),
+            ("x:/home/ann/b.py", "x:/lanser/elsewhere/b.py"),
             ("src/app.py:4:2", "src/app.py:4:2"),
             ("../b/c.py", "../b/c.py"),
             ("py://flask#Flask.route", "py://flask#Flask.route"),

@@ -3,8 +3,8 @@
 //! An operation is written in one piece under a lock of the whole file, so writers in any number of processes never mix. A
 //! writer that was killed leaves at most one unfinished operation at the end, which the next one cuts off.
 //!
-//! Of a file that is there no more is read than its end, and the few ends to which that leads ([`super::directory`]): however
-//! long a trace is, an operation is appended in the same time. Damage elsewhere is for the reader to find.
+//! Of a file that is there no more is read than its end, and the few ends to which that leads ([`super::directory`]): appending
+//! takes as long as the names of its contents take to read, not its operations. Damage elsewhere is for the reader to find.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};

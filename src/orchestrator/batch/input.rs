@@ -144,7 +144,7 @@ fn read(line: &[u8], number: u64, completing: &Completing) -> Says {
         Err(error) => {
             let fault = error.fault.to_string();
             // The place is told in words of our own.
-            let fault = fault.find(" at line ").map_or(fault.as_str(), |at| &fault[..at]);
+            let fault = fault.rfind(" at line ").map_or(fault.as_str(), |at| &fault[..at]);
             let place = if error.path == "$" { String::new() } else { format!("{}: ", error.path) };
             let why = format!("{place}{fault}, at column {}", error.column);
             let error = no_request(number, &why, &snippet(line, error.column.saturating_sub(1)));
