@@ -112,7 +112,30 @@ fn is_name(base: &Side<'_>, head: &Side<'_>, statement: &Statement, name: &str) 
     if head.code.values().flat_map(|code| &code.statements).any(optional) {
         return true;
     }
+    // An import for the type checker leaves nothing there when the code runs.
+    let imports = |side: &Side<'_>, typing_only: bool| {
+        let all = side.code.values().flat_map(|code| &code.statements);
+        let mut imports = all.filter(|found| found.kind.starts_with("import") && found.names.contains(name));
+        imports.any(|found| found.is_typing_only == typing_only)
+    };
+    let runs = statement.kind != "function_definition" && statement.uses.contains(name);
+    if runs && imports(head, true) && !imports(base, true) && !imports(head, false) {
+        return true;
+    }
     let mut fresh = bindings(head).filter(reaches).peekable();
+    // A declaration gives it no value; and in a function, a name outside of it that is the same always and does not say so
+    // was not meant.
+    let is_idle = |binding: &Binding| match binding.value {
+        Value::Declared => true,
+        Value::Constant => {
+            let outside = binding.symbol.is_empty() && !statement.symbol.is_empty();
+            outside && name.chars().any(char::is_lowercase)
+        }
+        Value::Empty | Value::Made => false,
+    };
+    if fresh.peek().is_some() && bindings(head).filter(reaches).all(is_idle) {
+        return true;
+    }
     let meant = |code: &Code| {
         let inside = code.statements.iter().filter(|found| found.symbol == statement.symbol);
         let mut names = inside
@@ -177,6 +200,21 @@ mod tests {
         assert!(made_up(base, fails, &base.replace("f(a)", "f(a, totl=None)")));
         assert!(!made_up(base, fails, &format!("totl = work()\n{base}")));
         let far = base.replace("total", "b");
-        assert!(!made_up(&far, fails, &format!("totl = 0\n{far}")));
+        assert!(made_up(&far, fails, &format!("totl = 0\n{far}")));
+        assert!(made_up(&far, fails, &format!("totl: int\n{far}")));
+        assert!(!made_up(&far, fails, &format!("totl = work()\n{far}")));
+        let loud = far.replace("totl", "TOTL");
+        assert!(!made_up(&loud, ("TOTL", fails.1), &format!("TOTL = 0\n{loud}")));
+    }
+
+    #[test]
+    fn an_import_for_the_checker_alone_is_made_up_where_the_code_runs() {
+        let guard = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from shop import Book\n";
+        let fails = ("Book", "reportUndefinedVariable");
+        let runs = "def f(a):\n    return isinstance(a, Book)\n";
+        assert!(made_up(runs, fails, &format!("{guard}{runs}")));
+        assert!(!made_up(runs, fails, &format!("from shop import Book\n{runs}")));
+        let annotates = "def f(a: Book):\n    return a\n";
+        assert!(!made_up(annotates, fails, &format!("{guard}{annotates}")));
     }
 }
