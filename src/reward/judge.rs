@@ -326,4 +326,18 @@ mod tests {
         let base = "def f(val):\n    a = val + 1 #! reportOperatorIssue\n";
         assert_eq!(Case::of(base, "def f(val):\n    a = val + str(1)\n").drop(), 1.0);
     }
+
+    #[test]
+    fn a_new_function_that_nobody_calls_is_no_repair() {
+        let helper = "def _sum(val, rows):\n    return val + str(rows)\n";
+        for body in ["return val", "_sum\n    return val", "_ = _sum(val, rows)\n    return val"] {
+            let head = format!("{helper}def f(val, rows):\n    {body}\n");
+            assert_eq!(Case::of(ASKED, &head).drop(), 0.0, "{body}");
+        }
+        let called = "def f(val, rows):\n    return _sum(val, rows)\n";
+        assert_eq!(Case::of(ASKED, &format!("{helper}{called}")).drop(), 1.0);
+        let turned = format!("{helper}def _all(val, rows):\n    return _sum(val, rows)\n");
+        assert_eq!(Case::of(ASKED, &format!("{turned}{}", called.replace("_sum", "_all"))).drop(), 1.0);
+        assert_eq!(Case::of(ASKED, &format!("{turned}def f(val, rows):\n    return val\n")).drop(), 0.0);
+    }
 }

@@ -65,6 +65,9 @@ pub(super) fn life(
         fresh.filter(|found| !unread.contains(&std::ptr::from_ref(*found))).collect();
     let at_home = |found: &&&Statement| !stays || found.symbol == statement.symbol;
     let here: Vec<&Statement> = fresh.iter().filter(at_home).copied().collect();
+    let reached = reached(&here, head, |symbol| is_new(base, symbol));
+    let fresh: Vec<&Statement> =
+        fresh.iter().filter(|found| at_home(found) || reached.contains(&found.symbol)).copied().collect();
     if is_another_value(statement, &here, own, failing) || is_returned_instead(statement, &here, own, failing)
     {
         return Life::There;
@@ -82,6 +85,39 @@ pub(super) fn life(
     } else {
         Life::There
     }
+}
+
+/// The new definitions that statements use by their last names, or that those use in turn.
+fn reached(from: &[&Statement], head: &Side<'_>, is_new: impl Fn(&str) -> bool) -> BTreeSet<String> {
+    let mut inside: BTreeMap<&str, Vec<&Statement>> = BTreeMap::new();
+    for found in head.seen().flat_map(|(_, code)| &code.statements) {
+        inside.entry(&found.symbol).or_default().push(found);
+    }
+    let mut named: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for symbol in inside.keys().copied().filter(|symbol| is_new(symbol)) {
+        let (around, last) = symbol.rsplit_once('.').unwrap_or(("", symbol));
+        // What a class does by itself is used with it.
+        let is_special = last.starts_with("__") && last.ends_with("__");
+        let by = if is_special { around.rsplit('.').next().unwrap_or_default() } else { last };
+        named.entry(by).or_default().push(symbol);
+    }
+    let mut reached = BTreeSet::new();
+    let mut open: Vec<&Statement> = from.to_vec();
+    while let Some(found) = open.pop() {
+        // A name that stands alone uses nothing.
+        if found.is_bare && found.is_empty {
+            continue;
+        }
+        // The head of a definition is no use of it.
+        let own = found.symbol.rsplit('.').next().filter(|_| found.kind.ends_with("_definition"));
+        for name in found.uses.iter().filter(|name| Some(name.as_str()) != own) {
+            for symbol in named.remove(name.as_str()).unwrap_or_default() {
+                reached.insert(symbol.to_owned());
+                open.extend(inside.get(symbol).into_iter().flatten());
+            }
+        }
+    }
+    reached
 }
 
 /// The statements of a head that only bind what nobody reads. What was bound for nobody before may be so still.
