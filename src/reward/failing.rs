@@ -25,6 +25,9 @@ pub(super) enum Kind {
     Other,
 }
 
+/// How far around an expression its call is looked for.
+const DEEPEST: usize = 200;
+
 /// The expression that fails.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Failing {
@@ -113,7 +116,8 @@ fn kind(rule: Option<&str>) -> Kind {
 /// The call that fails, or that what fails is the function of or is handed to.
 fn call_of(node: Node<'_>, kind: Kind) -> Option<Node<'_>> {
     let mut at = node;
-    loop {
+    // To find what is around something takes longer the deeper it is.
+    for _ in 0..DEEPEST {
         let is_function = |parent: Node<'_>| {
             parent
                 .child_by_field_name("function")
@@ -131,31 +135,30 @@ fn call_of(node: Node<'_>, kind: Kind) -> Option<Node<'_>> {
             _ => at = parent,
         }
     }
+    None
 }
 
 /// The last name of an expression that names something.
-fn last_name(text: &str, node: Node<'_>) -> String {
-    let inner = match node.kind() {
-        "attribute" => node.child_by_field_name("attribute"),
-        "call" => node.child_by_field_name("function"),
-        "subscript" => node.child_by_field_name("value"),
-        "parenthesized_expression" | "await" => node.named_child(0),
-        _ => None,
-    };
-    match inner {
-        Some(inner) => last_name(text, inner),
-        None if node.kind() == "identifier" => text.get(node.byte_range()).unwrap_or_default().to_owned(),
-        None => {
-            let mut found = String::new();
-            preorder(node, |inner| {
-                if inner.kind() == "identifier" {
-                    text.get(inner.byte_range()).unwrap_or_default().clone_into(&mut found);
-                }
-                true
-            });
-            found
-        }
+fn last_name(text: &str, mut node: Node<'_>) -> String {
+    loop {
+        let inner = match node.kind() {
+            "attribute" => node.child_by_field_name("attribute"),
+            "call" => node.child_by_field_name("function"),
+            "subscript" => node.child_by_field_name("value"),
+            "parenthesized_expression" | "await" => node.named_child(0),
+            _ => None,
+        };
+        let Some(inner) = inner else { break };
+        node = inner;
     }
+    let mut found = "";
+    preorder(node, |inner| {
+        if inner.kind() == "identifier" {
+            found = text.get(inner.byte_range()).unwrap_or_default();
+        }
+        true
+    });
+    found.to_owned()
 }
 
 #[cfg(test)]
@@ -180,5 +183,15 @@ mod tests {
         assert_eq!((call.callee.as_str(), call.calls), ("repeat", true));
         let name = of("return totl + 2\n", "totl", "reportUndefinedVariable");
         assert_eq!((name.name.as_str(), name.kind), ("totl", Kind::Name));
+    }
+
+    #[test]
+    fn what_is_nested_deep_is_found_without_end() {
+        let many = 50_000;
+        let text = format!("x = {}a{}.b\n", "(".repeat(many), ")".repeat(many));
+        let found = of(&text, "b", "reportAttributeAccessIssue");
+        assert_eq!((found.name.as_str(), found.object.as_str()), ("b", "a"));
+        let text = format!("x = b{}\n", " + a".repeat(many));
+        assert_eq!(of(&text, "b", "reportUndefinedVariable").callee, "");
     }
 }

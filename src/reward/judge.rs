@@ -228,7 +228,9 @@ fn why_gone(
         Life::There if made_up::is(base, head, statement, &failing) => Some(Debt::MadeUp),
         Life::There => None,
         Life::Unreachable => Some(Debt::Unreachable),
-        Life::Gone if stays.is_some() && (is_unused_import(statement, code) || is_dead(statement, code)) => {
+        Life::Gone
+            if stays.is_some() && (is_unused_import(statement, code, name) || is_dead(statement, code)) =>
+        {
             None
         }
         Life::Gone => Some(lost),
@@ -288,5 +290,54 @@ mod tests {
         assert_eq!(case.drop(), 1.0);
         let used = Case::of("import gone #! r\nx = gone.f()\n", "x = 1\n");
         assert_eq!(used.drop(), 0.0);
+        // What others import from here is used.
+        for base in ["from gone import y as y #! r\nx = 1\n", "import gone #! r\n__all__ = ['gone']\n"] {
+            let head = base.split_once('\n').unwrap().1;
+            assert_eq!(Case::of(base, head).drop(), 0.0, "{base}");
+        }
+        let package = |text| {
+            Case::default().base("a/__init__.py", "import gone #! r\nx = 1\n").head("a/__init__.py", text)
+        };
+        assert_eq!(package("x = 1\n").drop(), 0.0);
+    }
+
+    const ASKED: &str = "def f(val, rows):\n    return val + rows #! reportOperatorIssue\n";
+
+    #[test]
+    fn a_value_that_goes_to_a_name_that_nobody_reads_is_no_repair() {
+        for body in [
+            "_ = val + str(rows)\n    return True",
+            "unused: str = val + str(rows)\n    return val",
+            "a = val + str(rows)\n    b = a\n    return val",
+            "a = b = val + str(rows)\n    return val",
+            "a = val + str(rows)\n    del a\n    return val",
+            "a = val + str(rows)\n    a\n    return val",
+        ] {
+            assert_eq!(Case::of(ASKED, &format!("def f(val, rows):\n    {body}\n")).drop(), 0.0, "{body}");
+        }
+        for body in [
+            "a = val + str(rows)\n    return a",
+            "a: str = val + str(rows)\n    b = a\n    return b",
+            "a = val + str(rows)\n    def g():\n        return a\n    return g()",
+        ] {
+            assert_eq!(Case::of(ASKED, &format!("def f(val, rows):\n    {body}\n")).drop(), 1.0, "{body}");
+        }
+        // What nobody read before need not be read now.
+        let base = "def f(val):\n    a = val + 1 #! reportOperatorIssue\n";
+        assert_eq!(Case::of(base, "def f(val):\n    a = val + str(1)\n").drop(), 1.0);
+    }
+
+    #[test]
+    fn a_new_function_that_nobody_calls_is_no_repair() {
+        let helper = "def _sum(val, rows):\n    return val + str(rows)\n";
+        for body in ["return val", "_sum\n    return val", "_ = _sum(val, rows)\n    return val"] {
+            let head = format!("{helper}def f(val, rows):\n    {body}\n");
+            assert_eq!(Case::of(ASKED, &head).drop(), 0.0, "{body}");
+        }
+        let called = "def f(val, rows):\n    return _sum(val, rows)\n";
+        assert_eq!(Case::of(ASKED, &format!("{helper}{called}")).drop(), 1.0);
+        let turned = format!("{helper}def _all(val, rows):\n    return _sum(val, rows)\n");
+        assert_eq!(Case::of(ASKED, &format!("{turned}{}", called.replace("_sum", "_all"))).drop(), 1.0);
+        assert_eq!(Case::of(ASKED, &format!("{turned}def f(val, rows):\n    return val\n")).drop(), 0.0);
     }
 }

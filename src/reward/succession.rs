@@ -1,6 +1,6 @@
 //! What became of a statement: whether it is there still, what took its place, and whether that does what it did.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::code::{Code, Statement};
 use super::failing::{Failing, Kind};
@@ -59,9 +59,15 @@ pub(super) fn life(
     let known = |found: &Statement| {
         own.statements.iter().any(|old| old.symbol == statement.symbol && old.tokens == found.tokens)
     };
-    let fresh: Vec<&Statement> = successors.into_iter().filter(|found| !known(found)).collect();
+    let unread = unread(statement, own, head);
+    let fresh = successors.into_iter().filter(|found| !known(found));
+    let fresh: Vec<&Statement> =
+        fresh.filter(|found| !unread.contains(&std::ptr::from_ref(*found))).collect();
     let at_home = |found: &&&Statement| !stays || found.symbol == statement.symbol;
     let here: Vec<&Statement> = fresh.iter().filter(at_home).copied().collect();
+    let reached = reached(&here, head, |symbol| is_new(base, symbol));
+    let fresh: Vec<&Statement> =
+        fresh.iter().filter(|found| at_home(found) || reached.contains(&found.symbol)).copied().collect();
     if is_another_value(statement, &here, own, failing) || is_returned_instead(statement, &here, own, failing)
     {
         return Life::There;
@@ -79,6 +85,109 @@ pub(super) fn life(
     } else {
         Life::There
     }
+}
+
+/// The new definitions that statements use by their last names, or that those use in turn.
+fn reached(from: &[&Statement], head: &Side<'_>, is_new: impl Fn(&str) -> bool) -> BTreeSet<String> {
+    let mut inside: BTreeMap<&str, Vec<&Statement>> = BTreeMap::new();
+    for found in head.seen().flat_map(|(_, code)| &code.statements) {
+        inside.entry(&found.symbol).or_default().push(found);
+    }
+    let mut named: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for symbol in inside.keys().copied().filter(|symbol| is_new(symbol)) {
+        let (around, last) = symbol.rsplit_once('.').unwrap_or(("", symbol));
+        // What a class does by itself is used with it.
+        let is_special = last.starts_with("__") && last.ends_with("__");
+        let by = if is_special { around.rsplit('.').next().unwrap_or_default() } else { last };
+        named.entry(by).or_default().push(symbol);
+    }
+    let mut reached = BTreeSet::new();
+    let mut open: Vec<&Statement> = from.to_vec();
+    while let Some(found) = open.pop() {
+        // A name that stands alone uses nothing.
+        if found.is_bare && found.is_empty {
+            continue;
+        }
+        // The head of a definition is no use of it.
+        let own = found.symbol.rsplit('.').next().filter(|_| found.kind.ends_with("_definition"));
+        for name in found.uses.iter().filter(|name| Some(name.as_str()) != own) {
+            for symbol in named.remove(name.as_str()).unwrap_or_default() {
+                reached.insert(symbol.to_owned());
+                open.extend(inside.get(symbol).into_iter().flatten());
+            }
+        }
+    }
+    reached
+}
+
+/// The statements of a head that only bind what nobody reads. What was bound for nobody before may be so still.
+fn unread(old: &Statement, own: &Code, head: &Side<'_>) -> BTreeSet<*const Statement> {
+    if old.is_bare || futile(own, &old.symbol).contains(&std::ptr::from_ref(old)) {
+        return BTreeSet::new();
+    }
+    let mut all = BTreeSet::new();
+    for (_, code) in head.seen() {
+        for symbol in code.symbols.iter().filter(|symbol| !symbol.is_class) {
+            all.append(&mut futile(code, &symbol.name));
+        }
+    }
+    all
+}
+
+/// The names that a statement binds if it does nothing else: `name = …`, `name: T = …`, `name = other = …`.
+fn bound(statement: &Statement) -> Vec<&str> {
+    let tokens = &statement.tokens;
+    if statement.kind != "expression_statement" || statement.is_bare {
+        return Vec::new();
+    }
+    let is_name = |at: usize| tokens.get(at).is_some_and(|token| statement.names.contains(token));
+    let is = |at: usize, wanted: &str| tokens.get(at).is_some_and(|token| token == wanted);
+    if is_name(0) && is(1, ":") && tokens.iter().any(|token| token == "=") {
+        return vec![tokens[0].as_str()];
+    }
+    let targets = (0..tokens.len()).step_by(2).take_while(|at| is_name(*at) && is(at + 1, "="));
+    targets.map(|at| tokens[at].as_str()).collect()
+}
+
+/// The statements of a function that only bind names that nobody reads, but others of the kind.
+fn futile(code: &Code, symbol: &str) -> BTreeSet<*const Statement> {
+    if !code.symbols.iter().any(|found| found.name == symbol && !found.is_class) {
+        return BTreeSet::new();
+    }
+    let below = format!("{symbol}.");
+    let near =
+        code.statements.iter().filter(|found| found.symbol == symbol || found.symbol.starts_with(&below));
+    // A value that stands alone or is taken away again is read by nobody.
+    let reads = |found: &&Statement| {
+        !(found.kind == "delete_statement" && found.is_empty) && handed_on(found).is_some()
+    };
+    let readers: Vec<&Statement> = near.filter(reads).collect();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for name in readers.iter().flat_map(|found| found.uses.iter()) {
+        *counts.entry(name).or_default() += 1;
+    }
+    let mut binders: BTreeMap<&str, Vec<&Statement>> = BTreeMap::new();
+    for found in readers.iter().filter(|found| found.symbol == symbol) {
+        for name in bound(found) {
+            binders.entry(name).or_default().push(found);
+        }
+    }
+    let is_futile = |found: &Statement, counts: &BTreeMap<&str, usize>| {
+        let others =
+            |name: &&str| counts.get(name).copied().unwrap_or(0) > usize::from(found.uses.contains(*name));
+        !bound(found).iter().any(|name| others(name))
+    };
+    let mut futile = BTreeSet::new();
+    let mut open: Vec<&Statement> = binders.values().flatten().copied().collect();
+    while let Some(found) = open.pop() {
+        if is_futile(found, &counts) && futile.insert(std::ptr::from_ref(found)) {
+            for name in &found.uses {
+                counts.entry(name).and_modify(|count| *count -= 1);
+                open.extend(binders.get(name.as_str()).into_iter().flatten());
+            }
+        }
+    }
+    futile
 }
 
 /// Whether a definition is one that the base has nowhere.
@@ -383,20 +492,34 @@ pub(super) fn is_dead(statement: &Statement, code: &Code) -> bool {
     quiet && (statement.is_bare || (is_function && bound.is_some_and(|name| unread(name))))
 }
 
-/// Whether an import binds nothing that anything uses.
-pub(super) fn is_unused_import(statement: &Statement, code: &Code) -> bool {
+/// Whether an import binds nothing that anything uses, in the file or through it.
+pub(super) fn is_unused_import(statement: &Statement, code: &Code, file: &str) -> bool {
     let is_import =
         |found: &Statement| matches!(found.kind.as_str(), "import_statement" | "import_from_statement");
+    let tokens = &statement.tokens;
+    // An alias that is the name itself says that others may import it from here.
+    let is_handed_on = (1..tokens.len().saturating_sub(1)).any(|at| {
+        tokens[at] == "as" && tokens[at - 1] == tokens[at + 1] && (at < 2 || tokens[at - 2] != ".")
+    });
     is_import(statement)
-        && !statement.tokens.iter().any(|token| token == "*")
+        && !is_handed_on
+        && file.rsplit('/').next() != Some("__init__.py")
+        && !code.statements.iter().any(|found| found.names.contains("__all__"))
+        && !tokens.iter().any(|token| token == "*")
         && !code
             .statements
             .iter()
             .any(|found| !is_import(found) && !found.names.is_disjoint(&statement.names))
 }
 
-/// The length of the longest common subsequence.
+/// How long a name may be that could be a slip of another one. The work grows with the product of the lengths.
+const LONGEST: usize = 64;
+
+/// The length of the longest common subsequence; of names that are too long none, unless they are the same.
 fn common(a: &[char], b: &[char]) -> usize {
+    if a.len().max(b.len()) > LONGEST {
+        return if a == b { a.len() } else { 0 };
+    }
     let mut row = vec![0; b.len() + 1];
     for &x in a {
         let mut diagonal = 0;
@@ -506,5 +629,13 @@ mod tests {
         assert!(!dead("def f(x):\n    y = x.size\n    return y\n"));
         assert!(!dead("def f(x):\n    y = x.size()\n"));
         assert!(!dead("x = 1\ny = x.size\n"));
+    }
+
+    #[test]
+    fn names_that_are_too_long_are_no_slips() {
+        let long = "a".repeat(100_000);
+        assert!(are_near(&long, &long) && are_alike(&long, &long));
+        assert!(!are_near(&long, &format!("{long}b")) && !are_alike(&long, &format!("{long}b")));
+        assert!(are_near("lowr", "lower"));
     }
 }

@@ -23,6 +23,8 @@ pub struct Probe {
     asked: Vec<Asked>,
     bases: Vec<(Code, String)>,
     head: Code,
+    /// Whether something else has the name of the question, so that nothing can be asked for sure.
+    is_deaf: bool,
 }
 
 /// A statement that is asked about.
@@ -55,7 +57,8 @@ impl Probe {
         let asked = asked(&bases, &head);
         let wanted: Vec<_> = asked.iter().map(|one| one.statement.span.clone()).collect();
         let (text, marks) = wrap::wrap(text, &wanted);
-        (!marks.is_empty()).then_some(Self { text, marks, asked, bases, head })
+        let is_deaf = bases.iter().map(|(code, _)| code).chain([&head]).any(takes_the_question);
+        (is_deaf || !marks.is_empty()).then_some(Self { text, marks, asked, bases, head, is_deaf })
     }
 
     /// How many types were lost, by what the server says and where, in bytes.
@@ -69,7 +72,16 @@ impl Probe {
             }
         }
         let told: Vec<Option<&str>> = self.marks.iter().map(|mark| types.get(&mark.at).copied()).collect();
-        (0..self.marks.len()).filter(|at| self.is_lost(*at, &told)).count()
+        let is_silent = told.iter().all(Option::is_none) && !self.is_silenced();
+        let lost = (0..self.marks.len()).filter(|at| self.is_lost(*at, &told)).count();
+        lost.max(usize::from(self.is_deaf || is_silent))
+    }
+
+    /// Whether a comment before all code says that nothing is to be told; whether it is new is another guard's question.
+    fn is_silenced(&self) -> bool {
+        let code = self.head.statements.first().map_or(usize::MAX, |first| first.span.start);
+        let mut above = self.head.comments.iter().filter(|(span, _)| span.start < code);
+        above.any(|(_, text)| text.contains("type: ignore"))
     }
 
     fn is_lost(&self, at: usize, told: &[Option<&str>]) -> bool {
@@ -185,6 +197,26 @@ impl Probe {
     }
 }
 
+/// Whether a text gives the name of the question to something: a definition, a parameter, an import, a variable. Only calls of
+/// it and its import from where it belongs do not.
+fn takes_the_question(code: &Code) -> bool {
+    let takes = |statement: &Statement| {
+        let tokens: Vec<&str> = statement.tokens.iter().map(String::as_str).collect();
+        let is_import = statement.kind == "import_from_statement"
+            && matches!(tokens.get(1), Some(&("typing" | "typing_extensions")))
+            && !tokens.contains(&"as");
+        let place = |at: &usize| tokens[*at] == "reveal_type";
+        !is_import
+            && (0..tokens.len()).filter(place).any(|at| {
+                let before = if at == 0 { "" } else { tokens[at - 1] };
+                matches!(before, "def" | "class")
+                    || (before != "." && tokens.get(at + 1).is_none_or(|next| *next != "("))
+            })
+    };
+    let statements = code.statements.iter().filter(|statement| statement.names.contains("reveal_type"));
+    statements.into_iter().any(takes)
+}
+
 /// A text without white space.
 fn squeezed(text: &str) -> String {
     text.split_whitespace().collect()
@@ -277,5 +309,28 @@ mod tests {
     fn vague_is_what_says_nothing() {
         assert!(is_vague("Any") && is_vague("Unknown | None"));
         assert!(!is_vague("str | Any") && !is_vague("None") && !is_vague("list[Any]"));
+    }
+
+    #[test]
+    fn who_takes_the_question_hides_all_answers() {
+        let head = |line: &str| format!("{line}\ndef f(x: A | None) -> str:\n    return x.town\n");
+        for line in [
+            "def reveal_type(x): return x",
+            "reveal_type = print",
+            "from tools import reveal_type",
+            "from tools import same as reveal_type",
+            "for reveal_type in (): pass",
+            "def g(reveal_type): pass",
+            "class reveal_type: pass",
+        ] {
+            assert_eq!(lost(BASE, &head(line), &[]), 1, "{line}");
+            assert_eq!(lost(&head(line), BASE, &[]), 1, "{line}");
+        }
+        for line in ["reveal_type(A)", "from typing import reveal_type", "x.reveal_type()"] {
+            assert_eq!(lost(BASE, &head(line), &[]), 0, "{line}");
+        }
+        let probe = Probe::of(&[BASE], &head("")).unwrap();
+        assert_eq!(probe.lost([]), 1);
+        assert_eq!(Probe::of(&[BASE], &head("# type: ignore")).unwrap().lost([]), 0);
     }
 }

@@ -60,10 +60,15 @@ const SPECIAL: [&str; 16] = [
     "overload",
 ];
 
+/// How deep expressions may be nested before the rest is left out.
+const DEEPEST: usize = 200;
+
 const QUESTION: &str = "reveal_type(";
 
 struct Wrapper<'t> {
     text: &'t str,
+    /// How deep the expression is nested that is looked at.
+    depth: usize,
     marks: Vec<Mark>,
     /// Names that loops and the like bind.
     loose: BTreeMap<String, Option<usize>>,
@@ -72,7 +77,7 @@ struct Wrapper<'t> {
 /// A text with questions in some stretches of it.
 pub(super) fn wrap(text: &str, wanted: &[Range<usize>]) -> (String, Vec<Mark>) {
     let tree = tree(text);
-    let mut wrapper = Wrapper { text, marks: Vec::new(), loose: BTreeMap::new() };
+    let mut wrapper = Wrapper { text, depth: 0, marks: Vec::new(), loose: BTreeMap::new() };
     let mut starts: Vec<usize> = wanted.iter().map(|span| span.start).collect();
     starts.sort_unstable();
     let is_wanted = |node: Node<'_>| {
@@ -205,6 +210,16 @@ impl Wrapper<'_> {
 
     /// Asks about an expression and all in it; `tests` says whether its form is what narrows something.
     fn expression(&mut self, node: Node<'_>, tests: bool) -> Option<usize> {
+        if self.depth == DEEPEST {
+            return None;
+        }
+        self.depth += 1;
+        let mark = self.shallow(node, tests);
+        self.depth -= 1;
+        mark
+    }
+
+    fn shallow(&mut self, node: Node<'_>, tests: bool) -> Option<usize> {
         let field = |name: &str| node.child_by_field_name(name);
         match node.kind() {
             "identifier" => (!tests).then(|| self.mark(node, Form::Name, None, Vec::new())),
@@ -370,5 +385,15 @@ mod tests {
         }
         let places: Vec<&str> = marks.iter().map(|mark| mark.text.as_str()).collect();
         assert_eq!(places, ["é", "é.b", "é.b[0]"]);
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_is_left_out() {
+        let many = 50_000;
+        let text = format!("x = a{}\n", " + a".repeat(many));
+        let (_, marks) = wrap(&text, &[0..text.len()]);
+        assert!(!marks.is_empty() && marks.len() < DEEPEST);
+        let text = format!("x = {}a{}\n", "f(".repeat(many), ")".repeat(many));
+        assert!(wrap(&text, &[0..text.len()]).1.len() <= 2 * DEEPEST);
     }
 }
