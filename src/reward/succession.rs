@@ -175,7 +175,7 @@ fn futile(code: &Code, symbol: &str) -> BTreeSet<*const Statement> {
     let is_futile = |found: &Statement, counts: &BTreeMap<&str, usize>| {
         let others =
             |name: &&str| counts.get(name).copied().unwrap_or(0) > usize::from(found.uses.contains(*name));
-        !bound(found).iter().any(|name| others(name))
+        !bound(found).iter().any(others)
     };
     let mut futile = BTreeSet::new();
     let mut open: Vec<&Statement> = binders.values().flatten().copied().collect();

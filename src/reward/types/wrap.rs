@@ -391,9 +391,9 @@ mod tests {
     fn what_is_nested_too_deep_is_left_out() {
         let many = 50_000;
         let text = format!("x = a{}\n", " + a".repeat(many));
-        let (_, marks) = wrap(&text, &[0..text.len()]);
+        let (_, marks) = wrap(&text, std::slice::from_ref(&(0..text.len())));
         assert!(!marks.is_empty() && marks.len() < DEEPEST);
         let text = format!("x = {}a{}\n", "f(".repeat(many), ")".repeat(many));
-        assert!(wrap(&text, &[0..text.len()]).1.len() <= 2 * DEEPEST);
+        assert!(wrap(&text, std::slice::from_ref(&(0..text.len()))).1.len() <= 2 * DEEPEST);
     }
 }
