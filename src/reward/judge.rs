@@ -244,6 +244,19 @@ mod tests {
     const BASE: &str = "def f(x, y):\n    a = x.count #! r\n    y.append(a)\n    return a\n";
 
     #[test]
+    fn what_other_files_use_by_the_same_name_is_no_detour() {
+        let base = "def load(name):\n    rv = find(name)\n    if not value: #! reportUndefinedVariable\n        return rv\n";
+        let mended = base.replace("value: #! reportUndefinedVariable", "rv:");
+        let other = "def put(value):\n    return keep(value)\n";
+        let alone = Case::of(base, &mended);
+        assert_eq!(alone.drop(), 1.0);
+        let beside = Case::of(base, &mended).base("b.py", other).head("b.py", other);
+        assert_eq!(beside.drop(), 1.0, "the function was there before");
+        let detour = Case::of(base, &mended).base("b.py", "").head("b.py", other);
+        assert_eq!(detour.drop(), 0.0);
+    }
+
+    #[test]
     fn code_that_goes_or_becomes_nothing_is_owed() {
         for instead in [
             "",

@@ -78,7 +78,7 @@ pub(super) fn life(
     if heirs.is_empty() && unreachable {
         Life::Unreachable
     } else if heirs.is_empty()
-        || is_laundered(statement, &heirs, head, own)
+        || is_laundered(statement, &heirs, head, base)
         || !does(statement, &fresh, failing)
     {
         Life::Gone
@@ -392,7 +392,7 @@ fn work(statement: &Statement) -> usize {
 }
 
 /// Whether what a statement used is used by a new function instead that knows nothing of the types of its parameters.
-fn is_laundered(old: &Statement, heirs: &[&Statement], head: &Side<'_>, base: &Code) -> bool {
+fn is_laundered(old: &Statement, heirs: &[&Statement], head: &Side<'_>, base: &Side<'_>) -> bool {
     let kept = |name: &&String| heirs.iter().any(|heir| heir.uses.contains(*name));
     let lost: Vec<&String> = old.uses.iter().filter(|name| !kept(name)).collect();
     head.seen().any(|(_, code)| {
@@ -403,7 +403,7 @@ fn is_laundered(old: &Statement, heirs: &[&Statement], head: &Side<'_>, base: &C
             let mut slots = slots.peekable();
             slots.peek().is_some() && slots.any(|(_, annotation)| annotation.is_none())
         };
-        let fresh = code.symbols.iter().filter(|symbol| !symbol.is_class && !base.has_symbol(&symbol.name));
+        let fresh = code.symbols.iter().filter(|symbol| !symbol.is_class && is_new(base, &symbol.name));
         let fresh: Vec<&str> =
             fresh.map(|symbol| symbol.name.as_str()).filter(|name| untyped(name)).collect();
         let inside = code.statements.iter().filter(|found| fresh.contains(&found.symbol.as_str()));
