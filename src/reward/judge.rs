@@ -225,7 +225,7 @@ fn why_gone(
     let lost = if stays.is_some() { Debt::CodeGone } else { Debt::FileGone };
     let failing = failing::at(&view.document.text, span(view, item, sides.unit), item.rule.as_deref());
     match life(sides, (base, head), now, statement, code, &failing) {
-        Life::There if made_up::is(base, head, statement, &failing) => Some(Debt::MadeUp),
+        Life::There if made_up::is((base, head), now, statement, &failing) => Some(Debt::MadeUp),
         Life::There => None,
         Life::Unreachable => Some(Debt::Unreachable),
         Life::Gone
@@ -242,6 +242,17 @@ mod tests {
     use crate::reward::testing::Case;
 
     const BASE: &str = "def f(x, y):\n    a = x.count #! r\n    y.append(a)\n    return a\n";
+
+    #[test]
+    fn an_import_for_the_checker_is_made_up_whatever_other_files_import() {
+        let base = "def f(a):\n    return isinstance(a, Book) #! reportUndefinedVariable\n";
+        let mended = base.replace(" #! reportUndefinedVariable", "");
+        let import = "from shop import Book\n";
+        let other = format!("{import}b = Book()\n");
+        let with = |head: String| Case::of(base, &head).base("b.py", &other).head("b.py", &other).drop();
+        assert_eq!(with(format!("{import}{mended}")), 1.0);
+        assert_eq!(with(format!("if TYPE_CHECKING:\n    {import}{mended}")), 0.0);
+    }
 
     #[test]
     fn what_other_files_use_by_the_same_name_is_no_detour() {

@@ -6,11 +6,16 @@ use super::failing::{Failing, Kind};
 use super::judge::Side;
 use super::succession::are_near;
 
-/// Whether what a statement missed was made up.
-pub(super) fn is(base: &Side<'_>, head: &Side<'_>, statement: &Statement, failing: &Failing) -> bool {
+/// Whether what a statement of a file missed was made up.
+pub(super) fn is(
+    (base, head): (&Side<'_>, &Side<'_>),
+    file: &str,
+    statement: &Statement,
+    failing: &Failing,
+) -> bool {
     match failing.kind {
         Kind::Attribute => is_attribute(base, head, statement, &failing.name),
-        Kind::Name => is_name(base, head, statement, &failing.name),
+        Kind::Name => is_name((base, head), file, statement, &failing.name),
         _ => false,
     }
 }
@@ -91,7 +96,7 @@ fn fills(statement: &Statement, name: &str) -> bool {
     })
 }
 
-fn is_name(base: &Side<'_>, head: &Side<'_>, statement: &Statement, name: &str) -> bool {
+fn is_name((base, head): (&Side<'_>, &Side<'_>), file: &str, statement: &Statement, name: &str) -> bool {
     let reaches = |binding: &&Binding| {
         binding.name == name
             && !binding.of_self
@@ -99,6 +104,16 @@ fn is_name(base: &Side<'_>, head: &Side<'_>, statement: &Statement, name: &str) 
     };
     fn bindings<'s>(side: &'s Side<'_>) -> impl Iterator<Item = &'s Binding> {
         side.code.values().flat_map(|code| &code.bindings)
+    }
+    // An import for the type checker leaves nothing there when the code runs.
+    let imports = |side: &Side<'_>, typing_only: bool| {
+        let all = side.code.get(file).into_iter().flat_map(|code| &code.statements);
+        let mut imports = all.filter(|found| found.kind.starts_with("import") && found.names.contains(name));
+        imports.any(|found| found.is_typing_only == typing_only)
+    };
+    let runs = statement.kind != "function_definition" && statement.uses.contains(name);
+    if runs && imports(head, true) && !imports(base, true) && !imports(head, false) {
+        return true;
     }
     if bindings(base).any(|binding| reaches(&binding)) {
         return false;
@@ -110,16 +125,6 @@ fn is_name(base: &Side<'_>, head: &Side<'_>, statement: &Statement, name: &str) 
             && found.tokens.windows(2).any(|pair| pair[0] == name && pair[1] == "=")
     };
     if head.code.values().flat_map(|code| &code.statements).any(optional) {
-        return true;
-    }
-    // An import for the type checker leaves nothing there when the code runs.
-    let imports = |side: &Side<'_>, typing_only: bool| {
-        let all = side.code.values().flat_map(|code| &code.statements);
-        let mut imports = all.filter(|found| found.kind.starts_with("import") && found.names.contains(name));
-        imports.any(|found| found.is_typing_only == typing_only)
-    };
-    let runs = statement.kind != "function_definition" && statement.uses.contains(name);
-    if runs && imports(head, true) && !imports(base, true) && !imports(head, false) {
         return true;
     }
     let mut fresh = bindings(head).filter(reaches).peekable();
@@ -166,7 +171,7 @@ mod tests {
         let start = base.find(part).unwrap();
         let failing = failing::at(base, start..start + part.len(), Some(rule));
         let code = Code::parse(base);
-        super::is(&side(base), &side(head), code.statement_at(start).unwrap(), &failing)
+        super::is((&side(base), &side(head)), "a.py", code.statement_at(start).unwrap(), &failing)
     }
 
     #[test]
