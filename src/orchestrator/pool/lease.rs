@@ -1,0 +1,251 @@
+//! The right to ask a server, and what becomes of the server afterwards.
+
+use std::collections::BTreeSet;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OwnedRwLockMappedWriteGuard, OwnedRwLockReadGuard};
+
+use super::super::Settings;
+use super::super::failure::Failure;
+use super::super::server::Server;
+use super::Slot;
+use super::live::{Live, Opened};
+use crate::lsp::tape::shown;
+use crate::path::AbsPath;
+use crate::tape::Tape;
+use crate::workspace::files::Document;
+
+/// How long nobody asks before a server is renewed.
+const QUIET: Duration = Duration::from_millis(40);
+
+/// How long a renewed server may take to infer what nearly every question needs.
+const PREPARING: Duration = Duration::from_secs(5);
+
+/// How long a server may still work on a question that nobody waits for any more.
+const SETTLING: Duration = Duration::from_secs(5);
+
+/// How many documents stay open for questions to come.
+const MOST_OPEN: usize = 512;
+
+/// The right to ask a server.
+pub(in crate::orchestrator) struct Lease {
+    /// Only gone while it is dropped.
+    pub(super) hold: Option<Hold>,
+    pub(super) slot: Arc<Slot>,
+    /// The documents that this question needs open.
+    pub(super) used: Mutex<BTreeSet<AbsPath>>,
+    pub(super) resident: bool,
+    /// Whether nobody asked the server before.
+    pub(super) pristine: bool,
+    /// Whether the question came to its end, so that the server works on nothing of it any more.
+    pub(super) ended: AtomicBool,
+    pub(super) settings: Arc<Settings>,
+    /// What notes which documents the server is shown.
+    pub(super) tape: Tape,
+}
+
+#[derive(Debug)]
+pub(super) enum Hold {
+    Shared(OwnedRwLockReadGuard<Option<Live>, Live>),
+    Alone(OwnedRwLockMappedWriteGuard<Option<Live>, Live>),
+}
+
+impl Hold {
+    pub(super) fn live(&self) -> &Live {
+        match self {
+            Self::Shared(live) => live,
+            Self::Alone(live) => live,
+        }
+    }
+}
+
+impl Lease {
+    /// The same lease, noted on a tape.
+    pub(in crate::orchestrator) fn on(mut self, tape: &Tape) -> Self {
+        self.tape = tape.clone();
+        self
+    }
+
+    /// How long an answer is waited for: a server that has answered before has read the workspace, and gets half the time.
+    pub(in crate::orchestrator) fn patience(&self, settings: &Settings) -> Duration {
+        if self.pristine { settings.timeout } else { settings.timeout / 2 }
+    }
+
+    /// Whether nobody asked the server before.
+    pub(in crate::orchestrator) const fn is_pristine(&self) -> bool {
+        self.pristine
+    }
+
+    fn live(&self) -> &Live {
+        self.hold.as_ref().expect("it is there until the lease is dropped").live()
+    }
+
+    /// The server did not answer in time: nobody is to ask it again.
+    pub(in crate::orchestrator) fn hung(&self) {
+        self.live().hung.store(true, Ordering::Relaxed);
+    }
+
+    /// The server is shown documents as they might become: it stays on this ground.
+    pub(in crate::orchestrator) fn speculates(&self) {
+        self.live().speculated.store(true, Ordering::Relaxed);
+    }
+
+    /// The server was shown what it cannot forget: nobody is to ask it again.
+    pub(in crate::orchestrator) fn retire(&self) {
+        self.live().hung.store(true, Ordering::Relaxed);
+    }
+
+    /// The question was answered, or the server said that it has no answer.
+    pub(in crate::orchestrator) fn ended(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+
+    /// Makes a document known to the server for as long as this question lasts.
+    pub(in crate::orchestrator) fn open(&self, document: &Document) -> Result<(), Failure> {
+        let live = self.live();
+        let mut opened = live.opened();
+        let turn = self.slot.asked.load(Ordering::Relaxed);
+        let first = self.used().insert(document.path.clone());
+        if opened.get(&document.path).is_none_or(|known| known.digest != document.digest) {
+            shown(&self.tape, &document.path, &document.digest);
+        }
+        match opened.get_mut(&document.path) {
+            Some(known) => {
+                known.users += usize::from(first);
+                known.turn = turn;
+                if known.digest != document.digest {
+                    live.server.client.change(&document.path, &document.text)?;
+                    known.digest = document.digest;
+                }
+            }
+            None => {
+                live.server.client.open(&document.path, &document.text)?;
+                opened.insert(document.path.clone(), Opened { digest: document.digest, users: 1, turn });
+            }
+        }
+        Ok(())
+    }
+
+    /// The document is not needed any more.
+    pub(in crate::orchestrator) fn release(&self, path: &AbsPath) -> Result<(), Failure> {
+        if self.used().remove(path) {
+            self.give_back(&BTreeSet::from([path.clone()]))?;
+        }
+        Ok(())
+    }
+
+    /// The documents that this question needs open.
+    pub(in crate::orchestrator) fn used(&self) -> MutexGuard<'_, BTreeSet<AbsPath>> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a use less of each document. What no fresh server would know, and what is too much, is closed.
+    fn give_back(&self, paths: &BTreeSet<AbsPath>) -> Result<(), Failure> {
+        let live = self.live();
+        let mut opened = live.opened();
+        for path in paths {
+            let Some(document) = opened.get_mut(path) else { continue };
+            document.users = document.users.saturating_sub(1);
+            // What no fresh server would know by itself, and what is not what the ground says, goes.
+            let stays = live.ground.as_ref().is_some_and(|ground| {
+                let uri = ground.paths.uri(path);
+                let included = uri.workspace_path().is_some_and(|path| ground.included.includes(path));
+                included && ground.holds(path, Some(document.digest)) == Some(true)
+            });
+            if document.users == 0 && !(stays && self.resident) {
+                opened.remove(path);
+                live.server.client.close(path)?;
+            }
+        }
+        let idle = opened.iter().filter(|(_, document)| document.users == 0);
+        if idle.clone().count() > MOST_OPEN {
+            let mut idle: Vec<_> = idle.map(|(path, document)| (document.turn, path.clone())).collect();
+            idle.sort();
+            for (_, path) in &idle[..idle.len() - MOST_OPEN] {
+                opened.remove(path);
+                live.server.client.close(path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Deref for Lease {
+    type Target = Server;
+
+    fn deref(&self) -> &Server {
+        &self.live().server
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if !self.resident {
+            return;
+        }
+        let used = std::mem::take(&mut *self.used());
+        // A server that cannot be told any more is replaced by the next lease.
+        let _ = self.give_back(&used);
+        let server = self.live().server.client.process_id();
+        let alone = matches!(self.hold, Some(Hold::Alone(_)));
+        self.hold = None;
+        let (slot, settings) = (self.slot.clone(), self.settings.clone());
+        let turn = slot.asked.load(Ordering::Relaxed);
+        let ended = self.ended.load(Ordering::Relaxed);
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        runtime.spawn(async move {
+            if !ended {
+                discard_if_stuck(&slot, server).await;
+            }
+            if !alone {
+                tokio::time::sleep(QUIET).await;
+            }
+            if slot.asked.load(Ordering::Relaxed) == turn {
+                renew(&slot, &settings).await;
+            }
+        });
+    }
+}
+
+/// Gives a server time to end what nobody waits for any more; one that does not is killed, if it still is that one.
+async fn discard_if_stuck(slot: &Slot, server: Option<u32>) {
+    let is_it = |live: &Live| live.server.client.process_id() == server;
+    let settled = {
+        let place = slot.place.read().await;
+        match place.as_ref().filter(|live| is_it(live)) {
+            Some(live) if live.hung.load(Ordering::Relaxed) => false,
+            Some(live) => {
+                let settled = live.server.client.settled(SETTLING).await.is_ok();
+                live.hung.store(!settled, Ordering::Relaxed);
+                settled
+            }
+            None => true,
+        }
+    };
+    if !settled {
+        drop(slot.place.write().await.take_if(|live| is_it(live)));
+    }
+}
+
+/// Renews a server that nobody asks; one that takes too much memory is ended.
+async fn renew(slot: &Slot, settings: &Settings) {
+    let Ok(mut place) = slot.place.try_write() else { return };
+    let Some(live) = place.as_mut() else { return };
+    if live.is_exhausted(settings) {
+        let ended = place.take();
+        drop(place);
+        if let Some(ended) = ended {
+            ended.server.stop().await;
+        }
+        return;
+    }
+    let used = std::mem::take(&mut live.asked().since_renewal);
+    if used && live.server.client.renew().is_ok() {
+        let prepared = live.server.client.prepare(PREPARING);
+        drop(place);
+        prepared.await;
+    }
+}

@@ -1,0 +1,295 @@
+//! The servers that are alive, and who may ask them.
+//!
+//! A server stands on one [`Ground`]. Whoever asks takes a [`Lease`], for which the server is brought to the asker's
+//! ground: by announcing changed contents, or by starting it anew where that would not give the answers of a fresh server
+//! (see [`Ground::step_to`]).
+//!
+//! What Pyright infers can depend on what it was asked before. So a question whose answer rests on inferred types has the
+//! server for itself, and finds nothing inferred but by itself ([`Access::Alone`]). The definition of a plain name rests on
+//! none and is asked beside others on what there is ([`Access::Shared`]). A server is renewed when a question that had it
+//! for itself is over, and when nobody asks for a moment, so that the next question need not wait for that.
+
+mod lease;
+mod live;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
+use tokio::task::JoinHandle;
+
+use lease::Hold;
+pub(super) use lease::Lease;
+use live::{Asked, Live};
+
+use super::Settings;
+use super::failure::Failure;
+use super::ground::{Ground, Tools};
+use super::report::Report;
+use super::server::Server;
+use crate::lsp::Profile;
+use crate::model::request::{Command, Request, Scope};
+use crate::model::server::ServerKind;
+use crate::tape::Tape;
+use crate::workspace::files::DiskFiles;
+
+/// How many servers stay for questions to come.
+const MOST_SERVERS: usize = 2;
+
+/// What a server is for. Servers of different kinds are different processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Kind {
+    /// Whether it pulls diagnostics: some servers can do that only when they do not hear of cancellations
+    /// (see [`crate::lsp::Profile::pulls_when_cancellable`]).
+    pub(super) pulls: bool,
+    /// Which files it is shown: one that was shown more would find uses in them.
+    configured: bool,
+}
+
+impl Kind {
+    /// The kind that most requests need.
+    pub(super) const fn usual() -> Self {
+        Self { pulls: false, configured: false }
+    }
+
+    /// The kind that a request needs.
+    pub(super) fn of(request: &Request, server: ServerKind) -> Self {
+        Self {
+            pulls: (request.cmd == Command::Diagnostics || request.cmd.edits())
+                && !Profile::of(server).pulls_when_cancellable,
+            configured: request.options.scope == Scope::Configured,
+        }
+    }
+}
+
+/// How a question may be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Beside others, on what they made the server infer.
+    Shared,
+    /// Alone, with nothing inferred.
+    Alone,
+    /// Alone, with nothing inferred, on a server that was started on this ground and never brought to another. One that was
+    /// told of changed files and then shown edited ones said of a file what was true before the change (Pyright 1.1.414).
+    Unmoved,
+    /// Alone, on a server that was never asked anything.
+    Pristine,
+}
+
+/// The servers of one workspace, at most one of each kind.
+pub(super) struct Pool {
+    settings: Arc<Settings>,
+    slots: Mutex<BTreeMap<Kind, Arc<Slot>>>,
+    /// How many questions began, of all kinds.
+    turn: AtomicU64,
+    /// Whether servers are kept for questions to come.
+    resident: bool,
+}
+
+type Place = RwLock<Option<Live>>;
+
+#[derive(Debug, Default)]
+struct Slot {
+    place: Arc<Place>,
+    /// How many questions began: to notice that nobody asked for a while.
+    asked: AtomicU64,
+    /// The pool's turn of the last one.
+    turn: AtomicU64,
+}
+
+impl Pool {
+    pub(super) fn new(settings: Arc<Settings>, resident: bool) -> Self {
+        Self { settings, slots: Mutex::default(), turn: AtomicU64::new(0), resident }
+    }
+
+    fn slot(&self, kind: Kind) -> Arc<Slot> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner).entry(kind).or_default().clone()
+    }
+
+    /// Starts a server of this kind, unless there is one. It goes on by itself; dropping what is returned stops it.
+    pub(super) fn start(&self, kind: Kind, tools: &Tools) -> Starting {
+        let (slot, settings, tools) = (self.slot(kind), self.settings.clone(), tools.clone());
+        let task = tokio::spawn(async move {
+            let mut place = slot.place.write().await;
+            if place.as_ref().is_none_or(|live| !live.server.client.is_alive()) {
+                *place = Some(Live::start(&settings, kind, &tools).await?);
+            }
+            Ok(())
+        });
+        Starting { task, slot: self.slot(kind), wanted: false }
+    }
+
+    /// Starts a server of this kind that stands on `ground`, unless there is one.
+    pub(super) async fn warm_up(&self, kind: Kind, ground: &Arc<Ground>) -> Result<(), Failure> {
+        let slot = self.slot(kind);
+        // One that is being asked is there.
+        let Ok(mut place) = slot.place.try_write() else { return Ok(()) };
+        if place.as_ref().is_none_or(|live| !live.is_fit(&self.settings)) {
+            self.make_room(kind);
+            let mut live = Live::start(&self.settings, kind, &ground.tools).await?;
+            live.ground = Some(ground.clone());
+            live.born = Some(ground.clone());
+            *place = Some(live);
+        }
+        Ok(())
+    }
+
+    /// Puts a server that runs already in its place; it stands on `ground`.
+    pub(super) async fn seat(&self, kind: Kind, server: Server, ground: &Arc<Ground>) {
+        let (hung, speculated) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (opened, asked) = (Mutex::default(), Mutex::default());
+        let (ground, born) = (Some(ground.clone()), Some(ground.clone()));
+        let live = Live { server, ground, born, opened, asked, hung, speculated };
+        *self.slot(kind).place.write().await = Some(live);
+    }
+
+    /// Ends servers of other kinds when there are too many: those that were asked longest ago, and nobody asks now.
+    fn make_room(&self, kind: Kind) {
+        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut others: Vec<_> = slots.iter().filter(|(other, _)| **other != kind).collect();
+        others.sort_by_key(|(_, slot)| slot.turn.load(Ordering::Relaxed));
+        // One that is locked is being asked.
+        let runs = |slot: &Slot| slot.place.try_read().map_or(true, |live| live.is_some());
+        let mut running = others.iter().filter(|(_, slot)| runs(slot)).count();
+        for (_, slot) in others {
+            if running >= MOST_SERVERS
+                && let Ok(mut place) = slot.place.try_write()
+                && let Some(live) = place.take()
+            {
+                tokio::spawn(live.server.stop());
+                running -= 1;
+            }
+        }
+    }
+
+    /// A server that stands on `ground`, for one question.
+    pub(super) async fn lease(
+        &self,
+        kind: Kind,
+        access: Access,
+        ground: &Arc<Ground>,
+        files: &DiskFiles,
+    ) -> Result<Lease, Failure> {
+        let slot = self.slot(kind);
+        slot.asked.fetch_add(1, Ordering::Relaxed);
+        slot.turn.store(self.turn.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        loop {
+            if access == Access::Shared {
+                let place = slot.place.clone().read_owned().await;
+                let here = OwnedRwLockReadGuard::try_map(place, |live| {
+                    live.as_ref().filter(|live| live.is_fit(&self.settings) && live.stands_on(ground))
+                });
+                if let Ok(live) = here {
+                    return Ok(self.lent(slot, Hold::Shared(live)));
+                }
+            }
+            let mut place = slot.place.clone().write_owned().await;
+            let stays = match place.as_mut() {
+                Some(live) if access == Access::Pristine && live.asked().ever => false,
+                Some(live) if access == Access::Unmoved && live.is_moved(ground) => false,
+                Some(live) => live.is_fit(&self.settings) && live.bring_to(ground, files)?,
+                None => false,
+            };
+            if !stays {
+                if let Some(old) = place.take() {
+                    tokio::spawn(old.server.stop());
+                }
+                self.make_room(kind);
+                let mut live = Live::start(&self.settings, kind, &ground.tools).await?;
+                live.ground = Some(ground.clone());
+                live.born = Some(ground.clone());
+                *place = Some(live);
+            }
+            if access == Access::Shared {
+                continue;
+            }
+            let Ok(live) = OwnedRwLockWriteGuard::try_map(place, Option::as_mut) else { continue };
+            let renew = live.asked().since_renewal;
+            if renew {
+                live.server.client.renew()?;
+            }
+            return Ok(self.lent(slot, Hold::Alone(live)));
+        }
+    }
+
+    fn lent(&self, slot: Arc<Slot>, hold: Hold) -> Lease {
+        let asked = Asked { ever: true, since_renewal: true };
+        let before = std::mem::replace(&mut *hold.live().asked(), asked);
+        let (resident, pristine) = (self.resident, !before.ever);
+        let settings = self.settings.clone();
+        let ended = AtomicBool::new(false);
+        Lease {
+            hold: Some(hold),
+            slot,
+            used: Mutex::default(),
+            resident,
+            pristine,
+            ended,
+            settings,
+            tape: Tape::off(),
+        }
+    }
+
+    /// What is running. A server that is being asked alone is busy and tells only what does not change.
+    pub(super) fn report(&self) -> Report {
+        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let report = |slot: &Arc<Slot>| {
+            let place = slot.place.try_read().ok()?;
+            place.as_ref().filter(|live| live.server.client.is_alive()).map(Live::report)
+        };
+        Report { servers: slots.values().filter_map(report).collect() }
+    }
+
+    /// Ends the servers; whoever still asks one gets no answer.
+    pub(super) async fn close(&self) {
+        let slots = std::mem::take(&mut *self.slots.lock().unwrap_or_else(PoisonError::into_inner));
+        for slot in slots.into_values() {
+            // One that is being asked ends with the asker's lease.
+            if let Ok(mut place) = slot.place.try_write()
+                && let Some(live) = place.take()
+            {
+                live.server.stop().await;
+            }
+        }
+    }
+}
+
+/// A server that is being started.
+#[derive(Debug)]
+pub(super) struct Starting {
+    task: JoinHandle<Result<(), Failure>>,
+    slot: Arc<Slot>,
+    /// Whether somebody leased it.
+    wanted: bool,
+}
+
+impl Starting {
+    /// Waits for its start.
+    pub(super) async fn started(&mut self) -> Result<(), Failure> {
+        // An error of the task itself is a panic: then there is no server, and whoever asks for one starts it.
+        (&mut self.task).await.unwrap_or(Ok(()))
+    }
+
+    /// Somebody leased it: it stays.
+    pub(super) fn leased(mut self) {
+        self.wanted = true;
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        if self.wanted {
+            return;
+        }
+        self.task.abort();
+        // One that has started enumerates what is there now, and nobody looks at what that is.
+        let slot = self.slot.clone();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                let mut place = slot.place.write().await;
+                place.take_if(|live| live.ground.is_none());
+            });
+        }
+    }
+}
