@@ -98,6 +98,15 @@ impl Scopes {
         self.at(offset).is_some_and(|name| self.home(&name.name, name.scope) == Some(0))
     }
 
+    /// The tokens that bind the name whose token begins at an offset, as it is seen from there: no token when it comes from
+    /// outside of the file. `None` when none of the names begins there.
+    #[must_use]
+    pub fn bound_by(&self, offset: usize) -> Option<Vec<Span>> {
+        let name = self.at(offset)?;
+        let Some(home) = self.home(&name.name, name.scope) else { return Some(Vec::new()) };
+        Some(self.bindings(&name.name, home).map(|binding| binding.span.clone()).collect())
+    }
+
     /// What is in the way when the tokens that begin at these offsets get another name. In the order of places, each once.
     #[must_use]
     pub fn collisions(&self, renamed: &[usize], new: &str) -> Vec<Collision> {
@@ -255,7 +264,10 @@ impl<'r> Reader<'r> {
                         | "for_in_clause"
                         | "type_alias_statement" => node.child_by_field_name("left"),
                         "named_expression" => node.child_by_field_name("name"),
-                        "as_pattern" => node.child_by_field_name("alias"),
+                        // In a `case` the grammar gives the name no field.
+                        "as_pattern" => node
+                            .child_by_field_name("alias")
+                            .or_else(|| children(node).last().filter(|last| last.kind() == "identifier")),
                         "delete_statement" => node.named_child(0),
                         _ => None,
                     };
@@ -418,6 +430,7 @@ mod tests {
             "from a import new",
             "for new in x: pass",
             "with a as new: pass",
+            "match a:\n  case B() as new: pass",
             "try: pass\nexcept E as new: pass",
             "(new := 1)",
             "new += 1",
