@@ -18,6 +18,7 @@ use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::facts::{CompletenessStatus, Facts};
 use crate::model::request::{Command, Request};
 use crate::path::AbsPath;
+use crate::resolve::receiver::Meaning;
 use crate::reward::Measured;
 use crate::text::SourceEncoding;
 use crate::workspace::files::Files as _;
@@ -53,7 +54,7 @@ pub(super) fn access(request: &Request, state: &State) -> Access {
     match request.cmd {
         // What such a file imports from its own folder, no survey sees.
         _ if !state.is_covered() => Access::Pristine,
-        Command::Definition | Command::Declaration if !state.is_inferred() => Access::Shared,
+        Command::Definition | Command::Declaration if state.meaning() != Meaning::Inferred => Access::Shared,
         Command::Symbols | Command::Locate => Access::Shared,
         cmd if cmd.edits() => Access::Unmoved,
         _ => Access::Alone,

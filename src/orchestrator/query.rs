@@ -16,6 +16,7 @@ use crate::lsp::{Listing, Place};
 use crate::model::facts::{Facts, Hover, Provenance};
 use crate::model::request::{Command, Request};
 use crate::path::AbsPath;
+use crate::resolve::receiver::Meaning;
 use crate::text::{ColumnUnit, Position, Range};
 
 /// How a hover begins that is about a module.
@@ -84,7 +85,7 @@ pub(super) async fn locations(asking: &Asking<'_>) -> Result<Answer, Failure> {
     let is_module = |place: &&Place| place.range == Range::default();
     if matches!(cmd, Command::References | Command::Implementation) {
         asking.require_clean(listing.items.iter().map(|place| &place.path))?;
-    } else if asking.state.is_inferred() {
+    } else if asking.state.meaning() != Meaning::Scoped {
         asking.require_clean(listing.items.iter().filter(is_module).map(|place| &place.path))?;
     }
     // A symbol without uses is no unknown symbol: with its declaration it has one.
@@ -161,7 +162,7 @@ pub(super) async fn hover(asking: &Asking<'_>) -> Result<Answer, Failure> {
     let said = said?;
     let said =
         said.filter(|said| !said.markdown.trim().is_empty()).ok_or_else(|| nothing_there(asking, subject))?;
-    if asking.state.is_inferred() && said.markdown.contains(MODULE) {
+    if asking.state.meaning() != Meaning::Scoped && said.markdown.contains(MODULE) {
         asking.require_pristine()?;
     }
     let markdown = match declared? {

@@ -1,6 +1,6 @@
 //! A selector resolved on a ground: everything of an answer that needs no server.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::Settings;
 use super::failure::Failure;
@@ -17,7 +17,7 @@ use crate::resolve::hop::Hop;
 use crate::resolve::locate::{self, Evidence, Located, Several, TOP, World, locate};
 use crate::resolve::modules::ImportRoots;
 use crate::resolve::near::{Near, Reason};
-use crate::resolve::receiver::rests_on_types;
+use crate::resolve::receiver::{Meaning, meaning};
 use crate::resolve::symbol::StubPlace;
 use crate::selector::PositionSpec;
 use crate::tape::Tape;
@@ -31,6 +31,8 @@ pub(super) struct State {
     pub(super) ground: Arc<Ground>,
     pub(super) files: DiskFiles,
     resolved: Option<Outcomes>,
+    /// What the meaning of its place hangs on, once somebody wants to know.
+    meaning: OnceLock<Meaning>,
     threads: usize,
     /// What every question to the outside passes through.
     pub(super) tape: Tape,
@@ -118,7 +120,7 @@ impl State {
             snapshot.keep_index();
         }
         let threads = settings.threads;
-        Self { ground, files, resolved, threads, tape }
+        Self { ground, files, resolved, meaning: OnceLock::new(), threads, tape }
     }
 
     /// Why the selector means no one place; `None` when it does, or there is none.
@@ -170,11 +172,14 @@ impl State {
         self.ground.covers(&self.ground.paths.uri(&subject.document.path))
     }
 
-    /// Whether what the place means rests on the type of something else: an attribute's, a keyword argument's.
-    pub(super) fn is_inferred(&self) -> bool {
-        let Some(Outcomes::Found(subject)) = &self.resolved else { return false };
-        let span = subject.name_span.clone().unwrap_or_default();
-        rests_on_types(&subject.document.text, span)
+    /// What the meaning of the place hangs on.
+    pub(super) fn meaning(&self) -> Meaning {
+        *self.meaning.get_or_init(|| match &self.resolved {
+            Some(Outcomes::Found(subject)) => {
+                meaning(&subject.document.text, &subject.name_span.clone().unwrap_or_default())
+            }
+            _ => Meaning::Scoped,
+        })
     }
 
     /// The resolution as the bundle tells it when no server was asked.
