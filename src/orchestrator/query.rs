@@ -85,7 +85,9 @@ pub(super) async fn locations(asking: &Asking<'_>) -> Result<Answer, Failure> {
     let is_module = |place: &&Place| place.range == Range::default();
     if matches!(cmd, Command::References | Command::Implementation) {
         asking.require_clean(listing.items.iter().map(|place| &place.path))?;
-    } else if asking.state.meaning() != Meaning::Scoped {
+    } else if cmd == Command::TypeDefinition && asking.state.meaning() != Meaning::Scoped {
+        // Which source of a module's stub is told hangs on what the server has read, and only the places of definitions can
+        // be told without that.
         asking.require_clean(listing.items.iter().filter(is_module).map(|place| &place.path))?;
     }
     // A symbol without uses is no unknown symbol: with its declaration it has one.

@@ -34,8 +34,19 @@ pub fn meaning(text: &str, name: &Span) -> Meaning {
         return Meaning::Scoped;
     }
     let tree = syntax::parse(text);
+    // Where the syntax is broken, what the name is and what binds a name may be hidden.
+    if tree.root_node().has_error() {
+        return Meaning::Inferred;
+    }
     let token = tree.root_node().descendant_for_byte_range(name.start, name.end);
-    match token.and_then(rests_on) {
+    let Some((token, parent)) = token.and_then(|token| Some((token, token.parent()?))) else {
+        return Meaning::Inferred;
+    };
+    // Before an `=` that gives no argument stands what is given a value, or a default.
+    if !is_attribute && parent.kind() != "keyword_argument" {
+        return Meaning::Scoped;
+    }
+    match rests_on(token, parent) {
         Some(base) if is_declared(base, &tree, text) => Meaning::Declared,
         _ => Meaning::Inferred,
     }
@@ -43,8 +54,7 @@ pub fn meaning(text: &str, name: &Span) -> Meaning {
 
 /// The expression on whose type an attribute or a keyword argument hangs: of `a.name` and of `a.b(name=1)` that is `a`, of
 /// `f(name=1)` it is `f`.
-fn rests_on(token: Node<'_>) -> Option<Node<'_>> {
-    let parent = token.parent()?;
+fn rests_on<'t>(token: Node<'t>, parent: Node<'t>) -> Option<Node<'t>> {
     match parent.kind() {
         "attribute" if parent.child_by_field_name("attribute") == Some(token) => {
             parent.child_by_field_name("object")
@@ -81,10 +91,6 @@ fn is_declared(base: Node<'_>, tree: &Tree, text: &str) -> bool {
 /// Whether everything that binds a name, as it is seen from where it stands, declares its type. A name that nothing in the file
 /// binds is a builtin, or what `import *` brings.
 fn is_declared_name(name: Node<'_>, tree: &Tree, text: &str) -> bool {
-    // Where the syntax is broken, what binds a name may be hidden.
-    if tree.root_node().has_error() {
-        return false;
-    }
     let scopes = Scopes::of(text, &[text_of(name, text)]);
     let Some(bindings) = scopes.bound_by(name.start_byte()) else { return false };
     bindings.iter().all(|binding| {
@@ -147,7 +153,12 @@ mod tests {
 
     #[test]
     fn a_name_that_stands_alone_hangs_on_its_scopes() {
-        all(asked, Scoped, &["|b", "f(|x == 1)", "import |a", "x = |a", "def f(|x): pass"]);
+        all(
+            asked,
+            Scoped,
+            &["|b", "f(|x == 1)", "import |a", "x = |a", "def f(|x): pass", "|a = 1", "|a: int = 1"],
+        );
+        all(asked, Scoped, &["def f(|x=1): pass", "for a in b: |c = a", "a = |b = 1", "lambda |x=1: x"]);
     }
 
     #[test]
@@ -157,7 +168,7 @@ mod tests {
             Inferred,
             &["f().|b", "a = g()\na.|b", "a.b.|c", "(a).|b", "a[0].|b", "class A(B, |k=1): pass"],
         );
-        all(asked, Inferred, &["f()(|x=1)", "a = g()\na(|x=1)", "a.b.c(|x=1)", "|a = 1", "lambda a: a.|b"]);
+        all(asked, Inferred, &["f()(|x=1)", "a = g()\na(|x=1)", "a.b.c(|x=1)", "lambda a: a.|b"]);
         all(
             asked,
             Inferred,

@@ -13,6 +13,7 @@ use super::super::failure::Failure;
 use super::super::server::Server;
 use super::Slot;
 use super::live::{Live, Opened};
+use super::turns::Shares;
 use crate::lsp::tape::shown;
 use crate::path::AbsPath;
 use crate::tape::Tape;
@@ -49,14 +50,14 @@ pub(in crate::orchestrator) struct Lease {
 
 #[derive(Debug)]
 pub(super) enum Hold {
-    Shared(OwnedRwLockReadGuard<Option<Live>, Live>),
+    Shared { live: OwnedRwLockReadGuard<Option<Live>, Live>, _shares: Option<Shares> },
     Alone(OwnedRwLockMappedWriteGuard<Option<Live>, Live>),
 }
 
 impl Hold {
     pub(super) fn live(&self) -> &Live {
         match self {
-            Self::Shared(live) => live,
+            Self::Shared { live, .. } => live,
             Self::Alone(live) => live,
         }
     }

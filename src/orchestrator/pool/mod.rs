@@ -8,9 +8,13 @@
 //! server for itself, and finds nothing inferred but by itself ([`Access::Alone`]). The definition of a plain name rests on
 //! none and is asked beside others on what there is ([`Access::Shared`]). A server is renewed when a question that had it
 //! for itself is over, and when nobody asks for a moment, so that the next question need not wait for that.
+//!
+//! What is asked beside others loses with each renewal what the others made the server infer. So those that want it for
+//! themselves wait for a while until none of the others is left, and then go one after the other (see [`turns`]).
 
 mod lease;
 mod live;
+mod turns;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,6 +26,7 @@ use tokio::task::JoinHandle;
 use lease::Hold;
 pub(super) use lease::Lease;
 use live::{Asked, Live};
+use turns::Turns;
 
 use super::Settings;
 use super::failure::Failure;
@@ -96,6 +101,8 @@ struct Slot {
     asked: AtomicU64,
     /// The pool's turn of the last one.
     turn: AtomicU64,
+    /// Who asks beside others.
+    turns: Arc<Turns>,
 }
 
 impl Pool {
@@ -174,6 +181,13 @@ impl Pool {
         let slot = self.slot(kind);
         slot.asked.fetch_add(1, Ordering::Relaxed);
         slot.turn.store(self.turn.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        let shares = match access {
+            Access::Shared => Some(slot.turns.share()),
+            Access::Alone | Access::Unmoved | Access::Pristine => {
+                slot.turns.nobody_shares().await;
+                None
+            }
+        };
         loop {
             if access == Access::Shared {
                 let place = slot.place.clone().read_owned().await;
@@ -181,7 +195,7 @@ impl Pool {
                     live.as_ref().filter(|live| live.is_fit(&self.settings) && live.stands_on(ground))
                 });
                 if let Ok(live) = here {
-                    return Ok(self.lent(slot, Hold::Shared(live)));
+                    return Ok(self.lent(slot, Hold::Shared { live, _shares: shares }));
                 }
             }
             let mut place = slot.place.clone().write_owned().await;
