@@ -230,6 +230,9 @@ impl Orchestrator {
             starting.started().await?;
         }
         let access = if pristine { Access::Pristine } else { ask::access(request, state) };
+        if access != Access::Shared {
+            self.settings.progress.aside();
+        }
         let kind = Kind::of(request, self.settings.server);
         let server = self.shared.pool.lease(kind, access, &state.ground, &state.files).await?.on(&state.tape);
         if let Some(starting) = starting {

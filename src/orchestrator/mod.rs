@@ -53,6 +53,7 @@ use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request};
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
+use crate::resolve::remember_readings;
 use crate::reward::{Measured, of_bundle};
 use crate::tape::Tape;
 use crate::trace::writer::Writer;
@@ -83,6 +84,8 @@ pub trait Progress: Send + Sync {
     fn step(&self, text: &str);
     /// Something that is worth knowing also later.
     fn say(&self, text: &str);
+    /// The question waits for those that are asked beside each other, and has the server for itself then.
+    fn aside(&self) {}
     /// The answer is there but for the proof that it is fresh.
     fn proving(&self) {}
     /// Nothing is being done any more.
@@ -171,6 +174,9 @@ impl Orchestrator {
     /// An orchestrator for many requests at a time, whose answers are worth more together than each of them at once.
     #[must_use]
     pub fn for_many(settings: Settings) -> Self {
+        /// Of what was read of files, in bytes: many questions are about many files, and they come back to them.
+        const READ: usize = 64 << 20;
+        remember_readings(READ);
         Self::with(settings, true, true)
     }
 
@@ -180,11 +186,11 @@ impl Orchestrator {
         Self::with(settings, false, false)
     }
 
-    fn with(settings: Settings, resident: bool, saves: bool) -> Self {
+    fn with(settings: Settings, resident: bool, many: bool) -> Self {
         let settings = Arc::new(settings);
         let shared = Shared {
-            surveyor: Surveyor::new(&settings, saves),
-            pool: Pool::new(settings.clone(), resident),
+            surveyor: Surveyor::new(&settings, many),
+            pool: Pool::new(settings.clone(), resident, many),
             memo: Memo::of(&settings),
             flights: Flights::default(),
             resident,

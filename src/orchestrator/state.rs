@@ -176,7 +176,7 @@ impl State {
     pub(super) fn meaning(&self) -> Meaning {
         *self.meaning.get_or_init(|| match &self.resolved {
             Some(Outcomes::Found(subject)) => {
-                meaning(&subject.document.text, &subject.name_span.clone().unwrap_or_default())
+                meaning(&subject.document, &subject.name_span.clone().unwrap_or_default())
             }
             _ => Meaning::Scoped,
         })

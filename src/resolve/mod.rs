@@ -41,3 +41,8 @@ mod walk;
 pub fn remember_trees(bytes: usize) {
     syntax::remember(bytes);
 }
+
+/// Has so many bytes of what was read of files remembered, if it were fewer: about as much as the files are long.
+pub fn remember_readings(bytes: usize) {
+    reading::remember(bytes);
+}

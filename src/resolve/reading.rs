@@ -5,15 +5,22 @@
 //! last, by content.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::outline::{Outline, Span};
+use super::receiver::Meanings;
 use super::syntax;
 use crate::digest::Digest;
 use crate::workspace::files::Document;
 
 /// How much is remembered, in bytes as [`Reading::weight`] counts them.
-const REMEMBERED: usize = 12 << 20;
+static REMEMBERED: AtomicUsize = AtomicUsize::new(12 << 20);
+
+/// Has so much remembered, if it were less.
+pub(super) fn remember(bytes: usize) {
+    REMEMBERED.fetch_max(bytes, Ordering::Relaxed);
+}
 
 /// How many files are remembered at most: they are searched one after the other.
 const MOST: usize = 1024;
@@ -28,6 +35,8 @@ pub(super) struct Reading {
     identifiers: Vec<(u32, u32)>,
     /// The definitions.
     pub(super) outline: Outline,
+    /// Its attributes and keyword arguments, once somebody asks for one.
+    meanings: OnceLock<Meanings>,
 }
 
 impl Reading {
@@ -46,7 +55,7 @@ impl Reading {
         latest.retain(|(other, _)| *other != digest);
         latest.push_back((digest, reading.clone()));
         let mut weight: usize = latest.iter().map(|(_, reading)| reading.weight()).sum();
-        while latest.len() > MOST || (latest.len() > 1 && weight > REMEMBERED) {
+        while latest.len() > MOST || (latest.len() > 1 && weight > REMEMBERED.load(Ordering::Relaxed)) {
             let Some((_, gone)) = latest.pop_front() else { break };
             weight -= gone.weight();
         }
@@ -66,7 +75,7 @@ impl Reading {
             }
             true
         });
-        Self { identifiers, outline: Outline::of_tree(&tree, text) }
+        Self { identifiers, outline: Outline::of_tree(&tree, text), meanings: OnceLock::new() }
     }
 
     /// About how many bytes it takes.
@@ -77,6 +86,12 @@ impl Reading {
         size_of::<Self>()
             + self.identifiers.len() * size_of::<(u32, u32)>()
             + self.outline.definitions.len() * definition
+            + self.meanings.get().map_or(0, Meanings::weight)
+    }
+
+    /// The attributes and the keyword arguments of the text that was read.
+    pub(super) fn meanings(&self, text: &str) -> &Meanings {
+        self.meanings.get_or_init(|| Meanings::read(text))
     }
 
     /// The identifier that contains an offset, or else ends at it. The one that begins here goes before the one that ends
@@ -138,6 +153,6 @@ mod tests {
         }
         let latest = LATEST.lock().unwrap();
         let weight: usize = latest.iter().map(|(_, reading)| reading.weight()).sum();
-        assert!(weight <= REMEMBERED || latest.len() == 1, "{weight}");
+        assert!(weight <= REMEMBERED.load(Ordering::Relaxed) || latest.len() == 1, "{weight}");
     }
 }

@@ -4,9 +4,9 @@
 //! `global` and `nonlocal`; a class's names are not seen from its functions. Names after a dot and the names of keyword
 //! arguments belong to no scope and are not looked at.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use tree_sitter::Node;
+use tree_sitter::{Node, Tree};
 
 use super::outline::Span;
 use super::syntax::{parse, preorder, text_of};
@@ -76,7 +76,15 @@ impl Scopes {
     /// Reads the scopes of a text and where these names stand.
     #[must_use]
     pub fn of(text: &str, names: &[&str]) -> Self {
-        let tree = parse(text);
+        Self::read(&parse(text), text, Some(names))
+    }
+
+    /// Reads the scopes of a text and where all names stand.
+    pub(super) fn of_all(tree: &Tree, text: &str) -> Self {
+        Self::read(tree, text, None)
+    }
+
+    fn read(tree: &Tree, text: &str, names: Option<&[&str]>) -> Self {
         let module = Scope { kind: ScopeKind::Module, parent: None, elsewhere: BTreeMap::new() };
         let mut reader = Reader { text, names, found: Self { scopes: vec![module], uses: Vec::new() } };
         reader.read(tree.root_node());
@@ -98,13 +106,16 @@ impl Scopes {
         self.at(offset).is_some_and(|name| self.home(&name.name, name.scope) == Some(0))
     }
 
-    /// The tokens that bind the name whose token begins at an offset, as it is seen from there: no token when it comes from
-    /// outside of the file. `None` when none of the names begins there.
-    #[must_use]
-    pub fn bound_by(&self, offset: usize) -> Option<Vec<Span>> {
-        let name = self.at(offset)?;
-        let Some(home) = self.home(&name.name, name.scope) else { return Some(Vec::new()) };
-        Some(self.bindings(&name.name, home).map(|binding| binding.span.clone()).collect())
+    /// What binds each name in each scope, to look many up.
+    pub(super) fn bindings_of_all(&self) -> Bindings<'_> {
+        let mut bindings: BTreeMap<(usize, &str), Vec<&Span>> = BTreeMap::new();
+        for used in self.uses.iter().filter(|used| used.binds) {
+            let name = used.name.as_str();
+            bindings.entry((used.scope, name)).or_default().push(&used.span);
+        }
+        let elsewhere =
+            self.scopes.iter().flat_map(|scope| scope.elsewhere.keys().map(String::as_str)).collect();
+        Bindings { scopes: self, bindings, elsewhere }
     }
 
     /// What is in the way when the tokens that begin at these offsets get another name. In the order of places, each once.
@@ -209,9 +220,44 @@ impl Scopes {
     }
 }
 
+/// What binds each name in each scope. Where a scope says that a name of its own belongs elsewhere, nothing is known of that
+/// name.
+#[derive(Debug)]
+pub(super) struct Bindings<'s> {
+    scopes: &'s Scopes,
+    bindings: BTreeMap<(usize, &'s str), Vec<&'s Span>>,
+    elsewhere: BTreeSet<&'s str>,
+}
+
+impl<'s> Bindings<'s> {
+    /// The tokens that bind the name whose token begins at an offset, as it is seen from there: none when it comes from
+    /// outside of the file. `None` when no name begins there, or nothing is known of it.
+    pub(super) fn of(&self, offset: usize) -> Option<&[&'s Span]> {
+        let uses = &self.scopes.uses;
+        let used = &uses[uses.binary_search_by_key(&offset, |used| used.span.start).ok()?];
+        let name = used.name.as_str();
+        if self.elsewhere.contains(name) {
+            return None;
+        }
+        let mut at = Some(used.scope);
+        while let Some(index) = at {
+            let scope = &self.scopes.scopes[index];
+            // The names of a class are not seen from the functions in it.
+            if (index == used.scope || scope.kind != ScopeKind::Class)
+                && let Some(bound) = self.bindings.get(&(index, name))
+            {
+                return Some(bound);
+            }
+            at = scope.parent;
+        }
+        Some(&[])
+    }
+}
+
 struct Reader<'r> {
     text: &'r str,
-    names: &'r [&'r str],
+    /// Which names are looked at; all, when there are none.
+    names: Option<&'r [&'r str]>,
     found: Scopes,
 }
 
@@ -370,7 +416,7 @@ impl<'r> Reader<'r> {
 
     fn push(&mut self, node: Node<'r>, scope: usize, binds: bool) {
         let name = text_of(node, self.text);
-        if self.names.contains(&name) {
+        if self.names.is_none_or(|names| names.contains(&name)) {
             self.found.uses.push(NameUse { span: node.byte_range(), name: name.to_owned(), binds, scope });
         }
     }

@@ -1,7 +1,8 @@
 //! Many requests over one stream: read as they come, asked beside each other, answered as each is ready.
 //!
 //! At most so many are *asked* at a time as the caller says; besides, answers that wait for the proof that they are
-//! fresh, because one look at the workspace proves many. What writes runs alone and in its turn: whatever
+//! fresh, because one look at the workspace proves many, and some questions that want the server for themselves, because
+//! what the others made it infer is gone when they have it. What writes runs alone and in its turn: whatever
 //! came before is finished first, whatever comes after begins when it is done. A line that says nothing readable is answered
 //! too. Nothing that was read is forgotten: at the end of the stream everything that came is answered.
 
@@ -70,17 +71,17 @@ pub async fn run(
     interrupted: impl Future<Output = ()>,
 ) -> io::Result<Ended> {
     let input = input::start(source.stream, source.completing)?;
-    let (asked, proving) = mpsc::unbounded_channel();
+    let (heard, hearing) = mpsc::unbounded_channel();
     let mut work = Work {
         orchestrator,
         turns: Turns::new(terms),
         tasks: JoinSet::new(),
-        asked,
+        heard,
         more: None,
         input: Some(input),
         ended: Ended::Whole,
     };
-    Ok(work.run(proving, answers, interrupted).await)
+    Ok(work.run(hearing, answers, interrupted).await)
 }
 
 /// A batch that is being worked off.
@@ -88,8 +89,8 @@ struct Work<'o> {
     orchestrator: &'o Orchestrator,
     turns: Turns,
     tasks: JoinSet<Bundle>,
-    /// Whom the requests tell that they are answered but for the proof.
-    asked: mpsc::UnboundedSender<u64>,
+    /// Whom the requests tell how far they are.
+    heard: mpsc::UnboundedSender<Heard>,
     /// Held while there are requests that have not begun.
     more: Option<super::MoreToCome>,
     /// `None` after its end.
@@ -100,7 +101,7 @@ struct Work<'o> {
 impl Work<'_> {
     async fn run(
         &mut self,
-        mut proving: mpsc::UnboundedReceiver<u64>,
+        mut hearing: mpsc::UnboundedReceiver<Heard>,
         answers: mpsc::Sender<Bundle>,
         interrupted: impl Future<Output = ()>,
     ) -> Ended {
@@ -118,7 +119,10 @@ impl Work<'_> {
                         permit.send(answer);
                     }
                 }
-                Some(number) = proving.recv() => self.turns.proving(number),
+                Some(heard) = hearing.recv() => match heard {
+                    Heard::Aside(number) => self.turns.aside(number),
+                    Heard::Proving(number) => self.turns.proving(number),
+                },
                 Some(done) = self.tasks.join_next_with_id() => self.done(done),
                 incoming = next(&mut self.input), if self.turns.has_room() => self.take(incoming),
                 () = tokio::time::sleep(LAST_WORDS), if last_words => return self.end(),
@@ -142,7 +146,7 @@ impl Work<'_> {
             let (cancel, cancelled) = oneshot::channel();
             let ear = Arc::new(Ear {
                 number,
-                asked: self.asked.clone(),
+                heard: self.heard.clone(),
                 rest: self.orchestrator.settings.progress.clone(),
             });
             let settings = &self.orchestrator.settings;
@@ -250,10 +254,19 @@ async fn answer(
     orchestrator.run_until(request, given_up).await
 }
 
+/// What a request tells of itself.
+#[derive(Debug, Clone, Copy)]
+enum Heard {
+    /// It waits for the others.
+    Aside(u64),
+    /// It is answered but for the proof.
+    Proving(u64),
+}
+
 /// Who hears of one request.
 struct Ear {
     number: u64,
-    asked: mpsc::UnboundedSender<u64>,
+    heard: mpsc::UnboundedSender<Heard>,
     rest: Arc<dyn Progress>,
 }
 
@@ -265,9 +278,13 @@ impl Progress for Ear {
         self.rest.say(text);
     }
 
-    fn proving(&self) {
+    fn aside(&self) {
         // Nobody counts any more when the batch is over.
-        let _ = self.asked.send(self.number);
+        let _ = self.heard.send(Heard::Aside(self.number));
+    }
+
+    fn proving(&self) {
+        let _ = self.heard.send(Heard::Proving(self.number));
     }
 
     fn done(&self) {}

@@ -14,6 +14,10 @@ use crate::model::request::Request;
 /// How many answers may wait for their proof, besides the requests that are asked.
 const PROVING: usize = 512;
 
+/// How many requests may wait for the others, to have the server for themselves, besides those that are asked. They are
+/// asked one after the other, and each has to be answered in its time.
+const ASIDE: usize = 32;
+
 /// How many requests, and how many bytes of them, wait before no more are read. Answers that nobody took count with them, for
 /// lines that cannot be read are answered at once. What gives a request up is heard so many lines ahead of it.
 const WAITING: usize = 4096;
@@ -42,8 +46,18 @@ struct Waiting {
 struct UnderWay {
     request: Request,
     cancel: Option<oneshot::Sender<()>>,
-    /// Whether it is asked, and not only proved.
-    asking: bool,
+    stage: Stage,
+}
+
+/// How far a request is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It is one of those that are asked at a time.
+    Asking,
+    /// It waits for the others, or is asked when they are answered.
+    Aside,
+    /// It is answered but for the proof.
+    Proving,
 }
 
 /// Requests and answers, numbered in the order of their lines.
@@ -58,6 +72,8 @@ pub(super) struct Turns {
     tasks: BTreeMap<Id, u64>,
     /// How many of those under way are asked.
     asking: usize,
+    /// How many of them are aside.
+    aside: usize,
     /// Whether what is under way has to be alone.
     alone: bool,
     marks: BTreeMap<u64, Mark>,
@@ -78,6 +94,7 @@ impl Turns {
             under_way: BTreeMap::new(),
             tasks: BTreeMap::new(),
             asking: 0,
+            aside: 0,
             alone: false,
             marks: BTreeMap::new(),
             held: BTreeMap::new(),
@@ -134,7 +151,7 @@ impl Turns {
         } else {
             !self.alone
                 && self.asking < self.terms.concurrency
-                && self.under_way.len() < self.terms.concurrency + PROVING
+                && self.under_way.len() < self.terms.concurrency + ASIDE + PROVING
         };
         if !may || self.untaken() >= UNTAKEN {
             return None;
@@ -149,16 +166,33 @@ impl Turns {
     pub(super) fn begun(&mut self, number: u64, task: Id, request: Request, cancel: oneshot::Sender<()>) {
         self.asking += 1;
         self.tasks.insert(task, number);
-        self.under_way.insert(number, UnderWay { request, cancel: Some(cancel), asking: true });
+        self.under_way.insert(number, UnderWay { request, cancel: Some(cancel), stage: Stage::Asking });
+    }
+
+    /// A request wants the server for itself, and waits until the others are answered: more of those may begin. Where one is
+    /// asked at a time, nobody else would.
+    pub(super) fn aside(&mut self, number: u64) {
+        if self.aside < ASIDE && self.terms.concurrency > 1 {
+            self.reaches(number, Stage::Aside);
+        }
     }
 
     /// A request is asked no more.
     pub(super) fn proving(&mut self, number: u64) {
-        if let Some(under_way) = self.under_way.get_mut(&number)
-            && std::mem::take(&mut under_way.asking)
-        {
-            self.asking -= 1;
+        self.reaches(number, Stage::Proving);
+    }
+
+    fn reaches(&mut self, number: u64, stage: Stage) {
+        let Some(under_way) = self.under_way.get_mut(&number) else { return };
+        let before = std::mem::replace(&mut under_way.stage, stage);
+        if before == Stage::Proving {
+            // It is asked once more, because something changed; that is not worth waiting for.
+            under_way.stage = before;
+            return;
         }
+        self.asking -= usize::from(before == Stage::Asking);
+        self.aside -= usize::from(before == Stage::Aside);
+        self.aside += usize::from(stage == Stage::Aside);
     }
 
     /// The request of a task that ended.

@@ -19,7 +19,7 @@ use crate::path::AbsPath;
 use crate::tape::Tape;
 use crate::workspace::files::Document;
 
-/// How long nobody asks before a server is renewed.
+/// How long nobody asks before a server may be ended for the memory that it takes.
 const QUIET: Duration = Duration::from_millis(40);
 
 /// How long a renewed server may take to infer what nearly every question needs.
@@ -201,11 +201,13 @@ impl Drop for Lease {
             if !ended {
                 discard_if_stuck(&slot, server).await;
             }
-            if !alone {
-                tokio::time::sleep(QUIET).await;
-            }
-            if slot.asked.load(Ordering::Relaxed) == turn {
+            if alone && slot.asked.load(Ordering::Relaxed) == turn {
                 renew(&slot, &settings).await;
+            } else if !alone {
+                tokio::time::sleep(QUIET).await;
+                if slot.asked.load(Ordering::Relaxed) == turn {
+                    end_if_exhausted(&slot, &settings).await;
+                }
             }
         });
     }
@@ -231,18 +233,27 @@ async fn discard_if_stuck(slot: &Slot, server: Option<u32>) {
     }
 }
 
+/// Ends a server that nobody asks and that takes too much memory; tells whether it did.
+async fn end_if_exhausted(slot: &Slot, settings: &Settings) -> bool {
+    let Ok(mut place) = slot.place.try_write() else { return false };
+    let ended = place.take_if(|live| live.is_exhausted(settings));
+    drop(place);
+    match ended {
+        Some(ended) => {
+            ended.server.stop().await;
+            true
+        }
+        None => false,
+    }
+}
+
 /// Renews a server that nobody asks; one that takes too much memory is ended.
 async fn renew(slot: &Slot, settings: &Settings) {
-    let Ok(mut place) = slot.place.try_write() else { return };
-    let Some(live) = place.as_mut() else { return };
-    if live.is_exhausted(settings) {
-        let ended = place.take();
-        drop(place);
-        if let Some(ended) = ended {
-            ended.server.stop().await;
-        }
+    if end_if_exhausted(slot, settings).await {
         return;
     }
+    let Ok(place) = slot.place.try_write() else { return };
+    let Some(live) = place.as_ref() else { return };
     let used = std::mem::take(&mut live.asked().since_renewal);
     if used && live.server.client.renew().is_ok() {
         let prepared = live.server.client.prepare(PREPARING);

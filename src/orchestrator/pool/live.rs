@@ -58,6 +58,16 @@ impl Live {
         Ok(Self { server, ground: None, born: None, opened, asked, hung, speculated })
     }
 
+    /// A new server that stands on a ground.
+    pub(super) async fn on(
+        settings: &Arc<Settings>,
+        kind: Kind,
+        ground: &Arc<Ground>,
+    ) -> Result<Self, Failure> {
+        let live = Self::start(settings, kind, &ground.tools).await?;
+        Ok(Self { ground: Some(ground.clone()), born: Some(ground.clone()), ..live })
+    }
+
     /// Whether it can be asked.
     pub(super) fn is_fit(&self, settings: &Settings) -> bool {
         let answers = self.server.client.is_alive() && !self.hung.load(Ordering::Relaxed);

@@ -7,13 +7,15 @@
 //! What Pyright infers can depend on what it was asked before. So a question whose answer rests on inferred types has the
 //! server for itself, and finds nothing inferred but by itself ([`Access::Alone`]). The definition of a plain name rests on
 //! none and is asked beside others on what there is ([`Access::Shared`]). A server is renewed when a question that had it
-//! for itself is over, and when nobody asks for a moment, so that the next question need not wait for that.
+//! for itself is over, so that the next one need not wait for that.
 //!
 //! What is asked beside others loses with each renewal what the others made the server infer. So those that want it for
-//! themselves wait for a while until none of the others is left, and then go one after the other (see [`turns`]).
+//! themselves wait for a while until none of the others is left, and then go one after the other (see [`turns`]); and where
+//! there are many, they get a server of their own (see [`second`]).
 
 mod lease;
 mod live;
+mod second;
 mod turns;
 
 use std::collections::BTreeMap;
@@ -26,6 +28,7 @@ use tokio::task::JoinHandle;
 use lease::Hold;
 pub(super) use lease::Lease;
 use live::{Asked, Live};
+use second::Second;
 use turns::Turns;
 
 use super::Settings;
@@ -50,12 +53,14 @@ pub(super) struct Kind {
     pub(super) pulls: bool,
     /// Which files it is shown: one that was shown more would find uses in them.
     configured: bool,
+    /// Whether it is beside another one that is else the same.
+    second: bool,
 }
 
 impl Kind {
     /// The kind that most requests need.
     pub(super) const fn usual() -> Self {
-        Self { pulls: false, configured: false }
+        Self { pulls: false, configured: false, second: false }
     }
 
     /// The kind that a request needs.
@@ -64,6 +69,7 @@ impl Kind {
             pulls: (request.cmd == Command::Diagnostics || request.cmd.edits())
                 && !Profile::of(server).pulls_when_cancellable,
             configured: request.options.scope == Scope::Configured,
+            second: false,
         }
     }
 }
@@ -90,11 +96,14 @@ pub(super) struct Pool {
     turn: AtomicU64,
     /// Whether servers are kept for questions to come.
     resident: bool,
+    /// Whether there are many questions at a time.
+    many: bool,
+    second: Second,
 }
 
 type Place = RwLock<Option<Live>>;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Slot {
     place: Arc<Place>,
     /// How many questions began: to notice that nobody asked for a while.
@@ -105,13 +114,23 @@ struct Slot {
     turns: Arc<Turns>,
 }
 
+impl Slot {
+    fn new(many: bool) -> Self {
+        let (asked, turn) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { place: Arc::default(), asked, turn, turns: Arc::new(Turns::new(many)) }
+    }
+}
+
 impl Pool {
-    pub(super) fn new(settings: Arc<Settings>, resident: bool) -> Self {
-        Self { settings, slots: Mutex::default(), turn: AtomicU64::new(0), resident }
+    /// No servers. `resident`: they are kept for questions to come; `many`: there will be many at a time.
+    pub(super) fn new(settings: Arc<Settings>, resident: bool, many: bool) -> Self {
+        let (slots, turn, second) = (Mutex::default(), AtomicU64::new(0), Second::new(many));
+        Self { settings, slots, turn, resident, many, second }
     }
 
     fn slot(&self, kind: Kind) -> Arc<Slot> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner).entry(kind).or_default().clone()
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.entry(kind).or_insert_with(|| Arc::new(Slot::new(self.many))).clone()
     }
 
     /// Starts a server of this kind, unless there is one. It goes on by itself; dropping what is returned stops it.
@@ -134,10 +153,7 @@ impl Pool {
         let Ok(mut place) = slot.place.try_write() else { return Ok(()) };
         if place.as_ref().is_none_or(|live| !live.is_fit(&self.settings)) {
             self.make_room(kind);
-            let mut live = Live::start(&self.settings, kind, &ground.tools).await?;
-            live.ground = Some(ground.clone());
-            live.born = Some(ground.clone());
-            *place = Some(live);
+            *place = Some(Live::on(&self.settings, kind, ground).await?);
         }
         Ok(())
     }
@@ -160,7 +176,7 @@ impl Pool {
         let runs = |slot: &Slot| slot.place.try_read().map_or(true, |live| live.is_some());
         let mut running = others.iter().filter(|(_, slot)| runs(slot)).count();
         for (_, slot) in others {
-            if running >= MOST_SERVERS
+            if running >= MOST_SERVERS + self.second.servers()
                 && let Ok(mut place) = slot.place.try_write()
                 && let Some(live) = place.take()
             {
@@ -178,6 +194,7 @@ impl Pool {
         ground: &Arc<Ground>,
         files: &DiskFiles,
     ) -> Result<Lease, Failure> {
+        let kind = self.placed(kind, access, ground);
         let slot = self.slot(kind);
         slot.asked.fetch_add(1, Ordering::Relaxed);
         slot.turn.store(self.turn.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
@@ -210,10 +227,7 @@ impl Pool {
                     tokio::spawn(old.server.stop());
                 }
                 self.make_room(kind);
-                let mut live = Live::start(&self.settings, kind, &ground.tools).await?;
-                live.ground = Some(ground.clone());
-                live.born = Some(ground.clone());
-                *place = Some(live);
+                *place = Some(Live::on(&self.settings, kind, ground).await?);
             }
             if access == Access::Shared {
                 continue;

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-/// How long those who want a server for themselves let others go before them.
-const GIVING_WAY: Duration = Duration::from_millis(200);
+/// How long those who want a server for themselves let others go before them: a moment, and longer where many answers are
+/// worth more together than each at once.
+const GIVING_WAY: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
 
 /// Counts who asks a server beside others, or waits for that.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Turns {
+    giving_way: Duration,
     sharing: AtomicUsize,
     nobody: Notify,
 }
@@ -21,10 +23,23 @@ pub(super) struct Turns {
 pub(super) struct Shares(Arc<Turns>);
 
 impl Turns {
+    pub(super) fn new(many: bool) -> Self {
+        Self {
+            giving_way: GIVING_WAY[usize::from(many)],
+            sharing: AtomicUsize::new(0),
+            nobody: Notify::new(),
+        }
+    }
+
     /// Somebody asks beside others from now on.
     pub(super) fn share(self: &Arc<Self>) -> Shares {
         self.sharing.fetch_add(1, Ordering::SeqCst);
         Shares(self.clone())
+    }
+
+    /// Whether somebody asks beside others, or waits for that.
+    pub(super) fn anybody_shares(&self) -> bool {
+        self.sharing.load(Ordering::SeqCst) > 0
     }
 
     /// Waits until nobody asks beside others, but not for long. Whoever waits is let go at the same moment.
@@ -40,7 +55,7 @@ impl Turns {
                 left.await;
             }
         };
-        let _ = tokio::time::timeout(GIVING_WAY, nobody).await;
+        let _ = tokio::time::timeout(self.giving_way, nobody).await;
     }
 }
 
@@ -58,7 +73,7 @@ mod tests {
 
     #[tokio::test]
     async fn those_who_want_it_alone_wait_for_the_last_of_the_others() {
-        let turns = Arc::new(Turns::default());
+        let turns = Arc::new(Turns::new(false));
         turns.nobody_shares().await;
         let (one, other) = (turns.share(), turns.share());
         let waiting = tokio::spawn({
@@ -75,7 +90,7 @@ mod tests {
 
     #[tokio::test]
     async fn nobody_waits_for_ever() {
-        let turns = Arc::new(Turns::default());
+        let turns = Arc::new(Turns::new(false));
         let _one = turns.share();
         let long = Duration::from_secs(60);
         tokio::time::timeout(long, turns.nobody_shares()).await.expect("those before have had their time");

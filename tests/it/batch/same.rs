@@ -1,9 +1,10 @@
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{bundles, id, outcome, shop};
-use crate::support::{TestEnv, portable};
+use super::{Talk, bundles, id, outcome, shop};
+use crate::support::{TestEnv, is_alive, portable, wait_until};
 
 /// Every command that only reads, at many places of the shop; some of them twice, some of them in vain.
 fn requests() -> Vec<Value> {
@@ -73,4 +74,53 @@ fn a_batch_says_what_single_calls_say_at_any_concurrency() {
     }
     let good = at_once.values().filter(|text| outcome(&serde_json::from_str(text).unwrap()) == "ok").count();
     assert!(good * 2 > at_once.len(), "{good} of {} have an answer", at_once.len());
+}
+
+/// Hovers want the server for themselves, definitions do not: where many of both are asked, the hovers get another one.
+#[test]
+fn a_second_server_says_what_the_first_one_does_and_follows_the_files() {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        eprintln!("skipped: with one processor there is no second server");
+        return;
+    }
+    let env = TestEnv::pyright(&shop());
+    let mut batch = Talk::start(&env, &["--no-cache", "--concurrency", "16"]);
+    let lines: Vec<String> = (5..=9)
+        .flat_map(|line| (1..=6).map(move |step| format!("src/shop/till.py:{line}:{}", step * 4)))
+        .flat_map(|place| ["definition", "hover"].map(|cmd| json!({"cmd": cmd, "selector": place})))
+        .enumerate()
+        .map(|(number, mut request)| {
+            request["id"] = number.into();
+            request.to_string()
+        })
+        .collect();
+    let by_one = all(&mut batch, &lines);
+    let mut servers = Vec::new();
+    wait_until("there are two servers", Duration::from_secs(120), || {
+        assert_eq!(all(&mut batch, &lines), by_one);
+        servers = batch.servers();
+        servers.len() == 2
+    });
+    // It is there when it has read the workspace; from then on the hovers are its own.
+    for _ in 0..5 {
+        assert_eq!(all(&mut batch, &lines), by_one);
+    }
+    let text = std::fs::read_to_string(env.file("src/shop/till.py")).unwrap();
+    env.write("src/shop/till.py", format!("import sys\n{text}"));
+    let changed = all(&mut batch, &lines);
+    assert_ne!(changed, by_one);
+    let output = env.lanser_reading(["batch", "--no-cache"], &lines.join("\n"));
+    let anew: BTreeMap<_, _> =
+        bundles(&output).iter().map(|bundle| (id(bundle).as_u64().unwrap(), portable(bundle))).collect();
+    assert_eq!(changed, anew);
+    let (rest, code) = batch.end();
+    assert_eq!((rest.len(), code), (0, Some(0)));
+    assert!(!servers.into_iter().any(is_alive));
+}
+
+/// Asks everything at once: the answers by their numbers.
+fn all(batch: &mut Talk, lines: &[String]) -> BTreeMap<u64, String> {
+    batch.say(&lines.join("\n"));
+    let answers = lines.iter().map(|_| batch.hear());
+    answers.map(|bundle| (id(&bundle).as_u64().unwrap(), portable(&bundle))).collect()
 }
