@@ -212,6 +212,10 @@ fn message(error: &serde_json::Error) -> String {
     if message.ends_with(&position) {
         message.truncate(message.len() - position.len());
     }
+    // What begins with the first letter of `null`, `true` or `false` and goes on otherwise.
+    if message == "expected ident" {
+        "expected `null`, `true`, `false`, a number, or a text in double quotes".clone_into(&mut message);
+    }
     message
 }
 
@@ -287,6 +291,8 @@ mod tests {
         assert_eq!(refused(b"\xef\xbb\xbf{}").fault, JsonFault::ByteOrderMark);
         let error = refused(b"[\n\"a\xff\"]");
         assert_eq!((error.fault, error.line, error.column), (JsonFault::NotUtf8, 2, 3));
+        let expected = "expected `null`, `true`, `false`, a number, or a text in double quotes";
+        assert_eq!(refused("[nope]").fault, JsonFault::Syntax(expected.to_owned()));
         assert_eq!(refused("{} {}").fault, JsonFault::Syntax("trailing characters".to_owned()));
         assert!(matches!(refused("").fault, JsonFault::Syntax(_)));
     }

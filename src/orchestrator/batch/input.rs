@@ -10,7 +10,7 @@ use super::super::written::{checked, read_selector};
 use crate::digest::strict_json;
 use crate::model::batch::{BatchLine, BatchRequest, Cancellation, RequestId, WrittenSelector};
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::model::request::{Options, Request};
+use crate::model::request::{Command, Options, Request};
 
 /// The most bytes of a line, its newline not counted.
 pub const MAX_LINE: usize = 64 << 20;
@@ -168,11 +168,25 @@ fn asked(written: BatchRequest, completing: &Completing) -> Result<Asked, ErrorB
     let mut request = Request { cmd, selector: None, new_name, options };
     request.options = completing(&request)?;
     request.selector = match selector {
-        Some(WrittenSelector::Text(text)) => Some(read_selector(&text, request.options.index_io)?),
+        Some(WrittenSelector::Text(text)) => {
+            let read = read_selector(&text, request.options.index_io);
+            Some(read.map_err(|error| of_files(cmd, &text, error))?)
+        }
         Some(WrittenSelector::Spec(spec)) => Some(spec),
         None => None,
     };
     Ok(Asked { id, timeout, request: checked(request)? })
+}
+
+/// What is asked of files is often given a file for a selector.
+fn of_files(cmd: Command, text: &str, error: ErrorBody) -> ErrorBody {
+    match cmd {
+        Command::Symbols | Command::Diagnostics => error.hint(format!(
+            "files are given as {}",
+            serde_json::json!({"cmd": cmd, "options": {"paths": [text]}})
+        )),
+        _ => error,
+    }
 }
 
 fn no_request(number: u64, why: &str, snippet: &str) -> ErrorBody {
