@@ -5,7 +5,7 @@ use clap::Args;
 use super::{Filter, name, nothing, open, tell_progress, tell_truncation, told};
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
-use crate::model::error::ErrorBody;
+use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::trace::{Body, Event, Summary};
 use crate::tape::Side;
 use crate::trace::event::line;
@@ -120,11 +120,12 @@ pub(super) fn show(args: &ShowArgs, context: &mut Context) -> Result<Exit, Error
     let progress = context.printer.progress();
     let mut reader = open(context, &args.file)?;
     reader.keep_events();
-    let (mut count, mut any) = (0, false);
+    let (mut count, mut any, mut found) = (0, false, false);
     while let Some(operation) = reader.next_operation().map_err(|error| told(&args.file, &error))? {
         count += 1;
         tell_progress(&progress, &reader, count);
         let takes = args.filter.takes(&operation);
+        found |= takes;
         for event in reader.take_events().into_iter().filter(|_| takes) {
             if args.kind.as_ref().is_some_and(|kind| kind != kind_of(&event.body)) {
                 continue;
@@ -142,7 +143,17 @@ pub(super) fn show(args: &ShowArgs, context: &mut Context) -> Result<Exit, Error
     }
     progress.clear();
     tell_truncation(context, &args.file, &reader);
-    if any { Ok(Exit::Ok) } else { Err(nothing(&args.file, count)) }
+    if any {
+        return Ok(Exit::Ok);
+    }
+    Err(match &args.kind {
+        Some(kind) if found => {
+            let what = if args.filter.op.is_some() { "that operation has" } else { "those operations have" };
+            ErrorBody::new(ErrorSymbol::NotFound, format!("{what} no {kind} in {}", args.file))
+                .hint("without --kind all parts are shown")
+        }
+        _ => nothing(&args.file, &args.filter, count),
+    })
 }
 
 const fn kind_of(body: &Body) -> &'static str {

@@ -154,11 +154,13 @@ fn truncation(file: &str, reader: &Reader) -> Option<String> {
     ))
 }
 
-/// Nothing of what a trace holds is meant.
-fn nothing(file: &str, operations: u64) -> ErrorBody {
-    let message = format!("nothing in {file} is what was asked for");
-    ErrorBody::new(ErrorSymbol::NotFound, message)
-        .hint(format!("it has {operations} operations; `lanser trace list {file}` lists them"))
+/// Nothing of what was read of a trace is meant.
+fn nothing(file: &str, filter: &Filter, operations: u64) -> ErrorBody {
+    // Behind the one that was asked for nothing is read.
+    let is_whole = filter.op.is_none_or(|op| op > operations);
+    let count = if is_whole { format!("it has {operations} operations; ") } else { String::new() };
+    ErrorBody::new(ErrorSymbol::NotFound, format!("nothing in {file} is what was asked for"))
+        .hint(format!("{count}`lanser trace list {file}` lists them"))
 }
 
 /// Tells how much of a trace was read, for a person who waits.

@@ -82,7 +82,7 @@ pub(super) fn replay(args: &ReplayArgs, context: &mut Context) -> Result<Exit, E
     let broken_off = truncated && args.filter.op.is_none();
     let exit = if args.verify && broken_off { Exit::Failed(ErrorSymbol::ReplayMismatch) } else { Exit::Ok };
     if done == 0 && !(truncated && count == 0) {
-        return Err(nothing(&args.file, count));
+        return Err(nothing(&args.file, &args.filter, count));
     }
     if !args.verify {
         return Ok(exit);
