@@ -191,8 +191,13 @@ impl Client {
     pub fn renew(&self) -> Result<(), LspError> {
         let (place, count) = &self.renewal;
         let mut count = count.lock().unwrap_or_else(PoisonError::into_inner);
-        *count += 1;
         let mut documents = self.documents();
+        if *count == 0 {
+            // To open a document makes a server forget nothing, only to change it does.
+            let note = documents.open(place, &renewal::text(0));
+            self.tell(note)?;
+        }
+        *count += 1;
         let note = documents.open(place, &renewal::text(*count));
         self.tell(note)
     }

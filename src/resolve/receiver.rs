@@ -13,8 +13,8 @@ use crate::workspace::files::Document;
 pub enum Meaning {
     /// The scopes around it: it stands alone.
     Scoped,
-    /// A type that the source declares: of a module, a class, a function, what one of them gives a name, an instance of the
-    /// class around a method, a parameter.
+    /// A type that the source declares: of a module, a class, a function, an instance of the class around a method, a
+    /// parameter. No function's result and no variable's value has to be inferred for it.
     Declared,
     /// A type that is inferred from what functions return and variables are given.
     Inferred,
@@ -23,27 +23,34 @@ pub enum Meaning {
 /// What the meaning of a name token hangs on: of an attribute on the type of its object, of a keyword argument on that of what
 /// is called.
 ///
-/// What Pyright infers can depend on what it was asked before; what is declared does not. Of some 15,000 names of the kind
-/// [`Meaning::Declared`] in django, sympy and flask each had one definition, in two orders of asking and from a server that
-/// had inferred nothing (Pyright 1.1.414); of 1,500 attributes of local variables in sympy 16 had two.
+/// What Pyright infers can depend on what it was asked before; what is declared does not. What an import from a module names may
+/// be a variable there, so it counts as inferred. Of several thousand names of the kind [`Meaning::Declared`] in django,
+/// sympy and flask each had one definition, in two orders of asking and from a server that had inferred nothing (Pyright
+/// 1.1.414); of 1,500 attributes of local variables in sympy 16 had two.
 #[must_use]
 pub fn meaning(document: &Document, name: &Span) -> Meaning {
-    // What is in parentheses, or follows a backslash, goes on in the next line.
-    let is_space = |c: char| c.is_whitespace() || c == '\\';
     let text = &document.text;
-    let is_attribute = text[..name.start].trim_end_matches(is_space).ends_with('.');
-    let after = text[name.end..].trim_start_matches(is_space);
-    if is_attribute || after.starts_with('=') && !after.starts_with("==") {
-        Reading::of(document).meanings(text).of(name.start, is_attribute)
-    } else {
+    if stands_alone(text, name) {
         Meaning::Scoped
+    } else {
+        Reading::of(document).meanings(text).of(name.start)
     }
+}
+
+/// Whether the line alone tells that a name is no attribute and no keyword argument.
+fn stands_alone(text: &str, name: &Span) -> bool {
+    let before = text[..name.start].rsplit('\n').next().unwrap_or_default().trim_end();
+    let after = text[name.end..].split('\n').next().unwrap_or_default().trim_start();
+    // What stands first or last in a line may go on in another.
+    let no_attribute = !before.is_empty() && !before.ends_with(['.', '\\']);
+    let no_keyword = !after.is_empty() && (after.starts_with("==") || !after.starts_with(['=', '#', '\\']));
+    no_attribute && no_keyword
 }
 
 /// The attributes and the keyword arguments of one text.
 #[derive(Debug)]
 pub(super) struct Meanings {
-    /// Where they begin, in order, and whether what they hang on is declared. `None` where the syntax is broken: then what a
+    /// Where they begin, in order, and whether what they hang on is declared; the parts of dotted names too. `None` where the syntax is broken: then what a
     /// name is, and what binds a name, may be hidden.
     hanging: Option<Vec<(u32, bool)>>,
 }
@@ -56,17 +63,36 @@ impl Meanings {
             return Self { hanging: None };
         }
         let scopes = Scopes::of_all(&tree, text);
-        let reader = Reader { tree: &tree, text, bindings: scopes.bindings_of_all() };
+        let mut has_star = false;
+        syntax::preorder(tree.root_node(), |node| {
+            has_star |= node.kind() == "wildcard_import";
+            true
+        });
+        let reader = Reader { tree: &tree, text, bindings: scopes.bindings_of_all(), has_star };
         let mut hanging = Vec::new();
         syntax::preorder(tree.root_node(), |node| {
-            let field = match node.kind() {
-                "attribute" => "attribute",
-                "keyword_argument" => "name",
-                _ => return true,
-            };
-            if let Some(token) = node.child_by_field_name(field) {
-                let is_declared = rests_on(node).is_some_and(|base| reader.is_declared(base));
+            let mut hangs = |token: Node<'_>, is_declared| {
                 hanging.push((u32::try_from(token.start_byte()).unwrap_or(u32::MAX), is_declared));
+            };
+            match node.kind() {
+                "attribute" => {
+                    let object = node.child_by_field_name("object");
+                    if let Some(token) = node.child_by_field_name("attribute") {
+                        hangs(token, object.is_some_and(|object| reader.is_declared(object)));
+                    }
+                }
+                "keyword_argument" => {
+                    if let Some(token) = node.child_by_field_name("name") {
+                        hangs(token, called(node).is_some_and(|function| reader.is_own_or_builtin(function)));
+                    }
+                }
+                // Which members of a class they are; which of a module's files.
+                "keyword_pattern" => node.named_child(0).into_iter().for_each(|token| hangs(token, false)),
+                "dotted_name" => {
+                    let mut cursor = node.walk();
+                    node.named_children(&mut cursor).skip(1).for_each(|token| hangs(token, false));
+                }
+                _ => {}
             }
             true
         });
@@ -80,100 +106,86 @@ impl Meanings {
         self.hanging.as_ref().map_or(0, |hanging| hanging.len() * size_of::<(u32, bool)>())
     }
 
-    /// What the meaning of the name hangs on that begins at an offset, and stands behind a dot or before an `=`.
-    fn of(&self, offset: usize, is_behind_dot: bool) -> Meaning {
+    /// What the meaning of the name hangs on that begins at an offset.
+    fn of(&self, offset: usize) -> Meaning {
         let Some(hanging) = &self.hanging else { return Meaning::Inferred };
         match hanging.binary_search_by_key(&offset, |(start, _)| *start as usize) {
             Ok(at) if hanging[at].1 => Meaning::Declared,
             Ok(_) => Meaning::Inferred,
-            // A part of a module's name: which of its files is meant hangs on more than the text.
-            Err(_) if is_behind_dot => Meaning::Inferred,
-            // What is given a value, or a default.
             Err(_) => Meaning::Scoped,
         }
     }
 }
 
-/// The expression on whose type an attribute or a keyword argument hangs: of `a.name` and of `a.b(name=1)` that is `a`, of
-/// `f(name=1)` it is `f`.
-fn rests_on(node: Node<'_>) -> Option<Node<'_>> {
-    if node.kind() == "attribute" {
-        return node.child_by_field_name("object");
-    }
-    // The keyword arguments of a class belong to what its bases say.
-    let call = node.parent()?.parent().filter(|call| call.kind() == "call")?;
-    let function = call.child_by_field_name("function")?;
-    match function.kind() {
-        "attribute" => function.child_by_field_name("object"),
-        _ => Some(function),
-    }
+/// What is called with a keyword argument, when it is a name. The keyword arguments of a class belong to what its bases say.
+fn called(argument: Node<'_>) -> Option<Node<'_>> {
+    let call = argument.parent()?.parent().filter(|call| call.kind() == "call")?;
+    call.child_by_field_name("function").filter(|function| function.kind() == "identifier")
 }
 
 struct Reader<'r> {
     tree: &'r Tree,
     text: &'r str,
     bindings: Bindings<'r>,
+    /// Whether the file has an `import *`.
+    has_star: bool,
 }
 
 impl<'r> Reader<'r> {
-    /// Whether an expression's type is declared.
-    fn is_declared(&self, base: Node<'_>) -> bool {
-        match base.kind() {
+    /// Whether the type of an attribute's object is declared.
+    fn is_declared(&self, object: Node<'_>) -> bool {
+        match object.kind() {
             "string" | "concatenated_string" | "integer" | "float" => true,
-            "identifier" => self.is_declared_name(base),
-            // What an imported module or class gives a name.
-            "attribute" => base.child_by_field_name("object").is_some_and(|object| {
-                let Some(tokens) = self.tokens(object).filter(|_| object.kind() == "identifier") else {
-                    return false;
-                };
-                let mut tokens = tokens.peekable();
-                tokens.peek().is_some() && tokens.all(is_import)
-            }),
+            "identifier" => self.is_own_or_builtin(object) || self.is_module_or_parameter(object),
             // What follows the class around the method.
-            "call" => base.child_by_field_name("function").is_some_and(|function| {
-                let given = base.child_by_field_name("arguments");
+            "call" => object.child_by_field_name("function").is_some_and(|function| {
+                let given = object.child_by_field_name("arguments");
                 function.kind() == "identifier"
                     && text_of(function, self.text) == "super"
                     && given.is_some_and(|given| given.named_child_count() == 0)
-                    && self.is_declared_name(function)
+                    && self.is_own_or_builtin(function)
             }),
             _ => false,
         }
     }
 
-    /// Whether everything that binds a name, as it is seen from where it stands, declares its type. A name that nothing in
-    /// the file binds is a builtin, or what `import *` brings.
-    fn is_declared_name(&self, name: Node<'_>) -> bool {
-        let is_one = self.bindings.of(name.start_byte()).is_some_and(|bound| bound.len() == 1);
-        let mut tokens = self.tokens(name).into_iter().flatten();
-        self.tokens(name).is_some()
-            && tokens.all(|token| declares(token) || is_one && is_typed_parameter(token))
+    /// Whether a name is that of classes and functions of the file, or a builtin.
+    fn is_own_or_builtin(&self, name: Node<'_>) -> bool {
+        self.tokens(name).is_some_and(|tokens| match tokens.len() {
+            0 => !self.has_star,
+            _ => tokens.into_iter().all(defines),
+        })
+    }
+
+    /// Whether a name is that of a module, or of a parameter whose type nothing has to be inferred for.
+    fn is_module_or_parameter(&self, name: Node<'_>) -> bool {
+        self.tokens(name).is_some_and(|tokens| match tokens[..] {
+            [token] if is_typed_parameter(token) => true,
+            _ => !tokens.is_empty() && tokens.into_iter().all(is_module),
+        })
     }
 
     /// The tokens that bind a name, as it is seen from where it stands.
-    fn tokens(&self, name: Node<'_>) -> Option<impl Iterator<Item = Node<'r>>> {
-        let bound = self.bindings.of(name.start_byte())?.to_vec();
+    fn tokens(&self, name: Node<'_>) -> Option<Vec<Node<'r>>> {
         let root = self.tree.root_node();
-        // An identifier is always there where one was read.
-        Some(
-            bound
-                .into_iter()
-                .map(move |token| root.descendant_for_byte_range(token.start, token.end).unwrap_or(root)),
-        )
+        let token = |span: &&Span| root.descendant_for_byte_range(span.start, span.end);
+        self.bindings.of(name.start_byte())?.iter().map(token).collect()
     }
 }
 
-/// Whether a name is bound by an import, a class or a function.
-fn declares(token: Node<'_>) -> bool {
-    let kind = token.parent().map(|parent| parent.kind());
-    is_import(token) || matches!(kind, Some("class_definition" | "function_definition"))
+/// Whether a token names a class or a function, and no decorator makes something else of it.
+fn defines(token: Node<'_>) -> bool {
+    token.parent().is_some_and(|parent| {
+        matches!(parent.kind(), "class_definition" | "function_definition")
+            && parent.child_by_field_name("name") == Some(token)
+            && parent.parent().is_none_or(|outer| outer.kind() != "decorated_definition")
+    })
 }
 
-/// Whether a token that binds a name imports it.
-fn is_import(token: Node<'_>) -> bool {
-    // A `case` has dotted names too.
+/// Whether a token that binds a name imports a module. What `from m import a` names may be anything.
+fn is_module(token: Node<'_>) -> bool {
     let mut around = std::iter::successors(token.parent(), Node::parent).take(3);
-    around.any(|node| matches!(node.kind(), "import_statement" | "import_from_statement"))
+    around.any(|node| node.kind() == "import_statement")
 }
 
 /// Whether a name is that of a function's parameter whose type nothing has to be inferred for: an annotated one, one that
@@ -239,20 +251,13 @@ mod tests {
         all(
             asked,
             Inferred,
-            &[
-                "f().|b",
-                "a = g()\na.|b",
-                "a.b.|c",
-                "import a\na.b.c.|d",
-                "class a: b = g()\na.b.|c",
-                "def f(a): a.b.|c",
-                "(a).|b",
-                "a[0].|b",
-                "class A(B, |k=1): pass",
-                "import a.|b",
-            ],
+            &["f().|b", "a = g()\na.|b", "a.b.|c", "(a).|b", "a[0].|b", "class A(B, |k=1): pass"],
         );
-        all(asked, Inferred, &["f()(|x=1)", "a = g()\na(|x=1)", "a.b.c(|x=1)", "lambda a: a.|b"]);
+        all(
+            asked,
+            Inferred,
+            &["f()(|x=1)", "a = g()\na(|x=1)", "a.b.c(|x=1)", "lambda a: a.|b", "import a.|b"],
+        );
         all(
             asked,
             Inferred,
@@ -263,34 +268,40 @@ mod tests {
             Inferred,
             &["self.a.|b", "a.self.|b", "(self).|b", "self().|b", "lambda self: self.|b"],
         );
+        all(in_method, Inferred, &["self.f(|x=1)", "super().f(|x=1)", "match a:\n    case A(|k=1): pass"]);
     }
 
     #[test]
-    fn imports_classes_functions_and_literals_are_declared() {
-        all(asked, Declared, &["import a\na.|b", "from x import a\na . |b", "import x.y as a\n(a.\n  |b)"]);
+    fn what_is_imported_from_a_module_may_be_a_variable() {
+        all(asked, Inferred, &["from x import a\na.|b", "from x import f\nf(|x=1)", "from x import *\na.|b"]);
+        all(asked, Inferred, &["import a\na.b.|c", "import a\na.f(|x=1)", "from . import a\na.|b"]);
+        all(
+            asked,
+            Inferred,
+            &["try:\n  import a\nexcept E:\n  from b import a\na.|b", "from x import *\nf(|x=1)"],
+        );
+    }
+
+    #[test]
+    fn decorators_make_anything_of_what_they_are_given() {
+        all(asked, Inferred, &["@g\ndef f(x): pass\nf(|x=1)", "@g\nclass A: pass\nA.|b"]);
+        all(asked, Inferred, &["class T:\n  @thing.|m\n  def thing(self): pass"]);
+    }
+
+    #[test]
+    fn modules_classes_functions_and_literals_are_declared() {
+        all(asked, Declared, &["import a\na.|b", "import a\na . |b", "import x.y as a\n(a.\n  |b)"]);
         all(asked, Declared, &["import a.c\na.\\\n  |b", "class a: pass\na.|b", "def a(): pass\na.|b"]);
-        all(
-            asked,
-            Declared,
-            &["try:\n  import a\nexcept E:\n  from b import a\na.|b", "from x import *\na.|b"],
-        );
-        all(asked, Declared, &["''.|join(x)", "'a' 'b'.|c", "str.|join"]);
-        all(
-            asked,
-            Declared,
-            &["import f\nf(|x=1)", "import a\na.f(1, |x=2)", "def f(x): f(|x=1)", "dict(|x=1)"],
-        );
-        all(in_method, Declared, &["super().|b", "super().f(|x=1)", "self.f(|x=1)"]);
+        all(asked, Declared, &["import a\n(a.  # why\n  |b)", "def f(x): f(|x  # why\n =1)", "str.|join"]);
+        all(asked, Declared, &["''.|join(x)", "'a' 'b'.|c", "def f(x): f(|x=1)", "dict(|x=1)"]);
+        all(in_method, Declared, &["super().|b"]);
         all(in_method, Inferred, &["super(A, self).|b", "super = g\nsuper().|b"]);
     }
 
     #[test]
     fn of_what_binds_a_name_one_scope_is_looked_at() {
-        all(
-            asked,
-            Declared,
-            &["import a\ndef f():\n  a = g()\na.|b", "import a\nclass C:\n  a = g()\n  def f(s): a.|b"],
-        );
+        all(asked, Declared, &["import a\ndef f():\n  a = g()\na.|b"]);
+        all(asked, Declared, &["import a\nclass C:\n  a = g()\n  def f(s): a.|b"]);
         all(asked, Declared, &["a = g()\ndef f():\n  import a\n  a.|b", "a = g()\ndef f(a): a.|b"]);
         all(asked, Inferred, &["import a\nmatch b:\n  case a:\n    a.|b"]);
         all(asked, Inferred, &["import a\na = g()\na.|b", "import a\ndef f():\n  global a\n  a = g()\na.|b"]);
@@ -300,6 +311,9 @@ mod tests {
             &["try:\n  import a\nexcept E:\n  a = None\na.|b", "import a\ndef f():\n  a.|b\n  a = g()"],
         );
         all(asked, Inferred, &["import a\na.|b\n)))\n", "import a\ntry: f()\nexcept E as a: a.|b"]);
+        // A class's names are seen from what a comprehension in it goes through.
+        all(asked, Inferred, &["import a\nclass C:\n  a = g()\n  x = [i for i in a.|b]"]);
+        all(asked, Declared, &["import a\nclass C:\n  a = g()\n  x = [a.|b for i in y]"]);
     }
 
     #[test]

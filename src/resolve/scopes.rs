@@ -231,7 +231,7 @@ pub(super) struct Bindings<'s> {
 
 impl<'s> Bindings<'s> {
     /// The tokens that bind the name whose token begins at an offset, as it is seen from there: none when it comes from
-    /// outside of the file. `None` when no name begins there, or nothing is known of it.
+    /// outside of the file. `None` when no name begins there, or nothing is known of it, such as of a class's own.
     pub(super) fn of(&self, offset: usize) -> Option<&[&'s Span]> {
         let uses = &self.scopes.uses;
         let used = &uses[uses.binary_search_by_key(&offset, |used| used.span.start).ok()?];
@@ -246,7 +246,8 @@ impl<'s> Bindings<'s> {
             if (index == used.scope || scope.kind != ScopeKind::Class)
                 && let Some(bound) = self.bindings.get(&(index, name))
             {
-                return Some(bound);
+                // Until it is bound there, a name in a class is that of the scope around it.
+                return (scope.kind != ScopeKind::Class).then_some(bound);
             }
             at = scope.parent;
         }
@@ -286,6 +287,18 @@ impl<'r> Reader<'r> {
                 | "generator_expression" => {
                     let inner = self.enter(ScopeKind::Comprehension, scope);
                     stack.extend(children(node).map(|child| (child, inner)));
+                    // What the first `for` goes through is worked out around the comprehension.
+                    let first = children(node).find(|child| child.kind() == "for_in_clause");
+                    if let Some(first) = first {
+                        stack.retain(|(child, _)| *child != first);
+                        stack.extend(children(first).map(|part| {
+                            let is_right = first.child_by_field_name("right") == Some(part);
+                            (part, if is_right { scope } else { inner })
+                        }));
+                        if let Some(target) = first.child_by_field_name("left") {
+                            self.target(target, inner, false);
+                        }
+                    }
                 }
                 "global_statement" | "nonlocal_statement" => {
                     let is_global = node.kind() == "global_statement";

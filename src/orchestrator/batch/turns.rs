@@ -16,7 +16,7 @@ const PROVING: usize = 512;
 
 /// How many requests may wait for the others, to have the server for themselves, besides those that are asked. They are
 /// asked one after the other, and each has to be answered in its time.
-const ASIDE: usize = 32;
+const ASIDE: usize = 16;
 
 /// How many requests, and how many bytes of them, wait before no more are read. Answers that nobody took count with them, for
 /// lines that cannot be read are answered at once. What gives a request up is heard so many lines ahead of it.

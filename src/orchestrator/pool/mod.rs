@@ -271,6 +271,7 @@ impl Pool {
 
     /// Ends the servers; whoever still asks one gets no answer.
     pub(super) async fn close(&self) {
+        self.second.give_up().await;
         let slots = std::mem::take(&mut *self.slots.lock().unwrap_or_else(PoisonError::into_inner));
         for slot in slots.into_values() {
             // One that is being asked ends with the asker's lease.

@@ -6,8 +6,10 @@
 //! so many were asked that more are likely, and nobody waits for it.
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::task::JoinHandle;
 
 use super::super::ground::Ground;
 use super::live::Live;
@@ -27,6 +29,8 @@ pub(super) struct Second {
     ordered: AtomicBool,
     /// Whether it has read the workspace.
     is_there: Arc<AtomicBool>,
+    /// The latest start.
+    start: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Second {
@@ -38,12 +42,23 @@ impl Second {
             wanted: AtomicUsize::new(0),
             ordered: AtomicBool::new(false),
             is_there: Arc::default(),
+            start: Mutex::default(),
         }
     }
 
     /// How many servers there may be for it.
     pub(super) fn servers(&self) -> usize {
-        usize::from(self.may_be)
+        usize::from(self.ordered.load(Ordering::Acquire))
+    }
+
+    /// Gives up a start that is under way.
+    pub(super) async fn give_up(&self) {
+        let start = self.start.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(start) = start {
+            start.abort();
+            // What it had begun is gone when it is.
+            let _ = start.await;
+        }
     }
 }
 
@@ -57,11 +72,23 @@ impl Pool {
         }
         let its = Kind { second: true, ..kind };
         if second.is_there.load(Ordering::Acquire) {
-            return its;
+            // One that is locked is being asked.
+            if self
+                .slot(its)
+                .place
+                .try_read()
+                .map_or(true, |live| live.as_ref().is_some_and(|live| live.is_fit(&self.settings)))
+            {
+                return its;
+            }
+            // It ended. Another is started as the first one was.
+            second.is_there.store(false, Ordering::Release);
+            second.wanted.store(0, Ordering::Relaxed);
+            second.ordered.store(false, Ordering::Release);
         }
         let others = self.slot(kind).turns.anybody_shares();
         let wanted = second.wanted.fetch_add(usize::from(others), Ordering::Relaxed);
-        if wanted >= ENOUGH && !second.ordered.swap(true, Ordering::Relaxed) {
+        if wanted >= ENOUGH && !second.ordered.swap(true, Ordering::AcqRel) {
             self.order(its, ground);
         }
         kind
@@ -72,7 +99,7 @@ impl Pool {
         self.make_room(kind);
         let (slot, settings, ground) = (self.slot(kind), self.settings.clone(), ground.clone());
         let is_there = self.second.is_there.clone();
-        tokio::spawn(async move {
+        let start = tokio::spawn(async move {
             let mut place = slot.place.write().await;
             // What stands in the way is told to whoever asks the first one.
             let Ok(live) = Live::on(&settings, kind, &ground).await else { return };
@@ -81,5 +108,6 @@ impl Pool {
                 is_there.store(true, Ordering::Release);
             }
         });
+        *self.second.start.lock().unwrap_or_else(PoisonError::into_inner) = Some(start);
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Talk, bundles, id, outcome, shop};
-use crate::support::{TestEnv, is_alive, portable, wait_until};
+use crate::support::{Project, TestEnv, is_alive, portable, wait_until};
 
 /// Every command that only reads, at many places of the shop; some of them twice, some of them in vain.
 fn requests() -> Vec<Value> {
@@ -109,7 +109,7 @@ fn a_second_server_says_what_the_first_one_does_and_follows_the_files() {
     env.write("src/shop/till.py", format!("import sys\n{text}"));
     let changed = all(&mut batch, &lines);
     assert_ne!(changed, by_one);
-    let output = env.lanser_reading(["batch", "--no-cache"], &lines.join("\n"));
+    let output = env.lanser_reading(["batch", "--no-cache"], lines.join("\n"));
     let anew: BTreeMap<_, _> =
         bundles(&output).iter().map(|bundle| (id(bundle).as_u64().unwrap(), portable(bundle))).collect();
     assert_eq!(changed, anew);
@@ -123,4 +123,92 @@ fn all(batch: &mut Talk, lines: &[String]) -> BTreeMap<u64, String> {
     batch.say(&lines.join("\n"));
     let answers = lines.iter().map(|_| batch.hear());
     answers.map(|bundle| (id(&bundle).as_u64().unwrap(), portable(&bundle))).collect()
+}
+
+/// Functions that call each other, and uses of what they return.
+fn knot() -> Project {
+    Project::parse(
+        "//- /knot.py
+class A:
+    def m(self, k): pass
+class B:
+    def m(self, k): pass
+class D:
+    def m(self, k): pass
+def k1(x=None):
+    while x:
+        y = k2(x)
+        x = y.m or y
+    return x or A()
+def k2(x=None):
+    for i in range(3):
+        x = k1(x)
+        if x: x = k3(x)
+    return x or B()
+def k3(x):
+    z = k1(x)
+    while z: z = k2(z) or z
+    return z or k1(z) or D()
+v1 = k1()
+v2 = k2()
+//- /uses.py
+import knot
+from knot import k2, v1, v2
+v1.m
+def f():
+    own = k2()
+    own.m
+    knot.v2.m
+    knot.extra = k2()
+    knot.extra.m
+    v2.m(k=1)
+    (own.  # a comment between
+     m)
+    knot.v1
+class C:
+    knot = k2()
+    all = [i for i in knot.m]
+",
+    )
+}
+
+/// What Pyright infers for functions that call each other hangs on which it was asked about first: asked for `first.m` it says
+/// two definitions of `own.m` where it says three alone (1.1.414). Each question finds a server that has inferred nothing.
+#[test]
+fn what_was_asked_before_plays_no_part() {
+    let env = TestEnv::pyright(&knot());
+    let places = ["3:4", "6:9", "7:13", "9:16", "10:8", "10:10", "12:6", "16:28"];
+    let ask = |places: &[&str]| -> Vec<String> {
+        let lines = places.iter().map(|place| {
+            json!({"cmd": "definition", "selector": format!("uses.py:{place}")}).to_string() + "\n"
+        });
+        let lines: String = lines.collect();
+        let output = env.lanser_reading(["batch", "--no-cache", "--ordered", "--concurrency", "1"], &lines);
+        bundles(&output).iter().map(portable).collect()
+    };
+    let alone: Vec<String> = places.iter().flat_map(|place| ask(&[place])).collect();
+    assert_eq!(alone[1].matches("\"at\": \"knot.py@").count(), 3, "{}", alone[1]);
+    for (place, alone) in places.iter().zip(&alone).skip(1) {
+        // The second is asked beside others.
+        for first in [places[0], "13:10"] {
+            let after = ask(&[first, place, place]);
+            assert_eq!(&after[1], alone, "{place} after {first}");
+            assert_eq!(&after[2], alone, "{place} after {first}");
+        }
+    }
+    assert_eq!(ask(&places), alone);
+}
+
+/// The same in a session whose server was started before anything was asked.
+#[test]
+fn what_was_asked_before_plays_no_part_in_a_session() {
+    let env = TestEnv::pyright(&knot()).with_sessions();
+    let ask = |place: &str, more: &[&str]| {
+        portable(&env.lanser(["def", place, "--json", "--no-cache"].iter().chain(more)).bundle())
+    };
+    let cold = ["uses.py:3:4", "uses.py:6:9"].map(|place| ask(place, &["--no-session"]));
+    env.lanser(["session", "start"]).text();
+    assert_eq!(ask("uses.py:3:4", &[]), cold[0]);
+    assert_eq!(ask("uses.py:6:9", &[]), cold[1]);
+    env.lanser(["session", "stop"]).text();
 }
