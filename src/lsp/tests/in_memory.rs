@@ -275,6 +275,21 @@ async fn documents_are_told_in_order() {
     peer.request("shutdown").await;
 }
 
+/// Pyright forgets what it inferred when a document is changed, and not when one is opened (1.1.414).
+#[tokio::test]
+async fn each_renewal_changes_a_document() {
+    let (client, mut peer) = connected().await;
+    client.renew().unwrap();
+    let opened = peer.notification("textDocument/didOpen").await;
+    let mut known = opened["textDocument"]["text"].clone();
+    for round in 0..2 {
+        let changed = peer.notification("textDocument/didChange").await["contentChanges"][0]["text"].clone();
+        assert_ne!(changed, known, "in round {round}");
+        known = changed;
+        client.renew().unwrap();
+    }
+}
+
 #[tokio::test]
 async fn an_orderly_end() {
     let (client, mut peer) = connected().await;

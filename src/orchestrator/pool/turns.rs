@@ -42,7 +42,7 @@ impl Turns {
         self.sharing.load(Ordering::SeqCst) > 0
     }
 
-    /// Waits until nobody asks beside others, but not for long. Whoever waits is let go at the same moment.
+    /// Waits until nobody asks beside others, but not for long. When the last of them is done, all who wait are let go.
     pub(super) async fn nobody_shares(&self) {
         let nobody = async {
             loop {
