@@ -205,7 +205,16 @@ impl Orchestrator {
     async fn resolve(&self, request: &Request, ground: &Arc<Ground>) -> Result<Arc<State>, Failure> {
         let (settings, request, ground) = (self.settings.clone(), request.clone(), ground.clone());
         let tape = self.tape();
-        blocking(move || Arc::new(State::take(&settings, &request, ground, tape))).await
+        let far = self.shared.many && ask::may_be_shared(&request);
+        let take = move || {
+            let state = State::take(&settings, &request, ground, tape);
+            // Among many questions it pays to know which can be asked beside others.
+            if far {
+                state.look_far();
+            }
+            Arc::new(state)
+        };
+        blocking(take).await
     }
 
     /// One attempt. A selector that leads nowhere is told without waiting for the server, and in the same words whether

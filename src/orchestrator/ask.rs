@@ -18,7 +18,6 @@ use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::facts::{CompletenessStatus, Facts};
 use crate::model::request::{Command, Request};
 use crate::path::AbsPath;
-use crate::resolve::receiver::Meaning;
 use crate::reward::Measured;
 use crate::text::SourceEncoding;
 use crate::workspace::files::Files as _;
@@ -54,11 +53,16 @@ pub(super) fn access(request: &Request, state: &State) -> Access {
     match request.cmd {
         // What such a file imports from its own folder, no survey sees.
         _ if !state.is_covered() => Access::Pristine,
-        Command::Definition | Command::Declaration if state.meaning() != Meaning::Inferred => Access::Shared,
+        _ if may_be_shared(request) && state.is_declared() => Access::Shared,
         Command::Symbols | Command::Locate => Access::Shared,
         cmd if cmd.edits() => Access::Unmoved,
         _ => Access::Alone,
     }
+}
+
+/// Whether a question can be asked beside others where no type has to be inferred for it.
+pub(super) fn may_be_shared(request: &Request) -> bool {
+    matches!(request.cmd, Command::Definition | Command::Declaration)
 }
 
 /// Asks the request's question.

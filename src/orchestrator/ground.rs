@@ -17,6 +17,7 @@ use crate::model::environment::{Environment, Lanser, Python, WorkspaceState};
 use crate::model::trace::Workspace;
 use crate::path::{AbsPath, DocUri, WorkspacePath};
 use crate::resolve::index::Index;
+use crate::resolve::meaning;
 use crate::resolve::modules::ImportRoots;
 use crate::text::ColumnUnit;
 use crate::toolchain::{Found, Unavailable};
@@ -76,6 +77,8 @@ pub(super) struct Ground {
     pub(super) index: OnceLock<Index>,
     /// The ground as a trace tells it, once one was written.
     pub(super) told: OnceLock<Option<Arc<Workspace>>>,
+    /// What is declared in which file, as far as somebody asked.
+    pub(super) declared: meaning::Found,
     root: AbsPath,
 }
 
@@ -153,6 +156,7 @@ impl Ground {
             environment,
             index,
             told,
+            declared: meaning::Found::default(),
             root,
         }))
     }
@@ -185,6 +189,7 @@ impl Ground {
             environment,
             index: OnceLock::new(),
             told: OnceLock::new(),
+            declared: meaning::Found::default(),
         }
     }
 

@@ -152,6 +152,8 @@ struct Shared {
     flights: Flights,
     /// Whether there will be more requests than one.
     resident: bool,
+    /// Whether many of them come at a time.
+    many: bool,
 }
 
 /// What an attempt gives.
@@ -194,6 +196,7 @@ impl Orchestrator {
             memo: Memo::of(&settings),
             flights: Flights::default(),
             resident,
+            many,
         };
         Self { settings, shared: Arc::new(shared) }
     }

@@ -16,7 +16,6 @@ use crate::lsp::{Listing, Place};
 use crate::model::facts::{Facts, Hover, Provenance};
 use crate::model::request::{Command, Request};
 use crate::path::AbsPath;
-use crate::resolve::receiver::Meaning;
 use crate::text::{ColumnUnit, Position, Range};
 
 /// How a hover begins that is about a module.
@@ -85,7 +84,7 @@ pub(super) async fn locations(asking: &Asking<'_>) -> Result<Answer, Failure> {
     let is_module = |place: &&Place| place.range == Range::default();
     if matches!(cmd, Command::References | Command::Implementation) {
         asking.require_clean(listing.items.iter().map(|place| &place.path))?;
-    } else if cmd == Command::TypeDefinition && asking.state.meaning() != Meaning::Scoped {
+    } else if cmd == Command::TypeDefinition && !asking.state.is_scoped() {
         // Which source of a module's stub is told hangs on what the server has read, and only the places of definitions can
         // be told without that.
         asking.require_clean(listing.items.iter().filter(is_module).map(|place| &place.path))?;
@@ -164,7 +163,7 @@ pub(super) async fn hover(asking: &Asking<'_>) -> Result<Answer, Failure> {
     let said = said?;
     let said =
         said.filter(|said| !said.markdown.trim().is_empty()).ok_or_else(|| nothing_there(asking, subject))?;
-    if asking.state.meaning() != Meaning::Scoped && said.markdown.contains(MODULE) {
+    if !asking.state.is_scoped() && said.markdown.contains(MODULE) {
         asking.require_pristine()?;
     }
     let markdown = match declared? {

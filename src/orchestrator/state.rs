@@ -15,9 +15,9 @@ use crate::path::{AbsPath, WorkspacePath};
 use crate::resolve::definitions::Definitions;
 use crate::resolve::hop::Hop;
 use crate::resolve::locate::{self, Evidence, Located, Several, TOP, World, locate};
+use crate::resolve::meaning::{Meaning, meaning};
 use crate::resolve::modules::ImportRoots;
 use crate::resolve::near::{Near, Reason};
-use crate::resolve::receiver::{Meaning, meaning};
 use crate::resolve::symbol::StubPlace;
 use crate::selector::PositionSpec;
 use crate::tape::Tape;
@@ -33,6 +33,8 @@ pub(super) struct State {
     resolved: Option<Outcomes>,
     /// What the meaning of its place hangs on, once somebody wants to know.
     meaning: OnceLock<Meaning>,
+    /// Whether what its file refers to is declared elsewhere, once somebody has looked.
+    is_told: OnceLock<bool>,
     threads: usize,
     /// What every question to the outside passes through.
     pub(super) tape: Tape,
@@ -120,7 +122,7 @@ impl State {
             snapshot.keep_index();
         }
         let threads = settings.threads;
-        Self { ground, files, resolved, meaning: OnceLock::new(), threads, tape }
+        Self { ground, files, resolved, meaning: OnceLock::new(), is_told: OnceLock::new(), threads, tape }
     }
 
     /// Why the selector means no one place; `None` when it does, or there is none.
@@ -173,13 +175,37 @@ impl State {
     }
 
     /// What the meaning of the place hangs on.
-    pub(super) fn meaning(&self) -> Meaning {
-        *self.meaning.get_or_init(|| match &self.resolved {
+    fn meaning(&self) -> &Meaning {
+        self.meaning.get_or_init(|| match &self.resolved {
             Some(Outcomes::Found(subject)) => {
                 meaning(&subject.document, &subject.name_span.clone().unwrap_or_default())
             }
             _ => Meaning::Scoped,
         })
+    }
+
+    /// Whether the name at the place stands alone.
+    pub(super) fn is_scoped(&self) -> bool {
+        matches!(self.meaning(), Meaning::Scoped)
+    }
+
+    /// Whether no type has to be inferred for the meaning of the place, as far as was looked.
+    pub(super) fn is_declared(&self) -> bool {
+        match self.meaning() {
+            Meaning::Scoped | Meaning::Declared => true,
+            Meaning::Claimed(_) => self.is_told.get().copied().unwrap_or_default(),
+            Meaning::Inferred => false,
+        }
+    }
+
+    /// Looks into the files that the place's file refers to. Blocking.
+    ///
+    /// It is not on the tape: what an answer is does not hang on how it is asked for.
+    pub(super) fn look_far(&self) {
+        if let Meaning::Claimed(claims) = self.meaning() {
+            let Ground { roots, declared, .. } = &*self.ground;
+            let _ = self.is_told.set(claims.hold(&DiskFiles::new(), roots, declared));
+        }
     }
 
     /// The resolution as the bundle tells it when no server was asked.

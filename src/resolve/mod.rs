@@ -19,15 +19,16 @@ pub mod hop;
 pub mod index;
 pub mod locate;
 mod lookup;
+pub mod meaning;
 pub mod modules;
 pub mod near;
 pub mod occurrences;
 pub mod outline;
 pub mod place;
 mod reading;
-pub mod receiver;
 mod recover;
 pub mod relocate;
+mod remembered;
 pub mod roles;
 pub mod scopes;
 mod stub;
@@ -44,5 +45,5 @@ pub fn remember_trees(bytes: usize) {
 
 /// Has so many bytes of what was read of files remembered, if it were fewer: about as much as the files are long.
 pub fn remember_readings(bytes: usize) {
-    reading::remember(bytes);
+    remembered::remember(bytes);
 }

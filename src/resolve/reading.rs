@@ -1,32 +1,14 @@
 //! What a line and a column are looked up in: where the identifiers of a file are, and its definitions.
-//!
-//! Parsing takes most of the time that a cursor costs, and one file is asked about many times. A tree is some ten times
-//! its text; what a cursor needs of it is about as long as the text. So that is kept, of the files that were asked about
-//! last, by content.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 
 use super::outline::{Outline, Span};
-use super::receiver::Meanings;
+use super::remembered::{Remembered, Weigh};
 use super::syntax;
-use crate::digest::Digest;
 use crate::workspace::files::Document;
 
-/// How much is remembered, in bytes as [`Reading::weight`] counts them.
-static REMEMBERED: AtomicUsize = AtomicUsize::new(12 << 20);
-
-/// Has so much remembered, if it were less.
-pub(super) fn remember(bytes: usize) {
-    REMEMBERED.fetch_max(bytes, Ordering::Relaxed);
-}
-
-/// How many files are remembered at most: they are searched one after the other.
-const MOST: usize = 1024;
-
-/// What was read last, the latest last.
-static LATEST: Mutex<VecDeque<(Digest, Arc<Reading>)>> = Mutex::new(VecDeque::new());
+/// What was read last.
+static LATEST: Remembered<Reading> = Remembered::new();
 
 /// The identifiers and the definitions of one text.
 #[derive(Debug)]
@@ -35,31 +17,12 @@ pub(super) struct Reading {
     identifiers: Vec<(u32, u32)>,
     /// The definitions.
     pub(super) outline: Outline,
-    /// Its attributes and keyword arguments, once somebody asks for one.
-    meanings: OnceLock<Meanings>,
 }
 
 impl Reading {
     /// Reads a document, or remembers it.
     pub(super) fn of(document: &Document) -> Arc<Self> {
-        let latest = || LATEST.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = {
-            let mut latest = latest();
-            let at = latest.iter().rposition(|(digest, _)| *digest == document.digest);
-            at.and_then(|at| latest.remove(at))
-        };
-        let (digest, reading) =
-            known.unwrap_or_else(|| (document.digest, Arc::new(Self::new(&document.text))));
-        let mut latest = latest();
-        // Somebody else may have read it meanwhile.
-        latest.retain(|(other, _)| *other != digest);
-        latest.push_back((digest, reading.clone()));
-        let mut weight: usize = latest.iter().map(|(_, reading)| reading.weight()).sum();
-        while latest.len() > MOST || (latest.len() > 1 && weight > REMEMBERED.load(Ordering::Relaxed)) {
-            let Some((_, gone)) = latest.pop_front() else { break };
-            weight -= gone.weight();
-        }
-        reading
+        LATEST.get(document.digest, || Self::new(&document.text))
     }
 
     /// Reads a text.
@@ -75,23 +38,7 @@ impl Reading {
             }
             true
         });
-        Self { identifiers, outline: Outline::of_tree(&tree, text), meanings: OnceLock::new() }
-    }
-
-    /// About how many bytes it takes.
-    fn weight(&self) -> usize {
-        /// What a definition takes beside the spans: its name, its decorators, its bases.
-        const TEXTS: usize = 64;
-        let definition = size_of::<super::outline::Definition>() + TEXTS;
-        size_of::<Self>()
-            + self.identifiers.len() * size_of::<(u32, u32)>()
-            + self.outline.definitions.len() * definition
-            + self.meanings.get().map_or(0, Meanings::weight)
-    }
-
-    /// The attributes and the keyword arguments of the text that was read.
-    pub(super) fn meanings(&self, text: &str) -> &Meanings {
-        self.meanings.get_or_init(|| Meanings::read(text))
+        Self { identifiers, outline: Outline::of_tree(&tree, text) }
     }
 
     /// The identifier that contains an offset, or else ends at it. The one that begins here goes before the one that ends
@@ -111,6 +58,17 @@ impl Reading {
     }
 }
 
+impl Weigh for Reading {
+    fn weight(&self) -> usize {
+        /// What a definition takes beside the spans: its name, its decorators, its bases.
+        const TEXTS: usize = 64;
+        let definition = size_of::<super::outline::Definition>() + TEXTS;
+        size_of::<Self>()
+            + self.identifiers.len() * size_of::<(u32, u32)>()
+            + self.outline.definitions.len() * definition
+    }
+}
+
 fn span((start, end): &(u32, u32)) -> Span {
     *start as usize..*end as usize
 }
@@ -118,7 +76,6 @@ fn span((start, end): &(u32, u32)) -> Span {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::path::AbsPath;
 
     #[test]
     fn identifiers_in_and_at_an_offset() {
@@ -138,21 +95,5 @@ mod tests {
         assert_eq!(reading.first_identifier(&(1..16)), Some(11..14));
         assert_eq!(reading.first_identifier(&(1..13)), None);
         assert_eq!(reading.first_identifier(&(14..16)), None);
-    }
-
-    #[test]
-    fn what_is_remembered_is_by_content_and_bounded() {
-        let document = |number: usize, text: String| {
-            Document::new(AbsPath::new(format!("/w/{number}.py")).unwrap(), text.into_bytes())
-        };
-        let first = Reading::of(&document(0, "remembered = 1\n".to_owned()));
-        let same = Reading::of(&document(1, "remembered = 1\n".to_owned()));
-        assert!(Arc::ptr_eq(&first, &same), "another place, the same content");
-        for number in 0..8 {
-            drop(Reading::of(&document(number, format!("a{number} = b\n").repeat(20_000))));
-        }
-        let latest = LATEST.lock().unwrap();
-        let weight: usize = latest.iter().map(|(_, reading)| reading.weight()).sum();
-        assert!(weight <= REMEMBERED.load(Ordering::Relaxed) || latest.len() == 1, "{weight}");
     }
 }

@@ -3,7 +3,7 @@
 use tree_sitter::{Node, Tree};
 
 use super::outline::Span;
-use super::syntax::{dotted, parse, preorder, text_of, unwrapped};
+use super::syntax::{children, dotted, parse, preorder, text_of, unwrapped};
 
 /// A parameter of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -196,10 +196,6 @@ fn decorators(function: Node<'_>, text: &str) -> Vec<String> {
         dotted(expression.child_by_field_name("function").unwrap_or(expression), text)
     });
     names.collect()
-}
-
-fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
-    (0..node.named_child_count()).filter_map(move |index| node.named_child(u32::try_from(index).ok()?))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tree_sitter::{Node, Tree};
 
 use super::outline::Span;
-use super::syntax::{parse, preorder, text_of};
+use super::syntax::{children, parse, preorder, text_of};
 
 /// What a scope is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -230,6 +230,15 @@ pub(super) struct Bindings<'s> {
 }
 
 impl<'s> Bindings<'s> {
+    /// What binds each name of the module; `None` where nothing is known of it.
+    pub(super) fn of_module(&self) -> BTreeMap<&'s str, Option<&[&'s Span]>> {
+        let ends = (1, "");
+        let own =
+            self.bindings.range((0, "")..ends).map(|((_, name), bound)| (*name, Some(bound.as_slice())));
+        let elsewhere = self.elsewhere.iter().map(|name| (*name, None));
+        own.chain(elsewhere).collect()
+    }
+
     /// The tokens that bind the name whose token begins at an offset, as it is seen from there: none when it comes from
     /// outside of the file. `None` when no name begins there, or nothing is known of it, such as of a class's own.
     pub(super) fn of(&self, offset: usize) -> Option<&[&'s Span]> {
@@ -433,10 +442,6 @@ impl<'r> Reader<'r> {
             self.found.uses.push(NameUse { span: node.byte_range(), name: name.to_owned(), binds, scope });
         }
     }
-}
-
-fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
-    (0..node.named_child_count()).filter_map(move |index| node.named_child(u32::try_from(index).ok()?))
 }
 
 /// The names of the keyword arguments that stand in one call with the keyword argument whose name begins at an offset.

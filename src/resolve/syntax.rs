@@ -120,6 +120,16 @@ pub(super) fn unwrapped(mut node: Node<'_>) -> Node<'_> {
     node
 }
 
+/// The named nodes directly below a node.
+pub(super) fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
+    (0..node.named_child_count()).filter_map(move |index| node.named_child(u32::try_from(index).ok()?))
+}
+
+/// The text of a `dotted_name`, white space left out.
+pub(super) fn dotted_name(node: Node<'_>, text: &str) -> String {
+    children(node).map(|part| text_of(part, text)).collect::<Vec<_>>().join(".")
+}
+
 /// Visits a node and all below it in source order, without recursion; `enter` says whether to go below a node.
 pub(super) fn preorder<'t>(node: Node<'t>, mut enter: impl FnMut(Node<'t>) -> bool) {
     let mut cursor: TreeCursor<'t> = node.walk();

@@ -50,7 +50,7 @@ pub(in crate::orchestrator) struct Lease {
 
 #[derive(Debug)]
 pub(super) enum Hold {
-    Shared { live: OwnedRwLockReadGuard<Option<Live>, Live>, _shares: Option<Shares> },
+    Shared { live: OwnedRwLockReadGuard<Option<Live>, Live>, _shares: Shares },
     Alone(OwnedRwLockMappedWriteGuard<Option<Live>, Live>),
 }
 

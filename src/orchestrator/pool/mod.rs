@@ -194,51 +194,90 @@ impl Pool {
         ground: &Arc<Ground>,
         files: &DiskFiles,
     ) -> Result<Lease, Failure> {
+        match access {
+            Access::Shared => self.lease_beside_others(kind, ground, files).await,
+            Access::Alone | Access::Unmoved | Access::Pristine => {
+                self.lease_alone(kind, access, ground, files).await
+            }
+        }
+    }
+
+    async fn lease_beside_others(
+        &self,
+        kind: Kind,
+        ground: &Arc<Ground>,
+        files: &DiskFiles,
+    ) -> Result<Lease, Failure> {
+        let slot = self.asked(kind);
+        let shares = slot.turns.share();
+        loop {
+            let place = slot.place.clone().read_owned().await;
+            let here = OwnedRwLockReadGuard::try_map(place, |live| {
+                live.as_ref().filter(|live| live.is_fit(&self.settings) && live.stands_on(ground))
+            });
+            match here {
+                Ok(live) => return Ok(self.lent(slot, Hold::Shared { live, _shares: shares })),
+                // Nobody can change a place that is being read.
+                Err(place) => drop(place),
+            }
+            let mut place = slot.place.clone().write_owned().await;
+            self.furnish(&mut place, kind, Access::Shared, ground, files).await?;
+        }
+    }
+
+    async fn lease_alone(
+        &self,
+        kind: Kind,
+        access: Access,
+        ground: &Arc<Ground>,
+        files: &DiskFiles,
+    ) -> Result<Lease, Failure> {
         let kind = self.placed(kind, access, ground);
+        let slot = self.asked(kind);
+        slot.turns.nobody_shares().await;
+        let mut place = slot.place.clone().write_owned().await;
+        self.furnish(&mut place, kind, access, ground, files).await?;
+        let live = OwnedRwLockWriteGuard::map(place, |live| {
+            live.as_mut().expect("because the place was just furnished with a server")
+        });
+        let renew = live.asked().since_renewal;
+        if renew {
+            live.server.client.renew()?;
+        }
+        Ok(self.lent(slot, Hold::Alone(live)))
+    }
+
+    /// Notes a question in the place that it is asked in.
+    fn asked(&self, kind: Kind) -> Arc<Slot> {
         let slot = self.slot(kind);
         slot.asked.fetch_add(1, Ordering::Relaxed);
         slot.turn.store(self.turn.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
-        let shares = match access {
-            Access::Shared => Some(slot.turns.share()),
-            Access::Alone | Access::Unmoved | Access::Pristine => {
-                slot.turns.nobody_shares().await;
-                None
-            }
+        slot
+    }
+
+    /// Puts a server that stands on `ground` into a place, unless there is one that can be brought to it.
+    async fn furnish(
+        &self,
+        place: &mut Option<Live>,
+        kind: Kind,
+        access: Access,
+        ground: &Arc<Ground>,
+        files: &DiskFiles,
+    ) -> Result<(), Failure> {
+        let stays = match place.as_mut() {
+            Some(live) if access == Access::Pristine && live.asked().ever => false,
+            Some(live) if access == Access::Unmoved && live.is_moved(ground) => false,
+            Some(live) => live.is_fit(&self.settings) && live.bring_to(ground, files)?,
+            None => false,
         };
-        loop {
-            if access == Access::Shared {
-                let place = slot.place.clone().read_owned().await;
-                let here = OwnedRwLockReadGuard::try_map(place, |live| {
-                    live.as_ref().filter(|live| live.is_fit(&self.settings) && live.stands_on(ground))
-                });
-                if let Ok(live) = here {
-                    return Ok(self.lent(slot, Hold::Shared { live, _shares: shares }));
-                }
+        if !stays {
+            if let Some(old) = place.take() {
+                tokio::spawn(old.server.stop());
             }
-            let mut place = slot.place.clone().write_owned().await;
-            let stays = match place.as_mut() {
-                Some(live) if access == Access::Pristine && live.asked().ever => false,
-                Some(live) if access == Access::Unmoved && live.is_moved(ground) => false,
-                Some(live) => live.is_fit(&self.settings) && live.bring_to(ground, files)?,
-                None => false,
-            };
-            if !stays {
-                if let Some(old) = place.take() {
-                    tokio::spawn(old.server.stop());
-                }
-                self.make_room(kind);
-                *place = Some(Live::on(&self.settings, kind, ground).await?);
-            }
-            if access == Access::Shared {
-                continue;
-            }
-            let Ok(live) = OwnedRwLockWriteGuard::try_map(place, Option::as_mut) else { continue };
-            let renew = live.asked().since_renewal;
-            if renew {
-                live.server.client.renew()?;
-            }
-            return Ok(self.lent(slot, Hold::Alone(live)));
+            self.make_room(kind);
+            *place = Some(Live::on(&self.settings, kind, ground).await?);
         }
+        Ok(())
     }
 
     fn lent(&self, slot: Arc<Slot>, hold: Hold) -> Lease {

@@ -168,8 +168,76 @@ def f():
 class C:
     knot = k2()
     all = [i for i in knot.m]
+//- /told.py
+import knot, made
+from knot import A, k1, v1, v2
+from made import Bare, Given, Of, first, second
+class E(Of):
+    def f(self, a):
+        self.m
+        a.m
+def g(a, b: A):
+    if isinstance(a, second.kind): a.m
+    if a == v2: a.m
+    b.m
+    k1(x=1)
+    knot.A.m
+    own = Bare()
+    own.m
+    other = Given(k1())
+    other.m
+    made.first.m
+second.m
+v1.m
+knot.v2.m
+made.Deco.m
+Bare.m
+//- /made.py
+from knot import A, B, D, k1, k2
+def pick(k=None):
+    return type(k2(k))
+class Of(pick()): pass
+class Bare(B): pass
+class Given:
+    kind = A
+    def __init__(self, a: B): pass
+    def m(self): pass
+class Keeps:
+    kind = pick()
+    m = k2()
+first = Bare()
+second = Keeps()
+def deco(c):
+    return pick() or c
+@deco
+class Deco:
+    def m(self): pass
 ",
     )
+}
+
+/// Asks for definitions one after the other, in one batch.
+fn ask_in_order(env: &TestEnv, places: &[&str]) -> Vec<String> {
+    let lines = places.iter().map(|place| {
+        let selector = if place.contains(".py:") { (*place).to_owned() } else { format!("uses.py:{place}") };
+        json!({"cmd": "definition", "selector": selector}).to_string() + "\n"
+    });
+    let lines: String = lines.collect();
+    let output = env.lanser_reading(["batch", "--no-cache", "--ordered", "--concurrency", "1"], &lines);
+    bundles(&output).iter().map(portable).collect()
+}
+
+/// Every `.m`, and the keyword argument, of a file of the knot.
+fn knot_names(env: &TestEnv, file: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(env.file(file)).unwrap();
+    let mut names = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let columns =
+            line.match_indices(".m").filter(|(at, _)| !line[at + 2..].starts_with(char::is_alphanumeric));
+        let columns = columns.map(|(at, _)| at + 2).chain(line.find("x=1").map(|at| at + 1));
+        names.extend(columns.map(|column| format!("{file}:{}:{column}", number + 1)));
+    }
+    names
 }
 
 /// What Pyright infers for functions that call each other hangs on which it was asked about first: asked for `first.m` it says
@@ -178,14 +246,7 @@ class C:
 fn what_was_asked_before_plays_no_part() {
     let env = TestEnv::pyright(&knot());
     let places = ["3:4", "6:9", "7:13", "9:16", "10:8", "10:10", "12:6", "16:28"];
-    let ask = |places: &[&str]| -> Vec<String> {
-        let lines = places.iter().map(|place| {
-            json!({"cmd": "definition", "selector": format!("uses.py:{place}")}).to_string() + "\n"
-        });
-        let lines: String = lines.collect();
-        let output = env.lanser_reading(["batch", "--no-cache", "--ordered", "--concurrency", "1"], &lines);
-        bundles(&output).iter().map(portable).collect()
-    };
+    let ask = |places: &[&str]| ask_in_order(&env, places);
     let alone: Vec<String> = places.iter().flat_map(|place| ask(&[place])).collect();
     assert_eq!(alone[1].matches("\"at\": \"knot.py@").count(), 3, "{}", alone[1]);
     for (place, alone) in places.iter().zip(&alone).skip(1) {
@@ -197,6 +258,24 @@ fn what_was_asked_before_plays_no_part() {
         }
     }
     assert_eq!(ask(&places), alone);
+}
+
+/// Names whose types other files declare are asked beside others, and those that only look like them are not.
+#[test]
+fn what_was_asked_before_plays_no_part_for_what_other_files_declare() {
+    let env = TestEnv::pyright(&knot());
+    let lines: Vec<String> = knot_names(&env, "told.py");
+    let alone: Vec<String> = lines.iter().flat_map(|line| ask_in_order(&env, &[line])).collect();
+    let found = alone.iter().filter(|bundle| bundle.contains("\"at\": \"")).count();
+    assert!(found * 2 > alone.len(), "{found} of {}", alone.len());
+    let all: Vec<&str> = lines.iter().map(String::as_str).collect();
+    assert_eq!(ask_in_order(&env, &all), alone);
+    let mut backwards: Vec<&str> = all.iter().rev().copied().collect();
+    // What makes the knot known from its other end comes first.
+    backwards.insert(0, "uses.py:3:4");
+    let mut told = ask_in_order(&env, &backwards).split_off(1);
+    told.reverse();
+    assert_eq!(told, alone);
 }
 
 /// The same in a session whose server was started before anything was asked.

@@ -1,0 +1,131 @@
+//! What one file tells of its names, by itself.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::reader;
+use crate::resolve::remembered::{Remembered, Weigh};
+use crate::workspace::files::Document;
+
+/// Something that a file refers to by a name or a dotted name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reference {
+    /// A class of the file, as an index into [`Facts::classes`].
+    Class(u32),
+    /// The class around a method: what decorators make of it plays no part.
+    Around(u32),
+    /// A function of the file that no decorator makes something else of.
+    Function,
+    /// What calling a class makes; whether it is called with nothing.
+    Made(Box<Self>, bool),
+    /// A name that the file binds nowhere.
+    Builtin,
+    /// What an import names.
+    Import(Origin),
+    /// What the `import *` of the file may give under this name, if anything.
+    Star(String),
+}
+
+/// What an import names, and what is taken of that.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Origin {
+    /// The number of leading dots.
+    pub(super) level: usize,
+    /// The module after the dots, possibly empty.
+    pub(super) module: String,
+    /// The names from there on; none for the module itself.
+    pub(super) names: Vec<String>,
+}
+
+/// What is asked of something that is referred to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Role {
+    /// Its attributes.
+    Object,
+    /// Its parameters.
+    Called,
+    /// The types that a class's bases give the parameters of a method of this name.
+    Parameter(String),
+}
+
+/// Something that has to be declared for another thing to be.
+pub(super) type Claim = (Reference, Role);
+
+/// What a name of a module is bound to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Bound {
+    Class(u32),
+    Function,
+    Import(Origin),
+    /// An instance of something; whether it is made of nothing.
+    Made(Reference, bool),
+    /// A variable whose type is written beside it.
+    Typed,
+    /// Anything else.
+    Unknown,
+}
+
+/// Why a member of a class tells nothing of what is inherited from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Odd {
+    /// A function with a parameter whose type has to be inferred; a constructor that looks at the types of what it is given.
+    Guessed,
+    /// No function, or one that a decorator made something else of.
+    Changed,
+}
+
+/// A class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Class {
+    /// Its bases and its metaclass; `None` where one is no dotted name.
+    pub(super) bases: Option<Vec<Reference>>,
+    /// Its decorators; `None` where one is no dotted name, nor a call of one.
+    pub(super) decorators: Option<Vec<Reference>>,
+    /// The members that are odd.
+    pub(super) odd: BTreeMap<String, Odd>,
+}
+
+/// How the claims of a name are called for which there are none to make: it is inferred.
+pub(super) const INFERRED: u32 = u32::MAX;
+
+/// What one file tells of its names.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    /// Where attributes and keyword arguments begin, in order, each with an index into `claims` or [`INFERRED`]; the parts of
+    /// dotted names too. `None` where the syntax is broken: then what a name is, and what binds a name, may be hidden.
+    pub(super) hanging: Option<Vec<(u32, u32)>>,
+    /// Sets of claims; the first is empty.
+    pub(super) claims: Vec<Vec<Claim>>,
+    /// In source order.
+    pub(super) classes: Vec<Class>,
+    /// What the names of the module are bound to, all places together.
+    pub(super) top: BTreeMap<String, Vec<Bound>>,
+    /// The modules of its `import *`.
+    pub(super) stars: Vec<Origin>,
+}
+
+/// What was read last.
+static LATEST: Remembered<Facts> = Remembered::new();
+
+impl Facts {
+    /// Reads a document, or remembers it.
+    pub(super) fn of(document: &Document) -> Arc<Self> {
+        LATEST.get(document.digest, || reader::read(&document.text, document.path.as_str().ends_with(".pyi")))
+    }
+}
+
+impl Weigh for Facts {
+    fn weight(&self) -> usize {
+        /// What the texts of a claim, a class or a name take.
+        const TEXTS: usize = 96;
+        let claims: usize =
+            self.claims.iter().map(|claims| claims.len() * (size_of::<Claim>() + TEXTS)).sum();
+        let classes = self.classes.iter().map(|class| {
+            let bases = class.bases.as_ref().map_or(0, Vec::len);
+            let decorators = class.decorators.as_ref().map_or(0, Vec::len);
+            size_of::<Class>() + (bases + decorators + class.odd.len()) * TEXTS
+        });
+        let hanging = self.hanging.as_ref().map_or(0, |hanging| hanging.len() * size_of::<(u32, u32)>());
+        size_of::<Self>() + hanging + claims + classes.sum::<usize>() + self.top.len() * 2 * TEXTS
+    }
+}

@@ -1,0 +1,343 @@
+//! Whether what a file refers to is declared where other files define it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::facts::{Bound, Claim, Facts, Odd, Origin, Reference, Role};
+use crate::path::AbsPath;
+use crate::resolve::modules::{ImportRoots, Module};
+use crate::workspace::files::Files;
+
+/// How many imports are followed one after the other.
+const MAX_DEPTH: usize = 64;
+
+/// A class as its file and its index in the file's facts.
+type ClassRef = (AbsPath, u32);
+
+/// What a reference leads to.
+#[derive(Debug, Clone)]
+enum Target {
+    Module(Module),
+    Class(ClassRef),
+    /// An instance of a class.
+    Instance(ClassRef),
+    Function,
+    /// A function or a variable of a stub.
+    Declared,
+}
+
+/// What a file binds a name to.
+#[derive(Debug, Clone)]
+enum Named {
+    Nothing,
+    Unknown,
+    All(Vec<Target>),
+}
+
+/// A class and everything that it inherits from; `None` where that is not known.
+type Line = Option<Arc<Vec<ClassRef>>>;
+
+/// What was found out, for as long as no file is another one.
+#[derive(Debug, Default)]
+pub struct Found(Mutex<Memory>);
+
+#[derive(Debug, Default)]
+struct Memory {
+    origins: BTreeMap<(AbsPath, Origin), Option<Vec<Target>>>,
+    named: BTreeMap<(AbsPath, String), Named>,
+    lines: BTreeMap<ClassRef, Line>,
+}
+
+/// Follows references through the files of a workspace.
+pub(super) struct Judge<'a> {
+    pub(super) files: &'a dyn Files,
+    pub(super) roots: &'a ImportRoots,
+    pub(super) found: &'a Found,
+}
+
+fn is_stub(file: &AbsPath) -> bool {
+    file.as_str().ends_with(".pyi")
+}
+
+/// A name of a file that is being followed.
+type Step = (AbsPath, String);
+
+/// What is being followed, so that a circle ends.
+type Trail = Vec<Step>;
+
+impl Judge<'_> {
+    /// Whether all claims that a file makes hold.
+    pub(super) fn hold(&self, file: &AbsPath, claims: &[Claim]) -> bool {
+        claims.iter().all(|(reference, role)| {
+            let targets = self.targets(file, reference, &mut Trail::new());
+            targets.is_some_and(|targets| targets.iter().all(|target| self.plays(target, role)))
+        })
+    }
+
+    fn plays(&self, target: &Target, role: &Role) -> bool {
+        let class = match target {
+            Target::Class(class) => class,
+            Target::Instance(class) if *role == Role::Object => class,
+            Target::Instance(_) => return false,
+            Target::Module(_) | Target::Function | Target::Declared => return true,
+        };
+        let Some(line) = self.line(class, &mut Vec::new()) else { return false };
+        match role {
+            Role::Object => true,
+            Role::Called => ["__init__", "__new__", "__call__"]
+                .iter()
+                .all(|name| !line.iter().any(|class| self.is_odd(class, name, Odd::Changed))),
+            Role::Parameter(method) => {
+                !line.iter().skip(1).any(|base| self.is_odd(base, method, Odd::Guessed))
+            }
+        }
+    }
+
+    fn is_odd(&self, class: &ClassRef, name: &str, least: Odd) -> bool {
+        let facts = self.facts(&class.0);
+        let odd = facts.as_ref().and_then(|facts| facts.classes.get(class.1 as usize)?.odd.get(name));
+        odd.is_some_and(|odd| *odd >= least)
+    }
+
+    /// What calling something makes: an instance, where it is a class whose constructors are known to make one of whatever they are
+    /// given. One that looks at types makes nothing that is known where those are wrong.
+    fn made(&self, class: Target, is_bare: bool) -> Option<Target> {
+        let Target::Class(class) = class else { return None };
+        let line = self.line(&class, &mut Vec::new())?;
+        let is_known = |class: &ClassRef| {
+            !self.is_odd(class, "__new__", Odd::Guessed)
+                && !self.is_odd(class, "__call__", Odd::Changed)
+                && !self.is_odd(class, "__init__", if is_bare { Odd::Changed } else { Odd::Guessed })
+                && !is_stub(&class.0)
+                && (is_bare || self.has_own_constructor(class))
+        };
+        line.iter().all(is_known).then_some(Target::Instance(class))
+    }
+
+    /// Everything that a reference may lead to; `None` where that is not known.
+    fn targets(&self, file: &AbsPath, reference: &Reference, trail: &mut Trail) -> Option<Vec<Target>> {
+        match reference {
+            Reference::Class(number) => self.named_class((file.clone(), *number), trail),
+            Reference::Around(number) => Some(vec![Target::Class((file.clone(), *number))]),
+            Reference::Function => Some(vec![Target::Function]),
+            Reference::Made(class, is_bare) => self.instance(file, class, *is_bare, trail),
+            Reference::Builtin => Some(Vec::new()),
+            Reference::Import(origin) => self.origin(file, origin, trail),
+            Reference::Star(name) => {
+                let facts = self.facts(file)?;
+                match self.starred(file, &facts, name, trail) {
+                    Named::Nothing => Some(Vec::new()),
+                    Named::Unknown => None,
+                    Named::All(targets) => Some(targets),
+                }
+            }
+        }
+    }
+
+    /// Whether nothing but the class statement itself says what a class is made of: a decorator or a special form may make a
+    /// constructor of its fields and their types.
+    fn has_own_constructor(&self, class: &ClassRef) -> bool {
+        let facts = self.facts(&class.0);
+        let Some(stated) = facts.as_ref().and_then(|facts| facts.classes.get(class.1 as usize)) else {
+            return false;
+        };
+        let is_special = |base: &Reference| {
+            let targets = self.targets(&class.0, base, &mut Trail::new());
+            targets.is_none_or(|targets| targets.iter().any(|target| matches!(target, Target::Declared)))
+        };
+        let undecorated = stated.decorators.as_ref().is_some_and(Vec::is_empty);
+        undecorated && !stated.bases.iter().flatten().any(is_special)
+    }
+
+    fn instance(
+        &self,
+        file: &AbsPath,
+        class: &Reference,
+        is_bare: bool,
+        trail: &mut Trail,
+    ) -> Option<Vec<Target>> {
+        let classes = self.targets(file, class, trail).filter(|classes| !classes.is_empty())?;
+        classes.into_iter().map(|class| self.made(class, is_bare)).collect()
+    }
+
+    /// What the name of a class means: it, unless one of its decorators is not declared to give it back.
+    fn named_class(&self, class: ClassRef, trail: &mut Trail) -> Option<Vec<Target>> {
+        let facts = self.facts(&class.0)?;
+        let decorators = facts.classes.get(class.1 as usize)?.decorators.as_ref()?;
+        let made = self.further((class.0.clone(), format!("@{}", class.1)), trail, |trail| {
+            let mut made = decorators.iter().map(|decorator| self.targets(&class.0, decorator, trail));
+            made.all(|made| made.is_some_and(|made| made.iter().all(|one| matches!(one, Target::Declared))))
+        });
+        made?.then(|| vec![Target::Class(class)])
+    }
+
+    /// Goes one step further, unless that would be a circle or too deep.
+    fn further<T>(&self, step: Step, trail: &mut Trail, go: impl FnOnce(&mut Trail) -> T) -> Option<T> {
+        if trail.contains(&step) || trail.len() >= MAX_DEPTH {
+            return None;
+        }
+        trail.push(step);
+        let reached = go(trail);
+        trail.pop();
+        Some(reached)
+    }
+
+    /// What an import of a file leads to.
+    fn origin(&self, importer: &AbsPath, origin: &Origin, trail: &mut Trail) -> Option<Vec<Target>> {
+        let key = (importer.clone(), origin.clone());
+        if let Some(known) = self.memory(|memory| memory.origins.get(&key).cloned()) {
+            return known;
+        }
+        let found = self.follow(importer, origin, trail);
+        self.memory(|memory| memory.origins.insert(key, found.clone()));
+        found
+    }
+
+    fn follow(&self, importer: &AbsPath, origin: &Origin, trail: &mut Trail) -> Option<Vec<Target>> {
+        let Some(module) = self.module(importer, origin) else {
+            // What `import` gives is a module, or nothing that anybody knows of.
+            return origin.names.is_empty().then(Vec::new);
+        };
+        let mut names = origin.names.iter();
+        let mut at = vec![Target::Module(module.clone())];
+        if module.source.as_ref().or(module.stub.as_ref()) == Some(importer) {
+            // `from . import sub` in the package itself means the submodule.
+            at = match names.next() {
+                Some(name) => vec![Target::Module(self.roots.submodule(self.files, &module, name)?)],
+                None => at,
+            };
+        }
+        for name in names {
+            let mut next = Vec::new();
+            for target in &at {
+                let Target::Module(module) = target else { return None };
+                next.extend(self.of_module(module, name, trail)?);
+            }
+            at = next;
+        }
+        Some(at)
+    }
+
+    fn module(&self, importer: &AbsPath, origin: &Origin) -> Option<Module> {
+        match origin.level {
+            0 => self.roots.import(self.files, &origin.module, importer),
+            level => self.roots.relative(self.files, level, &origin.module, importer),
+        }
+    }
+
+    /// What a name of a module is: bound in the file that the server reads for it, or a submodule.
+    fn of_module(&self, module: &Module, name: &str, trail: &mut Trail) -> Option<Vec<Target>> {
+        let bound = match module.stub.as_ref().or(module.source.as_ref()) {
+            Some(file) => self.of_file(file, name, trail),
+            None => Named::Nothing,
+        };
+        match bound {
+            Named::All(targets) => Some(targets),
+            Named::Unknown => None,
+            Named::Nothing => {
+                module.folder.as_ref()?;
+                Some(vec![Target::Module(self.roots.submodule(self.files, module, name)?)])
+            }
+        }
+    }
+
+    /// What a file binds a name to, its `import *` included.
+    fn of_file(&self, file: &AbsPath, name: &str, trail: &mut Trail) -> Named {
+        let key = (file.clone(), name.to_owned());
+        if let Some(known) = self.memory(|memory| memory.named.get(&key).cloned()) {
+            return known;
+        }
+        let named = self.further(key.clone(), trail, |trail| self.bound_in(file, name, trail));
+        let Some(named) = named else { return Named::Unknown };
+        self.memory(|memory| memory.named.insert(key, named.clone()));
+        named
+    }
+
+    fn bound_in(&self, file: &AbsPath, name: &str, trail: &mut Trail) -> Named {
+        let Some(facts) = self.facts(file) else { return Named::Unknown };
+        let starred = match self.starred(file, &facts, name, trail) {
+            Named::Unknown => return Named::Unknown,
+            Named::Nothing => None,
+            Named::All(targets) => Some(targets),
+        };
+        let Some(bounds) = facts.top.get(name) else {
+            return starred.map_or(Named::Nothing, Named::All);
+        };
+        let mut all = starred.unwrap_or_default();
+        for bound in bounds {
+            let targets = match bound {
+                Bound::Class(number) => self.named_class((file.clone(), *number), trail),
+                Bound::Function if !is_stub(file) => Some(vec![Target::Function]),
+                Bound::Function | Bound::Typed => Some(vec![Target::Declared]),
+                Bound::Import(origin) => self.origin(file, origin, trail),
+                Bound::Made(class, is_bare) => self.instance(file, class, *is_bare, trail),
+                Bound::Unknown => None,
+            };
+            match targets {
+                Some(targets) => all.extend(targets),
+                None => return Named::Unknown,
+            }
+        }
+        Named::All(all)
+    }
+
+    /// What the `import *` of a file may give under a name.
+    fn starred(&self, file: &AbsPath, facts: &Facts, name: &str, trail: &mut Trail) -> Named {
+        let mut all = Vec::new();
+        for star in &facts.stars {
+            let Some(module) = self.module(file, star) else { return Named::Unknown };
+            let Some(from) = module.stub.as_ref().or(module.source.as_ref()) else { continue };
+            match self.of_file(from, name, trail) {
+                Named::Nothing => {}
+                Named::Unknown => return Named::Unknown,
+                Named::All(targets) => all.extend(targets),
+            }
+        }
+        if all.is_empty() { Named::Nothing } else { Named::All(all) }
+    }
+
+    /// A class and everything that it inherits from, its metaclass included; `None` where one of them is not known.
+    fn line(&self, class: &ClassRef, below: &mut Vec<ClassRef>) -> Line {
+        if let Some(known) = self.memory(|memory| memory.lines.get(class).cloned()) {
+            return known;
+        }
+        if below.contains(class) || below.len() >= MAX_DEPTH {
+            return None;
+        }
+        below.push(class.clone());
+        let line = self.inherited(class, below).map(Arc::new);
+        below.pop();
+        self.memory(|memory| memory.lines.insert(class.clone(), line.clone()));
+        line
+    }
+
+    fn inherited(&self, class: &ClassRef, below: &mut Vec<ClassRef>) -> Option<Vec<ClassRef>> {
+        let facts = self.facts(&class.0)?;
+        let mut line = vec![class.clone()];
+        for base in facts.classes.get(class.1 as usize)?.bases.as_ref()? {
+            for target in self.targets(&class.0, base, &mut Trail::new())? {
+                match target {
+                    Target::Module(_) | Target::Function | Target::Instance(_) => return None,
+                    Target::Declared => {}
+                    Target::Class(base) => {
+                        let above = self.line(&base, below)?;
+                        line.extend(
+                            above.iter().filter(|one| !line.contains(one)).cloned().collect::<Vec<_>>(),
+                        );
+                    }
+                }
+            }
+        }
+        Some(line)
+    }
+
+    /// What a file tells of its names; `None` where it cannot be read or its syntax is broken.
+    fn facts(&self, file: &AbsPath) -> Option<Arc<Facts>> {
+        let facts = Facts::of(&*self.files.read(file).ok()?);
+        facts.hanging.is_some().then_some(facts)
+    }
+
+    fn memory<T>(&self, look: impl FnOnce(&mut Memory) -> T) -> T {
+        look(&mut self.found.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,429 @@
+use Kind::{Declared, Inferred, Scoped};
+
+use super::*;
+use crate::path::AbsPath;
+use crate::workspace::files::MemoryFiles;
+
+/// What is found out of a name in the end.
+#[derive(Debug, PartialEq, Eq)]
+enum Kind {
+    Scoped,
+    Declared,
+    Inferred,
+}
+
+/// What the name behind a `|` in the file `a.py` hangs on, beside other files.
+fn beside(text: &str, others: &[(&str, &str)]) -> Kind {
+    let (before, after) = text.split_once('|').unwrap();
+    let length = after.find(|c: char| !c.is_alphanumeric()).unwrap_or(after.len());
+    let path = AbsPath::new("/w/p/a.py").unwrap();
+    let document = Document::new(path, format!("{before}{after}").into_bytes());
+    let files = others.iter().copied().chain([("/w/p/a.py", document.text.as_str())]);
+    let files = MemoryFiles::new(files);
+    let roots = ImportRoots::of_folder(AbsPath::new("/w").unwrap());
+    match meaning(&document, &(before.len()..before.len() + length)) {
+        Meaning::Scoped => Scoped,
+        Meaning::Declared => Declared,
+        Meaning::Claimed(claims) if claims.hold(&files, &roots, &Found::default()) => Declared,
+        Meaning::Claimed(_) | Meaning::Inferred => Inferred,
+    }
+}
+
+/// The same of a file that stands alone.
+fn asked(text: &str) -> Kind {
+    beside(text, &[])
+}
+
+/// The same in statements of a method.
+fn in_method(statements: &str) -> Kind {
+    asked(&format!("class A:\n    def f(self, a):\n        {}\n", statements.replace('\n', "\n        ")))
+}
+
+#[track_caller]
+fn all(found: fn(&str) -> Kind, expected: Kind, texts: &[&str]) {
+    for text in texts {
+        assert_eq!(found(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_name_that_stands_alone_hangs_on_its_scopes() {
+    all(
+        asked,
+        Scoped,
+        &["|b", "f(|x == 1)", "import |a", "x = |a", "def f(|x): pass", "|a = 1", "|a: int = 1"],
+    );
+    all(asked, Scoped, &["def f(|x=1): pass", "for a in b: |c = a", "a = |b = 1", "lambda |x=1: x"]);
+}
+
+#[test]
+fn results_and_variables_are_inferred() {
+    all(
+        asked,
+        Inferred,
+        &["f().|b", "a = g()\na.|b", "a.b.|c", "(a).|b", "a[0].|b", "class A(B, |k=1): pass"],
+    );
+    all(asked, Inferred, &["f()(|x=1)", "a = g()\na(|x=1)", "a.b.c(|x=1)", "lambda a: a.|b", "import a.|b"]);
+    all(asked, Inferred, &["[a.|b for a in c]", "def f(*a): a.|b", "def f(a=g()): a.|b", "a = b = 1\nb.|c"]);
+    all(in_method, Inferred, &["self.a.|b", "a.self.|b", "(self).|b", "self().|b", "lambda self: self.|b"]);
+    all(in_method, Inferred, &["self.f(|x=1)", "super().f(|x=1)", "match a:\n    case A(|k=1): pass"]);
+}
+
+#[test]
+fn what_is_imported_from_a_module_may_be_a_variable() {
+    all(asked, Inferred, &["from x import a\na.|b", "from x import f\nf(|x=1)", "from x import *\na.|b"]);
+    all(asked, Inferred, &["import a\na.b.|c", "import a\na.f(|x=1)", "from . import x\nx.|b"]);
+    all(
+        asked,
+        Inferred,
+        &["try:\n  import a\nexcept E:\n  from b import a\na.|b", "from x import *\nf(|x=1)"],
+    );
+}
+
+#[test]
+fn decorators_make_anything_of_what_they_are_given() {
+    all(asked, Inferred, &["@g\ndef f(x): pass\nf(|x=1)", "@g\nclass A: pass\nA.|b"]);
+    all(asked, Inferred, &["class T:\n  @thing.|m\n  def thing(self): pass"]);
+}
+
+#[test]
+fn modules_classes_functions_and_literals_are_declared() {
+    all(asked, Declared, &["import a\na.|b", "import a\na . |b", "import x.y as a\n(a.\n  |b)"]);
+    all(asked, Declared, &["import a.c\na.\\\n  |b", "class a: pass\na.|b", "def a(): pass\na.|b"]);
+    all(asked, Declared, &["import a\n(a.  # why\n  |b)", "def f(x): f(|x  # why\n =1)", "str.|join"]);
+    all(asked, Declared, &["''.|join(x)", "'a' 'b'.|c", "def f(x): f(|x=1)", "dict(|x=1)"]);
+    all(in_method, Declared, &["super().|b"]);
+    all(in_method, Inferred, &["super(A, self).|b", "super = g\nsuper().|b"]);
+}
+
+#[test]
+fn of_what_binds_a_name_one_scope_is_looked_at() {
+    all(asked, Declared, &["import a\ndef f():\n  a = g()\na.|b"]);
+    all(asked, Declared, &["import a\nclass C:\n  a = g()\n  def f(s): a.|b"]);
+    all(asked, Declared, &["a = g()\ndef f():\n  import a\n  a.|b", "a = g()\ndef f(a): a.|b"]);
+    all(asked, Inferred, &["import a\nmatch b:\n  case a:\n    a.|b"]);
+    all(asked, Inferred, &["import a\na = g()\na.|b", "import a\ndef f():\n  global a\n  a = g()\na.|b"]);
+    all(
+        asked,
+        Inferred,
+        &["try:\n  import a\nexcept E:\n  a = None\na.|b", "import a\ndef f():\n  a.|b\n  a = g()"],
+    );
+    all(asked, Inferred, &["import a\na.|b\n)))\n", "import a\ntry: f()\nexcept E as a: a.|b"]);
+    // A class's names are seen from what a comprehension in it goes through.
+    all(asked, Inferred, &["import a\nclass C:\n  a = g()\n  x = [i for i in a.|b]"]);
+    all(asked, Declared, &["import a\nclass C:\n  a = g()\n  x = [a.|b for i in y]"]);
+}
+
+#[test]
+fn parameters_are_declared_until_they_are_given_something_else() {
+    all(
+        asked,
+        Declared,
+        &["def f(a): a.|b", "def f(a: B): a.|b", "def f(a=None): a.|b", "def f(a: B = g()): a.|b"],
+    );
+    all(asked, Declared, &["async def f(*, a=''): a.|b", "def f(a):\n  def g(): a.|b"]);
+    all(asked, Inferred, &["def f(a):\n  a = g()\n  a.|b", "def f(**a): a.|b", "def f(*a: B): a.|b"]);
+    all(
+        in_method,
+        Declared,
+        &["self.|b", "x = -self . |b", "if a == self:\n    g(self, self=self).c = self.|b"],
+    );
+    all(in_method, Declared, &["x = self\nself.|b", "def g():\n    return self.|b"]);
+}
+
+#[test]
+fn a_self_that_is_bound_anew_may_be_anything() {
+    all(
+        in_method,
+        Inferred,
+        &[
+            "self = other()\nself.|b",
+            "self: A = other()\nself.|b",
+            "for self in x:\n    self.|b",
+            "for a, self in x:\n    self.|b",
+            "self, a = x\nself.|b",
+            "(a, self) = x\nself.|b",
+            "[a, *self] = x\nself.|b",
+            "with g() as self:\n    self.|b",
+            "with g() as (a, self):\n    self.|b",
+            "if (self := g()):\n    self.|b",
+            "[self.|b for a, self in x]",
+            "match a:\n    case A(self):\n        self.|b",
+            "match a:\n    case {'x': self}:\n        self.|b",
+            "match a:\n    case [*self]:\n        self.|b",
+            "match a:\n    case A() as self:\n        self.|b",
+            "import x as self\nself.|b",
+            "del self\nself.|b",
+            "self += 1\nself.|b",
+            "def g():\n    nonlocal self\n    self = 1\nself.|b",
+        ],
+    );
+}
+
+/// What `|` hangs on where the package holds `b.py` with this text.
+#[track_caller]
+fn with(b: &str, expected: Kind, texts: &[&str]) {
+    for text in texts {
+        assert_eq!(beside(text, &[("/w/p/__init__.py", ""), ("/w/p/b.py", b)]), expected, "{b}\n---\n{text}");
+    }
+}
+
+/// Uses of what is imported as `x`.
+const USES: [&str; 5] = [
+    "from p.b import x\nx.|c",
+    "from .b import x as y\ny.|c",
+    "from . import b\nb.x.|c",
+    "import p.b\np.b.x.|c",
+    "from p import b\nb.x(|k=1)",
+];
+
+#[test]
+fn an_import_is_followed_to_what_it_names() {
+    for declared in [
+        "class x: pass",
+        "def x(k): pass",
+        "async def x(k): pass",
+        "if a:\n  class x: pass\nelse:\n  def x(k): pass",
+    ] {
+        with(declared, Declared, &USES);
+    }
+    for inferred in [
+        "x = g()",
+        "x: A = g()",
+        "for x in y: pass",
+        "with g() as x: pass",
+        "class x: pass\nx = g(x)",
+        "@g\nclass x: pass",
+        "@g\ndef x(k): pass",
+        "class x: pass\ndef f():\n  global x\n  x = g()",
+        "from .c import x",
+        "y = 1",
+        "",
+        "class x: pass\n)))",
+        "import x",
+        "from .b import x",
+        "class x: pass\ndel x",
+        "if (x := g()): pass",
+    ] {
+        let uses = if inferred == "import x" { &USES[4..4] } else { &USES[..] };
+        with(inferred, Inferred, uses);
+    }
+    with("import x", Declared, &["from p.b import x\nx.|c"]);
+}
+
+#[test]
+fn a_decorator_of_a_class_must_be_that_of_a_stub() {
+    let use_of = |decorator: &str, stub: &str| {
+        let b = format!("import s\nfrom s import d\n{decorator}\nclass x(s.C):\n  def f(self): self.g\n");
+        beside("from .b import x\nclass A(x): pass\nA.|c", &[("/w/p/b.py", &b), ("/w/s.pyi", stub)])
+    };
+    let stub = "class C: ...\ndef d(c: C) -> C: ...\nv: C\n";
+    for declared in ["@d", "@s.d(1)", "@d\n@s.v"] {
+        assert_eq!(use_of(declared, stub), Declared, "{declared}");
+    }
+    for inferred in ["@d()()", "@s.w", "@x", "@d\n@g.h"] {
+        assert_eq!(use_of(inferred, stub), Inferred, "{inferred}");
+    }
+    assert_eq!(asked("@g\nclass A:\n  def f(self): self.|b"), Declared, "it is the class itself");
+}
+
+#[test]
+fn an_import_is_followed_through_others() {
+    let files = |init: &'static str, c: &'static str| {
+        [("/w/p/__init__.py", init), ("/w/p/b.py", "from p.c import *"), ("/w/p/c.py", c)]
+    };
+    let use_of = |init, c| beside("from p.b import x\nx.|c", &files(init, c));
+    assert_eq!(use_of("", "class x: pass"), Declared);
+    assert_eq!(use_of("", "x = g()"), Inferred);
+    assert_eq!(use_of("", "from q import *\nclass x: pass"), Inferred, "what is not found may bind it, too");
+    assert_eq!(
+        use_of("", "from p.b import *\nclass x: pass"),
+        Inferred,
+        "a circle is not known to be declared"
+    );
+    let package = |init| beside("import p\np.c.x.|d", &files(init, "class x: pass"));
+    assert_eq!(package(""), Declared, "a submodule");
+    assert_eq!(
+        package("from p.c import x as c"),
+        Inferred,
+        "what the package binds goes before its submodule"
+    );
+    assert_eq!(package("from p import c"), Declared);
+    assert_eq!(package("c = g()"), Inferred);
+}
+
+#[test]
+fn what_is_set_on_a_module_is_what_is_found_there() {
+    for set in [
+        "b.x = g()",
+        "b.x: A = g()",
+        "b.x += 1",
+        "(a, b.x) = g()",
+        "for b.x in y: pass",
+        "with g() as b.x: pass",
+        "del b.x",
+    ] {
+        let text = format!("from . import b\n{set}\nb.x.|c");
+        with("class x: pass", Inferred, &[&text]);
+    }
+    with("class x: pass", Declared, &["from . import b\nb.x.y = g()\nb.x.|c"]);
+}
+
+#[test]
+fn a_class_is_declared_when_what_it_inherits_from_is() {
+    with(
+        "class x: pass",
+        Declared,
+        &[
+            "from .b import x\nclass A(x): pass\nA.|c",
+            "from . import b\nclass A(b.x, metaclass=b.x): pass\nA.|c",
+            "from . import b\nclass A(b.x[int]):\n  def f(self): self.|c",
+            "from . import b\nclass A(b.x): pass\nclass B(A):\n  def f(self): super().|c",
+            "class A: pass\nclass B(A, int, k=g()): pass\nB.|c",
+        ],
+    );
+    let inferred = [
+        "from .b import x\nclass A(x): pass\nA.|c",
+        "from . import b\nclass A(metaclass=b.x): pass\nA.|c",
+        "from . import b\nclass A(b.x):\n  def f(self): self.|c",
+        "from . import b\nclass A(b.x):\n  def f(self, a): a.|c",
+        "from . import b\nclass A(b.x): pass\nclass B(A):\n  def f(self): super().|c",
+        "class A(g()): pass\nA.|c",
+        "class A(*g): pass\nA.|c",
+        "def f(): pass\nclass A(f): pass\nA.|c",
+    ];
+    with("x = g()", Inferred, &inferred);
+    with("class x(g()): pass", Inferred, &inferred);
+    with("class y(x): pass\nclass x(y): pass", Inferred, &inferred);
+}
+
+#[test]
+fn a_call_hangs_on_how_a_class_is_made() {
+    let call = "from .b import x\nx(|k=1)";
+    with("class x:\n  def __init__(self, k=[]): pass", Declared, &[call]);
+    with("class y:\n  def __new__(self, k): pass\nclass x(y): pass", Declared, &[call]);
+    with(
+        "class x:\n  @g\n  def __init__(self, k): pass",
+        Inferred,
+        &[call, "from .b import x\nclass A(x): pass\nA(|k=1)"],
+    );
+    with("class x:\n  __new__ = g()", Inferred, &[call]);
+    with("class x:\n  if g:\n    __init__ = g()", Inferred, &[call]);
+    with("class m:\n  def __call__(self, k): pass\nclass x(metaclass=m): pass", Inferred, &[call]);
+}
+
+#[test]
+fn a_parameter_may_get_its_type_from_the_method_that_is_overridden() {
+    let method = "from .b import x\nclass A(x):\n  def f(self, a): a.|c";
+    let itself = "from .b import x\nclass A(x):\n  def f(self, a): self.|c";
+    with("class x:\n  def f(self, a: int, b=1): pass", Declared, &[method, itself]);
+    for odd in ["def f(self, a=g()): pass", "@g\n  def f(self, a): pass", "f = g()"] {
+        with(&format!("class x:\n  {odd}"), Inferred, &[method]);
+        with(&format!("class x:\n  {odd}"), Declared, &[itself]);
+    }
+}
+
+#[test]
+fn an_annotation_names_what_is_declared() {
+    let uses =
+        ["from .b import x\ndef f(a: x): a.|c", "from . import b\ndef f(a: list[b.x, None] = None): a.|c"];
+    with("class x: pass", Declared, &uses);
+    with("x = g()", Inferred, &uses);
+    with("class x: pass", Inferred, &["def f(a: 'x'): a.|c", "def f(a: g()): a.|c"]);
+}
+
+#[test]
+fn a_comparison_may_tell_a_type() {
+    let by = [
+        "isinstance(a, x)",
+        "issubclass(a, (int, x))",
+        "a == x",
+        "x is a",
+        "type(a) is x",
+        "a in x",
+        "x == 1 != a",
+    ];
+    for by in by {
+        let text = format!("from .b import x\ndef f(a):\n  if {by}: a.|c");
+        with("x = g()", Inferred, &[&text]);
+        with("class x: pass", Declared, &[&text]);
+    }
+    with(
+        "",
+        Declared,
+        &[
+            "def f(a, b=1):\n  if a is None or a == 1 or a in ('a', 2) or a == b or type(a) is type(b) or g(a): a.|c",
+            "def f(a, b):\n  if isinstance(a.d, g): a.|c",
+            "def f(a):\n  if isinstance(a, (int, str)): a.|c",
+            "from . import b\nif isinstance(b.y, g()): b.|c",
+        ],
+    );
+    with(
+        "class x: pass",
+        Inferred,
+        &["from . import b\nif issubclass(b.x, g()): b.x.|c", "def f(a):\n  match a:\n    case x(): a.|c"],
+    );
+}
+
+#[test]
+fn calling_a_class_makes_an_instance_of_it() {
+    let uses = ["from .b import x\nv = x()\nv.|c", "from . import b\ndef f():\n  v = b.x()\n  v.|c"];
+    let given = ["from .b import x\nv = x(g())\nv.|c"];
+    for declared in
+        ["class x: pass", "class x:\n  def __init__(self, a=None): pass", "class y: pass\nclass x(y): pass"]
+    {
+        with(declared, Declared, &uses);
+        with(declared, Declared, &given);
+    }
+    let annotated = "class x:\n  def __init__(self, a: int = 1): pass";
+    for typed in [
+        annotated,
+        "class x(dict): pass",
+        "from s import d\n@d\nclass x: pass",
+        "import s\nclass x(s.v): pass",
+    ] {
+        let files = [("/w/p/b.py", typed), ("/w/s.pyi", "def d(c): ...\nv: int\n")];
+        for (text, expected) in
+            uses.iter().map(|text| (text, Declared)).chain(given.iter().map(|text| (text, Inferred)))
+        {
+            assert_eq!(beside(text, &files), expected, "{typed}\n---\n{text}");
+        }
+    }
+    for inferred in [
+        "def x(): pass",
+        "x = g()",
+        "class x:\n  def __new__(cls): pass",
+        "class x(g()): pass",
+        "@g\nclass x: pass",
+        "class m:\n  def __call__(self): pass\nclass x(metaclass=m): pass",
+        "class x:\n  @g\n  def __init__(self): pass",
+    ] {
+        with(inferred, Inferred, &uses);
+        with(inferred, Inferred, &given);
+    }
+    with(
+        "class x: pass",
+        Inferred,
+        &[
+            "from .b import x\nv = x()\nv = g()\nv.|c",
+            "from .b import x\nv: g = x()\nv.|c",
+            "from .b import x\nv = w = x()\nv.|c",
+            "from .b import x\nv, w = x()\nw.|c",
+            "from .b import x\nv = x()\nv(|k=1)",
+            "from .b import x\nv = x()\nv.d.|c",
+            "from .b import x\nv = x()\nw = v()\nw.|c",
+            "from .b import x\nx = x()\nx.|c",
+            "from .b import x\nv = x().y\nv.|c",
+            "from .b import x\nv = x()\nclass A(v): pass\nA.|c",
+            "from .b import x\nv = x()\nif isinstance(v, g()): v.|c",
+        ],
+    );
+    let made = "class C: pass\nx = C()\nn = x\n";
+    with(made, Declared, &["from .b import x\nx.|c", "from . import b\nb.x.|c"]);
+    with(
+        made,
+        Inferred,
+        &["from .b import n\nn.|c", "from . import b\nb.x.y.|c", "from .b import x\nx(|k=1)"],
+    );
+    with("class C: pass\nif g:\n  x = C()\nelse:\n  x = None", Inferred, &["from .b import x\nx.|c"]);
+}
