@@ -216,6 +216,13 @@ fn message(error: &serde_json::Error) -> String {
     if message == "expected ident" {
         "expected `null`, `true`, `false`, a number, or a text in double quotes".clone_into(&mut message);
     }
+    // The numbers of requests are counts, and no caller knows what a `u32` is.
+    for name in ["u8", "u16", "u32", "u64", "usize"] {
+        if let Some(before) = message.strip_suffix(&format!("expected {name}")) {
+            message = format!("{before}expected a whole number from 0");
+            break;
+        }
+    }
     message
 }
 
@@ -301,7 +308,10 @@ mod tests {
     fn a_wrong_shape_is_told_from_a_wrong_text() {
         let read = |text: &str| from_slice::<BTreeMap<String, Vec<u8>>>(text.as_bytes()).unwrap_err();
         let shape = read("{\"a\": [1],\n \"b\": [2, \"x\"]}");
-        assert_eq!(shape.to_string(), "$.b[1] (line 2, column 13): invalid type: string \"x\", expected u8");
+        assert_eq!(
+            shape.to_string(),
+            "$.b[1] (line 2, column 13): invalid type: string \"x\", expected a whole number from 0"
+        );
         assert!(matches!(shape.fault, JsonFault::Shape(_)));
         let syntax = read("{\"a\": [1,]}");
         assert_eq!(syntax.fault, JsonFault::Syntax("trailing comma".to_owned()));

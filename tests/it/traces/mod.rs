@@ -177,7 +177,8 @@ fn list_and_show() {
     let trace = trace.to_str().unwrap();
     let list = |more: &[&str]| -> Vec<Value> {
         let out = elsewhere().lanser(["trace", "list", trace, "--json"].iter().chain(more));
-        out.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        assert_eq!(out.code, Some(0), "{out}");
+        out.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
     let all = list(&[]);
     assert_eq!(all.len(), 3);
@@ -191,6 +192,14 @@ fn list_and_show() {
     assert_eq!(ops(&["--selector", "till"]), [1]);
     assert_eq!(ops(&["--op", "2"]), [2]);
     assert_eq!(ops(&["--cmd", "def"]), [1], "the verb means the command too");
+    assert_eq!(ops(&["--limit", "2"]), [1, 2]);
+    assert_eq!(ops(&["--limit", "1", "--cmd", "locate"]), [2]);
+    for (limit, cut) in [("2", true), ("3", false)] {
+        let listed = elsewhere().lanser(["trace", "list", trace, "--limit", limit]);
+        assert_eq!(listed.stderr.contains("more than 2 operations"), cut, "{listed}");
+        let shown = elsewhere().lanser(["trace", "show", trace, "--kind", "request", "--limit", limit]);
+        assert_eq!(shown.stdout.lines().count().to_string(), limit);
+    }
     // A list of nothing is a list; what is to be shown has to be there.
     let none = elsewhere().lanser(["trace", "list", trace, "--cmd", "hover"]);
     assert_eq!((none.code, none.stdout.as_str()), (Some(0), ""));
@@ -351,5 +360,5 @@ fn against_a_folder() {
     let error = elsewhere().lanser(args.iter().chain(&["--json"])).error(76, "E/REPLAY_MISMATCH");
     assert_eq!(error["data"]["field"], "$.environment.python", "{error}");
     let gone = ["trace", "replay", trace, "--against", "nowhere"];
-    assert!(env.lanser(gone).failure(2).contains("is no folder"));
+    assert!(env.lanser(gone).failure(2).contains("--against: nowhere is no folder"));
 }

@@ -65,6 +65,9 @@ pub(super) fn list(args: &ListArgs, context: &mut Context) -> Result<Exit, Error
         if !args.filter.takes(&operation) {
             continue;
         }
+        if is_cut(context, &args.file, listed) {
+            return Ok(Exit::Ok);
+        }
         listed += 1;
         let summary = summary(&operation);
         let exit = if context.json() {
@@ -82,6 +85,16 @@ pub(super) fn list(args: &ListArgs, context: &mut Context) -> Result<Exit, Error
         context.printer.complain(&format!("{}: none of its {count} operations is meant", args.file));
     }
     Ok(Exit::Ok)
+}
+
+/// Whether there are more operations than `--limit` asks for; then standard error says so.
+fn is_cut(context: &Context, file: &str, listed: u64) -> bool {
+    let Some(limit) = context.global.limit.filter(|limit| listed >= u64::from(*limit)) else { return false };
+    context.printer.progress().clear();
+    context
+        .printer
+        .complain(&format!("{file}: there are more than {limit} operations; the limit is that of --limit"));
+    true
 }
 
 fn summary(operation: &Operation) -> Summary {
@@ -120,12 +133,15 @@ pub(super) fn show(args: &ShowArgs, context: &mut Context) -> Result<Exit, Error
     let progress = context.printer.progress();
     let mut reader = open(context, &args.file)?;
     reader.keep_events();
-    let (mut count, mut any, mut found) = (0, false, false);
+    let (mut count, mut any, mut listed) = (0, false, 0);
     while let Some(operation) = reader.next_operation().map_err(|error| told(&args.file, &error))? {
         count += 1;
         tell_progress(&progress, &reader, count);
         let takes = args.filter.takes(&operation);
-        found |= takes;
+        if takes && is_cut(context, &args.file, listed) {
+            return Ok(Exit::Ok);
+        }
+        listed += u64::from(takes);
         for event in reader.take_events().into_iter().filter(|_| takes) {
             if args.kind.as_ref().is_some_and(|kind| kind != kind_of(&event.body)) {
                 continue;
@@ -147,7 +163,7 @@ pub(super) fn show(args: &ShowArgs, context: &mut Context) -> Result<Exit, Error
         return Ok(Exit::Ok);
     }
     Err(match &args.kind {
-        Some(kind) if found => {
+        Some(kind) if listed > 0 => {
             let what = if args.filter.op.is_some() { "that operation has" } else { "those operations have" };
             ErrorBody::new(ErrorSymbol::NotFound, format!("{what} no {kind} in {}", args.file))
                 .hint("without --kind all parts are shown")

@@ -196,6 +196,11 @@ impl<'a> Against<'a> {
             Entry::Vacant(vacant) => {
                 let mut global = context.global.clone();
                 global.workspace = Some(self.folder.to_owned());
+                if !context.env.cwd.join(self.folder).as_path().is_dir() {
+                    let message = format!("--against: {} is no folder", self.folder);
+                    return Err(ErrorBody::new(ErrorSymbol::Usage, message)
+                        .hint("name the folder that the trace was recorded on, or a copy of it"));
+                }
                 let settings = Settings::new(&global, &context.from_env, &context.env)?;
                 // Nothing is installed, nothing is remembered: what the folder holds is looked at.
                 let settings = orchestrator::Settings {
