@@ -36,9 +36,10 @@ pub(super) struct Second {
 impl Second {
     /// There may be one for many questions at a time, where a second processor runs it.
     pub(super) fn new(many: bool) -> Self {
-        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        // To count them, files of the system are read.
+        let processors = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Self {
-            may_be: many && processors > 1,
+            may_be: many && processors() > 1,
             wanted: AtomicUsize::new(0),
             ordered: AtomicBool::new(false),
             is_there: Arc::default(),
