@@ -203,8 +203,15 @@ impl State {
     /// It is not on the tape: what an answer is does not hang on how it is asked for.
     pub(super) fn look_far(&self) {
         if let Meaning::Claimed(claims) = self.meaning() {
-            let Ground { roots, declared, .. } = &*self.ground;
-            let _ = self.is_told.set(claims.hold(&DiskFiles::new(), roots, declared));
+            let (Ground { roots, declared, .. }, files) = (&*self.ground, DiskFiles::new());
+            let holds = claims.hold(&files, roots, declared);
+            let misread =
+                files.used().iter().any(|(path, digest)| self.ground.holds(path, *digest) == Some(false));
+            if misread {
+                // It was found in files that are being written.
+                declared.forget();
+            }
+            let _ = self.is_told.set(holds && !misread);
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::reader;
+use crate::path::AbsPath;
 use crate::resolve::remembered::{Remembered, Weigh};
 use crate::workspace::files::Document;
 
@@ -16,8 +17,8 @@ pub(super) enum Reference {
     Around(u32),
     /// A function of the file that no decorator makes something else of.
     Function,
-    /// What calling a class makes; whether it is called with nothing.
-    Made(Box<Self>, bool),
+    /// What calling a class makes.
+    Made(Box<Self>, Given),
     /// A name that the file binds nowhere.
     Builtin,
     /// What an import names.
@@ -37,15 +38,20 @@ pub(super) struct Origin {
     pub(super) names: Vec<String>,
 }
 
+/// What a class is called with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Given {
+    Nothing,
+    Something,
+}
+
 /// What is asked of something that is referred to.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
     /// Its attributes.
     Object,
     /// Its parameters.
     Called,
-    /// The types that a class's bases give the parameters of a method of this name.
-    Parameter(String),
 }
 
 /// Something that has to be declared for another thing to be.
@@ -57,20 +63,24 @@ pub(super) enum Bound {
     Class(u32),
     Function,
     Import(Origin),
-    /// An instance of something; whether it is made of nothing.
-    Made(Reference, bool),
+    /// What calling a class makes.
+    Made(Reference, Given),
     /// A variable whose type is written beside it.
     Typed,
     /// Anything else.
     Unknown,
 }
 
-/// Why a member of a class tells nothing of what is inherited from it.
+/// How a class makes its instances, from what is surely known to what is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Odd {
-    /// A function with a parameter whose type has to be inferred; a constructor that looks at the types of what it is given.
-    Guessed,
-    /// No function, or one that a decorator made something else of.
+pub(super) enum Constructor {
+    /// Of anything.
+    Plain,
+    /// The types of what it is given are looked at: where they are wrong, nothing is known of what it makes.
+    Typed,
+    /// It makes what it says itself.
+    New,
+    /// By something that may be anything.
     Changed,
 }
 
@@ -81,8 +91,7 @@ pub(super) struct Class {
     pub(super) bases: Option<Vec<Reference>>,
     /// Its decorators; `None` where one is no dotted name, nor a call of one.
     pub(super) decorators: Option<Vec<Reference>>,
-    /// The members that are odd.
-    pub(super) odd: BTreeMap<String, Odd>,
+    pub(super) constructor: Constructor,
 }
 
 /// How the claims of a name are called for which there are none to make: it is inferred.
@@ -104,14 +113,24 @@ pub(super) struct Facts {
     pub(super) stars: Vec<Origin>,
 }
 
-/// What was read last.
-static LATEST: Remembered<Facts> = Remembered::new();
+/// What was read last of sources.
+static SOURCES: Remembered<Facts> = Remembered::new();
+
+/// What was read last of stubs.
+static STUBS: Remembered<Facts> = Remembered::new();
 
 impl Facts {
     /// Reads a document, or remembers it.
     pub(super) fn of(document: &Document) -> Arc<Self> {
-        LATEST.get(document.digest, || reader::read(&document.text, document.path.as_str().ends_with(".pyi")))
+        let is_stub = is_stub(&document.path);
+        let known = if is_stub { &STUBS } else { &SOURCES };
+        known.get(document.digest, || reader::read(&document.text, is_stub))
     }
+}
+
+/// Whether a file is read as a stub: then what it says is declared.
+pub(super) fn is_stub(file: &AbsPath) -> bool {
+    file.as_str().ends_with(".pyi")
 }
 
 impl Weigh for Facts {
@@ -123,9 +142,11 @@ impl Weigh for Facts {
         let classes = self.classes.iter().map(|class| {
             let bases = class.bases.as_ref().map_or(0, Vec::len);
             let decorators = class.decorators.as_ref().map_or(0, Vec::len);
-            size_of::<Class>() + (bases + decorators + class.odd.len()) * TEXTS
+            size_of::<Class>() + (bases + decorators) * TEXTS
         });
         let hanging = self.hanging.as_ref().map_or(0, |hanging| hanging.len() * size_of::<(u32, u32)>());
-        size_of::<Self>() + hanging + claims + classes.sum::<usize>() + self.top.len() * 2 * TEXTS
+        let bounds: usize =
+            self.top.values().map(|bounds| TEXTS + bounds.len() * (size_of::<Bound>() + TEXTS)).sum();
+        size_of::<Self>() + hanging + claims + classes.sum::<usize>() + bounds + self.stars.len() * TEXTS
     }
 }

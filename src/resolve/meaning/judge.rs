@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::facts::{Bound, Claim, Facts, Odd, Origin, Reference, Role};
+use super::facts::{Bound, Claim, Class, Constructor, Facts, Given, Origin, Reference, Role, is_stub};
 use crate::path::AbsPath;
 use crate::resolve::modules::{ImportRoots, Module};
 use crate::workspace::files::Files;
@@ -44,9 +44,22 @@ pub struct Found(Mutex<Memory>);
 #[derive(Debug, Default)]
 struct Memory {
     origins: BTreeMap<(AbsPath, Origin), Option<Vec<Target>>>,
-    named: BTreeMap<(AbsPath, String), Named>,
+    named: BTreeMap<Step, Named>,
     lines: BTreeMap<ClassRef, Line>,
 }
+
+impl Found {
+    /// Forgets everything: it was found in another state of the files.
+    pub fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Memory::default();
+    }
+}
+
+/// A name of a file that is being followed, or a class.
+type Step = (AbsPath, String);
+
+/// What is being followed, so that a circle ends. What is cut off for that is not known to be declared.
+type Trail = Vec<Step>;
 
 /// Follows references through the files of a workspace.
 pub(super) struct Judge<'a> {
@@ -55,63 +68,35 @@ pub(super) struct Judge<'a> {
     pub(super) found: &'a Found,
 }
 
-fn is_stub(file: &AbsPath) -> bool {
-    file.as_str().ends_with(".pyi")
-}
-
-/// A name of a file that is being followed.
-type Step = (AbsPath, String);
-
-/// What is being followed, so that a circle ends.
-type Trail = Vec<Step>;
-
 impl Judge<'_> {
     /// Whether all claims that a file makes hold.
     pub(super) fn hold(&self, file: &AbsPath, claims: &[Claim]) -> bool {
         claims.iter().all(|(reference, role)| {
             let targets = self.targets(file, reference, &mut Trail::new());
-            targets.is_some_and(|targets| targets.iter().all(|target| self.plays(target, role)))
+            targets.is_some_and(|targets| targets.iter().all(|target| self.plays(target, *role)))
         })
     }
 
-    fn plays(&self, target: &Target, role: &Role) -> bool {
-        let class = match target {
-            Target::Class(class) => class,
-            Target::Instance(class) if *role == Role::Object => class,
-            Target::Instance(_) => return false,
-            Target::Module(_) | Target::Function | Target::Declared => return true,
+    fn plays(&self, target: &Target, role: Role) -> bool {
+        let (class, worst) = match (target, role) {
+            (Target::Module(_) | Target::Function | Target::Declared, _) => return true,
+            (Target::Class(class) | Target::Instance(class), Role::Object) => (class, None),
+            (Target::Class(class), Role::Called) => (class, Some(Constructor::New)),
+            (Target::Instance(_), Role::Called) => return false,
         };
-        let Some(line) = self.line(class, &mut Vec::new()) else { return false };
-        match role {
-            Role::Object => true,
-            Role::Called => ["__init__", "__new__", "__call__"]
-                .iter()
-                .all(|name| !line.iter().any(|class| self.is_odd(class, name, Odd::Changed))),
-            Role::Parameter(method) => {
-                !line.iter().skip(1).any(|base| self.is_odd(base, method, Odd::Guessed))
-            }
-        }
+        let line = self.line(class, &mut Trail::new());
+        line.is_some_and(|line| line.iter().all(|class| worst.is_none_or(|worst| self.makes(class, worst))))
     }
 
-    fn is_odd(&self, class: &ClassRef, name: &str, least: Odd) -> bool {
-        let facts = self.facts(&class.0);
-        let odd = facts.as_ref().and_then(|facts| facts.classes.get(class.1 as usize)?.odd.get(name));
-        odd.is_some_and(|odd| *odd >= least)
+    /// Whether a class is no worse at making its instances.
+    fn makes(&self, class: &ClassRef, worst: Constructor) -> bool {
+        self.stated(class, |class| class.constructor <= worst).unwrap_or_default()
     }
 
-    /// What calling something makes: an instance, where it is a class whose constructors are known to make one of whatever they are
-    /// given. One that looks at types makes nothing that is known where those are wrong.
-    fn made(&self, class: Target, is_bare: bool) -> Option<Target> {
-        let Target::Class(class) = class else { return None };
-        let line = self.line(&class, &mut Vec::new())?;
-        let is_known = |class: &ClassRef| {
-            !self.is_odd(class, "__new__", Odd::Guessed)
-                && !self.is_odd(class, "__call__", Odd::Changed)
-                && !self.is_odd(class, "__init__", if is_bare { Odd::Changed } else { Odd::Guessed })
-                && !is_stub(&class.0)
-                && (is_bare || self.has_own_constructor(class))
-        };
-        line.iter().all(is_known).then_some(Target::Instance(class))
+    /// What the statement of a class says.
+    fn stated<T>(&self, class: &ClassRef, look: impl FnOnce(&Class) -> T) -> Option<T> {
+        let facts = self.facts(&class.0)?;
+        facts.classes.get(class.1 as usize).map(look)
     }
 
     /// Everything that a reference may lead to; `None` where that is not known.
@@ -120,7 +105,7 @@ impl Judge<'_> {
             Reference::Class(number) => self.named_class((file.clone(), *number), trail),
             Reference::Around(number) => Some(vec![Target::Class((file.clone(), *number))]),
             Reference::Function => Some(vec![Target::Function]),
-            Reference::Made(class, is_bare) => self.instance(file, class, *is_bare, trail),
+            Reference::Made(class, given) => self.instances(file, class, *given, trail),
             Reference::Builtin => Some(Vec::new()),
             Reference::Import(origin) => self.origin(file, origin, trail),
             Reference::Star(name) => {
@@ -134,36 +119,50 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether nothing but the class statement itself says what a class is made of: a decorator or a special form may make a
-    /// constructor of its fields and their types.
-    fn has_own_constructor(&self, class: &ClassRef) -> bool {
-        let facts = self.facts(&class.0);
-        let Some(stated) = facts.as_ref().and_then(|facts| facts.classes.get(class.1 as usize)) else {
-            return false;
-        };
-        let is_special = |base: &Reference| {
-            let targets = self.targets(&class.0, base, &mut Trail::new());
-            targets.is_none_or(|targets| targets.iter().any(|target| matches!(target, Target::Declared)))
-        };
-        let undecorated = stated.decorators.as_ref().is_some_and(Vec::is_empty);
-        undecorated && !stated.bases.iter().flatten().any(is_special)
-    }
-
-    fn instance(
+    /// What calling a class makes.
+    fn instances(
         &self,
         file: &AbsPath,
         class: &Reference,
-        is_bare: bool,
+        given: Given,
         trail: &mut Trail,
     ) -> Option<Vec<Target>> {
         let classes = self.targets(file, class, trail).filter(|classes| !classes.is_empty())?;
-        classes.into_iter().map(|class| self.made(class, is_bare)).collect()
+        let instance = |class| match class {
+            Target::Class(class) if self.makes_instances(&class, given, trail) => {
+                Some(Target::Instance(class))
+            }
+            _ => None,
+        };
+        classes.into_iter().map(instance).collect()
+    }
+
+    /// Whether calling a class surely makes an instance of it.
+    fn makes_instances(&self, class: &ClassRef, given: Given, trail: &mut Trail) -> bool {
+        let Some(line) = self.line(class, trail) else { return false };
+        line.iter().all(|class| match given {
+            Given::Nothing => self.makes(class, Constructor::Typed),
+            Given::Something => self.makes(class, Constructor::Plain) && self.is_made_by_itself(class, trail),
+        })
+    }
+
+    /// Whether nothing but the class statement itself says what a class is made of: a decorator or a special form may make a
+    /// constructor of its fields and their types.
+    fn is_made_by_itself(&self, class: &ClassRef, trail: &mut Trail) -> bool {
+        let bases = self.stated(class, |stated| {
+            let undecorated = stated.decorators.as_ref().is_some_and(Vec::is_empty);
+            stated.bases.clone().filter(|_| undecorated)
+        });
+        let Some(bases) = bases.flatten() else { return false };
+        bases.iter().all(|base| {
+            let targets = self.targets(&class.0, base, trail);
+            targets.is_some_and(|targets| !targets.iter().any(|target| matches!(target, Target::Declared)))
+        })
     }
 
     /// What the name of a class means: it, unless one of its decorators is not declared to give it back.
     fn named_class(&self, class: ClassRef, trail: &mut Trail) -> Option<Vec<Target>> {
-        let facts = self.facts(&class.0)?;
-        let decorators = facts.classes.get(class.1 as usize)?.decorators.as_ref()?;
+        let decorators = self.stated(&class, |stated| stated.decorators.clone())??;
         let made = self.further((class.0.clone(), format!("@{}", class.1)), trail, |trail| {
             let mut made = decorators.iter().map(|decorator| self.targets(&class.0, decorator, trail));
             made.all(|made| made.is_some_and(|made| made.iter().all(|one| matches!(one, Target::Declared))))
@@ -270,7 +269,7 @@ impl Judge<'_> {
                 Bound::Function if !is_stub(file) => Some(vec![Target::Function]),
                 Bound::Function | Bound::Typed => Some(vec![Target::Declared]),
                 Bound::Import(origin) => self.origin(file, origin, trail),
-                Bound::Made(class, is_bare) => self.instance(file, class, *is_bare, trail),
+                Bound::Made(class, given) => self.instances(file, class, *given, trail),
                 Bound::Unknown => None,
             };
             match targets {
@@ -297,33 +296,29 @@ impl Judge<'_> {
     }
 
     /// A class and everything that it inherits from, its metaclass included; `None` where one of them is not known.
-    fn line(&self, class: &ClassRef, below: &mut Vec<ClassRef>) -> Line {
+    fn line(&self, class: &ClassRef, trail: &mut Trail) -> Line {
         if let Some(known) = self.memory(|memory| memory.lines.get(class).cloned()) {
             return known;
         }
-        if below.contains(class) || below.len() >= MAX_DEPTH {
-            return None;
-        }
-        below.push(class.clone());
-        let line = self.inherited(class, below).map(Arc::new);
-        below.pop();
+        let step = (class.0.clone(), format!("class {}", class.1));
+        let line = self.further(step, trail, |trail| self.inherited(class, trail))?.map(Arc::new);
         self.memory(|memory| memory.lines.insert(class.clone(), line.clone()));
         line
     }
 
-    fn inherited(&self, class: &ClassRef, below: &mut Vec<ClassRef>) -> Option<Vec<ClassRef>> {
-        let facts = self.facts(&class.0)?;
+    fn inherited(&self, class: &ClassRef, trail: &mut Trail) -> Option<Vec<ClassRef>> {
         let mut line = vec![class.clone()];
-        for base in facts.classes.get(class.1 as usize)?.bases.as_ref()? {
-            for target in self.targets(&class.0, base, &mut Trail::new())? {
+        for base in self.stated(class, |stated| stated.bases.clone())?? {
+            for target in self.targets(&class.0, &base, trail)? {
                 match target {
                     Target::Module(_) | Target::Function | Target::Instance(_) => return None,
                     Target::Declared => {}
                     Target::Class(base) => {
-                        let above = self.line(&base, below)?;
-                        line.extend(
-                            above.iter().filter(|one| !line.contains(one)).cloned().collect::<Vec<_>>(),
-                        );
+                        for above in self.line(&base, trail)?.iter() {
+                            if !line.contains(above) {
+                                line.push(above.clone());
+                            }
+                        }
                     }
                 }
             }

@@ -1,105 +1,119 @@
-//! What names are compared with, for a comparison may tell a server a type that it has to infer.
+//! Which names stand in conditions: a server may take from one a type that it has to infer, or lose one where what follows in
+//! a branch is inferred never to return.
 //!
-//! The forms are those that Pyright's documentation lists under "type narrowing" for a name as a whole; a function of the
-//! workspace that is declared to return `TypeIs` or `TypeGuard` is not among them.
+//! Nothing is read of what a condition says; a name that stands in one is one of which nothing is known.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use tree_sitter::Node;
 
 use super::reader::Reader;
-use crate::resolve::syntax::{children, dotted, text_of};
+use crate::resolve::syntax::{children, text_of};
 
-/// What dotted names are compared with, by where the first name of them is bound and how they are written. `None` is
-/// something that is no name.
-#[derive(Default)]
-pub(super) struct Narrowing<'r>(BTreeMap<(usize, String), Vec<Option<Node<'r>>>>);
+/// The places where names are bound that stand in conditions.
+#[derive(Debug, Default)]
+pub(super) struct Narrowing {
+    /// By themselves.
+    whole: BTreeSet<usize>,
+    /// Before a dot or a bracket, on one side of a comparison: what is found there may tell which of several types the name
+    /// has.
+    parts: BTreeSet<usize>,
+}
 
-impl<'r> Narrowing<'r> {
-    /// Notes what a node compares.
-    pub(super) fn note(&mut self, reader: &Reader<'r>, node: Node<'r>) {
-        match node.kind() {
-            "call" => {
-                let Some((first, classes)) = checked(node, reader.text) else { return };
-                if classes.kind() == "tuple" {
-                    children(classes).for_each(|class| self.narrow(reader, first, Some(class)));
-                } else {
-                    self.narrow(reader, first, Some(classes));
+impl Narrowing {
+    /// Reads the conditions of a text.
+    pub(super) fn read(reader: &Reader<'_>, root: Node<'_>) -> Self {
+        let mut found = Self::default();
+        let mut stack = vec![(root, false)];
+        while let Some((node, in_condition)) = stack.pop() {
+            match node.kind() {
+                "identifier" => {
+                    if in_condition {
+                        found.whole.extend(bound(reader, node));
+                    }
                 }
-            }
-            "comparison_operator" => {
-                let operands: Vec<Node<'r>> = children(node).collect();
-                for (at, operand) in operands.iter().enumerate() {
-                    let others = operands.iter().enumerate().filter(|(other, _)| *other != at);
-                    for (_, other) in others.filter(|(_, other)| !is_harmless(reader, **other)) {
-                        self.narrow(reader, typed(*operand, reader.text).unwrap_or(*operand), Some(*other));
+                "attribute" | "subscript" => {
+                    let field = if node.kind() == "attribute" { "object" } else { "value" };
+                    for child in children(node) {
+                        let is_object = node.child_by_field_name(field) == Some(child);
+                        match (is_object && child.kind() == "identifier", is_object) {
+                            (true, _) if in_condition && is_compared(node) => {
+                                found.parts.extend(bound(reader, child));
+                            }
+                            (true, _) => {}
+                            (false, true) => stack.push((child, in_condition)),
+                            (false, false) if node.kind() == "attribute" => {}
+                            (false, false) => stack.push((child, in_condition)),
+                        }
+                    }
+                }
+                "call" if is_check(node, reader.text) => {
+                    let given = node.child_by_field_name("arguments");
+                    // Of what something may be an instance is not asked.
+                    stack.extend(given.and_then(|given| given.named_child(0)).map(|first| (first, true)));
+                }
+                "keyword_argument" => {
+                    stack.extend(node.child_by_field_name("value").map(|value| (value, in_condition)));
+                }
+                _ => {
+                    for child in children(node) {
+                        stack.push((child, in_condition || is_condition(node, child)));
                     }
                 }
             }
-            "match_statement" => {
-                let mut cursor = node.walk();
-                let subjects: Vec<_> = node.children_by_field_name("subject", &mut cursor).collect();
-                subjects.into_iter().for_each(|subject| self.narrow(reader, subject, None));
-            }
-            _ => {}
         }
+        found
     }
 
-    fn narrow(&mut self, reader: &Reader<'r>, name: Node<'r>, by: Option<Node<'r>>) {
-        if let Some(key) = key(reader, name) {
-            self.0.entry(key).or_default().push(by);
-        }
+    /// Whether a name stands in a condition that is bound here.
+    pub(super) fn has(&self, token: Node<'_>) -> bool {
+        self.whole.contains(&token.start_byte())
     }
 
-    /// What a dotted name is compared with.
-    pub(super) fn of(&self, reader: &Reader<'r>, name: Node<'r>) -> &[Option<Node<'r>>] {
-        if self.0.is_empty() {
-            return &[];
-        }
-        key(reader, name).and_then(|key| self.0.get(&key)).map_or(&[], Vec::as_slice)
+    /// The same, or a part of it does.
+    pub(super) fn has_part(&self, token: Node<'_>) -> bool {
+        self.has(token) || self.parts.contains(&token.start_byte())
     }
 }
 
-/// By what a dotted name is known.
-fn key(reader: &Reader<'_>, name: Node<'_>) -> Option<(usize, String)> {
-    let written = dotted(name, reader.text)?;
-    let first = std::iter::successors(Some(name), |node| node.named_child(0)).last()?;
-    let bound = reader.tokens(first)?.first().map_or(usize::MAX, Node::start_byte);
-    Some((bound, written))
+/// Where a name is bound.
+fn bound(reader: &Reader<'_>, name: Node<'_>) -> Vec<usize> {
+    reader.tokens(name).unwrap_or_default().iter().map(Node::start_byte).collect()
 }
 
-/// What a call of `isinstance` or `issubclass` asks of what.
-fn checked<'r>(call: Node<'r>, text: &str) -> Option<(Node<'r>, Node<'r>)> {
-    let function = call.child_by_field_name("function")?;
-    matches!(text_of(function, text), "isinstance" | "issubclass").then_some(())?;
-    let given = call.child_by_field_name("arguments")?;
-    Some((given.named_child(0)?, given.named_child(1)?))
-}
-
-/// Of what an expression is the type: `a` for `type(a)`.
-fn typed<'r>(expression: Node<'r>, text: &str) -> Option<Node<'r>> {
-    let is_call = expression.kind() == "call";
-    let function = is_call.then(|| expression.child_by_field_name("function"))??;
-    (text_of(function, text) == "type")
-        .then(|| expression.child_by_field_name("arguments")?.named_child(0))?
-}
-
-/// Whether comparing with something tells no type that has to be inferred.
-fn is_harmless(reader: &Reader<'_>, other: Node<'_>) -> bool {
-    match other.kind() {
-        "none"
-        | "true"
-        | "false"
-        | "integer"
-        | "float"
-        | "string"
-        | "concatenated_string"
-        | "ellipsis"
-        | "unary_operator" => true,
-        "tuple" | "list" | "set" => children(other).all(|part| is_harmless(reader, part)),
-        "identifier" => reader.is_parameter(other),
-        // `type(a) is type(b)` tells nothing of `a`.
-        "call" => typed(other, reader.text).is_some_and(|of| is_harmless(reader, of)),
+/// Whether a child of a node is a condition, or decides what another one is worth.
+fn is_condition(node: Node<'_>, child: Node<'_>) -> bool {
+    match node.kind() {
+        "if_statement" | "elif_clause" | "while_statement" => {
+            node.child_by_field_name("condition") == Some(child)
+        }
+        "conditional_expression" => node.named_child(1) == Some(child),
+        "match_statement" => child.kind() != "block",
+        "assert_statement"
+        | "if_clause"
+        | "boolean_operator"
+        | "not_operator"
+        | "comparison_operator"
+        | "named_expression"
+        | "case_clause" => child.kind() != "block",
         _ => false,
     }
+}
+
+/// Whether something is one side of a comparison, or what is matched.
+fn is_compared(node: Node<'_>) -> bool {
+    let around = std::iter::successors(node.parent(), Node::parent);
+    let mut around = around.skip_while(|node| node.kind() == "parenthesized_expression");
+    around.next().is_some_and(|around| {
+        matches!(
+            around.kind(),
+            "comparison_operator" | "match_statement" | "tuple" | "expression_list" | "named_expression"
+        )
+    })
+}
+
+/// Whether a call is one of `isinstance` or `issubclass`.
+fn is_check(call: Node<'_>, text: &str) -> bool {
+    let function = call.child_by_field_name("function");
+    function.is_some_and(|function| matches!(text_of(function, text), "isinstance" | "issubclass"))
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tree_sitter::{Node, Tree};
 
 use super::classes;
-use super::facts::{Bound, Claim, Facts, INFERRED, Origin, Reference, Role};
+use super::facts::{Bound, Claim, Facts, Given, INFERRED, Origin, Reference, Role};
 use super::narrowing::Narrowing;
 use crate::resolve::scopes::{Bindings, Scopes};
 use crate::resolve::syntax::{self, children, text_of};
@@ -25,12 +25,12 @@ pub(super) fn read(text: &str, is_stub: bool) -> Facts {
         stars: Vec::new(),
         class_at: BTreeMap::new(),
         set: BTreeSet::new(),
+        type_parameters: BTreeSet::new(),
         narrowing: Narrowing::default(),
     };
     let classes = reader.look_around();
     let mut sets = Sets::default();
     let mut hanging = Vec::new();
-    // What only others refer to has no names that somebody asks for here.
     syntax::preorder(tree.root_node(), |node| {
         let mut hangs = |token: Option<Node<'_>>, claims: Option<Vec<Claim>>| {
             let start = token.and_then(|token| u32::try_from(token.start_byte()).ok());
@@ -43,7 +43,7 @@ pub(super) fn read(text: &str, is_stub: bool) -> Facts {
                 hangs(node.child_by_field_name("attribute"), claims);
             }
             "keyword_argument" => {
-                let claims = called(node).and_then(|function| reader.claims(function, &Role::Called));
+                let claims = called(node).and_then(|function| reader.claims(function, Role::Called));
                 hangs(node.child_by_field_name("name"), claims);
             }
             // Which members of a class they are; which of a module's files.
@@ -105,7 +105,9 @@ pub(super) struct Reader<'r> {
     class_at: BTreeMap<usize, u32>,
     /// The attributes that something is assigned to, of whatever it is.
     set: BTreeSet<&'r str>,
-    narrowing: Narrowing<'r>,
+    /// The names of type parameters, wherever they are.
+    type_parameters: BTreeSet<&'r str>,
+    narrowing: Narrowing,
 }
 
 impl<'r> Reader<'r> {
@@ -129,16 +131,14 @@ impl<'r> Reader<'r> {
                     self.set_in(node.child_by_field_name("left"));
                 }
                 "as_pattern_target" | "delete_statement" => self.set_in(Some(node)),
+                "identifier" if is_type_parameter(node) => {
+                    self.type_parameters.insert(text_of(node, self.text));
+                }
                 _ => {}
             }
             true
         });
-        let mut narrowing = Narrowing::default();
-        syntax::preorder(root, |node| {
-            narrowing.note(self, node);
-            true
-        });
-        self.narrowing = narrowing;
+        self.narrowing = Narrowing::read(self, root);
         classes
     }
 
@@ -153,13 +153,15 @@ impl<'r> Reader<'r> {
         });
     }
 
-    /// What the names of the module are bound to. What is known of none binds anything.
+    /// What the names of the module are bound to.
     fn top(&self) -> BTreeMap<String, Vec<Bound>> {
         let mut top = BTreeMap::new();
         for (name, spans) in self.bindings.of_module() {
             let tokens = spans.map(|spans| spans.iter().filter_map(|span| self.token(span)));
-            let bound = tokens.map(|tokens| tokens.map(|token| self.bound(token)).collect());
-            top.insert(name.to_owned(), bound.unwrap_or_else(|| vec![Bound::Unknown]));
+            let bound: Option<Vec<Bound>> =
+                tokens.map(|tokens| tokens.map(|token| self.bound(token)).collect());
+            let known = bound.filter(|bound| bound.len() == 1 || self.is_stub);
+            top.insert(name.to_owned(), known.unwrap_or_else(|| vec![Bound::Unknown]));
         }
         top
     }
@@ -169,7 +171,7 @@ impl<'r> Reader<'r> {
             Some(Reference::Class(number)) => Bound::Class(number),
             Some(Reference::Function) => Bound::Function,
             Some(Reference::Import(origin)) => Bound::Import(origin),
-            Some(Reference::Made(class, is_bare)) => Bound::Made(*class, is_bare),
+            Some(Reference::Made(class, given)) => Bound::Made(*class, given),
             _ if self.is_stub && is_annotated(token) => Bound::Typed,
             _ => Bound::Unknown,
         }
@@ -199,69 +201,69 @@ impl<'r> Reader<'r> {
                 let class = around.find(|node| node.kind() == "class_definition").filter(|_| follows);
                 Some(vec![(Reference::Around(self.class(class?)?), Role::Object)])
             }
-            "identifier" => {
-                let parameter = self.tokens(object).filter(|tokens| tokens.len() == 1);
-                match parameter.and_then(|tokens| self.parameter(tokens[0])) {
-                    Some(mut claims) => {
-                        claims.extend(self.narrowed(object)?);
-                        Some(claims)
-                    }
-                    None => self.claims(object, &Role::Object),
-                }
-            }
-            "attribute" => self.claims(object, &Role::Object),
+            "identifier" => match self.around_method(object) {
+                Some(class) => Some(vec![(Reference::Around(class), Role::Object)]),
+                None => self.claims(object, Role::Object),
+            },
+            "attribute" => self.claims(object, Role::Object),
             _ => None,
         }
     }
 
     /// What makes that something that is referred to is declared.
-    fn claims(&self, expression: Node<'r>, role: &Role) -> Option<Vec<Claim>> {
-        let mut claims: Vec<Claim> =
-            self.references(expression)?.into_iter().map(|reference| (reference, role.clone())).collect();
-        claims.extend(self.narrowed(expression)?);
-        claims.retain(|(reference, _)| !matches!(reference, Reference::Function | Reference::Builtin));
-        Some(claims)
-    }
-
-    /// What makes that what a name is compared with does not make its type one that is inferred.
-    fn narrowed(&self, expression: Node<'r>) -> Option<Vec<Claim>> {
-        let mut claims = Vec::new();
-        for by in self.narrowing.of(self, expression) {
-            for reference in self.references((*by)?)? {
-                claims.push((reference, Role::Object));
-            }
-        }
-        claims.retain(|(reference, _)| !matches!(reference, Reference::Function | Reference::Builtin));
-        Some(claims)
+    fn claims(&self, expression: Node<'r>, role: Role) -> Option<Vec<Claim>> {
+        let references = self.references(expression)?;
+        let needs_proof =
+            |reference: &Reference| !matches!(reference, Reference::Function | Reference::Builtin);
+        Some(references.into_iter().filter(needs_proof).map(|reference| (reference, role)).collect())
     }
 
     /// What a name or a dotted name may refer to, all of it; `None` where that is not known.
     pub(super) fn references(&self, expression: Node<'_>) -> Option<Vec<Reference>> {
-        match expression.kind() {
-            "identifier" => {
-                let tokens = self.tokens(expression)?;
-                let is_free = tokens.is_empty().then_some(Some(Reference::Builtin));
-                let name = || text_of(expression, self.text).to_owned();
-                let star = (!self.stars.is_empty()).then(|| Some(Reference::Star(name())));
-                let bound = tokens.into_iter().map(|token| self.bound_reference(token));
-                bound.chain(is_free).chain(star).collect()
-            }
-            "attribute" => {
-                let name = text_of(expression.child_by_field_name("attribute")?, self.text);
-                let of = self.references(expression.child_by_field_name("object")?)?;
-                // What was assigned to it here is what it is from then on.
-                (!self.set.contains(name)).then_some(())?;
-                let of = of.into_iter().map(|reference| match reference {
-                    Reference::Import(mut origin) => {
-                        origin.names.push(name.to_owned());
-                        Some(Reference::Import(origin))
-                    }
-                    _ => None,
-                });
-                of.collect()
-            }
-            _ => None,
+        /// How many names a dotted one may have.
+        const MOST: usize = 8;
+        let mut names = Vec::new();
+        let mut at = expression;
+        while at.kind() == "attribute" {
+            let name = text_of(at.child_by_field_name("attribute")?, self.text);
+            // What was assigned to it here is what it is from then on.
+            (!self.set.contains(name) && names.len() < MOST).then_some(())?;
+            names.push(name.to_owned());
+            at = at.child_by_field_name("object")?;
         }
+        (at.kind() == "identifier").then_some(())?;
+        let mut of = self.named(at)?;
+        for reference in &mut of {
+            match reference {
+                _ if names.is_empty() => {}
+                Reference::Import(origin) => origin.names.extend(names.iter().rev().cloned()),
+                _ => return None,
+            }
+        }
+        Some(of)
+    }
+
+    /// What a name may refer to. Which of several places binds it, and whether the one in a branch does, may hang on what is
+    /// inferred never to return.
+    fn named(&self, name: Node<'_>) -> Option<Vec<Reference>> {
+        let word = text_of(name, self.text);
+        let tokens = self.tokens(name)?;
+        let mut found: Vec<Reference> = match tokens[..] {
+            [] if word.starts_with("__") || self.type_parameters.contains(word) => return None,
+            [] => vec![Reference::Builtin],
+            [token] => vec![self.bound_reference(token).filter(|reference| {
+                let may_be_instance = matches!(reference, Reference::Made(..) | Reference::Import(_));
+                !(self.narrowing.has(token) || may_be_instance && self.narrowing.has_part(token))
+            })?],
+            _ if self.is_stub => {
+                tokens.into_iter().map(|token| self.bound_reference(token)).collect::<Option<_>>()?
+            }
+            _ => return None,
+        };
+        if !self.stars.is_empty() {
+            found.push(Reference::Star(word.to_owned()));
+        }
+        Some(found)
     }
 
     /// The number of a class.
@@ -269,23 +271,36 @@ impl<'r> Reader<'r> {
         self.class_at.get(&definition.child_by_field_name("name")?.start_byte()).copied()
     }
 
-    /// What a token binds its name to, where that is a class, a function or an import.
+    /// What a token binds its name to, where that is a class, a function, an import or an instance.
     fn bound_reference(&self, token: Node<'r>) -> Option<Reference> {
         let parent = token.parent()?;
         match parent.kind() {
             "class_definition" | "function_definition" => {
-                (parent.child_by_field_name("name") == Some(token)).then_some(())?;
+                let outer = parent.parent()?;
+                let is_decorated = outer.kind() == "decorated_definition";
+                let statement = if is_decorated { outer } else { parent };
+                let is_its = parent.child_by_field_name("name") == Some(token) && self.is_sure(statement);
+                is_its.then_some(())?;
                 if parent.kind() == "class_definition" {
                     return self.class(parent).map(Reference::Class);
                 }
                 // A decorator makes anything of what it is given; in a stub it is one that is declared.
-                let is_decorated =
-                    parent.parent().is_some_and(|outer| outer.kind() == "decorated_definition");
                 (self.is_stub || !is_decorated).then_some(Reference::Function)
             }
             "assignment" => self.made(parent, token),
-            _ => imported(token, self.text).map(Reference::Import),
+            _ => self.imported(token).map(Reference::Import),
         }
+    }
+
+    /// Whether a statement is run whenever what is around it is.
+    fn is_sure(&self, statement: Node<'_>) -> bool {
+        // The branches of a stub are decided by versions.
+        self.is_stub
+            || statement.parent().is_some_and(|around| match around.kind() {
+                "module" => true,
+                "block" => around.parent().is_some_and(|outer| outer.kind() == "function_definition"),
+                _ => false,
+            })
     }
 
     /// The instance that an assignment binds a name to, where what is called is neither made by a call nor bound by itself.
@@ -294,6 +309,9 @@ impl<'r> Reader<'r> {
             && assignment.child_by_field_name("type").is_none();
         let call =
             assignment.child_by_field_name("right").filter(|right| is_plain && right.kind() == "call")?;
+        let statement = assignment.parent()?;
+        let after = self.text[assignment.end_byte()..].lines().next().unwrap_or_default();
+        (self.is_sure(statement) && !after.contains("type:")).then_some(())?;
         let function = call.child_by_field_name("function")?;
         let first =
             std::iter::successors(Some(function), |node| node.child_by_field_name("object")).last()?;
@@ -303,58 +321,51 @@ impl<'r> Reader<'r> {
         let mut called = self.references(function)?.into_iter();
         let only = called.next().filter(|_| called.next().is_none())?;
         let given = call.child_by_field_name("arguments")?;
-        Some(Reference::Made(Box::new(only), given.named_child_count() == 0))
+        let given = if given.named_child_count() == 0 { Given::Nothing } else { Given::Something };
+        Some(Reference::Made(Box::new(only), given))
     }
 
-    /// What makes that the type of a parameter is declared; `None` where it is none whose type is.
-    fn parameter(&self, token: Node<'r>) -> Option<Vec<Claim>> {
-        let parameter = parameter_of(token)?;
-        is_typed(parameter).then_some(())?;
-        if let Some(annotation) = parameter.child_by_field_name("type") {
-            return self.annotation(annotation);
-        }
-        let list = parameter.parent()?;
+    /// The class around a method, where a name is that of the method's first parameter.
+    fn around_method(&self, name: Node<'_>) -> Option<u32> {
+        let tokens = self.tokens(name)?;
+        let [token] = tokens[..] else { return None };
+        let list = token.parent().filter(|list| list.kind() == "parameters")?;
         let function = list.parent()?;
-        let Some(class) = class_around(function) else { return Some(Vec::new()) };
-        let class = Reference::Around(self.class(class)?);
-        let is_first = children(list).next() == Some(parameter);
-        let mut claims = vec![(class.clone(), Role::Object)];
-        if !is_first || is_static(function, self.text) {
-            let method = text_of(function.child_by_field_name("name")?, self.text);
-            claims.push((class, Role::Parameter(method.to_owned())));
+        let is_first = children(list).find(|part| part.kind() != "comment") == Some(token);
+        let body = function.child_by_field_name("body")?;
+        let first = children(body).find(|part| part.kind() != "comment")?;
+        let head = self.text.get(list.end_byte()..first.start_byte())?;
+        let is_bound = is_first && !self.narrowing.has_part(token) && !head.contains("type:");
+        let decorated = function.parent().filter(|outer| outer.kind() == "decorated_definition");
+        let mut decorators =
+            decorated.into_iter().flat_map(children).filter(|part| part.kind() == "decorator");
+        // A static method has no object of its own; what else decorators make plays no part inside.
+        (is_bound && !decorators.any(|one| text_of(one, self.text).contains("static"))).then_some(())?;
+        let mut around = std::iter::successors(function.parent(), Node::parent);
+        let around = around
+            .find(|node| matches!(node.kind(), "function_definition" | "lambda" | "class_definition"))?;
+        self.class(around)
+    }
+
+    /// What a token that binds a name imports.
+    fn imported(&self, token: Node<'_>) -> Option<Origin> {
+        let dotted = |node| syntax::dotted_name(node, self.text);
+        let name = token.parent()?;
+        let (whole, is_alias) = match name.kind() {
+            "aliased_import" => (name.child_by_field_name("name")?, true),
+            "dotted_name" => (name, false),
+            _ => return None,
+        };
+        let mut around = std::iter::successors(token.parent(), Node::parent).take(3);
+        let statement = around.find(|node| node.kind().starts_with("import_"))?;
+        self.is_sure(statement).then_some(())?;
+        if statement.kind() == "import_statement" {
+            // `import a.b` binds `a`.
+            let module = if is_alias { dotted(whole) } else { text_of(token, self.text).to_owned() };
+            return Some(Origin { level: 0, module, names: Vec::new() });
         }
-        Some(claims)
-    }
-
-    /// What makes that everything that an annotation names is declared.
-    fn annotation(&self, annotation: Node<'r>) -> Option<Vec<Claim>> {
-        let mut claims = Some(Vec::new());
-        syntax::preorder(annotation, |part| match part.kind() {
-            "identifier" | "attribute" => {
-                let more = self.references(part);
-                claims = claims.take().zip(more).map(|(mut claims, more)| {
-                    claims.extend(more.into_iter().map(|reference| (reference, Role::Object)));
-                    claims
-                });
-                false
-            }
-            "type" | "generic_type" | "type_parameter" | "union_type" | "subscript" | "binary_operator"
-            | "list" | "none" | "ellipsis" | "|" | "[" | "]" | "," => true,
-            _ => {
-                claims = None;
-                false
-            }
-        });
-        claims.map(|mut claims| {
-            claims.retain(|(reference, _)| !matches!(reference, Reference::Builtin));
-            claims
-        })
-    }
-
-    /// Whether a name is that of a parameter whose type nothing has to be inferred for.
-    pub(super) fn is_parameter(&self, name: Node<'_>) -> bool {
-        let tokens = self.tokens(name).unwrap_or_default();
-        tokens.len() == 1 && parameter_of(tokens[0]).is_some_and(is_typed)
+        let module = module_of(statement, self.text)?;
+        Some(Origin { names: vec![dotted(whole)], ..module })
     }
 }
 
@@ -365,26 +376,6 @@ fn is_annotated(token: Node<'_>) -> bool {
             && parent.child_by_field_name("left") == Some(token)
             && parent.child_by_field_name("type").is_some()
     })
-}
-
-/// What a token that binds a name imports.
-fn imported(token: Node<'_>, text: &str) -> Option<Origin> {
-    let dotted = |node| syntax::dotted_name(node, text);
-    let name = token.parent()?;
-    let (whole, is_alias) = match name.kind() {
-        "aliased_import" => (name.child_by_field_name("name")?, true),
-        "dotted_name" => (name, false),
-        _ => return None,
-    };
-    let mut around = std::iter::successors(token.parent(), Node::parent).take(3);
-    let statement = around.find(|node| node.kind().starts_with("import_"))?;
-    if statement.kind() == "import_statement" {
-        // `import a.b` binds `a`.
-        let module = if is_alias { dotted(whole) } else { text_of(token, text).to_owned() };
-        return Some(Origin { level: 0, module, names: Vec::new() });
-    }
-    let module = module_of(statement, text)?;
-    Some(Origin { names: vec![dotted(whole)], ..module })
 }
 
 /// The module that `from … import` takes names from.
@@ -403,56 +394,18 @@ fn module_of(statement: Node<'_>, text: &str) -> Option<Origin> {
     Some(Origin { level, module, names: Vec::new() })
 }
 
-/// The parameter of a `def` that a token names.
-fn parameter_of(token: Node<'_>) -> Option<Node<'_>> {
-    let parent = token.parent()?;
-    let parameter = if parent.kind() == "parameters" { token } else { parent };
-    (parameter.parent()?.kind() == "parameters").then_some(parameter)
-}
-
-/// Whether nothing has to be inferred for the type of a parameter, as far as its function tells: an annotated one, one that
-/// may be anything, or one with a constant for a default.
-pub(super) fn is_typed(parameter: Node<'_>) -> bool {
-    /// Defaults that are of one type.
-    const CONSTANTS: [&str; 6] = ["none", "true", "false", "integer", "float", "string"];
-    match parameter.kind() {
-        "identifier" => true,
-        // `*a: B` is a tuple of them.
-        "typed_parameter" => parameter.named_child(0).is_some_and(|name| name.kind() == "identifier"),
-        "typed_default_parameter" => true,
-        "default_parameter" => {
-            parameter.child_by_field_name("value").is_some_and(|default| CONSTANTS.contains(&default.kind()))
-        }
-        _ => false,
-    }
-}
-
-/// The class of whose body a function is a statement.
-fn class_around(function: Node<'_>) -> Option<Node<'_>> {
-    let mut around = std::iter::successors(function.parent(), Node::parent);
-    around
-        .find(|node| {
-            !matches!(
-                node.kind(),
-                "block"
-                    | "decorated_definition"
-                    | "if_statement"
-                    | "else_clause"
-                    | "elif_clause"
-                    | "try_statement"
-                    | "except_clause"
-                    | "finally_clause"
-                    | "with_statement"
-                    | "for_statement"
-                    | "while_statement"
-            )
+/// Whether an identifier names a type parameter: `T` in `def f[T: A]()`.
+fn is_type_parameter(name: Node<'_>) -> bool {
+    let mut around = std::iter::successors(name.parent(), Node::parent).take(6);
+    around.any(|node| {
+        let owner = node.parent().filter(|_| node.kind() == "type_parameter");
+        owner.is_some_and(|owner| {
+            matches!(owner.kind(), "function_definition" | "class_definition" | "type_alias_statement")
         })
-        .filter(|node| node.kind() == "class_definition")
+    })
 }
 
-fn is_static(function: Node<'_>, text: &str) -> bool {
-    let decorated = function.parent().filter(|outer| outer.kind() == "decorated_definition");
-    decorated.is_some_and(|outer| {
-        children(outer).any(|part| part.kind() == "decorator" && text_of(part, text).contains("staticmethod"))
-    })
+/// Whether an expression is written out.
+pub(super) fn is_constant(expression: Node<'_>) -> bool {
+    matches!(expression.kind(), "none" | "true" | "false" | "integer" | "float" | "string")
 }

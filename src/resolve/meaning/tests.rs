@@ -100,7 +100,7 @@ fn modules_classes_functions_and_literals_are_declared() {
 fn of_what_binds_a_name_one_scope_is_looked_at() {
     all(asked, Declared, &["import a\ndef f():\n  a = g()\na.|b"]);
     all(asked, Declared, &["import a\nclass C:\n  a = g()\n  def f(s): a.|b"]);
-    all(asked, Declared, &["a = g()\ndef f():\n  import a\n  a.|b", "a = g()\ndef f(a): a.|b"]);
+    all(asked, Declared, &["a = g()\ndef f():\n  import a\n  a.|b"]);
     all(asked, Inferred, &["import a\nmatch b:\n  case a:\n    a.|b"]);
     all(asked, Inferred, &["import a\na = g()\na.|b", "import a\ndef f():\n  global a\n  a = g()\na.|b"]);
     all(
@@ -115,20 +115,111 @@ fn of_what_binds_a_name_one_scope_is_looked_at() {
 }
 
 #[test]
-fn parameters_are_declared_until_they_are_given_something_else() {
+fn what_a_method_is_called_on_is_declared() {
+    all(in_method, Declared, &["self.|b", "x = -self . |b", "g(self, self=self).c = self.|b"]);
+    all(in_method, Declared, &["x = self\nself.|b", "def g():\n    return self.|b"]);
     all(
         asked,
         Declared,
-        &["def f(a): a.|b", "def f(a: B): a.|b", "def f(a=None): a.|b", "def f(a: B = g()): a.|b"],
+        &[
+            "class A:\n  if g:\n    def f(self): self.|b",
+            "class A:\n  match g:\n    case 1:\n      def f(self): self.|b",
+            "class A:\n  @g\n  def f(self): self.|b",
+            "class A:\n  def f( # why\n    self, a): self.|b",
+        ],
     );
-    all(asked, Declared, &["async def f(*, a=''): a.|b", "def f(a):\n  def g(): a.|b"]);
-    all(asked, Inferred, &["def f(a):\n  a = g()\n  a.|b", "def f(**a): a.|b", "def f(*a: B): a.|b"]);
+    all(
+        asked,
+        Inferred,
+        &[
+            "def f(self): self.|b",
+            "class A:\n  def f(a, self): self.|b",
+            "class A:\n  def f(*self): self.|b",
+            "class A:\n  def f(self: B): self.|b",
+            "class A:\n  def f(self=1): self.|b",
+            "class A:\n  @staticmethod\n  def f(self): self.|b",
+            "class A:\n  def f(self):\n    # type: (B) -> None\n    self.|b",
+            "class A:\n  def f(self): # type: (B) -> None\n    self.|b",
+            "class A:\n  def f(self):\n    def g(a): a.|b",
+            "class A:\n  lambda self: self.|b",
+        ],
+    );
+    all(in_method, Inferred, &["a.|b", "__class__.|b"]);
+    all(
+        asked,
+        Inferred,
+        &["def f(a): a.|b", "def f(a: int): a.|b", "def f[T: int](): T.|b", "class A[T]:\n  x = T.|b"],
+    );
+}
+
+#[test]
+fn one_place_binds_a_name_and_surely() {
+    all(
+        asked,
+        Inferred,
+        &[
+            "if g:\n  import a\na.|b",
+            "if g:\n  import a\nelse:\n  import c as a\na.|b",
+            "import a\nimport c as a\na.|b",
+            "try:\n  class A: pass\nfinally: pass\nA.|b",
+            "with g:\n  class A: pass\nA.|b",
+            "def f(k): pass\ndef f(k): pass\nf(|k=1)",
+        ],
+    );
+    all(asked, Declared, &["def f():\n  import a\n  if g: a.|b"]);
+}
+
+#[test]
+fn nothing_is_known_of_what_stands_in_a_condition() {
+    for condition in [
+        "if isinstance(N, g): pass",
+        "while g(N): pass",
+        "assert N is not g",
+        "x = N and g",
+        "x = not N",
+        "x = N == 1",
+        "x = [y for y in z if N]",
+        "match N:\n    case 1: pass",
+        "match (N, 1):\n    case _: pass",
+        "match g:\n    case 1 if N: pass",
+        "x = (y := N)",
+        "x = 1 if g(N) else 2",
+        "if g: pass\nelif N: pass",
+        "x = isinstance(y := N, g)",
+        "if g(k=N): pass",
+        "x = [1][N] == 2",
+        "if x[N]: pass",
+    ] {
+        let named = |name| condition.replace('N', name);
+        assert_eq!(asked(&format!("import a\n{}\na.|b", named("a"))), Inferred, "{condition}");
+        assert_eq!(in_method(&format!("{}\nself.|b", named("self"))), Inferred, "{condition}");
+    }
+    for harmless in [
+        "if isinstance(g, (a, int)): pass",
+        "if a.c: pass",
+        "if a.c(): pass",
+        "x = a if g else 2",
+        "if g.a: pass",
+        "if g(a=1): pass",
+        "x = g(a)",
+        "if g: x = a",
+    ] {
+        assert_eq!(asked(&format!("import a\n{harmless}\na.|b")), Declared, "{harmless}");
+    }
+    for part in [
+        "if self.c == g: pass",
+        "x = g is self.c",
+        "x = self['c'] != 1",
+        "match self.c:\n    case 1: pass",
+        "x = (self.c) in g",
+    ] {
+        assert_eq!(in_method(&format!("{part}\nself.|b")), Inferred, "{part}");
+    }
     all(
         in_method,
         Declared,
-        &["self.|b", "x = -self . |b", "if a == self:\n    g(self, self=self).c = self.|b"],
+        &["if self.c: self.|b", "if self.c == 1: pass\nsuper().|b", "if self.c.d == 1: self.|b"],
     );
-    all(in_method, Declared, &["x = self\nself.|b", "def g():\n    return self.|b"]);
 }
 
 #[test]
@@ -179,12 +270,7 @@ const USES: [&str; 5] = [
 
 #[test]
 fn an_import_is_followed_to_what_it_names() {
-    for declared in [
-        "class x: pass",
-        "def x(k): pass",
-        "async def x(k): pass",
-        "if a:\n  class x: pass\nelse:\n  def x(k): pass",
-    ] {
+    for declared in ["class x: pass", "def x(k): pass", "async def x(k): pass"] {
         with(declared, Declared, &USES);
     }
     for inferred in [
@@ -310,59 +396,6 @@ fn a_call_hangs_on_how_a_class_is_made() {
     with("class x:\n  __new__ = g()", Inferred, &[call]);
     with("class x:\n  if g:\n    __init__ = g()", Inferred, &[call]);
     with("class m:\n  def __call__(self, k): pass\nclass x(metaclass=m): pass", Inferred, &[call]);
-}
-
-#[test]
-fn a_parameter_may_get_its_type_from_the_method_that_is_overridden() {
-    let method = "from .b import x\nclass A(x):\n  def f(self, a): a.|c";
-    let itself = "from .b import x\nclass A(x):\n  def f(self, a): self.|c";
-    with("class x:\n  def f(self, a: int, b=1): pass", Declared, &[method, itself]);
-    for odd in ["def f(self, a=g()): pass", "@g\n  def f(self, a): pass", "f = g()"] {
-        with(&format!("class x:\n  {odd}"), Inferred, &[method]);
-        with(&format!("class x:\n  {odd}"), Declared, &[itself]);
-    }
-}
-
-#[test]
-fn an_annotation_names_what_is_declared() {
-    let uses =
-        ["from .b import x\ndef f(a: x): a.|c", "from . import b\ndef f(a: list[b.x, None] = None): a.|c"];
-    with("class x: pass", Declared, &uses);
-    with("x = g()", Inferred, &uses);
-    with("class x: pass", Inferred, &["def f(a: 'x'): a.|c", "def f(a: g()): a.|c"]);
-}
-
-#[test]
-fn a_comparison_may_tell_a_type() {
-    let by = [
-        "isinstance(a, x)",
-        "issubclass(a, (int, x))",
-        "a == x",
-        "x is a",
-        "type(a) is x",
-        "a in x",
-        "x == 1 != a",
-    ];
-    for by in by {
-        let text = format!("from .b import x\ndef f(a):\n  if {by}: a.|c");
-        with("x = g()", Inferred, &[&text]);
-        with("class x: pass", Declared, &[&text]);
-    }
-    with(
-        "",
-        Declared,
-        &[
-            "def f(a, b=1):\n  if a is None or a == 1 or a in ('a', 2) or a == b or type(a) is type(b) or g(a): a.|c",
-            "def f(a, b):\n  if isinstance(a.d, g): a.|c",
-            "def f(a):\n  if isinstance(a, (int, str)): a.|c",
-            "from . import b\nif isinstance(b.y, g()): b.|c",
-        ],
-    );
-    with(
-        "class x: pass",
-        Inferred,
-        &["from . import b\nif issubclass(b.x, g()): b.x.|c", "def f(a):\n  match a:\n    case x(): a.|c"],
-    );
 }
 
 #[test]
