@@ -39,8 +39,8 @@ struct Setbacks {
     crashes: usize,
     hangs: usize,
     changes: usize,
-    /// Whether only a server that was never asked anything can answer.
-    pristine: bool,
+    /// How it has to be asked, where that turned out to be another way than it seemed.
+    access: Option<Access>,
 }
 
 /// An answer that is ready to be told.
@@ -118,7 +118,7 @@ impl Orchestrator {
             };
             let asking = self.more_to_come();
             let mut road = Road::Syntax;
-            let attempted = self.attempt(request, &state, starting, setbacks.pristine, &mut road);
+            let attempted = self.attempt(request, &state, starting, setbacks.access, &mut road);
             let outcome = if fresh {
                 attempted.await
             } else {
@@ -224,7 +224,7 @@ impl Orchestrator {
         request: &Request,
         state: &State,
         starting: Option<Starting>,
-        pristine: bool,
+        access: Option<Access>,
         road: &mut Road,
     ) -> Result<Attempt, Failure> {
         if let Some(error) = state.target_error() {
@@ -238,7 +238,7 @@ impl Orchestrator {
         if let Some(starting) = &mut starting {
             starting.started().await?;
         }
-        let access = if pristine { Access::Pristine } else { ask::access(request, state) };
+        let access = access.unwrap_or_else(|| ask::access(request, state));
         if access != Access::Shared {
             self.settings.progress.aside();
         }
@@ -274,9 +274,13 @@ impl Orchestrator {
             }
             // A server that trips over what it has learned may do better when it has learned nothing.
             Failure::Unclean | Failure::Server(LspError::Server { .. })
-                if !setbacks.pristine && road == Road::Warm =>
+                if setbacks.access != Some(Access::Pristine) && road == Road::Warm =>
             {
-                setbacks.pristine = true;
+                setbacks.access = Some(Access::Pristine);
+                true
+            }
+            Failure::Company if setbacks.access.is_none() => {
+                setbacks.access = Some(Access::Alone);
                 true
             }
             _ => false,

@@ -21,6 +21,9 @@ pub(super) enum Failure {
     /// The answer depends on what the server was asked before.
     #[error("the answer depends on what the server was asked before")]
     Unclean,
+    /// The answer may depend on what the server is asked beside it.
+    #[error("the answer may depend on what the server is asked beside it")]
+    Company,
     /// The list cannot be continued.
     #[error(transparent)]
     Cursor(#[from] CursorError),
@@ -53,7 +56,7 @@ impl Failure {
     /// Whether something outside failed: no record of what was asked and answered tells it.
     pub(super) fn is_outside(&self) -> bool {
         match self {
-            Self::Unavailable(_) | Self::Changed(_) | Self::Unclean => true,
+            Self::Unavailable(_) | Self::Changed(_) | Self::Unclean | Self::Company => true,
             Self::Server(error) => error.is_outside(),
             Self::Cursor(_) | Self::Told(_) => false,
         }
@@ -79,7 +82,7 @@ impl Failure {
             .hint("ask again when nothing writes into the workspace")
             .data(ErrorData::Changed { path }),
             // A server that nobody asked before gives no such answer.
-            Self::Unclean => ErrorBody::new(ErrorSymbol::Internal, self.to_string()),
+            Self::Unclean | Self::Company => ErrorBody::new(ErrorSymbol::Internal, self.to_string()),
             Self::Cursor(error) => {
                 let symbol = match error {
                     CursorError::Syntax(_) => ErrorSymbol::Usage,

@@ -17,6 +17,7 @@ use crate::model::facts::{Facts, Hover, Provenance};
 use crate::model::request::{Command, Request};
 use crate::path::AbsPath;
 use crate::text::{ColumnUnit, Position, Range};
+use crate::workspace::files::Files as _;
 
 /// How a hover begins that is about a module.
 const MODULE: &str = "(module)";
@@ -78,6 +79,9 @@ pub(super) async fn locations(asking: &Asking<'_>) -> Result<Answer, Failure> {
     if asking.open_encoded(listing.items.iter().map(|place| &place.path))? {
         listing = places(asking, subject).await?;
     }
+    if asking.server.is_shared() && listing.items.iter().any(|place| is_made_up(asking, place)) {
+        return Err(Failure::Company);
+    }
     if cmd == Command::Definition {
         listing = stubs::definitions(asking, subject, listing).await?;
     }
@@ -119,6 +123,14 @@ pub(super) async fn locations(asking: &Asking<'_>) -> Result<Answer, Failure> {
     };
     *list = Some(found);
     Ok(Answer { facts, limits: Some(limits), capabilities, refactored: None })
+}
+
+/// Whether a place is that of a function of which a decorator made something that has to be inferred.
+fn is_made_up(asking: &Asking<'_>, place: &Place) -> bool {
+    let Ok(document) = asking.state.files.read(&place.path) else { return false };
+    let unit = asking.places.server_unit;
+    let offset = document.lines.offset(&document.text, place.range.start, unit);
+    offset.is_some_and(|offset| asking.state.is_made_up(&document, offset))
 }
 
 async fn places(asking: &Asking<'_>, subject: &Subject) -> Result<Listing<Place>, Failure> {

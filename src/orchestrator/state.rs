@@ -15,7 +15,7 @@ use crate::path::{AbsPath, WorkspacePath};
 use crate::resolve::definitions::Definitions;
 use crate::resolve::hop::Hop;
 use crate::resolve::locate::{self, Evidence, Located, Several, TOP, World, locate};
-use crate::resolve::meaning::{Meaning, meaning};
+use crate::resolve::meaning::{Claims, Meaning, decoration, meaning};
 use crate::resolve::modules::ImportRoots;
 use crate::resolve::near::{Near, Reason};
 use crate::resolve::symbol::StubPlace;
@@ -199,19 +199,33 @@ impl State {
     }
 
     /// Looks into the files that the place's file refers to. Blocking.
-    ///
-    /// It is not on the tape: what an answer is does not hang on how it is asked for.
     pub(super) fn look_far(&self) {
         if let Meaning::Claimed(claims) = self.meaning() {
-            let (Ground { roots, declared, .. }, files) = (&*self.ground, DiskFiles::new());
-            let holds = claims.hold(&files, roots, declared);
-            let misread =
-                files.used().iter().any(|(path, digest)| self.ground.holds(path, *digest) == Some(false));
-            if misread {
-                // It was found in files that are being written.
-                declared.forget();
-            }
-            let _ = self.is_told.set(holds && !misread);
+            let _ = self.is_told.set(self.hold(claims));
+        }
+    }
+
+    /// Whether what is claimed to be declared in other files is. Blocking.
+    ///
+    /// It is not on the tape: what an answer is does not hang on how it is asked for.
+    fn hold(&self, claims: &Claims) -> bool {
+        let (Ground { roots, declared, .. }, files) = (&*self.ground, DiskFiles::new());
+        let holds = claims.hold(&files, roots, declared);
+        let misread =
+            files.used().iter().any(|(path, digest)| self.ground.holds(path, *digest) == Some(false));
+        if misread {
+            // It was found in files that are being written.
+            declared.forget();
+        }
+        holds && !misread
+    }
+
+    /// Whether what a decorator makes of a function has to be inferred to tell its definitions. Blocking.
+    pub(super) fn is_made_up(&self, document: &Document, offset: usize) -> bool {
+        match decoration(document, offset) {
+            Meaning::Scoped | Meaning::Declared => false,
+            Meaning::Claimed(claims) => !self.hold(&claims),
+            Meaning::Inferred => true,
         }
     }
 

@@ -80,6 +80,11 @@ impl Lease {
         self.pristine
     }
 
+    /// Whether others may be asking it, too.
+    pub(in crate::orchestrator) const fn is_shared(&self) -> bool {
+        matches!(self.hold, Some(Hold::Shared { .. }))
+    }
+
     fn live(&self) -> &Live {
         self.hold.as_ref().expect("it is there until the lease is dropped").live()
     }

@@ -52,6 +52,8 @@ pub(super) enum Role {
     Object,
     /// Its parameters.
     Called,
+    /// What it makes of a function.
+    Decorator,
 }
 
 /// Something that has to be declared for another thing to be.
@@ -103,6 +105,9 @@ pub(super) struct Facts {
     /// Where attributes and keyword arguments begin, in order, each with an index into `claims` or [`INFERRED`]; the parts of
     /// dotted names too. `None` where the syntax is broken: then what a name is, and what binds a name, may be hidden.
     pub(super) hanging: Option<Vec<(u32, u32)>>,
+    /// Where the names of functions begin that are decorated by anything but builtins, in order, and what has to be declared for
+    /// what becomes of them to be.
+    pub(super) decorated: Vec<(u32, u32)>,
     /// Sets of claims; the first is empty.
     pub(super) claims: Vec<Vec<Claim>>,
     /// In source order.
@@ -147,6 +152,13 @@ impl Weigh for Facts {
         let hanging = self.hanging.as_ref().map_or(0, |hanging| hanging.len() * size_of::<(u32, u32)>());
         let bounds: usize =
             self.top.values().map(|bounds| TEXTS + bounds.len() * (size_of::<Bound>() + TEXTS)).sum();
-        size_of::<Self>() + hanging + claims + classes.sum::<usize>() + bounds + self.stars.len() * TEXTS
+        let decorated = self.decorated.len() * size_of::<(u32, u32)>();
+        size_of::<Self>()
+            + hanging
+            + decorated
+            + claims
+            + classes.sum::<usize>()
+            + bounds
+            + self.stars.len() * TEXTS
     }
 }

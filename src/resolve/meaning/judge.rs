@@ -79,6 +79,10 @@ impl Judge<'_> {
 
     fn plays(&self, target: &Target, role: Role) -> bool {
         let (class, worst) = match (target, role) {
+            (Target::Declared, Role::Decorator) => return true,
+            // An instance of it.
+            (Target::Class(class), Role::Decorator) => (class, Some(Constructor::Typed)),
+            (_, Role::Decorator) => return false,
             (Target::Module(_) | Target::Function | Target::Declared, _) => return true,
             (Target::Class(class) | Target::Instance(class), Role::Object) => (class, None),
             (Target::Class(class), Role::Called) => (class, Some(Constructor::New)),

@@ -66,6 +66,26 @@ pub fn meaning(document: &Document, name: &Span) -> Meaning {
     }
 }
 
+/// What it hangs on what decorators make of the function whose name begins at an offset; of anything else it hangs on nothing.
+///
+/// Asked for the definition of a function Pyright tells all overloads of what became of it.
+#[must_use]
+pub fn decoration(document: &Document, offset: usize) -> Meaning {
+    let mut above = document.text[..offset].rsplit('\n').skip(1).map(str::trim);
+    let last = above.find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default();
+    // A decorator's line, or the last one of its arguments.
+    if !last.starts_with('@') && !last.ends_with([')', ']', '}', ',']) {
+        return Meaning::Declared;
+    }
+    let facts = Facts::of(document);
+    let decorated = facts.decorated.binary_search_by_key(&offset, |(start, _)| *start as usize);
+    match decorated.map(|at| facts.decorated[at].1) {
+        Err(_) if facts.hanging.is_some() => Meaning::Declared,
+        Err(_) | Ok(INFERRED) => Meaning::Inferred,
+        Ok(number) => Meaning::Claimed(Claims { file: document.path.clone(), facts, number }),
+    }
+}
+
 impl Claims {
     /// Whether all of it is declared. What was `found` in other files must have been found in the same state of them.
     #[must_use]

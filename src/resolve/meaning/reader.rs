@@ -30,7 +30,7 @@ pub(super) fn read(text: &str, is_stub: bool) -> Facts {
     };
     let classes = reader.look_around();
     let mut sets = Sets::default();
-    let mut hanging = Vec::new();
+    let (mut hanging, mut decorated) = (Vec::new(), Vec::new());
     syntax::preorder(tree.root_node(), |node| {
         let mut hangs = |token: Option<Node<'_>>, claims: Option<Vec<Claim>>| {
             let start = token.and_then(|token| u32::try_from(token.start_byte()).ok());
@@ -49,15 +49,23 @@ pub(super) fn read(text: &str, is_stub: bool) -> Facts {
             // Which members of a class they are; which of a module's files.
             "keyword_pattern" => hangs(node.named_child(0), None),
             "dotted_name" => children(node).skip(1).for_each(|token| hangs(Some(token), None)),
+            "decorated_definition" if !is_stub => {
+                let definition = node.child_by_field_name("definition");
+                let function = definition.filter(|definition| definition.kind() == "function_definition");
+                let name = function.and_then(|function| function.child_by_field_name("name"));
+                let start = name.and_then(|name| u32::try_from(name.start_byte()).ok());
+                decorated.extend(start.map(|start| (start, sets.number(reader.decorators(node)))));
+            }
             _ => {}
         }
         true
     });
+    decorated.retain(|(_, number)| *number != 0);
     // An attribute comes before what is in its object.
     hanging.sort_unstable();
     let top = reader.top();
     let classes = classes.into_iter().map(|class| classes::read(&reader, class)).collect();
-    Facts { hanging: Some(hanging), claims: sets.all, classes, top, stars: reader.stars }
+    Facts { hanging: Some(hanging), decorated, claims: sets.all, classes, top, stars: reader.stars }
 }
 
 /// Sets of claims, each once.
@@ -216,6 +224,25 @@ impl<'r> Reader<'r> {
         let needs_proof =
             |reference: &Reference| !matches!(reference, Reference::Function | Reference::Builtin);
         Some(references.into_iter().filter(needs_proof).map(|reference| (reference, role)).collect())
+    }
+
+    /// What makes that what decorators make of a function is declared.
+    fn decorators(&self, decorated: Node<'r>) -> Option<Vec<Claim>> {
+        let mut claims = Vec::new();
+        for decorator in children(decorated).filter(|part| part.kind() == "decorator") {
+            let made = decorator.named_child(0)?;
+            let last = text_of(made.child_by_field_name("attribute").unwrap_or(made), self.text);
+            // It may be told in place of a function that became it.
+            (last != "overload").then_some(())?;
+            // `@x.setter` is a builtin's, however `x` came to be.
+            if made.kind() != "attribute" || !matches!(last, "setter" | "getter" | "deleter") {
+                let function = made.child_by_field_name("function").unwrap_or(made);
+                claims.extend(self.claims(function, Role::Decorator)?);
+                // The decorators of the file itself are no stub's.
+                (!self.references(function)?.contains(&Reference::Function)).then_some(())?;
+            }
+        }
+        Some(claims)
     }
 
     /// What a name or a dotted name may refer to, all of it; `None` where that is not known.

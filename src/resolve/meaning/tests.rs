@@ -460,3 +460,46 @@ fn calling_a_class_makes_an_instance_of_it() {
     );
     with("class C: pass\nif g:\n  x = C()\nelse:\n  x = None", Inferred, &["from .b import x\nx.|c"]);
 }
+
+/// What hangs on the decorators of the function in `a.py` that is called `f`.
+fn made_of(text: &str, stub: &str) -> Kind {
+    let path = AbsPath::new("/w/p/a.py").unwrap();
+    let document = Document::new(path, text.as_bytes().to_vec());
+    let files = MemoryFiles::new([("/w/p/a.py", text), ("/w/s.pyi", stub)]);
+    let roots = ImportRoots::of_folder(AbsPath::new("/w").unwrap());
+    match decoration(&document, text.find("def f").unwrap() + 4) {
+        Meaning::Scoped => Scoped,
+        Meaning::Declared => Declared,
+        Meaning::Claimed(claims) if claims.hold(&files, &roots, &Found::default()) => Declared,
+        Meaning::Claimed(_) | Meaning::Inferred => Inferred,
+    }
+}
+
+#[test]
+fn decorators_that_are_declared_make_what_they_say() {
+    let stub = "def d(f): ...\nv: int\n";
+    for declared in [
+        "def f(): pass",
+        "x = (1)\n\ndef f(): pass",
+        "@property\ndef f(): pass",
+        "class A:\n  @property\n  def g(self): pass\n  @g.setter\n  def f(self): pass",
+        "import s\n@s.d\ndef f(): pass",
+        "from s import d, v\n@d(\n  1,\n)\n@v\n# why\n\ndef f(): pass",
+        "class g: pass\n@g\ndef f(): pass",
+        "@g()()\nclass A:\n  def f(self): pass",
+    ] {
+        assert_eq!(made_of(declared, stub), Declared, "{declared}");
+    }
+    for inferred in [
+        "def g(f): pass\n@g\ndef f(): pass",
+        "@h()()\ndef f(): pass",
+        "from typing import overload\n@overload\ndef f(): pass",
+        "import s\n@s.w\ndef f(): pass",
+        "import s\n@s.d\n@g.h\ndef f(): pass",
+        "from q import d\n@d(\n  1,\n  2)\ndef f(): pass",
+        "class g:\n  def __new__(cls, f): pass\n@g\ndef f(): pass",
+        "@property\n\ndef f(): pass\n)",
+    ] {
+        assert_eq!(made_of(inferred, stub), Inferred, "{inferred}");
+    }
+}

@@ -192,6 +192,59 @@ v1.m
 knot.v2.m
 made.Deco.m
 Bare.m
+//- /ends.py
+from knot import A, B
+import over, without
+c = object()
+class K:
+    def one(self):
+        if c: return self.three()
+        self.three()
+    def two(self):
+        if c: self.one()
+        else: self.three()
+        raise ValueError
+    def three(self):
+        self.two()
+        self.one()
+def f(k: K, a: A | B):
+    if isinstance(a, A): k.one()
+    a.m
+def g(k: K, a: A | B):
+    if isinstance(a, A): k.three()
+    a.m
+def h(k: K):
+    v = A()
+    if c: v = B(); k.one()
+    v.m
+def i(k: K):
+    if c:
+        v = A()
+        k.one()
+    v.m
+over.fn.m
+fn = over.fn(x=1)
+//- /over.py
+from typing import overload
+from knot import A, k2
+class Some:
+    def two(self):
+        @overload
+        def made(f: A) -> A: ...
+        @overload
+        def made(f: int) -> int: ...
+        def made(f): return f
+        return lambda f: made if k2(f) else f
+@Some().two()
+def fn(x): pass
+//- /without.py
+from knot import A
+x0 = A()
+class C(x0):
+    def f(self): self.m
+x1 = C()
+class D(x1): pass
+x1 = D()
 //- /made.py
 from knot import A, B, D, k1, k2
 def pick(k=None):
@@ -227,13 +280,14 @@ fn ask_in_order(env: &TestEnv, places: &[&str]) -> Vec<String> {
     bundles(&output).iter().map(portable).collect()
 }
 
-/// Every `.m`, and the keyword argument, of a file of the knot.
+/// Every `.m` and `.fn`, and the keyword argument, of a file of the knot.
 fn knot_names(env: &TestEnv, file: &str) -> Vec<String> {
     let text = std::fs::read_to_string(env.file(file)).unwrap();
     let mut names = Vec::new();
     for (number, line) in text.lines().enumerate() {
+        let columns = line.match_indices(".m").chain(line.match_indices(".fn"));
         let columns =
-            line.match_indices(".m").filter(|(at, _)| !line[at + 2..].starts_with(char::is_alphanumeric));
+            columns.filter(|(at, name)| !line[at + name.len()..].starts_with(char::is_alphanumeric));
         let columns = columns.map(|(at, _)| at + 2).chain(line.find("x=1").map(|at| at + 1));
         names.extend(columns.map(|column| format!("{file}:{}:{column}", number + 1)));
     }
@@ -264,18 +318,18 @@ fn what_was_asked_before_plays_no_part() {
 #[test]
 fn what_was_asked_before_plays_no_part_for_what_other_files_declare() {
     let env = TestEnv::pyright(&knot());
-    let lines: Vec<String> = knot_names(&env, "told.py");
-    let alone: Vec<String> = lines.iter().flat_map(|line| ask_in_order(&env, &[line])).collect();
-    let found = alone.iter().filter(|bundle| bundle.contains("\"at\": \"")).count();
-    assert!(found * 2 > alone.len(), "{found} of {}", alone.len());
-    let all: Vec<&str> = lines.iter().map(String::as_str).collect();
-    assert_eq!(ask_in_order(&env, &all), alone);
-    let mut backwards: Vec<&str> = all.iter().rev().copied().collect();
-    // What makes the knot known from its other end comes first.
-    backwards.insert(0, "uses.py:3:4");
-    let mut told = ask_in_order(&env, &backwards).split_off(1);
-    told.reverse();
-    assert_eq!(told, alone);
+    for file in ["told.py", "ends.py", "without.py"] {
+        let lines: Vec<String> = knot_names(&env, file);
+        let alone: Vec<String> = lines.iter().flat_map(|line| ask_in_order(&env, &[line])).collect();
+        let all: Vec<&str> = lines.iter().map(String::as_str).collect();
+        assert_eq!(ask_in_order(&env, &all), alone, "{file}");
+        let mut backwards: Vec<&str> = all.iter().rev().copied().collect();
+        // What makes the knot known from its other end comes first.
+        backwards.insert(0, "uses.py:3:4");
+        let mut told = ask_in_order(&env, &backwards).split_off(1);
+        told.reverse();
+        assert_eq!(told, alone, "{file}");
+    }
 }
 
 /// The same in a session whose server was started before anything was asked.
