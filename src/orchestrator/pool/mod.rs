@@ -5,8 +5,8 @@
 //! (see [`Ground::step_to`]).
 //!
 //! What Pyright infers can depend on what it was asked before. So a question whose answer rests on inferred types has the
-//! server for itself, and finds nothing inferred but by itself ([`Access::Alone`]). The definition of a plain name rests on
-//! none and is asked beside others on what there is ([`Access::Shared`]). A server is renewed when a question that had it
+//! server for itself, and finds nothing inferred but by itself ([`Access::Alone`]). The definition of a name that rests on
+//! none (see [`crate::resolve::meaning`]) is asked beside others on what there is ([`Access::Shared`]). A server is renewed when a question that had it
 //! for itself is over, so that the next one need not wait for that.
 //!
 //! What is asked beside others loses with each renewal what the others made the server infer. So those that want it for

@@ -8,36 +8,35 @@ use crate::resolve::syntax::{self, children, text_of};
 
 /// Reads a class statement.
 pub(super) fn read(reader: &Reader<'_>, class: Node<'_>) -> Class {
-    let bases = bases(reader, class);
+    let (bases, metaclass) = (bases(reader, class), metaclass(reader, class));
     // What else a stub says needs no proof.
     if reader.is_stub {
-        return Class { bases, decorators: Some(Vec::new()), constructor: Constructor::New };
+        return Class { bases, metaclass, decorators: Some(Vec::new()), constructor: Constructor::New };
     }
     let own =
         class.child_by_field_name("body").map_or(Constructor::Changed, |body| constructor(reader, body));
     let inherited = if has_builtin_base(reader, class) { Constructor::Typed } else { Constructor::Plain };
-    Class { bases, decorators: decorators(reader, class), constructor: own.max(inherited) }
+    Class { bases, metaclass, decorators: decorators(reader, class), constructor: own.max(inherited) }
 }
 
-/// The bases and the metaclass.
 fn bases(reader: &Reader<'_>, class: Node<'_>) -> Option<Vec<Reference>> {
     let mut bases = Vec::new();
-    for base in given(class) {
-        let base = match base.kind() {
-            "keyword_argument" => {
-                let name = base.child_by_field_name("name")?;
-                if text_of(name, reader.text) != "metaclass" {
-                    continue;
-                }
-                base.child_by_field_name("value")?
-            }
-            "subscript" => base.child_by_field_name("value")?,
-            _ => base,
-        };
-        bases.extend(reader.references(base)?);
+    for base in given(class).filter(|base| base.kind() != "keyword_argument") {
+        let subscripted = (base.kind() == "subscript").then(|| base.child_by_field_name("value")).flatten();
+        bases.extend(reader.references(subscripted.unwrap_or(base))?);
     }
     // A function is no base.
     (!bases.contains(&Reference::Function)).then_some(bases)
+}
+
+fn metaclass(reader: &Reader<'_>, class: Node<'_>) -> Option<Vec<Reference>> {
+    let mut found = Vec::new();
+    for argument in given(class).filter(|argument| argument.kind() == "keyword_argument") {
+        if text_of(argument.child_by_field_name("name")?, reader.text) == "metaclass" {
+            found.extend(reader.references(argument.child_by_field_name("value")?)?);
+        }
+    }
+    (!found.contains(&Reference::Function)).then_some(found)
 }
 
 /// What stands between the parentheses of a class statement.

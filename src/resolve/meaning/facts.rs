@@ -89,8 +89,10 @@ pub(super) enum Constructor {
 /// A class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Class {
-    /// Its bases and its metaclass; `None` where one is no dotted name.
+    /// Its bases; `None` where one is no dotted name.
     pub(super) bases: Option<Vec<Reference>>,
+    /// The metaclass that it names, in the same way.
+    pub(super) metaclass: Option<Vec<Reference>>,
     /// Its decorators; `None` where one is no dotted name, nor a call of one.
     pub(super) decorators: Option<Vec<Reference>>,
     pub(super) constructor: Constructor,
@@ -145,7 +147,7 @@ impl Weigh for Facts {
         let claims: usize =
             self.claims.iter().map(|claims| claims.len() * (size_of::<Claim>() + TEXTS)).sum();
         let classes = self.classes.iter().map(|class| {
-            let bases = class.bases.as_ref().map_or(0, Vec::len);
+            let bases = class.bases.iter().chain(&class.metaclass).map(Vec::len).sum::<usize>();
             let decorators = class.decorators.as_ref().map_or(0, Vec::len);
             size_of::<Class>() + (bases + decorators) * TEXTS
         });

@@ -34,8 +34,8 @@ enum Named {
     All(Vec<Target>),
 }
 
-/// A class and everything that it inherits from; `None` where that is not known.
-type Line = Option<Arc<Vec<ClassRef>>>;
+/// A class and everything that it inherits from, each with whether it is that by a metaclass; `None` where that is not known.
+type Line = Option<Arc<Vec<(ClassRef, bool)>>>;
 
 /// What was found out, for as long as no file is another one.
 #[derive(Debug, Default)]
@@ -89,7 +89,13 @@ impl Judge<'_> {
             (Target::Instance(_), Role::Called) => return false,
         };
         let line = self.line(class, &mut Trail::new());
-        line.is_some_and(|line| line.iter().all(|class| worst.is_none_or(|worst| self.makes(class, worst))))
+        line.is_some_and(|line| worst.is_none_or(|worst| self.make(&line, worst)))
+    }
+
+    /// Whether classes are no worse at making instances of the first of them. What a metaclass makes are classes; only when those
+    /// are called plays it a part.
+    fn make(&self, line: &[(ClassRef, bool)], worst: Constructor) -> bool {
+        line.iter().all(|(class, is_meta)| self.makes(class, if *is_meta { Constructor::New } else { worst }))
     }
 
     /// Whether a class is no worse at making its instances.
@@ -144,10 +150,14 @@ impl Judge<'_> {
     /// Whether calling a class surely makes an instance of it.
     fn makes_instances(&self, class: &ClassRef, given: Given, trail: &mut Trail) -> bool {
         let Some(line) = self.line(class, trail) else { return false };
-        line.iter().all(|class| match given {
-            Given::Nothing => self.makes(class, Constructor::Typed),
-            Given::Something => self.makes(class, Constructor::Plain) && self.is_made_by_itself(class, trail),
-        })
+        match given {
+            Given::Nothing => self.make(&line, Constructor::Typed),
+            Given::Something => {
+                let mut own = line.iter().filter(|(_, is_meta)| !is_meta);
+                self.make(&line, Constructor::Plain)
+                    && own.all(|(class, _)| self.is_made_by_itself(class, trail))
+            }
+        }
     }
 
     /// Whether nothing but the class statement itself says what a class is made of: a decorator or a special form may make a
@@ -310,17 +320,22 @@ impl Judge<'_> {
         line
     }
 
-    fn inherited(&self, class: &ClassRef, trail: &mut Trail) -> Option<Vec<ClassRef>> {
-        let mut line = vec![class.clone()];
-        for base in self.stated(class, |stated| stated.bases.clone())?? {
-            for target in self.targets(&class.0, &base, trail)? {
+    fn inherited(&self, class: &ClassRef, trail: &mut Trail) -> Option<Vec<(ClassRef, bool)>> {
+        let mut line = vec![(class.clone(), false)];
+        let (bases, metaclass) =
+            self.stated(class, |stated| stated.bases.clone().zip(stated.metaclass.clone()))??;
+        let above =
+            bases.into_iter().map(|base| (base, false)).chain(metaclass.into_iter().map(|meta| (meta, true)));
+        for (reference, is_meta) in above {
+            for target in self.targets(&class.0, &reference, trail)? {
                 match target {
                     Target::Module(_) | Target::Function | Target::Instance(_) => return None,
                     Target::Declared => {}
                     Target::Class(base) => {
-                        for above in self.line(&base, trail)?.iter() {
-                            if !line.contains(above) {
-                                line.push(above.clone());
+                        for (above, is_metas) in self.line(&base, trail)?.iter() {
+                            let above = (above.clone(), is_meta || *is_metas);
+                            if !line.contains(&above) {
+                                line.push(above);
                             }
                         }
                     }

@@ -6,9 +6,13 @@
 //! those through imports and bases.
 //!
 //! Whatever is not known to be declared counts as inferred: a variable, what a call returns, what a decorator makes, what an
-//! import leads to that is not found. Of 10,000 names of the declared kinds in django, sympy and flask each had one
-//! definition, in two orders of asking and from a server that had inferred nothing (Pyright 1.1.414); of 1,500 attributes of
-//! local variables in sympy 16 had two.
+//! import leads to that is not found, a name that two places bind or one in a branch, a name that stands in a condition
+//! (Pyright infers which functions never return, and with that which branches count). In the corpora, 1,000 attributes and
+//! keyword arguments of django, sympy, flask and click had one definition each in four orders of asking (Pyright 1.1.414); of
+//! 1,500 attributes of local variables in sympy 16 had two.
+//!
+//! One thing is left out: asked for a name of a stub that has a source beside it, Pyright looks for it in the source, and
+//! where the source makes it by a call, infers what that gives.
 
 mod classes;
 mod facts;

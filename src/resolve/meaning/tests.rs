@@ -212,6 +212,7 @@ fn nothing_is_known_of_what_stands_in_a_condition() {
         "x = self['c'] != 1",
         "match self.c:\n    case 1: pass",
         "x = (self.c) in g",
+        "x = 1 < self.c != 2",
     ] {
         assert_eq!(in_method(&format!("{part}\nself.|b")), Inferred, "{part}");
     }
