@@ -100,15 +100,18 @@ fn is_condition(node: Node<'_>, child: Node<'_>) -> bool {
     }
 }
 
-/// Whether something is one side of a comparison, or what is matched.
+/// Whether something is one side of a comparison, or what is matched. What is only greater or less is of the same type as
+/// before.
 fn is_compared(node: Node<'_>) -> bool {
     let around = std::iter::successors(node.parent(), Node::parent);
     let mut around = around.skip_while(|node| node.kind() == "parenthesized_expression");
-    around.next().is_some_and(|around| {
-        matches!(
-            around.kind(),
-            "comparison_operator" | "match_statement" | "tuple" | "expression_list" | "named_expression"
-        )
+    around.next().is_some_and(|around| match around.kind() {
+        "comparison_operator" => {
+            let mut cursor = around.walk();
+            let mut operators = around.children(&mut cursor).filter(|part| !part.is_named());
+            !operators.all(|operator| operator.kind().starts_with(['<', '>']))
+        }
+        kind => matches!(kind, "match_statement" | "tuple" | "expression_list" | "named_expression"),
     })
 }
 

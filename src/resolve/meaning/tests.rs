@@ -213,13 +213,19 @@ fn nothing_is_known_of_what_stands_in_a_condition() {
         "match self.c:\n    case 1: pass",
         "x = (self.c) in g",
         "x = 1 < self.c != 2",
+        "x = 1 < self.c != 2",
     ] {
         assert_eq!(in_method(&format!("{part}\nself.|b")), Inferred, "{part}");
     }
     all(
         in_method,
         Declared,
-        &["if self.c: self.|b", "if self.c == 1: pass\nsuper().|b", "if self.c.d == 1: self.|b"],
+        &[
+            "if self.c: self.|b",
+            "if self.c > 1 or 2 <= self.c < 3: self.|b",
+            "if self.c == 1: pass\nsuper().|b",
+            "if self.c.d == 1: self.|b",
+        ],
     );
 }
 
@@ -403,9 +409,12 @@ fn a_call_hangs_on_how_a_class_is_made() {
 fn calling_a_class_makes_an_instance_of_it() {
     let uses = ["from .b import x\nv = x()\nv.|c", "from . import b\ndef f():\n  v = b.x()\n  v.|c"];
     let given = ["from .b import x\nv = x(g())\nv.|c"];
-    for declared in
-        ["class x: pass", "class x:\n  def __init__(self, a=None): pass", "class y: pass\nclass x(y): pass"]
-    {
+    for declared in [
+        "class x: pass",
+        "class x:\n  def __init__(self, a=None): pass",
+        "class y: pass\nclass x(y): pass",
+        "class m(type):\n  def __new__(cls, *a, b: int = 1): pass\nclass x(metaclass=m): pass",
+    ] {
         with(declared, Declared, &uses);
         with(declared, Declared, &given);
     }
