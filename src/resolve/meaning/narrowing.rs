@@ -33,18 +33,17 @@ impl Narrowing {
                     }
                 }
                 "attribute" | "subscript" => {
-                    let field = if node.kind() == "attribute" { "object" } else { "value" };
-                    for child in children(node) {
-                        let is_object = node.child_by_field_name(field) == Some(child);
-                        match (is_object && child.kind() == "identifier", is_object) {
-                            (true, _) if in_condition && is_compared(node) => {
-                                found.parts.extend(bound(reader, child));
-                            }
-                            (true, _) => {}
-                            (false, true) => stack.push((child, in_condition)),
-                            (false, false) if node.kind() == "attribute" => {}
-                            (false, false) => stack.push((child, in_condition)),
+                    let is_attribute = node.kind() == "attribute";
+                    let object = node.child_by_field_name(if is_attribute { "object" } else { "value" });
+                    // A name after a dot is nobody's.
+                    let rest = children(node).filter(|child| !is_attribute && Some(*child) != object);
+                    stack.extend(rest.map(|child| (child, in_condition)));
+                    match object {
+                        Some(object) if object.kind() != "identifier" => stack.push((object, in_condition)),
+                        Some(object) if in_condition && is_compared(node) => {
+                            found.parts.extend(bound(reader, object));
                         }
+                        _ => {}
                     }
                 }
                 "call" if is_check(node, reader.text) => {
