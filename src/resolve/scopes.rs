@@ -28,6 +28,8 @@ pub enum ScopeKind {
 struct Scope {
     kind: ScopeKind,
     parent: Option<usize>,
+    /// The body of a class.
+    body: Option<Span>,
     /// Names that `global` and `nonlocal` say belong elsewhere; whether to the module.
     elsewhere: BTreeMap<String, bool>,
 }
@@ -85,7 +87,7 @@ impl Scopes {
     }
 
     fn read(tree: &Tree, text: &str, names: Option<&[&str]>) -> Self {
-        let module = Scope { kind: ScopeKind::Module, parent: None, elsewhere: BTreeMap::new() };
+        let module = Scope { kind: ScopeKind::Module, parent: None, body: None, elsewhere: BTreeMap::new() };
         let mut reader = Reader { text, names, found: Self { scopes: vec![module], uses: Vec::new() } };
         reader.read(tree.root_node());
         let mut found = reader.found;
@@ -239,6 +241,14 @@ impl<'s> Bindings<'s> {
         own.chain(elsewhere).collect()
     }
 
+    /// The names that are bound in the scope of a class, of whose body this is the stretch.
+    pub(super) fn of_class(&self, body: &Span) -> BTreeSet<&'s str> {
+        let scope = self.scopes.scopes.iter().position(|scope| scope.body.as_ref() == Some(body));
+        let Some(scope) = scope else { return BTreeSet::new() };
+        let own = self.bindings.range((scope, "")..(scope + 1, "")).map(|((_, name), _)| *name);
+        own.chain(self.elsewhere.iter().copied()).collect()
+    }
+
     /// The tokens that bind the name whose token begins at an offset, as it is seen from there: none when it comes from
     /// outside of the file. `None` when no name begins there, or nothing is known of it, such as of a class's own.
     pub(super) fn of(&self, offset: usize) -> Option<&[&'s Span]> {
@@ -281,6 +291,8 @@ impl<'r> Reader<'r> {
                 "class_definition" => {
                     self.bind(node.child_by_field_name("name"), scope);
                     let inner = self.enter(ScopeKind::Class, scope);
+                    self.found.scopes[inner].body =
+                        node.child_by_field_name("body").map(|body| body.byte_range());
                     for child in children(node) {
                         let is = |field| node.child_by_field_name(field) == Some(child);
                         if is("body") {
@@ -426,7 +438,7 @@ impl<'r> Reader<'r> {
     }
 
     fn enter(&mut self, kind: ScopeKind, parent: usize) -> usize {
-        self.found.scopes.push(Scope { kind, parent: Some(parent), elsewhere: BTreeMap::new() });
+        self.found.scopes.push(Scope { kind, parent: Some(parent), body: None, elsewhere: BTreeMap::new() });
         self.found.scopes.len() - 1
     }
 

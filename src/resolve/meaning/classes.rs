@@ -2,21 +2,30 @@
 
 use tree_sitter::Node;
 
-use super::facts::{Class, Constructor, Reference};
+use super::facts::{Class, Constructor, Reference, hash_of};
 use super::reader::{Reader, is_constant};
 use crate::resolve::syntax::{self, children, text_of};
 
 /// Reads a class statement.
 pub(super) fn read(reader: &Reader<'_>, class: Node<'_>) -> Class {
     let (bases, metaclass) = (bases(reader, class), metaclass(reader, class));
+    let is_builtins = has_builtin_base(reader, class);
+    let members = if is_builtins { None } else { members(reader, class) };
     // What else a stub says needs no proof.
     if reader.is_stub {
-        return Class { bases, metaclass, decorators: Some(Vec::new()), constructor: Constructor::New };
+        return Class {
+            bases,
+            metaclass,
+            decorators: Some(Vec::new()),
+            constructor: Constructor::New,
+            members,
+        };
     }
     let own =
         class.child_by_field_name("body").map_or(Constructor::Changed, |body| constructor(reader, body));
-    let inherited = if has_builtin_base(reader, class) { Constructor::Typed } else { Constructor::Plain };
-    Class { bases, metaclass, decorators: decorators(reader, class), constructor: own.max(inherited) }
+    let inherited = if is_builtins { Constructor::Typed } else { Constructor::Plain };
+    let (decorators, constructor) = (decorators(reader, class), own.max(inherited));
+    Class { bases, metaclass, decorators, constructor, members }
 }
 
 fn bases(reader: &Reader<'_>, class: Node<'_>) -> Option<Vec<Reference>> {
@@ -37,6 +46,14 @@ fn metaclass(reader: &Reader<'_>, class: Node<'_>) -> Option<Vec<Reference>> {
         }
     }
     (!found.contains(&Reference::Function)).then_some(found)
+}
+
+/// The names that the body binds.
+fn members(reader: &Reader<'_>, class: Node<'_>) -> Option<Vec<u64>> {
+    let names = reader.bound_in(class.child_by_field_name("body")?);
+    let mut members: Vec<u64> = names.into_iter().map(hash_of).collect();
+    members.sort_unstable();
+    Some(members)
 }
 
 /// What stands between the parentheses of a class statement.

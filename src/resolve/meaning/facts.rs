@@ -1,9 +1,10 @@
 //! What one file tells of its names, by itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::reader;
+use crate::digest::Digest;
 use crate::path::AbsPath;
 use crate::resolve::remembered::{Remembered, Weigh};
 use crate::workspace::files::Document;
@@ -96,6 +97,15 @@ pub(super) struct Class {
     /// Its decorators; `None` where one is no dotted name, nor a call of one.
     pub(super) decorators: Option<Vec<Reference>>,
     pub(super) constructor: Constructor,
+    /// The names that its body binds, each as [`hash_of`] says, in order; `None` where one of the bases is a builtin that has names
+    /// of its own.
+    pub(super) members: Option<Vec<u64>>,
+}
+
+/// What is kept of a name where all that counts is whether it is there.
+pub(super) fn hash_of(name: &str) -> u64 {
+    let digest = Digest::of(name.as_bytes());
+    digest.as_bytes().iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte))
 }
 
 /// How the claims of a name are called for which there are none to make: it is inferred.
@@ -114,6 +124,8 @@ pub(super) struct Facts {
     pub(super) claims: Vec<Vec<Claim>>,
     /// In source order.
     pub(super) classes: Vec<Class>,
+    /// The attributes that something is assigned to, of whatever it is, as [`hash_of`] says.
+    pub(super) set: BTreeSet<u64>,
     /// What the names of the module are bound to, all places together.
     pub(super) top: BTreeMap<String, Vec<Bound>>,
     /// The modules of its `import *`.
@@ -149,7 +161,8 @@ impl Weigh for Facts {
         let classes = self.classes.iter().map(|class| {
             let bases = class.bases.iter().chain(&class.metaclass).map(Vec::len).sum::<usize>();
             let decorators = class.decorators.as_ref().map_or(0, Vec::len);
-            size_of::<Class>() + (bases + decorators) * TEXTS
+            let members = class.members.as_ref().map_or(0, Vec::len) * size_of::<u64>();
+            size_of::<Class>() + (bases + decorators) * TEXTS + members
         });
         let hanging = self.hanging.as_ref().map_or(0, |hanging| hanging.len() * size_of::<(u32, u32)>());
         let bounds: usize =

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::facts::{Bound, Claim, Class, Constructor, Facts, Given, Origin, Reference, Role, is_stub};
+use super::facts::{
+    Bound, Claim, Class, Constructor, Facts, Given, Origin, Reference, Role, hash_of, is_stub,
+};
 use crate::path::AbsPath;
 use crate::resolve::modules::{ImportRoots, Module};
 use crate::workspace::files::Files;
@@ -223,12 +225,36 @@ impl Judge<'_> {
         for name in names {
             let mut next = Vec::new();
             for target in &at {
-                let Target::Module(module) = target else { return None };
-                next.extend(self.of_module(module, name, trail)?);
+                match target {
+                    Target::Module(module) => next.extend(self.of_module(module, name, trail)?),
+                    // Of what a class does not have nobody knows anything, whatever was inferred.
+                    Target::Class(class) => self.lacks(class, name, trail).then_some(())?,
+                    Target::Instance(_) | Target::Function | Target::Declared => return None,
+                }
             }
             at = next;
         }
         Some(at)
+    }
+
+    /// Whether a class surely has no attribute of this name.
+    fn lacks(&self, class: &ClassRef, name: &str, trail: &mut Trail) -> bool {
+        /// What gives a class attributes that it does not have.
+        const MAKERS: [&str; 3] = ["__getattr__", "__getattribute__", "__slots__"];
+        // What every class has, every metaclass, and every exception.
+        let is_everybodys =
+            name.starts_with("__") || matches!(name, "mro" | "args" | "with_traceback" | "add_note");
+        let Some(line) = self.line(class, trail).filter(|_| !is_everybodys) else { return false };
+        let sought: Vec<u64> = MAKERS.iter().chain([&name]).map(|name| hash_of(name)).collect();
+        line.iter().all(|(class, _)| {
+            let facts = self.facts(&class.0);
+            facts.is_some_and(|facts| {
+                let members = facts.classes.get(class.1 as usize).and_then(|stated| stated.members.as_ref());
+                members.is_some_and(|members| sought.iter().all(|name| members.binary_search(name).is_err()))
+                    && !facts.set.contains(&hash_of(name))
+                    && self.is_made_by_itself(class, trail)
+            })
+        })
     }
 
     fn module(&self, importer: &AbsPath, origin: &Origin) -> Option<Module> {

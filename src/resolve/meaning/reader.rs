@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tree_sitter::{Node, Tree};
 
 use super::classes;
-use super::facts::{Bound, Claim, Facts, Given, INFERRED, Origin, Reference, Role};
+use super::facts::{Bound, Claim, Facts, Given, INFERRED, Origin, Reference, Role, hash_of};
 use super::narrowing::Narrowing;
 use crate::resolve::scopes::{Bindings, Scopes};
 use crate::resolve::syntax::{self, children, text_of};
@@ -64,8 +64,9 @@ pub(super) fn read(text: &str, is_stub: bool) -> Facts {
     // An attribute comes before what is in its object.
     hanging.sort_unstable();
     let top = reader.top();
+    let set = reader.set.iter().map(|name| hash_of(name)).collect();
     let classes = classes.into_iter().map(|class| classes::read(&reader, class)).collect();
-    Facts { hanging: Some(hanging), decorated, claims: sets.all, classes, top, stars: reader.stars }
+    Facts { hanging: Some(hanging), decorated, claims: sets.all, classes, set, top, stars: reader.stars }
 }
 
 /// Sets of claims, each once.
@@ -192,6 +193,11 @@ impl<'r> Reader<'r> {
     /// The tokens that bind a name, as it is seen from where it stands.
     pub(super) fn tokens(&self, name: Node<'_>) -> Option<Vec<Node<'r>>> {
         self.bindings.of(name.start_byte())?.iter().map(|span| self.token(span)).collect()
+    }
+
+    /// The names that are bound in the scope of a class's body.
+    pub(super) fn bound_in(&self, body: Node<'_>) -> BTreeSet<&'r str> {
+        self.bindings.of_class(&body.byte_range())
     }
 
     /// What makes that the type of an attribute's object is declared; `None` where it is not.
