@@ -234,19 +234,20 @@ pub(super) struct Bindings<'s> {
 impl<'s> Bindings<'s> {
     /// What binds each name of the module; `None` where nothing is known of it.
     pub(super) fn of_module(&self) -> BTreeMap<&'s str, Option<&[&'s Span]>> {
-        let ends = (1, "");
-        let own =
-            self.bindings.range((0, "")..ends).map(|((_, name), bound)| (*name, Some(bound.as_slice())));
-        let elsewhere = self.elsewhere.iter().map(|name| (*name, None));
-        own.chain(elsewhere).collect()
+        self.of_scope(0)
     }
 
-    /// The names that are bound in the scope of a class, of whose body this is the stretch.
-    pub(super) fn of_class(&self, body: &Span) -> BTreeSet<&'s str> {
+    /// What binds each name in the scope of a class, of whose body this is the stretch; `None` where nothing is known of it.
+    pub(super) fn of_class(&self, body: &Span) -> BTreeMap<&'s str, Option<&[&'s Span]>> {
         let scope = self.scopes.scopes.iter().position(|scope| scope.body.as_ref() == Some(body));
-        let Some(scope) = scope else { return BTreeSet::new() };
-        let own = self.bindings.range((scope, "")..(scope + 1, "")).map(|((_, name), _)| *name);
-        own.chain(self.elsewhere.iter().copied()).collect()
+        scope.map_or_else(BTreeMap::new, |scope| self.of_scope(scope))
+    }
+
+    fn of_scope(&self, scope: usize) -> BTreeMap<&'s str, Option<&[&'s Span]>> {
+        let own = self.bindings.range((scope, "")..(scope + 1, ""));
+        let own = own.map(|((_, name), bound)| (*name, Some(bound.as_slice())));
+        let elsewhere = self.elsewhere.iter().map(|name| (*name, None));
+        own.chain(elsewhere).collect()
     }
 
     /// The tokens that bind the name whose token begins at an offset, as it is seen from there: none when it comes from

@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::facts::{Class, Constructor, Reference, hash_of};
+use super::facts::{Bound, Class, Constructor, Member, Reference, hash_of};
 use super::reader::{Reader, is_constant};
 use crate::resolve::syntax::{self, children, text_of};
 
@@ -35,7 +35,7 @@ fn bases(reader: &Reader<'_>, class: Node<'_>) -> Option<Vec<Reference>> {
         bases.extend(reader.references(subscripted.unwrap_or(base))?);
     }
     // A function is no base.
-    (!bases.contains(&Reference::Function)).then_some(bases)
+    (!bases.iter().any(is_no_class)).then_some(bases)
 }
 
 fn metaclass(reader: &Reader<'_>, class: Node<'_>) -> Option<Vec<Reference>> {
@@ -45,14 +45,29 @@ fn metaclass(reader: &Reader<'_>, class: Node<'_>) -> Option<Vec<Reference>> {
             found.extend(reader.references(argument.child_by_field_name("value")?)?);
         }
     }
-    (!found.contains(&Reference::Function)).then_some(found)
+    (!found.iter().any(is_no_class)).then_some(found)
+}
+
+const fn is_no_class(reference: &Reference) -> bool {
+    matches!(reference, Reference::Function | Reference::Display)
 }
 
 /// The names that the body binds.
-fn members(reader: &Reader<'_>, class: Node<'_>) -> Option<Vec<u64>> {
+fn members(reader: &Reader<'_>, class: Node<'_>) -> Option<Vec<(u64, Member)>> {
     let names = reader.bound_in(class.child_by_field_name("body")?);
-    let mut members: Vec<u64> = names.into_iter().map(hash_of).collect();
-    members.sort_unstable();
+    let member = |tokens: Option<Vec<Node<'_>>>| match reader.bound_by(tokens, Reader::alias) {
+        bound if bound.contains(&Bound::Unknown) => Member::Unknown,
+        bound if bound.iter().all(|bound| matches!(bound, Bound::Function | Bound::Typed)) => {
+            Member::Function
+        }
+        mut bound if bound.len() == 1 => {
+            bound.pop().map_or(Member::Unknown, |bound| Member::Bound(Box::new(bound)))
+        }
+        _ => Member::Unknown,
+    };
+    let mut members: Vec<_> =
+        names.into_iter().map(|(name, tokens)| (hash_of(name), member(tokens))).collect();
+    members.sort_unstable_by_key(|(name, _)| *name);
     Some(members)
 }
 

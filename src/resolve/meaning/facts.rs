@@ -1,6 +1,6 @@
 //! What one file tells of its names, by itself.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::reader;
@@ -20,6 +20,10 @@ pub(super) enum Reference {
     Function,
     /// What calling a class makes.
     Made(Box<Self>, Given),
+    /// A constant, or a list, a dictionary or a set of constants.
+    Display,
+    /// What something has under the first name, what that has under the second, and so on.
+    Path(Box<Self>, Vec<String>),
     /// A name that the file binds nowhere.
     Builtin,
     /// What an import names.
@@ -68,6 +72,10 @@ pub(super) enum Bound {
     Import(Origin),
     /// What calling a class makes.
     Made(Reference, Given),
+    /// A constant, or a list, a dictionary or a set of constants.
+    Display,
+    /// Another name of what something refers to.
+    Alias(Reference),
     /// A variable whose type is written beside it.
     Typed,
     /// Anything else.
@@ -97,9 +105,26 @@ pub(super) struct Class {
     /// Its decorators; `None` where one is no dotted name, nor a call of one.
     pub(super) decorators: Option<Vec<Reference>>,
     pub(super) constructor: Constructor,
-    /// The names that its body binds, each as [`hash_of`] says, in order; `None` where one of the bases is a builtin that has names
-    /// of its own.
-    pub(super) members: Option<Vec<u64>>,
+    /// The names that its body binds, each as [`hash_of`] says, in order, and what to; `None` where one of the bases is a builtin
+    /// that has names of its own.
+    pub(super) members: Option<Vec<(u64, Member)>>,
+}
+
+/// What the body of a class binds a name to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Member {
+    /// A function that no decorator makes something else of; in a stub, anything that is declared.
+    Function,
+    Unknown,
+    Bound(Box<Bound>),
+}
+
+/// The only place of a file where something is assigned to an attribute of some name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Set {
+    /// The class in one of whose methods it is, on the method's first parameter.
+    pub(super) class: u32,
+    pub(super) bound: Bound,
 }
 
 /// What is kept of a name where all that counts is whether it is there.
@@ -124,8 +149,9 @@ pub(super) struct Facts {
     pub(super) claims: Vec<Vec<Claim>>,
     /// In source order.
     pub(super) classes: Vec<Class>,
-    /// The attributes that something is assigned to, of whatever it is, as [`hash_of`] says.
-    pub(super) set: BTreeSet<u64>,
+    /// The attributes that something is assigned to, of whatever it is, as [`hash_of`] says, and what to; `None` where that is
+    /// not known.
+    pub(super) set: BTreeMap<u64, Option<Box<Set>>>,
     /// What the names of the module are bound to, all places together.
     pub(super) top: BTreeMap<String, Vec<Bound>>,
     /// The modules of its `import *`.
@@ -156,12 +182,14 @@ impl Weigh for Facts {
     fn weight(&self) -> usize {
         /// What the texts of a claim, a class or a name take.
         const TEXTS: usize = 96;
+        /// What a member takes, some of them with what they are bound to.
+        const MEMBER: usize = size_of::<(u64, Member)>() + 8;
         let claims: usize =
             self.claims.iter().map(|claims| claims.len() * (size_of::<Claim>() + TEXTS)).sum();
         let classes = self.classes.iter().map(|class| {
             let bases = class.bases.iter().chain(&class.metaclass).map(Vec::len).sum::<usize>();
             let decorators = class.decorators.as_ref().map_or(0, Vec::len);
-            let members = class.members.as_ref().map_or(0, Vec::len) * size_of::<u64>();
+            let members = class.members.as_ref().map_or(0, Vec::len) * MEMBER;
             size_of::<Class>() + (bases + decorators) * TEXTS + members
         });
         let hanging = self.hanging.as_ref().map_or(0, |hanging| hanging.len() * size_of::<(u32, u32)>());
@@ -175,5 +203,6 @@ impl Weigh for Facts {
             + classes.sum::<usize>()
             + bounds
             + self.stars.len() * TEXTS
+            + self.set.len() * MEMBER
     }
 }

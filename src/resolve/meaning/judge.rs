@@ -1,11 +1,10 @@
 //! Whether what a file refers to is declared where other files define it.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::facts::{
-    Bound, Claim, Class, Constructor, Facts, Given, Origin, Reference, Role, hash_of, is_stub,
-};
+use super::facts::{Bound, Claim, Class, Constructor, Facts, Given, Origin, Reference, Role, is_stub};
 use crate::path::AbsPath;
 use crate::resolve::modules::{ImportRoots, Module};
 use crate::workspace::files::Files;
@@ -14,11 +13,11 @@ use crate::workspace::files::Files;
 const MAX_DEPTH: usize = 64;
 
 /// A class as its file and its index in the file's facts.
-type ClassRef = (AbsPath, u32);
+pub(super) type ClassRef = (AbsPath, u32);
 
 /// What a reference leads to.
 #[derive(Debug, Clone)]
-enum Target {
+pub(super) enum Target {
     Module(Module),
     Class(ClassRef),
     /// An instance of a class.
@@ -37,7 +36,7 @@ enum Named {
 }
 
 /// A class and everything that it inherits from, each with whether it is that by a metaclass; `None` where that is not known.
-type Line = Option<Arc<Vec<(ClassRef, bool)>>>;
+pub(super) type Line = Option<Arc<Vec<(ClassRef, bool)>>>;
 
 /// What was found out, for as long as no file is another one.
 #[derive(Debug, Default)]
@@ -48,6 +47,7 @@ struct Memory {
     origins: BTreeMap<(AbsPath, Origin), Option<Vec<Target>>>,
     named: BTreeMap<Step, Named>,
     lines: BTreeMap<ClassRef, Line>,
+    members: BTreeMap<(ClassRef, String), Option<Vec<Target>>>,
 }
 
 impl Found {
@@ -58,16 +58,18 @@ impl Found {
 }
 
 /// A name of a file that is being followed, or a class.
-type Step = (AbsPath, String);
+pub(super) type Step = (AbsPath, String);
 
 /// What is being followed, so that a circle ends. What is cut off for that is not known to be declared.
-type Trail = Vec<Step>;
+pub(super) type Trail = Vec<Step>;
 
 /// Follows references through the files of a workspace.
 pub(super) struct Judge<'a> {
     pub(super) files: &'a dyn Files,
     pub(super) roots: &'a ImportRoots,
     pub(super) found: &'a Found,
+    /// The facts of the files that were looked at.
+    pub(super) seen: RefCell<BTreeMap<AbsPath, Option<Arc<Facts>>>>,
 }
 
 impl Judge<'_> {
@@ -112,13 +114,23 @@ impl Judge<'_> {
     }
 
     /// Everything that a reference may lead to; `None` where that is not known.
-    fn targets(&self, file: &AbsPath, reference: &Reference, trail: &mut Trail) -> Option<Vec<Target>> {
+    pub(super) fn targets(
+        &self,
+        file: &AbsPath,
+        reference: &Reference,
+        trail: &mut Trail,
+    ) -> Option<Vec<Target>> {
         match reference {
             Reference::Class(number) => self.named_class((file.clone(), *number), trail),
             Reference::Around(number) => Some(vec![Target::Class((file.clone(), *number))]),
             Reference::Function => Some(vec![Target::Function]),
             Reference::Made(class, given) => self.instances(file, class, *given, trail),
+            Reference::Display => Some(vec![Target::Declared]),
             Reference::Builtin => Some(Vec::new()),
+            Reference::Path(start, names) => {
+                let start = self.targets(file, start, trail)?;
+                names.iter().try_fold(start, |at, name| self.have(&at, name, trail))
+            }
             Reference::Import(origin) => self.origin(file, origin, trail),
             Reference::Star(name) => {
                 let facts = self.facts(file)?;
@@ -164,12 +176,14 @@ impl Judge<'_> {
 
     /// Whether nothing but the class statement itself says what a class is made of: a decorator or a special form may make a
     /// constructor of its fields and their types.
-    fn is_made_by_itself(&self, class: &ClassRef, trail: &mut Trail) -> bool {
-        let bases = self.stated(class, |stated| {
-            let undecorated = stated.decorators.as_ref().is_some_and(Vec::is_empty);
-            stated.bases.clone().filter(|_| undecorated)
-        });
-        let Some(bases) = bases.flatten() else { return false };
+    pub(super) fn is_made_by_itself(&self, class: &ClassRef, trail: &mut Trail) -> bool {
+        let is_undecorated = |class: &Class| class.decorators.as_ref().is_some_and(Vec::is_empty);
+        self.stated(class, is_undecorated).unwrap_or_default() && self.has_class_bases(class, trail)
+    }
+
+    /// Whether all bases of a class are classes: a special form may give it anything.
+    pub(super) fn has_class_bases(&self, class: &ClassRef, trail: &mut Trail) -> bool {
+        let Some(bases) = self.stated(class, |stated| stated.bases.clone()).flatten() else { return false };
         bases.iter().all(|base| {
             let targets = self.targets(&class.0, base, trail);
             targets.is_some_and(|targets| !targets.iter().any(|target| matches!(target, Target::Declared)))
@@ -222,39 +236,24 @@ impl Judge<'_> {
                 None => at,
             };
         }
-        for name in names {
-            let mut next = Vec::new();
-            for target in &at {
-                match target {
-                    Target::Module(module) => next.extend(self.of_module(module, name, trail)?),
-                    // Of what a class does not have nobody knows anything, whatever was inferred.
-                    Target::Class(class) => self.lacks(class, name, trail).then_some(())?,
-                    Target::Instance(_) | Target::Function | Target::Declared => return None,
-                }
-            }
-            at = next;
-        }
-        Some(at)
+        names.try_fold(at, |at, name| self.have(&at, name, trail))
     }
 
-    /// Whether a class surely has no attribute of this name.
-    fn lacks(&self, class: &ClassRef, name: &str, trail: &mut Trail) -> bool {
-        /// What gives a class attributes that it does not have.
-        const MAKERS: [&str; 3] = ["__getattr__", "__getattribute__", "__slots__"];
-        // What every class has, every metaclass, and every exception.
-        let is_everybodys =
-            name.starts_with("__") || matches!(name, "mro" | "args" | "with_traceback" | "add_note");
-        let Some(line) = self.line(class, trail).filter(|_| !is_everybodys) else { return false };
-        let sought: Vec<u64> = MAKERS.iter().chain([&name]).map(|name| hash_of(name)).collect();
-        line.iter().all(|(class, _)| {
-            let facts = self.facts(&class.0);
-            facts.is_some_and(|facts| {
-                let members = facts.classes.get(class.1 as usize).and_then(|stated| stated.members.as_ref());
-                members.is_some_and(|members| sought.iter().all(|name| members.binary_search(name).is_err()))
-                    && !facts.set.contains(&hash_of(name))
-                    && self.is_made_by_itself(class, trail)
-            })
-        })
+    /// What all of some things have under a name.
+    fn have(&self, all: &[Target], name: &str, trail: &mut Trail) -> Option<Vec<Target>> {
+        let mut found = Vec::new();
+        for target in all {
+            match target {
+                Target::Module(module) => found.extend(self.of_module(module, name, trail)?),
+                // Of what a class does not have nobody knows anything, whatever was inferred.
+                Target::Class(class) if self.lacks(class, name, trail) => {}
+                Target::Class(class) | Target::Instance(class) => {
+                    found.extend(self.known_member(class, name, trail)?);
+                }
+                Target::Function | Target::Declared => return None,
+            }
+        }
+        Some(found)
     }
 
     fn module(&self, importer: &AbsPath, origin: &Origin) -> Option<Module> {
@@ -304,20 +303,36 @@ impl Judge<'_> {
         };
         let mut all = starred.unwrap_or_default();
         for bound in bounds {
-            let targets = match bound {
-                Bound::Class(number) => self.named_class((file.clone(), *number), trail),
-                Bound::Function if !is_stub(file) => Some(vec![Target::Function]),
-                Bound::Function | Bound::Typed => Some(vec![Target::Declared]),
-                Bound::Import(origin) => self.origin(file, origin, trail),
-                Bound::Made(class, given) => self.instances(file, class, *given, trail),
-                Bound::Unknown => None,
-            };
-            match targets {
+            match self.what(file, bound, trail) {
                 Some(targets) => all.extend(targets),
                 None => return Named::Unknown,
             }
         }
         Named::All(all)
+    }
+
+    fn known_member(&self, class: &ClassRef, name: &str, trail: &mut Trail) -> Option<Vec<Target>> {
+        let key = (class.clone(), name.to_owned());
+        if let Some(known) = self.memory(|memory| memory.members.get(&key).cloned()) {
+            return known;
+        }
+        let step = (class.0.clone(), format!("class {}.{name}", class.1));
+        let member = self.further(step, trail, |trail| self.member(class, name, trail))?;
+        self.memory(|memory| memory.members.insert(key, member.clone()));
+        member
+    }
+
+    /// What something is that a name of a file is bound to.
+    pub(super) fn what(&self, file: &AbsPath, bound: &Bound, trail: &mut Trail) -> Option<Vec<Target>> {
+        match bound {
+            Bound::Class(number) => self.named_class((file.clone(), *number), trail),
+            Bound::Function if !is_stub(file) => Some(vec![Target::Function]),
+            Bound::Function | Bound::Typed | Bound::Display => Some(vec![Target::Declared]),
+            Bound::Import(origin) => self.origin(file, origin, trail),
+            Bound::Made(class, given) => self.instances(file, class, *given, trail),
+            Bound::Alias(reference) => self.targets(file, reference, trail),
+            Bound::Unknown => None,
+        }
     }
 
     /// What the `import *` of a file may give under a name.
@@ -336,7 +351,7 @@ impl Judge<'_> {
     }
 
     /// A class and everything that it inherits from, its metaclass included; `None` where one of them is not known.
-    fn line(&self, class: &ClassRef, trail: &mut Trail) -> Line {
+    pub(super) fn line(&self, class: &ClassRef, trail: &mut Trail) -> Line {
         if let Some(known) = self.memory(|memory| memory.lines.get(class).cloned()) {
             return known;
         }
@@ -372,9 +387,14 @@ impl Judge<'_> {
     }
 
     /// What a file tells of its names; `None` where it cannot be read or its syntax is broken.
-    fn facts(&self, file: &AbsPath) -> Option<Arc<Facts>> {
-        let facts = Facts::of(&*self.files.read(file).ok()?);
-        facts.hanging.is_some().then_some(facts)
+    pub(super) fn facts(&self, file: &AbsPath) -> Option<Arc<Facts>> {
+        if let Some(known) = self.seen.borrow().get(file) {
+            return known.clone();
+        }
+        let facts = self.files.read(file).ok().map(|document| Facts::of(&document));
+        let facts = facts.filter(|facts| facts.hanging.is_some());
+        self.seen.borrow_mut().insert(file.clone(), facts.clone());
+        facts
     }
 
     fn memory<T>(&self, look: impl FnOnce(&mut Memory) -> T) -> T {

@@ -17,9 +17,11 @@
 mod classes;
 mod facts;
 mod judge;
+mod members;
 mod narrowing;
 mod reader;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use facts::{Facts, INFERRED};
@@ -94,7 +96,8 @@ impl Claims {
     /// Whether all of it is declared. What was `found` in other files must have been found in the same state of them.
     #[must_use]
     pub fn hold(&self, files: &dyn Files, roots: &ImportRoots, found: &Found) -> bool {
-        Judge { files, roots, found }.hold(&self.file, &self.facts.claims[self.number as usize])
+        Judge { files, roots, found, seen: RefCell::default() }
+            .hold(&self.file, &self.facts.claims[self.number as usize])
     }
 }
 

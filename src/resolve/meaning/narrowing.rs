@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use tree_sitter::Node;
 
-use super::reader::Reader;
+use super::reader::{Reader, is_constant};
 use crate::resolve::syntax::{children, text_of};
 
 /// The places where names are bound that stand in conditions.
@@ -18,6 +18,8 @@ pub(super) struct Narrowing {
     /// Before a dot or a bracket, on one side of a comparison: what is found there may tell which of several types the name
     /// has.
     parts: BTreeSet<usize>,
+    /// The attributes that do, of whatever they are.
+    attributes: BTreeSet<String>,
 }
 
 impl Narrowing {
@@ -34,6 +36,10 @@ impl Narrowing {
                 }
                 "attribute" | "subscript" => {
                     let is_attribute = node.kind() == "attribute";
+                    if in_condition && is_attribute && is_operand(node) {
+                        let name = node.child_by_field_name("attribute");
+                        found.attributes.extend(name.map(|name| text_of(name, reader.text).to_owned()));
+                    }
                     let object = node.child_by_field_name(if is_attribute { "object" } else { "value" });
                     // A name after a dot is nobody's.
                     let rest = children(node).filter(|child| !is_attribute && Some(*child) != object);
@@ -69,6 +75,11 @@ impl Narrowing {
         self.whole.contains(&token.start_byte())
     }
 
+    /// Whether an attribute of this name, or a part of it, stands in a condition.
+    pub(super) fn tests(&self, attribute: &str) -> bool {
+        self.attributes.contains(attribute)
+    }
+
     /// The same, or a part of it does.
     pub(super) fn has_part(&self, token: Node<'_>) -> bool {
         self.has(token) || self.parts.contains(&token.start_byte())
@@ -99,16 +110,33 @@ fn is_condition(node: Node<'_>, child: Node<'_>) -> bool {
     }
 }
 
-/// Whether something is one side of a comparison, or what is matched. What is only greater or less is of the same type as
-/// before.
+/// Whether an attribute is looked at for what it is: it is not only called, nor only something of it looked at.
+fn is_operand(node: Node<'_>) -> bool {
+    let Some(around) = node.parent() else { return true };
+    let is = |field| around.child_by_field_name(field) == Some(node);
+    match around.kind() {
+        "call" => !is("function"),
+        "attribute" => is_compared(around),
+        "subscript" if is("value") => is_compared(around),
+        _ => true,
+    }
+}
+
+/// Whether something is one side of a comparison, or what is matched. What is only greater, less or in something is of the same
+/// type as before; where it is compared with a constant, only what is declared of it tells.
 fn is_compared(node: Node<'_>) -> bool {
-    let around = std::iter::successors(node.parent(), Node::parent);
-    let mut around = around.skip_while(|node| node.kind() == "parenthesized_expression");
-    around.next().is_some_and(|around| match around.kind() {
+    let mut node = node;
+    while let Some(outer) = node.parent().filter(|outer| outer.kind() == "parenthesized_expression") {
+        node = outer;
+    }
+    node.parent().is_some_and(|around| match around.kind() {
         "comparison_operator" => {
             let mut cursor = around.walk();
-            let mut operators = around.children(&mut cursor).filter(|part| !part.is_named());
-            !operators.all(|operator| operator.kind().starts_with(['<', '>']))
+            let mut parts = around.children(&mut cursor);
+            let only_keeps = parts.all(|part| {
+                part.is_named() || part.kind().starts_with(['<', '>']) || part.kind().ends_with("in")
+            });
+            !(only_keeps || children(around).all(|part| part == node || is_constant(part)))
         }
         kind => matches!(kind, "match_statement" | "tuple" | "expression_list" | "named_expression"),
     })

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use tree_sitter::{Node, Tree};
 
 use super::classes;
-use super::facts::{Bound, Claim, Facts, Given, INFERRED, Origin, Reference, Role, hash_of};
+use super::facts::{Bound, Claim, Facts, Given, INFERRED, Origin, Reference, Role, Set, hash_of};
 use super::narrowing::Narrowing;
+use crate::resolve::outline::Span;
 use crate::resolve::scopes::{Bindings, Scopes};
 use crate::resolve::syntax::{self, children, text_of};
 
@@ -24,7 +25,7 @@ pub(super) fn read(text: &str, is_stub: bool) -> Facts {
         bindings: scopes.bindings_of_all(),
         stars: Vec::new(),
         class_at: BTreeMap::new(),
-        set: BTreeSet::new(),
+        set: BTreeMap::new(),
         type_parameters: BTreeSet::new(),
         narrowing: Narrowing::default(),
     };
@@ -46,9 +47,12 @@ pub(super) fn read(text: &str, is_stub: bool) -> Facts {
                 let claims = called(node).and_then(|function| reader.claims(function, Role::Called));
                 hangs(node.child_by_field_name("name"), claims);
             }
-            // Which members of a class they are; which of a module's files.
+            // Which members of a class they are.
             "keyword_pattern" => hangs(node.named_child(0), None),
-            "dotted_name" => children(node).skip(1).for_each(|token| hangs(Some(token), None)),
+            // The modules of an import are files; elsewhere it is an attribute.
+            "dotted_name" if !is_module(node) => {
+                children(node).skip(1).for_each(|token| hangs(Some(token), None));
+            }
             "decorated_definition" if !is_stub => {
                 let definition = node.child_by_field_name("definition");
                 let function = definition.filter(|definition| definition.kind() == "function_definition");
@@ -64,7 +68,7 @@ pub(super) fn read(text: &str, is_stub: bool) -> Facts {
     // An attribute comes before what is in its object.
     hanging.sort_unstable();
     let top = reader.top();
-    let set = reader.set.iter().map(|name| hash_of(name)).collect();
+    let set = reader.set.iter().map(|(name, places)| (hash_of(name), reader.only_set(places))).collect();
     let classes = classes.into_iter().map(|class| classes::read(&reader, class)).collect();
     Facts { hanging: Some(hanging), decorated, claims: sets.all, classes, set, top, stars: reader.stars }
 }
@@ -112,8 +116,8 @@ pub(super) struct Reader<'r> {
     stars: Vec<Origin>,
     /// The classes by the offset of their names.
     class_at: BTreeMap<usize, u32>,
-    /// The attributes that something is assigned to, of whatever it is.
-    set: BTreeSet<&'r str>,
+    /// The attributes that something is assigned to, of whatever it is, and where.
+    set: BTreeMap<&'r str, Vec<Node<'r>>>,
     /// The names of type parameters, wherever they are.
     type_parameters: BTreeSet<&'r str>,
     narrowing: Narrowing,
@@ -154,9 +158,10 @@ impl<'r> Reader<'r> {
     fn set_in(&mut self, target: Option<Node<'r>>) {
         let Some(target) = target else { return };
         syntax::preorder(target, |part| {
-            if part.kind() == "attribute" {
-                let name = part.child_by_field_name("attribute");
-                self.set.extend(name.map(|name| text_of(name, self.text)));
+            if part.kind() == "attribute"
+                && let Some(name) = part.child_by_field_name("attribute")
+            {
+                self.set.entry(text_of(name, self.text)).or_default().push(part);
             }
             !matches!(part.kind(), "attribute" | "subscript" | "call")
         });
@@ -166,13 +171,47 @@ impl<'r> Reader<'r> {
     fn top(&self) -> BTreeMap<String, Vec<Bound>> {
         let mut top = BTreeMap::new();
         for (name, spans) in self.bindings.of_module() {
-            let tokens = spans.map(|spans| spans.iter().filter_map(|span| self.token(span)));
-            let bound: Option<Vec<Bound>> =
-                tokens.map(|tokens| tokens.map(|token| self.bound(token)).collect());
-            let known = bound.filter(|bound| bound.len() == 1 || self.is_stub);
-            top.insert(name.to_owned(), known.unwrap_or_else(|| vec![Bound::Unknown]));
+            let tokens = spans.and_then(|spans| spans.iter().map(|span| self.token(span)).collect());
+            top.insert(name.to_owned(), self.bound_by(tokens, |_, _| None));
         }
         top
+    }
+
+    /// What all the tokens that bind a name bind it to, or what `else` says.
+    pub(super) fn bound_by(
+        &self,
+        tokens: Option<Vec<Node<'r>>>,
+        or: impl Fn(&Self, Node<'r>) -> Option<Bound>,
+    ) -> Vec<Bound> {
+        let known = tokens.filter(|tokens| tokens.len() == 1 || self.is_stub);
+        let bound = |token| match self.bound(token) {
+            Bound::Unknown => or(self, token).unwrap_or(Bound::Unknown),
+            bound => bound,
+        };
+        known.map_or_else(|| vec![Bound::Unknown], |tokens| tokens.into_iter().map(bound).collect())
+    }
+
+    /// What a name of a class is another name of.
+    pub(super) fn alias(&self, token: Node<'r>) -> Option<Bound> {
+        let assignment = token.parent().filter(|parent| parent.kind() == "assignment")?;
+        let value = self.plain_value(assignment, token)?;
+        let is_name = matches!(value.kind(), "identifier" | "attribute");
+        let mut named = self.references(value).filter(|_| is_name)?.into_iter();
+        named.next().filter(|_| named.next().is_none()).map(Bound::Alias)
+    }
+
+    /// What is assigned to the attributes of a name, where that is one place, in a method, and on what the method is called on.
+    fn only_set(&self, places: &[Node<'r>]) -> Option<Box<Set>> {
+        let [place] = places else { return None };
+        let assignment = place.parent().filter(|parent| parent.kind() == "assignment")?;
+        let object = place.child_by_field_name("object").filter(|object| object.kind() == "identifier")?;
+        let class = self.around_method(object)?;
+        let bound = match self.assigned(assignment, *place)? {
+            Reference::Made(class, Given::Nothing) => Bound::Made(*class, Given::Nothing),
+            Reference::Display => Bound::Display,
+            _ => return None,
+        };
+        Some(Box::new(Set { class, bound }))
     }
 
     fn bound(&self, token: Node<'r>) -> Bound {
@@ -181,6 +220,7 @@ impl<'r> Reader<'r> {
             Some(Reference::Function) => Bound::Function,
             Some(Reference::Import(origin)) => Bound::Import(origin),
             Some(Reference::Made(class, given)) => Bound::Made(*class, given),
+            Some(Reference::Display) => Bound::Display,
             _ if self.is_stub && is_annotated(token) => Bound::Typed,
             _ => Bound::Unknown,
         }
@@ -195,9 +235,11 @@ impl<'r> Reader<'r> {
         self.bindings.of(name.start_byte())?.iter().map(|span| self.token(span)).collect()
     }
 
-    /// The names that are bound in the scope of a class's body.
-    pub(super) fn bound_in(&self, body: Node<'_>) -> BTreeSet<&'r str> {
-        self.bindings.of_class(&body.byte_range())
+    /// The names that are bound in the scope of a class's body, and the tokens that do it.
+    pub(super) fn bound_in(&self, body: Node<'_>) -> Vec<(&'r str, Option<Vec<Node<'r>>>)> {
+        let tokens = |spans: &[&Span]| spans.iter().map(|span| self.token(span)).collect();
+        let bound = self.bindings.of_class(&body.byte_range());
+        bound.into_iter().map(|(name, spans)| (name, spans.and_then(tokens))).collect()
     }
 
     /// What makes that the type of an attribute's object is declared; `None` where it is not.
@@ -227,8 +269,9 @@ impl<'r> Reader<'r> {
     /// What makes that something that is referred to is declared.
     fn claims(&self, expression: Node<'r>, role: Role) -> Option<Vec<Claim>> {
         let references = self.references(expression)?;
-        let needs_proof =
-            |reference: &Reference| !matches!(reference, Reference::Function | Reference::Builtin);
+        let needs_proof = |reference: &Reference| {
+            !matches!(reference, Reference::Function | Reference::Builtin | Reference::Display)
+        };
         Some(references.into_iter().filter(needs_proof).map(|reference| (reference, role)).collect())
     }
 
@@ -260,20 +303,32 @@ impl<'r> Reader<'r> {
         while at.kind() == "attribute" {
             let name = text_of(at.child_by_field_name("attribute")?, self.text);
             // What was assigned to it here is what it is from then on.
-            (!self.set.contains(name) && names.len() < MOST).then_some(())?;
-            names.push(name.to_owned());
+            (!self.narrowing.tests(name) && names.len() < MOST).then_some(())?;
+            names.push(name);
             at = at.child_by_field_name("object")?;
         }
         (at.kind() == "identifier").then_some(())?;
-        let mut of = self.named(at)?;
-        for reference in &mut of {
-            match reference {
-                _ if names.is_empty() => {}
-                Reference::Import(origin) => origin.names.extend(names.iter().rev().cloned()),
-                _ => return None,
-            }
+        if names.is_empty() {
+            return self.named(at);
         }
-        Some(of)
+        names.reverse();
+        let around = self.around_method(at).map(Reference::Around);
+        // What is set on the class around is asked of the class.
+        let others = &names[usize::from(around.is_some())..];
+        (!others.iter().any(|name| self.set.contains_key(name))).then_some(())?;
+        let path = || names.iter().map(|name| (*name).to_owned());
+        let of = around.map_or_else(|| self.named(at), |around| Some(vec![around]))?;
+        let of = of.into_iter().map(|reference| match reference {
+            Reference::Import(mut origin) => {
+                origin.names.extend(path());
+                Some(Reference::Import(origin))
+            }
+            Reference::Class(_) | Reference::Around(_) | Reference::Made(..) => {
+                Some(Reference::Path(Box::new(reference), path().collect()))
+            }
+            _ => None,
+        });
+        of.collect()
     }
 
     /// What a name may refer to. Which of several places binds it, and whether the one in a branch does, may hang on what is
@@ -320,7 +375,7 @@ impl<'r> Reader<'r> {
                 // A decorator makes anything of what it is given; in a stub it is one that is declared.
                 (self.is_stub || !is_decorated).then_some(Reference::Function)
             }
-            "assignment" => self.made(parent, token),
+            "assignment" => self.assigned(parent, token),
             _ => self.imported(token).map(Reference::Import),
         }
     }
@@ -331,20 +386,40 @@ impl<'r> Reader<'r> {
         self.is_stub
             || statement.parent().is_some_and(|around| match around.kind() {
                 "module" => true,
-                "block" => around.parent().is_some_and(|outer| outer.kind() == "function_definition"),
+                "block" => around
+                    .parent()
+                    .is_some_and(|outer| matches!(outer.kind(), "function_definition" | "class_definition")),
                 _ => false,
             })
     }
 
-    /// The instance that an assignment binds a name to, where what is called is neither made by a call nor bound by itself.
-    fn made(&self, assignment: Node<'r>, name: Node<'r>) -> Option<Reference> {
-        let is_plain = assignment.child_by_field_name("left") == Some(name)
+    /// The only value that an assignment surely gives a name or an attribute, whose type is not written beside it.
+    fn plain_value(&self, assignment: Node<'r>, target: Node<'r>) -> Option<Node<'r>> {
+        let is_plain = assignment.child_by_field_name("left") == Some(target)
             && assignment.child_by_field_name("type").is_none();
-        let call =
-            assignment.child_by_field_name("right").filter(|right| is_plain && right.kind() == "call")?;
+        let value = assignment.child_by_field_name("right").filter(|_| is_plain)?;
         let statement = assignment.parent()?;
         let after = self.text[assignment.end_byte()..].lines().next().unwrap_or_default();
-        (self.is_sure(statement) && !after.contains("type:")).then_some(())?;
+        (self.is_sure(statement) && !after.contains("type:")).then_some(value)
+    }
+
+    /// What an assignment gives a name or an attribute, where that is a display or an instance.
+    fn assigned(&self, assignment: Node<'r>, target: Node<'r>) -> Option<Reference> {
+        let value = self.plain_value(assignment, target)?;
+        match value.kind() {
+            "call" => self.made(value),
+            "string" | "integer" | "float" => Some(Reference::Display),
+            "list" | "set" => children(value).all(is_constant).then_some(Reference::Display),
+            "dictionary" => {
+                let is_pair = |pair: Node<'_>| pair.kind() == "pair" && children(pair).all(is_constant);
+                children(value).all(is_pair).then_some(Reference::Display)
+            }
+            _ => None,
+        }
+    }
+
+    /// What a call makes, where what is called is neither made by a call nor bound by itself.
+    fn made(&self, call: Node<'r>) -> Option<Reference> {
         let function = call.child_by_field_name("function")?;
         let first =
             std::iter::successors(Some(function), |node| node.child_by_field_name("object")).last()?;
@@ -355,6 +430,10 @@ impl<'r> Reader<'r> {
         let only = called.next().filter(|_| called.next().is_none())?;
         let given = call.child_by_field_name("arguments")?;
         let given = if given.named_child_count() == 0 { Given::Nothing } else { Given::Something };
+        if only == Reference::Builtin {
+            let makes_empty = matches!(text_of(function, self.text), "list" | "dict" | "set");
+            return (makes_empty && given == Given::Nothing).then_some(Reference::Display);
+        }
         Some(Reference::Made(Box::new(only), given))
     }
 
@@ -425,6 +504,13 @@ fn module_of(statement: Node<'_>, text: &str) -> Option<Origin> {
         _ => (0, dotted(from)),
     };
     Some(Origin { level, module, names: Vec::new() })
+}
+
+/// Whether a dotted name is that of a module in an import.
+fn is_module(dotted: Node<'_>) -> bool {
+    let mut around = std::iter::successors(dotted.parent(), Node::parent);
+    let around = around.find(|node| !matches!(node.kind(), "aliased_import" | "relative_import"));
+    around.is_some_and(|statement| statement.kind().starts_with("import_"))
 }
 
 /// Whether an identifier names a type parameter: `T` in `def f[T: A]()`.

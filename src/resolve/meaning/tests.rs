@@ -53,6 +53,7 @@ fn a_name_that_stands_alone_hangs_on_its_scopes() {
         Scoped,
         &["|b", "f(|x == 1)", "import |a", "x = |a", "def f(|x): pass", "|a = 1", "|a: int = 1"],
     );
+    all(asked, Scoped, &["import a.|b.c", "import a.|b as c", "from a.|b import c", "from ..a.|b import *"]);
     all(asked, Scoped, &["def f(|x=1): pass", "for a in b: |c = a", "a = |b = 1", "lambda |x=1: x"]);
 }
 
@@ -63,10 +64,11 @@ fn results_and_variables_are_inferred() {
         Inferred,
         &["f().|b", "a = g()\na.|b", "a.b.|c", "(a).|b", "a[0].|b", "class A(B, |k=1): pass"],
     );
-    all(asked, Inferred, &["f()(|x=1)", "a = g()\na(|x=1)", "a.b.c(|x=1)", "lambda a: a.|b", "import a.|b"]);
+    all(asked, Inferred, &["f()(|x=1)", "a = g()\na(|x=1)", "a.b.c(|x=1)", "lambda a: a.|b"]);
     all(asked, Inferred, &["[a.|b for a in c]", "def f(*a): a.|b", "def f(a=g()): a.|b", "a = b = 1\nb.|c"]);
-    all(in_method, Inferred, &["self.a.|b", "a.self.|b", "(self).|b", "self().|b", "lambda self: self.|b"]);
-    all(in_method, Inferred, &["self.f(|x=1)", "super().f(|x=1)", "match a:\n    case A(|k=1): pass"]);
+    all(in_method, Inferred, &["self.f().|b", "a.self.|b", "(self).|b", "self().|b", "lambda self: self.|b"]);
+    all(in_method, Inferred, &["self.f.g(|x=1)", "super().f(|x=1)", "match a:\n    case A(|k=1): pass"]);
+    all(in_method, Inferred, &["match a:\n    case A.|B: pass", "match a:\n    case A.|B(): pass"]);
 }
 
 #[test]
@@ -209,11 +211,11 @@ fn nothing_is_known_of_what_stands_in_a_condition() {
     for part in [
         "if self.c == g: pass",
         "x = g is self.c",
-        "x = self['c'] != 1",
+        "x = self['c'] != g",
         "match self.c:\n    case 1: pass",
-        "x = (self.c) in g",
-        "x = 1 < self.c != 2",
-        "x = 1 < self.c != 2",
+        "x = (self.c) is not g",
+        "x = 1 < self.c != g",
+        "x = self.c == self.d",
     ] {
         assert_eq!(in_method(&format!("{part}\nself.|b")), Inferred, "{part}");
     }
@@ -223,6 +225,8 @@ fn nothing_is_known_of_what_stands_in_a_condition() {
         &[
             "if self.c: self.|b",
             "if self.c > 1 or 2 <= self.c < 3: self.|b",
+            "if g in self.c or self.c not in g: self.|b",
+            "if (self.c) is None or 'd' == self['c']: self.|b",
             "if self.c == 1: pass\nsuper().|b",
             "if self.c.d == 1: self.|b",
         ],
@@ -448,7 +452,6 @@ fn calling_a_class_makes_an_instance_of_it() {
             "from .b import x\nv = w = x()\nv.|c",
             "from .b import x\nv, w = x()\nw.|c",
             "from .b import x\nv = x()\nv(|k=1)",
-            "from .b import x\nv = x()\nv.d.|c",
             "from .b import x\nv = x()\nw = v()\nw.|c",
             "from .b import x\nx = x()\nx.|c",
             "from .b import x\nv = x().y\nv.|c",
@@ -461,7 +464,12 @@ fn calling_a_class_makes_an_instance_of_it() {
     with(
         made,
         Inferred,
-        &["from .b import n\nn.|c", "from . import b\nb.x.y.|c", "from .b import x\nx(|k=1)"],
+        &[
+            "from .b import n\nn.|c",
+            "from . import b\nb.x.y.|c",
+            "from .b import x\nx(|k=1)",
+            "from . import b\nif isinstance(b.x, g): b.x.|c",
+        ],
     );
     with("class C: pass\nif g:\n  x = C()\nelse:\n  x = None", Inferred, &["from .b import x\nx.|c"]);
 }
@@ -488,7 +496,7 @@ fn of_what_a_class_does_not_have_nothing_is_inferred() {
         "class x:\n  import objects",
         "class x:\n  from g import y as objects",
         "class x:\n  with g() as objects: pass",
-        "class x:\n  def objects(self): pass",
+        "class x:\n  @g\n  def objects(self): pass",
         "class x:\n  (a, [objects]) = g()",
         "class x:\n  def f(self): self.objects = g()",
         "class x:\n  @classmethod\n  def f(cls):\n    for cls.objects in g: pass",
@@ -513,6 +521,102 @@ fn of_what_a_class_does_not_have_nothing_is_inferred() {
             "from .b import x\nx.mro.|c",
             "from .b import x\nx.objects = g()\nx.objects.|c",
             "from .b import x\nv = x()\nv.objects.|c",
+        ],
+    );
+}
+
+#[test]
+fn what_a_class_has_is_what_one_place_binds() {
+    let uses = [
+        "from .b import x\nclass A(x):\n  def f(self): self.v.|c",
+        "from . import b\nclass A(b.x):\n  @classmethod\n  def f(cls): cls.v.|c",
+    ];
+    for declared in [
+        "class C: pass\nclass x:\n  v = C()",
+        "class C: pass\nclass x:\n  def f(self): self.v = C()",
+        "class C: pass\nclass y:\n  w = C\nclass x(y):\n  @classmethod\n  def f(cls): cls.v = cls.w()",
+        "class C: pass\nclass x: v = C",
+        "class x:\n  v = ['a', 1]",
+        "class x:\n  def f(self): self.v = {}",
+        "class x:\n  v = set()",
+        "class x:\n  def v(self): pass",
+        "class y:\n  def v(self): pass\nclass x(y):\n  async def v(self): pass",
+        "class x: v = 1",
+        "class x: pass",
+    ] {
+        with(declared, Declared, &uses);
+    }
+    for inferred in [
+        "class x:\n  v = g()",
+        "class x:\n  v = None",
+        "class x:\n  import v",
+        "class x:\n  v = [g()]",
+        "class x:\n  v = [h]",
+        "class x:\n  v = {1: g}",
+        "class x:\n  v: A = []",
+        "class x:\n  v = []\n  v = {}",
+        "class x:\n  if g: v = []",
+        "class x:\n  v = []\n  def f(self): self.v = []",
+        "class x:\n  def f(self):\n    self.v = []\n    self.v = []",
+        "class x:\n  def f(self):\n    if g: self.v = []",
+        "class x:\n  def f(self, a): a.v = []",
+        "class x:\n  def f(self): self.v = []\ndef f(a): a.v = 1",
+        "class x:\n  def f(self): self.v, w = [], []",
+        "class x:\n  def f(self): self.v = w = []",
+        "class x:\n  def f(self): self.v = []\n  def h(self): del self.v",
+        "class x:\n  def f(self): self.v += []",
+        "class C:\n  def __init__(self, a): pass\nclass x:\n  def f(self, a): self.v = C(a)",
+        "class C:\n  def __get__(self, a, b): return g()\nclass x:\n  v = C()",
+        "class m(type):\n  def __get__(self, a, b): return g()\nclass C(metaclass=m): pass\nclass x:\n  v = C",
+        "class C(g()): pass\nclass x:\n  v = C()",
+        "class x:\n  @g\n  def v(self): pass",
+        "class x:\n  @property\n  def v(self): pass",
+        "class y:\n  v = []\nclass x(y):\n  v = []",
+        "class y:\n  v = []\nclass x(y):\n  def v(self): pass",
+        "class m(type):\n  v = []\nclass x(metaclass=m):\n  v = []",
+        "class m(type): pass\nclass x(metaclass=m):\n  v = []",
+        "import s\nclass x(s.y):\n  v = []",
+        "class y: pass\nclass x: v = C\nC = y()",
+        "def h(): pass\nclass x: v = h",
+        "class x(dict):\n  v = []",
+        "class x(g()):\n  v = []",
+    ] {
+        with(inferred, Inferred, &uses);
+    }
+    let made = "class x:\n  def f(self): self.v = []\n  def m(self, k): pass";
+    with(
+        made,
+        Declared,
+        &[
+            "from .b import x\nclass A(x):\n  def f(self): self.m(|k=1)",
+            "from .b import x\nclass A(x):\n  def f(self):\n    if self.v.x: self.v.|c",
+            "from .b import x\nclass A(x):\n  def f(self):\n    if self.v.x() or self.m(1): self.v.|c",
+            "from .b import x\nclass A(x):\n  def f(self): self.m(|k=1)\n  def m(self, k): pass",
+            "from .b import x\nclass A(x): pass\na = A()\na.m(|k=1)",
+            "from .b import x\nclass A(x): pass\nA.m(|k=1)",
+            "from . import b\nclass A: a = b.x()\nclass B(A):\n  def f(self): self.a.v.|c",
+            "from . import b\na = b.x()\na.v.|c",
+            "from . import b\nb.x.v.|c",
+        ],
+    );
+    with(
+        made,
+        Inferred,
+        &[
+            "from .b import x\nclass A(x):\n  def f(self):\n    if self.v: self.v.|c",
+            "from .b import x\nclass A(x):\n  def f(self):\n    if self.v.x == g: self.v.|c",
+            "from .b import x\nclass A(x):\n  def f(self):\n    if isinstance(self.v, g()): self.v.|c",
+            "from .b import x\nclass A(x):\n  def f(self):\n    match self.v:\n      case g(): self.v.|c",
+            "from .b import x\nclass A(x):\n  def f(self):\n    self.v = g()\n    self.v.|c",
+            "from .b import x\nclass A(x):\n  def f(self):\n    self.m = g()\n    self.m(|k=1)",
+            "from .b import x\nclass A(x):\n  def f(self): self.m(|k=1)\n  m = g()",
+            "from .b import x\nclass A(x):\n  def f(self): self.v.w.|c",
+            "from .b import x\na = x()\na.v = g()\na.v.|c",
+            "from .b import x\na = x()\nif a.v: a.v.|c",
+            "from .b import x\na = x()\nif a: a.v.|c",
+            "from .b import x\na = x()\na.v.w.|c",
+            "from . import b\nif b.x.v: b.x.v.|c",
+            "from .b import x\nclass A(x):\n  def f(self, a): a.m(|k=1)",
         ],
     );
 }
