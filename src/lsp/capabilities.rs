@@ -5,6 +5,8 @@
 //! `textDocument.diagnostic` it stops pushing diagnostics, which also makes its first answers faster (measured on
 //! 1.1.414). The offer is read leniently, member by member: one that we do not know must not lose the others.
 
+use std::sync::LazyLock;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -130,6 +132,11 @@ pub(super) fn encoding(offered: &Value) -> Result<ColumnUnit, LspError> {
 
 /// The `capabilities` that every server is sent.
 pub(super) fn declared() -> Value {
+    static DECLARED: LazyLock<Value> = LazyLock::new(declaration);
+    DECLARED.clone()
+}
+
+fn declaration() -> Value {
     let plain = json!({"dynamicRegistration": false});
     let goto = json!({"dynamicRegistration": false, "linkSupport": false});
     let symbol_kinds = json!({"valueSet": (1..=26).collect::<Vec<u32>>()});
