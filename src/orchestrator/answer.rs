@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::declared::may_be_shared;
 use super::failure::Failure;
 use super::flights::{Boarded, Leader};
 use super::ground::{Ground, Tools};
@@ -15,7 +16,7 @@ use crate::bundle::portable::PathMap;
 use crate::bundle::seal::Draft;
 use crate::lsp::LspError;
 use crate::model::bundle::{Bundle, Road};
-use crate::model::request::Request;
+use crate::model::request::{Command, Request};
 
 /// How long is waited before a crashed server is started again, the first and the second time.
 const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(500)];
@@ -205,16 +206,7 @@ impl Orchestrator {
     async fn resolve(&self, request: &Request, ground: &Arc<Ground>) -> Result<Arc<State>, Failure> {
         let (settings, request, ground) = (self.settings.clone(), request.clone(), ground.clone());
         let tape = self.tape();
-        let far = self.shared.many && ask::may_be_shared(&request);
-        let take = move || {
-            let state = State::take(&settings, &request, ground, tape);
-            // Among many questions it pays to know which can be asked beside others.
-            if far {
-                state.look_far();
-            }
-            Arc::new(state)
-        };
-        blocking(take).await
+        blocking(move || Arc::new(State::take(&settings, &request, ground, tape))).await
     }
 
     /// One attempt. A selector that leads nowhere is told without waiting for the server, and in the same words whether
@@ -222,7 +214,7 @@ impl Orchestrator {
     pub(super) async fn attempt(
         &self,
         request: &Request,
-        state: &State,
+        state: &Arc<State>,
         starting: Option<Starting>,
         access: Option<Access>,
         road: &mut Road,
@@ -238,7 +230,16 @@ impl Orchestrator {
         if let Some(starting) = &mut starting {
             starting.started().await?;
         }
-        let access = access.unwrap_or_else(|| ask::access(request, state));
+        let access = match access {
+            Some(access) => access,
+            None => {
+                if self.pays_to_look(request, starting.is_some()) {
+                    let (state, request) = (state.clone(), request.clone());
+                    blocking(move || state.look_far(&request)).await?;
+                }
+                ask::access(request, state)
+            }
+        };
         if access != Access::Shared {
             self.settings.progress.aside();
         }
@@ -257,6 +258,13 @@ impl Orchestrator {
             server.ended();
         }
         answered
+    }
+
+    /// Whether it pays to know if a question can be asked beside others: among many of them; and where it is about uses, whose
+    /// types would be inferred in all files with the name, unless the server starts only now.
+    fn pays_to_look(&self, request: &Request, starts: bool) -> bool {
+        let is_long = request.cmd == Command::References && self.shared.resident && !starts;
+        may_be_shared(request) && (self.shared.many || is_long)
     }
 
     /// Whether it is worth another attempt on the same ground.

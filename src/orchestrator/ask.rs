@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use super::declared::may_be_shared;
 use super::failure::Failure;
 use super::places::Places;
 use super::pool::{Access, Lease};
@@ -53,16 +54,11 @@ pub(super) fn access(request: &Request, state: &State) -> Access {
     match request.cmd {
         // What such a file imports from its own folder, no survey sees.
         _ if !state.is_covered() => Access::Pristine,
-        _ if may_be_shared(request) && state.is_declared() => Access::Shared,
+        _ if may_be_shared(request) && state.is_declared(request) => Access::Shared,
         Command::Symbols | Command::Locate => Access::Shared,
         cmd if cmd.edits() => Access::Unmoved,
         _ => Access::Alone,
     }
-}
-
-/// Whether a question can be asked beside others where no type has to be inferred for it.
-pub(super) fn may_be_shared(request: &Request) -> bool {
-    matches!(request.cmd, Command::Definition | Command::Declaration)
 }
 
 /// Asks the request's question.

@@ -13,6 +13,7 @@ mod answer;
 mod ask;
 pub mod batch;
 mod completeness;
+mod declared;
 mod diagnose;
 mod failure;
 mod flights;

@@ -15,7 +15,7 @@ use crate::path::{AbsPath, WorkspacePath};
 use crate::resolve::definitions::Definitions;
 use crate::resolve::hop::Hop;
 use crate::resolve::locate::{self, Evidence, Located, Several, TOP, World, locate};
-use crate::resolve::meaning::{Claims, Meaning, decoration, meaning};
+use crate::resolve::meaning::Meaning;
 use crate::resolve::modules::ImportRoots;
 use crate::resolve::near::{Near, Reason};
 use crate::resolve::symbol::StubPlace;
@@ -30,12 +30,12 @@ use crate::workspace::parallel::parallel_map;
 pub(super) struct State {
     pub(super) ground: Arc<Ground>,
     pub(super) files: DiskFiles,
-    resolved: Option<Outcomes>,
+    pub(super) resolved: Option<Outcomes>,
     /// What the meaning of its place hangs on, once somebody wants to know.
-    meaning: OnceLock<Meaning>,
-    /// Whether what its file refers to is declared elsewhere, once somebody has looked.
-    is_told: OnceLock<bool>,
-    threads: usize,
+    pub(super) meaning: OnceLock<Meaning>,
+    /// Whether what the answer hangs on is declared elsewhere, once somebody has looked.
+    pub(super) is_told: OnceLock<bool>,
+    pub(super) threads: usize,
     /// What every question to the outside passes through.
     pub(super) tape: Tape,
 }
@@ -44,7 +44,7 @@ pub(super) struct State {
 const MAX_KEPT: usize = 64;
 
 /// What became of the selector.
-enum Outcomes {
+pub(super) enum Outcomes {
     Found(Subject),
     Ambiguous(Several),
     Failed(ErrorBody),
@@ -172,61 +172,6 @@ impl State {
     pub(super) fn is_covered(&self) -> bool {
         let Some(Outcomes::Found(subject)) = &self.resolved else { return true };
         self.ground.covers(&self.ground.paths.uri(&subject.document.path))
-    }
-
-    /// What the meaning of the place hangs on.
-    fn meaning(&self) -> &Meaning {
-        self.meaning.get_or_init(|| match &self.resolved {
-            Some(Outcomes::Found(subject)) => {
-                meaning(&subject.document, &subject.name_span.clone().unwrap_or_default())
-            }
-            _ => Meaning::Scoped,
-        })
-    }
-
-    /// Whether the name at the place stands alone.
-    pub(super) fn is_scoped(&self) -> bool {
-        matches!(self.meaning(), Meaning::Scoped)
-    }
-
-    /// Whether no type has to be inferred for the meaning of the place, as far as was looked.
-    pub(super) fn is_declared(&self) -> bool {
-        match self.meaning() {
-            Meaning::Scoped | Meaning::Declared => true,
-            Meaning::Claimed(_) => self.is_told.get().copied().unwrap_or_default(),
-            Meaning::Inferred => false,
-        }
-    }
-
-    /// Looks into the files that the place's file refers to. Blocking.
-    pub(super) fn look_far(&self) {
-        if let Meaning::Claimed(claims) = self.meaning() {
-            let _ = self.is_told.set(self.hold(claims));
-        }
-    }
-
-    /// Whether what is claimed to be declared in other files is. Blocking.
-    ///
-    /// It is not on the tape: what an answer is does not hang on how it is asked for.
-    fn hold(&self, claims: &Claims) -> bool {
-        let (Ground { roots, declared, .. }, files) = (&*self.ground, DiskFiles::new());
-        let holds = claims.hold(&files, roots, declared);
-        let misread =
-            files.used().iter().any(|(path, digest)| self.ground.holds(path, *digest) == Some(false));
-        if misread {
-            // It was found in files that are being written.
-            declared.forget();
-        }
-        holds && !misread
-    }
-
-    /// Whether what a decorator makes of a function has to be inferred to tell its definitions. Blocking.
-    pub(super) fn is_made_up(&self, document: &Document, offset: usize) -> bool {
-        match decoration(document, offset) {
-            Meaning::Scoped | Meaning::Declared => false,
-            Meaning::Claimed(claims) => !self.hold(&claims),
-            Meaning::Inferred => true,
-        }
     }
 
     /// The resolution as the bundle tells it when no server was asked.

@@ -1,7 +1,7 @@
 //! A running server and what it believes.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::super::Settings;
@@ -24,6 +24,8 @@ pub(super) struct Live {
     /// The ground on which it was asked for the first time.
     pub(super) born: Option<Arc<Ground>>,
     pub(super) opened: Mutex<BTreeMap<AbsPath, Opened>>,
+    /// How many documents were opened that are no files of the workspace.
+    pub(super) strangers: AtomicU64,
     /// Whether anything was asked since it was started, and since it was renewed.
     pub(super) asked: Mutex<Asked>,
     /// Whether it did not answer in time.
@@ -53,9 +55,21 @@ impl Live {
     pub(super) async fn start(settings: &Arc<Settings>, kind: Kind, tools: &Tools) -> Result<Self, Failure> {
         let interpreter = tools.python.as_ref().map(|python| python.interpreter.clone());
         let server = Server::start(settings.clone(), tools.found.clone()?, interpreter, !kind.pulls).await?;
-        let (hung, speculated) = (AtomicBool::new(false), AtomicBool::new(false));
-        let (opened, asked) = (Mutex::default(), Mutex::default());
-        Ok(Self { server, ground: None, born: None, opened, asked, hung, speculated })
+        Ok(Self::of(server, None))
+    }
+
+    /// A server that was asked nothing yet, and the ground that it stands on.
+    pub(super) fn of(server: Server, ground: Option<Arc<Ground>>) -> Self {
+        Self {
+            server,
+            born: ground.clone(),
+            ground,
+            opened: Mutex::default(),
+            strangers: AtomicU64::new(0),
+            asked: Mutex::default(),
+            hung: AtomicBool::new(false),
+            speculated: AtomicBool::new(false),
+        }
     }
 
     /// A new server that stands on a ground.
@@ -65,7 +79,7 @@ impl Live {
         ground: &Arc<Ground>,
     ) -> Result<Self, Failure> {
         let live = Self::start(settings, kind, &ground.tools).await?;
-        Ok(Self { ground: Some(ground.clone()), born: Some(ground.clone()), ..live })
+        Ok(Self::of(live.server, Some(ground.clone())))
     }
 
     /// Whether it can be asked.
@@ -138,6 +152,11 @@ impl Live {
         self.ground = Some(ground.clone());
         self.born.get_or_insert_with(|| ground.clone());
         Ok(true)
+    }
+
+    /// Whether a document is a file of the workspace.
+    pub(super) fn is_of_workspace(&self, path: &AbsPath) -> bool {
+        self.ground.as_ref().is_some_and(|ground| ground.holds(path, None).is_some())
     }
 
     pub(super) fn opened(&self) -> MutexGuard<'_, BTreeMap<AbsPath, Opened>> {

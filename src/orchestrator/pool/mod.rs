@@ -160,10 +160,7 @@ impl Pool {
 
     /// Puts a server that runs already in its place; it stands on `ground`.
     pub(super) async fn seat(&self, kind: Kind, server: Server, ground: &Arc<Ground>) {
-        let (hung, speculated) = (AtomicBool::new(false), AtomicBool::new(false));
-        let (opened, asked) = (Mutex::default(), Mutex::default());
-        let (ground, born) = (Some(ground.clone()), Some(ground.clone()));
-        let live = Live { server, ground, born, opened, asked, hung, speculated };
+        let live = Live::of(server, Some(ground.clone()));
         *self.slot(kind).place.write().await = Some(live);
     }
 

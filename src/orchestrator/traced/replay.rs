@@ -118,7 +118,7 @@ fn told(bundle: Bundle, measured: Option<Measured>, tape: &Tape) -> Replayed {
 async fn attempt(
     orchestrator: &Orchestrator,
     request: &Request,
-    state: &State,
+    state: &Arc<State>,
     server: ServerKind,
     introduction: Vec<String>,
 ) -> Result<Attempt, Failure> {
