@@ -120,6 +120,13 @@ impl ImportRoots {
         Self { views: vec![View { scope: None, roots: vec![root] }], ..Self::default() }
     }
 
+    /// Whether a file is one of the stubs of the standard library that the server ships.
+    #[must_use]
+    pub fn is_shipped(&self, file: &AbsPath) -> bool {
+        let shipped = self.typeshed.as_ref().map(|typeshed| typeshed.join("stdlib"));
+        shipped.is_some_and(|folder| file.strip_prefix(&folder).is_some())
+    }
+
     /// The modules of this name: one, unless execution environments see different ones. In order of the views.
     #[must_use]
     pub fn find(&self, files: &dyn Files, name: &str) -> Vec<Module> {

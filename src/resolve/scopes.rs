@@ -234,20 +234,23 @@ pub(super) struct Bindings<'s> {
 impl<'s> Bindings<'s> {
     /// What binds each name of the module; `None` where nothing is known of it.
     pub(super) fn of_module(&self) -> BTreeMap<&'s str, Option<&[&'s Span]>> {
-        self.of_scope(0)
+        let own = self.of_scope(0).map(|(name, bound)| (name, Some(bound)));
+        own.chain(self.elsewhere().map(|name| (name, None))).collect()
     }
 
-    /// What binds each name in the scope of a class, of whose body this is the stretch; `None` where nothing is known of it.
-    pub(super) fn of_class(&self, body: &Span) -> BTreeMap<&'s str, Option<&[&'s Span]>> {
+    /// What binds each name in the scope of a class, of whose body this is the stretch.
+    pub(super) fn of_class(&self, body: &Span) -> BTreeMap<&'s str, &[&'s Span]> {
         let scope = self.scopes.scopes.iter().position(|scope| scope.body.as_ref() == Some(body));
-        scope.map_or_else(BTreeMap::new, |scope| self.of_scope(scope))
+        scope.into_iter().flat_map(|scope| self.of_scope(scope)).collect()
     }
 
-    fn of_scope(&self, scope: usize) -> BTreeMap<&'s str, Option<&[&'s Span]>> {
-        let own = self.bindings.range((scope, "")..(scope + 1, ""));
-        let own = own.map(|((_, name), bound)| (*name, Some(bound.as_slice())));
-        let elsewhere = self.elsewhere.iter().map(|name| (*name, None));
-        own.chain(elsewhere).collect()
+    fn of_scope(&self, scope: usize) -> impl Iterator<Item = (&'s str, &[&'s Span])> {
+        self.bindings.range((scope, "")..(scope + 1, "")).map(|((_, name), bound)| (*name, bound.as_slice()))
+    }
+
+    /// The names of which a scope says that they belong elsewhere.
+    pub(super) fn elsewhere(&self) -> impl Iterator<Item = &'s str> {
+        self.elsewhere.iter().copied()
     }
 
     /// The tokens that bind the name whose token begins at an offset, as it is seen from there: none when it comes from

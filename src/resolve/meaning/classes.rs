@@ -11,21 +11,20 @@ pub(super) fn read(reader: &Reader<'_>, class: Node<'_>) -> Class {
     let (bases, metaclass) = (bases(reader, class), metaclass(reader, class));
     let is_builtins = has_builtin_base(reader, class);
     let members = if is_builtins { None } else { members(reader, class) };
-    // What else a stub says needs no proof.
-    if reader.is_stub {
-        return Class {
-            bases,
-            metaclass,
-            decorators: Some(Vec::new()),
-            constructor: Constructor::New,
-            members,
-        };
-    }
     let own =
         class.child_by_field_name("body").map_or(Constructor::Changed, |body| constructor(reader, body));
     let inherited = if is_builtins { Constructor::Typed } else { Constructor::Plain };
-    let (decorators, constructor) = (decorators(reader, class), own.max(inherited));
-    Class { bases, metaclass, decorators, constructor, members }
+    let is_generic = class.child_by_field_name("type_parameters").is_some()
+        || given(class).any(|base| base.kind() == "subscript");
+    Class {
+        bases,
+        metaclass,
+        decorators: decorators(reader, class),
+        // What a stub says of it needs no proof.
+        constructor: if reader.is_stub { Constructor::New } else { own.max(inherited) },
+        is_generic,
+        members,
+    }
 }
 
 fn bases(reader: &Reader<'_>, class: Node<'_>) -> Option<Vec<Reference>> {
@@ -91,9 +90,12 @@ fn decorators(reader: &Reader<'_>, class: Node<'_>) -> Option<Vec<Reference>> {
     let decorated = class.parent().filter(|outer| outer.kind() == "decorated_definition");
     let mut all = Vec::new();
     for decorator in decorated.into_iter().flat_map(children).filter(|part| part.kind() == "decorator") {
-        let made = decorator.named_child(0)?;
+        let made = children(decorator).find(|part| part.kind() != "comment")?;
         let mut given = made.child_by_field_name("arguments").into_iter().flat_map(children);
-        given.all(|one| is_constant(one.child_by_field_name("value").unwrap_or(one))).then_some(())?;
+        // In a stub that the server ships, none of them matters.
+        given
+            .all(|one| reader.is_stub || is_constant(one.child_by_field_name("value").unwrap_or(one)))
+            .then_some(())?;
         all.extend(reader.references(made.child_by_field_name("function").unwrap_or(made))?);
     }
     // None of the builtins decorates classes.

@@ -14,8 +14,9 @@ use crate::workspace::files::Document;
 pub(super) enum Reference {
     /// A class of the file, as an index into [`Facts::classes`].
     Class(u32),
-    /// The class around a method: what decorators make of it plays no part.
-    Around(u32),
+    /// The class around a method, whatever decorators make of it; with the decorators of the method, of which none may be one
+    /// that takes the object away from it.
+    Around(u32, Vec<Self>),
     /// A function of the file that no decorator makes something else of.
     Function,
     /// What calling a class makes.
@@ -105,6 +106,8 @@ pub(super) struct Class {
     /// Its decorators; `None` where one is no dotted name, nor a call of one.
     pub(super) decorators: Option<Vec<Reference>>,
     pub(super) constructor: Constructor,
+    /// Whether a base or a type parameter stands in brackets: what it inherits may be of any types.
+    pub(super) is_generic: bool,
     /// The names that its body binds, each as [`hash_of`] says, in order, and what to; `None` where one of the bases is a builtin
     /// that has names of its own.
     pub(super) members: Option<Vec<(u64, Member)>>,
@@ -152,6 +155,8 @@ pub(super) struct Facts {
     /// The attributes that something is assigned to, of whatever it is, as [`hash_of`] says, and what to; `None` where that is
     /// not known.
     pub(super) set: BTreeMap<u64, Option<Box<Set>>>,
+    /// The names of which a scope of the file says that they belong elsewhere, as [`hash_of`] says, in order.
+    pub(super) elsewhere: Vec<u64>,
     /// What the names of the module are bound to, all places together.
     pub(super) top: BTreeMap<String, Vec<Bound>>,
     /// The modules of its `import *`.

@@ -23,7 +23,7 @@ pub(super) enum Target {
     /// An instance of a class.
     Instance(ClassRef),
     Function,
-    /// A function or a variable of a stub.
+    /// A function or a variable of a stub that the server ships, or a display.
     Declared,
 }
 
@@ -108,9 +108,23 @@ impl Judge<'_> {
     }
 
     /// What the statement of a class says.
-    fn stated<T>(&self, class: &ClassRef, look: impl FnOnce(&Class) -> T) -> Option<T> {
+    pub(super) fn stated<T>(&self, class: &ClassRef, look: impl FnOnce(&Class) -> T) -> Option<T> {
         let facts = self.facts(&class.0)?;
         facts.classes.get(class.1 as usize).map(look)
+    }
+
+    /// Whether a method that is decorated by this is surely called on an object or a class.
+    fn binds(&self, file: &AbsPath, decorator: &Reference, trail: &mut Trail) -> bool {
+        // One of the builtins is `staticmethod`, by whatever name.
+        let is_builtins = |file: &AbsPath| self.roots.is_shipped(file) && file.file_name() == "builtins.pyi";
+        let targets = self.targets(file, decorator, trail);
+        targets.is_some_and(|targets| {
+            targets.iter().all(|target| match target {
+                Target::Class((file, _)) => !is_builtins(file),
+                Target::Instance(_) | Target::Function | Target::Declared => true,
+                Target::Module(_) => false,
+            })
+        })
     }
 
     /// Everything that a reference may lead to; `None` where that is not known.
@@ -122,7 +136,10 @@ impl Judge<'_> {
     ) -> Option<Vec<Target>> {
         match reference {
             Reference::Class(number) => self.named_class((file.clone(), *number), trail),
-            Reference::Around(number) => Some(vec![Target::Class((file.clone(), *number))]),
+            Reference::Around(number, binders) => {
+                let bind = binders.iter().all(|binder| self.binds(file, binder, trail));
+                bind.then(|| vec![Target::Class((file.clone(), *number))])
+            }
             Reference::Function => Some(vec![Target::Function]),
             Reference::Made(class, given) => self.instances(file, class, *given, trail),
             Reference::Display => Some(vec![Target::Declared]),
@@ -177,7 +194,9 @@ impl Judge<'_> {
     /// Whether nothing but the class statement itself says what a class is made of: a decorator or a special form may make a
     /// constructor of its fields and their types.
     pub(super) fn is_made_by_itself(&self, class: &ClassRef, trail: &mut Trail) -> bool {
-        let is_undecorated = |class: &Class| class.decorators.as_ref().is_some_and(Vec::is_empty);
+        let is_shipped = self.roots.is_shipped(&class.0);
+        let is_undecorated =
+            |class: &Class| is_shipped || class.decorators.as_ref().is_some_and(Vec::is_empty);
         self.stated(class, is_undecorated).unwrap_or_default() && self.has_class_bases(class, trail)
     }
 
@@ -192,6 +211,9 @@ impl Judge<'_> {
 
     /// What the name of a class means: it, unless one of its decorators is not declared to give it back.
     fn named_class(&self, class: ClassRef, trail: &mut Trail) -> Option<Vec<Target>> {
+        if self.roots.is_shipped(&class.0) {
+            return Some(vec![Target::Class(class)]);
+        }
         let decorators = self.stated(&class, |stated| stated.decorators.clone())??;
         let made = self.further((class.0.clone(), format!("@{}", class.1)), trail, |trail| {
             let mut made = decorators.iter().map(|decorator| self.targets(&class.0, decorator, trail));
@@ -327,7 +349,9 @@ impl Judge<'_> {
         match bound {
             Bound::Class(number) => self.named_class((file.clone(), *number), trail),
             Bound::Function if !is_stub(file) => Some(vec![Target::Function]),
-            Bound::Function | Bound::Typed | Bound::Display => Some(vec![Target::Declared]),
+            Bound::Display => Some(vec![Target::Declared]),
+            // Another one may declare it to be of a class that has to be inferred.
+            Bound::Function | Bound::Typed => self.roots.is_shipped(file).then(|| vec![Target::Declared]),
             Bound::Import(origin) => self.origin(file, origin, trail),
             Bound::Made(class, given) => self.instances(file, class, *given, trail),
             Bound::Alias(reference) => self.targets(file, reference, trail),

@@ -1,6 +1,6 @@
 //! What classes and their instances have under a name.
 
-use super::facts::{Bound, Member, hash_of};
+use super::facts::{Bound, Member, hash_of, is_stub};
 use super::judge::{ClassRef, Judge, Target, Trail};
 
 impl Judge<'_> {
@@ -26,19 +26,22 @@ impl Judge<'_> {
         let hash = hash_of(name);
         // A metaclass may make something else of what the body of a class says, as that of an enumeration does.
         let is_as_said = !line.iter().any(|(_, is_meta)| *is_meta);
-        let mut places = Vec::new();
+        let (mut places, mut is_generic) = (Vec::new(), false);
         for (class, is_meta) in line.iter() {
             self.has_class_bases(class, trail).then_some(())?;
+            is_generic |= !self.roots.is_shipped(&class.0) && self.stated(class, |class| class.is_generic)?;
             if *is_meta {
                 self.has_none(class, &[name]).then_some(())?;
                 continue;
             }
             let facts = self.facts(&class.0)?;
+            facts.elsewhere.binary_search(&hash).is_err().then_some(())?;
             let members = facts.classes.get(class.1 as usize)?.members.as_ref()?;
             if let Ok(at) = members.binary_search_by_key(&hash, |(name, _)| *name) {
                 let bound = match &members[at].1 {
                     Member::Unknown => return None,
-                    Member::Function => &Bound::Function,
+                    Member::Function if is_as_said || !is_stub(&class.0) => &Bound::Function,
+                    Member::Function => return None,
                     Member::Bound(bound) => Some(&**bound).filter(|_| is_as_said)?,
                 };
                 places.push((class.clone(), bound.clone()));
@@ -50,6 +53,8 @@ impl Judge<'_> {
                 Some(Some(_)) => {}
             }
         }
+        // What a stub says of it may be in terms of what stands in the brackets.
+        (!is_generic || !places.iter().any(|(class, _)| is_stub(&class.0))).then_some(())?;
         let are_functions = places.iter().all(|(_, bound)| *bound == Bound::Function);
         (places.len() == 1 || are_functions && !places.is_empty()).then_some(())?;
         let mut all = Vec::new();
@@ -84,6 +89,7 @@ impl Judge<'_> {
         members.is_some_and(|members| {
             names.iter().map(|name| hash_of(name)).all(|sought| {
                 members.binary_search_by_key(&sought, |(name, _)| *name).is_err()
+                    && facts.elsewhere.binary_search(&sought).is_err()
                     && !facts.set.contains_key(&sought)
             })
         })

@@ -18,6 +18,8 @@ pub(super) struct Narrowing {
     /// Before a dot or a bracket, on one side of a comparison: what is found there may tell which of several types the name
     /// has.
     parts: BTreeSet<usize>,
+    /// The same, where the other side is a constant.
+    constant_parts: BTreeSet<usize>,
     /// The attributes that do, of whatever they are.
     attributes: BTreeSet<String>,
 }
@@ -26,7 +28,29 @@ impl Narrowing {
     /// Reads the conditions of a text.
     pub(super) fn read(reader: &Reader<'_>, root: Node<'_>) -> Self {
         let mut found = Self::default();
+        // What is called to make a name that may stand in a condition, and where that is bound.
+        let mut makers: Vec<(usize, Node<'_>)> = Vec::new();
         let mut stack = vec![(root, false)];
+        loop {
+            found.look(reader, &mut stack, &mut makers);
+            // A condition on such a name is one on what the call was given.
+            let (stand, others) = makers.into_iter().partition(|(name, _)| found.whole.contains(name));
+            makers = others;
+            let stand: Vec<(usize, Node<'_>)> = stand;
+            if stand.is_empty() {
+                return found;
+            }
+            stack.extend(stand.into_iter().flat_map(|(_, call)| arguments(call)).map(|given| (given, true)));
+        }
+    }
+
+    fn look<'t>(
+        &mut self,
+        reader: &Reader<'_>,
+        stack: &mut Vec<(Node<'t>, bool)>,
+        makers: &mut Vec<(usize, Node<'t>)>,
+    ) {
+        let found = self;
         while let Some((node, in_condition)) = stack.pop() {
             match node.kind() {
                 "identifier" => {
@@ -46,16 +70,30 @@ impl Narrowing {
                     stack.extend(rest.map(|child| (child, in_condition)));
                     match object {
                         Some(object) if object.kind() != "identifier" => stack.push((object, in_condition)),
-                        Some(object) if in_condition && is_compared(node) => {
-                            found.parts.extend(bound(reader, object));
-                        }
+                        Some(object) if in_condition => match compared(node) {
+                            Compared::No => {}
+                            Compared::ToConstant => found.constant_parts.extend(bound(reader, object)),
+                            Compared::ToSomething => found.parts.extend(bound(reader, object)),
+                        },
                         _ => {}
                     }
                 }
+                "assignment" | "named_expression" => {
+                    let is = |field: &str| node.child_by_field_name(field);
+                    let name = is("left").or_else(|| is("name")).filter(|name| name.kind() == "identifier");
+                    let mut value = is("right").or_else(|| is("value"));
+                    while value.is_some_and(|value| value.kind() == "parenthesized_expression") {
+                        value = value.and_then(|value| children(value).find(|part| part.kind() != "comment"));
+                    }
+                    let call = value.filter(|value| value.kind() == "call");
+                    makers.extend(name.zip(call).map(|(name, call)| (name.start_byte(), call)));
+                    let is_asked = node.kind() == "named_expression";
+                    stack.extend(children(node).map(|child| (child, in_condition || is_asked)));
+                }
                 "call" if is_check(node, reader.text) => {
-                    let given = node.child_by_field_name("arguments");
                     // Of what something may be an instance is not asked.
-                    stack.extend(given.and_then(|given| given.named_child(0)).map(|first| (first, true)));
+                    let first = arguments(node).next();
+                    stack.extend(first.map(|first| (first, true)));
                 }
                 "keyword_argument" => {
                     stack.extend(node.child_by_field_name("value").map(|value| (value, in_condition)));
@@ -67,7 +105,6 @@ impl Narrowing {
                 }
             }
         }
-        found
     }
 
     /// Whether a name stands in a condition that is bound here.
@@ -82,6 +119,11 @@ impl Narrowing {
 
     /// The same, or a part of it does.
     pub(super) fn has_part(&self, token: Node<'_>) -> bool {
+        self.has_part_of_self(token) || self.constant_parts.contains(&token.start_byte())
+    }
+
+    /// The same of a method's first parameter: what a part of it is equal to tells nothing of its type.
+    pub(super) fn has_part_of_self(&self, token: Node<'_>) -> bool {
         self.has(token) || self.parts.contains(&token.start_byte())
     }
 }
@@ -97,7 +139,9 @@ fn is_condition(node: Node<'_>, child: Node<'_>) -> bool {
         "if_statement" | "elif_clause" | "while_statement" => {
             node.child_by_field_name("condition") == Some(child)
         }
-        "conditional_expression" => node.named_child(1) == Some(child),
+        "conditional_expression" => {
+            children(node).filter(|part| part.kind() != "comment").nth(1) == Some(child)
+        }
         "match_statement" => child.kind() != "block",
         "assert_statement"
         | "if_clause"
@@ -116,30 +160,48 @@ fn is_operand(node: Node<'_>) -> bool {
     let is = |field| around.child_by_field_name(field) == Some(node);
     match around.kind() {
         "call" => !is("function"),
-        "attribute" => is_compared(around),
-        "subscript" if is("value") => is_compared(around),
+        "attribute" => compared(around) != Compared::No,
+        "subscript" if is("value") => compared(around) != Compared::No,
         _ => true,
     }
 }
 
-/// Whether something is one side of a comparison, or what is matched. What is only greater, less or in something is of the same
-/// type as before; where it is compared with a constant, only what is declared of it tells.
-fn is_compared(node: Node<'_>) -> bool {
+/// What a comparison may tell of the type of what it looks at a part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Compared {
+    No,
+    ToConstant,
+    ToSomething,
+}
+
+/// What something is compared with, or matched. What is only greater, less or in something is of the same type as before.
+fn compared(node: Node<'_>) -> Compared {
     let mut node = node;
     while let Some(outer) = node.parent().filter(|outer| outer.kind() == "parenthesized_expression") {
         node = outer;
     }
-    node.parent().is_some_and(|around| match around.kind() {
+    let Some(around) = node.parent() else { return Compared::No };
+    match around.kind() {
         "comparison_operator" => {
             let mut cursor = around.walk();
-            let mut parts = around.children(&mut cursor);
-            let only_keeps = parts.all(|part| {
-                part.is_named() || part.kind().starts_with(['<', '>']) || part.kind().ends_with("in")
-            });
-            !(only_keeps || children(around).all(|part| part == node || is_constant(part)))
+            let mut operators = around.children(&mut cursor).filter(|part| !part.is_named());
+            if operators.all(|part| part.kind().starts_with(['<', '>']) || part.kind().ends_with("in")) {
+                Compared::No
+            } else if children(around).all(|part| part == node || is_constant(part)) {
+                Compared::ToConstant
+            } else {
+                Compared::ToSomething
+            }
         }
-        kind => matches!(kind, "match_statement" | "tuple" | "expression_list" | "named_expression"),
-    })
+        "match_statement" | "tuple" | "expression_list" | "named_expression" => Compared::ToSomething,
+        _ => Compared::No,
+    }
+}
+
+/// What a call is given, without comments.
+fn arguments(call: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    let given = call.child_by_field_name("arguments");
+    given.into_iter().flat_map(children).filter(|part| part.kind() != "comment")
 }
 
 /// Whether a call is one of `isinstance` or `issubclass`.

@@ -48,10 +48,11 @@ pub(super) fn read(text: &str, is_stub: bool) -> Facts {
                 hangs(node.child_by_field_name("name"), claims);
             }
             // Which members of a class they are.
-            "keyword_pattern" => hangs(node.named_child(0), None),
+            "keyword_pattern" => hangs(children(node).find(|part| part.kind() == "identifier"), None),
             // The modules of an import are files; elsewhere it is an attribute.
-            "dotted_name" if !is_module(node) => {
-                children(node).skip(1).for_each(|token| hangs(Some(token), None));
+            "dotted_name" => {
+                let claims = is_module(node).then(Vec::new);
+                children(node).skip(1).for_each(|token| hangs(Some(token), claims.clone()));
             }
             "decorated_definition" if !is_stub => {
                 let definition = node.child_by_field_name("definition");
@@ -68,9 +69,20 @@ pub(super) fn read(text: &str, is_stub: bool) -> Facts {
     // An attribute comes before what is in its object.
     hanging.sort_unstable();
     let top = reader.top();
+    let mut elsewhere: Vec<u64> = reader.bindings.elsewhere().map(hash_of).collect();
+    elsewhere.sort_unstable();
     let set = reader.set.iter().map(|(name, places)| (hash_of(name), reader.only_set(places))).collect();
     let classes = classes.into_iter().map(|class| classes::read(&reader, class)).collect();
-    Facts { hanging: Some(hanging), decorated, claims: sets.all, classes, set, top, stars: reader.stars }
+    Facts {
+        hanging: Some(hanging),
+        decorated,
+        claims: sets.all,
+        classes,
+        set,
+        elsewhere,
+        top,
+        stars: reader.stars,
+    }
 }
 
 /// Sets of claims, each once.
@@ -205,7 +217,8 @@ impl<'r> Reader<'r> {
         let [place] = places else { return None };
         let assignment = place.parent().filter(|parent| parent.kind() == "assignment")?;
         let object = place.child_by_field_name("object").filter(|object| object.kind() == "identifier")?;
-        let class = self.around_method(object)?;
+        // One whose decorators have to be looked at may be given no object.
+        let (class, _) = self.around_method(object).filter(|(_, binders)| binders.is_empty())?;
         let bound = match self.assigned(assignment, *place)? {
             Reference::Made(class, Given::Nothing) => Bound::Made(*class, Given::Nothing),
             Reference::Display => Bound::Display,
@@ -239,7 +252,7 @@ impl<'r> Reader<'r> {
     pub(super) fn bound_in(&self, body: Node<'_>) -> Vec<(&'r str, Option<Vec<Node<'r>>>)> {
         let tokens = |spans: &[&Span]| spans.iter().map(|span| self.token(span)).collect();
         let bound = self.bindings.of_class(&body.byte_range());
-        bound.into_iter().map(|(name, spans)| (name, spans.and_then(tokens))).collect()
+        bound.into_iter().map(|(name, spans)| (name, tokens(spans))).collect()
     }
 
     /// What makes that the type of an attribute's object is declared; `None` where it is not.
@@ -255,10 +268,10 @@ impl<'r> Reader<'r> {
                 let follows = is_bare && is_super && self.references(function)?.iter().any(is_builtin);
                 let mut around = std::iter::successors(object.parent(), Node::parent);
                 let class = around.find(|node| node.kind() == "class_definition").filter(|_| follows);
-                Some(vec![(Reference::Around(self.class(class?)?), Role::Object)])
+                Some(vec![(Reference::Around(self.class(class?)?, Vec::new()), Role::Object)])
             }
             "identifier" => match self.around_method(object) {
-                Some(class) => Some(vec![(Reference::Around(class), Role::Object)]),
+                Some((class, binders)) => Some(vec![(Reference::Around(class, binders), Role::Object)]),
                 None => self.claims(object, Role::Object),
             },
             "attribute" => self.claims(object, Role::Object),
@@ -279,7 +292,7 @@ impl<'r> Reader<'r> {
     fn decorators(&self, decorated: Node<'r>) -> Option<Vec<Claim>> {
         let mut claims = Vec::new();
         for decorator in children(decorated).filter(|part| part.kind() == "decorator") {
-            let made = decorator.named_child(0)?;
+            let made = children(decorator).find(|part| part.kind() != "comment")?;
             let last = text_of(made.child_by_field_name("attribute").unwrap_or(made), self.text);
             // It may be told in place of a function that became it.
             (last != "overload").then_some(())?;
@@ -312,7 +325,7 @@ impl<'r> Reader<'r> {
             return self.named(at);
         }
         names.reverse();
-        let around = self.around_method(at).map(Reference::Around);
+        let around = self.around_method(at).map(|(class, binders)| Reference::Around(class, binders));
         // What is set on the class around is asked of the class.
         let others = &names[usize::from(around.is_some())..];
         (!others.iter().any(|name| self.set.contains_key(name))).then_some(())?;
@@ -323,7 +336,7 @@ impl<'r> Reader<'r> {
                 origin.names.extend(path());
                 Some(Reference::Import(origin))
             }
-            Reference::Class(_) | Reference::Around(_) | Reference::Made(..) => {
+            Reference::Class(_) | Reference::Around(..) | Reference::Made(..) => {
                 Some(Reference::Path(Box::new(reference), path().collect()))
             }
             _ => None,
@@ -438,7 +451,7 @@ impl<'r> Reader<'r> {
     }
 
     /// The class around a method, where a name is that of the method's first parameter.
-    fn around_method(&self, name: Node<'_>) -> Option<u32> {
+    fn around_method(&self, name: Node<'_>) -> Option<(u32, Vec<Reference>)> {
         let tokens = self.tokens(name)?;
         let [token] = tokens[..] else { return None };
         let list = token.parent().filter(|list| list.kind() == "parameters")?;
@@ -447,16 +460,27 @@ impl<'r> Reader<'r> {
         let body = function.child_by_field_name("body")?;
         let first = children(body).find(|part| part.kind() != "comment")?;
         let head = self.text.get(list.end_byte()..first.start_byte())?;
-        let is_bound = is_first && !self.narrowing.has_part(token) && !head.contains("type:");
+        let is_bound = is_first && !self.narrowing.has_part_of_self(token) && !head.contains("type:");
         let decorated = function.parent().filter(|outer| outer.kind() == "decorated_definition");
-        let mut decorators =
-            decorated.into_iter().flat_map(children).filter(|part| part.kind() == "decorator");
+        let decorators = decorated.into_iter().flat_map(children).filter(|part| part.kind() == "decorator");
         // A static method has no object of its own; what else decorators make plays no part inside.
-        (is_bound && !decorators.any(|one| text_of(one, self.text).contains("static"))).then_some(())?;
+        let mut binders = Vec::new();
+        for decorator in decorators {
+            (is_bound && !text_of(decorator, self.text).contains("static")).then_some(())?;
+            let made = children(decorator).find(|part| part.kind() != "comment")?;
+            let last = made.child_by_field_name("attribute").map(|last| text_of(last, self.text));
+            if !matches!(last, Some("setter" | "getter" | "deleter")) {
+                let binder = self.references(made.child_by_field_name("function").unwrap_or(made))?;
+                let needs_proof =
+                    |binder: &Reference| !matches!(binder, Reference::Builtin | Reference::Function);
+                binders.extend(binder.into_iter().filter(needs_proof));
+            }
+        }
+        is_bound.then_some(())?;
         let mut around = std::iter::successors(function.parent(), Node::parent);
         let around = around
             .find(|node| matches!(node.kind(), "function_definition" | "lambda" | "class_definition"))?;
-        self.class(around)
+        Some((self.class(around)?, binders))
     }
 
     /// What a token that binds a name imports.

@@ -3,6 +3,7 @@ use Kind::{Declared, Inferred, Scoped};
 use super::*;
 use crate::path::AbsPath;
 use crate::workspace::files::MemoryFiles;
+use crate::workspace::server_config::ServerConfig;
 
 /// What is found out of a name in the end.
 #[derive(Debug, PartialEq, Eq)]
@@ -10,6 +11,12 @@ enum Kind {
     Scoped,
     Declared,
     Inferred,
+}
+
+/// The folder `/w`, and stubs that the server ships in `/t`.
+fn roots(files: &MemoryFiles) -> ImportRoots {
+    let [workspace, shipped] = ["/w", "/t"].map(|path| AbsPath::new(path).unwrap());
+    ImportRoots::new(files, &workspace, &ServerConfig::default(), None, Some(shipped))
 }
 
 /// What the name behind a `|` in the file `a.py` hangs on, beside other files.
@@ -20,7 +27,7 @@ fn beside(text: &str, others: &[(&str, &str)]) -> Kind {
     let document = Document::new(path, format!("{before}{after}").into_bytes());
     let files = others.iter().copied().chain([("/w/p/a.py", document.text.as_str())]);
     let files = MemoryFiles::new(files);
-    let roots = ImportRoots::of_folder(AbsPath::new("/w").unwrap());
+    let roots = roots(&files);
     match meaning(&document, &(before.len()..before.len() + length)) {
         Meaning::Scoped => Scoped,
         Meaning::Declared => Declared,
@@ -53,7 +60,13 @@ fn a_name_that_stands_alone_hangs_on_its_scopes() {
         Scoped,
         &["|b", "f(|x == 1)", "import |a", "x = |a", "def f(|x): pass", "|a = 1", "|a: int = 1"],
     );
-    all(asked, Scoped, &["import a.|b.c", "import a.|b as c", "from a.|b import c", "from ..a.|b import *"]);
+    all(
+        asked,
+        Declared,
+        &["import a.|b.c", "import a.|b as c", "from a.|b import c", "from ..a.|b import *"],
+    );
+    all(asked, Scoped, &["x: '|a'", "def f(): # type: () -> |a\n  pass"]);
+    all(asked, Inferred, &["x: 'a.|b'", "def f() -> 'a.|b': pass", "def f(): # type: () -> a.|b\n  pass"]);
     all(asked, Scoped, &["def f(|x=1): pass", "for a in b: |c = a", "a = |b = 1", "lambda |x=1: x"]);
 }
 
@@ -126,7 +139,10 @@ fn what_a_method_is_called_on_is_declared() {
         &[
             "class A:\n  if g:\n    def f(self): self.|b",
             "class A:\n  match g:\n    case 1:\n      def f(self): self.|b",
-            "class A:\n  @g\n  def f(self): self.|b",
+            "class A:\n  @property\n  def f(self): self.|b",
+            "class A:\n  @f.setter\n  def f(self): self.|b",
+            "def g(f): pass\nclass A:\n  @g\n  def f(self): self.|b",
+            "class g: pass\nclass A:\n  @g(1)\n  def f(self): self.|b",
             "class A:\n  def f( # why\n    self, a): self.|b",
         ],
     );
@@ -140,6 +156,11 @@ fn what_a_method_is_called_on_is_declared() {
             "class A:\n  def f(self: B): self.|b",
             "class A:\n  def f(self=1): self.|b",
             "class A:\n  @staticmethod\n  def f(self): self.|b",
+            "g = h()\nclass A:\n  @g\n  def f(self): self.|b",
+            "g = h()\nclass A:\n  @g(1)\n  def f(self): self.|b",
+            "from g import h\nclass A:\n  @h\n  def f(self): self.|b",
+            "class A:\n  @g[0]\n  def f(self): self.|b",
+            "class A:\n  g = h()\n  @g\n  def f(self): self.|b",
             "class A:\n  def f(self):\n    # type: (B) -> None\n    self.|b",
             "class A:\n  def f(self): # type: (B) -> None\n    self.|b",
             "class A:\n  def f(self):\n    def g(a): a.|b",
@@ -187,6 +208,11 @@ fn nothing_is_known_of_what_stands_in_a_condition() {
         "x = (y := N)",
         "x = 1 if g(N) else 2",
         "if g: pass\nelif N: pass",
+        "x = (1 # why\n if N else 2)",
+        "isinstance( # why\n N, g)",
+        "x = g(N)\nif x: pass",
+        "x = (g(1, k=N))\nwhile not x: pass",
+        "x = g(N)\ny = h(x)\nassert y",
         "x = isinstance(y := N, g)",
         "if g(k=N): pass",
         "x = [1][N] == 2",
@@ -205,8 +231,13 @@ fn nothing_is_known_of_what_stands_in_a_condition() {
         "if g(a=1): pass",
         "x = g(a)",
         "if g: x = a",
+        "x = g(a)\nif y: pass",
+        "x = a(1)\nif x: pass",
     ] {
         assert_eq!(asked(&format!("import a\n{harmless}\na.|b")), Declared, "{harmless}");
+    }
+    for constant in ["if a.c == 1: pass", "x = a.c is None", "x = a['c'] != 1"] {
+        assert_eq!(asked(&format!("import a\n{constant}\na.|b")), Inferred, "{constant}");
     }
     for part in [
         "if self.c == g: pass",
@@ -262,11 +293,18 @@ fn a_self_that_is_bound_anew_may_be_anything() {
     );
 }
 
+/// A stub that the server ships.
+const STUB: (&str, &str) = (
+    "/t/stdlib/s.pyi",
+    "class M(type): ...\nclass E(metaclass=M):\n  @property\n  def v(self): ...\nclass B[T]:\n  v: T\nclass C:\n  v: int\nv: C\n",
+);
+
 /// What `|` hangs on where the package holds `b.py` with this text.
 #[track_caller]
 fn with(b: &str, expected: Kind, texts: &[&str]) {
     for text in texts {
-        assert_eq!(beside(text, &[("/w/p/__init__.py", ""), ("/w/p/b.py", b)]), expected, "{b}\n---\n{text}");
+        let files = [("/w/p/__init__.py", ""), ("/w/p/b.py", b), STUB];
+        assert_eq!(beside(text, &files), expected, "{b}\n---\n{text}");
     }
 }
 
@@ -312,7 +350,7 @@ fn an_import_is_followed_to_what_it_names() {
 fn a_decorator_of_a_class_must_be_that_of_a_stub() {
     let use_of = |decorator: &str, stub: &str| {
         let b = format!("import s\nfrom s import d\n{decorator}\nclass x(s.C):\n  def f(self): self.g\n");
-        beside("from .b import x\nclass A(x): pass\nA.|c", &[("/w/p/b.py", &b), ("/w/s.pyi", stub)])
+        beside("from .b import x\nclass A(x): pass\nA.|c", &[("/w/p/b.py", &b), ("/t/stdlib/s.pyi", stub)])
     };
     let stub = "class C: ...\ndef d(c: C) -> C: ...\nv: C\n";
     for declared in ["@d", "@s.d(1)", "@d\n@s.v"] {
@@ -424,7 +462,7 @@ fn calling_a_class_makes_an_instance_of_it() {
         "from s import d\n@d\nclass x: pass",
         "import s\nclass x(s.v): pass",
     ] {
-        let files = [("/w/p/b.py", typed), ("/w/s.pyi", "def d(c): ...\nv: int\n")];
+        let files = [("/w/p/b.py", typed), ("/t/stdlib/s.pyi", "def d(c): ...\nv: int\n")];
         for (text, expected) in
             uses.iter().map(|text| (text, Declared)).chain(given.iter().map(|text| (text, Inferred)))
         {
@@ -575,6 +613,10 @@ fn what_a_class_has_is_what_one_place_binds() {
         "class y:\n  v = []\nclass x(y):\n  def v(self): pass",
         "class m(type):\n  v = []\nclass x(metaclass=m):\n  v = []",
         "class m(type): pass\nclass x(metaclass=m):\n  v = []",
+        "import s\nclass x(s.E): pass",
+        "import s\nclass x(s.B[g]): pass",
+        "class x:\n  v = []\ndef f():\n  global v\n  v = 1",
+        "class C: pass\nh = g()\nclass x:\n  @h\n  def f(self): self.v = C()",
         "import s\nclass x(s.y):\n  v = []",
         "class y: pass\nclass x: v = C\nC = y()",
         "def h(): pass\nclass x: v = h",
@@ -604,6 +646,7 @@ fn what_a_class_has_is_what_one_place_binds() {
         Inferred,
         &[
             "from .b import x\nclass A(x):\n  def f(self):\n    if self.v: self.v.|c",
+            "from .b import x\nclass A(x):\n  def f(self):\n    if self.v.x == 1: self.v.|c",
             "from .b import x\nclass A(x):\n  def f(self):\n    if self.v.x == g: self.v.|c",
             "from .b import x\nclass A(x):\n  def f(self):\n    if isinstance(self.v, g()): self.v.|c",
             "from .b import x\nclass A(x):\n  def f(self):\n    match self.v:\n      case g(): self.v.|c",
@@ -625,14 +668,34 @@ fn what_a_class_has_is_what_one_place_binds() {
 fn made_of(text: &str, stub: &str) -> Kind {
     let path = AbsPath::new("/w/p/a.py").unwrap();
     let document = Document::new(path, text.as_bytes().to_vec());
-    let files = MemoryFiles::new([("/w/p/a.py", text), ("/w/s.pyi", stub)]);
-    let roots = ImportRoots::of_folder(AbsPath::new("/w").unwrap());
+    let files = MemoryFiles::new([("/w/p/a.py", text), ("/t/stdlib/s.pyi", stub)]);
+    let roots = roots(&files);
     match decoration(&document, text.find("def f").unwrap() + 4) {
         Meaning::Scoped => Scoped,
         Meaning::Declared => Declared,
         Meaning::Claimed(claims) if claims.hold(&files, &roots, &Found::default()) => Declared,
         Meaning::Claimed(_) | Meaning::Inferred => Inferred,
     }
+}
+
+#[test]
+fn only_stubs_that_the_server_ships_declare_without_proof() {
+    let text = "class O(g()): ...\nv: O\nclass S:\n  v: O\n  def m(self) -> O: ...\ndef d(c) -> O: ...\n@d\nclass D: ...\n";
+    let uses = [
+        "from t import v\nv.|c",
+        "from t import S\nclass A(S):\n  def f(self): self.v.|c",
+        "from t import d\n@d\nclass A: pass\nclass B(A): pass\nB.|c",
+        "from t import D\nD.|c",
+    ];
+    for used in uses {
+        assert_eq!(beside(used, &[("/w/t.pyi", text)]), Inferred, "{used}");
+        let shipped = text.replace("g()", "");
+        assert_eq!(beside(used, &[("/t/stdlib/t.pyi", &shipped)]), Declared, "{used}");
+    }
+    assert_eq!(
+        beside("from t import S\nclass A(S):\n  def f(self): self.|v", &[("/w/t.pyi", text)]),
+        Declared
+    );
 }
 
 #[test]
