@@ -9,7 +9,7 @@ use super::state::{Outcomes, State};
 use crate::model::request::{Command, Request, Scope};
 use crate::path::AbsPath;
 use crate::resolve::meaning::{Claims, Meaning, decoration, meaning};
-use crate::resolve::occurrences::occurrences;
+use crate::resolve::occurrences::{Occurrence, OccurrenceKind, occurrences};
 use crate::workspace::files::{DiskFiles, Document, Files as _};
 use crate::workspace::parallel::parallel_map;
 
@@ -80,10 +80,14 @@ impl State {
         parallel_map(&holding, self.threads, |path| {
             let Ok(document) = self.files.read(path) else { return };
             let tokens = occurrences(&document.text, document.digest, name);
-            let mut tokens = tokens.into_iter().filter(|found| found.kind.is_token());
-            if tokens
-                .any(|found| found_one.load(Ordering::Relaxed) || !self.is_known(&document, &found.span()))
-            {
+            let is_told = |found: &Occurrence| {
+                if found.kind.is_token() {
+                    self.is_known(&document, &found.span())
+                } else {
+                    !may_be_annotated(&document.text, found)
+                }
+            };
+            if tokens.iter().any(|found| found_one.load(Ordering::Relaxed) || !is_told(found)) {
                 found_one.store(true, Ordering::Relaxed);
             }
         });
@@ -118,6 +122,54 @@ impl State {
             Meaning::Scoped | Meaning::Declared => false,
             Meaning::Claimed(claims) => !self.hold(&claims),
             Meaning::Inferred => true,
+        }
+    }
+}
+
+/// Whether an occurrence in a string or a comment may be the attribute of something in an annotation: what it means may have
+/// to be inferred.
+fn may_be_annotated(text: &str, found: &Occurrence) -> bool {
+    let (before, after) = (&text[..found.start], &text[found.end..]);
+    if !before.trim_end().ends_with('.') {
+        return false;
+    }
+    let before = before.rsplit('\n').next().unwrap_or_default();
+    let after = after.split('\n').next().unwrap_or_default();
+    if found.kind == OccurrenceKind::Comment {
+        return before.contains("type:");
+    }
+    let begun = before.rsplit(['"', '\'']).next().unwrap_or_default();
+    let ended = after.split(['"', '\'']).next().unwrap_or_default();
+    let words = [begun, &text[found.span()], ended].concat();
+    // Words beside each other are no annotation.
+    let words = words.replace(", ", ",").replace(" | ", "|").replace(". ", ".");
+    words.trim().chars().all(|c| c.is_alphanumeric() || "_.,[]|".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::Digest;
+
+    #[test]
+    fn an_annotation_in_a_string_is_told_from_prose() {
+        let told = |text: &str| {
+            let found = occurrences(text, Digest::of(text.as_bytes()), "name");
+            found.iter().any(|found| may_be_annotated(text, found))
+        };
+        for annotated in [
+            "x: 'a.name'",
+            "x: \"Dict[str, a.name] | None\"",
+            "def f() -> '''a.name''': pass",
+            "def f(a): # type: (a.name) -> b\n  pass",
+            "x: 'a. name'",
+        ] {
+            assert!(told(annotated), "{annotated}");
+        }
+        for prose in
+            ["'name'", "'see a.name for more'", "# a.name is", "x = 'a name'", "'''\nUse a.name there.\n'''"]
+        {
+            assert!(!told(prose), "{prose}");
         }
     }
 }
