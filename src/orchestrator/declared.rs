@@ -43,7 +43,10 @@ impl State {
     /// Whether no type has to be inferred for the answer, as far as was looked.
     pub(super) fn is_declared(&self, request: &Request) -> bool {
         let told = || self.is_told.get().copied().unwrap_or_default();
+        // In a string or a comment there may be an annotation.
+        let is_name = self.subject().is_ok_and(|subject| subject.name_span.is_some());
         match self.meaning() {
+            _ if !is_name => false,
             _ if request.cmd == Command::References => told(),
             Meaning::Scoped | Meaning::Declared => true,
             Meaning::Claimed(_) => told(),

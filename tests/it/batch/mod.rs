@@ -2,6 +2,8 @@
 
 /// What goes wrong: servers that die, signals, pipes that close, lines that never end.
 mod broken;
+/// What looks declared and is inferred.
+mod kept;
 /// The same answers at every concurrency, one by one, and through a session.
 mod same;
 /// What a line may say, and what becomes of it.
