@@ -22,46 +22,13 @@ impl Judge<'_> {
     /// What the instances of a class have under a name, or it: where one place alone binds it, whatever that is, or where all
     /// places do it by functions.
     pub(super) fn member(&self, class: &ClassRef, name: &str, trail: &mut Trail) -> Option<Vec<Target>> {
-        let line = self.line(class, trail)?;
-        let hash = hash_of(name);
-        // A metaclass may make something else of what the body of a class says, as that of an enumeration does.
-        let is_as_said = !line.iter().any(|(_, is_meta)| *is_meta);
-        let (mut places, mut is_generic) = (Vec::new(), false);
-        for (class, is_meta) in line.iter() {
-            self.has_class_bases(class, trail).then_some(())?;
-            is_generic |= !self.roots.is_shipped(&class.0) && self.stated(class, |class| class.is_generic)?;
-            if *is_meta {
-                self.has_none(class, &[name]).then_some(())?;
-                continue;
-            }
-            let facts = self.facts(&class.0)?;
-            facts.elsewhere.binary_search(&hash).is_err().then_some(())?;
-            let members = facts.classes.get(class.1 as usize)?.members.as_ref()?;
-            if let Ok(at) = members.binary_search_by_key(&hash, |(name, _)| *name) {
-                let bound = match &members[at].1 {
-                    Member::Unknown => return None,
-                    Member::Function if is_as_said || !is_stub(&class.0) => &Bound::Function,
-                    Member::Function => return None,
-                    Member::Bound(bound) => Some(&**bound).filter(|_| is_as_said)?,
-                };
-                places.push((class.clone(), bound.clone()));
-            }
-            match facts.set.get(&hash) {
-                None => {}
-                Some(None) => return None,
-                Some(Some(set)) if set.class == class.1 => places.push((class.clone(), set.bound.clone())),
-                Some(Some(_)) => {}
-            }
-        }
-        // What a stub says of it may be in terms of what stands in the brackets.
-        (!is_generic || !places.iter().any(|(class, _)| is_stub(&class.0))).then_some(())?;
+        let places = self.places_of(class, name, trail)?;
         let are_functions = places.iter().all(|(_, bound)| *bound == Bound::Function);
-        (places.len() == 1 || are_functions && !places.is_empty()).then_some(())?;
+        (places.len() == 1 || are_functions).then_some(())?;
         let mut all = Vec::new();
         for (class, bound) in places {
-            let targets = self.what(&class.0, &bound, trail)?;
             let is_alias = matches!(bound, Bound::Alias(_));
-            for target in targets {
+            for target in self.what(&class.0, &bound, trail)? {
                 match &target {
                     Target::Class(class) => self.is_no_descriptor(class, trail),
                     Target::Instance(class) => !is_alias && self.is_no_descriptor(class, trail),
@@ -73,6 +40,42 @@ impl Judge<'_> {
             }
         }
         (!all.is_empty()).then_some(all)
+    }
+
+    /// The classes along a class's line that bind a name for their instances, and what to; `None` where others may.
+    fn places_of(&self, class: &ClassRef, name: &str, trail: &mut Trail) -> Option<Vec<(ClassRef, Bound)>> {
+        let line = self.line(class, trail)?;
+        let hash = hash_of(name);
+        // A metaclass may make something else of what the body of a class says, as that of an enumeration does.
+        let is_as_said = !line.iter().any(|(_, is_meta)| *is_meta);
+        let (mut places, mut is_generic) = (Vec::new(), false);
+        for (class, is_meta) in line.iter() {
+            self.has_class_bases(class, trail).then_some(())?;
+            if *is_meta {
+                self.has_none(class, &[name]).then_some(())?;
+                continue;
+            }
+            let facts = self.facts(&class.0)?;
+            let stated = facts.classes.get(class.1 as usize)?;
+            is_generic |= stated.is_generic && !self.roots.is_shipped(&class.0);
+            facts.elsewhere.binary_search(&hash).is_err().then_some(())?;
+            let members = stated.members.as_ref()?;
+            if let Ok(at) = members.binary_search_by_key(&hash, |(name, _)| *name) {
+                let bound = match &members[at].1 {
+                    Member::Function if is_as_said || !is_stub(&class.0) => &Bound::Function,
+                    Member::Bound(bound) if is_as_said => &**bound,
+                    _ => return None,
+                };
+                places.push((class.clone(), bound.clone()));
+            }
+            match facts.set.get(&hash) {
+                Some(None) => return None,
+                Some(Some(set)) if set.class == class.1 => places.push((class.clone(), set.bound.clone())),
+                _ => {}
+            }
+        }
+        // What a stub says of it may be in terms of what stands in the brackets.
+        (!is_generic || !places.iter().any(|(class, _)| is_stub(&class.0))).then_some(places)
     }
 
     /// Whether neither the instances of a class nor the class say by themselves what they are as an attribute.

@@ -7,12 +7,12 @@
 //!
 //! Whatever is not known to be declared counts as inferred: a variable, what a call returns, what a decorator makes, what an
 //! import leads to that is not found, a name that two places bind or one in a branch, a name that stands in a condition
-//! (Pyright infers which functions never return, and with that which branches count). In the corpora, 1,000 attributes and
-//! keyword arguments of django, sympy, flask and click had one definition each in four orders of asking (Pyright 1.1.414); of
-//! 1,500 attributes of local variables in sympy 16 had two.
+//! (Pyright infers which functions never return, and with that which branches count). What a class or its instances have is
+//! known where one place in all that it inherits from binds it ([`members`]).
 //!
-//! Two things are left out: whether what a function gives that is called as a decorator is `staticmethod` itself; and asked for a name of a stub that has a source beside it, Pyright looks for it in the source, and
-//! where the source makes it by a call, infers what that gives.
+//! Two things are left out. Whether what a function gives that is called as a decorator is `staticmethod` itself; nobody
+//! writes that. And asked for a name of a stub that has a source beside it, Pyright looks for it in the source, and where the
+//! source makes it by a call, infers what that gives.
 
 mod classes;
 mod facts;
