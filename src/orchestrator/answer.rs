@@ -16,7 +16,7 @@ use crate::bundle::portable::PathMap;
 use crate::bundle::seal::Draft;
 use crate::lsp::LspError;
 use crate::model::bundle::{Bundle, Road};
-use crate::model::request::{Command, Request};
+use crate::model::request::Request;
 
 /// How long is waited before a crashed server is started again, the first and the second time.
 const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(500)];
@@ -233,9 +233,10 @@ impl Orchestrator {
         let access = match access {
             Some(access) => access,
             None => {
-                if self.pays_to_look(request, starting.is_some()) {
-                    let (state, request) = (state.clone(), request.clone());
-                    blocking(move || state.look_far(&request)).await?;
+                // Among many questions it pays to know which can be asked beside others.
+                if self.shared.many && may_be_shared(request) {
+                    let state = state.clone();
+                    blocking(move || state.look_far()).await?;
                 }
                 ask::access(request, state)
             }
@@ -258,13 +259,6 @@ impl Orchestrator {
             server.ended();
         }
         answered
-    }
-
-    /// Whether it pays to know if a question can be asked beside others: among many of them; and where it is about uses, whose
-    /// types would be inferred in all files with the name, unless the server starts only now.
-    fn pays_to_look(&self, request: &Request, starts: bool) -> bool {
-        let is_long = request.cmd == Command::References && self.shared.resident && !starts;
-        may_be_shared(request) && (self.shared.many || is_long)
     }
 
     /// Whether it is worth another attempt on the same ground.

@@ -54,7 +54,7 @@ pub(super) fn access(request: &Request, state: &State) -> Access {
     match request.cmd {
         // What such a file imports from its own folder, no survey sees.
         _ if !state.is_covered() => Access::Pristine,
-        _ if may_be_shared(request) && state.is_declared(request) => Access::Shared,
+        _ if may_be_shared(request) && state.is_declared() => Access::Shared,
         Command::Symbols | Command::Locate => Access::Shared,
         cmd if cmd.edits() => Access::Unmoved,
         _ => Access::Alone,

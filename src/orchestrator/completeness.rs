@@ -31,13 +31,6 @@ pub(super) struct Searched {
     unreadable: Vec<AbsPath>,
 }
 
-impl Searched {
-    /// Whether a file was looked for the name in.
-    pub(super) fn includes(&self, path: &AbsPath) -> bool {
-        self.with_name.binary_search_by_key(&path, |document| &document.path).is_ok()
-    }
-}
-
 /// Opens every file of the workspace in which one of the names stands, and the files of the question itself.
 pub(super) fn make_known(
     asking: &Asking<'_>,

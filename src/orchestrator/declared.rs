@@ -1,27 +1,16 @@
 //! What an answer hangs on: names and types that the sources declare, or types that have to be inferred.
 //!
-//! Nothing new of it is on the tape: what an answer is does not hang on how it is asked for.
-
-use std::sync::atomic::{AtomicBool, Ordering};
+//! Nothing of it is on the tape: what an answer is does not hang on how it is asked for.
 
 use super::ground::Ground;
-use super::state::{Outcomes, State};
-use crate::model::request::{Command, Request, Scope};
-use crate::path::AbsPath;
+use super::state::{Outcomes, State, Subject};
+use crate::model::request::{Command, Request};
 use crate::resolve::meaning::{Claims, Meaning, decoration, meaning};
-use crate::resolve::occurrences::{Occurrence, OccurrenceKind, occurrences};
-use crate::workspace::files::{DiskFiles, Document, Files as _};
-use crate::workspace::parallel::parallel_map;
+use crate::workspace::files::{DiskFiles, Document};
 
 /// Whether a question can be asked beside others where no type has to be inferred for it.
-///
-/// Uses are searched in whatever the server has open, so that all files with the name must be.
-pub(super) fn may_be_shared(request: &Request) -> bool {
-    match request.cmd {
-        Command::Definition | Command::Declaration => true,
-        Command::References => request.options.scope != Scope::Configured,
-        _ => false,
-    }
+pub(super) const fn may_be_shared(request: &Request) -> bool {
+    matches!(request.cmd, Command::Definition | Command::Declaration)
 }
 
 impl State {
@@ -40,69 +29,20 @@ impl State {
         matches!(self.meaning(), Meaning::Scoped)
     }
 
-    /// Whether no type has to be inferred for the answer, as far as was looked.
-    pub(super) fn is_declared(&self, request: &Request) -> bool {
-        let told = || self.is_told.get().copied().unwrap_or_default();
-        // In a string or a comment there may be an annotation.
-        let is_name = self.subject().is_ok_and(|subject| subject.name_span.is_some());
+    /// Whether no type has to be inferred for the meaning of the place, as far as was looked.
+    pub(super) fn is_declared(&self) -> bool {
         match self.meaning() {
-            _ if !is_name => false,
-            _ if request.cmd == Command::References => told(),
+            _ if self.subject().is_ok_and(may_be_annotated) => false,
             Meaning::Scoped | Meaning::Declared => true,
-            Meaning::Claimed(_) => told(),
+            Meaning::Claimed(_) => self.is_told.get().copied().unwrap_or_default(),
             Meaning::Inferred => false,
         }
     }
 
-    /// Looks into the files that the answer may hang on: those that the place's file refers to, and for uses all in which the
-    /// name stands. Blocking.
-    pub(super) fn look_far(&self, request: &Request) {
-        if request.cmd == Command::References {
-            let _ = self.is_told.set(self.are_uses_declared());
-        } else if let Meaning::Claimed(claims) = self.meaning() {
+    /// Looks into the files that the place's file refers to. Blocking.
+    pub(super) fn look_far(&self) {
+        if let Meaning::Claimed(claims) = self.meaning() {
             let _ = self.is_told.set(self.hold(claims));
-        }
-    }
-
-    /// Whether each use of the name means something without a type that has to be inferred, whether it is a use of what was
-    /// asked about or of something else.
-    fn are_uses_declared(&self) -> bool {
-        let Ok(subject) = self.subject() else { return false };
-        let Some(name) = subject.name() else { return false };
-        let (asked_in, asked_at) = subject.asked_for_uses();
-        if matches!(self.meaning(), Meaning::Inferred)
-            || !self.is_known(asked_in, &(asked_at..asked_at + name.len()))
-        {
-            return false;
-        }
-        let snapshot = &self.ground.snapshot;
-        // What was asked of the disk already, when the selector was resolved.
-        let holding: Vec<AbsPath> =
-            self.files_with_word(name).iter().map(|path| snapshot.absolute(path)).collect();
-        let found_one = AtomicBool::new(false);
-        parallel_map(&holding, self.threads, |path| {
-            let Ok(document) = self.files.read(path) else { return };
-            let tokens = occurrences(&document.text, document.digest, name);
-            let is_told = |found: &Occurrence| {
-                if found.kind.is_token() {
-                    self.is_known(&document, &found.span())
-                } else {
-                    !may_be_annotated(&document.text, found)
-                }
-            };
-            if tokens.iter().any(|found| found_one.load(Ordering::Relaxed) || !is_told(found)) {
-                found_one.store(true, Ordering::Relaxed);
-            }
-        });
-        !found_one.into_inner()
-    }
-
-    /// Whether no type has to be inferred for what a name token means. Blocking.
-    fn is_known(&self, document: &Document, name: &std::ops::Range<usize>) -> bool {
-        match meaning(document, name) {
-            Meaning::Scoped | Meaning::Declared => true,
-            Meaning::Claimed(claims) => self.hold(&claims),
-            Meaning::Inferred => false,
         }
     }
 
@@ -129,50 +69,9 @@ impl State {
     }
 }
 
-/// Whether an occurrence in a string or a comment may be the attribute of something in an annotation: what it means may have
-/// to be inferred.
-fn may_be_annotated(text: &str, found: &Occurrence) -> bool {
-    let (before, after) = (&text[..found.start], &text[found.end..]);
-    if !before.trim_end().ends_with('.') {
-        return false;
-    }
-    let before = before.rsplit('\n').next().unwrap_or_default();
-    let after = after.split('\n').next().unwrap_or_default();
-    if found.kind == OccurrenceKind::Comment {
-        return before.contains("type:");
-    }
-    let begun = before.rsplit(['"', '\'']).next().unwrap_or_default();
-    let ended = after.split(['"', '\'']).next().unwrap_or_default();
-    let words = [begun, &text[found.span()], ended].concat();
-    // Words beside each other are no annotation.
-    let words = words.replace(", ", ",").replace(" | ", "|").replace(". ", ".");
-    words.trim().chars().all(|c| c.is_alphanumeric() || "_.,[]|".contains(c))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::digest::Digest;
-
-    #[test]
-    fn an_annotation_in_a_string_is_told_from_prose() {
-        let told = |text: &str| {
-            let found = occurrences(text, Digest::of(text.as_bytes()), "name");
-            found.iter().any(|found| may_be_annotated(text, found))
-        };
-        for annotated in [
-            "x: 'a.name'",
-            "x: \"Dict[str, a.name] | None\"",
-            "def f() -> '''a.name''': pass",
-            "def f(a): # type: (a.name) -> b\n  pass",
-            "x: 'a. name'",
-        ] {
-            assert!(told(annotated), "{annotated}");
-        }
-        for prose in
-            ["'name'", "'see a.name for more'", "# a.name is", "x = 'a name'", "'''\nUse a.name there.\n'''"]
-        {
-            assert!(!told(prose), "{prose}");
-        }
-    }
+/// Whether a place that is none of a name, such as one in a string or a comment, may be that of an attribute in an annotation.
+fn may_be_annotated(subject: &Subject) -> bool {
+    let before = &subject.document.text[..subject.offset];
+    let before = before.trim_end_matches(|c: char| c.is_alphanumeric() || c == '_');
+    subject.name_span.is_none() && before.trim_end().ends_with('.')
 }

@@ -75,21 +75,12 @@ pub(super) async fn locations(asking: &Asking<'_>) -> Result<Answer, Failure> {
     };
     let occurrences =
         searched.as_ref().zip(name).map(|(searched, name)| completeness::occurrences(asking, searched, name));
-    let strangers = asking.server.strangers();
     let mut listing = places(asking, subject).await?;
     if asking.open_encoded(listing.items.iter().map(|place| &place.path))? {
         listing = places(asking, subject).await?;
     }
-    if asking.server.is_shared() {
-        let is_searched =
-            |place: &Place| searched.as_ref().is_none_or(|searched| searched.includes(&place.path));
-        // What was not searched is the declaration, or a use in what somebody else has opened.
-        let is_anothers = |place: &Place| !is_searched(place) && asking.server.met_strangers(strangers);
-        // Only a definition is told in all its overloads.
-        let is_made_up = |place: &Place| cmd != Command::References && is_made_up(asking, place);
-        if listing.items.iter().any(|place| is_made_up(place) || is_anothers(place)) {
-            return Err(Failure::Company);
-        }
+    if asking.server.is_shared() && listing.items.iter().any(|place| is_made_up(asking, place)) {
+        return Err(Failure::Company);
     }
     if cmd == Command::Definition {
         listing = stubs::definitions(asking, subject, listing).await?;

@@ -129,9 +129,6 @@ impl Lease {
             }
             None => {
                 live.server.client.open(&document.path, &document.text)?;
-                if !live.is_of_workspace(&document.path) {
-                    live.strangers.fetch_add(1, Ordering::Relaxed);
-                }
                 opened.insert(document.path.clone(), Opened { digest: document.digest, users: 1, turn });
             }
         }
@@ -144,19 +141,6 @@ impl Lease {
             self.give_back(&BTreeSet::from([path.clone()]))?;
         }
         Ok(())
-    }
-
-    /// How many documents were opened so far that are no files of the workspace: others may find uses in them.
-    pub(in crate::orchestrator) fn strangers(&self) -> u64 {
-        self.live().strangers.load(Ordering::Relaxed)
-    }
-
-    /// Whether another question has one of them open, or had since there were so many.
-    pub(in crate::orchestrator) fn met_strangers(&self, since: u64) -> bool {
-        let live = self.live();
-        let (opened, used) = (live.opened(), self.used());
-        self.strangers() != since
-            || opened.keys().any(|path| !used.contains(path) && !live.is_of_workspace(path))
     }
 
     /// The documents that this question needs open.

@@ -1,7 +1,7 @@
 //! A running server and what it believes.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::super::Settings;
@@ -24,8 +24,6 @@ pub(super) struct Live {
     /// The ground on which it was asked for the first time.
     pub(super) born: Option<Arc<Ground>>,
     pub(super) opened: Mutex<BTreeMap<AbsPath, Opened>>,
-    /// How many documents were opened that are no files of the workspace.
-    pub(super) strangers: AtomicU64,
     /// Whether anything was asked since it was started, and since it was renewed.
     pub(super) asked: Mutex<Asked>,
     /// Whether it did not answer in time.
@@ -65,7 +63,6 @@ impl Live {
             born: ground.clone(),
             ground,
             opened: Mutex::default(),
-            strangers: AtomicU64::new(0),
             asked: Mutex::default(),
             hung: AtomicBool::new(false),
             speculated: AtomicBool::new(false),
@@ -152,11 +149,6 @@ impl Live {
         self.ground = Some(ground.clone());
         self.born.get_or_insert_with(|| ground.clone());
         Ok(true)
-    }
-
-    /// Whether a document is a file of the workspace.
-    pub(super) fn is_of_workspace(&self, path: &AbsPath) -> bool {
-        self.ground.as_ref().is_some_and(|ground| ground.holds(path, None).is_some())
     }
 
     pub(super) fn opened(&self) -> MutexGuard<'_, BTreeMap<AbsPath, Opened>> {
