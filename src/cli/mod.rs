@@ -157,7 +157,14 @@ fn run(env: Environment) -> Exit {
         return printer.bundle(&context::error_bundle(None, body));
     }
     let mut context = Context { env, global: cli.global, from_env, printer, trace: None };
-    commands::run(cli.command, &mut context)
+    let exit = commands::run(cli.command, &mut context);
+    // Whoever asked for a record relies on it.
+    let is_recorded = context.trace.is_none_or(|trace| !trace.has_failed());
+    if is_recorded || matches!(exit, Exit::Failed(_)) {
+        exit
+    } else {
+        Exit::Failed(ErrorSymbol::FsPermissions)
+    }
 }
 
 /// Why one of the parts that `--fields` names is none of a bundle.

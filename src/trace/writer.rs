@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::FileExt as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -30,6 +31,8 @@ const BEGINNING: &[u8] = b"{\"op\":1,\"seq\":1,\"kind\":\"header\"";
 pub struct Writer {
     argv: Vec<String>,
     state: Mutex<State>,
+    /// Whether an operation could not be written.
+    has_failed: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -49,12 +52,17 @@ impl Writer {
     /// Opens a trace, or begins one. `argv` is told in every header.
     ///
     /// # Errors
-    /// When the file cannot be opened for reading and writing.
+    /// When the file cannot be opened for reading and writing, or is something else than a trace.
     pub fn open(path: &AbsPath, argv: Vec<String>) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).append(true).create(true).open(path.as_path())?;
         let (known, directory) = (BTreeSet::new(), Directory::default());
         let state = State { file, length: 0, last: 0, known, directory };
-        Ok(Self { argv, state: Mutex::new(state) })
+        // Another writer may be beginning it.
+        state.file.lock()?;
+        let is_trace = state.see_that_it_is_a_trace();
+        state.file.unlock()?;
+        is_trace?;
+        Ok(Self { argv, state: Mutex::new(state), has_failed: AtomicBool::new(false) })
     }
 
     /// Appends an operation.
@@ -63,10 +71,19 @@ impl Writer {
     /// When it cannot be written whole; the file is as before then.
     pub fn append(&self, operation: Finished) -> io::Result<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.file.lock()?;
-        let written = state.append(operation, &self.argv);
-        state.file.unlock()?;
+        let written = state.file.lock().and_then(|()| {
+            let written = state.append(operation, &self.argv);
+            state.file.unlock()?;
+            written
+        });
+        self.has_failed.fetch_or(written.is_err(), Ordering::Relaxed);
         written
+    }
+
+    /// Whether an operation could not be written.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Relaxed)
     }
 }
 

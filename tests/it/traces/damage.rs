@@ -111,8 +111,13 @@ fn no_traces() {
     env.lanser(["trace", "list", other, "--json"]).error(76, "E/REPLAY_MISMATCH");
     env.lanser(["trace", "list", "nowhere.jsonl", "--json"]).error(3, "E/NOT_FOUND");
     // What is no trace is not written into.
-    let out = env.lanser(["locate", "py://shop#Book", "--trace-file", other]);
-    assert!(out.stderr.contains("is no trace"), "{}", out.stderr);
+    let error = env
+        .lanser(["locate", "py://shop#Book", "--trace-file", other, "--json"])
+        .error(71, "E/FS_PERMISSIONS");
+    assert!(
+        error["message"].as_str().unwrap().ends_with("other.txt: the file is there and is no trace"),
+        "{error}"
+    );
     assert_eq!(std::fs::read_to_string(other).unwrap(), "hello\n");
     env.lanser(["locate", "py://shop#Book", "--trace-file", "no/folder/t.jsonl", "--json"])
         .error(3, "E/NOT_FOUND");
@@ -121,6 +126,14 @@ fn no_traces() {
     let trace = env.path("trace.jsonl");
     super::record(&env, &trace, &["locate", "py://shop#Book"]);
     let text = std::fs::read_to_string(&trace).unwrap();
+    // Into a damaged one nothing can be written: the answer is told, and that it is not recorded.
+    std::fs::write(&trace, text.replace("\"kind\":\"end\"", "\"kind\":\"enb\"")).unwrap();
+    let damaged = std::fs::read(&trace).unwrap();
+    let out = env.lanser(["locate", "py://shop#Book", "--trace-file", trace.to_str().unwrap()]);
+    assert_eq!(out.code, Some(71), "{}", out.stderr);
+    assert!(out.stdout.contains("class Book"), "{}", out.stdout);
+    assert_eq!(out.stderr, "the trace could not be written: the file is a damaged trace\n");
+    assert_eq!(std::fs::read(&trace).unwrap(), damaged);
     for version in ["1.0", "3.0"] {
         let other = text.replace("\"version\":\"2.0\"", &format!("\"version\":\"{version}\""));
         assert_ne!(other, text);
