@@ -81,7 +81,10 @@ pub(super) fn start(
     Ok(receiver)
 }
 
-/// Lines of a stream. What does not fit into `limit` is passed over as it comes.
+/// How a text in UTF-8 may begin.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// Lines of a stream, without a byte order mark. What does not fit into `limit` is passed over as it comes.
 struct Lines<R> {
     reader: R,
     limit: usize,
@@ -121,6 +124,10 @@ impl<R: BufRead> Lines<R> {
             self.reader.consume(consumed);
             if newline.is_some() || ended {
                 self.number += u64::from(any);
+                // Some editors and shells write one.
+                if self.number == 1 && self.line.starts_with(BYTE_ORDER_MARK) {
+                    self.line.drain(..BYTE_ORDER_MARK.len());
+                }
                 return Ok(any.then_some(fits));
             }
         }
@@ -251,6 +258,13 @@ mod tests {
             assert_eq!(all("", 10, capacity), []);
             assert_eq!(all("a\n", 10, capacity).len(), 1);
         }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_line() {
+        let lines: Vec<String> =
+            all("\u{feff}{}\n\u{feff}{}\n", 100, 2).into_iter().map(|(_, _, line)| line).collect();
+        assert_eq!(lines, ["{}", "\u{feff}{}"]);
     }
 
     fn says(line: &str) -> Says {
