@@ -18,6 +18,8 @@ pub(crate) struct Row {
     pub(crate) folder: String,
     /// The command.
     pub(crate) command: String,
+    /// What was asked for the first time.
+    pub(crate) first: First,
     /// The bare walk.
     pub(crate) scan: Vec<f64>,
     /// The bare client's answers.
@@ -33,6 +35,37 @@ pub(crate) struct Row {
     /// How many answers did not come from where they were to come from: what was asked for, and what came. The memo does
     /// not keep that there is nothing, and some questions have a server started for them alone.
     pub(crate) astray: BTreeMap<(&'static str, String), usize>,
+}
+
+/// The times of questions that neither the bare client nor the session was asked before, in milliseconds. Those of one
+/// question have one index.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct First {
+    /// The bare walk.
+    pub(crate) scan: Vec<f64>,
+    /// The bare client's answers.
+    pub(crate) raw: Vec<f64>,
+    /// Whole processes, answered by the session.
+    pub(crate) warm: Vec<f64>,
+}
+
+impl First {
+    fn cells(&self, row: &Row) -> Vec<String> {
+        let floors = self.raw.iter().zip(&self.scan).map(|(raw, scan)| raw + scan);
+        let beyond: Vec<f64> = self.warm.iter().zip(floors).map(|(time, floor)| time - floor).collect();
+        let mean = |times: &[f64]| one(times.iter().sum::<f64>() / times.len() as f64);
+        vec![
+            row.folder.clone(),
+            row.command.clone(),
+            self.warm.len().to_string(),
+            one(median(self.scan.clone())),
+            one(median(self.raw.clone())),
+            one(median(self.warm.clone())),
+            signed(median(beyond)),
+            mean(&self.raw),
+            mean(&self.warm),
+        ]
+    }
 }
 
 impl Row {
@@ -114,9 +147,20 @@ pub(crate) fn table(rows: &[Row], part: f64) -> String {
         "− scan",
         "cold",
     ];
-    let mut lines = vec![heads.map(str::to_owned).to_vec()];
-    lines.push(heads.map(|head| "-".repeat(head.chars().count())).to_vec());
-    lines.extend(rows.iter().map(|row| row.cells(part)));
+    laid_out(&heads, rows.iter().map(|row| row.cells(part)))
+}
+
+/// The questions that were asked for the first time, as a table of medians and means.
+pub(crate) fn first(rows: &[Row]) -> String {
+    let heads =
+        ["folder", "command", "questions", "scan", "raw", "warm", "− raw − scan", "raw, mean", "warm, mean"];
+    laid_out(&heads, rows.iter().map(|row| row.first.cells(row)))
+}
+
+fn laid_out(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let mut lines = vec![heads.iter().map(|&head| head.to_owned()).collect::<Vec<_>>()];
+    lines.push(heads.iter().map(|head| "-".repeat(head.chars().count())).collect());
+    lines.extend(rows);
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..heads.len()).map(width).collect();
     let mut out = String::new();

@@ -50,6 +50,12 @@ pub enum LspError {
         /// What is wrong with the answer.
         reason: String,
     },
+    /// It was to be said again, and had not been asked before.
+    #[error("{method} was not asked before")]
+    Forgotten {
+        /// What was asked.
+        method: String,
+    },
     /// The server does not offer this.
     #[error("the server does not offer {method}")]
     Unsupported {

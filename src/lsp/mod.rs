@@ -19,6 +19,7 @@ pub mod capabilities;
 pub mod client;
 pub mod codec;
 pub mod connection;
+pub mod conversation;
 mod convert;
 pub mod documents;
 pub mod error;
@@ -40,6 +41,7 @@ pub use answer::{
 pub use capabilities::Capabilities;
 pub use client::{Client, InitializeOptions, Readiness, ServerIdentity};
 pub use connection::Connection;
+pub use conversation::{Conversation, Memory, Notes};
 pub use documents::{ChangeKind, FileChange};
 pub use error::LspError;
 pub use process::{Exit, Launch, ServerProcess, exec_guarded, spawn};

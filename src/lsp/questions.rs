@@ -15,6 +15,7 @@ use super::answer::{
     WorkspaceSymbol,
 };
 use super::capabilities::{Capabilities, method};
+use super::conversation::Memory;
 use super::convert;
 use super::documents::identifier;
 use super::error::LspError;
@@ -38,6 +39,8 @@ pub struct Questions {
     own: AbsPath,
     /// What notes the conversation.
     tape: Tape,
+    /// Who may say it again.
+    memory: Memory,
 }
 
 /// What a question returns: its answer to come.
@@ -47,13 +50,20 @@ macro_rules! answer {
 
 impl Questions {
     pub(super) fn new(link: Arc<Link>, capabilities: Capabilities, within: Duration, own: AbsPath) -> Self {
-        Self { link, capabilities, within, own, tape: Tape::off() }
+        Self { link, capabilities, within, own, tape: Tape::off(), memory: Memory::Off }
     }
 
     /// The same questions, noted on a tape.
     #[must_use]
     pub fn on(mut self, tape: &Tape) -> Self {
         self.tape = tape.clone();
+        self
+    }
+
+    /// The same questions, with a memory of the conversation.
+    #[must_use]
+    pub fn with(mut self, memory: &Memory) -> Self {
+        self.memory = memory.clone();
         self
     }
 
@@ -217,12 +227,18 @@ impl Questions {
             .then(|| tape::call(&self.tape, name, &params))
             .flatten()
             .map(|id| (id, self.tape.clone(), self.link.clone()));
-        let answer = offered.then(|| self.link.ask(name, params, self.within, Ok));
+        let said = if offered { self.memory.say(name, &params) } else { None };
+        let asked = if offered { self.memory.ask(name, &params) } else { None };
+        let answer = (offered && said.is_none()).then(|| self.link.ask(name, params, self.within, Ok));
         async move {
-            let Some(answer) = answer else {
-                return Err(LspError::Unsupported { method: name.to_owned() });
+            let answer = match (said, answer) {
+                (Some(said), _) => said,
+                (None, Some(answer)) => answer.await,
+                (None, None) => return Err(LspError::Unsupported { method: name.to_owned() }),
             };
-            let answer = answer.await;
+            if let Some(asked) = asked {
+                asked.answered(&answer);
+            }
             if let Some((id, tape, link)) = call {
                 let edits = if name == method::EXECUTE_COMMAND { link.edits() } else { Vec::new() };
                 tape::answered(&tape, id, &edits, &answer);

@@ -141,7 +141,7 @@ impl Orchestrator {
                 }
             };
             if let Err(failure) = &outcome
-                && self.recover(failure, &mut setbacks, road).await
+                && self.recover(request, failure, &mut setbacks, road).await
             {
                 basis = Some(Basis { ground, fresh, starting: None });
                 continue;
@@ -153,7 +153,11 @@ impl Orchestrator {
                 Err(failure) => return failed(request, failure, Some(&ground), Some(&state), road),
                 Ok(None) => {
                     let told = match outcome {
-                        Ok(attempt) => {
+                        Ok(mut attempt) => {
+                            if let Some(held) = attempt.held.take().filter(|_| state.is_covered()) {
+                                let kind = Kind::of(request, self.settings.server);
+                                self.shared.pool.keep(kind, request, &ground, held);
+                            }
                             let (ground, state) = (Some(ground.clone()), Some(state.clone()));
                             Made {
                                 attempt,
@@ -225,6 +229,11 @@ impl Orchestrator {
         if !needs_server(request) {
             return Ok(query::located(request, state, &self.settings));
         }
+        let kind = Kind::of(request, self.settings.server);
+        if let Some(server) = self.shared.pool.recall(kind, request, &state.ground).await {
+            *road = Road::Warm;
+            return ask::ask(request, state, &server.on(&state.tape), &self.settings).await;
+        }
         *road = Road::Cold;
         let mut starting = starting;
         if let Some(starting) = &mut starting {
@@ -244,7 +253,6 @@ impl Orchestrator {
         if access != Access::Shared {
             self.settings.progress.aside();
         }
-        let kind = Kind::of(request, self.settings.server);
         let server = self.shared.pool.lease(kind, access, &state.ground, &state.files).await?.on(&state.tape);
         if let Some(starting) = starting {
             starting.leased();
@@ -262,8 +270,19 @@ impl Orchestrator {
     }
 
     /// Whether it is worth another attempt on the same ground.
-    async fn recover(&self, failure: &Failure, setbacks: &mut Setbacks, road: Road) -> bool {
+    async fn recover(
+        &self,
+        request: &Request,
+        failure: &Failure,
+        setbacks: &mut Setbacks,
+        road: Road,
+    ) -> bool {
         match failure {
+            // What is asked hangs on more than the ground, such as on what a revision is: it is asked of the server.
+            Failure::Server(LspError::Forgotten { .. }) => {
+                self.shared.pool.forget(Kind::of(request, self.settings.server), request);
+                true
+            }
             failure if failure.is_crash() && setbacks.crashes < BACKOFF.len() => {
                 tokio::time::sleep(BACKOFF[setbacks.crashes]).await;
                 setbacks.crashes += 1;
@@ -376,6 +395,6 @@ pub(super) fn failure_of(
     draft.environment = ground.map(|ground| ground.environment.clone());
     let fault = draft.error.clone().filter(|_| is_outside);
     let origin = Origin { ground: ground.cloned(), state: state.cloned(), fault };
-    let attempt = Attempt { draft, dual: Vec::new(), plan: None, measured: None };
+    let attempt = Attempt { draft, dual: Vec::new(), plan: None, measured: None, held: None };
     Made { attempt, road, key: None, leader: None, origin }
 }

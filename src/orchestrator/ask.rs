@@ -148,13 +148,13 @@ pub(super) async fn ask(
         limits: answer.limits,
         partial: incomplete || cut || unchecked,
     };
-    Ok(Attempt { draft, dual: places.into_dual(), plan, measured })
+    Ok(Attempt { draft, dual: places.into_dual(), plan, measured, held: server.held() })
 }
 
 impl Asking<'_> {
     /// What the server can be asked, each to be answered in time.
     pub(super) fn questions(&self) -> Questions {
-        self.server.client.within(self.time).on(&self.state.tape)
+        self.server.questions(self.time).on(&self.state.tape)
     }
 
     /// Records what the reward is made of.

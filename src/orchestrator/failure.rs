@@ -138,6 +138,6 @@ fn server_error(error: &LspError, paths: &PathMap) -> ErrorBody {
         LspError::Server { .. } => body(ErrorSymbol::NotFound)
             .hint("the server failed at this place; ask about another, or with --server basedpyright"),
         LspError::Encoding(_) => body(ErrorSymbol::IndexingMismatch),
-        LspError::NotOpen(_) => body(ErrorSymbol::Internal),
+        LspError::NotOpen(_) | LspError::Forgotten { .. } => body(ErrorSymbol::Internal),
     }
 }

@@ -67,7 +67,7 @@ pub use library::{OpenError, Workspace, WorkspaceOptions};
 pub(crate) use library::{cache_folder, processors, search_path};
 use memo::Memo;
 pub use memo::verify_memo;
-use pool::{Kind, Pool};
+use pool::{Held, Kind, Pool};
 pub use python::{ConfigurationReport, PythonReport, configuration_report, python_report};
 pub use report::{Report, ServerReport};
 pub use reward::{Scored, Source, is_revision, score, supplement};
@@ -165,6 +165,8 @@ struct Attempt {
     plan: Option<Plan>,
     /// The diagnostics that its reward is made of.
     measured: Option<Measured>,
+    /// What the server said, to be kept if the answer stands.
+    held: Option<Held>,
 }
 
 impl Orchestrator {
@@ -300,7 +302,7 @@ impl Orchestrator {
             error = &mut interrupted => {
                 let origin = Origin { fault: Some(error.clone()), ..Origin::default() };
                 let draft = Draft::failed(Some(request.clone()), error);
-                Told::alone(Attempt { draft, dual: Vec::new(), plan: None, measured: None }, origin)
+                Told::alone(Attempt { draft, dual: Vec::new(), plan: None, measured: None, held: None }, origin)
             }
         };
         self.settings.progress.done();

@@ -47,7 +47,7 @@ pub(super) fn located(request: &Request, state: &State, settings: &Settings) -> 
         limits: None,
         partial: false,
     };
-    Attempt { draft, dual: places.into_dual(), plan: None, measured: None }
+    Attempt { draft, dual: places.into_dual(), plan: None, measured: None, held: None }
 }
 
 /// Answers the questions whose answer is a list of places.

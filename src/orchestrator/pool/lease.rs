@@ -12,9 +12,11 @@ use super::super::Settings;
 use super::super::failure::Failure;
 use super::super::server::Server;
 use super::Slot;
+use super::kept::Held;
 use super::live::{Live, Opened};
 use super::turns::Shares;
 use crate::lsp::tape::shown;
+use crate::lsp::{Memory, Questions};
 use crate::path::AbsPath;
 use crate::tape::Tape;
 use crate::workspace::files::Document;
@@ -46,18 +48,25 @@ pub(in crate::orchestrator) struct Lease {
     pub(super) settings: Arc<Settings>,
     /// What notes which documents the server is shown.
     pub(super) tape: Tape,
+    /// What keeps the server's words, or says them in its place.
+    pub(super) memory: Memory,
 }
 
 #[derive(Debug)]
 pub(super) enum Hold {
-    Shared { live: OwnedRwLockReadGuard<Option<Live>, Live>, _shares: Shares },
+    Shared {
+        live: OwnedRwLockReadGuard<Option<Live>, Live>,
+        _shares: Shares,
+    },
     Alone(OwnedRwLockMappedWriteGuard<Option<Live>, Live>),
+    /// Beside whoever else; it is asked nothing.
+    Saying(OwnedRwLockReadGuard<Option<Live>, Live>),
 }
 
 impl Hold {
     pub(super) fn live(&self) -> &Live {
         match self {
-            Self::Shared { live, .. } => live,
+            Self::Shared { live, .. } | Self::Saying(live) => live,
             Self::Alone(live) => live,
         }
     }
@@ -83,6 +92,23 @@ impl Lease {
     /// Whether others may be asking it, too.
     pub(in crate::orchestrator) const fn is_shared(&self) -> bool {
         matches!(self.hold, Some(Hold::Shared { .. }))
+    }
+
+    /// Whether what it said before is said in its place.
+    pub(in crate::orchestrator) const fn is_recalled(&self) -> bool {
+        matches!(self.hold, Some(Hold::Saying(_)))
+    }
+
+    /// What it can be asked, each to be answered within this time.
+    pub(in crate::orchestrator) fn questions(&self, within: Duration) -> Questions {
+        self.live().server.client.within(within).with(&self.memory)
+    }
+
+    /// What it said so far, when that is to be kept.
+    pub(in crate::orchestrator) fn held(&self) -> Option<Held> {
+        let Memory::Noting(notes) = &self.memory else { return None };
+        let conversation = Arc::new(notes.take()?);
+        Some(Held { conversation, pristine: self.pristine })
     }
 
     fn live(&self) -> &Live {
@@ -111,10 +137,13 @@ impl Lease {
 
     /// Makes a document known to the server for as long as this question lasts.
     pub(in crate::orchestrator) fn open(&self, document: &Document) -> Result<(), Failure> {
+        let first = self.used().insert(document.path.clone());
+        if self.is_recalled() {
+            return Ok(());
+        }
         let live = self.live();
         let mut opened = live.opened();
         let turn = self.slot.asked.load(Ordering::Relaxed);
-        let first = self.used().insert(document.path.clone());
         if opened.get(&document.path).is_none_or(|known| known.digest != document.digest) {
             shown(&self.tape, &document.path, &document.digest);
         }
@@ -150,6 +179,9 @@ impl Lease {
 
     /// Counts a use less of each document. What no fresh server would know, and what is too much, is closed.
     fn give_back(&self, paths: &BTreeSet<AbsPath>) -> Result<(), Failure> {
+        if self.is_recalled() {
+            return Ok(());
+        }
         let live = self.live();
         let mut opened = live.opened();
         for path in paths {
@@ -189,7 +221,7 @@ impl Deref for Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        if !self.resident {
+        if !self.resident || self.is_recalled() {
             return;
         }
         let used = std::mem::take(&mut *self.used());

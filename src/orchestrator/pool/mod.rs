@@ -13,6 +13,7 @@
 //! themselves wait for a while until none of the others is left, and then go one after the other (see [`turns`]); and where
 //! there are many, they get a server of their own (see [`second`]).
 
+mod kept;
 mod lease;
 mod live;
 mod second;
@@ -25,6 +26,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 use tokio::task::JoinHandle;
 
+pub(super) use kept::Held;
+use kept::{Kept, is_kept};
 use lease::Hold;
 pub(super) use lease::Lease;
 use live::{Asked, Live};
@@ -36,7 +39,7 @@ use super::failure::Failure;
 use super::ground::{Ground, Tools};
 use super::report::Report;
 use super::server::Server;
-use crate::lsp::Profile;
+use crate::lsp::{Memory, Profile};
 use crate::model::request::{Command, Request, Scope};
 use crate::model::server::ServerKind;
 use crate::tape::Tape;
@@ -99,6 +102,7 @@ pub(super) struct Pool {
     /// Whether there are many questions at a time.
     many: bool,
     second: Second,
+    kept: Kept,
 }
 
 type Place = RwLock<Option<Live>>;
@@ -125,7 +129,7 @@ impl Pool {
     /// No servers. `resident`: they are kept for questions to come; `many`: there will be many at a time.
     pub(super) fn new(settings: Arc<Settings>, resident: bool, many: bool) -> Self {
         let (slots, turn, second) = (Mutex::default(), AtomicU64::new(0), Second::new(many));
-        Self { settings, slots, turn, resident, many, second }
+        Self { settings, slots, turn, resident, many, second, kept: Kept::default() }
     }
 
     fn slot(&self, kind: Kind) -> Arc<Slot> {
@@ -181,6 +185,28 @@ impl Pool {
                 running -= 1;
             }
         }
+    }
+
+    /// What a server said about the same request on the same ground, in place of that server; `None` when none was asked.
+    pub(super) async fn recall(&self, kind: Kind, request: &Request, ground: &Arc<Ground>) -> Option<Lease> {
+        let held = is_kept(request).then(|| self.kept.get(kind, request, ground)).flatten()?;
+        let slot = self.slot(kind);
+        let place = slot.place.clone().read_owned().await;
+        let is_there = |live: &&Live| live.is_fit(&self.settings) && live.stands_on(ground);
+        let live = OwnedRwLockReadGuard::try_map(place, |live| live.as_ref().filter(is_there)).ok()?;
+        Some(self.lease_of(slot, Hold::Saying(live), Memory::Saying(held.conversation), held.pristine))
+    }
+
+    /// Keeps what a server said about a request.
+    pub(super) fn keep(&self, kind: Kind, request: &Request, ground: &Arc<Ground>, held: Held) {
+        if self.resident && is_kept(request) {
+            self.kept.put(kind, request, ground, held);
+        }
+    }
+
+    /// Forgets what a server said about a request.
+    pub(super) fn forget(&self, kind: Kind, request: &Request) {
+        self.kept.forget(kind, request);
     }
 
     /// A server that stands on `ground`, for one question.
@@ -280,18 +306,24 @@ impl Pool {
     fn lent(&self, slot: Arc<Slot>, hold: Hold) -> Lease {
         let asked = Asked { ever: true, since_renewal: true };
         let before = std::mem::replace(&mut *hold.live().asked(), asked);
-        let (resident, pristine) = (self.resident, !before.ever);
-        let settings = self.settings.clone();
-        let ended = AtomicBool::new(false);
+        let memory = match &hold {
+            Hold::Alone(_) if self.resident => Memory::Noting(Arc::default()),
+            _ => Memory::Off,
+        };
+        self.lease_of(slot, hold, memory, !before.ever)
+    }
+
+    fn lease_of(&self, slot: Arc<Slot>, hold: Hold, memory: Memory, pristine: bool) -> Lease {
         Lease {
             hold: Some(hold),
             slot,
             used: Mutex::default(),
-            resident,
+            resident: self.resident,
             pristine,
-            ended,
-            settings,
+            ended: AtomicBool::new(false),
+            settings: self.settings.clone(),
             tape: Tape::off(),
+            memory,
         }
     }
 
@@ -307,6 +339,7 @@ impl Pool {
 
     /// Ends the servers; whoever still asks one gets no answer.
     pub(super) async fn close(&self) {
+        self.kept.clear();
         self.second.give_up().await;
         let slots = std::mem::take(&mut *self.slots.lock().unwrap_or_else(PoisonError::into_inner));
         for slot in slots.into_values() {

@@ -1,6 +1,8 @@
 //! Background sessions: one for all callers, the same answers as without, daemons in every respect, and nothing left of
 //! them however they end.
 
+/// What is said again.
+mod kept;
 /// Whoever is killed, when and how.
 mod killed;
 /// Who may have a session, and how many.

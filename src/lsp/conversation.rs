@@ -1,0 +1,193 @@
+//! What a server answered about one request, noted so that it can be said again in its place.
+//!
+//! A conversation is all or nothing: what a server infers for one question can hang on those before it, so a request is
+//! answered from its conversation alone or asked anew from the beginning ([`LspError::Forgotten`]).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+use super::error::LspError;
+
+/// The most text of one conversation, in bytes. A longer one is not kept.
+const LONGEST: usize = 1 << 20;
+
+/// Answers by what was asked for them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Conversation {
+    answers: BTreeMap<String, String>,
+}
+
+impl Conversation {
+    /// How much text it is, in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.answers.iter().map(|(question, answer)| question.len() + answer.len()).sum()
+    }
+
+    /// What was answered.
+    ///
+    /// # Errors
+    /// [`LspError::Forgotten`] when that was not asked.
+    fn say(&self, method: &str, params: &Value) -> Result<Value, LspError> {
+        let answer = self.answers.get(&question(method, params));
+        let read = answer.and_then(|answer| serde_json::from_str(answer).ok());
+        read.ok_or_else(|| LspError::Forgotten { method: method.to_owned() })
+    }
+}
+
+/// A conversation that is being held.
+#[derive(Debug, Default)]
+pub struct Notes(Mutex<Noted>);
+
+#[derive(Debug, Default)]
+struct Noted {
+    conversation: Conversation,
+    size: usize,
+    /// Whether it cannot be said again.
+    spoiled: bool,
+}
+
+impl Notes {
+    /// What was said so far; `None` when it could not be said again: one question had two answers or none, or it is too long.
+    #[must_use]
+    pub fn take(&self) -> Option<Conversation> {
+        let Noted { conversation, spoiled, .. } = std::mem::take(&mut *self.noted());
+        (!spoiled).then_some(conversation)
+    }
+
+    fn note(&self, question: String, answer: Option<&Value>) {
+        let mut noted = self.noted();
+        let Some(answer) = answer.filter(|_| !noted.spoiled).map(Value::to_string) else {
+            noted.spoiled = true;
+            return;
+        };
+        noted.size += question.len() + answer.len();
+        let before = noted.conversation.answers.get(&question);
+        if noted.size > LONGEST || before.is_some_and(|before| *before != answer) {
+            *noted = Noted { spoiled: true, ..Noted::default() };
+            return;
+        }
+        noted.conversation.answers.insert(question, answer);
+    }
+
+    fn noted(&self) -> MutexGuard<'_, Noted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What becomes of a conversation while it is held.
+#[derive(Debug, Clone, Default)]
+pub enum Memory {
+    /// Nobody will want it again.
+    #[default]
+    Off,
+    /// It is noted.
+    Noting(Arc<Notes>),
+    /// It is said again; the server is asked nothing.
+    Saying(Arc<Conversation>),
+}
+
+impl Memory {
+    /// What is said in the server's place; `None` when the server is to be asked.
+    pub(super) fn say(&self, method: &str, params: &Value) -> Option<Result<Value, LspError>> {
+        match self {
+            Self::Saying(conversation) => Some(conversation.say(method, params)),
+            Self::Off | Self::Noting(_) => None,
+        }
+    }
+
+    /// Notes a question that goes out. The answer follows; a question that is given up leaves the conversation spoiled.
+    pub(super) fn ask(&self, method: &str, params: &Value) -> Option<Asked> {
+        let Self::Noting(notes) = self else { return None };
+        Some(Asked { notes: notes.clone(), question: Some(question(method, params)) })
+    }
+}
+
+#[cfg(test)]
+impl Memory {
+    /// Notes an answer.
+    pub(crate) fn hear(&self, method: &str, params: &Value, answer: &Value) {
+        self.ask(method, params).expect("it takes notes").answered(&Ok(answer.clone()));
+    }
+}
+
+/// A question whose answer is to be noted.
+#[derive(Debug)]
+pub(super) struct Asked {
+    notes: Arc<Notes>,
+    question: Option<String>,
+}
+
+impl Asked {
+    pub(super) fn answered(mut self, answer: &Result<Value, LspError>) {
+        if let Some(question) = self.question.take() {
+            self.notes.note(question, answer.as_ref().ok());
+        }
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        if let Some(question) = self.question.take() {
+            self.notes.note(question, None);
+        }
+    }
+}
+
+fn question(method: &str, params: &Value) -> String {
+    format!("{method} {params}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn hold(exchanges: &[(&str, Result<Value, LspError>)]) -> Option<Conversation> {
+        let notes = Arc::new(Notes::default());
+        let memory = Memory::Noting(notes.clone());
+        for (params, answer) in exchanges {
+            assert!(memory.say("m", &json!(params)).is_none());
+            memory.ask("m", &json!(params)).unwrap().answered(answer);
+        }
+        notes.take()
+    }
+
+    #[test]
+    fn what_was_said_is_said_again_and_nothing_else() {
+        let held = hold(&[("a", Ok(json!([1, null]))), ("b", Ok(json!(null))), ("a", Ok(json!([1, null])))]);
+        let memory = Memory::Saying(Arc::new(held.unwrap()));
+        assert!(memory.ask("m", &json!("a")).is_none());
+        assert_eq!(memory.say("m", &json!("a")), Some(Ok(json!([1, null]))));
+        assert_eq!(memory.say("m", &json!("b")), Some(Ok(json!(null))));
+        let forgotten = |method: &str| Some(Err(LspError::Forgotten { method: method.to_owned() }));
+        assert_eq!(memory.say("m", &json!("c")), forgotten("m"));
+        assert_eq!(memory.say("n", &json!("a")), forgotten("n"));
+    }
+
+    #[test]
+    fn what_cannot_be_said_again_is_not_kept() {
+        assert_eq!(hold(&[("a", Ok(json!(1))), ("a", Ok(json!(2)))]), None, "two answers");
+        assert_eq!(hold(&[("a", Ok(json!(1))), ("b", Err(LspError::Cancelled))]), None, "no answer");
+        assert_eq!(hold(&[("a", Ok(json!("x".repeat(LONGEST))))]), None, "too long");
+        assert!(hold(&[("a", Ok(json!(1)))]).is_some());
+    }
+
+    #[test]
+    fn a_question_that_was_given_up_spoils_the_conversation() {
+        let notes = Arc::new(Notes::default());
+        let memory = Memory::Noting(notes.clone());
+        memory.ask("m", &json!("a")).unwrap().answered(&Ok(json!(1)));
+        drop(memory.ask("m", &json!("b")));
+        assert_eq!(notes.take(), None);
+    }
+
+    #[test]
+    fn its_size_is_that_of_its_text() {
+        let size = hold(&[("a", Ok(json!("x".repeat(1000))))]).unwrap().size();
+        assert!((1000..1020).contains(&size), "{size}");
+    }
+}
