@@ -59,7 +59,8 @@
 //!    that leads nowhere is told without waiting for the server. A server that is running is told what changed, or is
 //!    started anew.
 //! 3. The server enumerates its files ([`lsp::Client::ready`]); then every file that holds the name is opened, in the order
-//!    of paths, whatever the server's configuration includes; then the question is asked.
+//!    of paths, whatever the server's configuration includes; then the question is asked. A session whose server said it
+//!    before on the same ground does not ask again ([`lsp::conversation`]).
 //! 4. Places become locations: portable URI, selector, source line. What the server did not claim is counted
 //!    ([`model::facts::Completeness`]).
 //! 5. The ground is surveyed again. When it is another one, the attempt is repeated on that; when it changes under an

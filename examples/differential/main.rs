@@ -145,15 +145,28 @@ async fn differences(args: &Args, folder: &Path) -> Result<usize, String> {
         false => Sides::here(settings, args.keep),
     };
     let (mut different, mut roads, mut times) = (0, BTreeMap::new(), (Vec::new(), Vec::new()));
+    let mut before: Vec<Request> = Vec::new();
     'steps: for step in 0..args.steps {
         let what = mutator.mutate(&mut random)?;
         let mut asked = Vec::new();
         for _ in 0..args.questions {
-            let request = question(&copy, mutator.last_touched(), &WEIGHTED, &mut random)?;
+            // What was asked before the change is asked again, too.
+            let request = match before.len() {
+                some if some > 0 && random.below(3) == 0 => before[random.below(some)].clone(),
+                _ => question(&copy, mutator.last_touched(), &WEIGHTED, &mut random)?,
+            };
             let began = Instant::now();
             let warmly = sides.warm(&request).await?;
-            times.0.push(began.elapsed());
-            asked.push((request, warmly, began.elapsed()));
+            let took = began.elapsed();
+            times.0.push(took);
+            let again = sides.warm(&request).await?;
+            if again.id != warmly.id {
+                different += 1;
+                println!("DIFFERENT when asked again at step {step} ({what}): {}", words(&request));
+                println!("  first {}\n  again {}", warmly.told, again.told);
+            }
+            before.push(request.clone());
+            asked.push((request, warmly, took));
         }
         for (request, warmly, took_warmly) in asked {
             let began = Instant::now();

@@ -9,21 +9,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use super::error::LspError;
+use crate::digest::Digest;
+use crate::path::AbsPath;
 
 /// The most text of one conversation, in bytes. A longer one is not kept.
 const LONGEST: usize = 1 << 20;
 
-/// Answers by what was asked for them.
+/// Answers by what was asked for them, and the documents that were shown for them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Conversation {
     answers: BTreeMap<String, String>,
+    shown: BTreeMap<AbsPath, Digest>,
 }
 
 impl Conversation {
-    /// How much text it is, in bytes.
+    /// How much it takes, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.answers.iter().map(|(question, answer)| question.len() + answer.len()).sum()
+        let said: usize = self.answers.iter().map(|(question, answer)| question.len() + answer.len()).sum();
+        let shown: usize = self.shown.keys().map(|path| path.as_str().len() + size_of::<Digest>()).sum();
+        said + shown
     }
 
     /// What was answered.
@@ -55,6 +60,13 @@ impl Notes {
     pub fn take(&self) -> Option<Conversation> {
         let Noted { conversation, spoiled, .. } = std::mem::take(&mut *self.noted());
         (!spoiled).then_some(conversation)
+    }
+
+    fn show(&self, path: &AbsPath, digest: Digest) {
+        let mut noted = self.noted();
+        // A document that was another one in the middle of it leaves open which of the answers are about which.
+        noted.spoiled |=
+            noted.conversation.shown.insert(path.clone(), digest).is_some_and(|before| before != digest);
     }
 
     fn note(&self, question: String, answer: Option<&Value>) {
@@ -96,6 +108,20 @@ impl Memory {
             Self::Saying(conversation) => Some(conversation.say(method, params)),
             Self::Off | Self::Noting(_) => None,
         }
+    }
+
+    /// The server is shown a document, in the course of the conversation.
+    ///
+    /// # Errors
+    /// [`LspError::Forgotten`] when it is said again and was about another document.
+    pub fn show(&self, path: &AbsPath, digest: &Digest) -> Result<(), LspError> {
+        match self {
+            Self::Off => {}
+            Self::Noting(notes) => notes.show(path, *digest),
+            Self::Saying(conversation) if conversation.shown.get(path) == Some(digest) => {}
+            Self::Saying(_) => return Err(LspError::Forgotten { method: "textDocument/didOpen".to_owned() }),
+        }
+        Ok(())
     }
 
     /// Notes a question that goes out. The answer follows; a question that is given up leaves the conversation spoiled.
@@ -186,8 +212,31 @@ mod tests {
     }
 
     #[test]
-    fn its_size_is_that_of_its_text() {
+    fn it_is_about_the_documents_that_were_shown() {
+        let path = |name: &str| AbsPath::new(name).unwrap();
+        let digest = |text: &str| Digest::of(text.as_bytes());
+        let notes = Arc::new(Notes::default());
+        let memory = Memory::Noting(notes.clone());
+        for _ in 0..2 {
+            memory.show(&path("/a.py"), &digest("a")).unwrap();
+        }
+        let memory = Memory::Saying(Arc::new(notes.take().unwrap()));
+        memory.show(&path("/a.py"), &digest("a")).unwrap();
+        assert!(memory.show(&path("/a.py"), &digest("b")).is_err(), "another text");
+        assert!(memory.show(&path("/b.py"), &digest("a")).is_err(), "another document");
+
+        let memory = Memory::Noting(notes.clone());
+        memory.show(&path("/a.py"), &digest("a")).unwrap();
+        memory.show(&path("/a.py"), &digest("b")).unwrap();
+        assert_eq!(notes.take(), None, "it changed in the middle");
+    }
+
+    #[test]
+    fn its_size_is_that_of_what_it_holds() {
         let size = hold(&[("a", Ok(json!("x".repeat(1000))))]).unwrap().size();
         assert!((1000..1020).contains(&size), "{size}");
+        let notes = Notes::default();
+        notes.show(&AbsPath::new("/a.py").unwrap(), Digest::of(b""));
+        assert_eq!(notes.take().unwrap().size(), "/a.py".len() + 32);
     }
 }

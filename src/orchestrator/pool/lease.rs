@@ -137,6 +137,7 @@ impl Lease {
 
     /// Makes a document known to the server for as long as this question lasts.
     pub(in crate::orchestrator) fn open(&self, document: &Document) -> Result<(), Failure> {
+        self.memory.show(&document.path, &document.digest)?;
         let first = self.used().insert(document.path.clone());
         if self.is_recalled() {
             return Ok(());

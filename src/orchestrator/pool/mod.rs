@@ -9,6 +9,9 @@
 //! none (see [`crate::resolve::meaning`]) is asked beside others on what there is ([`Access::Shared`]). A server is renewed when a question that had it
 //! for itself is over, so that the next one need not wait for that.
 //!
+//! What a server said to a question that had it for itself is said again, as long as the ground is the same, without asking
+//! it (see [`kept`]).
+//!
 //! What is asked beside others loses with each renewal what the others made the server infer. So those that want it for
 //! themselves wait for a while until none of the others is left, and then go one after the other (see [`turns`]); and where
 //! there are many, they get a server of their own (see [`second`]).
