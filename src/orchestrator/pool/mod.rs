@@ -242,7 +242,9 @@ impl Pool {
                 live.as_ref().filter(|live| live.is_fit(&self.settings) && live.stands_on(ground))
             });
             match here {
-                Ok(live) => return Ok(self.lent(slot, Hold::Shared { live, _shares: shares })),
+                Ok(live) => {
+                    return Ok(self.lent(slot, Hold::Shared { live, _shares: shares }, Access::Shared));
+                }
                 // Nobody can change a place that is being read.
                 Err(place) => drop(place),
             }
@@ -270,7 +272,7 @@ impl Pool {
         if renew {
             live.server.client.renew()?;
         }
-        Ok(self.lent(slot, Hold::Alone(live)))
+        Ok(self.lent(slot, Hold::Alone(live), access))
     }
 
     /// Notes a question in the place that it is asked in.
@@ -306,11 +308,12 @@ impl Pool {
         Ok(())
     }
 
-    fn lent(&self, slot: Arc<Slot>, hold: Hold) -> Lease {
+    fn lent(&self, slot: Arc<Slot>, hold: Hold, access: Access) -> Lease {
         let asked = Asked { ever: true, since_renewal: true };
         let before = std::mem::replace(&mut *hold.live().asked(), asked);
-        let memory = match &hold {
-            Hold::Alone(_) if self.resident => Memory::Noting(Arc::default()),
+        let memory = match access {
+            Access::Alone | Access::Pristine if self.resident => Memory::Noting(Arc::default()),
+            // What is asked beside others costs next to nothing, and what edits is asked again.
             _ => Memory::Off,
         };
         self.lease_of(slot, hold, memory, !before.ever)
