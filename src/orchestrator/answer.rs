@@ -23,7 +23,7 @@ const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_milli
 
 /// How long a question is asked on a ground that is only presumed before the workspace is looked at meanwhile. What takes
 /// longer would be a pity to ask in vain.
-const EARLY: Duration = Duration::from_millis(50);
+const EARLY: Duration = Duration::from_millis(100);
 
 /// Where an attempt is made.
 struct Basis {
@@ -100,10 +100,17 @@ impl Orchestrator {
                 }
                 continue;
             }
-            let state = match self.resolve(request, &ground).await {
-                Ok(state) => state,
+            let (state, is_past) = match self.resolve(request, &ground, fresh).await {
+                Ok(resolved) => resolved,
                 Err(failure) => return failed(request, failure, Some(&ground), None, Road::Cold),
             };
+            if is_past {
+                basis = match self.survey(arrived).await {
+                    Ok(now) => Some(Basis { ground: now, fresh: true, starting: None }),
+                    Err(failure) => return failed(request, failure, Some(&ground), Some(&state), Road::Cold),
+                };
+                continue;
+            }
             let leader = match self.shared.flights.board(request, &ground, &self.settings) {
                 Boarded::Leader(leader) => leader,
                 Boarded::Follower(answer) => {
@@ -207,10 +214,22 @@ impl Orchestrator {
         self.shared.surveyor.since(moment, &self.settings, None).await
     }
 
-    async fn resolve(&self, request: &Request, ground: &Arc<Ground>) -> Result<Arc<State>, Failure> {
+    /// Resolves the selector. And whether a ground that was only presumed is past: the selector was resolved in other contents
+    /// than it has, which is known without looking at the whole workspace.
+    async fn resolve(
+        &self,
+        request: &Request,
+        ground: &Arc<Ground>,
+        fresh: bool,
+    ) -> Result<(Arc<State>, bool), Failure> {
         let (settings, request, ground) = (self.settings.clone(), request.clone(), ground.clone());
         let tape = self.tape();
-        blocking(move || Arc::new(State::take(&settings, &request, ground, tape))).await
+        blocking(move || {
+            let state = Arc::new(State::take(&settings, &request, ground, tape));
+            let is_past = !fresh && state.first_misread().is_some();
+            (state, is_past)
+        })
+        .await
     }
 
     /// One attempt. A selector that leads nowhere is told without waiting for the server, and in the same words whether

@@ -3,8 +3,8 @@
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{env, hover, signal};
-use crate::support::{Behaviour, FakeServer, Project, TestEnv, portable};
+use super::{SOON, env, hover, signal, status};
+use crate::support::{Behaviour, FakeServer, Project, TestEnv, portable, wait_until};
 
 /// How often the server was asked this.
 fn times(server: &FakeServer, method: &str) -> usize {
@@ -40,6 +40,11 @@ fn a_server_is_asked_once_for_what_does_not_change() {
     std::fs::remove_file(env.file("n.py")).unwrap();
     assert_eq!(ask(&env, &server).1, 3, "and so is one less");
     assert_eq!(ask(&env, &server).1, 3);
+
+    // The file that is asked about is another one, which shows before the server is asked in vain.
+    env.write("m.py", "def f(): ...\nf()\n# more\n");
+    assert_eq!(ask(&env, &server).1, 4);
+    assert_eq!(ask(&env, &server).1, 4);
 }
 
 #[test]
@@ -48,6 +53,8 @@ fn a_server_that_ended_says_nothing_any_more() {
     let server = FakeServer::new(&env, &Behaviour::good());
     let (first, _) = ask(&env, &server);
     signal(*server.pids().last().unwrap(), Signal::KILL);
+    // Until the session hears of its end, it has the words.
+    wait_until("the end is heard of", SOON, || status(&env)[0]["status"]["servers"] == json!([]));
     let (second, asked) = ask(&env, &server);
     assert_eq!((portable(&second), asked), (portable(&first), 2));
     assert_eq!(ask(&env, &server).1, 2);
