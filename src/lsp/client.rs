@@ -225,6 +225,13 @@ impl Client {
         Ok(Readiness { files: heard.files })
     }
 
+    /// Whether [`Self::ready`] would not wait.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        let stale = *self.stale();
+        self.link.heard().enumerations > stale
+    }
+
     /// Waits until the server has answered every question that was given up, and so works on none of them.
     ///
     /// # Errors

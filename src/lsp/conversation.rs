@@ -12,7 +12,7 @@ use super::error::LspError;
 use crate::digest::Digest;
 use crate::path::AbsPath;
 
-/// The most text of one conversation, in bytes. A longer one is not kept.
+/// The most that one conversation takes, in bytes. A longer one is not kept.
 const LONGEST: usize = 1 << 20;
 
 /// Answers by what was asked for them, and the documents that were shown for them.
@@ -64,9 +64,12 @@ impl Notes {
 
     fn show(&self, path: &AbsPath, digest: Digest) {
         let mut noted = self.noted();
-        // A document that was another one in the middle of it leaves open which of the answers are about which.
-        noted.spoiled |=
-            noted.conversation.shown.insert(path.clone(), digest).is_some_and(|before| before != digest);
+        match noted.conversation.shown.insert(path.clone(), digest) {
+            None => noted.size += path.as_str().len() + size_of::<Digest>(),
+            // A document that was another one in the middle of it leaves open which of the answers are about which.
+            Some(before) => noted.spoiled |= before != digest,
+        }
+        noted.spoiled |= noted.size > LONGEST;
     }
 
     fn note(&self, question: String, answer: Option<&Value>) {

@@ -161,7 +161,7 @@ impl Orchestrator {
                 Ok(None) => {
                     let told = match outcome {
                         Ok(mut attempt) => {
-                            if let Some(held) = attempt.held.take().filter(|_| state.is_covered()) {
+                            if let Some(held) = attempt.held.take().filter(|_| state.rests_on_ground()) {
                                 let kind = Kind::of(request, self.settings.server);
                                 self.shared.pool.keep(kind, request, &ground, held);
                             }
@@ -251,7 +251,13 @@ impl Orchestrator {
         let kind = Kind::of(request, self.settings.server);
         if let Some(server) = self.shared.pool.recall(kind, request, &state.ground).await {
             *road = Road::Warm;
-            return ask::ask(request, state, &server.on(&state.tape), &self.settings).await;
+            let said = ask::ask(request, state, &server.on(&state.tape), &self.settings).await;
+            let forgotten = || LspError::Forgotten { method: request.cmd.as_str().to_owned() };
+            return said.map_err(|failure| match failure {
+                // What cannot be made of the words is asked of the server.
+                Failure::Server(_) | Failure::Unclean | Failure::Company => forgotten().into(),
+                failure => failure,
+            });
         }
         *road = Road::Cold;
         let mut starting = starting;
@@ -272,7 +278,13 @@ impl Orchestrator {
         if access != Access::Shared {
             self.settings.progress.aside();
         }
-        let server = self.shared.pool.lease(kind, access, &state.ground, &state.files).await?.on(&state.tape);
+        let server = self
+            .shared
+            .pool
+            .lease(kind, access, &state.ground, &state.files)
+            .await?
+            .on(&state.tape)
+            .noting(request, access);
         if let Some(starting) = starting {
             starting.leased();
         }
@@ -297,7 +309,7 @@ impl Orchestrator {
         road: Road,
     ) -> bool {
         match failure {
-            // What is asked hangs on more than the ground, such as on what a revision is: it is asked of the server.
+            // What is asked hangs on more than the ground, such as on what a revision is.
             Failure::Server(LspError::Forgotten { .. }) => {
                 self.shared.pool.forget(Kind::of(request, self.settings.server), request);
                 true

@@ -174,6 +174,13 @@ impl State {
         self.ground.covers(&self.ground.paths.uri(&subject.document.path))
     }
 
+    /// Whether every file that the answer was made of is one that the ground tells of, or an installed one.
+    pub(super) fn rests_on_ground(&self) -> bool {
+        // What is not there is told of by its absence.
+        let told = |path: &AbsPath| self.ground.covers(&self.ground.paths.uri(path));
+        self.is_covered() && self.files.used().iter().all(|(path, digest)| digest.is_none() || told(path))
+    }
+
     /// The resolution as the bundle tells it when no server was asked.
     pub(super) fn resolution(&self, request: &Request) -> Option<Resolution> {
         let places = Places {

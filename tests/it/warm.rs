@@ -173,3 +173,44 @@ fn what_the_server_has_read_does_not_change_where_a_library_is() {
     let told = env.lanser(["def", "user.py:6:1"]).to_string();
     assert!(told.contains("heapq.py"), "{told}");
 }
+
+/// Asks the session without the memo, and a process that starts from nothing.
+#[track_caller]
+fn same_without_memo(env: &TestEnv, what: &str, question: &[&str]) {
+    let ask = |more: &[&str]| -> Value {
+        let words = question.iter().chain(["--json", "--no-cache"].iter()).chain(more.iter());
+        env.lanser(words).bundle()
+    };
+    let (warm, cold) = (ask(&[]), ask(&["--no-session"]));
+    assert_eq!(portable(&warm), portable(&cold), "{what}: {question:?}");
+}
+
+#[test]
+fn what_no_ground_tells_of_is_not_said_again() {
+    let project = Project::parse(
+        "//- /__init__.py\n\n//- /pyrightconfig.json\n{}\n//- /a.py\nfrom ..other import f\nk = f()\nprint(k)\n",
+    );
+    let env = TestEnv::pyright(&project).with_sessions();
+    std::fs::write(env.path("__init__.py"), "").unwrap();
+    std::fs::write(env.path("other.py"), "def f():\n    return 1\n").unwrap();
+    let (uses, callers): (&[&str], &[&str]) = (&["refs", "a.py:2:5"], &["calls", "a.py:2:5", "--incoming"]);
+    for _ in 0..2 {
+        same_without_memo(&env, "at first", uses);
+        same_without_memo(&env, "at first", callers);
+    }
+    std::fs::write(env.path("other.py"), "# one\n# two\ndef f():\n    return 's'\nf()\n").unwrap();
+    same_without_memo(&env, "the file outside is another one", uses);
+    same_without_memo(&env, "what that means here", &["hover", "a.py:2:1"]);
+    std::fs::remove_file(env.path("other.py")).unwrap();
+    same_without_memo(&env, "the file outside is gone", uses);
+}
+
+#[test]
+fn what_needs_a_server_that_was_never_asked_has_one_each_time() {
+    let project = Project::parse("//- /a.py\nimport os\n\nos.getcwd()\nx = os.path.join('a', 'b')\n");
+    let env = TestEnv::pyright(&project).with_sessions();
+    for turn in ["first", "again", "and again"] {
+        same_without_memo(&env, turn, &["refs", "a.py:3:4"]);
+        same_without_memo(&env, turn, &["hover", "a.py:4:8"]);
+    }
+}

@@ -1,8 +1,12 @@
 //! What the servers said on one ground, kept to be said again.
 //!
 //! A bare server keeps what it inferred, and so answers at once what it was asked before. Ours is made to forget that, so
-//! that no answer hangs on the questions before it; what it *said* about a request hangs on nothing but the ground, and is
-//! kept until the ground is another one. Only the server's words are: the answer is made from them anew.
+//! that no answer hangs on the questions before it; what it *said* about a request hangs on nothing but the ground and the
+//! files beyond it that this server has read. So its words are kept until the ground is another one, or the server; the
+//! answer is made from them anew.
+//!
+//! What needs a server that was never asked anything is not kept, nor what rests on files that no ground tells of: a new
+//! server reads those anew.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,11 +19,23 @@ use crate::model::request::{Command, Request};
 /// How much is kept, in bytes of text.
 const MOST: usize = 8 << 20;
 
-/// A conversation, and whether the server had never been asked anything before.
+/// A conversation, and who said it.
 #[derive(Debug, Clone)]
 pub(in crate::orchestrator) struct Held {
     pub(super) conversation: Arc<Conversation>,
-    pub(super) pristine: bool,
+    pub(super) server: Identity,
+    /// Where that server is.
+    pub(super) kind: Kind,
+}
+
+/// One server, as long as it runs.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Identity(Arc<()>);
+
+impl PartialEq for Identity {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 /// What was said on one ground. Another ground's words take the place of all.
@@ -146,7 +162,8 @@ mod tests {
     fn held(bytes: usize) -> Held {
         let notes = Arc::new(Notes::default());
         Memory::Noting(notes.clone()).hear("m", &json!(null), &json!("x".repeat(bytes)));
-        Held { conversation: Arc::new(notes.take().unwrap()), pristine: false }
+        let conversation = Arc::new(notes.take().unwrap());
+        Held { conversation, server: Identity::default(), kind: Kind::usual() }
     }
 
     #[test]

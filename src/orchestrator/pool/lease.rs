@@ -12,11 +12,13 @@ use super::super::Settings;
 use super::super::failure::Failure;
 use super::super::server::Server;
 use super::Slot;
-use super::kept::Held;
+use super::kept::{Held, is_kept};
 use super::live::{Live, Opened};
 use super::turns::Shares;
+use super::{Access, Kind};
 use crate::lsp::tape::shown;
 use crate::lsp::{Memory, Questions};
+use crate::model::request::Request;
 use crate::path::AbsPath;
 use crate::tape::Tape;
 use crate::workspace::files::Document;
@@ -38,6 +40,7 @@ pub(in crate::orchestrator) struct Lease {
     /// Only gone while it is dropped.
     pub(super) hold: Option<Hold>,
     pub(super) slot: Arc<Slot>,
+    pub(super) kind: Kind,
     /// The documents that this question needs open.
     pub(super) used: Mutex<BTreeSet<AbsPath>>,
     pub(super) resident: bool,
@@ -79,6 +82,15 @@ impl Lease {
         self
     }
 
+    /// The same lease, with what the server says kept, if it is worth it: what is asked beside others costs next to nothing,
+    /// and what needs a server that was never asked anything gets a new one each time.
+    pub(in crate::orchestrator) fn noting(mut self, request: &Request, access: Access) -> Self {
+        if self.resident && access == Access::Alone && is_kept(request) {
+            self.memory = Memory::Noting(Arc::default());
+        }
+        self
+    }
+
     /// How long an answer is waited for: a server that has answered before has read the workspace, and gets half the time.
     pub(in crate::orchestrator) fn patience(&self, settings: &Settings) -> Duration {
         if self.pristine { settings.timeout } else { settings.timeout / 2 }
@@ -108,7 +120,7 @@ impl Lease {
     pub(in crate::orchestrator) fn held(&self) -> Option<Held> {
         let Memory::Noting(notes) = &self.memory else { return None };
         let conversation = Arc::new(notes.take()?);
-        Some(Held { conversation, pristine: self.pristine })
+        Some(Held { conversation, server: self.live().identity.clone(), kind: self.kind })
     }
 
     fn live(&self) -> &Live {

@@ -10,6 +10,7 @@ use super::super::ground::{Ground, Step, Tools};
 use super::super::report::ServerReport;
 use super::super::server::Server;
 use super::Kind;
+use super::kept::Identity;
 use crate::digest::Digest;
 use crate::lsp::{ChangeKind, FileChange};
 use crate::path::AbsPath;
@@ -19,6 +20,7 @@ use crate::workspace::files::{DiskFiles, Files as _};
 #[derive(Debug)]
 pub(super) struct Live {
     pub(super) server: Server,
+    pub(super) identity: Identity,
     /// `None` until it is asked for the first time.
     pub(super) ground: Option<Arc<Ground>>,
     /// The ground on which it was asked for the first time.
@@ -60,6 +62,7 @@ impl Live {
     pub(super) fn of(server: Server, ground: Option<Arc<Ground>>) -> Self {
         Self {
             server,
+            identity: Identity::default(),
             born: ground.clone(),
             ground,
             opened: Mutex::default(),

@@ -193,18 +193,20 @@ impl Pool {
     /// What a server said about the same request on the same ground, in place of that server; `None` when none was asked.
     pub(super) async fn recall(&self, kind: Kind, request: &Request, ground: &Arc<Ground>) -> Option<Lease> {
         let held = is_kept(request).then(|| self.kept.get(kind, request, ground)).flatten()?;
-        let slot = self.slot(kind);
+        let slot = self.slot(held.kind);
         let place = slot.place.clone().read_owned().await;
-        let is_there = |live: &&Live| live.is_fit(&self.settings) && live.stands_on(ground);
+        let is_there = |live: &&Live| {
+            let is_it = live.identity == held.server && live.stands_on(ground);
+            is_it && live.is_fit(&self.settings) && live.server.client.is_ready()
+        };
         let live = OwnedRwLockReadGuard::try_map(place, |live| live.as_ref().filter(is_there)).ok()?;
-        Some(self.lease_of(slot, Hold::Saying(live), Memory::Saying(held.conversation), held.pristine))
+        slot.turn.store(self.turn.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        Some(self.lease_of(slot, held.kind, Hold::Saying(live), Memory::Saying(held.conversation), false))
     }
 
     /// Keeps what a server said about a request.
     pub(super) fn keep(&self, kind: Kind, request: &Request, ground: &Arc<Ground>, held: Held) {
-        if self.resident && is_kept(request) {
-            self.kept.put(kind, request, ground, held);
-        }
+        self.kept.put(kind, request, ground, held);
     }
 
     /// Forgets what a server said about a request.
@@ -243,7 +245,7 @@ impl Pool {
             });
             match here {
                 Ok(live) => {
-                    return Ok(self.lent(slot, Hold::Shared { live, _shares: shares }, Access::Shared));
+                    return Ok(self.lent(slot, kind, Hold::Shared { live, _shares: shares }));
                 }
                 // Nobody can change a place that is being read.
                 Err(place) => drop(place),
@@ -272,7 +274,7 @@ impl Pool {
         if renew {
             live.server.client.renew()?;
         }
-        Ok(self.lent(slot, Hold::Alone(live), access))
+        Ok(self.lent(slot, kind, Hold::Alone(live)))
     }
 
     /// Notes a question in the place that it is asked in.
@@ -308,19 +310,15 @@ impl Pool {
         Ok(())
     }
 
-    fn lent(&self, slot: Arc<Slot>, hold: Hold, access: Access) -> Lease {
+    fn lent(&self, slot: Arc<Slot>, kind: Kind, hold: Hold) -> Lease {
         let asked = Asked { ever: true, since_renewal: true };
         let before = std::mem::replace(&mut *hold.live().asked(), asked);
-        let memory = match access {
-            Access::Alone | Access::Pristine if self.resident => Memory::Noting(Arc::default()),
-            // What is asked beside others costs next to nothing, and what edits is asked again.
-            _ => Memory::Off,
-        };
-        self.lease_of(slot, hold, memory, !before.ever)
+        self.lease_of(slot, kind, hold, Memory::Off, !before.ever)
     }
 
-    fn lease_of(&self, slot: Arc<Slot>, hold: Hold, memory: Memory, pristine: bool) -> Lease {
+    fn lease_of(&self, slot: Arc<Slot>, kind: Kind, hold: Hold, memory: Memory, pristine: bool) -> Lease {
         Lease {
+            kind,
             hold: Some(hold),
             slot,
             used: Mutex::default(),

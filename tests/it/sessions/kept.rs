@@ -55,9 +55,12 @@ fn a_server_that_ended_says_nothing_any_more() {
     signal(*server.pids().last().unwrap(), Signal::KILL);
     // Until the session hears of its end, it has the words.
     wait_until("the end is heard of", SOON, || status(&env)[0]["status"]["servers"] == json!([]));
+    // Another question starts another server, which has said nothing of this one yet.
+    let words = ["hover", "m.py:2:1", "--json", "--no-cache", "--server-command", server.command()];
+    assert_eq!(env.lanser(words).code, Some(0));
     let (second, asked) = ask(&env, &server);
-    assert_eq!((portable(&second), asked), (portable(&first), 2));
-    assert_eq!(ask(&env, &server).1, 2);
+    assert_eq!((portable(&second), asked), (portable(&first), 3));
+    assert_eq!(ask(&env, &server).1, 3);
 }
 
 #[test]
