@@ -9,9 +9,10 @@ use tree_sitter::{Node, Parser, Tree, TreeCursor};
 
 use crate::digest::Digest;
 
-/// How much text the remembered trees are of, in bytes: a session is asked about few files at a time. A tree takes some 10
-/// times its text.
-static REMEMBERED: AtomicUsize = AtomicUsize::new(1 << 20);
+/// How much text the remembered trees are of, in bytes: one question comes back to a tree or two, and what later ones need is
+/// remembered apart (see [`super::remembered`]). A tree takes some 30 times its text, in small pieces that keep the memory
+/// around them from the system.
+static REMEMBERED: AtomicUsize = AtomicUsize::new(1 << 17);
 
 /// Has the trees of so many bytes of text remembered, if it were fewer: for whoever does nothing but ask about files.
 pub(super) fn remember(bytes: usize) {

@@ -17,9 +17,9 @@ use super::place::Place;
 use super::service;
 use crate::path::AbsPath;
 
-/// What the GNU allocator is told, and others ignore: one pool of memory for each processor's worth of threads would keep
-/// what each question needed for a moment, for as long as the session lives.
-const ALLOCATOR: [(&str, &str); 2] = [("MALLOC_ARENA_MAX", "2"), ("MALLOC_TRIM_THRESHOLD_", "1048576")];
+/// What the GNU allocator is told, and others ignore: each pool of memory keeps the most that it was ever asked for at a time,
+/// for as long as the session lives, so there is one.
+const ALLOCATOR: [(&str, &str); 2] = [("MALLOC_ARENA_MAX", "1"), ("MALLOC_TRIM_THRESHOLD_", "1048576")];
 
 /// The hidden subcommand that a session is started with.
 pub const SESSION_COMMAND: &str = "__session";
