@@ -523,6 +523,27 @@ mod tests {
     }
 
     #[test]
+    fn what_is_kept_before_anybody_asked_is_not_taken_for_all() {
+        let folder = Folder::new(&[("a.py", "spam")]);
+        let mut scanner = Scanner::new(&folder.root, Some(&folder.cache), Trust::Stat, 2);
+        drop(scanner.scan());
+        // Another process that knows the file by its times, of whose words nothing is kept, and many that it reads anew.
+        let files = folder.cache.join(&format!("workspaces/{}/files", short_id(&folder.root)));
+        let mut known = load_known(&files, &folder.root).unwrap();
+        for known in known.files.values_mut() {
+            known.racy = false;
+        }
+        store_known(&files, &known);
+        for number in 0..20 {
+            folder.write(&format!("{number}.py"), &format!("x{number}"));
+        }
+        let snapshot = Snapshot::take(&folder.root, Some(&folder.cache), Trust::Stat, 2);
+        snapshot.keep_index();
+        let having: Vec<_> = snapshot.find_word("spam", 2).iter().map(ToString::to_string).collect();
+        assert_eq!(having, ["a.py"]);
+    }
+
+    #[test]
     fn a_damaged_cache_is_ignored() {
         let folder = Folder::new(&[("a.py", "spam"), ("b.py", "egg")]);
         // Enough for the index to be kept.

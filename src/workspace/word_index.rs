@@ -2,6 +2,7 @@
 //!
 //! Only hashes of words are kept: a collision makes one more file a candidate, and candidates are read anyway.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -93,8 +94,9 @@ impl WordIndex {
             return;
         };
         self.learned.store(0, Ordering::Relaxed);
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = all.get_or_insert_with(|| self.known());
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        // Before somebody asked, it need not be of all contents: for the next process it is good, but not for an answer.
+        let known = all.as_ref().map_or_else(|| Cow::Owned(self.known()), Cow::Borrowed);
         let mut writer = Writer::default();
         writer.u64(known.len() as u64);
         for (digest, set) in known.iter() {
