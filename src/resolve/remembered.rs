@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::digest::Digest;
 
 /// How much is remembered of each kind, in bytes as [`Weigh::weight`] counts them.
-static REMEMBERED: AtomicUsize = AtomicUsize::new(8 << 20);
+static REMEMBERED: AtomicUsize = AtomicUsize::new(4 << 20);
 
 /// Has so much remembered, if it were less.
 pub(super) fn remember(bytes: usize) {

@@ -17,7 +17,7 @@ use crate::lsp::Conversation;
 use crate::model::request::{Command, Request};
 
 /// How much is kept, in bytes of text.
-const MOST: usize = 8 << 20;
+const MOST: usize = 4 << 20;
 
 /// A conversation, and who said it.
 #[derive(Debug, Clone)]
