@@ -116,8 +116,17 @@ pub fn occurrences(text: &str, digest: Digest, name: &str) -> Vec<Occurrence> {
     anatomy.occurrences(text, name)
 }
 
+/// From this length on, in bytes, texts are read one after the other: a tree takes some 30 times its text, and what a session
+/// needed at a time it keeps.
+const LARGE: usize = 64 << 10;
+
+/// Whoever reads a large text.
+static READING_LARGE: Mutex<()> = Mutex::new(());
+
 impl Anatomy {
     fn of(text: &str) -> Self {
+        let large = (text.len() >= LARGE).then_some(&READING_LARGE);
+        let _turn = large.map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
         let tree = syntax::parse_now(text);
         let mut anatomy = Self::default();
         let mut cursor = tree.walk();
