@@ -22,10 +22,11 @@ use crate::resolve::modules::ImportRoots;
 use crate::text::ColumnUnit;
 use crate::toolchain::{Found, Unavailable};
 use crate::workspace::configured::Configured;
-use crate::workspace::files::{DiskFiles, Files, canonical};
+use crate::workspace::files::{DiskFiles, FileKind, Files, canonical};
 use crate::workspace::python::{Memory, PythonEnvironment};
 use crate::workspace::server_config::ServerConfig;
 use crate::workspace::snapshot::{Scanner, Snapshot};
+use crate::workspace::walk::is_skipped;
 
 /// The programs that an answer is made with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -289,7 +290,8 @@ fn path_map(settings: &Settings, python: Option<&PythonEnvironment>, package: Op
     }
 }
 
-/// The folders outside workspace and environment from which the server takes sources.
+/// The folders from which the server takes sources and of which neither the workspace's files nor the records of installed
+/// packages tell: outside of both, or in a folder that no scan enters.
 fn outside(
     settings: &Settings,
     config: &ServerConfig,
@@ -304,15 +306,24 @@ fn outside(
         .chain(config.extra_paths.iter().flatten().cloned())
         .chain(config.stub_path.clone())
         .collect();
-    let mut known = vec![settings.root.clone()];
+    let mut known = Vec::new();
     if let Some(python) = python {
         folders.extend(python.pth_roots(files));
-        known.extend([python.prefix.clone(), python.base_prefix.clone(), python.stdlib.clone()]);
+        known.extend([python.base_prefix.clone(), python.stdlib.clone()]);
         known.extend(python.site_packages.iter().cloned());
     }
     // A virtual environment around the workspace does not make the workspace's neighbours packages.
-    known.retain(|known| settings.root.strip_prefix(known).is_none_or(str::is_empty));
-    folders.retain(|folder| !known.iter().any(|known| folder.strip_prefix(known).is_some()));
+    known.retain(|known| settings.root.strip_prefix(known).is_none());
+    let is_scanned = |folder: &AbsPath| {
+        let Some(inside) = folder.strip_prefix(&settings.root) else { return false };
+        let mut on_the_way = settings.root.clone();
+        inside.split('/').filter(|name| !name.is_empty()).all(|name| {
+            on_the_way = on_the_way.join(name);
+            !is_skipped(name) && files.kind(&on_the_way.join("pyvenv.cfg")) == FileKind::Missing
+        })
+    };
+    let is_installed = |folder: &AbsPath| known.iter().any(|known| folder.strip_prefix(known).is_some());
+    folders.retain(|folder| !is_scanned(folder) && !is_installed(folder));
     folders.sort();
     folders.dedup();
     folders

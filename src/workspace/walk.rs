@@ -507,7 +507,7 @@ fn is_python(name: &str) -> bool {
 }
 
 /// Whether a folder of this name never holds the workspace's own code.
-pub(super) fn is_skipped(name: &str) -> bool {
+pub(crate) fn is_skipped(name: &str) -> bool {
     name.starts_with('.') || name == "node_modules" || name == "__pycache__"
 }
 

@@ -102,6 +102,35 @@ fn an_installed_package_is_seen() {
     same(&env, "editable", &["hover", "pkg/use.py:2:16"]);
     std::fs::write(sources.join("editable.py"), "def f(a: int, b: int = 0) -> str: return ''\n").unwrap();
     same(&env, "edited there", &["hover", "pkg/use.py:2:16"]);
+    // One from a repository: its sources are in the environment, and no record tells of them.
+    let sources = env.file("env/src");
+    std::fs::create_dir_all(&sources).unwrap();
+    std::fs::write(sources.join("inner.py"), "def f(a): return a\n").unwrap();
+    std::fs::write(packages.join("inner.pth"), format!("{}\n", sources.display())).unwrap();
+    env.write("pkg/use.py", "import inner\nprint(inner.f(1))\n");
+    same(&env, "editable, in the environment", &["hover", "pkg/use.py:2:13"]);
+    std::fs::write(sources.join("inner.py"), "def f(a: int) -> str: return ''\n").unwrap();
+    same(&env, "edited in the environment", &["hover", "pkg/use.py:2:13"]);
+}
+
+#[test]
+fn sources_that_the_configuration_names_are_seen_wherever_they_are() {
+    let project = Project::parse(
+        "//- /pyrightconfig.json\n{\"extraPaths\": [\".vendored\", \"node_modules/py\"]}\n\
+         //- /.vendored/one.py\ndef f():\n    return 1\n\
+         //- /node_modules/py/two.py\ndef g():\n    return 1\n\
+         //- /a.py\nfrom one import f\nfrom two import g\nx = f()\ny = g()\n",
+    );
+    let env = TestEnv::pyright(&project).with_sessions();
+    let questions: [&[&str]; 3] = [&["hover", "a.py:3:1"], &["hover", "a.py:4:1"], &["def", "a.py:3:5"]];
+    for (turn, text) in ["return 1", "return 's'", "return b''"].into_iter().enumerate() {
+        env.write(".vendored/one.py", format!("{}def f():\n    {text}\n", "\n".repeat(turn)));
+        env.write("node_modules/py/two.py", format!("def g():\n    {text}\n"));
+        for question in questions {
+            same(&env, text, question);
+            same_without_memo(&env, text, question);
+        }
+    }
 }
 
 #[test]
