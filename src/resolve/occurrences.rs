@@ -69,7 +69,7 @@ impl Occurrence {
 }
 
 /// How much is remembered of texts, in bytes: about what they take themselves.
-const REMEMBERED: usize = 4 << 20;
+const REMEMBERED: usize = 8 << 20;
 
 /// The texts that were read last.
 static LATEST: Mutex<Latest> = Mutex::new(Latest { texts: BTreeMap::new(), size: 0, turn: 0 });
