@@ -1,19 +1,20 @@
 //! Paths inside the workspace.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// A file or folder inside the workspace: relative, `/` as separator, UTF-8, no `.`, no `..`, not empty.
 ///
-/// Ordered by its text, which is the order of every list in a bundle.
+/// Ordered by its text, which is the order of every list in a bundle. A copy shares the text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WorkspacePath(String);
+pub struct WorkspacePath(Arc<str>);
 
 impl WorkspacePath {
     /// Takes a relative path; `None` when it is not in the form above.
     #[must_use]
     pub fn new(path: &str) -> Option<Self> {
         let normal = path.split('/').all(|part| !matches!(part, "" | "." | ".."));
-        (normal && !path.contains('\0')).then(|| Self(path.to_owned()))
+        (normal && !path.contains('\0')).then(|| Self(path.into()))
     }
 
     /// The text of the path.
