@@ -111,11 +111,11 @@ impl Client {
             stale_enumerations: Mutex::default(),
             renewal: (renewal::place(&options.root), Mutex::default()),
         };
-        let answer = client.link.ask("initialize", params, options.within, Ok).await?;
-        let offered = answer.get("capabilities").ok_or_else(|| LspError::Malformed {
-            method: "initialize".to_owned(),
-            reason: "it has no `capabilities`".to_owned(),
-        })?;
+        let answer = client.link.ask("initialize", params, options.within).await?;
+        let malformed = |reason: String| LspError::Malformed { method: "initialize".to_owned(), reason };
+        let answer: Value = answer.read().map_err(|error| malformed(error.to_string()))?;
+        let offered =
+            answer.get("capabilities").ok_or_else(|| malformed("it has no `capabilities`".to_owned()))?;
         client.encoding = capabilities::encoding(offered)?;
         client.capabilities = Capabilities::read(offered, profile);
         client.server_info = answer["serverInfo"]["name"].as_str().map(|name| ServerIdentity {
@@ -296,7 +296,7 @@ impl Client {
     /// When it had to be killed: [`LspError::Timeout`]. When it had ended before: how.
     pub async fn shutdown(mut self, within: Duration) -> Result<(), LspError> {
         let begun = Instant::now();
-        let answer = self.link.ask("shutdown", Value::Null, within, Ok).await;
+        let answer = self.link.ask("shutdown", Value::Null, within).await;
         let _ = self.link.tell("exit", None);
         self.link.hang_up();
         if let Some(process) = self.process.take() {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use super::error::LspError;
+use super::jsonrpc::Reply;
 use crate::digest::Digest;
 use crate::path::AbsPath;
 
@@ -35,10 +36,9 @@ impl Conversation {
     ///
     /// # Errors
     /// [`LspError::Forgotten`] when that was not asked.
-    fn say(&self, method: &str, params: &Value) -> Result<Value, LspError> {
-        let answer = self.answers.get(&question(method, params));
-        let read = answer.and_then(|answer| serde_json::from_str(answer).ok());
-        read.ok_or_else(|| LspError::Forgotten { method: method.to_owned() })
+    fn say(&self, method: &str, params: &Value) -> Result<Reply, LspError> {
+        let answer = self.answers.get(&question(method, params)).map(|answer| Reply::of_text(answer));
+        answer.ok_or_else(|| LspError::Forgotten { method: method.to_owned() })
     }
 }
 
@@ -72,9 +72,12 @@ impl Notes {
         noted.spoiled |= noted.size > LONGEST;
     }
 
-    fn note(&self, question: String, answer: Option<&Value>) {
+    fn note(&self, question: String, answer: Option<&Reply>) {
         let mut noted = self.noted();
-        let Some(answer) = answer.filter(|_| !noted.spoiled).map(Value::to_string) else {
+        let answer = answer.filter(|answer| !noted.spoiled && answer.size() <= LONGEST);
+        let Some(answer) =
+            answer.and_then(|answer| answer.read::<Value>().ok()).map(|answer| answer.to_string())
+        else {
             noted.spoiled = true;
             return;
         };
@@ -106,7 +109,7 @@ pub enum Memory {
 
 impl Memory {
     /// What is said in the server's place; `None` when the server is to be asked.
-    pub(super) fn say(&self, method: &str, params: &Value) -> Option<Result<Value, LspError>> {
+    pub(super) fn say(&self, method: &str, params: &Value) -> Option<Result<Reply, LspError>> {
         match self {
             Self::Saying(conversation) => Some(conversation.say(method, params)),
             Self::Off | Self::Noting(_) => None,
@@ -138,7 +141,7 @@ impl Memory {
 impl Memory {
     /// Notes an answer.
     pub(crate) fn hear(&self, method: &str, params: &Value, answer: &Value) {
-        self.ask(method, params).expect("it takes notes").answered(&Ok(answer.clone()));
+        self.ask(method, params).expect("it takes notes").answered(&Ok(answer.clone().into()));
     }
 }
 
@@ -150,7 +153,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    pub(super) fn answered(mut self, answer: &Result<Value, LspError>) {
+    pub(super) fn answered(mut self, answer: &Result<Reply, LspError>) {
         if let Some(question) = self.question.take() {
             self.notes.note(question, answer.as_ref().ok());
         }
@@ -180,7 +183,7 @@ mod tests {
         let memory = Memory::Noting(notes.clone());
         for (params, answer) in exchanges {
             assert!(memory.say("m", &json!(params)).is_none());
-            memory.ask("m", &json!(params)).unwrap().answered(answer);
+            memory.ask("m", &json!(params)).unwrap().answered(&answer.clone().map(Reply::from));
         }
         notes.take()
     }
@@ -190,8 +193,8 @@ mod tests {
         let held = hold(&[("a", Ok(json!([1, null]))), ("b", Ok(json!(null))), ("a", Ok(json!([1, null])))]);
         let memory = Memory::Saying(Arc::new(held.unwrap()));
         assert!(memory.ask("m", &json!("a")).is_none());
-        assert_eq!(memory.say("m", &json!("a")), Some(Ok(json!([1, null]))));
-        assert_eq!(memory.say("m", &json!("b")), Some(Ok(json!(null))));
+        assert_eq!(memory.say("m", &json!("a")), Some(Ok(json!([1, null]).into())));
+        assert_eq!(memory.say("m", &json!("b")), Some(Ok(json!(null).into())));
         let forgotten = |method: &str| Some(Err(LspError::Forgotten { method: method.to_owned() }));
         assert_eq!(memory.say("m", &json!("c")), forgotten("m"));
         assert_eq!(memory.say("n", &json!("a")), forgotten("n"));
@@ -209,7 +212,7 @@ mod tests {
     fn a_question_that_was_given_up_spoils_the_conversation() {
         let notes = Arc::new(Notes::default());
         let memory = Memory::Noting(notes.clone());
-        memory.ask("m", &json!("a")).unwrap().answered(&Ok(json!(1)));
+        memory.ask("m", &json!("a")).unwrap().answered(&Ok(json!(1).into()));
         drop(memory.ask("m", &json!("b")));
         assert_eq!(notes.take(), None);
     }

@@ -4,13 +4,18 @@
 //! text until they are decoded; what does not lie in a local file is counted and left out. Members that LSP requires
 //! are required here, everything else may be missing or `null`.
 
-use serde::Deserialize;
+use std::fmt;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::answer::{
     Call, CallItem, CodeAction, Diagnostic, DiagnosticTag, HoverText, Listing, Place, Related, Renamable,
     ServerCommand, Severity, Symbol, SymbolKind, WorkspaceSymbol,
 };
+use super::jsonrpc::Reply;
 use crate::model::edits::WorkspaceEdit;
 use crate::path::{AbsPath, FileUri};
 use crate::text::{Position, Range};
@@ -109,19 +114,64 @@ struct WireRelated {
     message: String,
 }
 
+/// Places one after the other, as they are read: there can be a hundred thousand.
+struct Places(Listing<Place>);
+
+impl<'de> Deserialize<'de> for Places {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Places;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a place, places or null")
+            }
+
+            fn visit_unit<E>(self) -> Result<Places, E> {
+                Ok(Places(listing(std::iter::empty())))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Places, A::Error> {
+                let wire = WirePlace::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Places(listing(std::iter::once(place(wire)))))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Places, A::Error> {
+                let mut places = listing(std::iter::empty());
+                // They come file by file.
+                let mut last: Option<(String, Option<AbsPath>)> = None;
+                while let Some(wire) = sequence.next_element::<WirePlace>()? {
+                    let stretch = wire.range.or(wire.target_selection_range);
+                    let Some((uri, stretch)) = wire.uri.or(wire.target_uri).zip(stretch) else {
+                        places.skipped += 1;
+                        continue;
+                    };
+                    if last.as_ref().is_none_or(|(before, _)| *before != uri) {
+                        let path = path(&uri);
+                        last = Some((uri, path));
+                    }
+                    match last.as_ref().and_then(|(_, path)| path.clone()) {
+                        Some(path) => places.items.push(Place { path, range: range(stretch) }),
+                        None => places.skipped += 1,
+                    }
+                }
+                Ok(Places(places))
+            }
+        }
+
+        deserializer.deserialize_any(Reader)
+    }
+}
+
 /// `Location`, `Location[]`, `LocationLink[]` or `null`.
-pub(super) fn places(value: Value) -> Read<Listing<Place>> {
-    let wire: Vec<WirePlace> = match value {
-        Value::Null => Vec::new(),
-        Value::Array(_) => serde_json::from_value(value)?,
-        one => vec![serde_json::from_value(one)?],
-    };
-    Ok(listing(wire.into_iter().map(place)))
+pub(super) fn places(reply: &Reply) -> Read<Listing<Place>> {
+    reply.read::<Places>().map(|places| places.0)
 }
 
 /// `Hover` or `null`.
-pub(super) fn hover(value: Value) -> Read<Option<HoverText>> {
-    let Some(wire) = serde_json::from_value::<Option<WireHover>>(value)? else { return Ok(None) };
+pub(super) fn hover(reply: &Reply) -> Read<Option<HoverText>> {
+    let Some(wire) = reply.read::<Option<WireHover>>()? else { return Ok(None) };
     let parts = match wire.contents {
         Value::Array(parts) => parts,
         one => vec![one],
@@ -132,14 +182,14 @@ pub(super) fn hover(value: Value) -> Read<Option<HoverText>> {
 }
 
 /// `DocumentSymbol[]`, `SymbolInformation[]` or `null`.
-pub(super) fn symbols(value: Value) -> Read<Vec<Symbol>> {
-    let wire = list::<WireSymbol>(value)?;
+pub(super) fn symbols(reply: &Reply) -> Read<Vec<Symbol>> {
+    let wire = list::<WireSymbol>(reply)?;
     wire.into_iter().map(symbol).collect()
 }
 
 /// `SymbolInformation[]`, `WorkspaceSymbol[]` or `null`.
-pub(super) fn workspace_symbols(value: Value) -> Read<Listing<WorkspaceSymbol>> {
-    let wire = list::<WireSymbol>(value)?;
+pub(super) fn workspace_symbols(reply: &Reply) -> Read<Listing<WorkspaceSymbol>> {
+    let wire = list::<WireSymbol>(reply)?;
     Ok(listing(wire.into_iter().map(|symbol| {
         Some(WorkspaceSymbol {
             deprecated: is_deprecated(&symbol),
@@ -152,15 +202,15 @@ pub(super) fn workspace_symbols(value: Value) -> Read<Listing<WorkspaceSymbol>> 
 }
 
 /// `CallHierarchyItem[]` or `null`.
-pub(super) fn call_items(value: Value) -> Read<Listing<CallItem>> {
-    let items = list::<Value>(value)?.into_iter().map(call_item).collect::<Read<Vec<_>>>()?;
+pub(super) fn call_items(reply: &Reply) -> Read<Listing<CallItem>> {
+    let items = list::<Value>(reply)?.into_iter().map(call_item).collect::<Read<Vec<_>>>()?;
     Ok(listing(items.into_iter()))
 }
 
 /// `CallHierarchyIncomingCall[]`, `CallHierarchyOutgoingCall[]` or `null`.
-pub(super) fn calls(value: Value) -> Read<Listing<Call>> {
+pub(super) fn calls(reply: &Reply) -> Read<Listing<Call>> {
     let mut calls = Vec::new();
-    for wire in list::<WireCall>(value)? {
+    for wire in list::<WireCall>(reply)? {
         let end = wire.from.or(wire.to).ok_or_else(|| missing("a call has neither `from` nor `to`"))?;
         let ranges = wire.from_ranges.into_iter().map(range).collect();
         calls.push(call_item(end)?.map(|item| Call { item, ranges }));
@@ -169,8 +219,8 @@ pub(super) fn calls(value: Value) -> Read<Listing<Call>> {
 }
 
 /// A full `DocumentDiagnosticReport` or `null`. An unchanged one never comes, because none is ever referred to.
-pub(super) fn diagnostics(value: Value) -> Read<Listing<Diagnostic>> {
-    let wire = serde_json::from_value::<Option<WireReport>>(value)?;
+pub(super) fn diagnostics(reply: &Reply) -> Read<Listing<Diagnostic>> {
+    let wire = reply.read::<Option<WireReport>>()?;
     let mut skipped = 0;
     let items = wire.map(|report| report.items).unwrap_or_default();
     let items = items
@@ -206,7 +256,7 @@ pub(super) fn diagnostics(value: Value) -> Read<Listing<Diagnostic>> {
 }
 
 /// `Range`, `{range, placeholder}`, `{defaultBehavior}` or `null`.
-pub(super) fn renamable(value: Value) -> Read<Option<Renamable>> {
+pub(super) fn renamable(reply: &Reply) -> Read<Option<Renamable>> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Wire {
@@ -216,7 +266,7 @@ pub(super) fn renamable(value: Value) -> Read<Option<Renamable>> {
         start: Option<WirePosition>,
         end: Option<WirePosition>,
     }
-    let Some(wire) = serde_json::from_value::<Option<Wire>>(value)? else { return Ok(None) };
+    let Some(wire) = reply.read::<Option<Wire>>()? else { return Ok(None) };
     let bare = wire.start.zip(wire.end).map(|(start, end)| WireRange { start, end });
     let found = wire.range.or(bare).map(range);
     let accepted = found.is_some() || wire.default_behavior == Some(true);
@@ -224,17 +274,21 @@ pub(super) fn renamable(value: Value) -> Read<Option<Renamable>> {
 }
 
 /// `WorkspaceEdit` or `null`.
-pub(super) fn edit(value: Value) -> Read<Option<WorkspaceEdit>> {
-    serde_json::from_value(value)
+pub(super) fn edit(reply: &Reply) -> Read<Option<WorkspaceEdit>> {
+    reply.read()
 }
 
 /// `(Command | CodeAction)[]` or `null`.
-pub(super) fn actions(value: Value) -> Read<Vec<CodeAction>> {
-    list::<Value>(value)?.into_iter().map(action).collect()
+pub(super) fn actions(reply: &Reply) -> Read<Vec<CodeAction>> {
+    list::<Value>(reply)?.into_iter().map(read_action).collect()
 }
 
 /// A `CodeAction`, or a bare `Command`.
-pub(super) fn action(wire: Value) -> Read<CodeAction> {
+pub(super) fn action(reply: &Reply) -> Read<CodeAction> {
+    reply.read::<Value>().and_then(read_action)
+}
+
+fn read_action(wire: Value) -> Read<CodeAction> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Wire {
@@ -272,7 +326,7 @@ pub(super) fn action(wire: Value) -> Read<CodeAction> {
 }
 
 /// Any answer whose content is no matter.
-pub(super) fn done(_: Value) -> Read<()> {
+pub(super) fn done(_: &Reply) -> Read<()> {
     Ok(())
 }
 
@@ -305,8 +359,8 @@ pub(super) fn wire_diagnostic(found: &Diagnostic) -> Value {
     wire
 }
 
-fn list<T: serde::de::DeserializeOwned>(value: Value) -> Read<Vec<T>> {
-    serde_json::from_value::<Option<Vec<T>>>(value).map(Option::unwrap_or_default)
+fn list<T: serde::de::DeserializeOwned>(reply: &Reply) -> Read<Vec<T>> {
+    reply.read::<Option<Vec<T>>>().map(Option::unwrap_or_default)
 }
 
 fn listing<T>(items: impl Iterator<Item = Option<T>>) -> Listing<T> {
@@ -398,6 +452,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// The readers, of values.
+    macro_rules! readers {
+        ($($name:ident: $read:ty),* $(,)?) => {
+            $(fn $name(value: Value) -> Read<$read> {
+                super::$name(&value.into())
+            })*
+        };
+    }
+
+    readers! {
+        places: Listing<Place>, hover: Option<HoverText>, symbols: Vec<Symbol>,
+        workspace_symbols: Listing<WorkspaceSymbol>, call_items: Listing<CallItem>, calls: Listing<Call>,
+        diagnostics: Listing<Diagnostic>, renamable: Option<Renamable>, actions: Vec<CodeAction>,
+    }
 
     fn wire(line: u32) -> Value {
         json!({"start": {"line": line, "character": 1}, "end": {"line": line, "character": 4}})

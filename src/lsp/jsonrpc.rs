@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use bytes::Bytes;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -44,7 +46,61 @@ pub struct Response {
     /// The request's id; `None` when the peer could not read it.
     pub id: Option<Id>,
     /// The result, or why there is none.
-    pub outcome: Result<Value, ResponseError>,
+    pub outcome: Result<Reply, ResponseError>,
+}
+
+/// The result of a request, as text. It is read once it is known as what: a tree of values takes ten times the text, and there
+/// are answers of many megabytes.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    /// A message whose member `result` it is.
+    message: Bytes,
+}
+
+impl Reply {
+    /// The result.
+    ///
+    /// # Errors
+    /// When it has another form.
+    pub fn read<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
+        #[derive(Deserialize)]
+        struct Carrier<T> {
+            result: T,
+        }
+        serde_json::from_slice::<Carrier<T>>(&self.message).map(|carrier| carrier.result)
+    }
+
+    /// A result from its own text.
+    #[must_use]
+    pub fn of_text(text: &str) -> Self {
+        Self { message: format!("{{\"result\":{text}}}").into() }
+    }
+
+    /// How long its text is at most, in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.message.len()
+    }
+}
+
+impl From<Value> for Reply {
+    fn from(result: Value) -> Self {
+        Self::of_text(&result.to_string())
+    }
+}
+
+/// Equal is what says the same, however it is written.
+impl PartialEq for Reply {
+    fn eq(&self, other: &Self) -> bool {
+        let value = |reply: &Self| reply.read::<Value>().ok();
+        self.message == other.message || value(self) == value(other)
+    }
+}
+
+impl Serialize for Reply {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.read::<Value>().map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
 }
 
 /// Why a request has no result.
@@ -87,7 +143,31 @@ impl Message {
     /// The answer to the request `id`.
     #[must_use]
     pub fn response(id: Id, outcome: Result<Value, ResponseError>) -> Self {
-        Self::Response(Response { id: Some(id), outcome })
+        Self::Response(Response { id: Some(id), outcome: outcome.map(Reply::from) })
+    }
+
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// When the text is no JSON, or a message of no kind.
+    pub fn read(text: Bytes) -> serde_json::Result<Self> {
+        let Members { id, method, params, result, error } = serde_json::from_slice(&text)?;
+        match (method, id) {
+            (Some(method), Some(id)) => Ok(Self::Request(Request { id, method, params })),
+            (Some(method), None) => Ok(Self::Notification(Notification { method, params })),
+            (None, id) => {
+                let outcome = match (error, result) {
+                    (Some(error), _) => Err(error),
+                    (None, Some(IgnoredAny)) => Ok(Reply { message: text }),
+                    // A handler that returns nothing; some servers then leave the member out.
+                    (None, None) if id.is_some() => Ok(Reply::from(Value::Null)),
+                    (None, None) => {
+                        return Err(serde::de::Error::custom("neither a method, nor a result, nor an error"));
+                    }
+                };
+                Ok(Self::Response(Response { id, outcome }))
+            }
+        }
     }
 }
 
@@ -157,35 +237,13 @@ struct Members {
     method: Option<String>,
     params: Option<Value>,
     #[serde(default, deserialize_with = "present")]
-    result: Option<Value>,
+    result: Option<IgnoredAny>,
     error: Option<ResponseError>,
 }
 
 /// Keeps `null` apart from a member that is left out.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
-}
-
-impl<'de> Deserialize<'de> for Message {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Members { id, method, params, result, error } = Members::deserialize(deserializer)?;
-        match (method, id) {
-            (Some(method), Some(id)) => Ok(Self::Request(Request { id, method, params })),
-            (Some(method), None) => Ok(Self::Notification(Notification { method, params })),
-            (None, id) => {
-                let outcome = match (error, result) {
-                    (Some(error), _) => Err(error),
-                    (None, Some(result)) => Ok(result),
-                    // A handler that returns nothing; some servers then leave the member out.
-                    (None, None) if id.is_some() => Ok(Value::Null),
-                    (None, None) => {
-                        return Err(serde::de::Error::custom("neither a method, nor a result, nor an error"));
-                    }
-                };
-                Ok(Self::Response(Response { id, outcome }))
-            }
-        }
-    }
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IgnoredAny>, D::Error> {
+    IgnoredAny::deserialize(deserializer).map(Some)
 }
 
 #[cfg(test)]
@@ -195,7 +253,7 @@ mod tests {
     use super::*;
 
     fn read(value: Value) -> Message {
-        serde_json::from_value(value).unwrap()
+        Message::read(value.to_string().into()).unwrap()
     }
 
     #[test]
@@ -218,10 +276,23 @@ mod tests {
     }
 
     #[test]
+    fn a_result_is_read_as_what_it_is() {
+        let reply = |value: Value| match read(json!({"id": 1, "result": value})) {
+            Message::Response(Response { outcome: Ok(reply), .. }) => reply,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(reply(json!([1, 2])).read::<Vec<u8>>().unwrap(), [1, 2]);
+        assert_eq!(reply(json!(null)).read::<Option<u8>>().unwrap(), None);
+        assert!(reply(json!("x")).read::<u8>().is_err());
+        assert_eq!(Reply::of_text("[ 1 ]"), reply(json!([1])));
+        assert_ne!(Reply::of_text("[2]"), reply(json!([1])));
+    }
+
+    #[test]
     fn what_is_no_message() {
         for value in [json!({}), json!([]), json!({"id": 1.5, "result": 1}), json!({"id": {}, "method": "m"})]
         {
-            assert!(serde_json::from_value::<Message>(value.clone()).is_err(), "{value}");
+            assert!(Message::read(value.to_string().into()).is_err(), "{value}");
         }
     }
 

@@ -15,7 +15,7 @@ use super::cancellation::CancellationFolder;
 use super::codec::CodecError;
 use super::connection::Received;
 use super::error::LspError;
-use super::jsonrpc::{Id, Message, Notification, Request, ResponseError};
+use super::jsonrpc::{Id, Message, Notification, Reply, Request, ResponseError};
 use super::pending::{Answered, Outcome, Pending};
 use super::process::ProcessWatch;
 use super::profile::{Profile, Sign};
@@ -112,16 +112,12 @@ impl Link {
     }
 
     /// Asks, and asks again when the server takes the call back. The request is in the queue when this returns.
-    pub(super) fn ask<T, F>(
+    pub(super) fn ask(
         self: &Arc<Self>,
         name: &'static str,
         params: Value,
         within: Duration,
-        read: F,
-    ) -> impl Future<Output = Result<T, LspError>> + Send + use<T, F>
-    where
-        F: FnOnce(Value) -> Result<T, serde_json::Error> + Send,
-    {
+    ) -> impl Future<Output = Result<Reply, LspError>> + Send + use<> {
         let link = self.clone();
         let within = within.min(LONGEST);
         let until = Instant::now() + within;
@@ -133,12 +129,7 @@ impl Link {
                 let outcome =
                     tokio::time::timeout_at(until, call.outcome()).await.map_err(|_| timeout())??;
                 match outcome {
-                    Ok(value) => {
-                        return read(value).map_err(|error| LspError::Malformed {
-                            method: name.to_owned(),
-                            reason: error.to_string(),
-                        });
-                    }
+                    Ok(reply) => return Ok(reply),
                     Err(error) if !is_taken_back(&error) => return Err(refusal(name, error)),
                     Err(_) if attempts > RETRIES => {
                         return Err(LspError::ContentModified { method: name.to_owned(), attempts });

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::error::LspError;
-use super::jsonrpc::ResponseError;
+use super::jsonrpc::{Reply, ResponseError};
 
 /// How a call ends from outside: with the server's answer, or because there will be none.
-pub(super) type Outcome = Result<Result<Value, ResponseError>, LspError>;
+pub(super) type Outcome = Result<Result<Reply, ResponseError>, LspError>;
 
 /// The table of calls.
 #[derive(Debug, Default)]
@@ -45,7 +44,7 @@ impl Pending {
     }
 
     /// An answer came.
-    pub(super) fn answer(&mut self, id: i64, outcome: Result<Value, ResponseError>) -> Answered {
+    pub(super) fn answer(&mut self, id: i64, outcome: Result<Reply, ResponseError>) -> Answered {
         match self.calls.remove(&id) {
             Some(Some(sender)) => {
                 // The caller may have gone in this moment; then the answer is of no use.
@@ -85,15 +84,19 @@ impl Pending {
 mod tests {
     use super::*;
 
+    fn number(number: i64) -> Reply {
+        serde_json::Value::from(number).into()
+    }
+
     #[test]
     fn answers_find_their_calls_in_any_order() {
         let mut pending = Pending::default();
         let ((a, mut first), (b, mut second)) = (pending.begin(), pending.begin());
-        assert_eq!(pending.answer(b, Ok(2.into())), Answered::Waited);
-        assert_eq!(pending.answer(a, Ok(1.into())), Answered::Waited);
-        assert_eq!(pending.answer(a, Ok(1.into())), Answered::Nothing);
-        assert_eq!(first.try_recv().unwrap(), Ok(Ok(1.into())));
-        assert_eq!(second.try_recv().unwrap(), Ok(Ok(2.into())));
+        assert_eq!(pending.answer(b, Ok(number(2))), Answered::Waited);
+        assert_eq!(pending.answer(a, Ok(number(1))), Answered::Waited);
+        assert_eq!(pending.answer(a, Ok(number(1))), Answered::Nothing);
+        assert_eq!(first.try_recv().unwrap(), Ok(Ok(number(1))));
+        assert_eq!(second.try_recv().unwrap(), Ok(Ok(number(2))));
     }
 
     #[test]
@@ -103,7 +106,7 @@ mod tests {
         assert!(pending.give_up(id));
         assert!(!pending.give_up(id));
         assert_eq!(pending.owed(), 1);
-        assert_eq!(pending.answer(id, Ok(Value::Null)), Answered::GivenUp);
+        assert_eq!(pending.answer(id, Ok(number(0))), Answered::GivenUp);
         assert_eq!(pending.owed(), 0);
         assert!(!pending.give_up(id));
     }

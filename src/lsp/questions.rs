@@ -19,6 +19,7 @@ use super::conversation::Memory;
 use super::convert;
 use super::documents::identifier;
 use super::error::LspError;
+use super::jsonrpc::Reply;
 use super::link::Link;
 use super::tape;
 use crate::model::edits::WorkspaceEdit;
@@ -220,7 +221,7 @@ impl Questions {
         &self,
         name: &'static str,
         params: Value,
-        read: fn(Value) -> Result<T, serde_json::Error>,
+        read: fn(&Reply) -> Result<T, serde_json::Error>,
     ) -> impl Future<Output = Result<T, LspError>> + Send + use<T> {
         let offered = self.capabilities.offers(name) || self.link.is_registered(name);
         let call = offered
@@ -229,7 +230,7 @@ impl Questions {
             .map(|id| (id, self.tape.clone(), self.link.clone()));
         let said = if offered { self.memory.say(name, &params) } else { None };
         let asked = if offered { self.memory.ask(name, &params) } else { None };
-        let answer = (offered && said.is_none()).then(|| self.link.ask(name, params, self.within, Ok));
+        let answer = (offered && said.is_none()).then(|| self.link.ask(name, params, self.within));
         async move {
             let answer = match (said, answer) {
                 (Some(said), _) => said,
@@ -247,7 +248,7 @@ impl Questions {
                 method: name.to_owned(),
                 reason: error.to_string(),
             };
-            read(answer?).map_err(malformed)
+            read(&answer?).map_err(malformed)
         }
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::connection::Connection;
 use super::error::LspError;
-use super::jsonrpc::{Id, Message, ResponseError};
+use super::jsonrpc::{Id, Message, Reply, ResponseError};
 use crate::digest::{Digest, to_canonical};
 use crate::path::{AbsPath, FileUri};
 use crate::tape::{Side, Tape};
@@ -15,7 +15,7 @@ pub(super) fn call(tape: &Tape, method: &str, params: &Value) -> Option<u64> {
 }
 
 /// Notes what came of a call, and the edits that the server wanted made meanwhile.
-pub(super) fn answered(tape: &Tape, id: u64, edits: &[Value], answer: &Result<Value, LspError>) {
+pub(super) fn answered(tape: &Tape, id: u64, edits: &[Value], answer: &Result<Reply, LspError>) {
     for edit in edits {
         tape.note(Side::Server, || {
             json!({"method": "workspace/applyEdit", "params": {"edit": edit}}).to_string()

@@ -59,7 +59,9 @@ impl Peer {
         let id = Id::Text("mine".to_owned());
         self.send(Message::request(id.clone(), method, Some(params)));
         match self.next().await {
-            Message::Response(response) if response.id == Some(id) => response.outcome,
+            Message::Response(response) if response.id == Some(id) => {
+                response.outcome.map(|reply| reply.read().unwrap())
+            }
             other => panic!("expected the answer to {method}, got {other:?}"),
         }
     }
