@@ -1,5 +1,7 @@
 //! The one order of every list of places: (uri, sL, sC, eL, eC), then the canonical form of the item. Exact duplicates go.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use crate::digest::to_canonical;
@@ -43,16 +45,22 @@ impl Placed for Call {
 
 /// Puts a list in its order and drops exact duplicates.
 pub fn sort<T: Placed>(items: &mut Vec<T>) {
-    // An item without a canonical form keeps an empty key here; sealing reports it.
-    let mut keyed: Vec<_> = std::mem::take(items)
+    // Few items share a place with another one, and canonical forms are long. An item without one has an empty one here; sealing
+    // reports it.
+    let form = |item: &T| to_canonical(item).unwrap_or_default();
+    let mut last: Option<Arc<str>> = None;
+    let mut keyed: Vec<((Arc<str>, Range), T)> = std::mem::take(items)
         .into_iter()
         .map(|item| {
             let (uri, range) = item.place();
-            ((uri.to_string(), range, to_canonical(&item).unwrap_or_default()), item)
+            let uri = uri.to_string();
+            let uri = last.take().filter(|last| **last == *uri).unwrap_or_else(|| uri.into());
+            last = Some(uri.clone());
+            ((uri, range), item)
         })
         .collect();
-    keyed.sort_by(|(a, _), (b, _)| a.cmp(b));
-    keyed.dedup_by(|(a, _), (b, _)| a == b);
+    keyed.sort_by(|(a, one), (b, other)| a.cmp(b).then_with(|| form(one).cmp(&form(other))));
+    keyed.dedup_by(|(a, one), (b, other)| a == b && form(one) == form(other));
     items.extend(keyed.into_iter().map(|(_, item)| item));
 }
 

@@ -108,7 +108,7 @@ pub(super) async fn locations(asking: &Asking<'_>) -> Result<Answer, Failure> {
         }
         _ => None,
     };
-    let mut found: Vec<_> = listing.items.iter().map(|place| asking.places.location(place)).collect();
+    let mut found: Vec<_> = listing.items.into_iter().map(|place| asking.places.location(&place)).collect();
     sort(&mut found);
     let options = &asking.request.options;
     let (found, limits) = page(found, options.limit, options.cursor.as_deref())?;
