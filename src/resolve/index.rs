@@ -90,8 +90,8 @@ pub struct Index {
     files: Vec<(WorkspacePath, Arc<Vec<Entry>>)>,
     /// How many identities were asked for.
     asked: AtomicUsize,
-    /// File and place in it by the hash of the names.
-    groups: OnceLock<BTreeMap<u64, Vec<(usize, usize)>>>,
+    /// The hash of each entry's names, its file's number and its own in the file; in order.
+    by_chain: OnceLock<Vec<(u64, u32, u32)>>,
 }
 
 /// The format of the cache; another one is read as none.
@@ -192,23 +192,26 @@ impl Index {
         if self.asked.fetch_add(1, Ordering::Relaxed) < MAX_PLAIN {
             self.iter().for_each(|(path, other)| look(path, other));
         } else {
-            let groups = self.groups.get_or_init(|| self.by_chain());
-            for &(file, at) in groups.get(&hash_of(entry.chain.as_bytes())).into_iter().flatten() {
-                let (path, entries) = &self.files[file];
-                look(path, &entries[at]);
+            let chain = hash_of(entry.chain.as_bytes());
+            let by_chain = self.by_chain.get_or_init(|| self.in_order_of_chains());
+            let first = by_chain.partition_point(|(other, ..)| *other < chain);
+            for &(_, file, at) in by_chain[first..].iter().take_while(|(other, ..)| *other == chain) {
+                let (path, entries) = &self.files[file as usize];
+                look(path, &entries[at as usize]);
             }
         }
         entry.id(which.map(|which| (which, count)).filter(|(_, count)| *count > 1))
     }
 
-    fn by_chain(&self) -> BTreeMap<u64, Vec<(usize, usize)>> {
-        let mut groups: BTreeMap<u64, Vec<(usize, usize)>> = BTreeMap::new();
-        for (file, (_, entries)) in self.files.iter().enumerate() {
-            for (at, entry) in entries.iter().enumerate() {
-                groups.entry(hash_of(entry.chain.as_bytes())).or_default().push((file, at));
-            }
+    fn in_order_of_chains(&self) -> Vec<(u64, u32, u32)> {
+        let mut all = Vec::with_capacity(self.files.iter().map(|(_, entries)| entries.len()).sum());
+        for ((_, entries), file) in self.files.iter().zip(0..) {
+            all.extend(
+                entries.iter().zip(0..).map(|(entry, at)| (hash_of(entry.chain.as_bytes()), file, at)),
+            );
         }
-        groups
+        all.sort_unstable();
+        all
     }
 
     /// The files that define something like one of `wanted`, the likeliest first.

@@ -83,13 +83,25 @@ struct Anatomy {
     others: Vec<Stretch>,
 }
 
-/// A stretch of a text and what a name is that stands there. Texts of 4 GiB and more are never read.
+/// A stretch of a text and what a name is that stands there.
 #[derive(Debug, Clone, Copy)]
 struct Stretch {
     start: u32,
-    end: u32,
-    kind: OccurrenceKind,
+    /// Its length in bytes times [`COUNT`], and the kind's number: there are millions of stretches. Files that are read have
+    /// [`MAX_FILE_BYTES`](crate::workspace::files::MAX_FILE_BYTES) at most, which leaves room.
+    length_and_kind: u32,
 }
+
+/// Every kind, in the order of their numbers.
+const KINDS: [OccurrenceKind; 6] = [
+    OccurrenceKind::Identifier,
+    OccurrenceKind::Attribute,
+    OccurrenceKind::Keyword,
+    OccurrenceKind::Exported,
+    OccurrenceKind::String,
+    OccurrenceKind::Comment,
+];
+const COUNT: u32 = KINDS.len() as u32;
 
 /// What was learned of the texts that were read last, each with the turn of its last use.
 struct Latest {
@@ -127,6 +139,9 @@ impl Anatomy {
     fn of(text: &str) -> Self {
         let large = (text.len() >= LARGE).then_some(&READING_LARGE);
         let _turn = large.map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
+        if large.is_some() {
+            syntax::forget();
+        }
         let tree = syntax::parse_now(text);
         let mut anatomy = Self::default();
         let mut cursor = tree.walk();
@@ -178,10 +193,10 @@ impl Anatomy {
         }
         let exports = walk::outline(tree, text).exports.unwrap_or_default();
         let entries: Vec<_> = exports.names.iter().map(|entry| entry.span.clone()).collect();
-        for stretch in self.others.iter_mut().filter(|stretch| stretch.kind == OccurrenceKind::String) {
+        for stretch in self.others.iter_mut().filter(|stretch| stretch.kind() == OccurrenceKind::String) {
             let Span { start, end } = stretch.span();
             if entries.iter().any(|entry| entry.start <= start && end <= entry.end) {
-                stretch.kind = OccurrenceKind::Exported;
+                *stretch = Stretch::new(start..end, OccurrenceKind::Exported);
             }
         }
     }
@@ -191,11 +206,11 @@ impl Anatomy {
         for token in &self.tokens {
             let Span { start, end } = token.span();
             if end - start == name.len() && text.get(start..end) == Some(name) {
-                found.push(Occurrence { start, end, kind: token.kind });
+                found.push(Occurrence { start, end, kind: token.kind() });
             }
         }
         for stretch in &self.others {
-            push_words(&mut found, text, stretch.span(), name, stretch.kind);
+            push_words(&mut found, text, stretch.span(), name, stretch.kind());
         }
         found.sort();
         found.dedup();
@@ -210,12 +225,18 @@ impl Anatomy {
 
 impl Stretch {
     fn new(span: Span, kind: OccurrenceKind) -> Self {
-        let short = |at| u32::try_from(at).unwrap_or(u32::MAX);
-        Self { start: short(span.start), end: short(span.end), kind }
+        let short = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let length = short(span.len()).min(u32::MAX / COUNT - 1);
+        Self { start: short(span.start), length_and_kind: length * COUNT + kind as u32 }
     }
 
     const fn span(&self) -> Span {
-        self.start as usize..self.end as usize
+        let start = self.start as usize;
+        start..start + (self.length_and_kind / COUNT) as usize
+    }
+
+    const fn kind(&self) -> OccurrenceKind {
+        KINDS[(self.length_and_kind % COUNT) as usize]
     }
 }
 
@@ -271,8 +292,9 @@ mod tests {
     #[test]
     fn what_is_remembered_is_bounded() {
         let mut latest = Latest { texts: BTreeMap::new(), size: 0, turn: 0 };
-        let stretch = Stretch { start: 0, end: 1, kind: OccurrenceKind::Comment };
-        let anatomy = || Arc::new(Anatomy { tokens: vec![stretch; REMEMBERED / 120], others: Vec::new() });
+        let stretch = Stretch::new(0..1, OccurrenceKind::Comment);
+        let most = REMEMBERED / 10 / size_of::<Stretch>();
+        let anatomy = || Arc::new(Anatomy { tokens: vec![stretch; most], others: Vec::new() });
         for number in 0..40_u8 {
             latest.insert(Digest::of(&[number]), anatomy());
             assert!(latest.get(Digest::of(&[0])).is_some(), "it is used all the time");
@@ -282,6 +304,17 @@ mod tests {
         assert!(latest.get(Digest::of(&[39])).is_some() && latest.get(Digest::of(&[1])).is_none());
         latest.insert(Digest::of(&[39]), anatomy());
         assert_eq!(latest.texts.len(), 9);
+    }
+
+    #[test]
+    fn a_stretch_is_what_it_was_made_of() {
+        let longest = usize::try_from(crate::workspace::files::MAX_FILE_BYTES).unwrap();
+        for kind in KINDS {
+            for span in [0..0, 0..longest, longest - 3..longest] {
+                let stretch = Stretch::new(span.clone(), kind);
+                assert_eq!((stretch.span(), stretch.kind()), (span, kind));
+            }
+        }
     }
 
     #[test]

@@ -19,6 +19,12 @@ pub(super) fn remember(bytes: usize) {
     REMEMBERED.fetch_max(bytes, Ordering::Relaxed);
 }
 
+/// Forgets the trees, for whoever needs much memory at once.
+pub(super) fn forget() {
+    let mut trees = TREES.0.lock().unwrap_or_else(PoisonError::into_inner);
+    trees.clear();
+}
+
 /// Only texts of this length and more are worth remembering, in bytes.
 const WORTH_IT: usize = 256;
 

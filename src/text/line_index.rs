@@ -11,8 +11,9 @@ const BOM: char = '\u{feff}';
 /// The line starts of one text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineIndex {
-    /// Byte offset of each line's first byte. Invariant: not empty, strictly ascending, begins with 0.
-    starts: Vec<usize>,
+    /// Byte offset of each line's first byte. Invariant: not empty, strictly ascending, begins with 0. A session holds the
+    /// lines of a whole workspace at a time, and no file that is read has 4 GiB; what lies behind belongs to the last line.
+    starts: Vec<u32>,
     len: usize,
     has_bom: bool,
     /// Every unit counts the same in an ASCII text, and no line need be walked: generated files have lines of megabytes.
@@ -24,9 +25,11 @@ impl LineIndex {
     #[must_use]
     pub fn new(text: &str) -> Self {
         let bytes = text.as_bytes();
-        let mut starts = vec![0];
-        for (i, &byte) in bytes.iter().enumerate() {
-            if byte == b'\n' || (byte == b'\r' && bytes.get(i + 1) != Some(&b'\n')) {
+        // Counting costs little; growing takes up to three times the memory for a moment.
+        let mut starts = Vec::with_capacity(1 + bytes.iter().filter(|&&byte| byte == b'\n').count());
+        starts.push(0);
+        for (i, &byte) in (0_u32..u32::MAX).zip(bytes) {
+            if byte == b'\n' || (byte == b'\r' && bytes.get(i as usize + 1) != Some(&b'\n')) {
                 starts.push(i + 1);
             }
         }
@@ -43,8 +46,8 @@ impl LineIndex {
     #[must_use]
     pub fn line_span(&self, text: &str, line: u32) -> Option<std::ops::Range<usize>> {
         let line = usize::try_from(line).ok()?;
-        let start = *self.starts.get(line)?;
-        let end = self.starts.get(line + 1).copied().unwrap_or(self.len);
+        let start = *self.starts.get(line)? as usize;
+        let end = self.starts.get(line + 1).map_or(self.len, |next| *next as usize);
         let body = text[start..end].trim_end_matches(['\r', '\n']).len();
         Some(start..start + body)
     }
@@ -63,11 +66,12 @@ impl LineIndex {
         while !text.is_char_boundary(offset) {
             offset -= 1;
         }
-        let line = self.starts.partition_point(|&start| start <= offset) - 1;
+        let line = self.starts.partition_point(|&start| start as usize <= offset) - 1;
+        let start = self.starts[line] as usize;
         let column = if self.is_ascii {
-            u32::try_from(offset - self.starts[line]).unwrap_or(u32::MAX)
+            u32::try_from(offset - start).unwrap_or(u32::MAX)
         } else {
-            width(&text.as_bytes()[self.starts[line]..offset], unit)
+            width(&text.as_bytes()[start..offset], unit)
         };
         Position::new(u32::try_from(line).unwrap_or(u32::MAX), column)
     }
