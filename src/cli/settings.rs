@@ -10,6 +10,8 @@ use super::guards::Policies;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::Scope;
 use crate::model::server::ServerKind;
+use crate::orchestrator;
+use crate::orchestrator::session::Terms;
 use crate::path::AbsPath;
 use crate::text::ColumnUnit;
 use crate::workspace::root;
@@ -17,12 +19,6 @@ use crate::workspace::snapshot::Trust;
 
 /// The time for a server's answer when nothing else is asked for.
 const DEFAULT_TIMEOUT: u64 = 60;
-
-/// The seconds that an idle session stays when nothing else is asked for.
-const DEFAULT_IDLE: u64 = 600;
-
-/// The MiB that a session's server may have when nothing else is asked for.
-const DEFAULT_MEMORY: u64 = 4096;
 
 /// Settings of one run.
 #[derive(Debug, Clone)]
@@ -107,10 +103,10 @@ impl Settings {
         let session = sources.session(args.no_session, env)?;
         let session_idle = sources
             .value("session-idle", args.session_idle, |file| file.session_idle)
-            .unwrap_or(DEFAULT_IDLE);
+            .unwrap_or(Terms::IDLE.as_secs());
         let session_memory = sources
             .value("session-memory", args.session_memory, |file| file.session_memory)
-            .unwrap_or(DEFAULT_MEMORY);
+            .unwrap_or(orchestrator::Settings::SERVER_MEMORY >> 20);
         let offline =
             sources.value("offline", args.offline.then_some(true), |file| file.offline).unwrap_or(false);
         Ok(Self {

@@ -26,9 +26,6 @@ use crate::workspace::snapshot::Trust;
 /// How long an answer of the server is waited for when nothing else is said.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The bytes of memory above which a server is started anew when nothing else is said.
-const MEMORY: u64 = 4 << 30;
-
 /// A folder of Python code that can be asked about.
 ///
 /// Its language server is found, or installed into lanser's cache, and started by the first request that needs one; it
@@ -433,7 +430,7 @@ impl WorkspaceOptions {
             environment,
             verbose: false,
             threads: self.threads.unwrap_or_else(processors).max(1),
-            session_memory: MEMORY,
+            session_memory: Settings::SERVER_MEMORY,
             progress: self.progress.clone(),
             root,
         })

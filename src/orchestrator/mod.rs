@@ -138,6 +138,11 @@ pub struct Settings {
     pub trace: Option<Arc<Writer>>,
 }
 
+impl Settings {
+    /// The bytes of memory above which a session restarts a server when nothing else is said.
+    pub const SERVER_MEMORY: u64 = 4 << 30;
+}
+
 /// Answers requests about one workspace, and keeps what it learns for the next: servers, and what was seen of the workspace.
 #[derive(Clone)]
 pub struct Orchestrator {

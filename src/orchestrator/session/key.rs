@@ -22,6 +22,11 @@ pub struct Terms {
     pub idle: Duration,
 }
 
+impl Terms {
+    /// How long a session stays when nothing else is said.
+    pub const IDLE: Duration = Duration::from_secs(600);
+}
+
 /// The digest of everything that one session is for. Its text is a part of file names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Key(String);

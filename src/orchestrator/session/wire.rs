@@ -186,6 +186,7 @@ impl WireSettings {
             None => (self.server != ServerKind::Pyright).then(|| format!("--server {}", self.server)),
         };
         let flag = |name: &str, is_set: bool| is_set.then(|| name.to_owned());
+        let number = |name: &str, value: u64, usual: u64| (value != usual).then(|| format!("{name} {value}"));
         let all = [
             server,
             named("--server-command", &self.server_command),
@@ -194,6 +195,8 @@ impl WireSettings {
             flag("--trust-workspace", self.trust_workspace),
             flag("--freshness content", self.trust_content),
             flag("--no-cache", !self.keep),
+            number("--session-idle", self.idle.as_secs(), Terms::IDLE.as_secs()),
+            number("--session-memory", self.session_memory >> 20, Settings::SERVER_MEMORY >> 20),
         ];
         all.into_iter().flatten().collect()
     }

@@ -29,10 +29,11 @@ fn other_settings_have_another_session() {
     assert!(seen.contains(&ask(&env, &one, &["--timeout", "7", "-v"])));
     let status = status(&env);
     assert_eq!(status.len(), 5);
-    let fresh = |session: &&Value| {
-        session["status"]["options"].as_array().unwrap().contains(&json!("--freshness content"))
-    };
-    assert_eq!(status.iter().filter(fresh).count(), 1, "{status:?}");
+    for option in ["--freshness content", "--session-memory 512"] {
+        let has =
+            |session: &&Value| session["status"]["options"].as_array().unwrap().contains(&json!(option));
+        assert_eq!(status.iter().filter(has).count(), 1, "{status:?}");
+    }
     let told = env.lanser(["session", "status", "--all"]);
     let text = told.text();
     assert!(text.contains("--freshness content)"), "{text}");
