@@ -17,8 +17,11 @@ use super::jsonrpc::Message;
 /// The longest body that is read, in bytes.
 pub const MAX_BODY: usize = 256 << 20;
 
-/// From this length on a body has a buffer of its own, in bytes.
-const LARGE: usize = 64 << 10;
+/// How much is read at once, in bytes.
+pub(super) const READ_SIZE: usize = 64 << 10;
+
+/// A longer buffer than this is not kept for the next frames, in bytes.
+const LARGE: usize = 4 * READ_SIZE;
 
 /// The longest header line that is read, in bytes.
 const MAX_LINE: usize = 4096;
@@ -109,13 +112,13 @@ impl Decoder for Codec {
         }
         let State::Body(length) = self.state else { return Ok(None) };
         if source.len() < length {
-            // Growing step by step takes up to three times the memory for a moment.
-            source.reserve(length - source.len());
+            // Growing step by step takes up to three times the memory for a moment. The reader wants room for one more step.
+            source.reserve(length - source.len() + READ_SIZE);
             return Ok(None);
         }
         let message = body(source.split_to(length).freeze())?;
-        if source.is_empty() && length >= LARGE {
-            // What is left of the buffer would keep the message's memory for as long as nothing more is read.
+        if source.is_empty() && length.max(source.capacity()) > LARGE {
+            // What is left of the buffer would keep a long message's memory for as long as nothing more is read.
             *source = BytesMut::new();
         }
         self.state = State::default();
@@ -170,11 +173,12 @@ fn header(line: &[u8]) -> Result<Option<usize>, CodecError> {
 }
 
 fn body(bytes: Bytes) -> Result<Message, CodecError> {
-    let bytes = mend_surrogates(&bytes).map_or(bytes, Bytes::from);
-    let fault = |reason: String| CodecError::Body { reason, excerpt: excerpt(&bytes) };
-    // What is not read at once is read as UTF-8 later.
-    std::str::from_utf8(&bytes).map_err(|error| fault(error.to_string()))?;
-    Message::read(bytes.clone()).map_err(|error| fault(error.to_string()))
+    Message::read(bytes.clone()).or_else(|error| {
+        let mended = mend_surrogates(&bytes);
+        mended
+            .and_then(|mended| Message::read(mended.into()).ok())
+            .ok_or_else(|| CodecError::Body { reason: error.to_string(), excerpt: excerpt(&bytes) })
+    })
 }
 
 /// The body with each unpaired surrogate escape replaced by `\ufffd`, or `None` when there is none.
@@ -183,21 +187,23 @@ fn mend_surrogates(bytes: &[u8]) -> Option<Vec<u8>> {
         let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
         u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
     };
-    let mut mended: Option<Vec<u8>> = None;
+    let mut mended = bytes.to_vec();
+    let mut changed = false;
     let mut at = 0;
-    while let Some(next) = bytes[at..].iter().position(|&byte| byte == b'\\') {
-        at += next;
-        at += match unit(at) {
-            Some(0xd800..=0xdbff) if matches!(unit(at + 6), Some(0xdc00..=0xdfff)) => 12,
-            Some(0xd800..=0xdfff) => {
-                mended.get_or_insert_with(|| bytes.to_vec())[at..at + 6].copy_from_slice(b"\\ufffd");
+    while at < bytes.len() {
+        at += match (bytes[at], unit(at)) {
+            (b'\\', Some(0xd800..=0xdbff)) if matches!(unit(at + 6), Some(0xdc00..=0xdfff)) => 12,
+            (b'\\', Some(0xd800..=0xdfff)) => {
+                mended[at..at + 6].copy_from_slice(b"\\ufffd");
+                changed = true;
                 6
             }
             // The escaped character is skipped, so that the second of two backslashes does not begin an escape.
-            _ => 2.min(bytes.len() - at),
+            (b'\\', _) => 2,
+            _ => 1,
         };
     }
-    mended
+    changed.then_some(mended)
 }
 
 fn excerpt(bytes: &[u8]) -> String {

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 use tokio_util::codec::{Decoder as _, Encoder as _};
 
-use super::codec::{Codec, CodecError};
+use super::codec::{Codec, CodecError, READ_SIZE};
 use super::jsonrpc::Message;
 
 /// A message, or why there are no more. The channel's end is the stream's orderly end.
@@ -20,9 +20,6 @@ pub type Received = Result<Message, CodecError>;
 /// How long a failed write waits for the reader's own news, which is the better: a server that died has often left
 /// a last answer in the pipe.
 const WRITE_FAILURE_GRACE: Duration = Duration::from_millis(500);
-
-/// How much is read at once, in bytes.
-const READ_SIZE: usize = 64 << 10;
 
 /// One side of a conversation.
 #[derive(Debug)]

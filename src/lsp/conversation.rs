@@ -78,7 +78,7 @@ impl Notes {
         let Some(answer) =
             answer.and_then(|answer| answer.read::<Value>().ok()).map(|answer| answer.to_string())
         else {
-            noted.spoiled = true;
+            *noted = Noted { spoiled: true, ..Noted::default() };
             return;
         };
         noted.size += question.len() + answer.len();

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use bytes::Bytes;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::{DeserializeOwned, MapAccess, SeqAccess, Visitor};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -97,12 +97,6 @@ impl PartialEq for Reply {
     }
 }
 
-impl Serialize for Reply {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.read::<Value>().map_err(serde::ser::Error::custom)?.serialize(serializer)
-    }
-}
-
 /// Why a request has no result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResponseError {
@@ -151,6 +145,9 @@ impl Message {
     /// # Errors
     /// When the text is no JSON, or a message of no kind.
     pub fn read(text: Bytes) -> serde_json::Result<Self> {
+        if !text.trim_ascii_start().starts_with(b"{") {
+            return Err(serde::de::Error::custom("it is no object"));
+        }
         let Members { id, method, params, result, error } = serde_json::from_slice(&text)?;
         match (method, id) {
             (Some(method), Some(id)) => Ok(Self::Request(Request { id, method, params })),
@@ -158,7 +155,7 @@ impl Message {
             (None, id) => {
                 let outcome = match (error, result) {
                     (Some(error), _) => Err(error),
-                    (None, Some(IgnoredAny)) => Ok(Reply { message: text }),
+                    (None, Some(Sound)) => Ok(Reply { message: text }),
                     // A handler that returns nothing; some servers then leave the member out.
                     (None, None) if id.is_some() => Ok(Reply::from(Value::Null)),
                     (None, None) => {
@@ -222,7 +219,10 @@ impl Serialize for Message {
         }
         if let Self::Response(response) = self {
             match &response.outcome {
-                Ok(result) => map.serialize_entry("result", result)?,
+                Ok(reply) => {
+                    let result: Value = reply.read().map_err(serde::ser::Error::custom)?;
+                    map.serialize_entry("result", &result)?;
+                }
                 Err(error) => map.serialize_entry("error", error)?,
             }
         }
@@ -237,13 +237,66 @@ struct Members {
     method: Option<String>,
     params: Option<Value>,
     #[serde(default, deserialize_with = "present")]
-    result: Option<IgnoredAny>,
+    result: Option<Sound>,
     error: Option<ResponseError>,
 }
 
 /// Keeps `null` apart from a member that is left out.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IgnoredAny>, D::Error> {
-    IgnoredAny::deserialize(deserializer).map(Some)
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Sound>, D::Error> {
+    Sound::deserialize(deserializer).map(Some)
+}
+
+/// Something that can be read as a value: no number is too large, nothing is too deep, no text is broken. Nothing is kept of it.
+struct Sound;
+
+impl<'de> Deserialize<'de> for Sound {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Sound;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("any value")
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<Sound, E> {
+                Ok(Sound)
+            }
+
+            fn visit_i64<E>(self, _: i64) -> Result<Sound, E> {
+                Ok(Sound)
+            }
+
+            fn visit_u64<E>(self, _: u64) -> Result<Sound, E> {
+                Ok(Sound)
+            }
+
+            fn visit_f64<E>(self, _: f64) -> Result<Sound, E> {
+                Ok(Sound)
+            }
+
+            fn visit_str<E>(self, _: &str) -> Result<Sound, E> {
+                Ok(Sound)
+            }
+
+            fn visit_unit<E>(self) -> Result<Sound, E> {
+                Ok(Sound)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Sound, A::Error> {
+                while items.next_element::<Sound>()?.is_some() {}
+                Ok(Sound)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Sound, A::Error> {
+                while members.next_entry::<Sound, Sound>()?.is_some() {}
+                Ok(Sound)
+            }
+        }
+
+        deserializer.deserialize_any(Reader)
+    }
 }
 
 #[cfg(test)]
@@ -289,9 +342,24 @@ mod tests {
     }
 
     #[test]
+    fn a_result_that_is_no_value_is_no_message() {
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        for bad in [&deep, "1e999", "[\"\\ud800\"]", "{\"\\ud800\":1}", "01", "tru"] {
+            let read = |result: &str| Message::read(format!("{{\"id\":1,\"result\":{result}}}").into());
+            assert!(read(bad).is_err(), "{bad}");
+        }
+        assert!(Message::read(Bytes::from_static(b"{\"id\":1,\"result\":\"\xff\"}")).is_err());
+    }
+
+    #[test]
     fn what_is_no_message() {
-        for value in [json!({}), json!([]), json!({"id": 1.5, "result": 1}), json!({"id": {}, "method": "m"})]
-        {
+        for value in [
+            json!({}),
+            json!([]),
+            json!([1, null, null, 2, null]),
+            json!({"id": 1.5, "result": 1}),
+            json!({"id": {}, "method": "m"}),
+        ] {
             assert!(Message::read(value.to_string().into()).is_err(), "{value}");
         }
     }

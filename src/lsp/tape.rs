@@ -22,7 +22,11 @@ pub(super) fn answered(tape: &Tape, id: u64, edits: &[Value], answer: &Result<Re
         });
     }
     let outcome = match answer {
-        Ok(result) => json!({"id": id, "result": result}),
+        Ok(reply) => match reply.read::<Value>() {
+            Ok(result) => json!({"id": id, "result": result}),
+            // It answered nothing that could be said again.
+            Err(_) => return,
+        },
         Err(error) => match error.response() {
             Some((code, message)) => json!({"id": id, "error": {"code": code, "message": message}}),
             // It never answered.

@@ -140,7 +140,7 @@ impl Anatomy {
         let large = (text.len() >= LARGE).then_some(&READING_LARGE);
         let _turn = large.map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
         if large.is_some() {
-            syntax::forget();
+            syntax::forget(LARGE);
         }
         let tree = syntax::parse_now(text);
         let mut anatomy = Self::default();

@@ -19,10 +19,10 @@ pub(super) fn remember(bytes: usize) {
     REMEMBERED.fetch_max(bytes, Ordering::Relaxed);
 }
 
-/// Forgets the trees, for whoever needs much memory at once.
-pub(super) fn forget() {
+/// Forgets the trees of texts of this length and more, in bytes, for whoever needs much memory at once.
+pub(super) fn forget(length: usize) {
     let mut trees = TREES.0.lock().unwrap_or_else(PoisonError::into_inner);
-    trees.clear();
+    trees.retain(|(.., of)| *of < length);
 }
 
 /// Only texts of this length and more are worth remembering, in bytes.
