@@ -215,6 +215,37 @@ fn same_without_memo(env: &TestEnv, what: &str, question: &[&str]) {
 }
 
 #[test]
+fn what_a_fresh_server_said_is_said_again_and_so_is_what_its_predecessor_said() {
+    let project = Project::parse(
+        "//- /pyrightconfig.json\n{}\n//- /a.py\nimport json\nprint(json.dumps(1))\ndef f(): return json.dumps(2)\nf()\n",
+    );
+    let env = TestEnv::pyright(&project).with_sessions();
+    // Of a library's name the server tells what hangs on the files that it has read, unless it has read none.
+    let (library, own) = (["refs", "a.py:2:12"], ["hover", "a.py:4:1"]);
+    let ask = |words: [&str; 2]| env.lanser(words.into_iter().chain(["--json", "--no-cache"])).answer();
+    let servers = || {
+        let status = env.lanser(["session", "status", "--json"]);
+        serde_json::from_str::<Value>(&status.text()).unwrap()[0]["status"]["servers"].clone()
+    };
+    let hovered = ask(own);
+    let before = servers();
+    let used = ask(library);
+    assert_ne!(servers()[0]["pid"], before[0]["pid"], "it needs one that was never asked anything");
+    let after = servers();
+    for _ in 0..2 {
+        assert_eq!(portable(&ask(own)), portable(&hovered));
+        assert_eq!(portable(&ask(library)), portable(&used));
+    }
+    assert_eq!(servers()[0]["pid"], after[0]["pid"]);
+    same_without_memo(&env, "a library's uses", &library);
+    same_without_memo(&env, "a hover", &own);
+
+    // Installed files are taken for what their distributions say they are; the workspace's own for what they are.
+    env.write("b.py", "import json\njson.dumps(3)\n");
+    same_without_memo(&env, "another file", &library);
+}
+
+#[test]
 fn what_no_ground_tells_of_is_not_said_again() {
     let project = Project::parse(
         "//- /__init__.py\n\n//- /pyrightconfig.json\n{}\n//- /a.py\nfrom ..other import f\nk = f()\nprint(k)\n",

@@ -1,12 +1,11 @@
 //! What the servers said on one ground, kept to be said again.
 //!
 //! A bare server keeps what it inferred, and so answers at once what it was asked before. Ours is made to forget that, so
-//! that no answer hangs on the questions before it; what it *said* about a request hangs on nothing but the ground and the
-//! files beyond it that this server has read. So its words are kept until the ground is another one, or the server; the
-//! answer is made from them anew.
+//! that no answer hangs on the questions before it; what it *said* about a request hangs on nothing but the ground. So its
+//! words are kept until the ground is another one, or the server ends by itself; the answer is made from them anew. A server
+//! that takes another one's place, because a question needs one that was never asked anything, inherits its words.
 //!
-//! What needs a server that was never asked anything is not kept, nor what rests on files that no ground tells of: a new
-//! server reads those anew.
+//! What rests on files that no ground tells of is not kept.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,11 +23,13 @@ const MOST: usize = 4 << 20;
 pub(in crate::orchestrator) struct Held {
     pub(super) conversation: Arc<Conversation>,
     pub(super) server: Identity,
+    /// Whether that server had never been asked anything before.
+    pub(super) pristine: bool,
     /// Where that server is.
     pub(super) kind: Kind,
 }
 
-/// One server, as long as it runs.
+/// One server, as long as it runs, and those that take its place.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Identity(Arc<()>);
 
@@ -163,7 +164,7 @@ mod tests {
         let notes = Arc::new(Notes::default());
         Memory::Noting(notes.clone()).hear("m", &json!(null), &json!("x".repeat(bytes)));
         let conversation = Arc::new(notes.take().unwrap());
-        Held { conversation, server: Identity::default(), kind: Kind::usual() }
+        Held { conversation, server: Identity::default(), pristine: false, kind: Kind::usual() }
     }
 
     #[test]

@@ -82,10 +82,9 @@ impl Lease {
         self
     }
 
-    /// The same lease, with what the server says kept, if it is worth it: what is asked beside others costs next to nothing,
-    /// and what needs a server that was never asked anything gets a new one each time.
+    /// The same lease, with what the server says kept, if it is worth it: what is asked beside others costs next to nothing.
     pub(in crate::orchestrator) fn noting(mut self, request: &Request, access: Access) -> Self {
-        if self.resident && access == Access::Alone && is_kept(request) {
+        if self.resident && matches!(access, Access::Alone | Access::Pristine) && is_kept(request) {
             self.memory = Memory::Noting(Arc::default());
         }
         self
@@ -120,7 +119,8 @@ impl Lease {
     pub(in crate::orchestrator) fn held(&self) -> Option<Held> {
         let Memory::Noting(notes) = &self.memory else { return None };
         let conversation = Arc::new(notes.take()?);
-        Some(Held { conversation, server: self.live().identity.clone(), kind: self.kind })
+        let (server, pristine) = (self.live().identity.clone(), self.pristine);
+        Some(Held { conversation, server, pristine, kind: self.kind })
     }
 
     fn live(&self) -> &Live {

@@ -84,8 +84,12 @@ impl Live {
 
     /// Whether it can be asked.
     pub(super) fn is_fit(&self, settings: &Settings) -> bool {
-        let answers = self.server.client.is_alive() && !self.hung.load(Ordering::Relaxed);
-        answers && !self.is_exhausted(settings)
+        self.has_words() && !self.is_exhausted(settings)
+    }
+
+    /// Whether it answers, and what it said stands.
+    pub(super) fn has_words(&self) -> bool {
+        self.server.client.is_alive() && !self.hung.load(Ordering::Relaxed)
     }
 
     /// Whether it takes more memory than it may.

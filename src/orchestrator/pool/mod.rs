@@ -201,7 +201,8 @@ impl Pool {
         };
         let live = OwnedRwLockReadGuard::try_map(place, |live| live.as_ref().filter(is_there)).ok()?;
         slot.turn.store(self.turn.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
-        Some(self.lease_of(slot, held.kind, Hold::Saying(live), Memory::Saying(held.conversation), false))
+        let memory = Memory::Saying(held.conversation);
+        Some(self.lease_of(slot, held.kind, Hold::Saying(live), memory, held.pristine))
     }
 
     /// Keeps what a server said about a request.
@@ -301,11 +302,18 @@ impl Pool {
             None => false,
         };
         if !stays {
-            if let Some(old) = place.take() {
+            let old = place.take();
+            let heir = old.as_ref().filter(|old| old.stands_on(ground) && old.has_words());
+            let heir = heir.map(|old| old.identity.clone());
+            if let Some(old) = old {
                 tokio::spawn(old.server.stop());
             }
             self.make_room(kind);
-            *place = Some(Live::on(&self.settings, kind, ground).await?);
+            let live = Live::on(&self.settings, kind, ground).await?;
+            *place = Some(match heir {
+                Some(identity) => Live { identity, ..live },
+                None => live,
+            });
         }
         Ok(())
     }
