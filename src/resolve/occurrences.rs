@@ -69,13 +69,13 @@ impl Occurrence {
 }
 
 /// How much is remembered of texts, in bytes: about what they take themselves.
-const REMEMBERED: usize = 8 << 20;
+const REMEMBERED: usize = 6 << 20;
 
 /// The texts that were read last.
 static LATEST: Mutex<Latest> = Mutex::new(Latest { texts: BTreeMap::new(), size: 0, turn: 0 });
 
 /// Where in a text names can stand, whatever the name.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 struct Anatomy {
     /// Every identifier token, in order.
     tokens: Vec<Stretch>,
@@ -136,7 +136,13 @@ const LARGE: usize = 64 << 10;
 static READING_LARGE: Mutex<()> = Mutex::new(());
 
 impl Anatomy {
+    /// Reads a text. What is kept is a copy: the original lies between the pieces of the tree, whose memory could hardly be
+    /// used again.
     fn of(text: &str) -> Self {
+        Self::read(text).clone()
+    }
+
+    fn read(text: &str) -> Self {
         let large = (text.len() >= LARGE).then_some(&READING_LARGE);
         let _turn = large.map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
         if large.is_some() {
@@ -177,8 +183,6 @@ impl Anatomy {
             while !cursor.goto_next_sibling() {
                 if !cursor.goto_parent() {
                     anatomy.mark_exports(&tree, text);
-                    anatomy.tokens.shrink_to_fit();
-                    anatomy.others.shrink_to_fit();
                     return anatomy;
                 }
                 above.pop();

@@ -11,7 +11,7 @@ use crate::workspace::files::Document;
 static LATEST: Remembered<Reading> = Remembered::new();
 
 /// The identifiers and the definitions of one text.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Reading {
     /// Where identifiers begin and end, in bytes and in order. None is empty. No file that is read has 4 GiB.
     identifiers: Vec<(u32, u32)>,

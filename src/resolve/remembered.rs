@@ -29,7 +29,7 @@ pub(super) trait Weigh {
 /// What was made of each content, what it weighs, the latest last.
 pub(super) struct Remembered<T>(Mutex<VecDeque<(Digest, Arc<T>, usize)>>);
 
-impl<T: Weigh> Remembered<T> {
+impl<T: Weigh + Clone> Remembered<T> {
     pub(super) const fn new() -> Self {
         Self(Mutex::new(VecDeque::new()))
     }
@@ -45,7 +45,8 @@ impl<T: Weigh> Remembered<T> {
         let (digest, made, weight) = known.unwrap_or_else(|| {
             let made = make();
             let weight = made.weight();
-            (of, Arc::new(made), weight)
+            // The original lies between the pieces of a tree, whose memory could hardly be used again.
+            (of, Arc::new(made.clone()), weight)
         });
         let mut latest = latest();
         // Somebody else may have made it meanwhile.

@@ -225,7 +225,7 @@ fn what_a_fresh_server_said_is_said_again_and_so_is_what_its_predecessor_said() 
     let ask = |words: [&str; 2]| env.lanser(words.into_iter().chain(["--json", "--no-cache"])).answer();
     let servers = || {
         let status = env.lanser(["session", "status", "--json"]);
-        serde_json::from_str::<Value>(&status.text()).unwrap()[0]["status"]["servers"].clone()
+        serde_json::from_str::<Value>(status.text()).unwrap()[0]["status"]["servers"].clone()
     };
     let hovered = ask(own);
     let before = servers();

@@ -140,7 +140,7 @@ pub(super) fn hash_of(name: &str) -> u64 {
 pub(super) const INFERRED: u32 = u32::MAX;
 
 /// What one file tells of its names.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Facts {
     /// Where attributes and keyword arguments begin, in order, each with an index into `claims` or [`INFERRED`]; the parts of
     /// dotted names too. `None` where the syntax is broken: then what a name is, and what binds a name, may be hidden.
