@@ -249,9 +249,15 @@ impl Orchestrator {
             return Ok(query::located(request, state, &self.settings));
         }
         let kind = Kind::of(request, self.settings.server);
-        if let Some(server) = self.shared.pool.recall(kind, request, &state.ground).await {
+        if let Some((server, read)) = self.shared.pool.recall(kind, request, &state.ground).await {
             *road = Road::Warm;
             let said = ask::ask(request, state, &server.on(&state.tape), &self.settings).await;
+            let now = state.read_outside();
+            if now.iter().any(|(path, digest)| read.get(path) != Some(digest)) {
+                // A server that has read them does not look at them again.
+                self.shared.pool.forget(kind, request);
+                return Err(Failure::Unclean);
+            }
             let forgotten = || LspError::Forgotten { method: request.cmd.as_str().to_owned() };
             return said.map_err(|failure| match failure {
                 // What cannot be made of the words is asked of the server.

@@ -148,7 +148,7 @@ pub(super) async fn ask(
         limits: answer.limits,
         partial: incomplete || cut || unchecked,
     };
-    Ok(Attempt { draft, dual: places.into_dual(), plan, measured, held: server.held() })
+    Ok(Attempt { draft, dual: places.into_dual(), plan, measured, held: server.held(state) })
 }
 
 impl Asking<'_> {

@@ -305,11 +305,12 @@ fn outside(
         })
         .chain(config.extra_paths.iter().flatten().cloned())
         .chain(config.stub_path.clone())
+        .chain(config.typeshed_path.clone())
         .collect();
     let mut known = Vec::new();
     if let Some(python) = python {
         folders.extend(python.pth_roots(files));
-        known.extend([python.base_prefix.clone(), python.stdlib.clone()]);
+        known.push(python.stdlib.clone());
         known.extend(python.site_packages.iter().cloned());
     }
     // A virtual environment around the workspace does not make the workspace's neighbours packages.

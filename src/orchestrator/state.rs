@@ -1,5 +1,6 @@
 //! A selector resolved on a ground: everything of an answer that needs no server.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use super::Settings;
@@ -8,6 +9,7 @@ use super::ground::Ground;
 use super::located;
 use super::places::Places;
 use crate::bundle::portable::PathMap;
+use crate::digest::Digest;
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::request::{Command, Request, Scope};
 use crate::model::resolution::Resolution;
@@ -172,6 +174,13 @@ impl State {
     pub(super) fn is_covered(&self) -> bool {
         let Some(Outcomes::Found(subject)) = &self.resolved else { return true };
         self.ground.covers(&self.ground.paths.uri(&subject.document.path))
+    }
+
+    /// The files outside the workspace that were read so far, with the digests of what they hold.
+    pub(super) fn read_outside(&self) -> BTreeMap<AbsPath, Option<Digest>> {
+        let mut used = self.files.used();
+        used.retain(|path, _| !self.is_in_workspace(path));
+        used
     }
 
     /// Whether every file that the answer was made of is one that the ground tells of, or an installed one.

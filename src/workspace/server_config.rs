@@ -43,6 +43,8 @@ pub struct ServerConfig {
     pub execution_environments: Vec<ExecutionEnvironment>,
     /// `stubPath`; `typings` in the workspace root when not given.
     pub stub_path: Option<AbsPath>,
+    /// `typeshedPath`; the server's own stubs when not given.
+    pub typeshed_path: Option<AbsPath>,
     /// `venvPath`.
     pub venv_path: Option<AbsPath>,
     /// `venv`, the name of a folder in `venvPath`.
@@ -202,6 +204,9 @@ impl Reader<'_> {
         }
         if let Some(path) = text("stubPath") {
             self.config.stub_path = Some(folder.join(path));
+        }
+        if let Some(path) = text("typeshedPath") {
+            self.config.typeshed_path = Some(folder.join(path));
         }
         if let Some(path) = text("venvPath") {
             self.config.venv_path = Some(folder.join(path));

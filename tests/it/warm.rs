@@ -246,6 +246,42 @@ fn what_a_fresh_server_said_is_said_again_and_so_is_what_its_predecessor_said() 
 }
 
 #[test]
+fn words_about_an_installed_file_are_not_said_again_when_it_is_another_one() {
+    let mut env = env();
+    let output = env.run("python3", ["-m", "venv", "--without-pip", "env"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    env.set("VIRTUAL_ENV", env.file("env"));
+    let lib = env.file("env/lib");
+    let version = std::fs::read_dir(&lib).unwrap().next().unwrap().unwrap().file_name();
+    let loose = lib.join(version).join("site-packages/loose.py");
+    std::fs::write(&loose, "def lf(): return 1\n").unwrap();
+    env.write("pkg/use.py", "import loose\nprint(loose.lf())\n");
+    for line in ["# more\n", "import json\n", ""] {
+        for question in
+            [["refs", "pkg/use.py:2:13"], ["refs", "pkg/use.py:2:13"], ["typedef", "pkg/use.py:2:13"]]
+        {
+            same_without_memo(&env, line, &question);
+        }
+        std::fs::write(&loose, format!("{line}def lf(): return 1\n")).unwrap();
+    }
+}
+
+#[test]
+fn stubs_of_the_standard_library_that_the_configuration_names_are_seen() {
+    let project = Project::parse(
+        "//- /pyrightconfig.json\n{\"typeshedPath\": \".typeshed\"}\n\
+         //- /.typeshed/stdlib/json/__init__.pyi\ndef dumps(obj: object) -> str: ...\n\
+         //- /.typeshed/stdlib/VERSIONS\njson: 3.0-\n\
+         //- /a.py\nimport json\nx = json.dumps(1)\n",
+    );
+    let env = TestEnv::pyright(&project).with_sessions();
+    same_without_memo(&env, "before", &["hover", "a.py:2:1"]);
+    env.write(".typeshed/stdlib/json/__init__.pyi", "def dumps(obj: object) -> bytes: ...\n");
+    same_without_memo(&env, "edited", &["hover", "a.py:2:1"]);
+    same(&env, "edited", &["hover", "a.py:2:1"]);
+}
+
+#[test]
 fn what_no_ground_tells_of_is_not_said_again() {
     let project = Project::parse(
         "//- /__init__.py\n\n//- /pyrightconfig.json\n{}\n//- /a.py\nfrom ..other import f\nk = f()\nprint(k)\n",

@@ -5,15 +5,18 @@
 //! words are kept until the ground is another one, or the server ends by itself; the answer is made from them anew. A server
 //! that takes another one's place, because a question needs one that was never asked anything, inherits its words.
 //!
-//! What rests on files that no ground tells of is not kept.
+//! What rests on files that no ground tells of is not kept. For installed files their distribution's version stands; where
+//! one of those that an answer was made with is another one by now, its words are not said again.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::super::ground::Ground;
 use super::Kind;
+use crate::digest::Digest;
 use crate::lsp::Conversation;
 use crate::model::request::{Command, Request};
+use crate::path::AbsPath;
 
 /// How much is kept, in bytes of text.
 const MOST: usize = 4 << 20;
@@ -27,6 +30,10 @@ pub(in crate::orchestrator) struct Held {
     pub(super) pristine: bool,
     /// Where that server is.
     pub(super) kind: Kind,
+    /// The files outside the workspace that the answer was made with, as [`State::read_outside`] tells them.
+    ///
+    /// [`State::read_outside`]: super::super::state::State::read_outside
+    pub(super) read: Arc<BTreeMap<AbsPath, Option<Digest>>>,
 }
 
 /// One server, as long as it runs, and those that take its place.
@@ -139,7 +146,8 @@ impl<G> Shelf<G> {
 }
 
 fn size(question: &Question, held: &Held) -> usize {
-    question.1.len() + held.conversation.size()
+    let read: usize = held.read.keys().map(|path| path.as_str().len() + size_of::<Option<Digest>>()).sum();
+    question.1.len() + held.conversation.size() + read
 }
 
 fn question(kind: Kind, request: &Request) -> Question {
@@ -164,7 +172,13 @@ mod tests {
         let notes = Arc::new(Notes::default());
         Memory::Noting(notes.clone()).hear("m", &json!(null), &json!("x".repeat(bytes)));
         let conversation = Arc::new(notes.take().unwrap());
-        Held { conversation, server: Identity::default(), pristine: false, kind: Kind::usual() }
+        Held {
+            conversation,
+            server: Identity::default(),
+            pristine: false,
+            kind: Kind::usual(),
+            read: Arc::default(),
+        }
     }
 
     #[test]

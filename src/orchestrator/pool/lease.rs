@@ -11,6 +11,7 @@ use tokio::sync::{OwnedRwLockMappedWriteGuard, OwnedRwLockReadGuard};
 use super::super::Settings;
 use super::super::failure::Failure;
 use super::super::server::Server;
+use super::super::state::State;
 use super::Slot;
 use super::kept::{Held, is_kept};
 use super::live::{Live, Opened};
@@ -116,11 +117,11 @@ impl Lease {
     }
 
     /// What it said so far, when that is to be kept.
-    pub(in crate::orchestrator) fn held(&self) -> Option<Held> {
+    pub(in crate::orchestrator) fn held(&self, state: &State) -> Option<Held> {
         let Memory::Noting(notes) = &self.memory else { return None };
         let conversation = Arc::new(notes.take()?);
         let (server, pristine) = (self.live().identity.clone(), self.pristine);
-        Some(Held { conversation, server, pristine, kind: self.kind })
+        Some(Held { conversation, server, pristine, kind: self.kind, read: Arc::new(state.read_outside()) })
     }
 
     fn live(&self) -> &Live {

@@ -42,9 +42,11 @@ use super::failure::Failure;
 use super::ground::{Ground, Tools};
 use super::report::Report;
 use super::server::Server;
+use crate::digest::Digest;
 use crate::lsp::{Memory, Profile};
 use crate::model::request::{Command, Request, Scope};
 use crate::model::server::ServerKind;
+use crate::path::AbsPath;
 use crate::tape::Tape;
 use crate::workspace::files::DiskFiles;
 
@@ -190,8 +192,14 @@ impl Pool {
         }
     }
 
-    /// What a server said about the same request on the same ground, in place of that server; `None` when none was asked.
-    pub(super) async fn recall(&self, kind: Kind, request: &Request, ground: &Arc<Ground>) -> Option<Lease> {
+    /// What a server said about the same request on the same ground, in place of that server, and the files outside the
+    /// workspace with which the answer was made; `None` when none was asked.
+    pub(super) async fn recall(
+        &self,
+        kind: Kind,
+        request: &Request,
+        ground: &Arc<Ground>,
+    ) -> Option<(Lease, Arc<BTreeMap<AbsPath, Option<Digest>>>)> {
         let held = is_kept(request).then(|| self.kept.get(kind, request, ground)).flatten()?;
         let slot = self.slot(held.kind);
         let place = slot.place.clone().read_owned().await;
@@ -202,7 +210,7 @@ impl Pool {
         let live = OwnedRwLockReadGuard::try_map(place, |live| live.as_ref().filter(is_there)).ok()?;
         slot.turn.store(self.turn.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         let memory = Memory::Saying(held.conversation);
-        Some(self.lease_of(slot, held.kind, Hold::Saying(live), memory, held.pristine))
+        Some((self.lease_of(slot, held.kind, Hold::Saying(live), memory, held.pristine), held.read))
     }
 
     /// Keeps what a server said about a request.
