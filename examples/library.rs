@@ -50,5 +50,5 @@ fn answered(bundle: &Bundle) -> Option<&lanser::model::facts::Facts> {
     if let Some(error) = &bundle.error {
         println!("{}: {}", error.symbol.as_str(), error.message);
     }
-    bundle.facts.as_ref()
+    bundle.facts.as_deref()
 }

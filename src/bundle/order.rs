@@ -45,23 +45,26 @@ impl Placed for Call {
 
 /// Puts a list in its order and drops exact duplicates.
 pub fn sort<T: Placed>(items: &mut Vec<T>) {
+    let mut last: Option<Arc<str>> = None;
+    items.sort_by_cached_key(|item| {
+        let (uri, range) = item.place();
+        let uri = uri.to_string();
+        let uri = last.take().filter(|last| **last == *uri).unwrap_or_else(|| uri.into());
+        last = Some(uri.clone());
+        (uri, range)
+    });
     // Few items share a place with another one, and canonical forms are long. An item without one has an empty one here; sealing
     // reports it.
     let form = |item: &T| to_canonical(item).unwrap_or_default();
-    let mut last: Option<Arc<str>> = None;
-    let mut keyed: Vec<((Arc<str>, Range), T)> = std::mem::take(items)
-        .into_iter()
-        .map(|item| {
-            let (uri, range) = item.place();
-            let uri = uri.to_string();
-            let uri = last.take().filter(|last| **last == *uri).unwrap_or_else(|| uri.into());
-            last = Some(uri.clone());
-            ((uri, range), item)
-        })
-        .collect();
-    keyed.sort_by(|(a, one), (b, other)| a.cmp(b).then_with(|| form(one).cmp(&form(other))));
-    keyed.dedup_by(|(a, one), (b, other)| a == b && form(one) == form(other));
-    items.extend(keyed.into_iter().map(|(_, item)| item));
+    let mut shared = false;
+    for twins in items.chunk_by_mut(|one, other| one.place() == other.place()).filter(|twins| twins.len() > 1)
+    {
+        twins.sort_by_cached_key(form);
+        shared = true;
+    }
+    if shared {
+        items.dedup_by(|one, other| one.place() == other.place() && form(one) == form(other));
+    }
 }
 
 #[cfg(test)]

@@ -75,8 +75,8 @@ pub fn continue_after<T: Serialize>(
 }
 
 fn list_mark<T: Serialize>(items: &[T]) -> String {
-    let forms: Vec<Vec<u8>> = items.iter().map(|item| to_canonical(item).unwrap_or_default()).collect();
-    Digest::of_fields(forms.iter().map(Vec::as_slice)).to_hex()[..12].to_owned()
+    let forms = items.iter().map(|item| to_canonical(item).unwrap_or_default());
+    Digest::of_fields(forms).to_hex()[..12].to_owned()
 }
 
 #[cfg(test)]

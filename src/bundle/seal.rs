@@ -1,10 +1,11 @@
 //! The hash of a bundle.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::digest::{CanonicalError, Digest, to_canonical};
+use crate::digest::{CanonicalError, Digest, canonical_digest};
 use crate::model::BUNDLE_VERSION;
 use crate::model::bundle::{Bundle, Hashing, Limits, Meta, Status, Volatile};
 use crate::model::edits::Edits;
@@ -66,7 +67,7 @@ impl Draft {
 struct Domain<'b> {
     request: &'b Option<Request>,
     resolution: &'b Option<Resolution>,
-    facts: &'b Option<Facts>,
+    facts: Option<&'b Facts>,
     edits: &'b Option<Edits>,
     environment: &'b Option<Environment>,
     capabilities: &'b BTreeMap<String, bool>,
@@ -108,7 +109,7 @@ pub fn seal(draft: Draft) -> Result<Bundle, CanonicalError> {
         status,
         request: draft.request,
         resolution: draft.resolution,
-        facts: draft.facts,
+        facts: draft.facts.map(Arc::new),
         edits: draft.edits,
         process_reward: None,
         environment: draft.environment,
@@ -140,7 +141,7 @@ pub fn bundle_id(bundle: &Bundle) -> Result<Digest, CanonicalError> {
     let domain = Domain {
         request: &bundle.request,
         resolution: &bundle.resolution,
-        facts: &bundle.facts,
+        facts: bundle.facts.as_deref(),
         edits: &bundle.edits,
         environment: &bundle.environment,
         capabilities: &bundle.capabilities,
@@ -153,5 +154,5 @@ pub fn bundle_id(bundle: &Bundle) -> Result<Digest, CanonicalError> {
             limits: &bundle.meta.limits,
         },
     };
-    Ok(Digest::of(&to_canonical(&domain)?))
+    canonical_digest(&domain)
 }

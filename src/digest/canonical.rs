@@ -1,13 +1,14 @@
 //! Canonical JSON (RFC 8785, JCS): the bytes that are hashed.
 //!
 //! `serde_jcs` writes; the `domain` beside this file first refuses what RFC 8785 has no form for, and what could get
-//! the hash of something else. Deliberately absent: a lenient mode, and any repair of a value.
+//! the hash of something else; `stream` has long forms hashed while they are written. Deliberately absent: a lenient mode, and any repair of a value.
 
 use std::fmt;
 
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 
-use super::domain;
+use super::{Digest, domain, stream};
 
 /// Why a value has no canonical form, and where in it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -54,11 +55,27 @@ pub enum CanonicalFault {
 /// # Errors
 /// See [`CanonicalFault`]; nothing is rounded, dropped or replaced in silence.
 pub fn to_canonical<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CanonicalError> {
+    domain::check(value)?;
+    piece(value)
+}
+
+/// The digest of [`to_canonical`], for which a long form is never held as a whole.
+///
+/// # Errors
+/// As [`to_canonical`].
+pub fn canonical_digest<T: Serialize + ?Sized>(value: &T) -> Result<Digest, CanonicalError> {
+    domain::check(value)?;
+    let mut hasher = Sha256::new();
+    stream::write(value, &mut |piece| hasher.update(piece))?;
+    Ok(Digest(hasher.finalize().into()))
+}
+
+/// The form of a value that [`domain`] has looked at.
+pub(super) fn piece<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CanonicalError> {
     /// Takes the value past the outermost serializer of `serde_jcs`, which knows no 128-bit integers.
     #[derive(Serialize)]
     struct Root<'v, T: ?Sized>(&'v T);
 
-    domain::check(value)?;
     serde_jcs::to_vec(&Root(value)).map_err(<CanonicalError as serde::ser::Error>::custom)
 }
 

@@ -4,6 +4,7 @@ pub mod canonical;
 mod domain;
 mod json_path;
 pub mod score;
+mod stream;
 pub mod strict_json;
 
 #[cfg(test)]
@@ -13,7 +14,7 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-pub use canonical::{CanonicalError, CanonicalFault, to_canonical};
+pub use canonical::{CanonicalError, CanonicalFault, canonical_digest, to_canonical};
 pub use domain::{MAX_DEPTH, MAX_SAFE_INTEGER};
 pub use score::Score;
 pub use strict_json::{JsonFault, StrictJsonError};
@@ -31,9 +32,10 @@ impl Digest {
 
     /// The digest of a list of fields. Every field is preceded by its length, so that no two lists look alike.
     #[must_use]
-    pub fn of_fields<'f>(fields: impl IntoIterator<Item = &'f [u8]>) -> Self {
+    pub fn of_fields(fields: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Self {
         let mut hasher = Sha256::new();
         for field in fields {
+            let field = field.as_ref();
             hasher.update((field.len() as u64).to_le_bytes());
             hasher.update(field);
         }

@@ -1,6 +1,7 @@
 //! The Analysis Bundle: one answer.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,7 +34,8 @@ pub struct Bundle {
     /// Where the selector is now; `null` for a request without one, or when it was never looked for.
     pub resolution: Option<Resolution>,
     /// What is true; `null` when nothing could be said.
-    pub facts: Option<Facts>,
+    // They may be long: copies of a bundle share them.
+    pub facts: Option<Arc<Facts>>,
     /// What would be, or was, written; `null` for requests that only read.
     pub edits: Option<Edits>,
     /// The reward of the step that this bundle is; `null` where none was computed.

@@ -4,6 +4,8 @@
 //! none of that names a folder of this machine: so one memo serves every checkout of the same content, and a folder of it can be copied to another machine.
 //! Only what succeeded is kept. What is read back is believed only when its `bundleId` is that of its content.
 
+use std::io::{self, BufWriter, Write};
+
 use super::Settings;
 use super::ground::Ground;
 use crate::bundle::seal::bundle_id;
@@ -18,6 +20,9 @@ use crate::workspace::kept::{Holding, Kept};
 
 /// The most bytes that the memo takes.
 const LIMIT: u64 = 512 << 20;
+
+/// How much of an answer is written at a time, in bytes.
+const CHUNK: usize = 64 << 10;
 
 /// The answers that were given before.
 #[derive(Debug)]
@@ -45,8 +50,7 @@ impl Memo {
 
     /// The answer to a request on a ground. Blocking.
     pub(super) fn get(&self, key: &Key) -> Option<Bundle> {
-        let bytes = self.kept.get(&key.request, &key.ground)?;
-        let bundle: Bundle = serde_json::from_slice(&bytes).ok()?;
+        let bundle: Bundle = serde_json::from_slice(&self.kept.get(&key.request, &key.ground)?).ok()?;
         (bundle_id(&bundle).ok()? == bundle.bundle_id).then_some(bundle)
     }
 
@@ -54,13 +58,41 @@ impl Memo {
     pub(super) fn put(&self, key: &Key, bundle: &Bundle) {
         let mut bundle = bundle.clone();
         bundle.meta.volatile = Volatile::default();
-        // What names a folder of this machine is nothing for another checkout.
-        let here = |bytes: &[u8]| bytes.windows(8).any(|window| window == b"file:///");
-        if let Ok(bytes) = serde_json::to_vec(&bundle)
-            && !here(&bytes)
-        {
-            self.kept.put(&key.request, &key.ground, &bytes);
+        self.kept.put(&key.request, &key.ground, |out| {
+            let mut portable = BufWriter::with_capacity(CHUNK, Portable { out, last: Vec::new() });
+            serde_json::to_writer(&mut portable, &bundle)?;
+            portable.flush()
+        });
+    }
+}
+
+/// A writer that fails at what names a folder of this machine, which is nothing for another checkout.
+struct Portable<'o> {
+    out: &'o mut dyn Write,
+    /// The last bytes that were written, fewer than a name has.
+    last: Vec<u8>,
+}
+
+impl Write for Portable<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        /// How every such name begins.
+        const HERE: &[u8] = b"file:///";
+        let is_here = |bytes: &[u8]| bytes.windows(HERE.len()).any(|window| window == HERE);
+        const MOST: usize = HERE.len() - 1;
+        self.last.extend(bytes.iter().take(MOST));
+        if is_here(&self.last) || is_here(bytes) {
+            return Err(io::Error::other("it names a folder of this machine"));
         }
+        match bytes.last_chunk::<MOST>() {
+            Some(last) => self.last = last.to_vec(),
+            None => drop(self.last.drain(..self.last.len().saturating_sub(MOST))),
+        }
+        self.out.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 }
 
@@ -107,4 +139,36 @@ fn request_digest(request: &Request) -> Option<Digest> {
 #[must_use]
 pub fn verify_memo(settings: &Settings) -> Holding {
     Kept::new(settings.cache.join("memo"), LIMIT).verify()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// However the words are cut into pieces.
+        #[test]
+        fn what_names_a_folder_of_this_machine_is_found(
+            before in "[fil:/]{0,9}", inside in prop::option::of(Just("file:///")), after in "[fil:/]{0,9}",
+            pieces in prop::collection::vec(1..12_usize, 1..6),
+        ) {
+            let words = before + inside.unwrap_or_default() + &after;
+            let mut out = Vec::new();
+            let mut portable = Portable { out: &mut out, last: Vec::new() };
+            let mut rest = words.as_bytes();
+            let mut wrote = Ok(());
+            for length in pieces.iter().cycle() {
+                let (piece, more) = rest.split_at((*length).min(rest.len()));
+                wrote = wrote.and_then(|()| portable.write_all(piece));
+                rest = more;
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            prop_assert_eq!(wrote.is_err(), words.contains("file:///"));
+            prop_assert!(wrote.is_err() || out == words.as_bytes());
+        }
+    }
 }

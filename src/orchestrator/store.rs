@@ -1,5 +1,7 @@
 //! The local store of bundles: what was answered here lately, by `bundleId`, for `show` and `--prev`.
 
+use std::io::{self, Write};
+
 use crate::bundle::seal::bundle_id;
 use crate::digest::Digest;
 use crate::model::bundle::Bundle;
@@ -22,10 +24,24 @@ pub(super) fn store(cache: &AbsPath, bundle: &Bundle) {
     if kept.has_group(&id) {
         return;
     }
-    if let Ok(bytes) = serde_json::to_vec(bundle)
-        && bytes.len() <= LONGEST
-    {
-        kept.put(&id, &id, &bytes);
+    kept.put(&id, &id, |out| Ok(serde_json::to_writer(Limited { out, left: LONGEST }, bundle)?));
+}
+
+/// A writer that takes so many bytes and no more.
+struct Limited<'o> {
+    out: &'o mut dyn Write,
+    left: usize,
+}
+
+impl Write for Limited<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.left = self.left.checked_sub(bytes.len()).ok_or(io::ErrorKind::FileTooLarge)?;
+        self.out.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 }
 
@@ -35,4 +51,22 @@ pub fn stored_bundle(cache: &AbsPath, id: &Digest) -> Option<Bundle> {
     let bytes = kept(cache).get(id, id)?;
     let bundle: Bundle = serde_json::from_slice(&bytes).ok()?;
     (bundle_id(&bundle).ok()? == *id).then_some(bundle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_reached_and_not_passed() {
+        let mut out = Vec::new();
+        let mut limited = Limited { out: &mut out, left: 5 };
+        limited.write_all(b"abc").unwrap();
+        assert_eq!(limited.write(b"def").unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(out, b"abc");
+        let mut limited = Limited { out: &mut out, left: 2 };
+        limited.write_all(b"de").unwrap();
+        limited.flush().unwrap();
+        assert_eq!(out, b"abcde");
+    }
 }

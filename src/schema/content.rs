@@ -71,7 +71,7 @@ fn outcome(bundle: &Bundle, problems: &mut Collector<'_>) {
         let message = "the status is \"error\" if and only if there is an error";
         problems.add(&Place::keys(&["status"]), message);
     }
-    let expected = exit_code(bundle.error.as_ref(), bundle.facts.as_ref());
+    let expected = exit_code(bundle.error.as_ref(), bundle.facts.as_deref());
     if bundle.meta.exit_code != expected {
         let message =
             format!("{} is not {expected}, the code that error and verdict ask for", bundle.meta.exit_code);

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -232,8 +233,9 @@ fn the_parts_of_a_bundle_fit_together() {
 #[test]
 fn lists_are_in_order() {
     let out_of_order = "the list is not in order of uri and range, or holds an item twice, from here on";
-    let swapped =
-        |change: &dyn Fn(&mut Facts)| told(&resealed("full", |b| change(b.facts.as_mut().unwrap())));
+    let swapped = |change: &dyn Fn(&mut Facts)| {
+        told(&resealed("full", |b| change(Arc::make_mut(b.facts.as_mut().unwrap()))))
+    };
     for (told, path) in [
         (swapped(&|f| f.references.as_mut().unwrap().swap(1, 2)), "$.facts.references[1]"),
         (

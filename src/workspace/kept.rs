@@ -4,9 +4,11 @@
 //! one that is damaged is no file. The folder stays below a size; what was not used for the longest time goes first.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, BufWriter, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+
+use sha2::{Digest as _, Sha256};
 
 use crate::digest::Digest;
 use crate::path::AbsPath;
@@ -22,6 +24,9 @@ const MARK: Duration = Duration::from_secs(3600);
 
 /// How old a file must be that a killed writer left behind.
 const LEFT_BEHIND: Duration = Duration::from_secs(60);
+
+/// How much is written at a time, in bytes.
+const CHUNK: usize = 64 << 10;
 
 /// A folder of results.
 #[derive(Debug, Clone)]
@@ -69,16 +74,24 @@ impl Kept {
         Some(bytes)
     }
 
-    /// Keeps the result of `key`. Failure is no error: the next run works it out again.
-    pub fn put(&self, group: &Digest, key: &Digest, bytes: &[u8]) {
+    /// Keeps the result of `key`, which `tell` writes. Failure, also of `tell`, is no error: the next run works it out again.
+    pub fn put(&self, group: &Digest, key: &Digest, tell: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
         let folder = self.group(group);
         let path = folder.join(key.to_hex());
-        let write = || -> std::io::Result<()> {
+        let write = || -> io::Result<()> {
             fs::create_dir_all(&folder)?;
             sweep(&folder);
             let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(&folder)?;
-            file.write_all(format!("{MAGIC}{}\n", Digest::of(bytes).to_hex()).as_bytes())?;
-            file.write_all(bytes)?;
+            // The digest is known when all is written.
+            let heading = |digest: Digest| format!("{MAGIC}{}\n", digest.to_hex());
+            file.write_all(heading(Digest::from_bytes([0; 32])).as_bytes())?;
+            let mut summed =
+                BufWriter::with_capacity(CHUNK, Summed { file: file.as_file_mut(), sum: Sha256::new() });
+            tell(&mut summed)?;
+            summed.flush()?;
+            let sum = summed.into_inner().map_err(io::IntoInnerError::into_error)?.sum;
+            file.seek(SeekFrom::Start(0))?;
+            file.write_all(heading(Digest::from_bytes(sum.finalize().into())).as_bytes())?;
             file.persist(&path).map_err(|error| error.error)?;
             Ok(())
         };
@@ -146,6 +159,24 @@ impl Kept {
     }
 }
 
+/// A file that knows the sum of what is written to it.
+struct Summed<'f> {
+    file: &'f mut fs::File,
+    sum: Sha256,
+}
+
+impl Write for Summed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.sum.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
 /// Removes what killed writers left in a folder.
 fn sweep(folder: &Path) {
     for file in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -169,7 +200,8 @@ fn whole(path: &Path) -> Option<Vec<u8>> {
     if digest != Digest::of(rest).to_hex().as_bytes() {
         return None;
     }
-    Some(bytes.split_off(MAGIC.len() + 65))
+    bytes.drain(..MAGIC.len() + 65);
+    Some(bytes)
 }
 
 #[cfg(test)]
@@ -182,6 +214,10 @@ mod tests {
         (folder, kept)
     }
 
+    fn put(kept: &Kept, group: &Digest, key: &Digest, bytes: &[u8]) {
+        kept.put(group, key, |out| out.write_all(bytes));
+    }
+
     fn digest(number: u32) -> Digest {
         Digest::of(&number.to_le_bytes())
     }
@@ -192,20 +228,36 @@ mod tests {
         let (group, key) = (digest(1), digest(2));
         assert!(!kept.has_group(&group));
         assert_eq!(kept.get(&group, &key), None);
-        kept.put(&group, &key, b"one");
+        put(&kept, &group, &key, b"one");
         assert!(kept.has_group(&group));
         assert_eq!(kept.get(&group, &key).unwrap(), b"one");
-        kept.put(&group, &key, b"two");
+        put(&kept, &group, &key, b"two");
         assert_eq!(kept.get(&group, &key).unwrap(), b"two");
         assert_eq!(kept.get(&group, &digest(3)), None);
         assert_eq!(kept.verify(), Holding { files: 1, bytes: 82, damaged: 0 });
     }
 
     #[test]
+    fn what_is_not_told_to_its_end_is_not_kept() {
+        let (_folder, kept) = folder(1 << 20);
+        let (group, key) = (digest(1), digest(2));
+        let long = vec![7; 3 * CHUNK + 5];
+        put(&kept, &group, &key, &long);
+        kept.put(&group, &key, |out| {
+            out.write_all(&long)?;
+            Err(io::Error::other("no more"))
+        });
+        assert_eq!(kept.get(&group, &key).unwrap(), long);
+        kept.put(&group, &digest(3), |_| Err(io::Error::other("nothing")));
+        assert_eq!(kept.get(&group, &digest(3)), None);
+        assert_eq!(fs::read_dir(kept.group(&group)).unwrap().count(), 1, "nothing else is left");
+    }
+
+    #[test]
     fn any_damage_is_seen_and_mended_by_the_next_writer() {
         let (_folder, kept) = folder(1 << 20);
         let (group, key) = (digest(1), digest(2));
-        kept.put(&group, &key, b"some result");
+        put(&kept, &group, &key, b"some result");
         let path = kept.group(&group).join(key.to_hex());
         let good = fs::read(&path).unwrap();
         for at in 0..good.len() {
@@ -217,7 +269,7 @@ mod tests {
             assert_eq!(kept.get(&group, &key), None, "cut at {at}");
         }
         assert_eq!(kept.verify().damaged, 1);
-        kept.put(&group, &key, b"some result");
+        put(&kept, &group, &key, b"some result");
         assert_eq!(kept.get(&group, &key).unwrap(), b"some result");
     }
 
@@ -225,9 +277,9 @@ mod tests {
     fn the_folder_stays_below_its_limit_and_the_used_stay() {
         let (_folder, kept) = folder(20_000);
         let used = digest(1000);
-        kept.put(&used, &used, &[7; 500]);
+        put(&kept, &used, &used, &[7; 500]);
         for number in 0..400 {
-            kept.put(&digest(number), &digest(number), &[0; 500]);
+            put(&kept, &digest(number), &digest(number), &[0; 500]);
             let path = kept.group(&used).join(used.to_hex());
             fs::File::open(path).unwrap().set_modified(SystemTime::now()).unwrap();
         }
@@ -245,7 +297,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..100 {
-                        kept.put(&group, &key, b"the same");
+                        put(&kept, &group, &key, b"the same");
                         assert_eq!(kept.get(&group, &key).unwrap(), b"the same");
                     }
                 });

@@ -429,8 +429,10 @@ impl Session {
                 }
             };
             self.answered.set(self.answered.get() + 1);
+            let head = head(&bundle);
+            drop(bundle);
             let (written, is_written) = oneshot::channel();
-            if sender.send(Out::Answer(head(&bundle), bytes, written)).await.is_err() {
+            if sender.send(Out::Answer(head, bytes, written)).await.is_err() {
                 return asked;
             }
             // As long as it is not written the session stays.

@@ -1,0 +1,368 @@
+//! A canonical form piece by piece, for values whose form is too long to be held only to be hashed.
+//!
+//! Structs are written member by member and lists item by item; every item, and every value of another shape, is a piece
+//! that `serde_jcs` writes. RFC 8785 orders the members of an object by their names, in UTF-16 code units: so a struct is
+//! asked for its names first, and then for one member after the other.
+
+use serde::Serialize;
+use serde::ser::{self, Impossible, Serializer};
+
+use super::canonical::{CanonicalError, CanonicalFault, piece};
+
+/// Where the pieces go.
+pub(super) type Sink<'s> = dyn FnMut(&[u8]) + 's;
+
+/// Gives the canonical form of a value of the domain to a sink.
+pub(super) fn write<T: Serialize + ?Sized>(value: &T, sink: &mut Sink<'_>) -> Result<(), CanonicalError> {
+    let mut names = Vec::new();
+    match value.serialize(Walk::Names(&mut names)) {
+        Ok(()) => {
+            names.sort_by_cached_key(|name| name.encode_utf16().collect::<Vec<u16>>());
+            let mut before: &[u8] = b"{";
+            for name in &names {
+                sink(before);
+                before = b",";
+                sink(&piece(name)?);
+                sink(b":");
+                value.serialize(Walk::Member(name, sink)).map_err(Stop::into_error)?;
+            }
+            sink(if names.is_empty() { b"{}" } else { b"}" });
+            Ok(())
+        }
+        Err(Stop::List) => value.serialize(Walk::Items(sink)).map_err(Stop::into_error),
+        Err(Stop::Piece) => {
+            sink(&piece(value)?);
+            Ok(())
+        }
+        Err(Stop::Failed(error)) => Err(error),
+    }
+}
+
+/// What a value is asked for.
+enum Walk<'w> {
+    /// A struct's names.
+    Names(&'w mut Vec<&'static str>),
+    /// The one of its members that has this name.
+    Member(&'static str, &'w mut Sink<'w>),
+    /// A list's items.
+    Items(&'w mut Sink<'w>),
+}
+
+/// Why it is not asked on.
+#[derive(Debug, thiserror::Error)]
+enum Stop {
+    /// It is a list.
+    #[error("a list")]
+    List,
+    /// It is written as a whole.
+    #[error("neither list nor struct")]
+    Piece,
+    /// Something in it has no form.
+    #[error(transparent)]
+    Failed(#[from] CanonicalError),
+}
+
+impl Stop {
+    fn into_error(self) -> CanonicalError {
+        match self {
+            Self::Failed(error) => error,
+            Self::List | Self::Piece => {
+                CanonicalFault::Refused("the value is another one each time".to_owned()).into()
+            }
+        }
+    }
+}
+
+impl ser::Error for Stop {
+    fn custom<T: std::fmt::Display>(message: T) -> Self {
+        Self::Failed(ser::Error::custom(message))
+    }
+}
+
+macro_rules! pieces {
+    ($($method:ident: $type:ty),* $(,)?) => {
+        $(fn $method(self, _: $type) -> Result<(), Stop> { Err(Stop::Piece) })*
+    };
+}
+
+impl<'w> Serializer for Walk<'w> {
+    type Ok = ();
+    type Error = Stop;
+    type SerializeSeq = Items<'w>;
+    type SerializeTuple = Impossible<(), Stop>;
+    type SerializeTupleStruct = Impossible<(), Stop>;
+    type SerializeTupleVariant = Impossible<(), Stop>;
+    type SerializeMap = Impossible<(), Stop>;
+    type SerializeStruct = Self;
+    type SerializeStructVariant = Impossible<(), Stop>;
+
+    pieces! {
+        serialize_bool: bool,
+        serialize_i8: i8,
+        serialize_i16: i16,
+        serialize_i32: i32,
+        serialize_i64: i64,
+        serialize_i128: i128,
+        serialize_u8: u8,
+        serialize_u16: u16,
+        serialize_u32: u32,
+        serialize_u64: u64,
+        serialize_u128: u128,
+        serialize_f32: f32,
+        serialize_f64: f64,
+        serialize_char: char,
+        serialize_str: &str,
+        serialize_bytes: &[u8],
+        serialize_unit_struct: &'static str,
+    }
+
+    fn collect_str<T: std::fmt::Display + ?Sized>(self, _: &T) -> Result<(), Stop> {
+        Err(Stop::Piece)
+    }
+
+    fn serialize_none(self) -> Result<(), Stop> {
+        Err(Stop::Piece)
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Stop> {
+        value.serialize(self)
+    }
+
+    fn serialize_unit(self) -> Result<(), Stop> {
+        Err(Stop::Piece)
+    }
+
+    fn serialize_unit_variant(self, _: &'static str, _: u32, _: &'static str) -> Result<(), Stop> {
+        Err(Stop::Piece)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Result<(), Stop> {
+        value.serialize(self)
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        _: &T,
+    ) -> Result<(), Stop> {
+        Err(Stop::Piece)
+    }
+
+    fn serialize_seq(self, _: Option<usize>) -> Result<Items<'w>, Stop> {
+        match self {
+            Self::Items(sink) => Ok(Items { sink, before: b"[" }),
+            Self::Names(_) | Self::Member(..) => Err(Stop::List),
+        }
+    }
+
+    fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple, Stop> {
+        Err(Stop::Piece)
+    }
+
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self::SerializeTupleStruct, Stop> {
+        Err(Stop::Piece)
+    }
+
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        _: usize,
+    ) -> Result<Self::SerializeTupleVariant, Stop> {
+        Err(Stop::Piece)
+    }
+
+    fn serialize_map(self, _: Option<usize>) -> Result<Self::SerializeMap, Stop> {
+        Err(Stop::Piece)
+    }
+
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Self, Stop> {
+        Ok(self)
+    }
+
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        _: usize,
+    ) -> Result<Self::SerializeStructVariant, Stop> {
+        Err(Stop::Piece)
+    }
+}
+
+impl ser::SerializeStruct for Walk<'_> {
+    type Ok = ();
+    type Error = Stop;
+
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Stop> {
+        match self {
+            Self::Names(names) => names.push(name),
+            Self::Member(wanted, sink) if *wanted == name => write(value, *sink)?,
+            Self::Member(..) | Self::Items(_) => {}
+        }
+        Ok(())
+    }
+
+    fn end(self) -> Result<(), Stop> {
+        Ok(())
+    }
+}
+
+/// A list, item by item.
+struct Items<'w> {
+    sink: &'w mut Sink<'w>,
+    /// What stands before the next item.
+    before: &'static [u8],
+}
+
+impl ser::SerializeSeq for Items<'_> {
+    type Ok = ();
+    type Error = Stop;
+
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, item: &T) -> Result<(), Stop> {
+        (self.sink)(std::mem::replace(&mut self.before, b","));
+        (self.sink)(&piece(item)?);
+        Ok(())
+    }
+
+    fn end(self) -> Result<(), Stop> {
+        (self.sink)(if self.before == b"[" { b"[]" } else { b"]" });
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::super::{Digest, canonical_digest, to_canonical};
+    use super::*;
+
+    /// A value of every shape.
+    #[derive(Debug, Clone, Serialize)]
+    struct Shapes {
+        zeta: Option<Box<Self>>,
+        #[serde(rename = "a")]
+        one: Vec<Value>,
+        #[serde(rename = "\u{1f600}", skip_serializing_if = "Option::is_none")]
+        beyond: Option<u32>,
+        #[serde(rename = "\u{ffff}")]
+        last_of_plane: (u8, Wrapped),
+        map: BTreeMap<String, Vec<u32>>,
+        nothing: Empty,
+        both: Vec<Either>,
+        big: i128,
+        letter: char,
+    }
+
+    #[derive(Debug, Clone, Serialize)]
+    struct Wrapped(Vec<String>);
+
+    #[derive(Debug, Clone, Serialize)]
+    struct Empty {}
+
+    #[derive(Debug, Clone, Serialize)]
+    enum Either {
+        Neither,
+        This(Wrapped),
+        That { b: f64, a: Option<u8> },
+        Those(u8, ()),
+    }
+
+    fn json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(json!(null)),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            "[a-c\"\n\u{1f600}\u{ffff}é]{0,4}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 12, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map("[a-c\u{1f600}\u{ffff}]{0,2}", inner, 0..4)
+                    .prop_map(|members| json!(members)),
+            ]
+        })
+    }
+
+    fn shapes() -> impl Strategy<Value = Shapes> {
+        let either = prop_oneof![
+            Just(Either::Neither),
+            prop::collection::vec("[ab]{0,2}", 0..3).prop_map(|texts| Either::This(Wrapped(texts))),
+            (-9.0..9.0, any::<Option<u8>>()).prop_map(|(b, a)| Either::That { b, a }),
+            any::<u8>().prop_map(|one| Either::Those(one, ())),
+        ];
+        let one = (
+            prop::collection::vec(json(), 0..4),
+            any::<Option<u32>>(),
+            prop::collection::vec("[ab]{0,2}", 0..3),
+            prop::collection::btree_map("[ab]{0,2}", prop::collection::vec(any::<u32>(), 0..3), 0..3),
+            prop::collection::vec(either, 0..3),
+            any::<char>(),
+        );
+        let one = one.prop_map(|(one, beyond, texts, map, both, letter)| Shapes {
+            zeta: None,
+            one,
+            beyond,
+            last_of_plane: (1, Wrapped(texts)),
+            map,
+            nothing: Empty {},
+            both,
+            big: -5,
+            letter,
+        });
+        prop::collection::vec(one, 1..3).prop_map(|all| {
+            let inside =
+                |inner: Option<Box<Shapes>>, outer: Shapes| Some(Box::new(Shapes { zeta: inner, ..outer }));
+            *all.into_iter().fold(None, inside).expect("there is at least one")
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_pieces_are_the_form(value in json(), shapes in shapes()) {
+            let form = to_canonical(&shapes).unwrap();
+            let mut pieces = Vec::new();
+            write(&shapes, &mut |piece| pieces.extend_from_slice(piece)).unwrap();
+            prop_assert_eq!(String::from_utf8(pieces), String::from_utf8(form.clone()));
+            prop_assert_eq!(canonical_digest(&shapes).unwrap(), Digest::of(&form));
+            prop_assert_eq!(canonical_digest(&[&shapes]).unwrap(), Digest::of(&to_canonical(&[&shapes]).unwrap()));
+            prop_assert_eq!(canonical_digest(&value).unwrap(), Digest::of(&to_canonical(&value).unwrap()));
+        }
+    }
+
+    #[test]
+    fn what_has_no_form_has_no_digest() {
+        #[derive(Serialize)]
+        struct Outer {
+            list: Vec<f64>,
+        }
+        let error = canonical_digest(&Outer { list: vec![1.0, f64::NAN] }).unwrap_err();
+        assert_eq!(error.path, "$.list[1]");
+    }
+
+    #[test]
+    fn a_value_that_is_another_one_each_time_is_refused() {
+        struct Fickle(std::cell::Cell<u8>);
+        impl Serialize for Fickle {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                self.0.set(self.0.get() + 1);
+                // It is looked at by the domain first.
+                if self.0.get() == 2 {
+                    ser::SerializeSeq::end(serializer.serialize_seq(None)?)
+                } else {
+                    serializer.serialize_u8(1)
+                }
+            }
+        }
+        let error = canonical_digest(&Fickle(std::cell::Cell::new(0))).unwrap_err();
+        assert!(matches!(error.fault, CanonicalFault::Refused(_)), "{error}");
+    }
+}
