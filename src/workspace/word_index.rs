@@ -19,14 +19,15 @@ const MAGIC: [u8; 8] = *b"lnsrwd02";
 const FEW: usize = 8;
 
 /// The hashes of the words of one content. Invariant: ascending, no duplicates.
-pub(super) type WordSet = Vec<u64>;
+pub(super) type WordSet = Box<[u64]>;
 
 /// The words of some source in UTF-8.
 pub(super) fn word_set(bytes: &[u8]) -> WordSet {
-    let mut set: WordSet = words(bytes).map(word_hash).collect();
-    set.sort_unstable();
-    set.dedup();
-    set
+    let mut all: Vec<u64> = words(bytes).map(word_hash).collect();
+    all.sort_unstable();
+    all.dedup();
+    // A copy: there was room for every word as often as it stands there.
+    all.as_slice().into()
 }
 
 /// The words of contents.
