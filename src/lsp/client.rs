@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::callbacks::Callbacks;
 use super::capabilities::{self, Capabilities};
 use super::connection::Connection;
-use super::documents::{self, Documents, FileChange, Note};
+use super::documents::{self, Documents, FileChange, Note, Text};
 use super::error::LspError;
 use super::link::Link;
 use super::process::ServerProcess;
@@ -124,7 +124,7 @@ impl Client {
         });
         client.introduction = answer;
         client.expect(profile.kind)?;
-        client.link.tell("initialized", Some(json!({})))?;
+        client.link.tell("initialized", Some(json!({}).into()))?;
         Ok(client)
     }
 
@@ -194,11 +194,11 @@ impl Client {
         let mut documents = self.documents();
         if *count == 0 {
             // To open a document makes a server forget nothing, only to change it does.
-            let note = documents.open(place, &renewal::text(0));
+            let note = documents.open(place, Arc::new(renewal::text(0)));
             self.tell(note)?;
         }
         *count += 1;
-        let note = documents.open(place, &renewal::text(*count));
+        let note = documents.open(place, Arc::new(renewal::text(*count)));
         self.tell(note)
     }
 
@@ -244,7 +244,7 @@ impl Client {
     ///
     /// # Errors
     /// How the connection ended.
-    pub fn open(&self, path: &AbsPath, text: &str) -> Result<(), LspError> {
+    pub fn open(&self, path: &AbsPath, text: Text) -> Result<(), LspError> {
         let mut documents = self.documents();
         let note = documents.open(path, text);
         self.tell(note)
@@ -254,7 +254,7 @@ impl Client {
     ///
     /// # Errors
     /// [`LspError::NotOpen`], or how the connection ended.
-    pub fn change(&self, path: &AbsPath, text: &str) -> Result<(), LspError> {
+    pub fn change(&self, path: &AbsPath, text: Text) -> Result<(), LspError> {
         let mut documents = self.documents();
         let note = documents.change(path, text).ok_or_else(|| LspError::NotOpen(path.clone()))?;
         self.tell(note)

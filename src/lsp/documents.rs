@@ -4,9 +4,11 @@
 //! server gains nothing from our difference, and a wrong one would be silent.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::jsonrpc::Params;
 use crate::path::{AbsPath, FileUri};
 
 /// What happened to a file on disk.
@@ -44,33 +46,40 @@ pub(super) struct Documents {
 }
 
 /// A notification: its method and its parameters.
-pub(super) type Note = (&'static str, Value);
+pub(super) type Note = (&'static str, Params);
+
+/// A text, whoever holds it.
+pub type Text = Arc<dyn AsRef<str> + Send + Sync>;
 
 impl Documents {
     /// Makes `text` what the server believes of the document, which is opened if it is not.
-    pub(super) fn open(&mut self, path: &AbsPath, text: &str) -> Note {
-        if let Some(note) = self.change(path, text) {
+    pub(super) fn open(&mut self, path: &AbsPath, text: Text) -> Note {
+        if let Some(note) = self.change(path, text.clone()) {
             return note;
         }
         self.versions.insert(path.clone(), 1);
         let uri = FileUri::from_path(path);
-        let document = json!({"uri": uri.as_str(), "languageId": "python", "version": 1, "text": text});
-        ("textDocument/didOpen", json!({"textDocument": document}))
+        let made = move || {
+            let text = (*text).as_ref();
+            let document = json!({"uri": uri.as_str(), "languageId": "python", "version": 1, "text": text});
+            json!({"textDocument": document})
+        };
+        ("textDocument/didOpen", Params::Made(Arc::new(made)))
     }
 
     /// A new text for an open document; `None` when it is not open.
-    pub(super) fn change(&mut self, path: &AbsPath, text: &str) -> Option<Note> {
+    pub(super) fn change(&mut self, path: &AbsPath, text: Text) -> Option<Note> {
         let version = self.versions.get_mut(path)?;
         *version += 1;
         let document = json!({"uri": FileUri::from_path(path).as_str(), "version": *version});
-        let params = json!({"textDocument": document, "contentChanges": [{"text": text}]});
-        Some(("textDocument/didChange", params))
+        let made = move || json!({"textDocument": document, "contentChanges": [{"text": (*text).as_ref()}]});
+        Some(("textDocument/didChange", Params::Made(Arc::new(made))))
     }
 
     /// Closes a document; `None` when it is not open.
     pub(super) fn close(&mut self, path: &AbsPath) -> Option<Note> {
         self.versions.remove(path)?;
-        Some(("textDocument/didClose", json!({"textDocument": identifier(path)})))
+        Some(("textDocument/didClose", json!({"textDocument": identifier(path)}).into()))
     }
 
     pub(super) fn paths(&self) -> Vec<AbsPath> {
@@ -94,12 +103,16 @@ pub(super) fn watched(changes: &[FileChange]) -> Note {
         json!({"uri": FileUri::from_path(&change.path).as_str(), "type": kind})
     };
     let events: Value = changes.iter().map(event).collect();
-    ("workspace/didChangeWatchedFiles", json!({"changes": events}))
+    ("workspace/didChangeWatchedFiles", json!({"changes": events}).into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn text(text: &'static str) -> Text {
+        Arc::new(text)
+    }
 
     fn at(path: &str) -> AbsPath {
         AbsPath::new(path).unwrap()
@@ -109,23 +122,24 @@ mod tests {
     fn versions_rise_while_a_document_is_open() {
         let mut documents = Documents::default();
         let path = at("/w/a b.py");
-        assert_eq!(documents.change(&path, "x"), None);
+        assert_eq!(documents.change(&path, text("x")), None);
         assert_eq!(
-            documents.open(&path, "x"),
+            documents.open(&path, text("x")),
             (
                 "textDocument/didOpen",
                 json!({"textDocument": {
                     "uri": "file:///w/a%20b.py", "languageId": "python", "version": 1, "text": "x",
                 }})
+                .into()
             )
         );
         let changed = |version: i32, text: &str| {
             let document = json!({"uri": "file:///w/a%20b.py", "version": version});
             let params = json!({"textDocument": document, "contentChanges": [{"text": text}]});
-            ("textDocument/didChange", params)
+            ("textDocument/didChange", Params::Value(params))
         };
-        assert_eq!(documents.change(&path, "y"), Some(changed(2, "y")));
-        assert_eq!(documents.open(&path, "z"), changed(3, "z"));
+        assert_eq!(documents.change(&path, text("y")), Some(changed(2, "y")));
+        assert_eq!(documents.open(&path, text("z")), changed(3, "z"));
         assert_eq!(documents.paths(), vec![path.clone()]);
         assert_eq!(documents.close(&path).unwrap().0, "textDocument/didClose");
         assert_eq!(documents.close(&path), None);
@@ -140,6 +154,6 @@ mod tests {
         assert!(!change("/w/a.py", ChangeKind::Changed).is_enumerated());
         assert!(!change("/w/a.txt", ChangeKind::Created).is_enumerated());
         let (_, params) = watched(&[change("/w/a.py", ChangeKind::Deleted)]);
-        assert_eq!(params, json!({"changes": [{"uri": "file:///w/a.py", "type": 3}]}));
+        assert_eq!(*params.value(), json!({"changes": [{"uri": "file:///w/a.py", "type": 3}]}));
     }
 }

@@ -3,7 +3,9 @@
 //! Reading is lenient where servers differ (`params: null`, no `result` member, unknown members) and strict where a
 //! message could be taken for another one. Batches do not exist in LSP and are refused.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::de::{DeserializeOwned, MapAccess, SeqAccess, Visitor};
@@ -37,7 +39,46 @@ pub struct Notification {
     /// What is said.
     pub method: String,
     /// `None` when the member is left out; JSON `null` reads as that too.
-    pub params: Option<Value>,
+    pub params: Option<Params>,
+}
+
+/// What a notification tells.
+#[derive(Clone)]
+pub enum Params {
+    /// A value.
+    Value(Value),
+    /// A value that is made when it is sent. A thousand texts may wait to be sent, which somebody else holds anyway.
+    Made(Arc<dyn Fn() -> Value + Send + Sync>),
+}
+
+impl Params {
+    /// The value.
+    #[must_use]
+    pub fn value(&self) -> Cow<'_, Value> {
+        match self {
+            Self::Value(value) => Cow::Borrowed(value),
+            Self::Made(make) => Cow::Owned(make()),
+        }
+    }
+}
+
+impl From<Value> for Params {
+    fn from(value: Value) -> Self {
+        Self::Value(value)
+    }
+}
+
+impl fmt::Debug for Params {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value().fmt(f)
+    }
+}
+
+/// Equal is what tells the same.
+impl PartialEq for Params {
+    fn eq(&self, other: &Self) -> bool {
+        self.value() == other.value()
+    }
 }
 
 /// An answer.
@@ -131,7 +172,7 @@ impl Message {
     /// A notification.
     #[must_use]
     pub fn notification(method: impl Into<String>, params: Option<Value>) -> Self {
-        Self::Notification(Notification { method: method.into(), params })
+        Self::Notification(Notification { method: method.into(), params: params.map(Params::Value) })
     }
 
     /// The answer to the request `id`.
@@ -151,7 +192,7 @@ impl Message {
         let Members { id, method, params, result, error } = serde_json::from_slice(&text)?;
         match (method, id) {
             (Some(method), Some(id)) => Ok(Self::Request(Request { id, method, params })),
-            (Some(method), None) => Ok(Self::Notification(Notification { method, params })),
+            (Some(method), None) => Ok(Self::notification(method, params)),
             (None, id) => {
                 let outcome = match (error, result) {
                     (Some(error), _) => Err(error),
@@ -204,8 +245,10 @@ impl Serialize for Message {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("jsonrpc", "2.0")?;
         let (id, called) = match self {
-            Self::Request(request) => (Some(Some(&request.id)), Some((&request.method, &request.params))),
-            Self::Notification(note) => (None, Some((&note.method, &note.params))),
+            Self::Request(request) => {
+                (Some(Some(&request.id)), Some((&request.method, request.params.as_ref().map(Cow::Borrowed))))
+            }
+            Self::Notification(note) => (None, Some((&note.method, note.params.as_ref().map(Params::value)))),
             Self::Response(response) => (Some(response.id.as_ref()), None),
         };
         if let Some(id) = id {
@@ -214,7 +257,7 @@ impl Serialize for Message {
         if let Some((method, params)) = called {
             map.serialize_entry("method", method)?;
             if let Some(params) = params {
-                map.serialize_entry("params", params)?;
+                map.serialize_entry("params", &params)?;
             }
         }
         if let Self::Response(response) = self {

@@ -15,7 +15,7 @@ use super::cancellation::CancellationFolder;
 use super::codec::CodecError;
 use super::connection::Received;
 use super::error::LspError;
-use super::jsonrpc::{Id, Message, Notification, Reply, Request, ResponseError};
+use super::jsonrpc::{Id, Message, Notification, Params, Reply, Request, ResponseError};
 use super::pending::{Answered, Outcome, Pending};
 use super::process::ProcessWatch;
 use super::profile::{Profile, Sign};
@@ -146,8 +146,8 @@ impl Link {
     }
 
     /// Says something.
-    pub(super) fn tell(&self, name: &str, params: Option<Value>) -> Result<(), LspError> {
-        if self.send(Message::notification(name, params)) {
+    pub(super) fn tell(&self, name: &str, params: Option<Params>) -> Result<(), LspError> {
+        if self.send(Message::Notification(Notification { method: name.to_owned(), params })) {
             Ok(())
         } else {
             Err(self.pending().ended().cloned().unwrap_or(LspError::Closed))
@@ -260,7 +260,8 @@ impl Link {
         if notification.method != "window/logMessage" {
             return;
         }
-        let line = notification.params.as_ref().and_then(|params| params["message"].as_str());
+        let params = notification.params.as_ref().map(Params::value);
+        let line = params.as_ref().and_then(|params| params["message"].as_str());
         match line.and_then(Profile::hear) {
             Some(Sign::Enumerated(files)) => self.heard.send_modify(|heard| {
                 heard.enumerations += 1;

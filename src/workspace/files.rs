@@ -45,6 +45,12 @@ impl Document {
     }
 }
 
+impl AsRef<str> for Document {
+    fn as_ref(&self) -> &str {
+        &self.text
+    }
+}
+
 /// What a path leads to, links followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileKind {

@@ -1,5 +1,6 @@
 //! What a client says and how it takes what it hears, message by message.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -147,7 +148,7 @@ async fn a_question_that_is_dropped_is_taken_back_and_an_answered_one_is_not() {
     let hover = peer.request("textDocument/hover").await;
     peer.reply(&hover, Value::Null);
     assert_eq!(answer.await, Ok(None));
-    client.open(&at("/w/a.py"), "").unwrap();
+    client.open(&at("/w/a.py"), Arc::new("")).unwrap();
     peer.notification("textDocument/didOpen").await;
 }
 
@@ -222,7 +223,7 @@ async fn the_end_of_the_stream_ends_everything_that_waits() {
     assert_eq!(waiting.await, Err(LspError::EndOfStream));
     assert_eq!(client.ready(PLENTY).await, Err(LspError::EndOfStream));
     assert_eq!(client.settled(PLENTY).await, Err(LspError::EndOfStream));
-    assert_eq!(client.open(&at("/w/a.py"), ""), Err(LspError::EndOfStream));
+    assert_eq!(client.open(&at("/w/a.py"), Arc::new("")), Err(LspError::EndOfStream));
     assert_eq!(questions.hover(&at("/w/a.py"), ORIGIN).await, Err(LspError::EndOfStream));
     assert_eq!(client.shutdown(PLENTY).await, Err(LspError::EndOfStream));
 }
@@ -258,9 +259,9 @@ async fn readiness_is_the_sign_since_the_last_file_came_or_went() {
 async fn documents_are_told_in_order() {
     let (client, mut peer) = connected().await;
     let path = at("/w/a.py");
-    assert_eq!(client.change(&path, "x"), Err(LspError::NotOpen(path.clone())));
-    client.open(&path, "x").unwrap();
-    client.change(&path, "y").unwrap();
+    assert_eq!(client.change(&path, Arc::new("x")), Err(LspError::NotOpen(path.clone())));
+    client.open(&path, Arc::new("x")).unwrap();
+    client.change(&path, Arc::new("y")).unwrap();
     assert_eq!(client.open_documents(), vec![path.clone()]);
     client.close(&path).unwrap();
     client.close(&path).unwrap();

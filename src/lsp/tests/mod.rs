@@ -48,7 +48,7 @@ impl Peer {
     async fn notification(&mut self, method: &str) -> Value {
         match self.next().await {
             Message::Notification(Notification { method: found, params }) if found == method => {
-                params.unwrap_or_default()
+                params.map(|params| params.value().into_owned()).unwrap_or_default()
             }
             other => panic!("expected the notification {method}, got {other:?}"),
         }

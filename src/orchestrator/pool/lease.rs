@@ -149,7 +149,7 @@ impl Lease {
     }
 
     /// Makes a document known to the server for as long as this question lasts.
-    pub(in crate::orchestrator) fn open(&self, document: &Document) -> Result<(), Failure> {
+    pub(in crate::orchestrator) fn open(&self, document: &Arc<Document>) -> Result<(), Failure> {
         self.memory.show(&document.path, &document.digest)?;
         let first = self.used().insert(document.path.clone());
         if self.is_recalled() {
@@ -166,12 +166,12 @@ impl Lease {
                 known.users += usize::from(first);
                 known.turn = turn;
                 if known.digest != document.digest {
-                    live.server.client.change(&document.path, &document.text)?;
+                    live.server.client.change(&document.path, document.clone())?;
                     known.digest = document.digest;
                 }
             }
             None => {
-                live.server.client.open(&document.path, &document.text)?;
+                live.server.client.open(&document.path, document.clone())?;
                 opened.insert(document.path.clone(), Opened { digest: document.digest, users: 1, turn });
             }
         }

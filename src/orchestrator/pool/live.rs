@@ -141,7 +141,7 @@ impl Live {
                 return Ok(false);
             }
             if now.digest != document.digest {
-                client.change(path, &now.text)?;
+                client.change(path, now.clone())?;
                 document.digest = now.digest;
             }
         }

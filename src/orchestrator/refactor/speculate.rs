@@ -113,7 +113,7 @@ pub(in crate::orchestrator) fn present(asking: &Asking<'_>, overlay: &Overlay<'_
         };
         match document {
             Some(document) => asking.server.open(document)?,
-            None => asking.server.open(&Document::new(path.clone(), Vec::new()))?,
+            None => asking.server.open(&Arc::new(Document::new(path.clone(), Vec::new())))?,
         }
     }
     Ok(imports_stay)
@@ -176,7 +176,7 @@ pub(in crate::orchestrator) async fn bare(
     let hidden = reward::hidden_by(before, after);
     let mut found = Found::new();
     for (document, spans) in &hidden {
-        asking.server.open(&reward::without(document, spans))?;
+        asking.server.open(&Arc::new(reward::without(document, spans)))?;
         let pull = asking.questions().diagnostics(&document.path);
         let told = pull.await?;
         let items = told.items.iter().map(|item| diagnose::diagnostic(shown, &document.path, item));

@@ -101,7 +101,7 @@ pub(in crate::orchestrator) async fn types_lost(
             continue;
         }
         let Some(probe) = Probe::of(&bases, &document.text) else { continue };
-        let asked = with_text(document, probe.text.clone());
+        let asked = Arc::new(with_text(document, probe.text.clone()));
         asking.server.open(&asked)?;
         let told = asking.questions().diagnostics(&document.path).await?;
         asking.server.open(document)?;

@@ -313,7 +313,7 @@ impl<'s> Judge<'s> {
         let bare = other.asking(async |asking| {
             let mut bare = Found::new();
             for (document, spans) in &hidden {
-                asking.server.open(&without(document, spans))?;
+                asking.server.open(&Arc::new(without(document, spans)))?;
                 let told = asking.server.client.within(asking.time).diagnostics(&document.path).await?;
                 let items =
                     told.items.iter().map(|item| diagnose::diagnostic(asking.places, &document.path, item));
