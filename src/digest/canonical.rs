@@ -1,7 +1,8 @@
 //! Canonical JSON (RFC 8785, JCS): the bytes that are hashed.
 //!
 //! `serde_jcs` writes; the `domain` beside this file first refuses what RFC 8785 has no form for, and what could get
-//! the hash of something else; `stream` has long forms hashed while they are written. Deliberately absent: a lenient mode, and any repair of a value.
+//! the hash of something else; `stream` has long forms hashed while they are written. Deliberately absent: a lenient mode,
+//! and any repair of a value.
 
 use std::fmt;
 

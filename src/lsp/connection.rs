@@ -1,8 +1,9 @@
 //! A connection to a server: two channel ends of messages.
 //!
 //! A live server, a recorded one, a replayed one and a test's script are all this type, so what wraps one wraps all.
-//! The channels have no bound: what a client sends is small, or somebody holds it anyway, and a sender that could block would let a server that
-//! does not read stop us from reading what it writes, which is how two sides of a pipe come to wait for each other.
+//! The channels have no bound: what a client sends is small, or somebody holds it anyway, and a sender that could block
+//! would let a server that does not read stop us from reading what it writes, which is how two sides of a pipe come to wait
+//! for each other.
 
 use std::time::Duration;
 
