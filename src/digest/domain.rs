@@ -4,7 +4,7 @@
 //! lists, maps and structs write `null` for a number that is not finite before the formatter hears of it. The other
 //! refusals each close a way for two values to get one hash, or for one value to get two.
 //!
-//! A value is read twice, here and when it is written, so its `Serialize` must say the same both times.
+//! A value is read here and when it is written, then in part more than once, so its `Serialize` must say the same every time.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

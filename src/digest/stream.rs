@@ -24,7 +24,11 @@ pub(super) fn write<T: Serialize + ?Sized>(value: &T, sink: &mut Sink<'_>) -> Re
                 before = b",";
                 sink(&piece(name)?);
                 sink(b":");
-                value.serialize(Walk::Member(name, sink)).map_err(Stop::into_error)?;
+                let mut is_there = false;
+                value
+                    .serialize(Walk::Member(name, sink, &mut is_there))
+                    .and_then(|()| is_there.then_some(()).ok_or(Stop::Piece))
+                    .map_err(Stop::into_error)?;
             }
             sink(if names.is_empty() { b"{}" } else { b"}" });
             Ok(())
@@ -42,8 +46,8 @@ pub(super) fn write<T: Serialize + ?Sized>(value: &T, sink: &mut Sink<'_>) -> Re
 enum Walk<'w> {
     /// A struct's names.
     Names(&'w mut Vec<&'static str>),
-    /// The one of its members that has this name.
-    Member(&'static str, &'w mut Sink<'w>),
+    /// The one of its members that has this name, and whether it has one.
+    Member(&'static str, &'w mut Sink<'w>, &'w mut bool),
     /// A list's items.
     Items(&'w mut Sink<'w>),
 }
@@ -180,7 +184,10 @@ impl<'w> Serializer for Walk<'w> {
     }
 
     fn serialize_struct(self, _: &'static str, _: usize) -> Result<Self, Stop> {
-        Ok(self)
+        match self {
+            Self::Names(_) | Self::Member(..) => Ok(self),
+            Self::Items(_) => Err(Stop::Piece),
+        }
     }
 
     fn serialize_struct_variant(
@@ -201,7 +208,10 @@ impl ser::SerializeStruct for Walk<'_> {
     fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Stop> {
         match self {
             Self::Names(names) => names.push(name),
-            Self::Member(wanted, sink) if *wanted == name => write(value, *sink)?,
+            Self::Member(wanted, sink, is_there) if *wanted == name => {
+                **is_there = true;
+                write(value, *sink)?;
+            }
             Self::Member(..) | Self::Items(_) => {}
         }
         Ok(())
@@ -348,21 +358,46 @@ mod tests {
         assert_eq!(error.path, "$.list[1]");
     }
 
-    #[test]
-    fn a_value_that_is_another_one_each_time_is_refused() {
-        struct Fickle(std::cell::Cell<u8>);
-        impl Serialize for Fickle {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                self.0.set(self.0.get() + 1);
-                // It is looked at by the domain first.
-                if self.0.get() == 2 {
-                    ser::SerializeSeq::end(serializer.serialize_seq(None)?)
-                } else {
-                    serializer.serialize_u8(1)
+    /// Says at each time another thing.
+    struct Fickle(std::cell::RefCell<Vec<Says>>);
+
+    #[derive(Clone, Copy)]
+    enum Says {
+        Number,
+        List,
+        Member(&'static str),
+    }
+
+    impl Serialize for Fickle {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            match self.0.borrow_mut().remove(0) {
+                Says::Number => serializer.serialize_u8(1),
+                Says::List => ser::SerializeSeq::end(serializer.serialize_seq(None)?),
+                Says::Member(name) => {
+                    let mut members = serializer.serialize_struct("", 1)?;
+                    ser::SerializeStruct::serialize_field(&mut members, name, &1)?;
+                    ser::SerializeStruct::end(members)
                 }
             }
         }
-        let error = canonical_digest(&Fickle(std::cell::Cell::new(0))).unwrap_err();
-        assert!(matches!(error.fault, CanonicalFault::Refused(_)), "{error}");
+    }
+
+    #[test]
+    fn a_value_that_is_another_one_each_time_is_refused() {
+        use Says::{List, Member, Number};
+        for (first, then) in [
+            (List, Number),
+            (List, Member("a")),
+            (Member("a"), List),
+            (Member("a"), Number),
+            (Member("a"), Member("b")),
+        ] {
+            // The domain looks at it first.
+            let fickle = Fickle(vec![first, first, then].into());
+            let error = canonical_digest(&fickle).unwrap_err();
+            assert!(matches!(error.fault, CanonicalFault::Refused(_)), "{error}");
+        }
+        let steady = Fickle(vec![Member("a"); 3].into());
+        assert_eq!(canonical_digest(&steady), Ok(Digest::of(b"{\"a\":1}")));
     }
 }

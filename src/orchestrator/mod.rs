@@ -318,7 +318,12 @@ impl Orchestrator {
                 let Made { mut attempt, road, key, leader, origin } = *made;
                 let tape = origin.state.as_ref().map_or(tape, |state| state.tape.clone());
                 // The texts of a long answer's files are not needed any more, unless it is recorded what it came of.
-                let origin = if self.settings.trace.is_some() { origin } else { Origin::default() };
+                let origin = if self.settings.trace.is_some() {
+                    origin
+                } else {
+                    drop(origin);
+                    Origin::default()
+                };
                 self.write(&request, &mut attempt, &tape).await;
                 let bundle = rewarded(sealed(attempt.draft), attempt.measured);
                 record(&self.settings, Some(request), origin, &tape, &bundle);

@@ -21,10 +21,11 @@ fn kept(cache: &AbsPath) -> Kept {
 /// Keeps a bundle. Blocking. Failure is no error.
 pub(super) fn store(cache: &AbsPath, bundle: &Bundle) {
     let (kept, id) = (kept(cache), bundle.bundle_id);
-    if kept.has_group(&id) {
+    let tell = |out: &mut dyn Write| serde_json::to_writer(Limited { out, left: LONGEST }, bundle);
+    if kept.has(&id, &id) || tell(&mut io::sink()).is_err() {
         return;
     }
-    kept.put(&id, &id, |out| Ok(serde_json::to_writer(Limited { out, left: LONGEST }, bundle)?));
+    kept.put(&id, &id, |out| Ok(tell(out)?));
 }
 
 /// A writer that takes so many bytes and no more.

@@ -60,6 +60,12 @@ impl Kept {
         self.group(group).is_dir()
     }
 
+    /// Whether there is a result of `key`, be it damaged.
+    #[must_use]
+    pub fn has(&self, group: &Digest, key: &Digest) -> bool {
+        self.group(group).join(key.to_hex()).is_file()
+    }
+
     /// The result of `key`.
     #[must_use]
     pub fn get(&self, group: &Digest, key: &Digest) -> Option<Vec<u8>> {
@@ -95,8 +101,11 @@ impl Kept {
             file.persist(&path).map_err(|error| error.error)?;
             Ok(())
         };
-        if write().is_ok() && key.as_bytes()[0].is_multiple_of(LOOKED_AT) {
-            self.make_room();
+        match write() {
+            Ok(()) if key.as_bytes()[0].is_multiple_of(LOOKED_AT) => self.make_room(),
+            Ok(()) => {}
+            // A group of nothing would say that there is something. Only an empty folder goes.
+            Err(_) => drop(fs::remove_dir(&folder)),
         }
     }
 
@@ -250,6 +259,9 @@ mod tests {
         assert_eq!(kept.get(&group, &key).unwrap(), long);
         kept.put(&group, &digest(3), |_| Err(io::Error::other("nothing")));
         assert_eq!(kept.get(&group, &digest(3)), None);
+        assert!(kept.has(&group, &key) && !kept.has(&group, &digest(3)));
+        kept.put(&digest(4), &key, |_| Err(io::Error::other("nothing")));
+        assert!(!kept.has_group(&digest(4)), "there is nothing in it");
         assert_eq!(fs::read_dir(kept.group(&group)).unwrap().count(), 1, "nothing else is left");
     }
 
