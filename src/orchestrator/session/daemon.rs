@@ -18,8 +18,9 @@ use super::service;
 use crate::path::AbsPath;
 
 /// What the GNU allocator is told, and others ignore: each pool of memory keeps the most that it was ever asked for at a time,
-/// for as long as the session lives, so there is one.
-const ALLOCATOR: [(&str, &str); 2] = [("MALLOC_ARENA_MAX", "1"), ("MALLOC_TRIM_THRESHOLD_", "1048576")];
+/// for as long as the session lives, so there is one, and the texts of files are no part of it.
+const ALLOCATOR: [(&str, &str); 3] =
+    [("MALLOC_ARENA_MAX", "1"), ("MALLOC_TRIM_THRESHOLD_", "1048576"), ("MALLOC_MMAP_THRESHOLD_", "16384")];
 
 /// The hidden subcommand that a session is started with.
 pub const SESSION_COMMAND: &str = "__session";

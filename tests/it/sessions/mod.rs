@@ -206,7 +206,7 @@ fn a_session_is_a_daemon() {
         let environ = std::fs::read(format!("/proc/{process}/environ")).unwrap();
         let text = String::from_utf8(environ).unwrap();
         let words: Vec<&str> = text.split_terminator('\0').collect();
-        let own = ["MALLOC_ARENA_MAX=1", "MALLOC_TRIM_THRESHOLD_=1048576"];
+        let own = ["MALLOC_ARENA_MAX=1", "MALLOC_MMAP_THRESHOLD_=16384", "MALLOC_TRIM_THRESHOLD_=1048576"];
         assert_eq!(words, own, "a caller's environment is told, not inherited");
     }
     let own = |path: &PathBuf| path.symlink_metadata().unwrap().permissions().mode() & 0o777;
