@@ -4,12 +4,23 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
 use crate::orchestrator::session::Place;
 use crate::orchestrator::{cache_folder, search_path};
 use crate::path::{AbsPath, absolute::AbsPathError};
+
+/// Why nothing can be done in these surroundings.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EnvironmentError {
+    /// It was removed, or may not be entered.
+    #[error("the current folder cannot be found ({0}); change into one that is there")]
+    CurrentFolder(io::Error),
+    /// A folder has no name in UTF-8.
+    #[error(transparent)]
+    Path(#[from] AbsPathError),
+}
 
 /// The process's surroundings.
 #[derive(Debug, Clone)]
@@ -37,8 +48,8 @@ impl Environment {
         clippy::disallowed_methods,
         reason = "this is the one place through which the surroundings enter"
     )]
-    pub(crate) fn of_process() -> Result<Self, AbsPathError> {
-        let cwd = std::env::current_dir().unwrap_or_default();
+    pub(crate) fn of_process() -> Result<Self, EnvironmentError> {
+        let cwd = std::env::current_dir().map_err(EnvironmentError::CurrentFolder)?;
         let vars = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         Ok(Self {
@@ -47,7 +58,7 @@ impl Environment {
             cwd: AbsPath::new(cwd)?,
             temp: AbsPath::new(std::env::temp_dir())?,
             exe: std::env::current_exe().ok().and_then(|exe| AbsPath::new(exe).ok()),
-            stderr_is_terminal: std::io::stderr().is_terminal(),
+            stderr_is_terminal: io::stderr().is_terminal(),
         })
     }
 

@@ -104,7 +104,14 @@ pub fn spawn(launch: &Launch) -> Result<(Connection, ServerProcess), LspError> {
     let failed =
         |error: io::Error| LspError::Spawn { program: launch.program.to_string(), reason: error.to_string() };
     let cancellation = match launch.cancellable {
-        true => Some(Arc::new(CancellationFolder::create(&launch.temp_dir).map_err(failed)?)),
+        true => {
+            let folder = CancellationFolder::create(&launch.temp_dir).map_err(|error| {
+                // The server's program has no part in it.
+                let reason = format!("no folder can be made in {}: {error}", launch.temp_dir);
+                failed(io::Error::new(error.kind(), reason))
+            })?;
+            Some(Arc::new(folder))
+        }
         false => None,
     };
     let arguments =

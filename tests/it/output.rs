@@ -15,6 +15,25 @@ fn shell(env: &TestEnv, line: &str) -> Output {
 }
 
 #[test]
+fn surroundings_that_are_gone_are_named() {
+    let env = TestEnv::with(&Project::fixture("shop"));
+    let gone = shell(&env, "mkdir gone; cd gone; rmdir ../gone; lanser session status --all");
+    assert_eq!(gone.code, Some(2));
+    let words = "error: the current folder cannot be found (No such file or directory (os error 2)); change into one that is there\n";
+    assert_eq!(gone.stderr, words);
+    let server = FakeServer::new(&env, &Behaviour::good());
+    let homeless = shell(
+        &env,
+        &format!(
+            "TMPDIR=$PWD/missing lanser def src/shop/till.py:9:12 --server-command '{}'",
+            server.command()
+        ),
+    );
+    assert_eq!(homeless.code, Some(66));
+    assert!(homeless.stderr.contains("no folder can be made in "), "{}", homeless.stderr);
+}
+
+#[test]
 fn places_as_text() {
     let env = TestEnv::pyright(&Project::fixture("shop"));
     let text = |args: &[&str]| env.lanser(args).text().to_owned();

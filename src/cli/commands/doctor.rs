@@ -176,7 +176,8 @@ fn text(report: &Report) -> String {
     line("workspace", &format!("{} ({} Python files)", report.workspace, report.python_files));
     line("cache", &report.cache);
     if let Some(Memo { answers, bytes, damaged }) = &report.memo {
-        line("memo", &format!("{answers} answers, {bytes} bytes, {damaged} damaged"));
+        let what = if *damaged > 0 { " (passed by, and written anew when it is asked again)" } else { "" };
+        line("memo", &format!("{answers} answers, {bytes} bytes, {damaged} damaged{what}"));
     }
     for path in &report.unreadable {
         line("unreadable", path);
