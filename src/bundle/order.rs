@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::digest::to_canonical;
-use crate::model::facts::{Call, Diagnostic, Location, Symbol};
+use crate::model::facts::{Call, Diagnostic, Location, Override, Symbol, UnresolvedUse};
 use crate::path::DocUri;
 use crate::text::Range;
 
@@ -16,6 +16,18 @@ pub trait Placed: Serialize {
 }
 
 impl Placed for Location {
+    fn place(&self) -> (&DocUri, Range) {
+        (&self.uri, self.range)
+    }
+}
+
+impl Placed for Override {
+    fn place(&self) -> (&DocUri, Range) {
+        (&self.uri, self.range)
+    }
+}
+
+impl Placed for UnresolvedUse {
     fn place(&self) -> (&DocUri, Range) {
         (&self.uri, self.range)
     }
@@ -81,6 +93,8 @@ mod tests {
                 range: Range::new(Position::new(line, column), Position::new(line, column + 1)),
                 at: String::new(),
                 symbol_id: None,
+                provenance: None,
+                via: None,
                 preview,
             },
         )

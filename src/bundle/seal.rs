@@ -10,7 +10,7 @@ use crate::model::BUNDLE_VERSION;
 use crate::model::bundle::{Bundle, Hashing, Limits, Meta, Status, Volatile};
 use crate::model::edits::Edits;
 use crate::model::environment::Environment;
-use crate::model::error::ErrorBody;
+use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::facts::{Facts, Verdict};
 use crate::model::request::Request;
 use crate::model::resolution::{RelocationRules, Resolution};
@@ -35,6 +35,8 @@ pub struct Draft {
     pub capabilities: BTreeMap<String, bool>,
     /// Why there is no answer.
     pub error: Option<ErrorBody>,
+    /// What may make the answer another one than the caller expects.
+    pub warnings: Vec<String>,
     /// By what numbers places were weighed, where some were.
     pub relocation: Option<RelocationRules>,
     /// Whether the list was cut.
@@ -55,6 +57,7 @@ impl Draft {
             environment: None,
             capabilities: BTreeMap::new(),
             error: Some(error),
+            warnings: Vec::new(),
             relocation: None,
             limits: None,
             partial: false,
@@ -62,7 +65,7 @@ impl Draft {
     }
 }
 
-/// The hash domain: rule 1 of the bundle format names these eight parts.
+/// The hash domain: rule 1 of the bundle format names these parts.
 #[derive(Serialize)]
 struct Domain<'b> {
     request: &'b Option<Request>,
@@ -72,6 +75,8 @@ struct Domain<'b> {
     environment: &'b Option<Environment>,
     capabilities: &'b BTreeMap<String, bool>,
     error: &'b Option<ErrorBody>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    warnings: &'b [String],
     meta: HashedMeta<'b>,
 }
 
@@ -90,7 +95,10 @@ struct HashedMeta<'b> {
 /// # Errors
 /// When a value has no canonical form, which is a defect of lanser.
 pub fn seal(draft: Draft) -> Result<Bundle, CanonicalError> {
+    let is_late = draft.error.as_ref().is_some_and(|error| error.symbol == ErrorSymbol::LsTimeout);
     let status = match (&draft.error, draft.partial) {
+        // What was known when the time ended.
+        (Some(_), true) if is_late && draft.facts.is_some() => Status::Partial,
         (Some(_), _) => Status::Error,
         (None, true) => Status::Partial,
         (None, false) => Status::Ok,
@@ -115,6 +123,7 @@ pub fn seal(draft: Draft) -> Result<Bundle, CanonicalError> {
         environment: draft.environment,
         capabilities: draft.capabilities,
         error: draft.error,
+        warnings: draft.warnings,
         meta,
     };
     bundle.bundle_id = bundle_id(&bundle)?;
@@ -146,6 +155,7 @@ pub fn bundle_id(bundle: &Bundle) -> Result<Digest, CanonicalError> {
         environment: &bundle.environment,
         capabilities: &bundle.capabilities,
         error: &bundle.error,
+        warnings: &bundle.warnings,
         meta: HashedMeta {
             exit_code: bundle.meta.exit_code,
             sorting_keys: &bundle.meta.sorting_keys,

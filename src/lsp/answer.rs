@@ -132,6 +132,22 @@ pub struct CallItem {
     pub(super) wire: Value,
 }
 
+impl CallItem {
+    /// The module of a file, as Pyright names the caller of a call outside of functions.
+    #[must_use]
+    pub fn module(path: AbsPath) -> Self {
+        const MODULE: SymbolKind = SymbolKind(2);
+        let (name, range) = (format!("(module) {}", path.file_name()), Range::default());
+        Self { name, detail: None, kind: MODULE, path, range, selection_range: range, wire: Value::Null }
+    }
+
+    /// Whether it is a module, of which no more can be asked.
+    #[must_use]
+    pub fn is_module(&self) -> bool {
+        self.selection_range == Range::default()
+    }
+}
+
 /// A caller, or a callee, with the calls.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {

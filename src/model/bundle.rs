@@ -19,7 +19,7 @@ use crate::path::DocUri;
 use crate::text::ColumnUnit;
 
 /// One answer to one request. `bundleId` is the SHA-256 of the RFC 8785 form of an object with `request`, `resolution`,
-/// `facts`, `edits`, `environment`, `capabilities`, `error` and `meta` without `volatile`.
+/// `facts`, `edits`, `environment`, `capabilities`, `error`, `warnings` (if there are any) and `meta` without `volatile`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Bundle {
@@ -46,6 +46,10 @@ pub struct Bundle {
     pub capabilities: BTreeMap<String, bool>,
     /// Why there is no answer; `null` when there is one.
     pub error: Option<ErrorBody>,
+    /// What may make the answer another one than the caller expects: a configuration that cannot be read, a virtual environment
+    /// that was passed over, imports that cannot be resolved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// About the bundle itself.
     pub meta: Meta,
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::facts::{Counts, Diagnostic, Unresolved};
+use super::facts::{Counts, Diagnostic, Residue};
 use crate::digest::Digest;
 use crate::path::DocUri;
 use crate::text::{Position, Range};
@@ -30,7 +30,7 @@ pub struct Edits {
     pub diagnostics: Option<DiagnosticsDelta>,
     /// `rename`: where the old name also stands and stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub residue: Option<Unresolved>,
+    pub residue: Option<Residue>,
     /// What was written under which name; `null` when nothing was.
     pub transaction: Option<Transaction>,
 }

@@ -56,7 +56,10 @@ pub struct Facts {
     pub verdict: Option<Verdict>,
     /// Who says so.
     pub provenance: Provenance,
-    /// Whether it is all; absent where the answer rests on one file.
+    /// Definitions of the same member in other classes of the family; with `references` and `implementations`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overrides: Vec<Override>,
+    /// Whether it is all; absent where the answer depends on one file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completeness: Option<Completeness>,
 }
@@ -80,6 +83,7 @@ impl Facts {
             transactions: None,
             verdict: None,
             provenance,
+            overrides: Vec::new(),
             completeness: None,
         }
     }
@@ -122,6 +126,40 @@ pub enum Provenance {
     Lsp,
     /// Lanser's own reading of the syntax.
     Syntax,
+    /// Lanser's index of the workspace, and the language server where the syntax does not tell.
+    #[serde(rename = "index+lsp")]
+    IndexLsp,
+}
+
+/// How a reference is known that the server does not claim by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UseProvenance {
+    /// Asked about this place alone, the server leads to the symbol.
+    Definition,
+    /// The scopes and imports of the files lead to the symbol; the server does not check the code here.
+    Scope,
+    /// A use of a name under which an import binds the symbol; `via` is where.
+    ImportAlias,
+    /// A use of a name to which the symbol is assigned; `via` is where.
+    Alias,
+    /// The server claims it for the declaration in a stub, or for the source behind one.
+    Stub,
+    /// It calls the member of a base class or of an interface, named by `via`; the object may be of a class in which the
+    /// symbol takes its place.
+    Dispatch,
+    /// An entry of `__all__`.
+    Exported,
+    /// A keyword argument of `dataclasses.replace`, `_replace` or `attrs.evolve`.
+    Replace,
+    /// A keyword in the head of a class whose base takes it.
+    ClassKeyword,
+    /// The key of a `TypedDict` or the name of an `Enum` member in brackets.
+    Subscript,
+    /// The receiver comes from a fixture that pytest passes.
+    PytestFixture,
+    /// Pytest passes the fixture by this name.
+    FixtureRequest,
 }
 
 /// A place.
@@ -137,9 +175,46 @@ pub struct Location {
     /// The identity of the definition whose name this is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub symbol_id: Option<SymbolId>,
+    /// How it is known that this is a reference, where the server does not claim it by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<UseProvenance>,
+    /// The alias, or the member of a class of the family, through which the symbol is reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
     /// The line of source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
+}
+
+/// The definition of the same member in another class.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Override {
+    /// The file.
+    pub uri: DocUri,
+    /// The name token.
+    pub range: Range,
+    /// A selector for it.
+    pub at: String,
+    /// The qualified name of the class in its module.
+    pub class: String,
+    /// How the class is related to the class of the symbol.
+    pub relation: FamilyRelation,
+    /// The line of source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
+}
+
+/// How a class is related to another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FamilyRelation {
+    /// A base class, direct or not.
+    Base,
+    /// A derived class, direct or not.
+    Derived,
+    /// Another base of a derived class.
+    Sibling,
 }
 
 /// Signature and documentation.
@@ -333,11 +408,14 @@ pub struct Completeness {
     pub reason: Option<String>,
     /// Which files could be made known to the server.
     pub scope: Scope,
-    /// How many files of the workspace hold the name as a word.
+    /// How many files of the workspace have the name, or an alias of it, as a word.
     pub files_with_name: u32,
     /// How many of them the server was shown.
     pub files_searched: u32,
-    /// Where the name stands and the server claims no reference.
+    /// How many occurrences of the name and its aliases are known to be what; absent where occurrences play no part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explained: Option<ExplainedCounts>,
+    /// Occurrences that may be uses, and cannot be proven to be.
     pub unresolved: Unresolved,
 }
 
@@ -345,19 +423,66 @@ pub struct Completeness {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CompletenessStatus {
-    /// Every file that holds the name was known to the server when it answered.
+    /// Every file with the name was searched, and every occurrence of it is explained.
     Complete,
-    /// Some were not.
+    /// Some occurrences are not explained.
     Partial,
-    /// Nobody can tell.
+    /// Something was not looked at.
     Unknown,
 }
 
-/// Textual occurrences of a name that the server did not claim.
+/// How many occurrences of a name are what.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExplainedCounts {
+    /// Uses of the symbol, all that are listed on any page.
+    pub reference: u32,
+    /// Definitions of the same member in other classes of the family.
+    #[serde(rename = "override")]
+    pub overriding: u32,
+    /// Other symbols of the same name.
+    pub other: u32,
+    /// Words in comments and strings.
+    pub text: u32,
+}
+
+/// Occurrences that may be uses, and cannot be proven to be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Unresolved {
-    /// How many.
+    /// How many, on all pages.
+    pub count: u32,
+    /// Those of this page, in the order of files and places.
+    pub items: Vec<UnresolvedUse>,
+}
+
+/// An occurrence that may be a use, and cannot be proven to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UnresolvedUse {
+    /// The file.
+    pub uri: DocUri,
+    /// The name.
+    pub range: Range,
+    /// A selector for it.
+    pub at: String,
+    /// What it is in the syntax: `identifier`, `attribute`, `keyword`, `string`.
+    pub kind: String,
+    /// What is before the dot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receiver: Option<String>,
+    /// Why it cannot be proven.
+    pub reason: String,
+    /// The line of source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
+}
+
+/// Where the old name of a rename is still written afterwards.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Residue {
+    /// How many occurrences.
     pub count: u32,
     /// How many of each kind: `identifier`, `attribute`, `string`, `comment`, ….
     pub kinds: BTreeMap<String, u32>,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::ask::Due;
 use super::declared::may_be_shared;
 use super::failure::Failure;
 use super::flights::{Boarded, Leader};
@@ -20,6 +21,12 @@ use crate::model::request::Request;
 
 /// How long is waited before a crashed server is started again, the first and the second time.
 const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(500)];
+
+/// How long after the end of the caller's time the attempt itself may say what was not answered.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// How much of the caller's time must be left for another attempt to be worth it.
+const WORTHWHILE: Duration = Duration::from_secs(1);
 
 /// How long a question is asked on a ground that is only presumed before the workspace is looked at meanwhile. What takes
 /// longer would be a pity to ask in vain.
@@ -42,6 +49,8 @@ struct Setbacks {
     changes: usize,
     /// How it has to be asked, where that turned out to be another way than it seemed.
     access: Option<Access>,
+    /// When the caller's time ends: it begins when there is something to ask, and not while a server is installed.
+    due: Option<Due>,
 }
 
 /// An answer that is ready to be told.
@@ -126,7 +135,19 @@ impl Orchestrator {
             };
             let asking = self.more_to_come();
             let mut road = Road::Syntax;
-            let attempted = self.attempt(request, &state, starting, setbacks.access, &mut road);
+            let due = *setbacks.due.get_or_insert_with(|| Due::of(request, &self.settings));
+            let (at, due) = (due.at, Due { is_last: due.is_last || setbacks.hangs > 0, ..due });
+            let attempted = self.attempt(request, &state, starting, setbacks.access, due, &mut road);
+            let attempted = async {
+                let late = || LspError::Timeout {
+                    method: request.cmd.as_str().to_owned(),
+                    after: self.settings.timeout,
+                };
+                let outcome = tokio::time::timeout_at((at + GRACE).into(), attempted).await;
+                outcome
+                    .unwrap_or_else(|_| Err(late().into()))
+                    .map_err(|failure| failure.within(self.settings.timeout))
+            };
             let outcome = if fresh {
                 attempted.await
             } else {
@@ -240,6 +261,7 @@ impl Orchestrator {
         state: &Arc<State>,
         starting: Option<Starting>,
         access: Option<Access>,
+        due: Due,
         road: &mut Road,
     ) -> Result<Attempt, Failure> {
         if let Some(error) = state.target_error() {
@@ -251,7 +273,7 @@ impl Orchestrator {
         let kind = Kind::of(request, self.settings.server);
         if let Some((server, read)) = self.shared.pool.recall(kind, request, &state.ground).await {
             *road = Road::Warm;
-            let said = ask::ask(request, state, &server.on(&state.tape), &self.settings).await;
+            let said = ask::ask(request, state, &server.on(&state.tape), &self.settings, due).await;
             let now = state.read_outside();
             if now.iter().any(|(path, digest)| read.get(path) != Some(digest)) {
                 // A server that has read them does not look at them again.
@@ -297,7 +319,8 @@ impl Orchestrator {
         if !server.is_pristine() {
             *road = Road::Warm;
         }
-        let answered = ask::ask(request, state, &server, &self.settings).await;
+        let due = Due { is_last: due.is_last || server.is_pristine(), ..due };
+        let answered = ask::ask(request, state, &server, &self.settings, due).await;
         if answered.as_ref().is_err_and(Failure::is_hang) {
             server.hung();
         } else {
@@ -328,7 +351,7 @@ impl Orchestrator {
             failure if failure.is_hang() => {
                 // One that was asked before may only be tired, and any may have had bad luck once.
                 setbacks.hangs += 1;
-                setbacks.hangs == 1
+                setbacks.hangs == 1 && setbacks.due.is_none_or(|due| Instant::now() + WORTHWHILE < due.at)
             }
             // A server that trips over what it has learned may do better when it has learned nothing.
             Failure::Unclean | Failure::Server(LspError::Server { .. })
@@ -430,6 +453,7 @@ pub(super) fn failure_of(
     draft.resolution = state.and_then(|state| state.resolution(request));
     draft.relocation = super::located::rules_of(draft.resolution.as_ref());
     draft.environment = ground.map(|ground| ground.environment.clone());
+    draft.warnings = ground.map(|ground| ground.warnings.clone()).unwrap_or_default();
     let fault = draft.error.clone().filter(|_| is_outside);
     let origin = Origin { ground: ground.cloned(), state: state.cloned(), fault };
     let attempt = Attempt { draft, dual: Vec::new(), plan: None, measured: None, held: None };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::declared::may_be_shared;
 use super::failure::Failure;
@@ -10,7 +10,7 @@ use super::places::Places;
 use super::pool::{Access, Lease};
 use super::refactor::{self, Refactored};
 use super::state::State;
-use super::{Attempt, Settings, diagnose, hierarchy, located, outline, query};
+use super::{Attempt, Settings, diagnose, hierarchy, imports, located, outline, query};
 use crate::bundle::seal::Draft;
 use crate::lsp::Questions;
 use crate::lsp::error::LspError;
@@ -31,7 +31,46 @@ pub(super) struct Answer {
     pub(super) capabilities: BTreeMap<String, bool>,
     /// What it would write.
     pub(super) refactored: Option<Refactored>,
+    /// Why it is not all: the time limit.
+    pub(super) error: Option<ErrorBody>,
 }
+
+/// When an answer is due.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Due {
+    /// The end of the caller's time.
+    pub(super) at: Instant,
+    /// How much of the time is kept to make an answer of what is known.
+    pub(super) reserve: Duration,
+    /// Whether there will be no other attempt when the server does not answer in time.
+    pub(super) is_last: bool,
+}
+
+impl Due {
+    /// When a request that begins now is due: where what is known by then is an answer. Else each answer of the server has the
+    /// time for itself.
+    pub(super) fn of(request: &Request, settings: &Settings) -> Self {
+        if !matches!(request.cmd, Command::References | Command::Calls) {
+            return Self::never();
+        }
+        let reserve = (settings.timeout / 10).min(RESERVE);
+        Self { at: Instant::now() + settings.timeout, reserve, is_last: false }
+    }
+
+    /// An answer that is waited for as long as it takes, each question of it for its own time.
+    pub(super) fn never() -> Self {
+        const LONG: Duration = Duration::from_secs(24 * 60 * 60);
+        Self { at: Instant::now() + LONG, reserve: Duration::ZERO, is_last: true }
+    }
+
+    /// What is left for a question to the server, so that something is left to make an answer of it.
+    fn left(self) -> Duration {
+        self.at.saturating_duration_since(Instant::now() + self.reserve)
+    }
+}
+
+/// How much of a caller's time is kept to make an answer of what is known, at most.
+const RESERVE: Duration = Duration::from_secs(2);
 
 /// What a question is asked with.
 pub(super) struct Asking<'a> {
@@ -41,6 +80,8 @@ pub(super) struct Asking<'a> {
     pub(super) settings: &'a Settings,
     /// How long each answer of the server is waited for.
     pub(super) time: Duration,
+    /// When the answer is due, and whether there will be no other attempt.
+    pub(super) due: Due,
     pub(super) places: &'a Places<'a>,
     /// How many files the server's own configuration includes.
     pub(super) enumerated: u32,
@@ -67,10 +108,11 @@ pub(super) async fn ask(
     state: &State,
     server: &Lease,
     settings: &Settings,
+    due: Due,
 ) -> Result<Attempt, Failure> {
     let client = &server.client;
     settings.progress.step("the server reads the workspace");
-    let enumerated = client.ready(settings.timeout).await?.files;
+    let enumerated = client.ready(settings.timeout.min(due.left())).await?.files;
     client.introduce(&state.tape);
     let places = Places {
         state,
@@ -87,6 +129,7 @@ pub(super) async fn ask(
         server,
         settings,
         time,
+        due,
         places: &places,
         enumerated,
         measured: Mutex::default(),
@@ -99,21 +142,22 @@ pub(super) async fn ask(
         | Command::Declaration
         | Command::TypeDefinition
         | Command::Implementation
-        | Command::References => query::locations(&asking).await?,
+        | Command::References => Box::pin(query::locations(&asking)).await?,
         Command::Hover => query::hover(&asking).await?,
         Command::Symbols => outline::symbols(&asking).await?,
-        Command::Calls => hierarchy::calls(&asking).await?,
+        Command::Calls => Box::pin(hierarchy::calls(&asking)).await?,
         Command::Diagnostics => diagnose::diagnostics(&asking).await?,
         Command::Locate => Answer {
             facts: Facts::new(crate::model::facts::Provenance::Syntax),
             limits: None,
             capabilities: BTreeMap::new(),
             refactored: None,
+            error: None,
         },
         Command::PrepareRename => refactor::prepare(&asking).await?,
-        Command::Rename => refactor::rename(&asking).await?,
-        Command::Actions => refactor::actions(&asking).await?,
-        Command::Apply | Command::Check => refactor::apply(&asking).await?,
+        Command::Rename => Box::pin(refactor::rename(&asking)).await?,
+        Command::Actions => Box::pin(refactor::actions(&asking)).await?,
+        Command::Apply | Command::Check => Box::pin(refactor::apply(&asking)).await?,
         Command::Undo => {
             let error = ErrorBody::new(ErrorSymbol::Usage, "undo is not asked of a server");
             return Err(Failure::told(error));
@@ -129,13 +173,15 @@ pub(super) async fn ask(
         .facts
         .completeness
         .as_ref()
-        .is_some_and(|verdict| verdict.status == CompletenessStatus::Partial);
+        .is_some_and(|verdict| verdict.status != CompletenessStatus::Complete);
     let cut = answer.limits.as_ref().is_some_and(|limits| limits.truncated);
     let unchecked = answer.facts.diagnostics.as_ref().is_some_and(|found| !found.not_checked.is_empty());
     let (edits, error, plan) = match answer.refactored {
         Some(Refactored { edits, error, plan }) => (Some(edits), error, Some(plan)),
-        None => (None, None, None),
+        None => (None, answer.error, None),
     };
+    let mut warnings = state.ground.warnings.clone();
+    warnings.extend(imports::unresolved(state, &answer.facts));
     let draft = Draft {
         request: Some(request.clone()),
         relocation: located::rules_of(resolution.as_ref()),
@@ -145,6 +191,7 @@ pub(super) async fn ask(
         environment: Some(environment),
         capabilities: answer.capabilities,
         error,
+        warnings,
         limits: answer.limits,
         partial: incomplete || cut || unchecked,
     };
@@ -154,7 +201,31 @@ pub(super) async fn ask(
 impl Asking<'_> {
     /// What the server can be asked, each to be answered in time.
     pub(super) fn questions(&self) -> Questions {
-        self.server.questions(self.time).on(&self.state.tape)
+        self.server.questions(self.time.min(self.due.left())).on(&self.state.tape)
+    }
+
+    /// What the server can be asked until the answer is due: for questions after the first one, which another attempt would not
+    /// answer sooner.
+    pub(super) fn last_questions(&self) -> Questions {
+        let left = self.due.left();
+        // An answer without a limit of its own gives each question the same time.
+        let within = if left > self.settings.timeout { self.time } else { left };
+        self.server.questions(within).on(&self.state.tape)
+    }
+
+    /// Whether a failure is the end of the caller's time, so that what is known is the answer. What is recorded is recorded
+    /// whole or as the failure that it is.
+    pub(super) fn is_over(&self, failure: &Failure) -> bool {
+        failure.is_hang() && self.state.tape.is_off()
+    }
+
+    /// The error of an answer that the time did not suffice for.
+    pub(super) fn late(&self) -> ErrorBody {
+        let message = format!(
+            "the time limit of {} s ended before everything was looked at",
+            self.settings.timeout.as_secs_f64()
+        );
+        ErrorBody::new(ErrorSymbol::LsTimeout, message).hint("give it longer with --timeout SECONDS")
     }
 
     /// Records what the reward is made of.
@@ -178,11 +249,6 @@ impl Asking<'_> {
     /// Whether a document is open for the whole question.
     pub(super) fn is_open(&self, path: &AbsPath) -> bool {
         self.server.used().contains(path)
-    }
-
-    /// How many documents are open.
-    pub(super) fn open_count(&self) -> usize {
-        self.server.used().len()
     }
 
     /// Opens those of an answer's files outside the workspace whose encoding the server does not read by itself: its columns in them are

@@ -1,8 +1,7 @@
 //! Making an answer over the workspace complete, and saying how complete it is.
 //!
-//! The word index says which files hold a name; they are opened, whatever the server's configuration includes. Afterwards
-//! every occurrence of the name that the server did not claim is counted: in strings, in comments, in code whose type
-//! nobody knows.
+//! The word index says which files have a name; they are opened, whatever the server's configuration includes. Afterwards
+//! every occurrence of the name is explained (see [`super::occurrences`]), and the verdict says what is left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,16 +9,23 @@ use std::sync::Arc;
 use super::ask::Asking;
 use super::blocking;
 use super::failure::Failure;
+use super::occurrences::{Explained, Token, UnresolvedToken};
+use super::places::preview;
 use crate::lsp::Place;
-use crate::model::facts::{Completeness, CompletenessStatus, Occurrence, Unresolved};
+use crate::model::facts::{
+    Completeness, CompletenessStatus, ExplainedCounts, Occurrence, Residue, Unresolved, UnresolvedUse,
+};
 use crate::model::request::Scope;
 use crate::path::AbsPath;
 use crate::resolve::occurrences::{self, OccurrenceKind};
 use crate::workspace::files::{Document, Files as _};
 use crate::workspace::parallel::parallel_map;
 
-/// The most unclaimed occurrences that are listed; all are counted.
+/// The most occurrences of a residue that are listed; all are counted.
 const LISTED: usize = 20;
+
+/// The longest receiver of an unresolved occurrence, in characters.
+const MAX_RECEIVER: usize = 60;
 
 /// Which files hold a name, and which of them the server was shown.
 pub(super) struct Searched {
@@ -29,6 +35,44 @@ pub(super) struct Searched {
     shown: usize,
     /// Files that could not be read.
     unreadable: Vec<AbsPath>,
+}
+
+impl Searched {
+    /// How complete an answer is of which only the searched files count.
+    pub(super) fn of_files(&self, asking: &Asking<'_>) -> Completeness {
+        let (status, reason) = status(asking, &self.unreadable);
+        Completeness {
+            status,
+            reason,
+            scope: asking.request.options.scope,
+            files_with_name: count(self.with_name.len()),
+            files_searched: count(self.shown),
+            explained: None,
+            unresolved: Unresolved::default(),
+        }
+    }
+
+    /// The files with the name.
+    pub(super) fn with_name(&self) -> impl Iterator<Item = &Arc<Document>> {
+        self.with_name.iter()
+    }
+}
+
+/// Opens every file in which one more name is written: an alias.
+pub(super) fn make_known_too(
+    asking: &Asking<'_>,
+    searched: &mut Searched,
+    name: &str,
+) -> Result<(), Failure> {
+    let more = make_known(asking, &[name], &[])?;
+    for document in more.with_name {
+        if searched.with_name.iter().all(|known| known.path != document.path) {
+            searched.shown += usize::from(asking.is_open(&document.path));
+            searched.with_name.push(document);
+        }
+    }
+    searched.with_name.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(())
 }
 
 /// Opens every file of the workspace in which one of the names stands, and the files of the question itself.
@@ -88,6 +132,7 @@ pub(super) fn of_documents(asking: &Asking<'_>, documents: usize, unreadable: &[
         } else {
             count
         },
+        explained: None,
         unresolved: Unresolved::default(),
     }
 }
@@ -111,18 +156,15 @@ fn status(asking: &Asking<'_>, unreadable: &[AbsPath]) -> (CompletenessStatus, O
     } else {
         None
     };
-    (if reason.is_some() { CompletenessStatus::Partial } else { CompletenessStatus::Complete }, reason)
+    (if reason.is_some() { CompletenessStatus::Unknown } else { CompletenessStatus::Complete }, reason)
 }
 
-/// A place where the name stands that the server did not claim.
-pub(super) struct Unclaimed {
-    pub(super) document: Arc<Document>,
-    pub(super) span: std::ops::Range<usize>,
-    pub(super) kind: OccurrenceKind,
-}
-
-/// The occurrences that are none of the server's places, in the order of files and places.
-pub(super) fn unclaimed(asking: &Asking<'_>, occurrences: &[Found], claimed: &[Place]) -> Vec<Unclaimed> {
+/// The occurrences that are none of these places, in the order of files and places.
+pub(super) fn unclaimed<'p>(
+    asking: &Asking<'_>,
+    occurrences: &[Found],
+    claimed: impl Iterator<Item = &'p Place>,
+) -> Vec<Token> {
     let mut by_file: BTreeMap<&AbsPath, BTreeSet<_>> = BTreeMap::new();
     for place in claimed {
         by_file.entry(&place.path).or_default().insert(place.range.start);
@@ -134,7 +176,7 @@ pub(super) fn unclaimed(asking: &Asking<'_>, occurrences: &[Found], claimed: &[P
         for (span, kind) in found {
             let start = document.lines.position(&document.text, span.start, asking.places.server_unit);
             if !claimed.contains(&start) {
-                unclaimed.push(Unclaimed { document: document.clone(), span: span.clone(), kind: *kind });
+                unclaimed.push(Token { document: document.clone(), span: span.clone(), kind: *kind });
             }
         }
     }
@@ -142,30 +184,93 @@ pub(super) fn unclaimed(asking: &Asking<'_>, occurrences: &[Found], claimed: &[P
     unclaimed
 }
 
-/// How complete a list of places is, beside which the name stands in these.
-pub(super) fn verdict(asking: &Asking<'_>, searched: &Searched, unclaimed: &[Unclaimed]) -> Completeness {
-    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    let mut unresolved = Unresolved { count: count(unclaimed.len()), ..Unresolved::default() };
+/// What a rename leaves of the old name, beside what it edits.
+pub(super) fn residue(asking: &Asking<'_>, unclaimed: &[Token]) -> Residue {
+    let mut residue = Residue { count: count(unclaimed.len()), ..Residue::default() };
     for one in unclaimed {
-        *unresolved.kinds.entry(one.kind.as_str().to_owned()).or_default() += 1;
+        *residue.kinds.entry(one.kind.as_str().to_owned()).or_default() += 1;
     }
-    let mut listed: Vec<&Unclaimed> = unclaimed.iter().collect();
+    let mut listed: Vec<&Token> = unclaimed.iter().collect();
     listed.sort_by_key(|one| weight(one.kind));
     listed.truncate(LISTED);
-    let told = listed.into_iter().map(|one| {
+    let items = listed.into_iter().map(|one| {
         let (_, _, at) = asking.places.span(&one.document, one.span.clone());
         Occurrence { at, kind: one.kind.as_str().to_owned() }
     });
-    unresolved.items = told.collect();
-    let (status, reason) = status(asking, &searched.unreadable);
+    residue.items = items.collect();
+    residue
+}
+
+/// How complete a list of references is for which every occurrence was explained. The unresolved ones are listed whole.
+pub(super) fn verdict(asking: &Asking<'_>, searched: &Searched, explained: &Explained) -> Completeness {
+    let (mut status, mut reason) = status(asking, &searched.unreadable);
+    if let Some(cut) = explained.cut.clone().filter(|_| status == CompletenessStatus::Complete) {
+        (status, reason) = (CompletenessStatus::Unknown, Some(cut));
+    }
+    if status == CompletenessStatus::Complete && !explained.unresolved.is_empty() {
+        (status, reason) = (CompletenessStatus::Partial, Some(reasons(&explained.unresolved)));
+    }
     Completeness {
         status,
         reason,
         scope: asking.request.options.scope,
         files_with_name: count(searched.with_name.len()),
         files_searched: count(searched.shown),
-        unresolved,
+        explained: Some(ExplainedCounts {
+            reference: count(explained.references.len()),
+            overriding: count(explained.overrides.len()),
+            other: count(explained.other),
+            text: count(explained.text),
+        }),
+        unresolved: Unresolved {
+            count: count(explained.unresolved.len()),
+            items: explained.unresolved.iter().map(|one| unresolved_use(asking, one)).collect(),
+        },
     }
+}
+
+/// Why occurrences are unresolved, the most frequent reason first.
+fn reasons(unresolved: &[UnresolvedToken]) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for one in unresolved {
+        *counts.entry(&one.reason).or_default() += 1;
+    }
+    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|(reason, count)| (std::cmp::Reverse(*count), *reason));
+    if let [(reason, _)] = counts.as_slice() {
+        return (*reason).to_owned();
+    }
+    let told: Vec<String> =
+        counts.iter().take(3).map(|(reason, count)| format!("{reason} ({count})")).collect();
+    let more = if counts.len() > 3 { ", …" } else { "" };
+    format!("{}{more}", told.join(", "))
+}
+
+fn unresolved_use(asking: &Asking<'_>, one: &UnresolvedToken) -> UnresolvedUse {
+    let (uri, range, at) = asking.places.span(&one.token.document, one.token.span.clone());
+    UnresolvedUse {
+        uri,
+        range,
+        at,
+        kind: one.token.kind.as_str().to_owned(),
+        receiver: one.receiver.as_ref().map(|text| first_line(text)),
+        reason: one.reason.clone(),
+        preview: preview(&one.token.document, range.start.line),
+    }
+}
+
+/// The first line of an expression, cut when it is long.
+fn first_line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    match line.char_indices().nth(MAX_RECEIVER) {
+        Some((cut, _)) => format!("{}…", &line[..cut]),
+        None if line.len() < text.len() => format!("{line}…"),
+        None => line.to_owned(),
+    }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// What is told first: tokens, which may be uses that nobody could prove; then strings, which a program may read; comments

@@ -63,7 +63,7 @@ pub(super) async fn diagnostics(asking: &Asking<'_>) -> Result<Answer, Failure> 
         files: counts.into_iter().map(|(uri, counts)| FileCounts { uri, counts }).collect(),
         not_checked,
     });
-    Ok(Answer { facts, limits: Some(limits), capabilities, refactored: None })
+    Ok(Answer { facts, limits: Some(limits), capabilities, refactored: None, error: None })
 }
 
 /// What was found so far.

@@ -1,5 +1,7 @@
 //! Why an attempt came to nothing, and what the bundle says of it.
 
+use std::time::Duration;
+
 use crate::bundle::page::CursorError;
 use crate::bundle::portable::PathMap;
 use crate::lsp::error::LspError;
@@ -51,6 +53,14 @@ impl Failure {
     /// Whether the server did not answer in time.
     pub(super) const fn is_hang(&self) -> bool {
         matches!(self, Self::Server(LspError::Timeout { .. }))
+    }
+
+    /// The same failure; one by the time limit names the caller's limit, whatever was left of it for this question.
+    pub(super) fn within(mut self, limit: Duration) -> Self {
+        if let Self::Server(LspError::Timeout { after, .. }) = &mut self {
+            *after = limit;
+        }
+        self
     }
 
     /// Whether something outside failed: no record of what was asked and answered tells it.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use super::failure::Failure;
+use super::occurrences::LeadCache;
 use super::thrift::Thrift;
 use super::{Settings, blocking, python, server};
 use crate::bundle::portable::PathMap;
@@ -74,12 +75,16 @@ pub(super) struct Ground {
     pub(super) paths: PathMap,
     /// Without what only a running server knows.
     pub(super) environment: Environment,
+    /// What of it may make answers other ones than a caller expects.
+    pub(super) warnings: Vec<String>,
     /// The workspace's definitions, once somebody asked.
     pub(super) index: OnceLock<Index>,
     /// The ground as a trace tells it, once one was written.
     pub(super) told: OnceLock<Option<Arc<Workspace>>>,
     /// What is declared in which file, as far as somebody asked.
     pub(super) declared: meaning::Found,
+    /// Where tokens lead, as the server said before.
+    pub(super) leads: LeadCache,
     root: AbsPath,
 }
 
@@ -127,10 +132,13 @@ impl Ground {
             (folder, snapshot)
         });
         let outside: BTreeMap<_, _> = outside.collect();
+        let mut warnings = config.problems.clone();
+        warnings.extend(python::passed_over(settings, &files, tools.python.as_ref()));
         if let Some(last) = last
             && Arc::ptr_eq(&last.snapshot, &snapshot)
             && last.tools.are_same(&tools)
             && last.config == config
+            && last.warnings == warnings
             && last.packages == packages
             && last.outside.keys().eq(outside.keys())
             && last.outside.values().zip(outside.values()).all(|(then, now)| Arc::ptr_eq(then, now))
@@ -155,9 +163,11 @@ impl Ground {
             roots,
             paths,
             environment,
+            warnings,
             index,
             told,
             declared: meaning::Found::default(),
+            leads: LeadCache::default(),
             root,
         }))
     }
@@ -188,9 +198,11 @@ impl Ground {
             roots,
             paths,
             environment,
+            warnings: Vec::new(),
             index: OnceLock::new(),
             told: OnceLock::new(),
             declared: meaning::Found::default(),
+            leads: LeadCache::default(),
         }
     }
 

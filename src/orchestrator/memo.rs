@@ -123,6 +123,7 @@ impl Key {
             fields.push(found.script.as_str().as_bytes().to_vec());
             fields.push(read_bytes(&found.script).ok()?);
         }
+        fields.extend(ground.warnings.iter().map(|warning| warning.clone().into_bytes()));
         let outside = ground.outside().map(|folder| folder.as_str().to_owned());
         let more = ground.snapshot.unreadable().iter().chain(ground.snapshot.shape()).cloned().chain(outside);
         fields.extend(more.map(String::into_bytes));

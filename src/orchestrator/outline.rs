@@ -34,7 +34,7 @@ pub(super) async fn symbols(asking: &Asking<'_>) -> Result<Answer, Failure> {
     let mut facts = Facts::new(Provenance::Lsp);
     facts.symbols = Some(found);
     facts.completeness = completeness;
-    Ok(Answer { facts, limits: Some(limits), capabilities, refactored: None })
+    Ok(Answer { facts, limits: Some(limits), capabilities, refactored: None, error: None })
 }
 
 /// The outlines of every file that the request means. What cannot be read does not stop the others, unless it was all
@@ -61,11 +61,12 @@ async fn outlines(asking: &Asking<'_>) -> Result<(Vec<Symbol>, Option<Completene
     }
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let completeness = (!unreadable.is_empty()).then(|| Completeness {
-        status: CompletenessStatus::Partial,
+        status: CompletenessStatus::Unknown,
         reason: Some(unreadable.join("; ")),
         scope: asking.request.options.scope,
         files_with_name: count(files.len()),
         files_searched: count(files.len() - unreadable.len()),
+        explained: None,
         unresolved: Unresolved::default(),
     });
     Ok((found, completeness))

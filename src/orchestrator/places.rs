@@ -34,7 +34,7 @@ impl Places<'_> {
     pub(super) fn location(&self, place: &Place) -> Location {
         let (uri, at, preview) = self.describe(&place.path, place.range);
         let symbol_id = self.symbol_id(&place.path, place.range);
-        Location { uri, range: place.range, at, symbol_id, preview }
+        Location { uri, range: place.range, at, symbol_id, provenance: None, via: None, preview }
     }
 
     /// The identity of the definition of the workspace whose name begins where a range does.

@@ -47,6 +47,36 @@ pub(super) fn find(
     Ok((None, problems))
 }
 
+/// The virtual environments in the workspace's root that are not used because lanser runs no program of a workspace.
+pub(super) fn passed_over(
+    settings: &Settings,
+    files: &DiskFiles,
+    used: Option<&PythonEnvironment>,
+) -> Vec<String> {
+    let is_named = |name: &str| settings.environment.get(name).is_some_and(|value| !value.is_empty());
+    if settings.python.is_some() || is_named("VIRTUAL_ENV") || is_named("CONDA_PREFIX") {
+        return Vec::new();
+    }
+    let is_unused = |name: &str| {
+        let folder = settings.root.join(name);
+        files.kind(&folder.join("pyvenv.cfg")) == FileKind::File
+            && used.is_none_or(|python| python.prefix != folder)
+    };
+    let instead = used.map_or_else(
+        || "no interpreter is used".to_owned(),
+        |python| format!("Python {} outside the workspace is used", python.version),
+    );
+    let passed = [".venv", "venv"].into_iter().filter(|name| is_unused(name));
+    passed
+        .map(|name| {
+            format!(
+                "the virtual environment {name} is not used, since its interpreter is no link out of the workspace: \
+                 {instead}; `--python {name}` uses it"
+            )
+        })
+        .collect()
+}
+
 /// What this process learns of interpreters and packages, and where it is kept.
 pub(super) fn memory(settings: &Settings) -> Memory {
     Memory::new(settings.keep.then(|| settings.cache.clone()))

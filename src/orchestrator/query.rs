@@ -6,14 +6,15 @@ use std::sync::Arc;
 use super::ask::{Answer, Asking};
 use super::completeness;
 use super::failure::Failure;
+use super::occurrences::fixtures;
 use super::places::Places;
 use super::state::{State, Subject};
-use super::{Attempt, Settings, located, stubs};
+use super::{Attempt, Settings, implementations, located, stubs, uses};
 use crate::bundle::order::sort;
 use crate::bundle::page::page;
 use crate::bundle::seal::Draft;
 use crate::lsp::{Listing, Place};
-use crate::model::facts::{Facts, Hover, Provenance};
+use crate::model::facts::{Facts, Hover, Location, Provenance, UseProvenance};
 use crate::model::request::{Command, Request};
 use crate::path::AbsPath;
 use crate::text::{ColumnUnit, Position, Range};
@@ -44,6 +45,7 @@ pub(super) fn located(request: &Request, state: &State, settings: &Settings) -> 
         environment: Some(state.ground.environment.clone()),
         capabilities: std::collections::BTreeMap::new(),
         error: located::missing_form(state, &places, &request.options),
+        warnings: state.ground.warnings.clone(),
         limits: None,
         partial: false,
     };
@@ -54,6 +56,9 @@ pub(super) fn located(request: &Request, state: &State, settings: &Settings) -> 
 pub(super) async fn locations(asking: &Asking<'_>) -> Result<Answer, Failure> {
     let cmd = asking.request.cmd;
     let offered = asking.server.client.capabilities();
+    if cmd == Command::Implementation && !offered.implementation {
+        return implementations::by_index(asking, asking.state.subject()?).await;
+    }
     let capabilities = match cmd {
         Command::Declaration => asking.require("declaration", offered.declaration)?,
         Command::TypeDefinition => asking.require("typeDefinition", offered.type_definition)?,
@@ -63,8 +68,11 @@ pub(super) async fn locations(asking: &Asking<'_>) -> Result<Answer, Failure> {
     };
     let subject = asking.state.subject()?;
     let name = subject.name();
+    if let (Command::References, Some(name)) = (cmd, name) {
+        return uses::references(asking, subject, name, capabilities).await;
+    }
     let searched = match (cmd, name) {
-        (Command::References | Command::Implementation, Some(name)) => {
+        (Command::Implementation, Some(name)) => {
             let targets = [&subject.document.path, &subject.asked_for_uses().0.path];
             Some(completeness::make_known(asking, &[name], &targets)?)
         }
@@ -73,8 +81,6 @@ pub(super) async fn locations(asking: &Asking<'_>) -> Result<Answer, Failure> {
             None
         }
     };
-    let occurrences =
-        searched.as_ref().zip(name).map(|(searched, name)| completeness::occurrences(asking, searched, name));
     let mut listing = places(asking, subject).await?;
     if asking.open_encoded(listing.items.iter().map(|place| &place.path))? {
         listing = places(asking, subject).await?;
@@ -86,29 +92,29 @@ pub(super) async fn locations(asking: &Asking<'_>) -> Result<Answer, Failure> {
         listing = stubs::definitions(asking, subject, listing).await?;
     }
     let is_module = |place: &&Place| place.range == Range::default();
-    if matches!(cmd, Command::References | Command::Implementation) {
+    if cmd == Command::Implementation {
         asking.require_clean(listing.items.iter().map(|place| &place.path))?;
     } else if cmd == Command::TypeDefinition && !asking.state.is_scoped() {
         // Which source of a module's stub is told hangs on what the server has read, and only the places of definitions can
         // be told without that.
         asking.require_clean(listing.items.iter().filter(is_module).map(|place| &place.path))?;
     }
-    // A symbol without uses is no unknown symbol: with its declaration it has one.
-    let unused = listing.items.is_empty()
-        && cmd == Command::References
-        && asking.request.options.exclude_declaration
-        && !references(asking, subject, true).await?.items.is_empty();
-    if listing.items.is_empty() && !unused {
+    let mut provenance = None;
+    if listing.items.is_empty()
+        && cmd == Command::Definition
+        && let Some(found) = fixtures::definition(asking, &subject.document, subject.offset).await?
+    {
+        (listing, provenance) = (found, Some(UseProvenance::PytestFixture));
+    }
+    if listing.items.is_empty() {
         return Err(nothing_there(asking, subject));
     }
-    let completeness = match (searched, occurrences) {
-        (Some(searched), Some(occurrences)) => {
-            let unclaimed = completeness::unclaimed(asking, &occurrences.await?, &listing.items);
-            Some(completeness::verdict(asking, &searched, &unclaimed))
-        }
-        _ => None,
-    };
-    let mut found: Vec<_> = listing.items.into_iter().map(|place| asking.places.location(&place)).collect();
+    let completeness = searched.map(|searched| searched.of_files(asking));
+    let mut found: Vec<_> = listing
+        .items
+        .into_iter()
+        .map(|place| Location { provenance, ..asking.places.location(&place) })
+        .collect();
     sort(&mut found);
     let options = &asking.request.options;
     let (found, limits) = page(found, options.limit, options.cursor.as_deref())?;
@@ -118,11 +124,10 @@ pub(super) async fn locations(asking: &Asking<'_>) -> Result<Answer, Failure> {
         Command::Declaration => &mut facts.declarations,
         Command::TypeDefinition => &mut facts.type_definitions,
         Command::Implementation => &mut facts.implementations,
-        Command::References => &mut facts.references,
         _ => &mut facts.definitions,
     };
     *list = Some(found);
-    Ok(Answer { facts, limits: Some(limits), capabilities, refactored: None })
+    Ok(Answer { facts, limits: Some(limits), capabilities, refactored: None, error: None })
 }
 
 /// Whether a place is that of a function of which a decorator made something that has to be inferred.
@@ -140,21 +145,8 @@ async fn places(asking: &Asking<'_>, subject: &Subject) -> Result<Listing<Place>
         Command::Declaration => questions.declaration(path, at).await?,
         Command::TypeDefinition => questions.type_definition(path, at).await?,
         Command::Implementation => questions.implementation(path, at).await?,
-        Command::References => {
-            references(asking, subject, !asking.request.options.exclude_declaration).await?
-        }
         _ => questions.definition(path, at).await?,
     })
-}
-
-async fn references(
-    asking: &Asking<'_>,
-    subject: &Subject,
-    declaration: bool,
-) -> Result<Listing<Place>, Failure> {
-    let (document, offset) = subject.asked_for_uses();
-    let at = document.lines.position(&document.text, offset, asking.places.server_unit);
-    Ok(asking.questions().references(&document.path, at, declaration).await?)
 }
 
 /// Answers `hover`.
@@ -184,7 +176,7 @@ pub(super) async fn hover(asking: &Asking<'_>) -> Result<Answer, Failure> {
     };
     let mut facts = Facts::new(Provenance::Lsp);
     facts.hover = Some(Hover { markdown: asking.places.paths.text(&markdown), range: said.range });
-    Ok(Answer { facts, limits: None, capabilities, refactored: None })
+    Ok(Answer { facts, limits: None, capabilities, refactored: None, error: None })
 }
 
 /// Where the server is asked, in its own columns.

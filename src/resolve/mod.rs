@@ -12,6 +12,7 @@
 mod ast;
 mod bases;
 pub mod behind;
+pub mod classes;
 pub mod definitions;
 pub mod form;
 pub mod hierarchy;
@@ -23,8 +24,10 @@ pub mod meaning;
 pub mod modules;
 pub mod near;
 pub mod occurrences;
+pub mod origin;
 pub mod outline;
 pub mod place;
+pub mod pytest;
 mod reading;
 mod recover;
 pub mod relocate;
@@ -36,6 +39,7 @@ pub mod symbol;
 mod syntax;
 #[cfg(test)]
 mod tests;
+pub mod usage;
 mod walk;
 
 /// Has the syntax trees of so many bytes of text remembered, if it were fewer: some ten times as much memory.

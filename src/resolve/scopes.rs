@@ -108,6 +108,15 @@ impl Scopes {
         self.at(offset).is_some_and(|name| self.home(&name.name, name.scope) == Some(0))
     }
 
+    /// The tokens that bind the name whose token begins at an offset, as it is seen from there: none when the file does not
+    /// bind it. `None` when no name begins there.
+    #[must_use]
+    pub fn bound_by(&self, offset: usize) -> Option<Vec<Span>> {
+        let name = self.at(offset)?;
+        let Some(home) = self.home(&name.name, name.scope) else { return Some(Vec::new()) };
+        Some(self.bindings(&name.name, home).map(|binding| binding.span.clone()).collect())
+    }
+
     /// What binds each name in each scope, to look many up.
     pub(super) fn bindings_of_all(&self) -> Bindings<'_> {
         let mut bindings: BTreeMap<(usize, &str), Vec<&Span>> = BTreeMap::new();

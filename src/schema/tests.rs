@@ -311,6 +311,8 @@ fn location() -> impl Strategy<Value = Location> {
             range: Range::new(Position::new(line, column), Position::new(line + 1, 0)),
             at,
             symbol_id: None,
+            provenance: None,
+            via: None,
             preview,
         },
     )
@@ -353,6 +355,7 @@ proptest! {
             environment: sample("full").environment,
             capabilities,
             error,
+            warnings: Vec::new(),
             relocation: None,
             limits: total.map(|total| Limits { cap: 5, total, truncated: false, cursor: None }),
             partial,

@@ -272,9 +272,6 @@ fn code_72_what_the_server_does_not_offer() {
     let args = ["hover", &at, "--server-command", server.command()];
     let (said, _) = fails(&env, &args, 72, "E/UNSUPPORTED_CAP", AT_ONCE);
     assert!(said.contains("hover"), "{said}");
-    // Pyright finds no implementations.
-    let env = TestEnv::pyright(&project);
-    fails(&env, &["impl", &at], 72, "E/UNSUPPORTED_CAP", Duration::from_secs(30));
 }
 
 #[test]

@@ -24,6 +24,8 @@ mod layering;
 mod library;
 /// Every verb and every form of a selector, with the real servers.
 mod navigate;
+/// What servers leave out of references and calls, and what is said of it.
+mod occurrences;
 /// Text, its bounds and how it goes on, JSON's parts, colours, pipes.
 mod output;
 /// No process and no file outlives a run.

@@ -50,8 +50,7 @@ fn places_as_text() {
     src/shop/till.py:17:30  HANDLERS = {"price_of": shop.price_of}
     tests/test_prices.py:1:24  from shop import Book, price_of
     tests/test_prices.py:5:12  assert price_of(Book("x", 2.0)) == 2.0
-    9 references, complete; the name also stands in 1 other place (1 string)
-      src/shop/till.py:17:14  string
+    9 references, complete
     "#);
     assert_snapshot!(text(&["def", "src/shop/till.py:8:5"]), @r"
     server://dist/typeshed-fallback/stdlib/builtins.pyi:2076:5  def print(

@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
 use super::budget::Budget;
-use super::{Printer, Style, edits};
+use super::{Printer, Style, edits, uses};
 use crate::bundle::page::continue_after;
-use crate::model::bundle::{Bundle, Limits};
+use crate::model::bundle::{Bundle, Limits, Status};
 use crate::model::edits::{Transaction, TransactionState};
 use crate::model::error::{ErrorBody, ErrorData};
 use crate::model::facts::{
@@ -20,7 +20,12 @@ use crate::path::encode_portable;
 
 /// Prints the answer on standard output, or the error on standard error.
 pub(super) fn print(printer: &Printer, bundle: &Bundle) -> io::Result<()> {
-    if let Some(error) = &bundle.error {
+    if !bundle.warnings.is_empty() {
+        printer.complain(&format!("warning: {}", bundle.warnings.join("; ")));
+    }
+    // What was known when the time ended is shown, and why it is not all.
+    let late = bundle.error.as_ref().filter(|_| bundle.status == Status::Partial);
+    if let Some(error) = bundle.error.as_ref().filter(|_| late.is_none()) {
         let mut text = error_text(error);
         if let Some(resolution) =
             bundle.resolution.as_ref().filter(|resolution| !resolution.disambiguation.is_empty())
@@ -55,7 +60,11 @@ pub(super) fn print(printer: &Printer, bundle: &Bundle) -> io::Result<()> {
     }
     let mut out = anstream::stdout().lock();
     out.write_all(budget.finish().as_bytes())?;
-    out.flush()
+    out.flush()?;
+    if let Some(error) = late {
+        printer.complain(error_text(error).trim_end());
+    }
+    Ok(())
 }
 
 /// `locate` has no facts beside its resolution.
@@ -82,9 +91,17 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
     }
     if let Some(references) = &facts.references {
         let summary = facts.completeness.as_ref().map_or_else(String::new, |verdict| {
-            completeness(verdict, total(bundle, references.len()), "reference", printer.verbose)
+            let explained = verdict.explained.map_or(references.len(), |counts| counts.reference as usize);
+            completeness(verdict, explained, "reference")
         });
-        list(printer, bundle, references, budget, |item| Some(location(links, item, "")), &summary);
+        list(
+            printer,
+            bundle,
+            &uses::items(facts, references),
+            budget,
+            |item| Some(item.text(links)),
+            &summary,
+        );
     }
     if let Some(found) = &facts.symbols {
         let inner = Inner::of(found, printer.verbose);
@@ -109,12 +126,18 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
     if let Some(calls) = &facts.calls {
         let summary = match &facts.completeness {
             Some(verdict) if verdict.status != CompletenessStatus::Complete => {
-                completeness(verdict, total(bundle, calls.len()), "call", printer.verbose)
+                completeness(verdict, total(bundle, calls.len()), "call")
             }
             _ if calls.is_empty() => "no calls".to_owned(),
             _ => String::new(),
         };
-        list(printer, bundle, calls, budget, |item| Some(call(links, item)), &summary);
+        let text = |item: &uses::CallItem<'_>| {
+            Some(match item {
+                uses::CallItem::Call(item) => call(links, item),
+                uses::CallItem::Unresolved(item) => uses::unresolved(links, item),
+            })
+        };
+        list(printer, bundle, &uses::call_items(facts, calls), budget, text, &summary);
     }
     if let Some(found) = &facts.diagnostics {
         list(
@@ -289,12 +312,12 @@ fn harmless(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\t' && c != '\n' { '\u{fffd}' } else { c }).collect()
 }
 
-fn line(links: Links<'_>, at: &str, rest: &str) -> String {
+pub(super) fn line(links: Links<'_>, at: &str, rest: &str) -> String {
     let (at, rest) = (links.paint(at), harmless(rest));
     if rest.is_empty() { at } else { format!("{at}  {rest}") }
 }
 
-fn location(links: Links<'_>, item: &Location, mark: &str) -> String {
+pub(super) fn location(links: Links<'_>, item: &Location, mark: &str) -> String {
     line(links, &item.at, &format!("{mark}{}", item.preview.as_deref().unwrap_or_default().trim()))
 }
 
@@ -386,34 +409,20 @@ pub(super) fn number(count: u32, of: &str) -> String {
     if count == 1 || of == "information" { format!("{count} {of}") } else { format!("{count} {of}s") }
 }
 
-fn completeness(verdict: &Completeness, count: usize, of: &str, verbose: bool) -> String {
-    let count = number(u32::try_from(count).unwrap_or(u32::MAX), of);
-    let mut text = match verdict.status {
-        CompletenessStatus::Complete => format!("{count}, complete"),
-        CompletenessStatus::Partial => format!("{count}, NOT complete"),
-        CompletenessStatus::Unknown => format!("{count}, completeness unknown"),
-    };
-    if let Some(reason) = &verdict.reason {
-        let _ = write!(text, ": {reason}");
+/// How many there are, and whether that is all: `18 references, 26 unresolved (receiver type unknown): not complete`.
+fn completeness(verdict: &Completeness, count: usize, of: &str) -> String {
+    let mut text = number(u32::try_from(count).unwrap_or(u32::MAX), of);
+    if verdict.unresolved.count > 0 {
+        let _ = write!(text, ", {} unresolved", verdict.unresolved.count);
     }
-    let unresolved = &verdict.unresolved;
-    if unresolved.count > 0 {
-        let kinds: Vec<String> =
-            unresolved.kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-        let _ = write!(
-            text,
-            "; the name also stands in {} ({})",
-            number(unresolved.count, "other place"),
-            kinds.join(", ")
-        );
-        if verbose {
-            for item in &unresolved.items {
-                let _ = write!(text, "\n  {}  {}", spot(&item.at), item.kind);
-            }
-            let left = (unresolved.count as usize).saturating_sub(unresolved.items.len());
-            if left > 0 {
-                let _ = write!(text, "\n  and {left} more");
-            }
+    let reason = verdict.reason.as_deref().unwrap_or_default();
+    match verdict.status {
+        CompletenessStatus::Complete => text.push_str(", complete"),
+        CompletenessStatus::Partial => {
+            let _ = write!(text, " ({reason}): not complete");
+        }
+        CompletenessStatus::Unknown => {
+            let _ = write!(text, ", completeness unknown: {reason}");
         }
     }
     text

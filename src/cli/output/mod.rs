@@ -6,6 +6,7 @@ mod fields;
 mod human;
 pub(crate) mod progress;
 mod style;
+mod uses;
 
 use std::io::{ErrorKind, Write};
 

@@ -48,7 +48,7 @@ pub(in crate::orchestrator) async fn actions(asking: &Asking<'_>) -> Result<Answ
     let mut facts = Facts::new(Provenance::Lsp);
     let Some(wanted) = asking.request.options.run.as_deref() else {
         facts.actions = Some(offers.into_iter().map(|offer| offer.told).collect());
-        return Ok(Answer { facts, limits: None, capabilities, refactored: None });
+        return Ok(Answer { facts, limits: None, capabilities, refactored: None, error: None });
     };
     let offer = chosen(&offers, wanted).map_err(Failure::told)?;
     let edit = edit(asking, &offer.from).await?;
@@ -64,7 +64,7 @@ pub(in crate::orchestrator) async fn actions(asking: &Asking<'_>) -> Result<Answ
     })?;
     facts.actions = Some(vec![offer.told.clone()]);
     let (_, refactored): (_, Refactored) = checked(asking, checks, Some(edit), plan).await?;
-    Ok(Answer { facts, limits: None, capabilities, refactored: Some(refactored) })
+    Ok(Answer { facts, limits: None, capabilities, refactored: Some(refactored), error: None })
 }
 
 async fn offers(asking: &Asking<'_>, range: Range) -> Result<Vec<Offer>, Failure> {

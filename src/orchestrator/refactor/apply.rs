@@ -51,7 +51,7 @@ pub(in crate::orchestrator) async fn apply(asking: &Asking<'_>) -> Result<Answer
             if fails { Verdict::Fail } else { Verdict::Pass }
         });
     }
-    Ok(Answer { facts, limits: None, capabilities, refactored: Some(refactored) })
+    Ok(Answer { facts, limits: None, capabilities, refactored: Some(refactored), error: None })
 }
 
 /// Makes the checks that every planned edit has in common, and puts together what is told of it.

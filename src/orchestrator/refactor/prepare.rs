@@ -23,7 +23,7 @@ pub(in crate::orchestrator) async fn prepare(asking: &Asking<'_>) -> Result<Answ
     let place = Place { path: subject.document.path.clone(), range };
     let name = offered.placeholder.or_else(|| subject.name().map(str::to_owned)).unwrap_or_default();
     facts.renamable = Some(Renamable { name, location: asking.places.location(&place) });
-    Ok(Answer { facts, limits: None, capabilities, refactored: None })
+    Ok(Answer { facts, limits: None, capabilities, refactored: None, error: None })
 }
 
 /// What the server offers to rename.

@@ -20,10 +20,11 @@ use crate::model::edits::{
     CheckName, DiagnosticsDelta, DocumentChange, TextDocumentEdit, TextEdit, VersionedDocument, WorkspaceEdit,
 };
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::model::facts::{CompletenessStatus, Facts, Provenance};
+use crate::model::facts::{CompletenessStatus, Facts, Provenance, UseProvenance};
 use crate::orchestrator::ask::{Answer, Asking};
 use crate::orchestrator::completeness;
 use crate::orchestrator::failure::Failure;
+use crate::orchestrator::occurrences::{self, Explained, Named};
 use crate::orchestrator::query::{nothing_there, position};
 use crate::orchestrator::state::Subject;
 use crate::path::{AbsPath, FileUri};
@@ -47,8 +48,7 @@ pub(in crate::orchestrator) async fn rename(asking: &Asking<'_>) -> Result<Answe
     let mut checks = Checks::new(asking.request);
     target(&mut checks, subject);
     let (uses, offset) = subject.asked_for_uses();
-    let searched = completeness::make_known(asking, &[old, new], &[&subject.document.path, &uses.path])?;
-    let occurrences = completeness::occurrences(asking, &searched, old);
+    let mut searched = completeness::make_known(asking, &[old, new], &[&subject.document.path, &uses.path])?;
     if prepare::offered(asking, subject).await?.is_some() {
         checks.pass(CheckName::PrepareRename, "the server accepts a rename here");
     } else {
@@ -64,9 +64,12 @@ pub(in crate::orchestrator) async fn rename(asking: &Asking<'_>) -> Result<Answe
         return Err(nothing_there(asking, subject));
     }
     let edit = questions.rename(&uses.path, at, new).await?;
+    let named = Named { name: old, document: &subject.document, offset: subject.offset };
+    let explained = Box::pin(occurrences::explain(asking, named, &mut searched, references.clone())).await?;
+    let certain = certain(&explained);
     let (edit, added) = match edit {
         Some(edit) => {
-            let (edit, added) = with_references(asking, edit, &references.items, old, new)?;
+            let (edit, added) = with_references(asking, edit, &certain, old, new)?;
             (Some(edit), added)
         }
         None => (None, 0),
@@ -82,16 +85,13 @@ pub(in crate::orchestrator) async fn rename(asking: &Asking<'_>) -> Result<Answe
     collision::check(asking, &mut checks, &renaming, &around);
     overrides::check(asking, &mut checks, &renaming, &around);
     let claimed = claimed(asking, &splices);
-    let unclaimed = completeness::unclaimed(asking, &occurrences.await?, &claimed);
-    let mut verdict = completeness::verdict(asking, &searched, &unclaimed);
-    let unproved = unproved::find(asking, &renaming, &unclaimed).await?;
-    if let Some(reason) = unproved.reason().filter(|_| verdict.status == CompletenessStatus::Complete) {
-        (verdict.status, verdict.reason) = (CompletenessStatus::Unknown, Some(reason));
-    }
-    complete(&mut checks, &references, &verdict, added, unproved.places);
+    let found = completeness::occurrences(asking, &searched, old).await?;
+    let unclaimed = completeness::unclaimed(asking, &found, claimed.iter());
+    let (verdict, open) = unproved::verdict(asking, &renaming, &searched, explained);
+    complete(&mut checks, &references, &verdict, added, open);
     let mut facts = Facts::new(Provenance::Lsp);
-    let mut residue = verdict.unresolved.clone();
     facts.completeness = Some(verdict);
+    let mut residue = completeness::residue(asking, &unclaimed);
     residue::add_documents(asking, &mut residue, old).await?;
     let plan = match &edit {
         Some(edit) => planned::plan(asking, &mut checks, asking.places.server_unit, &|planner| {
@@ -112,7 +112,21 @@ pub(in crate::orchestrator) async fn rename(asking: &Asking<'_>) -> Result<Answe
     edits.safety = checks.into_made();
     edits.residue = Some(residue);
     edits.diagnostics = diagnostics;
-    Ok(Answer { facts, limits: None, capabilities, refactored: Some(Refactored { edits, error, plan }) })
+    Ok(Answer {
+        facts,
+        limits: None,
+        capabilities,
+        refactored: Some(Refactored { edits, error, plan }),
+        error: None,
+    })
+}
+
+/// The references that have to be renamed with the symbol: not the calls that only reach it when the program runs, and not
+/// what pytest passes by name, whose uses would have to be renamed too.
+fn certain(explained: &Explained) -> Vec<Place> {
+    let other = [Some(UseProvenance::Dispatch), Some(UseProvenance::FixtureRequest)];
+    let certain = explained.references.iter().filter(|(_, evidence)| !other.contains(&evidence.provenance));
+    certain.map(|(place, _)| place.clone()).collect()
 }
 
 /// The name that is to be renamed.

@@ -1,6 +1,6 @@
 //! Where an old name also stands in files that are no Python: documentation, configuration. These are listed and never edited.
 
-use crate::model::facts::{Occurrence, Unresolved};
+use crate::model::facts::{Occurrence, Residue};
 use crate::orchestrator::ask::Asking;
 use crate::orchestrator::blocking;
 use crate::orchestrator::failure::Failure;
@@ -17,7 +17,7 @@ const LISTED: usize = 20;
 /// Adds the places of other files to those of Python files.
 pub(super) async fn add_documents(
     asking: &Asking<'_>,
-    residue: &mut Unresolved,
+    residue: &mut Residue,
     name: &str,
 ) -> Result<(), Failure> {
     let (root, word) = (asking.settings.root.clone(), name.to_owned());

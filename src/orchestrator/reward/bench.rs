@@ -9,7 +9,7 @@ use super::measure::Found;
 use crate::model::environment::Environment;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Options, Request};
-use crate::orchestrator::ask::Asking;
+use crate::orchestrator::ask::{Asking, Due};
 use crate::orchestrator::failure::Failure;
 use crate::orchestrator::places::Places;
 use crate::orchestrator::pool::{Access, Kind, Lease};
@@ -117,6 +117,7 @@ impl Bench {
             server: lease,
             settings: &self.orchestrator.settings,
             time: self.orchestrator.settings.timeout,
+            due: Due::never(),
             places: &places,
             enumerated: self.enumerated,
             measured: Mutex::default(),

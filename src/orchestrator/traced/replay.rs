@@ -14,6 +14,7 @@ use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request};
 use crate::model::server::ServerKind;
 use crate::orchestrator::answer::failure_of;
+use crate::orchestrator::ask::Due;
 use crate::orchestrator::failure::Failure;
 use crate::orchestrator::ground::Ground;
 use crate::orchestrator::pool::Access;
@@ -138,7 +139,7 @@ async fn attempt(
     }
     let mut road = Road::Cold;
     // The recorded server was never asked anything, so what the question hangs on need not be found out.
-    orchestrator.attempt(request, state, None, Some(Access::Pristine), &mut road).await
+    orchestrator.attempt(request, state, None, Some(Access::Pristine), Due::never(), &mut road).await
 }
 
 /// Settings that lead nowhere: whatever is not on the tape is not there.

@@ -28,6 +28,7 @@ struct Surroundings {
     config: ServerConfig,
     import_roots: ImportRoots,
     folders: PathMap,
+    warnings: Vec<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -63,6 +64,7 @@ fn in_full(ground: &Ground, machine: &Machine) -> Option<Workspace> {
         config: ground.config.clone(),
         import_roots: ground.roots.clone(),
         folders: ground.paths.clone(),
+        warnings: ground.warnings.clone(),
     };
     let mut workspace = Workspace {
         id: Digest::of(b""),
@@ -85,7 +87,7 @@ pub(super) fn config(workspace: &Workspace) -> Option<ServerConfig> {
 /// The ground that a trace tells; `None` when another version of lanser wrote it.
 pub(super) fn ground(workspace: Workspace) -> Option<Ground> {
     let surroundings: Surroundings = serde_json::from_value(workspace.surroundings).ok()?;
-    let Surroundings { root, python, server, config, import_roots, folders } = surroundings;
+    let Surroundings { root, python, server, config, import_roots, folders, warnings } = surroundings;
     let nowhere = || root.join("nowhere");
     let found = server.map(|server| Found {
         kind: server.kind,
@@ -98,7 +100,7 @@ pub(super) fn ground(workspace: Workspace) -> Option<Ground> {
     });
     let none = || Unavailable { what: String::new(), tried: Vec::new(), hint: String::new() };
     let snapshot = Snapshot::recorded(root.clone(), workspace.files, workspace.encoded, workspace.unreadable);
-    Some(Ground::recorded(
+    let mut ground = Ground::recorded(
         snapshot,
         Tools { python, found: found.ok_or_else(none) },
         Configured::new(&config),
@@ -106,7 +108,9 @@ pub(super) fn ground(workspace: Workspace) -> Option<Ground> {
         import_roots,
         folders,
         workspace.environment,
-    ))
+    );
+    ground.warnings = warnings;
+    Some(ground)
 }
 
 /// The grounds of a trace that were needed last.

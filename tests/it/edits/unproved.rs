@@ -11,7 +11,7 @@ use crate::support::Project;
 fn unproved(repository: &Repository, selector: &str, new: &str) -> Vec<String> {
     let bundle = repository.plan(&["rename", selector, new]);
     assert_eq!(failed(&bundle), ["completeness"], "{selector}");
-    assert_eq!(bundle["facts"]["completeness"]["status"], "unknown");
+    assert_eq!(bundle["facts"]["completeness"]["status"], "partial");
     assert_eq!(repository.stopped(&["rename", selector, new], 78), ["completeness"]);
     let all = bundle["edits"]["safety"].as_array().unwrap().iter();
     let check = all.clone().find(|check| check["name"] == "completeness").unwrap();
@@ -108,7 +108,10 @@ print(total(), t.total(), t.other())
     );
     let repository = Repository::new(&project);
     let selector = "src/deep/tools.py:1:5";
-    assert_eq!(unproved(&repository, selector, "sum_up"), ["scripts/run.py@L3:C19", "scripts/run.py@L5:C18"]);
+    assert_eq!(
+        unproved(&repository, selector, "sum_up"),
+        ["scripts/run.py@L3:C19", "scripts/run.py@L5:C7", "scripts/run.py@L5:C18"]
+    );
     assert_eq!(unproved(&repository, "src/deep/tools.py:2:5", "another"), ["scripts/run.py@L5:C29"]);
 }
 
@@ -203,14 +206,14 @@ def run() -> int: return Proxy(Engine()).start()
 }
 
 #[test]
-fn more_than_anyone_looks_at() {
+fn as_many_as_there_are() {
     let uses: String = (0..230).map(|number| format!("def f{number}(x): return x.start\n")).collect();
     let text = format!("class Engine:\n    def start(self) -> int: return 1\n{uses}");
     let repository = Repository::new(&Project::default().and("engine.py", text));
     let bundle = repository.plan(&["rename", "py://engine#Engine.start", "begin"]);
     assert_eq!(failed(&bundle), ["completeness"]);
     let reason = bundle["facts"]["completeness"]["reason"].as_str().unwrap();
-    assert!(reason.contains("230 places (30 of them"), "{reason}");
+    assert!(reason.contains("230 places"), "{reason}");
     let listed = bundle["edits"]["residue"]["items"].as_array().unwrap();
     assert!(listed.iter().all(|item| item["kind"] == "attribute"), "{listed:?}");
     assert_ne!(bundle["facts"]["completeness"]["unresolved"]["count"], Value::from(0));

@@ -1,0 +1,259 @@
+//! The definitions and names under which a symbol is reached, and the references that the server claims for each of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::ask::Asking;
+use super::super::completeness::{self, Searched};
+use super::super::failure::Failure;
+use super::symbol::{Reach, Symbol};
+use super::{Evidence, offset_of};
+use crate::lsp::{Listing, Place};
+use crate::model::facts::UseProvenance;
+use crate::path::AbsPath;
+use crate::resolve::classes::Classes;
+use crate::resolve::outline::Span;
+use crate::resolve::roles::object_of;
+use crate::resolve::scopes::Scopes;
+use crate::resolve::usage::{TokenUse, Usage};
+use crate::text::Range;
+use crate::workspace::files::Files as _;
+
+/// The most aliases that are followed.
+const MAX_ALIASES: usize = 64;
+
+/// What the server claims for a symbol under all its names.
+pub(super) struct Closure<'c> {
+    asking: &'c Asking<'c>,
+    classes: &'c Classes<'c>,
+    searched: &'c mut Searched,
+    pub(super) references: BTreeMap<Place, Evidence>,
+    /// Those of the references that the server leaves out when asked for references without declarations.
+    pub(super) declarations: BTreeSet<Place>,
+    /// The names whose occurrences are to be explained, with the files that bind them as names of a module.
+    pub(super) names: BTreeMap<String, BTreeSet<AbsPath>>,
+    /// Those of them that are variables of classes or objects.
+    pub(super) members: BTreeSet<String>,
+    pub(super) skipped: u32,
+    pub(super) cut: Option<String>,
+    /// Whether the caller's time ended.
+    pub(super) is_late: bool,
+}
+
+impl<'c> Closure<'c> {
+    pub(super) fn new(
+        asking: &'c Asking<'c>,
+        classes: &'c Classes<'c>,
+        searched: &'c mut Searched,
+        claimed: Listing<Place>,
+    ) -> Self {
+        let references = claimed.items.into_iter().map(|place| (place, Evidence::SERVER)).collect();
+        Self {
+            asking,
+            classes,
+            searched,
+            references,
+            declarations: BTreeSet::new(),
+            names: BTreeMap::new(),
+            members: BTreeSet::new(),
+            skipped: claimed.skipped,
+            cut: None,
+            is_late: false,
+        }
+    }
+
+    /// Follows the symbol to its stub or source and to its aliases.
+    pub(super) async fn complete(&mut self, mut symbol: Symbol) -> Result<Symbol, Failure> {
+        let home = symbol.definitions.iter().map(|(path, _)| path.clone()).collect();
+        self.names.insert(symbol.name.clone(), home);
+        if self.asking.request.options.exclude_declaration {
+            for (path, offset) in symbol.definitions.clone() {
+                self.leave_out(&path, offset).await?;
+            }
+        }
+        if matches!(symbol.reach, Reach::Local | Reach::Module) {
+            return Ok(symbol);
+        }
+        symbol.is_in_stubs =
+            self.searched.with_name().any(|document| document.path.as_str().ends_with(".pyi"));
+        self.twins(&mut symbol).await?;
+        symbol.describe(self.asking, self.classes);
+        if !matches!(symbol.reach, Reach::Parameter) {
+            self.aliases(&symbol).await?;
+        }
+        Ok(symbol)
+    }
+
+    /// Adds what the server claims at another place of the same symbol.
+    async fn claim(&mut self, path: &AbsPath, offset: usize, evidence: &Evidence) -> Result<(), Failure> {
+        if self.is_late {
+            return Ok(());
+        }
+        match self.ask(path, offset, evidence).await {
+            Err(failure) if self.asking.is_over(&failure) => self.is_late = true,
+            claimed => claimed?,
+        }
+        Ok(())
+    }
+
+    async fn ask(&mut self, path: &AbsPath, offset: usize, evidence: &Evidence) -> Result<(), Failure> {
+        let Ok(document) = self.asking.state.files.read(path) else { return Ok(()) };
+        self.asking.open([path.clone()])?;
+        let at = document.lines.position(&document.text, offset, self.asking.places.server_unit);
+        let found = self.asking.last_questions().references(path, at, true).await?;
+        self.skipped += found.skipped;
+        for place in found.items {
+            self.references.entry(place).or_insert_with(|| evidence.clone());
+        }
+        if self.asking.request.options.exclude_declaration {
+            self.leave_out(path, offset).await?;
+        }
+        Ok(())
+    }
+
+    /// Notes which references of a place are declarations.
+    async fn leave_out(&mut self, path: &AbsPath, offset: usize) -> Result<(), Failure> {
+        let Ok(document) = self.asking.state.files.read(path) else { return Ok(()) };
+        let at = document.lines.position(&document.text, offset, self.asking.places.server_unit);
+        let questions = self.asking.questions();
+        let uses: BTreeSet<Place> = questions.references(path, at, false).await?.items.into_iter().collect();
+        let all = questions.references(path, at, true).await?.items;
+        self.declarations.extend(all.into_iter().filter(|place| !uses.contains(place)));
+        Ok(())
+    }
+
+    /// A source and its stub are one symbol: each definition has its counterpart in the other file of its module, and a stub
+    /// may declare what its source imports.
+    async fn twins(&mut self, symbol: &mut Symbol) -> Result<(), Failure> {
+        let mut queue: Vec<(AbsPath, usize)> = symbol.definitions.iter().cloned().collect();
+        while let Some((path, offset)) = queue.pop() {
+            for twin in self.twins_of(&path, offset, &symbol.name) {
+                if !symbol.definitions.insert(twin.clone()) {
+                    continue;
+                }
+                let place = self.place(&twin.0, twin.1, symbol.name.len());
+                if place.is_none_or(|place| !self.references.contains_key(&place)) {
+                    self.claim(&twin.0, twin.1, &Evidence::rule(UseProvenance::Stub)).await?;
+                }
+                queue.push(twin);
+            }
+        }
+        Ok(())
+    }
+
+    /// The counterparts of a definition in stubs and sources of the workspace.
+    fn twins_of(&self, path: &AbsPath, offset: usize, name: &str) -> BTreeSet<(AbsPath, usize)> {
+        let mut found = BTreeSet::new();
+        let Some(defined) = self.classes.defined_at(path, offset) else { return found };
+        let chain = &defined.qualname;
+        if let Some(twin) = self.classes.twin_file(path) {
+            found.extend(self.classes.named(&twin, chain).into_iter().map(|at| (twin.clone(), at)));
+            // What the stub declares, the source may import from elsewhere.
+            if path.as_str().ends_with(".pyi") {
+                found.extend(self.classes.reached(&twin, chain));
+            }
+        }
+        // What a stub declares and its source imports from here.
+        let stubs = self.searched.with_name().filter(|document| document.path.as_str().ends_with(".pyi"));
+        for stub in stubs.filter(|stub| stub.path != *path) {
+            let Some(source) = self.classes.twin_file(&stub.path) else { continue };
+            for (declared, at) in self.classes.definitions_named(&stub.path, name) {
+                if self.classes.leads_to(&source, &declared, path, offset) {
+                    found.insert((stub.path.clone(), at));
+                }
+            }
+        }
+        found.retain(|(path, _)| self.asking.state.is_in_workspace(path));
+        found
+    }
+
+    /// Names that are bound to the symbol: by an import under another name, or by an assignment of nothing else.
+    async fn aliases(&mut self, symbol: &Symbol) -> Result<(), Failure> {
+        let mut seen: BTreeSet<Place> = BTreeSet::new();
+        let mut followed = 0;
+        loop {
+            let new: Vec<Place> =
+                self.references.keys().filter(|place| !seen.contains(*place)).cloned().collect();
+            if new.is_empty() {
+                return Ok(());
+            }
+            let mut found: Vec<(AbsPath, Span, UseProvenance)> = Vec::new();
+            for file in new.chunk_by(|a, b| a.path == b.path) {
+                let path = &file[0].path;
+                if !self.asking.state.is_in_workspace(path) {
+                    continue;
+                }
+                let Ok(document) = self.asking.state.files.read(path) else { continue };
+                let usage = Usage::of(&document.text);
+                for place in file {
+                    let Some((_, offset)) = offset_of(self.asking, place) else { continue };
+                    match usage.of_token(offset) {
+                        TokenUse::Imported(Some(alias)) => {
+                            found.push((path.clone(), alias, UseProvenance::ImportAlias));
+                        }
+                        TokenUse::Assigned(targets) if symbol.is_callable => {
+                            found.extend(
+                                targets.into_iter().map(|at| (path.clone(), at, UseProvenance::Alias)),
+                            );
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            seen.extend(new);
+            for (path, span, provenance) in found {
+                if followed == MAX_ALIASES {
+                    self.cut = Some(format!("more than {MAX_ALIASES} aliases were found"));
+                    return Ok(());
+                }
+                followed += usize::from(self.follow(symbol, &path, &span, provenance).await?);
+            }
+        }
+    }
+
+    /// Follows one alias; returns whether it is one.
+    async fn follow(
+        &mut self,
+        symbol: &Symbol,
+        path: &AbsPath,
+        span: &Span,
+        provenance: UseProvenance,
+    ) -> Result<bool, Failure> {
+        let Some(place) = self.place(path, span.start, span.len()) else { return Ok(false) };
+        if self.references.contains_key(&place) {
+            return Ok(false);
+        }
+        let Ok(document) = self.asking.state.files.read(path) else { return Ok(false) };
+        let name = document.text[span.clone()].to_owned();
+        // What Python calls by itself has no uses by name.
+        if name == "_" || (name.starts_with("__") && name.ends_with("__")) {
+            return Ok(false);
+        }
+        let is_global = Scopes::of(&document.text, &[&name]).is_of_module(span.start);
+        let is_member =
+            self.classes.defined_at(path, span.start).is_some_and(|defined| defined.class.is_some())
+                || object_of(&document.text, span.start).is_some();
+        // A class is often the value of a variable that has nothing else to do with it.
+        let is_held = is_member && symbol.is_function;
+        if is_held {
+            self.members.insert(name.clone());
+        }
+        if is_global || is_held {
+            if name != symbol.name {
+                completeness::make_known_too(self.asking, self.searched, &name)?;
+            }
+            self.names.entry(name.clone()).or_default().insert(path.clone());
+        }
+        let (_, _, at) = self.asking.places.span(&document, span.clone());
+        let evidence = Evidence::via(provenance, at);
+        self.references.insert(place, evidence.clone());
+        self.claim(path, span.start, &evidence).await?;
+        Ok(true)
+    }
+
+    fn place(&self, path: &AbsPath, offset: usize, length: usize) -> Option<Place> {
+        let document = self.asking.state.files.read(path).ok()?;
+        let range: Range =
+            document.lines.range(&document.text, offset..offset + length, self.asking.places.server_unit);
+        Some(Place { path: path.clone(), range })
+    }
+}

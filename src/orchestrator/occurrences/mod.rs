@@ -1,0 +1,288 @@
+//! Explains every occurrence of a name, so that a list of references can be called complete.
+//!
+//! A server claims the references that it can type. What it leaves out is not told apart: another symbol of the same name, a
+//! receiver of unknown type, an import under another name. So each occurrence that the server does not claim is explained
+//! here, by a rule of the language where one is certain, else by asking the server where that token leads:
+//!
+//! 1. [`closure`]: the symbol's definitions (a source and its stub), its aliases, and what the server claims for each.
+//! 2. [`classify`]: what each other occurrence can be, as far as syntax tells.
+//! 3. [`leads`]: where the rest leads, as the server says; members of the same family are told apart by [`family`].
+//! 4. [`fixtures`]: what stays unresolved in tests is asked once more with pytest's fixtures annotated.
+//!
+//! The set of questions and their order are a function of inputs and request.
+
+mod classify;
+mod closure;
+mod family;
+pub(super) mod fixtures;
+mod lead_cache;
+mod leads;
+mod symbol;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::ask::Asking;
+use super::completeness::{self, Searched};
+use super::failure::Failure;
+use super::state::Subject;
+use crate::lsp::{Listing, Place};
+use crate::model::facts::UseProvenance;
+use crate::model::request::Scope;
+use crate::path::AbsPath;
+use crate::resolve::classes::Classes;
+use crate::resolve::hierarchy::Relation;
+use crate::resolve::occurrences::OccurrenceKind;
+use crate::resolve::outline::Span;
+use crate::workspace::files::{Document, Files as _};
+
+use closure::Closure;
+use family::Family;
+pub(super) use lead_cache::LeadCache;
+use symbol::Symbol;
+pub(in crate::orchestrator) use symbol::is_fixture;
+
+/// How many questions are under way at a time.
+pub(super) const WINDOW: usize = 64;
+
+/// A place where a name is written.
+#[derive(Debug, Clone)]
+pub(super) struct Token {
+    /// The file.
+    pub(super) document: Arc<Document>,
+    /// The name in it, in bytes.
+    pub(super) span: Span,
+    /// What it is in the syntax.
+    pub(super) kind: OccurrenceKind,
+}
+
+/// How a reference is known.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Evidence {
+    /// The rule; `None` when the server claims it.
+    pub(super) provenance: Option<UseProvenance>,
+    /// The alias or the member of the family through which the symbol is reached.
+    pub(super) via: Option<String>,
+}
+
+impl Evidence {
+    pub(super) const SERVER: Self = Self { provenance: None, via: None };
+
+    pub(super) const fn rule(provenance: UseProvenance) -> Self {
+        Self { provenance: Some(provenance), via: None }
+    }
+
+    pub(super) const fn via(provenance: UseProvenance, via: String) -> Self {
+        Self { provenance: Some(provenance), via: Some(via) }
+    }
+}
+
+/// What an occurrence is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Explanation {
+    /// A use of the symbol.
+    Reference(Evidence),
+    /// The definition of the same member in a class of the family.
+    Override { class: String, relation: Relation },
+    /// Another symbol.
+    Other,
+    /// Part of a comment or a string.
+    Text,
+    /// Nobody knows; the reason.
+    Unresolved(String),
+}
+
+/// An occurrence that may be a use and cannot be proven to be one or none.
+#[derive(Debug, Clone)]
+pub(super) struct UnresolvedToken {
+    pub(super) token: Token,
+    /// What is before the dot.
+    pub(super) receiver: Option<String>,
+    pub(super) reason: String,
+}
+
+/// A definition of the same member in another class.
+#[derive(Debug, Clone)]
+pub(super) struct OverrideToken {
+    pub(super) token: Token,
+    pub(super) class: String,
+    pub(super) relation: Relation,
+}
+
+/// Every occurrence of a symbol's names, explained.
+#[derive(Debug, Default)]
+pub(super) struct Explained {
+    /// Every reference, with how it is known.
+    pub(super) references: BTreeMap<Place, Evidence>,
+    /// Those of them that are declarations.
+    pub(super) declarations: BTreeSet<Place>,
+    pub(super) overrides: Vec<OverrideToken>,
+    pub(super) unresolved: Vec<UnresolvedToken>,
+    /// How many occurrences are other symbols.
+    pub(super) other: usize,
+    /// How many are parts of strings and comments.
+    pub(super) text: usize,
+    /// Why not everything was looked at.
+    pub(super) cut: Option<String>,
+    /// Whether the caller's time ended before everything was looked at.
+    pub(super) is_late: bool,
+    /// How many places of the server's answers are in no local file.
+    pub(super) skipped: u32,
+}
+
+/// A name at a place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Named<'n> {
+    pub(super) name: &'n str,
+    pub(super) document: &'n Arc<Document>,
+    /// In bytes.
+    pub(super) offset: usize,
+}
+
+impl<'n> Named<'n> {
+    /// The name that a question is about; `None` when it is about no name.
+    pub(super) fn of(subject: &'n Subject) -> Option<Self> {
+        Some(Self { name: subject.name()?, document: &subject.document, offset: subject.offset })
+    }
+}
+
+/// Explains every occurrence of a name. `claimed` is what the server says its references are, declarations
+/// included; `searched` are the files that were opened for the name.
+pub(super) async fn explain(
+    asking: &Asking<'_>,
+    named: Named<'_>,
+    searched: &mut Searched,
+    claimed: Listing<Place>,
+) -> Result<Explained, Failure> {
+    let files = &asking.state.files;
+    let classes = Classes::new(files, &asking.state.ground.roots);
+    let mut closure = Closure::new(asking, &classes, searched, claimed);
+    let symbol = Symbol::of(asking, &classes, &named).await?;
+    let symbol = closure.complete(symbol).await?;
+    let family = Family::of(asking, &classes, &symbol);
+    let Closure { references, declarations, names, members, skipped, cut, is_late, .. } = closure;
+    let mut explained = Explained { references, declarations, skipped, cut, is_late, ..Explained::default() };
+    let mut tokens = Vec::new();
+    for name in names.keys() {
+        let occurrences = completeness::occurrences(asking, searched, name).await?;
+        tokens.extend(completeness::unclaimed(asking, &occurrences, explained.references.keys()));
+    }
+    if asking.request.options.scope == Scope::Configured {
+        // The server is not shown the other files, and the verdict says so.
+        let included = &asking.state.ground.included;
+        tokens.retain(|token: &Token| {
+            let uri = asking.places.paths.uri(&token.document.path);
+            uri.workspace_path().is_some_and(|path| included.includes(path))
+        });
+    }
+    tokens.sort_by(|a, b| (&a.document.path, a.span.start).cmp(&(&b.document.path, b.span.start)));
+    let names = classify::Names { all: names, members };
+    let classified = classify::classify(asking, &classes, &symbol, &names, &family, tokens);
+    for (token, explanation) in classified.explained {
+        explained.add(asking, &token, explanation);
+    }
+    let context = leads::Leads::new(asking, &classes, &symbol, &family, &explained);
+    let (answers, is_late) = context.ask(classified.questions).await?;
+    drop(context);
+    explained.is_late |= is_late;
+    let mut open = Vec::new();
+    for (token, explanation) in answers {
+        match explanation {
+            Explanation::Unresolved(reason) => open.push((token, reason)),
+            explanation => explained.add(asking, &token, explanation),
+        }
+    }
+    let context = leads::Leads::new(asking, &classes, &symbol, &family, &explained);
+    let (answers, is_late) = fixtures::resolve(&context, open, explained.is_late).await?;
+    drop(context);
+    explained.is_late |= is_late;
+    for (token, explanation) in answers {
+        explained.add(asking, &token, explanation);
+    }
+    if explained.is_late {
+        explained.end(asking);
+    }
+    if explained.skipped > 0 {
+        explained.cut.get_or_insert_with(|| "some references are in no file of this machine".to_owned());
+    }
+    if family.is_cut {
+        explained.cut.get_or_insert_with(|| "there are more subclasses than are looked at".to_owned());
+    }
+    Ok(explained)
+}
+
+/// Why an occurrence is unresolved that the time did not suffice for.
+const NOT_LOOKED_AT: &str = "not looked at within the time limit";
+
+/// What is known of a name when the time ends before the server has said anything: where it is written.
+pub(super) async fn unexplained(
+    asking: &Asking<'_>,
+    name: &str,
+    searched: &Searched,
+) -> Result<Explained, Failure> {
+    let mut explained = Explained { is_late: true, ..Explained::default() };
+    let occurrences = completeness::occurrences(asking, searched, name).await?;
+    for token in completeness::unclaimed(asking, &occurrences, std::iter::empty()) {
+        let explanation = match token.kind.is_token() {
+            true => Explanation::Unresolved(NOT_LOOKED_AT.to_owned()),
+            false => Explanation::Text,
+        };
+        explained.add(asking, &token, explanation);
+    }
+    explained.end(asking);
+    Ok(explained)
+}
+
+impl Explained {
+    /// The caller's time ended: the server may still be at work on what nobody waits for.
+    fn end(&mut self, asking: &Asking<'_>) {
+        asking.server.hung();
+        self.cut = Some("the time limit ended before everything was looked at".to_owned());
+    }
+
+    fn add(&mut self, asking: &Asking<'_>, token: &Token, explanation: Explanation) {
+        match explanation {
+            Explanation::Reference(evidence) => {
+                self.references.entry(token.place(asking)).or_insert(evidence);
+            }
+            Explanation::Override { class, relation } => {
+                self.overrides.push(OverrideToken { token: token.clone(), class, relation });
+            }
+            Explanation::Other => self.other += 1,
+            Explanation::Text => self.text += 1,
+            Explanation::Unresolved(reason) => {
+                let usage = crate::resolve::usage::Usage::of(&token.document.text);
+                let receiver = usage.receiver(token.span.start);
+                let receiver = receiver.map(|receiver| token.document.text[receiver.span].to_owned());
+                self.unresolved.push(UnresolvedToken { token: token.clone(), receiver, reason });
+            }
+        }
+    }
+}
+
+impl Token {
+    /// The place in the server's coordinates.
+    pub(super) fn place(&self, asking: &Asking<'_>) -> Place {
+        let range =
+            self.document.lines.range(&self.document.text, self.span.clone(), asking.places.server_unit);
+        Place { path: self.document.path.clone(), range }
+    }
+
+    /// The name.
+    pub(super) fn text(&self) -> &str {
+        &self.document.text[self.span.clone()]
+    }
+}
+
+/// The byte offset at which a place begins; `None` when its file cannot be read or has no such place.
+pub(super) fn offset_of(asking: &Asking<'_>, place: &Place) -> Option<(Arc<Document>, usize)> {
+    let document = asking.state.files.read(&place.path).ok()?;
+    let offset = document.lines.offset(&document.text, place.range.start, asking.places.server_unit)?;
+    Some((document, offset))
+}
+
+/// The files of the workspace in which a name is written.
+pub(super) fn files_with(asking: &Asking<'_>, name: &str) -> Vec<AbsPath> {
+    let snapshot = &asking.state.ground.snapshot;
+    asking.state.files_with_word(name).iter().map(|path| snapshot.absolute(path)).collect()
+}

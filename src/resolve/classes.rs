@@ -1,0 +1,484 @@
+//! Classes of the workspace and their families: what a class inherits from, and what inherits from it.
+//!
+//! Read from syntax through imports and aliases; types are not inferred. A class is identified by its module and its
+//! qualified name, so that a class and its declaration in a stub are one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::bases::ClassRef;
+use super::lookup::{Found, Lookup, Source, Trail};
+use super::modules::{ImportRoots, Module, Origin};
+use super::outline::{Definition, DefinitionKind, Span};
+use crate::path::AbsPath;
+use crate::workspace::files::{Document, Files};
+
+/// The most classes that a search for subclasses returns.
+const MAX_SUBCLASSES: usize = 4_000;
+
+/// Finds classes; each file is read and parsed once.
+pub struct Classes<'f> {
+    lookup: Lookup<'f>,
+    sources: Mutex<BTreeMap<AbsPath, Option<Arc<Source>>>>,
+}
+
+/// A class.
+#[derive(Debug, Clone)]
+pub struct Class {
+    source: Arc<Source>,
+    index: usize,
+}
+
+/// What makes two classes the same: the module, or the file where that has no name, and the qualified name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClassId {
+    /// The dotted name of the module.
+    pub module: String,
+    /// The qualified name in it.
+    pub name: String,
+}
+
+/// A definition found at a place.
+#[derive(Debug, Clone)]
+pub struct Defined {
+    /// What it is.
+    pub kind: DefinitionKind,
+    /// Its own name.
+    pub name: String,
+    /// The class that it is a member of.
+    pub class: Option<Class>,
+    /// Its qualified name, from the module down.
+    pub qualname: Vec<String>,
+    /// The decorators as dotted names, without arguments.
+    pub decorators: Vec<String>,
+}
+
+/// The classes that inherit from a class.
+#[derive(Debug, Default)]
+pub struct Subclasses {
+    /// In the order of files and places.
+    pub classes: Vec<Class>,
+    /// Whether the search ended before everything was looked at.
+    pub is_cut: bool,
+}
+
+impl Class {
+    fn definition(&self) -> &Definition {
+        &self.source.outline.definitions[self.index]
+    }
+
+    /// Its identity.
+    #[must_use]
+    pub fn id(&self) -> ClassId {
+        let name = self.source.outline.names(self.index).join(".");
+        let module = &self.source.module.name;
+        let module = if module.is_empty() { self.source.document.path.to_string() } else { module.clone() };
+        ClassId { module, name }
+    }
+
+    /// Its own name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.definition().name
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn document(&self) -> &Arc<Document> {
+        &self.source.document
+    }
+
+    /// Its name token.
+    #[must_use]
+    pub fn name_span(&self) -> &Span {
+        &self.definition().name_span
+    }
+
+    /// The name tokens of its own members of a name.
+    pub fn members<'c>(&'c self, name: &'c str) -> impl Iterator<Item = &'c Span> {
+        let children = self.source.outline.children(Some(self.index));
+        children.filter(move |(_, member)| member.name == name).map(|(_, member)| &member.name_span)
+    }
+
+    /// Whether it has a member of a name of its own.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.members(name).next().is_some()
+    }
+
+    /// The names of its own members.
+    #[must_use]
+    pub fn member_names(&self) -> BTreeSet<&str> {
+        self.source.outline.children(Some(self.index)).map(|(_, member)| member.name.as_str()).collect()
+    }
+
+    /// The head of its own function of a name, from `def` to the colon.
+    #[must_use]
+    pub fn signature_of(&self, name: &str) -> Option<&str> {
+        let mut children = self.source.outline.children(Some(self.index));
+        let (_, member) = children.find(|(_, member)| member.name == name)?;
+        self.source.document.text.get(member.signature.clone()?)
+    }
+
+    /// The bases as they are written, those that are dotted names.
+    #[must_use]
+    pub fn bases(&self) -> &[String] {
+        &self.definition().bases
+    }
+
+    /// Whether a base is written with this last name.
+    #[must_use]
+    pub fn is_derived_from(&self, name: &str) -> bool {
+        self.bases().iter().any(|base| base.rsplit('.').next() == Some(name))
+    }
+
+    /// Whether a decorator has this last name.
+    #[must_use]
+    pub fn is_decorated(&self, name: &str) -> bool {
+        self.definition().is_decorated(name)
+    }
+
+    /// Whether it is neither derived nor decorated, so that its constructor is the one that it defines.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        let class = self.definition();
+        class.bases.is_empty() && class.other_bases.is_empty() && class.decorators.is_empty()
+    }
+}
+
+impl<'f> Classes<'f> {
+    /// A search over these files.
+    #[must_use]
+    pub fn new(files: &'f dyn Files, roots: &'f ImportRoots) -> Self {
+        Self { lookup: Lookup::patient(files, roots), sources: Mutex::default() }
+    }
+
+    fn source(&self, file: &AbsPath) -> Option<Arc<Source>> {
+        if let Some(known) = self.sources.lock().unwrap_or_else(PoisonError::into_inner).get(file) {
+            return known.clone();
+        }
+        let source = self.read(file);
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner).insert(file.clone(), source.clone());
+        source
+    }
+
+    fn read(&self, file: &AbsPath) -> Option<Arc<Source>> {
+        let roots = self.lookup.roots;
+        let name = roots.name_of_any(file).unwrap_or_default();
+        let module = roots
+            .find(self.lookup.files, &name)
+            .into_iter()
+            .find(|module| module.source.as_ref() == Some(file) || module.stub.as_ref() == Some(file));
+        let module = module.unwrap_or_else(|| Module {
+            name,
+            source: Some(file.clone()),
+            stub: None,
+            folder: None,
+            origin: Origin::Workspace,
+        });
+        self.lookup.source(&module, file).ok()
+    }
+
+    /// The definition whose name begins at an offset of a file.
+    #[must_use]
+    pub fn defined_at(&self, file: &AbsPath, offset: usize) -> Option<Defined> {
+        let source = self.source(file)?;
+        let outline = &source.outline;
+        let index = outline.definitions.iter().position(|found| found.name_span.start == offset)?;
+        let definition = &outline.definitions[index];
+        let class = definition.parent.filter(|&at| outline.definitions[at].kind == DefinitionKind::Class);
+        Some(Defined {
+            kind: definition.kind,
+            name: definition.name.clone(),
+            class: class.map(|index| Class { source: source.clone(), index }),
+            qualname: outline.names(index),
+            decorators: definition.decorators.clone(),
+        })
+    }
+
+    /// The class whose name begins at an offset of a file.
+    #[must_use]
+    pub fn class_at(&self, file: &AbsPath, offset: usize) -> Option<Class> {
+        let source = self.source(file)?;
+        let index = source
+            .outline
+            .definitions
+            .iter()
+            .position(|found| found.kind == DefinitionKind::Class && found.name_span.start == offset)?;
+        Some(Class { source, index })
+    }
+
+    /// The innermost class whose body is around an offset of a file.
+    #[must_use]
+    pub fn around(&self, file: &AbsPath, offset: usize) -> Option<Class> {
+        let source = self.source(file)?;
+        let index = source.outline.definitions.iter().rposition(|definition| {
+            definition.kind == DefinitionKind::Class
+                && definition.body.as_ref().is_some_and(|body| body.contains(&offset))
+        })?;
+        Some(Class { source, index })
+    }
+
+    /// The classes that a class inherits from, in the order in which Python looks them up.
+    #[must_use]
+    pub fn ancestors(&self, class: &Class) -> Vec<Class> {
+        let order = self.lookup.linearise(&class.source, class.index, &Trail::default());
+        order.into_iter().skip(1).map(|(source, index)| Class { source, index }).collect()
+    }
+
+    /// Whether a class is, or inherits from, another one.
+    #[must_use]
+    pub fn inherits(&self, class: &Class, from: &ClassId) -> bool {
+        class.id() == *from || self.ancestors(class).iter().any(|above| above.id() == *from)
+    }
+
+    /// Whether a class, or one that it inherits from, has a base that cannot be found.
+    #[must_use]
+    pub fn has_unknown_base(&self, class: &Class) -> bool {
+        let own = std::iter::once(class.clone()).chain(self.ancestors(class));
+        own.into_iter().any(|class| {
+            class.source.module.origin != Origin::Stdlib
+                && class.source.module.origin != Origin::Stubs
+                && (!class.definition().other_bases.is_empty()
+                    || !self.lookup.unknown_bases(&class.source, class.index).is_empty())
+        })
+    }
+
+    /// The classes that inherit from a class. `files_with` returns the files in which a name is written.
+    #[must_use]
+    pub fn subclasses(&self, of: &Class, files_with: &dyn Fn(&str) -> Vec<AbsPath>) -> Subclasses {
+        let id = of.id();
+        let mut found: BTreeMap<(AbsPath, usize), Class> = BTreeMap::new();
+        let mut names: BTreeSet<String> = BTreeSet::from([of.name().to_owned()]);
+        let mut queue: Vec<String> = names.iter().cloned().collect();
+        while let Some(name) = queue.pop() {
+            for file in files_with(&name) {
+                let Ok(document) = self.lookup.files.read(&file) else { continue };
+                let written = aliases(&document.text, &name);
+                // An alias may be imported again from there.
+                for alias in &written {
+                    if names.insert(alias.clone()) {
+                        queue.push(alias.clone());
+                    }
+                }
+                let is_base =
+                    |words: &str| words_of(words).any(|word| word == name || written.contains(word));
+                if !class_heads(&document.text).any(is_base) {
+                    continue;
+                }
+                let Some(source) = self.source(&file) else { continue };
+                for (index, definition) in source.outline.definitions.iter().enumerate() {
+                    let mentions = definition.bases.iter().any(|base| is_base(base));
+                    if definition.kind != DefinitionKind::Class || !mentions {
+                        continue;
+                    }
+                    let class = Class { source: source.clone(), index };
+                    let key = (file.clone(), index);
+                    if found.contains_key(&key) || class.id() == id || !self.inherits(&class, &id) {
+                        continue;
+                    }
+                    if names.insert(definition.name.clone()) {
+                        queue.push(definition.name.clone());
+                    }
+                    found.insert(key, class);
+                    if found.len() >= MAX_SUBCLASSES {
+                        return Subclasses { classes: found.into_values().collect(), is_cut: true };
+                    }
+                }
+            }
+        }
+        Subclasses { classes: found.into_values().collect(), is_cut: self.lookup.is_exhausted() }
+    }
+
+    /// Whether a name of a module, or a chain of names below it, leads to the definition whose name begins at an offset.
+    #[must_use]
+    pub fn leads_to(&self, module: &AbsPath, chain: &[String], file: &AbsPath, offset: usize) -> bool {
+        self.reached(module, chain).iter().any(|(found, at)| found == file && *at == offset)
+    }
+
+    /// The definitions that a chain of names leads to in a module, given by its file.
+    #[must_use]
+    pub fn reached(&self, module: &AbsPath, chain: &[String]) -> Vec<(AbsPath, usize)> {
+        let Some(source) = self.source(module) else { return Vec::new() };
+        let reached = self.lookup.dotted(&source, None, &chain.join("."), &Trail::default());
+        let mut found = Vec::new();
+        for one in reached {
+            if let Found::Definition { source, group, .. } = one.found {
+                let at = |index: &usize| source.outline.definitions[*index].name_span.start;
+                found.extend(group.iter().map(|index| (source.document.path.clone(), at(index))));
+            }
+        }
+        found
+    }
+
+    /// The other file of the module whose file is given: its stub, or the source of a stub.
+    #[must_use]
+    pub fn twin_file(&self, file: &AbsPath) -> Option<AbsPath> {
+        let module = self.source(file)?.module.clone();
+        if module.source.as_ref() == Some(file) {
+            return module.stub;
+        }
+        if let Some(source) = module.source {
+            return Some(source);
+        }
+        let sources = self.lookup.roots.sources(self.lookup.files, &module.name, file);
+        sources.into_iter().next()
+    }
+
+    /// The definitions of a file that have a qualified name, by where their name tokens begin.
+    #[must_use]
+    pub fn named(&self, file: &AbsPath, chain: &[String]) -> Vec<usize> {
+        let Some(source) = self.source(file) else { return Vec::new() };
+        let all = source.outline.definitions.iter().enumerate();
+        all.filter(|(index, definition)| {
+            Some(&definition.name) == chain.last() && source.outline.names(*index) == chain
+        })
+        .map(|(_, definition)| definition.name_span.start)
+        .collect()
+    }
+
+    /// Every definition of a file with a name: its qualified name and where that name begins.
+    #[must_use]
+    pub fn definitions_named(&self, file: &AbsPath, name: &str) -> Vec<(Vec<String>, usize)> {
+        let Some(source) = self.source(file) else { return Vec::new() };
+        let all = source.outline.definitions.iter().enumerate();
+        all.filter(|(_, definition)| definition.name == name)
+            .map(|(index, definition)| (source.outline.names(index), definition.name_span.start))
+            .collect()
+    }
+
+    /// Whether an expression that is a dotted name leads to a class, and to which.
+    #[must_use]
+    pub fn class_named(&self, file: &AbsPath, dotted: &str) -> Option<Class> {
+        let source = self.source(file)?;
+        let reached = self.lookup.dotted(&source, None, dotted, &Trail::default());
+        reached.into_iter().find_map(|one| match one.found {
+            Found::Definition { source, index, .. }
+                if source.outline.definitions[index].kind == DefinitionKind::Class =>
+            {
+                Some(Class { source, index })
+            }
+            _ => None,
+        })
+    }
+}
+
+impl From<Class> for ClassRef {
+    fn from(class: Class) -> Self {
+        (class.source, class.index)
+    }
+}
+
+/// The text between the parentheses of each `class X(…)`.
+fn class_heads(text: &str) -> impl Iterator<Item = &str> {
+    let starts = text.match_indices("class ").filter(|(at, _)| {
+        let line = text[..*at].rfind('\n').map_or(0, |end| end + 1);
+        text[line..*at].chars().all(char::is_whitespace)
+    });
+    starts.filter_map(|(at, _)| {
+        let rest = &text[at..];
+        let open = rest.find(['(', ':'])?;
+        if !rest[open..].starts_with('(') {
+            return None;
+        }
+        let mut depth = 0_usize;
+        for (end, character) in rest[open..].char_indices() {
+            match character {
+                '(' | '[' => depth += 1,
+                ')' | ']' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            if depth == 0 {
+                return rest.get(open + 1..open + end);
+            }
+        }
+        None
+    })
+}
+
+/// The identifiers of a text.
+fn words_of(text: &str) -> impl Iterator<Item = &str> {
+    let is_word = |c: char| c == '_' || unicode_ident::is_xid_continue(c);
+    text.split(move |c| !is_word(c)).filter(|word| !word.is_empty())
+}
+
+/// The names that a text gives to an imported name: `X` in `import name as X`, and those in `X = name`.
+fn aliases(text: &str, name: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for line in text.lines().filter(|line| line.contains(name)) {
+        let words: Vec<&str> = words_of(line).collect();
+        for three in words.windows(3) {
+            if three[0] == name && three[1] == "as" {
+                found.insert(three[2].to_owned());
+            }
+        }
+        if let Some((target, value)) = line.split_once('=')
+            && words_of(value).last() == Some(name)
+            && words_of(target).count() == 1
+        {
+            found.extend(words_of(target).map(str::to_owned));
+        }
+    }
+    found.remove(name);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::files::MemoryFiles;
+
+    fn path(name: &str) -> AbsPath {
+        AbsPath::new(name).unwrap()
+    }
+
+    #[test]
+    fn a_family_is_found_through_imports_and_aliases() {
+        let files = MemoryFiles::new([
+            ("/w/a.py", "class Base:\n    def run(self): ...\nclass Near(Base): ...\nclass Other: ...\n"),
+            (
+                "/w/b.py",
+                "from a import Base as B\nimport a\nclass Far(\n    B,\n): ...\nclass Dotted(a.Near): ...\n",
+            ),
+            (
+                "/w/c.py",
+                "from b import Far\nclass Farther(Far[int]): ...\nclass Base: ...\nclass No(Base): ...\n",
+            ),
+        ]);
+        let roots = ImportRoots::of_folder(path("/w"));
+        let classes = Classes::new(&files, &roots);
+        let base = classes.class_named(&path("/w/a.py"), "Base").unwrap();
+        let all = |_: &str| ["/w/a.py", "/w/b.py", "/w/c.py"].map(path).to_vec();
+        let found = classes.subclasses(&base, &all);
+        let names: Vec<&str> = found.classes.iter().map(Class::name).collect();
+        assert_eq!(names, ["Near", "Far", "Dotted", "Farther"]);
+        let far = classes.class_named(&path("/w/c.py"), "Farther").unwrap();
+        assert!(classes.inherits(&far, &base.id()));
+        let above: Vec<String> = classes.ancestors(&far).iter().map(|class| class.id().name).collect();
+        assert_eq!(above, ["Far", "Base"]);
+        let run = classes.defined_at(&path("/w/a.py"), 20).unwrap();
+        assert_eq!((run.name.as_str(), run.class.unwrap().name()), ("run", "Base"));
+    }
+
+    #[test]
+    fn a_stub_and_its_source_are_twins() {
+        let files = MemoryFiles::new([
+            ("/w/p/__init__.py", "from p.m import f\n"),
+            ("/w/p/__init__.pyi", "def f() -> int: ...\n"),
+            ("/w/p/m.py", "def f(): ...\n"),
+        ]);
+        let roots = ImportRoots::of_folder(path("/w"));
+        let classes = Classes::new(&files, &roots);
+        let (source, stub) = (path("/w/p/__init__.py"), path("/w/p/__init__.pyi"));
+        assert_eq!(classes.twin_file(&source), Some(stub.clone()));
+        assert_eq!(classes.twin_file(&stub), Some(source.clone()));
+        assert!(classes.leads_to(&source, &["f".to_owned()], &path("/w/p/m.py"), 4));
+    }
+
+    #[test]
+    fn heads_of_classes() {
+        let text = "class A: pass\nclass B(x.A, k=f(1)): pass\n # class C(A)\n  class D(\n  A[int],\n):\n";
+        let heads: Vec<&str> = class_heads(text).collect();
+        assert_eq!(heads, ["x.A, k=f(1)", "\n  A[int],\n"]);
+    }
+}

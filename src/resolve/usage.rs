@@ -1,0 +1,374 @@
+//! What a name token does where it is written: is it called, imported under another name, assigned, passed on.
+
+use tree_sitter::{Node, Tree};
+
+use super::outline::Span;
+use super::syntax::{children, dotted, parse, text_of, unwrapped};
+
+/// The syntax of one text, for questions about many of its tokens.
+pub struct Usage<'t> {
+    tree: Tree,
+    text: &'t str,
+}
+
+/// What a name token does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TokenUse {
+    /// It is what a call calls.
+    Called,
+    /// An import binds it; the span of the alias for `import name as alias`.
+    Imported(Option<Span>),
+    /// It is all of what is assigned: the last name tokens of the targets, for `a = b.c = name`.
+    Assigned(Vec<Span>),
+    /// It is handed on as a value: passed, returned, stored in a collection.
+    Passed,
+    /// Anything else: defined, deleted, annotated with, subclassed, looked into with a dot.
+    Other,
+}
+
+/// What is before the dot of an attribute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Receiver {
+    /// The whole expression.
+    pub span: Span,
+    /// Its last name token: `b` of `a.b`, and of `a.b()`.
+    pub name: Option<Span>,
+    /// Whether it is a call, so that `name` is a function and not the receiver.
+    pub is_call: bool,
+    /// The whole expression if it is a dotted name.
+    pub dotted: Option<String>,
+    /// Whether it is the first parameter of the method around it, or `super()`.
+    pub is_self: bool,
+}
+
+/// What a string is used for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StringUse {
+    /// `x["key"]`: the last name token of `x`.
+    Subscript(Option<Span>),
+    /// An argument of a call.
+    Argument {
+        /// The last name of the function.
+        function: String,
+        /// The last name token of the argument before it.
+        subject: Option<Span>,
+        /// The last name token of what is before the function's dot.
+        receiver: Option<Span>,
+    },
+    /// Anything else.
+    Other,
+}
+
+/// A keyword argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeywordUse {
+    /// The last name token of what is called; `None` in the head of a class.
+    pub callee: Option<Span>,
+    /// The last name of what is called.
+    pub function: String,
+    /// The last name token of the first positional argument, or of the receiver of a method.
+    pub subject: Option<Span>,
+    /// Whether it is in the head of a class, beside its bases.
+    pub is_class: bool,
+}
+
+impl<'t> Usage<'t> {
+    /// Parses a text, or uses the tree of one parsed lately.
+    #[must_use]
+    pub fn of(text: &'t str) -> Self {
+        Self { tree: parse(text), text }
+    }
+
+    fn token(&self, offset: usize) -> Option<Node<'_>> {
+        let found = self.tree.root_node().descendant_for_byte_range(offset, offset + 1)?;
+        (found.kind() == "identifier" && found.start_byte() == offset).then_some(found)
+    }
+
+    /// What the name token at an offset does.
+    #[must_use]
+    pub fn of_token(&self, offset: usize) -> TokenUse {
+        let Some(token) = self.token(offset) else { return TokenUse::Other };
+        if let Some(import) = imported(token) {
+            return TokenUse::Imported(import);
+        }
+        let mut node = token;
+        // `x.name` is used as a whole.
+        if let Some(parent) = node.parent().filter(|parent| {
+            parent.kind() == "attribute" && parent.child_by_field_name("attribute") == Some(node)
+        }) {
+            node = parent;
+        }
+        while let Some(parent) = node.parent().filter(|parent| parent.kind() == "parenthesized_expression") {
+            node = parent;
+        }
+        let Some(parent) = node.parent() else { return TokenUse::Other };
+        let is = |field: &str| parent.child_by_field_name(field) == Some(node);
+        match parent.kind() {
+            "call" if is("function") => TokenUse::Called,
+            "assignment" if is("right") => TokenUse::Assigned(targets(parent)),
+            "keyword_argument" | "default_parameter" | "typed_default_parameter" if is("value") => {
+                TokenUse::Passed
+            }
+            // The bases of a class are written as arguments.
+            "argument_list" if parent.parent().is_some_and(|around| around.kind() == "class_definition") => {
+                TokenUse::Other
+            }
+            "pair" if is("value") => TokenUse::Passed,
+            "argument_list"
+            | "list"
+            | "tuple"
+            | "set"
+            | "expression_list"
+            | "return_statement"
+            | "yield"
+            | "list_splat"
+            | "conditional_expression"
+            | "boolean_operator"
+            | "lambda"
+            | "await" => TokenUse::Passed,
+            _ => TokenUse::Other,
+        }
+    }
+
+    /// What is before the dot of the attribute whose name begins at an offset.
+    #[must_use]
+    pub fn receiver(&self, offset: usize) -> Option<Receiver> {
+        let token = self.token(offset)?;
+        let attribute = token.parent().filter(|parent| {
+            parent.kind() == "attribute" && parent.child_by_field_name("attribute") == Some(token)
+        })?;
+        let object = unwrapped(attribute.child_by_field_name("object")?);
+        let called = (object.kind() == "call").then(|| object.child_by_field_name("function")).flatten();
+        let dotted = dotted(object, self.text);
+        let is_super = called.is_some_and(|called| text_of(called, self.text) == "super");
+        let is_self = is_super
+            || dotted.as_deref().is_some_and(|name| {
+                !name.contains('.') && self.first_parameter(offset).is_some_and(|first| first == name)
+            });
+        let name = last_name(called.unwrap_or(object)).map(|name| name.byte_range());
+        Some(Receiver { span: object.byte_range(), name, is_call: called.is_some(), dotted, is_self })
+    }
+
+    /// The first parameter of the innermost method around an offset.
+    fn first_parameter(&self, offset: usize) -> Option<&'t str> {
+        let mut node = self.token(offset)?;
+        loop {
+            node = node.parent()?;
+            if node.kind() != "function_definition" {
+                continue;
+            }
+            let mut around = node.parent()?;
+            if around.kind() == "decorated_definition" {
+                around = around.parent()?;
+            }
+            let is_method = around
+                .parent()
+                .is_some_and(|parent| around.kind() == "block" && parent.kind() == "class_definition");
+            let decorated = node.parent().filter(|parent| parent.kind() == "decorated_definition");
+            let is_static = decorated.is_some_and(|decorated| {
+                let all = children(decorated).filter(|child| child.kind() == "decorator");
+                all.into_iter().any(|one| text_of(one, self.text).ends_with("staticmethod"))
+            });
+            if is_method && is_static {
+                return None;
+            }
+            if is_method {
+                let first = children(node.child_by_field_name("parameters")?).next()?;
+                let name = if first.kind() == "identifier" { first } else { first.named_child(0)? };
+                return self.text.get(name.byte_range());
+            }
+        }
+    }
+
+    /// The keyword argument whose name begins at an offset.
+    #[must_use]
+    pub fn keyword(&self, offset: usize) -> Option<KeywordUse> {
+        let token = self.token(offset)?;
+        let argument = token.parent().filter(|parent| parent.kind() == "keyword_argument")?;
+        let list = argument.parent()?;
+        let call = list.parent()?;
+        if call.kind() == "class_definition" {
+            return Some(KeywordUse { callee: None, function: String::new(), subject: None, is_class: true });
+        }
+        let function = unwrapped(call.child_by_field_name("function")?);
+        let callee = last_name(function);
+        let first = children(list).find(|child| child.kind() != "comment");
+        let first = first.filter(|first| first.kind() != "keyword_argument").and_then(last_name);
+        let object = function.child_by_field_name("object").map(unwrapped).and_then(last_name);
+        Some(KeywordUse {
+            callee: callee.map(|callee| callee.byte_range()),
+            function: callee.map(|callee| text_of(callee, self.text).to_owned()).unwrap_or_default(),
+            subject: first.or(object).map(|name| name.byte_range()),
+            is_class: false,
+        })
+    }
+
+    /// What the string around an offset is used for; `None` unless `name` is all that it contains.
+    #[must_use]
+    pub fn string(&self, span: &Span) -> Option<StringUse> {
+        let content = self.tree.root_node().descendant_for_byte_range(span.start, span.end)?;
+        if content.kind() != "string_content" || content.byte_range() != *span {
+            return None;
+        }
+        let string = content.parent()?;
+        let around = string.parent()?;
+        Some(match around.kind() {
+            "subscript" if around.child_by_field_name("value") != Some(string) => {
+                let value = unwrapped(around.child_by_field_name("value")?);
+                StringUse::Subscript(last_name(value).map(|name| name.byte_range()))
+            }
+            "argument_list" => {
+                let Some(function) = around.parent()?.child_by_field_name("function").map(unwrapped) else {
+                    return Some(StringUse::Other);
+                };
+                let Some(name) = last_name(function) else { return Some(StringUse::Other) };
+                let before = string.prev_named_sibling().filter(|node| node.kind() != "comment");
+                StringUse::Argument {
+                    function: text_of(name, self.text).to_owned(),
+                    subject: before.and_then(last_name).map(|name| name.byte_range()),
+                    receiver: function
+                        .child_by_field_name("object")
+                        .and_then(last_name)
+                        .map(|name| name.byte_range()),
+                }
+            }
+            _ => StringUse::Other,
+        })
+    }
+
+    /// The names of the functions that a token is inside of, with the offset of each name, innermost first.
+    #[must_use]
+    pub fn functions_around(&self, offset: usize) -> Vec<Span> {
+        let mut found = Vec::new();
+        let mut node = self.tree.root_node().descendant_for_byte_range(offset, offset + 1);
+        while let Some(at) = node {
+            if at.kind() == "function_definition" {
+                found.extend(at.child_by_field_name("name").map(|name| name.byte_range()));
+            }
+            node = at.parent();
+        }
+        found
+    }
+}
+
+/// The alias of an imported name; `None` when the token is not one that an import takes from somewhere.
+fn imported(token: Node<'_>) -> Option<Option<Span>> {
+    let name = token.parent().filter(|parent| parent.kind() == "dotted_name")?;
+    let around = name.parent()?;
+    match around.kind() {
+        "aliased_import" => {
+            let alias = around.child_by_field_name("alias")?;
+            Some(Some(alias.byte_range()))
+        }
+        "import_from_statement" | "import_statement" | "future_import_statement" => Some(None),
+        _ => None,
+    }
+}
+
+/// The last name token of a dotted name or of what a call calls.
+fn last_name(node: Node<'_>) -> Option<Node<'_>> {
+    let node = unwrapped(node);
+    match node.kind() {
+        "identifier" => Some(node),
+        "attribute" => node.child_by_field_name("attribute"),
+        _ => None,
+    }
+}
+
+/// What an assignment binds: the last name token of each target that is a dotted name.
+fn targets(assignment: Node<'_>) -> Vec<Span> {
+    let mut found = Vec::new();
+    let mut at = Some(assignment);
+    while let Some(node) = at.filter(|node| node.kind() == "assignment") {
+        found.extend(node.child_by_field_name("left").and_then(last_name).map(|name| name.byte_range()));
+        at = node.parent();
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where `§` is in a text, and the text without it.
+    fn marked(text: &str) -> (String, usize) {
+        (text.replace('§', ""), text.find('§').unwrap())
+    }
+
+    fn names<'t>(text: &'t str, spans: &[Span]) -> Vec<&'t str> {
+        spans.iter().map(|span| &text[span.clone()]).collect()
+    }
+
+    #[test]
+    fn what_a_token_does() {
+        for (text, expected) in [
+            ("§f(1)", TokenUse::Called),
+            ("a.§f()", TokenUse::Called),
+            ("(a.§f)()", TokenUse::Called),
+            ("from m import §f", TokenUse::Imported(None)),
+            ("g(§f)", TokenUse::Passed),
+            ("g(k=a.§f)", TokenUse::Passed),
+            ("x = [§f]", TokenUse::Passed),
+            ("def g(k=§f): pass", TokenUse::Passed),
+            ("def g():\n return §f", TokenUse::Passed),
+            ("{1: §f}", TokenUse::Passed),
+            ("def §f(): pass", TokenUse::Other),
+            ("@§f\ndef g(): pass", TokenUse::Other),
+            ("class C(§f): pass", TokenUse::Other),
+            ("x: §f = 1", TokenUse::Other),
+            ("§f.x", TokenUse::Other),
+            ("§f = 1", TokenUse::Other),
+        ] {
+            let (text, at) = marked(text);
+            assert_eq!(Usage::of(&text).of_token(at), expected, "{text}");
+        }
+        let (text, at) = marked("from m import §f as g");
+        let TokenUse::Imported(Some(alias)) = Usage::of(&text).of_token(at) else { panic!("{text}") };
+        assert_eq!(&text[alias], "g");
+        let (text, at) = marked("a = self.b = m.§f");
+        let TokenUse::Assigned(targets) = Usage::of(&text).of_token(at) else { panic!("{text}") };
+        assert_eq!(names(&text, &targets), ["b", "a"]);
+    }
+
+    #[test]
+    fn what_is_before_the_dot() {
+        for (text, name, is_call, is_self) in [
+            ("a.b.§c", Some("b"), false, false),
+            ("a.b().§c", Some("b"), true, false),
+            ("a[0].§c", None, false, false),
+            ("class C:\n def m(self):\n  self.§c", Some("self"), false, true),
+            ("class C:\n @d\n def m(me, self):\n  return me.§c", Some("me"), false, true),
+            ("class C:\n def m(self):\n  super().§c()", Some("super"), true, true),
+            ("def m(self):\n self.§c", Some("self"), false, false),
+            ("class C:\n def m(self):\n  self.a.§c", Some("a"), false, false),
+        ] {
+            let (text, at) = marked(text);
+            let found = Usage::of(&text).receiver(at).unwrap();
+            assert_eq!(found.name.clone().map(|name| text[name].to_owned()).as_deref(), name, "{text}");
+            assert_eq!((found.is_call, found.is_self), (is_call, is_self), "{text}");
+        }
+        assert_eq!(Usage::of("c").receiver(0), None);
+    }
+
+    #[test]
+    fn keywords_and_strings() {
+        let (text, at) = marked("m.f(d.x, §size=1)");
+        let found = Usage::of(&text).keyword(at).unwrap();
+        assert_eq!((found.function.as_str(), &text[found.subject.unwrap()]), ("f", "x"));
+        let (text, at) = marked("t._replace(§size=1)");
+        assert_eq!(&text[Usage::of(&text).keyword(at).unwrap().subject.unwrap()], "t");
+        let (text, at) = marked("class M(B, §size=1): pass");
+        assert!(Usage::of(&text).keyword(at).unwrap().is_class);
+        let (text, at) = marked("a.t['§key']");
+        let span = at..at + 3;
+        assert_eq!(Usage::of(&text).string(&span), Some(StringUse::Subscript(Some(2..3))));
+        let (text, at) = marked("getattr(x, '§key')");
+        let span = at..at + 3;
+        let expected =
+            StringUse::Argument { function: "getattr".to_owned(), subject: Some(8..9), receiver: None };
+        assert_eq!(Usage::of(&text).string(&span), Some(expected));
+        let (text, at) = marked("'a §key'");
+        let span = at..at + 3;
+        assert_eq!(Usage::of(&text).string(&span), None);
+    }
+}

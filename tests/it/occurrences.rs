@@ -1,0 +1,414 @@
+//! `refs`, `calls`, `impl` and `def` on what servers leave out: aliases, stubs, families, keyword rules, pytest's fixtures; and
+//! whether the label says no more than was proven. All with the real Pyright.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::support::{Behaviour, FakeServer, Project, TestEnv};
+
+/// What `refs` says: each reference with its provenance, the unresolved places, the verdict.
+struct Uses {
+    references: Vec<(String, String)>,
+    unresolved: Vec<String>,
+    status: String,
+    bundle: Value,
+}
+
+#[track_caller]
+fn uses(env: &TestEnv, selector: &str) -> Uses {
+    let bundle = env.lanser(["refs", selector, "--json"]).answer();
+    let facts = &bundle["facts"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().replace("@L", ":").replace(":C", ":");
+    let references = facts["references"].as_array().unwrap().iter();
+    let verdict = &facts["completeness"];
+    let unresolved = verdict["unresolved"]["items"].as_array().unwrap().iter();
+    assert_eq!(verdict["explained"]["reference"], json!(references.len()));
+    assert_eq!(verdict["unresolved"]["count"], json!(unresolved.len()));
+    Uses {
+        references: references.map(|item| (text(&item["at"]), text(&item["provenance"]))).collect(),
+        unresolved: unresolved.map(|item| text(&item["at"])).collect(),
+        status: text(&verdict["status"]),
+        bundle: bundle.clone(),
+    }
+}
+
+impl Uses {
+    fn at(&self) -> Vec<&str> {
+        self.references.iter().map(|(at, _)| at.as_str()).collect()
+    }
+
+    fn provenance(&self, at: &str) -> &str {
+        let found = self.references.iter().find(|(place, _)| place == at);
+        found.map_or_else(|| panic!("{at}: {:?}", self.references), |(_, provenance)| provenance.as_str())
+    }
+}
+
+#[test]
+fn aliases_are_followed() {
+    let env = TestEnv::pyright(&Project::parse(
+        "\
+//- /m.py
+def f(): ...
+g = f
+class H:
+    def __init__(self):
+        self.call = f
+    def run(self):
+        self.call()
+//- /n.py
+from m import f as _f, g
+import m as other
+__all__ = ['_f', 'g']
+_f()
+g()
+other.f()
+//- /o.py
+from n import _f as deep
+deep()
+f = 1
+print(f)
+",
+    ));
+    let found = uses(&env, "py://m#f");
+    let expected: BTreeSet<&str> = [
+        "m.py:1:5",
+        "m.py:2:1",
+        "m.py:2:5",
+        "m.py:5:14",
+        "m.py:5:21",
+        "m.py:7:14",
+        "n.py:1:15",
+        "n.py:1:20",
+        "n.py:1:24",
+        "n.py:3:13",
+        "n.py:3:19",
+        "n.py:4:1",
+        "n.py:5:1",
+        "n.py:6:7",
+        "o.py:1:15",
+        "o.py:1:21",
+        "o.py:2:1",
+    ]
+    .into();
+    assert_eq!(found.at().into_iter().collect::<BTreeSet<_>>(), expected);
+    assert_eq!(found.provenance("n.py:4:1"), "import-alias");
+    assert_eq!(found.provenance("n.py:5:1"), "alias");
+    assert_eq!(found.provenance("o.py:2:1"), "import-alias");
+    assert_eq!((found.status.as_str(), found.unresolved.len()), ("complete", 0));
+    let calls = env.lanser(["calls", "--incoming", "py://m#f", "--json"]).answer();
+    let sites: BTreeSet<&str> = calls["facts"]["calls"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|call| call["sites"].as_array().unwrap())
+        .map(|site| site["at"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        sites,
+        BTreeSet::from(["m.py@L7:C14", "n.py@L4:C1", "n.py@L5:C1", "n.py@L6:C7", "o.py@L2:C1"])
+    );
+}
+
+#[test]
+fn a_stub_and_its_source_are_one_symbol() {
+    let env = TestEnv::pyright(&Project::parse(
+        "\
+//- /pkg/__init__.py
+from ._impl import f
+//- /pkg/__init__.pyi
+def f(a: int = ...) -> int: ...
+//- /pkg/_impl.py
+def f(a=1): return a
+f()
+//- /use.py
+import pkg
+from pkg import f
+pkg.f(1)
+f(2)
+",
+    ));
+    for selector in ["pkg/_impl.py:1:5", "pkg/__init__.pyi:1:5", "use.py:4:1"] {
+        let found = uses(&env, selector);
+        assert_eq!(
+            found.at(),
+            [
+                "pkg/__init__.py:1:20",
+                "pkg/__init__.pyi:1:5",
+                "pkg/_impl.py:1:5",
+                "pkg/_impl.py:2:1",
+                "use.py:2:17",
+                "use.py:3:5",
+                "use.py:4:1"
+            ],
+            "{selector}"
+        );
+        assert_eq!(found.status, "complete", "{selector}");
+    }
+}
+
+/// A base, what overrides it, a mixin, an unrelated class, and a receiver that nobody knows.
+const FAMILY: &str = "\
+//- /base.py
+from typing import Protocol
+class Base:
+    def convert(self, x): return x
+    def run(self): return self.convert(1)
+class Mixin:
+    def both(self): return self.convert(2)
+class Converts(Protocol):
+    def convert(self, x): ...
+//- /sub.py
+from base import Base as B, Converts, Mixin
+class Sub(Mixin, B):
+    def convert(self, x): return super().convert(x)
+class Unrelated:
+    def convert(self, x): ...
+def typed(b: B, s: Sub, u: Unrelated, c: Converts):
+    b.convert(1)
+    s.convert(2)
+    u.convert(3)
+    c.convert(4)
+def untyped(o):
+    o.convert(5)
+";
+
+#[test]
+fn calls_through_a_base_class_are_references() {
+    let env = TestEnv::pyright(&Project::parse(FAMILY));
+    let found = uses(&env, "py://sub#Sub.convert");
+    assert_eq!(
+        found.at(),
+        ["base.py:4:32", "base.py:6:33", "sub.py:3:9", "sub.py:7:7", "sub.py:8:7", "sub.py:10:7"]
+    );
+    for at in ["base.py:4:32", "base.py:6:33", "sub.py:7:7", "sub.py:10:7"] {
+        assert_eq!(found.provenance(at), "dispatch", "{at}");
+    }
+    assert_eq!((found.status.as_str(), found.unresolved), ("partial", vec!["sub.py:12:7".to_owned()]));
+    let family = &found.bundle["facts"]["overrides"];
+    assert_eq!((&family[0]["class"], &family[0]["relation"]), (&json!("Base"), &json!("base")));
+
+    let base = uses(&env, "py://base#Base.convert");
+    let called: BTreeSet<&str> = base.at().into_iter().collect();
+    assert!(called.contains("sub.py:3:42") && called.contains("sub.py:7:7"), "{called:?}");
+    assert!(!called.contains("sub.py:8:7") && !called.contains("sub.py:9:7"), "{called:?}");
+    assert_eq!(base.bundle["facts"]["overrides"][0]["relation"], "derived");
+
+    let text = env.lanser(["refs", "py://sub#Sub.convert"]);
+    let last = text.text().trim_end().lines().last().unwrap().to_owned();
+    assert_eq!(last, "6 references, 1 unresolved (receiver type unknown): not complete");
+    assert!(text.text().contains("sub.py:12:7  o.convert(5)  [unresolved: receiver type unknown]"));
+}
+
+#[test]
+fn implementations_without_the_server_s_help() {
+    let env = TestEnv::pyright(&Project::parse(FAMILY));
+    let at = |selector: &str| -> Vec<String> {
+        let bundle = env.lanser(["impl", selector, "--json"]).answer();
+        assert_eq!(bundle["facts"]["provenance"], "index+lsp");
+        assert_eq!(bundle["facts"]["completeness"]["status"], "complete");
+        let found = bundle["facts"]["implementations"].as_array().unwrap();
+        found.iter().map(|item| item["at"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(at("py://base#Base.convert"), ["base.py@L3:C9", "sub.py@L3:C9"]);
+    assert_eq!(at("py://base#Base"), ["sub.py@L2:C7"]);
+}
+
+#[test]
+fn rules_of_the_language() {
+    let env = TestEnv::pyright(&Project::parse(
+        "\
+//- /m.py
+import dataclasses
+from enum import Enum
+from typing import TypedDict
+@dataclasses.dataclass
+class D:
+    size: int = 0
+@dataclasses.dataclass
+class E:
+    size: int = 0
+class Color(Enum):
+    RED = 1
+class T(TypedDict):
+    key: int
+def use(d: D, e: E, t: T, plain: dict):
+    dataclasses.replace(d, size=1)
+    dataclasses.replace(e, size=2)
+    match d:
+        case D(size=n): print(n)
+    print(Color['RED'], t['key'], t.get('key'), plain['key'])
+    dict(size=3)
+",
+    ));
+    let size = uses(&env, "py://m#D.size");
+    assert_eq!(size.at(), ["m.py:6:5", "m.py:15:28", "m.py:18:16"]);
+    assert_eq!((size.provenance("m.py:15:28"), size.status.as_str()), ("replace", "complete"));
+    let red = uses(&env, "py://m#Color.RED");
+    assert_eq!((red.provenance("m.py:19:18"), red.status.as_str()), ("subscript", "complete"));
+    let key = uses(&env, "py://m#T.key");
+    assert_eq!(key.at(), ["m.py:13:5", "m.py:19:28", "m.py:19:42"]);
+}
+
+/// A project whose tests get what they call from fixtures.
+const FIXTURES: &str = "\
+//- /app.py
+class App:
+    def send(self, text): return text
+class Client:
+    def send(self, text): return text
+//- /tests/conftest.py
+import pytest
+from app import App
+@pytest.fixture
+def app():
+    yield App()
+//- /tests/unit/conftest.py
+import pytest
+from app import Client
+@pytest.fixture(name='client')
+def make_client(app):
+    app.send('setup')
+    return Client()
+//- /tests/unit/test_it.py
+import pytest
+from app import App
+def test_one(app, client):
+    app.send('a')
+    client.send('b')
+@pytest.mark.parametrize('given, text', [(App(), 'x'), pytest.param(App(), 'y', id='z')])
+def test_two(given, text, other):
+    given.send(text)
+    other.send(text)
+class TestThree:
+    @pytest.fixture(autouse=True)
+    def setup(self, app):
+        self.app = app
+    def test_three(self):
+        self.app.send('c')
+";
+
+#[test]
+fn what_fixtures_are_given_is_known() {
+    let env = TestEnv::pyright(&Project::parse(FIXTURES));
+    let found = uses(&env, "py://app#App.send");
+    let in_tests: Vec<&str> = found.at().into_iter().filter(|at| at.starts_with("tests")).collect();
+    assert_eq!(
+        in_tests,
+        [
+            "tests/unit/conftest.py:5:9",
+            "tests/unit/test_it.py:4:9",
+            "tests/unit/test_it.py:8:11",
+            "tests/unit/test_it.py:15:18"
+        ]
+    );
+    assert!(in_tests.iter().all(|at| found.provenance(at) == "pytest-fixture"));
+    assert_eq!(found.unresolved, ["tests/unit/test_it.py:9:11"]);
+    assert_eq!(uses(&env, "py://app#Client.send").at()[1..], ["tests/unit/test_it.py:5:12"]);
+    let led = env.lanser(["def", "tests/unit/test_it.py:5:12", "--json"]).answer();
+    let definition = &led["facts"]["definitions"][0];
+    assert_eq!(
+        (&definition["at"], &definition["provenance"]),
+        (&json!("app.py@L4:C9"), &json!("pytest-fixture"))
+    );
+    // The fixture's own uses are the parameters that it is passed to.
+    let app = uses(&env, "py://tests.conftest#app");
+    for at in ["tests/unit/conftest.py:4:17", "tests/unit/test_it.py:3:14", "tests/unit/test_it.py:12:21"] {
+        assert_eq!(app.provenance(at), "fixture-request");
+    }
+}
+
+#[test]
+fn one_answer_on_every_path() {
+    let project = Project::parse(&format!("{FAMILY}{FIXTURES}"));
+    let env = TestEnv::pyright(&project).with_sessions();
+    let asked: [&[&str]; 6] = [
+        &["refs", "py://app#App.send"],
+        &["refs", "py://sub#Sub.convert"],
+        &["calls", "--incoming", "py://base#Base.convert"],
+        &["impl", "py://base#Base.convert"],
+        &["def", "tests/unit/test_it.py:5:12"],
+        &["refs", "py://tests.conftest#app"],
+    ];
+    let id = |args: &[&str]| env.lanser(args).answer()["bundleId"].as_str().unwrap().to_owned();
+    let ask = |more: &[&str]| -> Vec<String> {
+        asked.iter().map(|args| id(&[*args, &["--json"][..], more].concat())).collect()
+    };
+    let cold = ask(&["--no-session", "--no-cache"]);
+    assert_eq!(cold, ask(&["--no-cache"]), "a session");
+    let mut backwards = asked.iter().rev();
+    let again: Vec<String> =
+        backwards.by_ref().map(|args| id(&[&args[..], &["--json", "--no-cache"]].concat())).collect();
+    assert_eq!(cold, again.into_iter().rev().collect::<Vec<_>>(), "another order");
+    assert_eq!(cold, ask(&[]), "kept");
+    assert_eq!(cold, ask(&[]), "remembered");
+    let trace = env.path("trace.jsonl");
+    let recorded = ["--no-session", "--trace-file", trace.to_str().unwrap()];
+    assert_eq!(cold, ask(&recorded), "recorded");
+    let replayed = env.lanser(["trace", "replay", trace.to_str().unwrap(), "--verify"]);
+    assert_eq!(replayed.code, Some(0), "{replayed}");
+}
+
+#[test]
+fn pages_go_through_references_family_and_unresolved() {
+    let env = TestEnv::pyright(&Project::parse(FAMILY));
+    let mut seen = Vec::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let mut args = vec!["refs", "py://sub#Sub.convert", "--json", "--limit", "3"];
+        if let Some(cursor) = &cursor {
+            args.extend(["--cursor", cursor]);
+        }
+        let bundle = env.lanser(args).answer();
+        let facts = &bundle["facts"];
+        let lists =
+            [&facts["references"], &facts["overrides"], &facts["completeness"]["unresolved"]["items"]];
+        let items = lists.into_iter().filter_map(Value::as_array).flatten();
+        seen.extend(items.map(|item| item["at"].as_str().unwrap().to_owned()));
+        assert_eq!(bundle["meta"]["limits"]["total"], 8);
+        match bundle["meta"]["limits"]["cursor"].as_str() {
+            Some(next) => cursor = Some(next.to_owned()),
+            None => break,
+        }
+    }
+    assert_eq!(seen.len(), 8, "{seen:?}");
+    assert_eq!(seen.last().map(String::as_str), Some("sub.py@L12:C7"));
+}
+
+#[test]
+fn what_changes_answers_is_said() {
+    let env = TestEnv::pyright(&Project::parse(
+        "\
+//- /pyrightconfig.json
+{ broken
+//- /.venv/pyvenv.cfg
+home = /usr/bin
+//- /m.py
+import nowhere_to_be_found
+def f(): ...
+",
+    ));
+    let output = env.lanser(["refs", "py://m#f"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    for part in ["pyrightconfig.json", ".venv", "nowhere_to_be_found"] {
+        assert!(output.stderr.contains(part), "{part}: {}", output.stderr);
+    }
+    assert_eq!(output.stderr.lines().count(), 1, "{}", output.stderr);
+    let bundle = env.lanser(["refs", "py://m#f", "--json"]).answer();
+    assert_eq!(bundle["warnings"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn what_is_known_when_the_time_ends_is_the_answer() {
+    let env = TestEnv::with(&Project::parse("//- /m.py\ndef f(): ...\nf()\n# f\n"));
+    let server = FakeServer::new(&env, &Behaviour::good().hangs_on("textDocument/references"));
+    let began = std::time::Instant::now();
+    let args = ["refs", "m.py:1:5", "--json", "--timeout", "4", "--server-command", server.command()];
+    let output = env.lanser(args);
+    assert!(began.elapsed().as_secs() < 8, "{:?}", began.elapsed());
+    assert_eq!(output.code, Some(64), "{output}");
+    let bundle: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!((&bundle["status"], &bundle["error"]["symbol"]), (&json!("partial"), &json!("E/LS_TIMEOUT")));
+    let verdict = &bundle["facts"]["completeness"];
+    assert_eq!((&verdict["status"], &verdict["unresolved"]["count"]), (&json!("unknown"), &json!(2)));
+}
