@@ -47,6 +47,11 @@ pub fn remember_trees(bytes: usize) {
     syntax::remember(bytes);
 }
 
+/// Drops the remembered syntax trees of texts of this length and more, in bytes.
+pub fn forget_trees(length: usize) {
+    syntax::forget(length);
+}
+
 /// Has so many bytes of what was read of files remembered, if it were fewer: about as much as the files are long.
 pub fn remember_readings(bytes: usize) {
     remembered::remember(bytes);

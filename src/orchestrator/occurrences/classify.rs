@@ -86,6 +86,16 @@ pub(super) fn classify(
         while let Some(next) = tokens.next_if(|next| next.document.path == document.path) {
             of_file.push(next);
         }
+        // What is no token and no whole string needs no syntax.
+        let is_plain_text = |token: &Token| {
+            token.kind == OccurrenceKind::Comment
+                || token.kind == OccurrenceKind::String && !is_quoted(&document.text, &token.span)
+        };
+        let (plain, of_file): (Vec<Token>, Vec<Token>) = of_file.into_iter().partition(is_plain_text);
+        classified.explained.extend(plain.into_iter().map(|token| (token, Explanation::Text)));
+        if of_file.is_empty() {
+            continue;
+        }
         let all: Vec<&str> = names.all.keys().map(String::as_str).collect();
         let file = File {
             asking,
@@ -382,6 +392,13 @@ impl File<'_, '_> {
         let receiver = self.usage.receiver(offset)?;
         Some((receiver.dotted?, receiver.span.start))
     }
+}
+
+/// Whether a span is all that is between two quotes.
+fn is_quoted(text: &str, span: &std::ops::Range<usize>) -> bool {
+    let is_quote = |c: char| c == '\'' || c == '"';
+    text.get(..span.start).is_some_and(|before| before.ends_with(is_quote))
+        && text.get(span.end..).is_some_and(|after| after.starts_with(is_quote))
 }
 
 /// Whether a token is the name of a variable of a class or of its objects.

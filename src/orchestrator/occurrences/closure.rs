@@ -39,6 +39,21 @@ pub(super) struct Closure<'c> {
     pub(super) is_late: bool,
 }
 
+/// Whether an import or an assignment may bind the name at an offset to another one, as far as its line tells: most uses are
+/// calls, for which the file need not be parsed.
+fn may_bind(text: &str, offset: usize, is_callable: bool) -> bool {
+    let is_word = |c: char| c == '_' || c.is_alphanumeric();
+    let rest = text.get(offset..).unwrap_or_default();
+    let after = rest.trim_start_matches(is_word).trim_start_matches([' ', '\t']);
+    if after.starts_with("as ") || after.starts_with("as\t") {
+        return true;
+    }
+    let before = text.get(..offset).unwrap_or_default();
+    let line = before.rfind('\n').map_or(before, |end| &before[end + 1..]);
+    let ends = after.chars().next().is_none_or(|c| matches!(c, '\n' | '\r' | '#' | ';' | ')'));
+    is_callable && ends && (line.contains('=') || line.trim().is_empty())
+}
+
 impl<'c> Closure<'c> {
     pub(super) fn new(
         asking: &'c Asking<'c>,
@@ -183,9 +198,14 @@ impl<'c> Closure<'c> {
                     continue;
                 }
                 let Ok(document) = self.asking.state.files.read(path) else { continue };
+                let offsets = file.iter().filter_map(|place| Some(offset_of(self.asking, place)?.1));
+                let offsets: Vec<usize> =
+                    offsets.filter(|at| may_bind(&document.text, *at, symbol.is_callable)).collect();
+                if offsets.is_empty() {
+                    continue;
+                }
                 let usage = Usage::of(&document.text);
-                for place in file {
-                    let Some((_, offset)) = offset_of(self.asking, place) else { continue };
+                for offset in offsets {
                     match usage.of_token(offset) {
                         TokenUse::Imported(Some(alias)) => {
                             found.push((path.clone(), alias, UseProvenance::ImportAlias));
@@ -255,5 +275,25 @@ impl<'c> Closure<'c> {
         let range: Range =
             document.lines.range(&document.text, offset..offset + length, self.asking.places.server_unit);
         Some(Place { path: path.clone(), range })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::may_bind;
+
+    #[test]
+    fn lines_that_may_bind_another_name() {
+        let check = |text: &str| may_bind(&text.replace('§', ""), text.find('§').unwrap(), true);
+        for text in
+            ["from m import §f as g", "g = §f", "self.g = m.§f  # why", "g = (\n    §f\n)", "x: T = §f"]
+        {
+            assert!(check(text), "{text}");
+        }
+        for text in
+            ["§f(1)", "x = §f(1)", "from m import §f\n", "import m.§f", "return §f", "§f.x = 1", "@§f\n"]
+        {
+            assert!(!check(text), "{text}");
+        }
     }
 }

@@ -34,6 +34,7 @@ use crate::resolve::classes::Classes;
 use crate::resolve::hierarchy::Relation;
 use crate::resolve::occurrences::OccurrenceKind;
 use crate::resolve::outline::Span;
+use crate::resolve::{forget_trees, remember_trees};
 use crate::workspace::files::{Document, Files as _};
 
 use closure::Closure;
@@ -41,6 +42,12 @@ use family::Family;
 pub(super) use lead_cache::LeadCache;
 use symbol::Symbol;
 pub(in crate::orchestrator) use symbol::is_fixture;
+
+/// How much text is kept parsed while occurrences are explained, in bytes.
+const TREES: usize = 1 << 20;
+
+/// Trees of texts of this length and more, in bytes, are dropped when an answer is ready: a session keeps the memory.
+const LARGE: usize = 16 << 10;
 
 /// How many questions are under way at a time.
 pub(super) const WINDOW: usize = 64;
@@ -154,6 +161,8 @@ pub(super) async fn explain(
     searched: &mut Searched,
     claimed: Listing<Place>,
 ) -> Result<Explained, Failure> {
+    // Several steps look at the same files.
+    remember_trees(TREES);
     let files = &asking.state.files;
     let classes = Classes::new(files, &asking.state.ground.roots);
     let mut closure = Closure::new(asking, &classes, searched, claimed);
@@ -199,6 +208,7 @@ pub(super) async fn explain(
     for (token, explanation) in answers {
         explained.add(asking, &token, explanation);
     }
+    forget_trees(LARGE);
     if explained.is_late {
         explained.end(asking);
     }
