@@ -10,6 +10,7 @@ use super::bases::ClassRef;
 use super::lookup::{Found, Lookup, Source, Trail};
 use super::modules::{ImportRoots, Module, Origin};
 use super::outline::{Definition, DefinitionKind, Span};
+use super::remembered::{Remembered, Weigh};
 use crate::path::AbsPath;
 use crate::workspace::files::{Document, Files};
 
@@ -254,18 +255,19 @@ impl<'f> Classes<'f> {
         while let Some(name) = queue.pop() {
             for file in files_with(&name) {
                 let Ok(document) = self.lookup.files.read(&file) else { continue };
-                let written = aliases(&document.text, &name);
+                let heads = HEADS.get(document.digest, || Heads::of(&document.text));
+                let written = heads.aliases_of(&name);
                 // An alias may be imported again from there.
-                for alias in &written {
-                    if names.insert(alias.clone()) {
-                        queue.push(alias.clone());
+                for &alias in &written {
+                    if names.insert(alias.to_owned()) {
+                        queue.push(alias.to_owned());
                     }
                 }
-                let is_base =
-                    |words: &str| words_of(words).any(|word| word == name || written.contains(word));
-                if !class_heads(&document.text).any(is_base) {
+                let is_name = |word: &str| word == name || written.contains(word);
+                if !heads.words.iter().any(|word| is_name(word)) {
                     continue;
                 }
+                let is_base = |words: &str| words_of(words).any(is_name);
                 let Some(source) = self.source(&file) else { continue };
                 for (index, definition) in source.outline.definitions.iter().enumerate() {
                     let mentions = definition.bases.iter().any(|base| is_base(base));
@@ -402,25 +404,56 @@ fn words_of(text: &str) -> impl Iterator<Item = &str> {
     text.split(move |c| !is_word(c)).filter(|word| !word.is_empty())
 }
 
-/// The names that a text gives to an imported name: `X` in `import name as X`, and those in `X = name`.
-fn aliases(text: &str, name: &str) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for line in text.lines().filter(|line| line.contains(name)) {
-        let words: Vec<&str> = words_of(line).collect();
-        for three in words.windows(3) {
-            if three[0] == name && three[1] == "as" {
-                found.insert(three[2].to_owned());
+/// What the search for subclasses needs of each text.
+static HEADS: Remembered<Heads> = Remembered::new();
+
+/// The words in the heads of a text's classes, and the names that it gives to other names.
+#[derive(Debug, Clone)]
+struct Heads {
+    words: BTreeSet<String>,
+    /// A name and its alias: `import name as alias`, `alias = name`.
+    aliases: BTreeSet<(String, String)>,
+}
+
+impl Heads {
+    fn of(text: &str) -> Self {
+        let words = class_heads(text).flat_map(words_of).map(str::to_owned).collect();
+        let mut aliases = BTreeSet::new();
+        for line in text.lines().filter(|line| line.contains(" as ") || line.contains('=')) {
+            let mut words = words_of(line).peekable();
+            let mut before = None;
+            while let Some(word) = words.next() {
+                if let (Some(name), "as", Some(alias)) = (before, word, words.peek()) {
+                    aliases.insert((str::to_owned(name), (*alias).to_owned()));
+                }
+                before = Some(word);
+            }
+            let Some((target, value)) = line.split_once('=') else { continue };
+            let mut targets = words_of(target);
+            if let (Some(alias), None, Some(name)) = (targets.next(), targets.next(), words_of(value).last())
+            {
+                aliases.insert((name.to_owned(), alias.to_owned()));
             }
         }
-        if let Some((target, value)) = line.split_once('=')
-            && words_of(value).last() == Some(name)
-            && words_of(target).count() == 1
-        {
-            found.extend(words_of(target).map(str::to_owned));
-        }
+        aliases.retain(|(name, alias)| name != alias);
+        Self { words, aliases }
     }
-    found.remove(name);
-    found
+
+    fn aliases_of(&self, name: &str) -> BTreeSet<&str> {
+        let from = (name.to_owned(), String::new());
+        let of_name = self.aliases.range(from..).take_while(|(of, _)| of == name);
+        of_name.map(|(_, alias)| alias.as_str()).collect()
+    }
+}
+
+impl Weigh for Heads {
+    fn weight(&self) -> usize {
+        /// What a text takes beside its bytes, in a set.
+        const TEXT: usize = 32;
+        let words = self.words.iter().map(|word| word.len() + TEXT);
+        let aliases = self.aliases.iter().map(|(name, alias)| name.len() + alias.len() + 2 * TEXT);
+        size_of::<Self>() + words.chain(aliases).sum::<usize>()
+    }
 }
 
 #[cfg(test)]
@@ -480,5 +513,9 @@ mod tests {
         let text = "class A: pass\nclass B(x.A, k=f(1)): pass\n # class C(A)\n  class D(\n  A[int],\n):\n";
         let heads: Vec<&str> = class_heads(text).collect();
         assert_eq!(heads, ["x.A, k=f(1)", "\n  A[int],\n"]);
+        let heads = Heads::of("from a import B as C, D as E\nF = x.B\nB = B\nclass G(B, C): ...\n");
+        assert_eq!(heads.aliases_of("B"), BTreeSet::from(["C", "F"]));
+        assert_eq!(heads.aliases_of("D"), BTreeSet::from(["E"]));
+        assert_eq!(Vec::from_iter(&heads.words), ["B", "C"]);
     }
 }

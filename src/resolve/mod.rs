@@ -47,9 +47,9 @@ pub fn remember_trees(bytes: usize) {
     syntax::remember(bytes);
 }
 
-/// Drops the remembered syntax trees of texts of this length and more, in bytes.
-pub fn forget_trees(length: usize) {
-    syntax::forget(length);
+/// Drops the oldest of the remembered syntax trees, until those left are of no more than so many bytes of text.
+pub fn forget_trees(beyond: usize) {
+    syntax::forget(beyond);
 }
 
 /// Has so many bytes of what was read of files remembered, if it were fewer: about as much as the files are long.

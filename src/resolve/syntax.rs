@@ -19,10 +19,13 @@ pub(super) fn remember(bytes: usize) {
     REMEMBERED.fetch_max(bytes, Ordering::Relaxed);
 }
 
-/// Forgets the trees of texts of this length and more, in bytes, for whoever needs much memory at once.
-pub(super) fn forget(length: usize) {
+/// Keeps the latest trees only, of so many bytes of text.
+pub(super) fn forget(beyond: usize) {
     let mut trees = TREES.0.lock().unwrap_or_else(PoisonError::into_inner);
-    trees.retain(|(.., of)| *of < length);
+    let mut all = trees.iter().map(|(.., length)| length).sum::<usize>();
+    while all > beyond {
+        all -= trees.pop_front().map_or(all, |(.., length)| length);
+    }
 }
 
 /// Only texts of this length and more are worth remembering, in bytes.

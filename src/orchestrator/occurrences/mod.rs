@@ -46,8 +46,8 @@ pub(in crate::orchestrator) use symbol::is_fixture;
 /// How much text is kept parsed while occurrences are explained, in bytes.
 const TREES: usize = 1 << 20;
 
-/// Trees of texts of this length and more, in bytes, are dropped when an answer is ready: a session keeps the memory.
-const LARGE: usize = 16 << 10;
+/// How much text stays parsed for the next question, in bytes: a session keeps the memory.
+const KEPT_TREES: usize = 1 << 19;
 
 /// How many questions are under way at a time.
 pub(super) const WINDOW: usize = 64;
@@ -208,7 +208,7 @@ pub(super) async fn explain(
     for (token, explanation) in answers {
         explained.add(asking, &token, explanation);
     }
-    forget_trees(LARGE);
+    forget_trees(KEPT_TREES);
     if explained.is_late {
         explained.end(asking);
     }
