@@ -127,15 +127,18 @@ impl Lookup<'_> {
 
     /// The class that a result is, aliases followed.
     fn as_class(&self, reached: &Reached, trail: &Trail) -> Option<ClassRef> {
-        let Found::Definition { source, index, .. } = &reached.found else { return None };
-        let definition = &source.outline.definitions[*index];
-        if definition.kind == DefinitionKind::Class {
-            return Some((source.clone(), *index));
-        }
-        let target = definition.alias_of.as_ref()?;
-        let trail = self.enter(trail, source, definition.parent, &format!("{}=", definition.name))?;
-        let found = self.dotted(source, definition.parent, target, &trail);
-        found.iter().find_map(|reached| self.as_class(reached, &trail))
+        let Found::Definition { source, group, .. } = &reached.found else { return None };
+        // A name may be bound in several branches, and only in one of them to a class that can be found.
+        group.iter().find_map(|&index| {
+            let definition = &source.outline.definitions[index];
+            if definition.kind == DefinitionKind::Class {
+                return Some((source.clone(), index));
+            }
+            let target = definition.alias_of.as_ref()?;
+            let trail = self.enter(trail, source, definition.parent, &format!("{}=", definition.name))?;
+            let found = self.dotted(source, definition.parent, target, &trail);
+            found.iter().find_map(|reached| self.as_class(reached, &trail))
+        })
     }
 }
 

@@ -430,6 +430,7 @@ impl Heads {
             }
             let Some((target, value)) = line.split_once('=') else { continue };
             let mut targets = words_of(target);
+            let value = value.split_once('[').map_or(value, |(generic, _)| generic);
             if let (Some(alias), None, Some(name)) = (targets.next(), targets.next(), words_of(value).last())
             {
                 aliases.insert((name.to_owned(), alias.to_owned()));
@@ -475,7 +476,8 @@ mod tests {
             ),
             (
                 "/w/c.py",
-                "from b import Far\nclass Farther(Far[int]): ...\nclass Base: ...\nclass No(Base): ...\n",
+                "from b import Far\nclass Farther(Far[int]): ...\nclass Base: ...\nclass No(Base): ...\n\
+                 if x:\n    F = Far[int]\nelse:\n    F = object\nclass Generic(F): ...\n",
             ),
         ]);
         let roots = ImportRoots::of_folder(path("/w"));
@@ -484,7 +486,7 @@ mod tests {
         let all = |_: &str| ["/w/a.py", "/w/b.py", "/w/c.py"].map(path).to_vec();
         let found = classes.subclasses(&base, &all);
         let names: Vec<&str> = found.classes.iter().map(Class::name).collect();
-        assert_eq!(names, ["Near", "Far", "Dotted", "Farther"]);
+        assert_eq!(names, ["Near", "Far", "Dotted", "Farther", "Generic"]);
         let far = classes.class_named(&path("/w/c.py"), "Farther").unwrap();
         assert!(classes.inherits(&far, &base.id()));
         let above: Vec<String> = classes.ancestors(&far).iter().map(|class| class.id().name).collect();

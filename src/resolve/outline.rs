@@ -103,7 +103,7 @@ pub struct Definition {
     pub other_bases: Vec<Span>,
     /// The metaclass that a class names, as a dotted name.
     pub metaclass: Option<String>,
-    /// The dotted name that a variable is bound to, for `A = B`.
+    /// The dotted name that a variable is bound to, for `A = B`; a subscript (`A = B[int]`) counts as what is subscripted.
     pub alias_of: Option<String>,
     /// The innermost branch of its scope that it stands in, as an index into [`Outline::branches`].
     pub branch: Option<usize>,

@@ -59,7 +59,7 @@ impl<'t> Walk<'t> {
         }
         let mut binding = Binding::default();
         if let Some(value) = value {
-            binding.alias_of = dotted(value, self.text);
+            binding.alias_of = dotted(generic(value), self.text);
             if value.kind() == "call"
                 && let Some(name) = value.child_by_field_name("function").and_then(|f| dotted(f, self.text))
                 && matches!(last_part(&name), "TypeVar" | "ParamSpec" | "TypeVarTuple")
@@ -205,4 +205,13 @@ fn last_part(dotted: &str) -> &str {
 /// The bases of the standard library, and the names that projects give to their own bases.
 fn is_enumeration(base: &str) -> bool {
     base.ends_with("Enum") || matches!(base, "Flag" | "IntFlag" | "EnumType") || base.ends_with("Choices")
+}
+
+/// What an expression is an alias of: `C` for `C[int]`. An item that is looked up by a constant is another object.
+fn generic(value: Node<'_>) -> Node<'_> {
+    let subscripted = value.child_by_field_name("value").filter(|_| value.kind() == "subscript");
+    let key = value.child_by_field_name("subscript");
+    let is_constant =
+        key.is_some_and(|key| matches!(key.kind(), "string" | "integer" | "unary_operator" | "slice"));
+    subscripted.filter(|_| !is_constant).unwrap_or(value)
 }
