@@ -132,9 +132,8 @@ impl Journal {
         bytes
     }
 
-    /// Reads the bytes of the file. `private` says that nobody but the user could have put it where it was found; a journal
-    /// that came with a copied repository may name nothing outside of that.
-    pub(super) fn from_bytes(bytes: &[u8], private: bool) -> Result<Self, String> {
+    /// Reads the bytes of the file.
+    pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
         let (digest, json) = bytes.split_at_checked(64).ok_or("it is cut off")?;
         let json = json.strip_prefix(b"\n").ok_or("it is no journal")?;
         if Digest::of(json).to_hex().as_bytes() != digest {
@@ -148,7 +147,7 @@ impl Journal {
         let spots = spots.chain(journal.made.iter().map(|(spot, _)| spot));
         for spot in spots.chain(journal.may_go.iter().map(|(spot, _)| spot)) {
             let normal = WorkspacePath::new(&spot.path).is_some() && !touches_git(&spot.path);
-            if !normal || (spot.outside && !private) {
+            if !normal {
                 return Err(format!("it names {spot}"));
             }
         }

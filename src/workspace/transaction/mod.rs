@@ -139,8 +139,8 @@ pub struct Transactions {
 }
 
 impl Transactions {
-    /// Those of the workspace at `root`, whose links are resolved. `state` is the user's folder for lanser's state, for
-    /// workspaces without git or with a git folder that cannot be written.
+    /// Those of the workspace at `root`, whose links are resolved. `state` is the user's folder for lanser's state, which
+    /// nobody else may write to.
     #[must_use]
     pub fn new(root: &AbsPath, state: &AbsPath) -> Self {
         Self {
@@ -183,23 +183,16 @@ impl Transactions {
     /// # Errors
     /// When the disk refuses, or the journal cannot be read.
     pub fn recover(&self) -> Result<Recovery, TransactionError> {
-        for (place, private) in self.home.places() {
-            if !Store::is_busy(place) {
-                continue;
-            }
-            let Some(guard) = Store::find(&self.door, self.home.primary(), self.home.is_private())? else {
-                continue;
-            };
-            let lock = match guard.lock(MOMENT) {
-                Err(TransactionError::Busy { .. }) => return Ok(Recovery::UnderWay),
-                lock => lock?,
-            };
-            let Some(store) = Store::find(&self.door, place, private)? else { continue };
-            if let Some(recovery) = self.recover_in(store, lock)?.0 {
-                return Ok(recovery);
-            }
+        let place = self.home.place();
+        if !Store::is_busy(place) {
+            return Ok(Recovery::Nothing);
         }
-        Ok(Recovery::Nothing)
+        let Some(store) = Store::find(&self.door, place)? else { return Ok(Recovery::Nothing) };
+        let lock = match store.lock(MOMENT) {
+            Err(TransactionError::Busy { .. }) => return Ok(Recovery::UnderWay),
+            lock => lock?,
+        };
+        Ok(self.recover_in(store, lock)?.0)
     }
 
     /// Recovers what one store says was interrupted; gives the lock back.
@@ -207,10 +200,13 @@ impl Transactions {
         &self,
         store: Store,
         lock: store::Lock,
-    ) -> Result<(Option<Recovery>, store::Lock), TransactionError> {
-        let Some((progress, journal)) = store.interrupted(&lock)? else { return Ok((None, lock)) };
-        let root = self.home.workspace(&journal.prefix);
-        let tree = Tree::open(&self.door, &root).map_err(TransactionError::refused("open", &root))?;
+    ) -> Result<(Recovery, store::Lock), TransactionError> {
+        let Some((progress, journal)) = store.interrupted(&lock)? else {
+            return Ok((Recovery::Nothing, lock));
+        };
+        let (top, prefix) = (self.home.top(), &journal.prefix);
+        let tree = Tree::beneath(&self.door, top, prefix);
+        let tree = tree.map_err(TransactionError::refused("open", top.join(prefix)))?;
         let (id, what) = (journal.id.clone(), journal.what.clone());
         let work = Work { tree, store, journal, lock };
         let recovery = match progress {
@@ -220,21 +216,14 @@ impl Transactions {
                 Recovery::Finished { id, what }
             }
         };
-        Ok((Some(recovery), work.lock))
+        Ok((recovery, work.lock))
     }
 
     /// Waits for the lock, and recovers what was interrupted.
     fn begin(&self) -> Result<store::Lock, TransactionError> {
-        let guard = Store::make(&self.door, self.home.primary(), self.home.is_private())?;
-        let mut lock = guard.lock(self.patience)?;
-        for (place, private) in self.home.places() {
-            if Store::is_busy(place)
-                && let Some(store) = Store::find(&self.door, place, private)?
-            {
-                lock = self.recover_in(store, lock)?.1;
-            }
-        }
-        Ok(lock)
+        let store = Store::make(&self.door, self.home.place())?;
+        let lock = store.lock(self.patience)?;
+        Ok(self.recover_in(store, lock)?.1)
     }
 
     /// Writes the journal and the new files.
@@ -247,9 +236,7 @@ impl Transactions {
         folders: Folders,
         policy: Policy,
     ) -> Result<Staged<'_>, TransactionError> {
-        let outside = checked.entries.iter().any(|entry| entry.spot.outside);
-        let (place, private) = self.home.for_journal(outside);
-        let store = Store::make(&self.door, place, private)?;
+        let store = Store::make(&self.door, self.home.place())?;
         let kept = store.kept()?;
         let Checked { entries, contents, pre_images, missing, above } = checked;
         let made = missing.into_iter().map(|folder| {

@@ -16,6 +16,7 @@
 use std::fs::{File, TryLockError};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::time::{Duration, Instant};
 
 use super::door::{Door, PRIVATE};
@@ -64,8 +65,6 @@ pub(super) struct Store {
     door: Door,
     place: AbsPath,
     folder: OwnedFd,
-    /// Whether only the user can have made it.
-    private: bool,
 }
 
 /// The right to change the workspace; it ends with this value, or with the process.
@@ -107,25 +106,26 @@ impl Store {
     }
 
     /// The folder, if it is there.
-    pub(super) fn find(
-        door: &Door,
-        place: &AbsPath,
-        private: bool,
-    ) -> Result<Option<Self>, TransactionError> {
+    pub(super) fn find(door: &Door, place: &AbsPath) -> Result<Option<Self>, TransactionError> {
         match place.as_path().symlink_metadata() {
-            Ok(metadata) if metadata.is_dir() => {}
+            Ok(metadata) if metadata.is_dir() => {
+                // What a journal says is done to files.
+                if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
+                    return Err(damaged(place)("others can write to the folder of journals".to_owned()));
+                }
+            }
             Ok(_) => return Err(damaged(place)("it is no folder".to_owned())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(TransactionError::refused("look at", place)(error)),
         }
         let folder = door.base(place.as_path()).map_err(TransactionError::refused("open", place))?;
-        Ok(Some(Self { door: door.clone(), place: place.clone(), folder, private }))
+        Ok(Some(Self { door: door.clone(), place: place.clone(), folder }))
     }
 
     /// The folder, made where there is none.
-    pub(super) fn make(door: &Door, place: &AbsPath, private: bool) -> Result<Self, TransactionError> {
+    pub(super) fn make(door: &Door, place: &AbsPath) -> Result<Self, TransactionError> {
         let cannot = || TransactionError::refused("make", place);
-        if let Some(found) = Self::find(door, place, private)? {
+        if let Some(found) = Self::find(door, place)? {
             return Ok(found);
         }
         let mut missing = Vec::new();
@@ -143,7 +143,7 @@ impl Store {
             door.sync(&folder).map_err(cannot())?;
             folder = door.folder(folder.as_fd(), name).map_err(cannot())?;
         }
-        Ok(Self { door: door.clone(), place: place.clone(), folder, private })
+        Ok(Self { door: door.clone(), place: place.clone(), folder })
     }
 
     fn refused(&self, doing: &'static str, name: &str) -> impl FnOnce(io::Error) -> TransactionError {
@@ -322,7 +322,7 @@ impl Store {
             self.door.read(&self.door.open(folder.as_fd(), JOURNAL)?)
         };
         let bytes = read().map_err(self.refused("read", name))?;
-        Journal::from_bytes(&bytes, self.private).map_err(damaged(self.place.join(name)))
+        Journal::from_bytes(&bytes).map_err(damaged(self.place.join(name)))
     }
 
     /// The bytes that an entry's file had, out of the open transaction or a line of the log.

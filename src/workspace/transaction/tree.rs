@@ -64,6 +64,12 @@ impl Tree {
         Ok(Self { door: door.clone(), root: door.base(root.as_path())?, top })
     }
 
+    /// The tree whose root is a folder below `top`, none of whose components is a link.
+    pub(super) fn beneath(door: &Door, top: &AbsPath, prefix: &str) -> io::Result<Self> {
+        let root = door.folder(door.base(top.as_path())?.as_fd(), prefix)?;
+        Ok(Self { door: door.clone(), root, top: door.base(Path::new("/"))? })
+    }
+
     fn base(&self, outside: bool) -> &OwnedFd {
         if outside { &self.top } else { &self.root }
     }

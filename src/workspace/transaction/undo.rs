@@ -38,17 +38,14 @@ pub struct Undone {
     pub files: Vec<WorkspacePath>,
 }
 
-/// A transaction that is kept, and where.
+/// A transaction that is kept.
 struct Logged {
-    /// The index of the store.
-    store: usize,
     kept: Kept,
     journal: Journal,
 }
 
 /// A transaction that is kept and whose journal cannot be read.
 struct Unread {
-    store: usize,
     kept: Kept,
     reason: String,
 }
@@ -59,7 +56,7 @@ impl Transactions {
     /// # Errors
     /// When the disk refuses. A journal that this lanser cannot read is a line that says so, before all others.
     pub fn list(&self) -> Result<Vec<Line>, TransactionError> {
-        let (log, damaged) = self.log(&self.stores()?)?;
+        let (log, damaged) = self.log(self.store()?.as_ref())?;
         let undone = undone(&log);
         let damaged = damaged.into_iter().map(|Unread { kept, reason, .. }| Line {
             id: kept.id,
@@ -82,39 +79,33 @@ impl Transactions {
         Ok(damaged.chain(log.into_iter().map(line)).collect())
     }
 
-    fn stores(&self) -> Result<Vec<Store>, TransactionError> {
-        let found = self.home.places().map(|(place, private)| Store::find(&self.door, place, private));
-        Ok(found.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    fn store(&self) -> Result<Option<Store>, TransactionError> {
+        Store::find(&self.door, self.home.place())
     }
 
     /// What can be read of the log, and what cannot with the reason.
-    fn log(&self, stores: &[Store]) -> Result<(Vec<Logged>, Vec<Unread>), TransactionError> {
+    fn log(&self, store: Option<&Store>) -> Result<(Vec<Logged>, Vec<Unread>), TransactionError> {
         let mut log = Vec::new();
         let mut damaged = Vec::new();
-        for (index, store) in stores.iter().enumerate() {
-            for kept in store.kept()? {
-                let journal = match store.journal(&kept) {
-                    Ok(journal) => journal,
-                    // Another version's, perhaps: no reason to keep the others from being undone.
-                    Err(error) => {
-                        let reason = match error {
-                            TransactionError::Damaged { reason, .. }
-                            | TransactionError::Refused { reason, .. } => reason,
-                            other => other.to_string(),
-                        };
-                        let reason = format!("its journal cannot be read: {reason}");
-                        damaged.push(Unread { store: index, kept, reason });
-                        continue;
-                    }
-                };
-                if journal.prefix == self.home.prefix() {
-                    log.push(Logged { store: index, kept, journal });
+        let Some(store) = store else { return Ok((log, damaged)) };
+        for kept in store.kept()? {
+            let journal = match store.journal(&kept) {
+                Ok(journal) => journal,
+                // Another version's, perhaps: no reason to keep the others from being undone.
+                Err(error) => {
+                    let reason = match error {
+                        TransactionError::Damaged { reason, .. }
+                        | TransactionError::Refused { reason, .. } => reason,
+                        other => other.to_string(),
+                    };
+                    let reason = format!("its journal cannot be read: {reason}");
+                    damaged.push(Unread { kept, reason });
+                    continue;
                 }
+            };
+            if journal.prefix == self.home.prefix() {
+                log.push(Logged { kept, journal });
             }
-        }
-        // The order of numbers within a store; stores are only mixed when git's folder could not always be written.
-        if stores.len() > 1 {
-            log.sort_by_key(|logged| logged.journal.time);
         }
         Ok((log, damaged))
     }
@@ -140,8 +131,8 @@ impl Transactions {
         may: &dyn Fn(&WorkspacePath) -> bool,
     ) -> Result<Undone, TransactionError> {
         let lock = self.begin()?;
-        let stores = self.stores()?;
-        let (mut log, damaged) = self.log(&stores)?;
+        let store = self.store()?;
+        let (mut log, damaged) = self.log(store.as_ref())?;
         let undone = undone(&log);
         let found = log.iter().rposition(|logged| match id {
             Some(id) => logged.journal.id == id,
@@ -149,10 +140,7 @@ impl Transactions {
         });
         let missing = || TransactionError::NoTransaction { id: id.unwrap_or("to undo").to_owned() };
         // What was done last is not the last that can be read.
-        let later = |unread: &Unread| {
-            let read = found.map(|found| &log[found]);
-            read.is_none_or(|read| read.store == unread.store && read.kept < unread.kept)
-        };
+        let later = |unread: &Unread| found.is_none_or(|found| log[found].kept < unread.kept);
         let unread = damaged.into_iter().rev().find(|unread| match id {
             Some(id) => unread.kept.id == id,
             None => later(unread),
@@ -160,14 +148,15 @@ impl Transactions {
         if let Some(Unread { kept, reason, .. }) = unread {
             return Err(TransactionError::Unreadable { id: kept.id, reason });
         }
-        let Logged { store, kept, journal } = log.swap_remove(found.ok_or_else(missing)?);
+        let Logged { kept, journal } = log.swap_remove(found.ok_or_else(missing)?);
+        let store = store.ok_or_else(missing)?;
         let stopped: Vec<WorkspacePath> = journal.files().into_iter().filter(|path| !may(path)).collect();
         if !stopped.is_empty() {
             return Err(TransactionError::Filtered { paths: stopped });
         }
         let mut wants = BTreeMap::new();
         for entry in &journal.entries {
-            let bytes = stores[store].pre_image(entry, Some(&kept))?;
+            let bytes = store.pre_image(entry, Some(&kept))?;
             wants.insert(entry.path.clone(), Want::inverse(entry, bytes));
         }
         let tree = self.tree()?;

@@ -24,7 +24,7 @@ fn refused(repository: &Repository, meanwhile: impl FnOnce(), code: i32) -> Valu
     let output = repository.env.lanser_reading(args, plan.to_string());
     assert_eq!(output.code, Some(code), "{output}");
     assert_eq!(repository.tree(), before);
-    let journals = repository.env.file(".git/lanser");
+    let journals = repository.journals();
     assert!(["open", "new", "closing"].iter().all(|name| !journals.join(name).exists()));
     output.bundle()["error"].clone()
 }

@@ -339,7 +339,7 @@ fn a_transaction_whose_journal_is_damaged_is_listed() {
         .lanser_reading(["apply", "-", "--apply", "--json"], append("a.py", 0, "y = 1\n"))
         .answer();
     let id = made["edits"]["transaction"]["id"].as_str().unwrap();
-    let journals = repository.env.file(".git/lanser");
+    let journals = repository.journals();
     for entry in std::fs::read_dir(journals).unwrap() {
         let journal = entry.unwrap().path().join("journal");
         if journal.exists() {

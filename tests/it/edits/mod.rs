@@ -108,6 +108,13 @@ impl Repository {
         self.git(&["commit", "-q", "-m", "all", "--allow-empty"]);
     }
 
+    /// The folder of the repository's journals, in the state folder of the user that the tests make.
+    pub(crate) fn journals(&self) -> std::path::PathBuf {
+        let folder = self.env.path("home").join(".local/state/lanser/transactions");
+        let mut found = std::fs::read_dir(&folder).unwrap();
+        found.next().unwrap().unwrap().path()
+    }
+
     /// Every file of the workspace, git's own left out.
     pub(crate) fn tree(&self) -> BTreeMap<String, Vec<u8>> {
         let mut found = BTreeMap::new();

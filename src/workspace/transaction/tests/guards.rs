@@ -333,38 +333,88 @@ fn one_change_has_one_id_everywhere() {
 }
 
 #[test]
-fn journals_live_in_gits_folder_whichever_it_is() {
+fn journals_live_where_no_repository_can_bring_them() {
     let project = Project::with_git(&[("a.py", "1"), ("sub/b.py", "1")]);
     project.make(vec![write("a.py", "1", "2")]).unwrap();
-    assert!(project.root.join(".git/lanser/lock").as_path().exists());
-    assert!(!project.state().as_path().exists());
+    assert!(!project.root.join(".git/lanser").as_path().exists());
+    assert!(project.transactions().home.place().join("lock").as_path().exists());
     assert_eq!(project.git(&["status", "--porcelain"]), " M a.py\n");
     // A workspace within the same worktree has its own log and the same lock.
     let inner = Transactions::new(&project.root.join("sub"), &project.state());
+    assert_eq!(inner.home.place(), project.transactions().home.place());
     assert_eq!(inner.list().unwrap(), []);
     super::project::make(&inner, vec![write("b.py", "1", "2")]).unwrap();
     assert_eq!((inner.list().unwrap().len(), project.transactions().list().unwrap().len()), (1, 1));
     inner.undo(None, &label("undo"), Policy::default()).unwrap();
     assert_eq!(project.read("sub/b.py"), "1");
-    // A linked worktree has a git folder of its own.
+    // A linked worktree is another one.
     project.git(&["worktree", "add", "-q", "../linked"]);
     let linked = project.root.join("../linked");
     let transactions = Transactions::new(&linked, &project.state());
     super::project::make(&transactions, vec![write("a.py", "1", "3")]).unwrap();
-    assert!(project.root.join(".git/worktrees/linked/lanser").as_path().exists());
     assert_eq!(transactions.list().unwrap().len(), 1);
 }
 
 #[test]
-fn a_journal_that_came_with_a_repository_writes_nothing_outside() {
+fn a_journal_is_followed_beneath_the_worktree_and_through_no_link() {
+    let project = Project::with_git(&[("a.py", "1"), ("sub/b.py", "1"), ("other/b.py", "2")]);
+    let inner = Transactions::new(&project.root.join("sub"), &project.state());
+    let plan = inner.plan(vec![write("b.py", "1", "2")], Policy::default()).unwrap();
+    let applied = plan.stage(&label("x")).unwrap().apply().unwrap();
+    let (sub, aside) = (project.root.join("sub"), project.root.join("aside"));
+    let journals = inner.home.place().join("open");
+    let kept = project.folder.path().join("kept");
+    std::fs::rename(journals.as_path(), &kept).unwrap();
+    // Taking back finds no journal to remove.
+    drop(applied);
+    std::fs::rename(&kept, journals.as_path()).unwrap();
+    project.put("sub/b.py", "2");
+    std::fs::rename(sub.as_path(), aside.as_path()).unwrap();
+    project.link("sub", "other");
+    assert!(project.transactions().recover().is_err());
+    assert_eq!(project.read("other/b.py"), "2");
+    std::fs::remove_file(sub.as_path()).unwrap();
+    std::fs::rename(aside.as_path(), sub.as_path()).unwrap();
+    assert!(matches!(project.transactions().recover().unwrap(), Recovery::RolledBack { .. }));
+    assert_eq!(project.read("sub/b.py"), "1");
+}
+
+#[test]
+fn what_a_repository_brings_is_no_journal() {
+    let project = Project::with_git(&[("a.py", "1")]);
+    let transactions = project.transactions();
+    let plan = transactions.plan(vec![write("a.py", "1", "2")], Policy::default()).unwrap();
+    let applied = plan.stage(&label("x")).unwrap().apply().unwrap();
+    let place = project.transactions().home.place().clone();
+    let planted = project.root.join(".git/lanser");
+    let copied = std::process::Command::new("cp").arg("-r").args([place.as_path(), planted.as_path()]).status();
+    assert!(copied.unwrap().success());
+    applied.keep().unwrap();
+    assert_eq!(project.transactions().recover().unwrap(), Recovery::Nothing);
+    assert_eq!(project.transactions().list().unwrap().len(), 1);
+    assert_eq!(project.read("a.py"), "2");
+}
+
+#[test]
+fn a_folder_of_journals_that_others_can_write_to_is_not_believed() {
+    let project = Project::new(&[("a.py", "1")]);
+    project.make(vec![write("a.py", "1", "2")]).unwrap();
+    let place = project.transactions().home.place().clone();
+    std::fs::set_permissions(place.as_path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    assert!(matches!(project.transactions().list(), Err(TransactionError::Damaged { .. })));
+    let undone = project.transactions().undo(None, &label("undo"), Policy::default());
+    assert!(matches!(undone, Err(TransactionError::Damaged { .. })));
+}
+
+#[test]
+fn a_journal_names_places_and_no_ways_out() {
     let project = Project::with_git(&[("a.py", "1")]);
     let transactions = project.transactions();
     let staged = transactions.plan(vec![write("a.py", "1", "2")], Policy::default()).unwrap();
     let applied = staged.stage(&label("x")).unwrap().apply().unwrap();
-    let place = project.root.join(".git/lanser/open/journal");
+    let place = transactions.home.place().join("open/journal");
     let journal = std::fs::read_to_string(place.as_path()).unwrap();
     for (from, to) in [
-        (r#""outside":false,"path":"a.py""#, r#""outside":true,"path":"etc/passwd""#),
         (r#""outside":false,"path":"a.py""#, r#""outside":false,"path":"../x""#),
         (r#""outside":false,"path":"a.py""#, r#""outside":false,"path":".git/config""#),
         (r#""temp":".lanser-"#, r#""temp":"../.lanser-"#),
@@ -374,10 +424,10 @@ fn a_journal_that_came_with_a_repository_writes_nothing_outside() {
         assert!(json.contains(from), "{json}");
         let json = json.replace(from, to);
         let bad = format!("{}\n{json}", Digest::of(json.as_bytes()).to_hex());
-        assert!(Journal::from_bytes(bad.as_bytes(), false).is_err(), "{to}");
+        assert!(Journal::from_bytes(bad.as_bytes()).is_err(), "{to}");
     }
-    assert!(Journal::from_bytes(journal.as_bytes(), false).is_ok());
-    assert!(Journal::from_bytes(&journal.as_bytes()[..journal.len() - 1], false).is_err());
+    assert!(Journal::from_bytes(journal.as_bytes()).is_ok());
+    assert!(Journal::from_bytes(&journal.as_bytes()[..journal.len() - 1]).is_err());
     drop(applied);
     assert_eq!(project.read("a.py"), "1");
 }
@@ -386,7 +436,7 @@ fn a_journal_that_came_with_a_repository_writes_nothing_outside() {
 fn pre_images_are_their_owners_alone() {
     let project = Project::with_git(&[("a.py", "1")]);
     project.make(vec![write("a.py", "1", "2")]).unwrap();
-    let mut folders = vec![project.root.join(".git/lanser")];
+    let mut folders = vec![project.transactions().home.place().clone()];
     let mut seen = 0;
     while let Some(folder) = folders.pop() {
         assert_eq!(std::fs::metadata(folder.as_path()).unwrap().mode() & 0o77, 0);
@@ -438,7 +488,7 @@ fn the_log_is_bounded() {
     assert_eq!(project.read("a.py"), "102");
     assert_eq!(project.transactions().list().unwrap().len(), 100);
     // By bytes: one of 100 has a pre-image of two bytes at least, and the newest stays whatever it has.
-    let store = Store::find(&Door::default(), project.transactions().home.primary(), true).unwrap().unwrap();
+    let store = Store::find(&Door::default(), project.transactions().home.place()).unwrap().unwrap();
     store.forget(100, 31).unwrap();
     assert_eq!(project.transactions().list().unwrap().len(), 13);
     store.forget(100, 0).unwrap();
@@ -488,7 +538,7 @@ fn a_journal_that_cannot_be_read_is_told() {
     let project = Project::with_git(&[("a.py", "1"), ("b.py", "1"), ("c.py", "1")]);
     let ids = ["a.py", "b.py", "c.py"].map(|file| project.make(vec![write(file, "1", "2")]).unwrap().id);
     let journal = |id: &str| {
-        let store = project.root.join(".git/lanser");
+        let store = project.transactions().home.place().clone();
         let names = std::fs::read_dir(store.as_path()).unwrap();
         let found = names.map(|name| name.unwrap().path()).find(|path| path.to_str().unwrap().ends_with(id));
         found.unwrap().join("journal")

@@ -189,7 +189,7 @@ fn an_undo_killed_anywhere_is_all_or_nothing() {
 /// Kills an apply before its call `at`, so that there is something to recover.
 fn interrupt(project: &Project, at: usize) {
     assert!(killed(project, Deed::Keep, at));
-    assert!(Store::is_busy(project.transactions().home.primary()), "call {at} leaves nothing to recover");
+    assert!(Store::is_busy(project.transactions().home.place()), "call {at} leaves nothing to recover");
 }
 
 /// The number of the first call of an apply that is this.
