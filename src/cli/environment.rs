@@ -8,8 +8,10 @@ use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
 use crate::orchestrator::session::Place;
-use crate::orchestrator::{cache_folder, search_path};
+use crate::orchestrator::{cache_folder, search_path, state_folder};
 use crate::path::{AbsPath, absolute::AbsPathError};
+use crate::workspace::root::checkout;
+use crate::workspace::trust::TrustList;
 
 /// Why nothing can be done in these surroundings.
 #[derive(Debug, thiserror::Error)]
@@ -90,6 +92,17 @@ impl Environment {
     /// Lanser's cache folder.
     pub(crate) fn cache(&self) -> AbsPath {
         cache_folder(&self.vars, &self.temp, |path| self.absolute(path))
+    }
+
+    /// The repositories that the user trusts.
+    pub(crate) fn trust_list(&self) -> TrustList {
+        TrustList::read(&state_folder(&self.vars, &self.cache()))
+    }
+
+    /// The folder that came with the workspace at `root`.
+    pub(crate) fn checkout(&self, root: &AbsPath) -> AbsPath {
+        let home = self.var("HOME").and_then(|home| AbsPath::new(home).ok());
+        checkout(root, home.as_ref())
     }
 
     /// The user's own configuration file.

@@ -104,7 +104,7 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, env = "LANSER_OFFLINE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Common options")]
     pub(crate) offline: bool,
 
-    /// Use a server found in the workspace's own .venv or node_modules: a program that the workspace brings
+    /// Run what the checkout brings: its interpreter, a server in .venv or node_modules, git's filters; see `lanser trust`
     #[arg(long, global = true, env = "LANSER_TRUST_WORKSPACE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Common options")]
     pub(crate) trust_workspace: bool,
 

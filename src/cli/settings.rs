@@ -131,7 +131,7 @@ impl Settings {
             },
             timeout: Duration::from_secs(timeout.clamp(1, 86_400)),
             offline,
-            trust_workspace: args.trust_workspace,
+            trust_workspace: args.trust_workspace || env.trust_list().trusts(&env.checkout(&root)),
             trust: match args.freshness.as_deref() {
                 None | Some("stat") => Trust::Stat,
                 Some("content") => Trust::Content,

@@ -30,6 +30,7 @@ pub mod process;
 pub mod profile;
 pub mod questions;
 mod renewal;
+pub mod stand_in;
 pub mod tape;
 #[cfg(test)]
 mod tests;
@@ -47,3 +48,4 @@ pub use error::LspError;
 pub use process::{Exit, Launch, ServerProcess, exec_guarded, spawn};
 pub use profile::{Profile, ServerSettings};
 pub use questions::Questions;
+pub use stand_in::StandIn;

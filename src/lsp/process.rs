@@ -24,6 +24,7 @@ use super::cancellation::CancellationFolder;
 use super::connection::Connection;
 use super::error::LspError;
 use super::profile::Profile;
+use super::stand_in::StandIn;
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
 
@@ -56,6 +57,10 @@ pub struct Launch {
     pub temp_dir: AbsPath,
     /// Whether it is to hear of cancellations while it is busy; see [`Profile::pulls_when_cancellable`].
     pub cancellable: bool,
+    /// What it learns of Python.
+    pub python: StandIn,
+    /// A folder of the user's own for programs, where [`Self::temp_dir`] is on a file system that runs none.
+    pub programs: AbsPath,
 }
 
 /// How a process ended.
@@ -76,12 +81,14 @@ impl std::fmt::Display for Exit {
     }
 }
 
-/// A running server. Dropping it kills the process group and removes the cancellation folder.
+/// A running server. Dropping it kills the process group and removes its folder for temporary files.
 #[derive(Debug)]
 pub struct ServerProcess {
     pid: Pid,
     watch: ProcessWatch,
-    cancellation: Option<Arc<CancellationFolder>>,
+    folder: Arc<CancellationFolder>,
+    cancellable: bool,
+    python: AbsPath,
 }
 
 /// Sees how a process ends.
@@ -103,19 +110,17 @@ pub(super) struct ProcessWatch {
 pub fn spawn(launch: &Launch) -> Result<(Connection, ServerProcess), LspError> {
     let failed =
         |error: io::Error| LspError::Spawn { program: launch.program.to_string(), reason: error.to_string() };
-    let cancellation = match launch.cancellable {
-        true => {
-            let folder = CancellationFolder::create(&launch.temp_dir).map_err(|error| {
-                // The server's program has no part in it.
-                let reason = format!("no folder can be made in {}: {error}", launch.temp_dir);
-                failed(io::Error::new(error.kind(), reason))
-            })?;
-            Some(Arc::new(folder))
-        }
-        false => None,
-    };
-    let arguments =
-        Profile::of(launch.kind).arguments(&launch.args, cancellation.as_ref().map(|folder| folder.name()));
+    let folder = CancellationFolder::create(&launch.temp_dir).map_err(|error| {
+        // The server's program has no part in it.
+        let reason = format!("no folder can be made in {}: {error}", launch.temp_dir);
+        failed(io::Error::new(error.kind(), reason))
+    })?;
+    let python = launch.python.write(folder.temp_dir(), launch.programs.as_path()).map_err(|error| {
+        let reason = format!("no program can be made in {}: {error}", launch.temp_dir);
+        failed(io::Error::new(error.kind(), reason))
+    })?;
+    let name = launch.cancellable.then(|| folder.name());
+    let arguments = Profile::of(launch.kind).arguments(&launch.args, name);
     let mut command = match &launch.guard {
         Some(guard) => {
             let mut command = Command::new(guard.as_path());
@@ -128,7 +133,7 @@ pub fn spawn(launch: &Launch) -> Result<(Connection, ServerProcess), LspError> {
         .args(arguments)
         .env_clear()
         .envs(&launch.env)
-        .env("TMPDIR", cancellation.as_ref().map_or(launch.temp_dir.as_path(), |folder| folder.temp_dir()))
+        .env("TMPDIR", folder.temp_dir())
         .current_dir(launch.cwd.as_path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -161,7 +166,10 @@ pub fn spawn(launch: &Launch) -> Result<(Connection, ServerProcess), LspError> {
         })));
     });
     let watch = ProcessWatch { exit, stderr: stderr_watch, tail };
-    Ok((Connection::over(stdout, stdin), ServerProcess { pid, watch, cancellation }))
+    Ok((
+        Connection::over(stdout, stdin),
+        ServerProcess { pid, watch, folder: Arc::new(folder), cancellable: launch.cancellable, python },
+    ))
 }
 
 impl ServerProcess {
@@ -196,8 +204,14 @@ impl ServerProcess {
         self.watch.clone()
     }
 
+    /// What the server is to take for the interpreter (see [`StandIn`]).
+    #[must_use]
+    pub const fn python(&self) -> &AbsPath {
+        &self.python
+    }
+
     pub(super) fn cancellation(&self) -> Option<Arc<CancellationFolder>> {
-        self.cancellation.clone()
+        self.cancellable.then(|| self.folder.clone())
     }
 }
 
@@ -205,9 +219,7 @@ impl Drop for ServerProcess {
     fn drop(&mut self) {
         self.kill();
         // Questions that are still held somewhere share the folder; it goes now all the same.
-        if let Some(folder) = &self.cancellation {
-            folder.remove();
-        }
+        self.folder.remove();
     }
 }
 

@@ -489,6 +489,14 @@ pub(crate) fn cache_folder(
     }
 }
 
+/// The user's folder for what lanser has to remember: journals, and which repositories are trusted (XDG Base Directory
+/// Specification, "state").
+pub(crate) fn state_folder(environment: &BTreeMap<String, String>, cache: &AbsPath) -> AbsPath {
+    let of = |name: &str| environment.get(name).and_then(|path| AbsPath::new(path).ok());
+    let home = || of("HOME").map(|home| home.join(".local/state"));
+    of("XDG_STATE_HOME").or_else(home).map_or_else(|| cache.join("state"), |folder| folder.join("lanser"))
+}
+
 /// The folders of `PATH`.
 pub(crate) fn search_path(environment: &BTreeMap<String, String>) -> Vec<PathBuf> {
     let path = environment.get("PATH").map_or("", String::as_str);

@@ -68,7 +68,7 @@ use failure::Failure;
 use flights::Flights;
 use ground::{Ground, Surveyor, Tools};
 pub use library::{OpenError, Workspace, WorkspaceOptions};
-pub(crate) use library::{cache_folder, processors, search_path};
+pub(crate) use library::{cache_folder, processors, search_path, state_folder};
 use memo::Memo;
 pub use memo::verify_memo;
 use pool::{Held, Kind, Pool};
@@ -114,7 +114,7 @@ pub struct Settings {
     pub timeout: Duration,
     /// Whether nothing may be installed.
     pub offline: bool,
-    /// Whether programs inside the workspace may be run as servers.
+    /// Whether programs that the checkout brings may be run: interpreters, servers, git's filters.
     pub trust_workspace: bool,
     /// What proves that a file is unchanged.
     pub trust: Trust,
@@ -145,6 +145,13 @@ pub struct Settings {
 impl Settings {
     /// The bytes of memory above which a session restarts a server when nothing else is said.
     pub const SERVER_MEMORY: u64 = 4 << 30;
+
+    /// The folder that came with the workspace (see [`crate::workspace::root::checkout`]).
+    #[must_use]
+    pub fn checkout(&self) -> AbsPath {
+        let home = self.environment.get("HOME").and_then(|home| AbsPath::new(home).ok());
+        crate::workspace::root::checkout(&self.root, home.as_ref())
+    }
 }
 
 /// Answers requests about one workspace, and keeps what it learns for the next: servers, and what was seen of the workspace.

@@ -6,10 +6,12 @@ use super::Settings;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::path::AbsPath;
 use crate::workspace::files::{DiskFiles, FileKind, Files as _};
-use crate::workspace::python::{Candidates, Memory, PythonEnvironment, interpreters};
+use crate::workspace::python::{Candidate, Candidates, Memory, PythonEnvironment, candidates};
 use crate::workspace::server_config::ServerConfig;
+use crate::workspace::virtual_env;
 
-/// The environment, as its interpreter describes it, and what is wrong with interpreters that were tried before. Blocking.
+/// The environment, as its interpreter or its files describe it, and what is wrong with those that were tried before.
+/// Blocking.
 ///
 /// # Errors
 /// When the interpreter that the user named cannot be asked.
@@ -24,7 +26,7 @@ pub(super) fn find(
             .filter(|value| !value.is_empty())
             .and_then(|value| AbsPath::new(value).ok())
     };
-    let candidates = Candidates {
+    let named = Candidates {
         explicit: settings.python.clone(),
         virtual_env: variable("VIRTUAL_ENV"),
         conda_prefix: variable("CONDA_PREFIX"),
@@ -34,20 +36,27 @@ pub(super) fn find(
     let passed: Vec<(String, String)> =
         settings.environment.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     let mut problems = Vec::new();
-    for interpreter in interpreters(&candidates, &files, &settings.root, settings.trust_workspace) {
-        match PythonEnvironment::probe(&interpreter, memory, &passed) {
-            Ok(python) => return Ok((Some(real_interpreter(python, &files)), problems)),
+    let (root, checkout) = (&settings.root, settings.checkout());
+    for candidate in candidates(&named, &files, root, &checkout, settings.trust_workspace) {
+        let found = match &candidate {
+            Candidate::Run(interpreter) => PythonEnvironment::probe(interpreter, memory, &passed)
+                .map(|python| real_interpreter(python, &files))
+                .map_err(|error| error.to_string()),
+            Candidate::Read(folder) => virtual_env::read(&files, folder),
+        };
+        match found {
+            Ok(python) => return Ok((Some(python), problems)),
             Err(error) if settings.python.is_some() => {
                 let hint = "name an interpreter or a virtual environment with --python";
-                return Err(ErrorBody::new(ErrorSymbol::Usage, error.to_string()).hint(hint));
+                return Err(ErrorBody::new(ErrorSymbol::Usage, error).hint(hint));
             }
-            Err(error) => problems.push(error.to_string()),
+            Err(error) => problems.push(error),
         }
     }
     Ok((None, problems))
 }
 
-/// The virtual environments in the workspace's root that are not used because lanser runs no program of a workspace.
+/// The virtual environments in the workspace's root that are not used although nothing else was asked for.
 pub(super) fn passed_over(
     settings: &Settings,
     files: &DiskFiles,
@@ -57,24 +66,18 @@ pub(super) fn passed_over(
     if settings.python.is_some() || is_named("VIRTUAL_ENV") || is_named("CONDA_PREFIX") {
         return Vec::new();
     }
-    let is_unused = |name: &str| {
-        let folder = settings.root.join(name);
-        files.kind(&folder.join("pyvenv.cfg")) == FileKind::File
-            && used.is_none_or(|python| python.prefix != folder)
-    };
-    let instead = used.map_or_else(
-        || "no interpreter is used".to_owned(),
-        |python| format!("Python {} outside the workspace is used", python.version),
-    );
-    let passed = [".venv", "venv"].into_iter().filter(|name| is_unused(name));
+    let environments = [".venv", "venv"].map(|name| settings.root.join(name));
+    let mut passed = Vec::new();
+    for folder in environments.iter().filter(|folder| virtual_env::is_virtual(files, folder)) {
+        if used.is_some_and(|python| python.prefix == *folder) {
+            break;
+        }
+        let name = folder.file_name();
+        let why = virtual_env::read(files, folder).err();
+        let why = why.map_or_else(String::new, |why| format!(": {}", why.replace(folder.as_str(), name)));
+        passed.push(format!("the virtual environment {name} is not used{why}"));
+    }
     passed
-        .map(|name| {
-            format!(
-                "the virtual environment {name} is not used, since its interpreter is no link out of the workspace: \
-                 {instead}; `--python {name}` uses it"
-            )
-        })
-        .collect()
 }
 
 /// What this process learns of interpreters and packages, and where it is kept.

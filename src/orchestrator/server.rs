@@ -8,10 +8,11 @@ use super::{Progress, Settings};
 use crate::lsp::client::{Client, InitializeOptions};
 use crate::lsp::process::{Launch, spawn};
 use crate::lsp::profile::{Profile, ServerSettings};
+use crate::lsp::stand_in::StandIn;
 use crate::model::environment::Tool;
 use crate::model::server::ServerKind;
-use crate::path::AbsPath;
 use crate::toolchain::{self, Found, Progress as Installing};
+use crate::workspace::python::PythonEnvironment;
 
 /// How long a server may take to say goodbye. It has nothing to lose: what it knows, it reads again.
 const GOODBYE: Duration = Duration::from_millis(500);
@@ -33,12 +34,11 @@ impl Server {
         }
     }
 
-    /// Starts the server that was found. Its settings name `interpreter`; `cancellable` is for
-    /// [`Launch::cancellable`].
+    /// Starts the server that was found, and tells it of this environment; `cancellable` is for [`Launch::cancellable`].
     pub(super) async fn start(
         settings: Arc<Settings>,
         found: Found,
-        interpreter: Option<AbsPath>,
+        python: Option<&PythonEnvironment>,
         cancellable: bool,
     ) -> Result<Self, Failure> {
         let profile = Profile::of(found.kind);
@@ -51,11 +51,13 @@ impl Server {
             guard: settings.guard.clone(),
             temp_dir: settings.temp.clone(),
             cancellable,
+            python: python.map(stand_in).unwrap_or_default(),
+            programs: settings.cache.join("stand-ins"),
         };
         let (connection, process) = spawn(&launch)?;
         let options = InitializeOptions {
             root: settings.root.clone(),
-            settings: ServerSettings { python: interpreter },
+            settings: ServerSettings { python: Some(process.python().clone()) },
             process_id: Some(std::process::id()),
             within: settings.timeout,
         };
@@ -70,6 +72,14 @@ impl Server {
     }
 }
 
+fn stand_in(python: &PythonEnvironment) -> StandIn {
+    StandIn {
+        version: python.version.clone(),
+        prefix: python.prefix.to_string(),
+        search_path: python.search_path.clone(),
+    }
+}
+
 /// What is asked of the toolchain.
 #[must_use]
 pub fn toolchain_request(settings: &Settings) -> toolchain::Request {
@@ -78,6 +88,7 @@ pub fn toolchain_request(settings: &Settings) -> toolchain::Request {
         version: settings.server_version.clone(),
         command: settings.server_command.as_ref().map(|command| vec![command.to_string()]),
         workspace: settings.root.clone(),
+        checkout: settings.checkout(),
         trust_workspace: settings.trust_workspace,
         search_path: settings.search_path.clone(),
         environment: settings.environment.clone(),

@@ -413,6 +413,7 @@ mod tests {
             base_prefix: at("/e"),
             stdlib: at("/e/lib"),
             site_packages: vec![at("/e/lib/site-packages")],
+            search_path: Vec::new(),
         }
     }
 

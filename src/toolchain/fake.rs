@@ -90,6 +90,7 @@ impl World {
             version: None,
             command: None,
             workspace: AbsPath::new(root.join("workspace")).unwrap(),
+            checkout: AbsPath::new(root.join("workspace")).unwrap(),
             trust_workspace: false,
             search_path: vec![root.join("bin")],
             environment: BTreeMap::new(),

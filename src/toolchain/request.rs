@@ -23,7 +23,9 @@ pub struct Request {
     pub command: Option<Vec<String>>,
     /// The root of the workspace, links resolved.
     pub workspace: AbsPath,
-    /// Whether programs inside the workspace may be run.
+    /// The folder that came with the workspace, or the workspace itself.
+    pub checkout: AbsPath,
+    /// Whether programs inside the checkout may be run.
     pub trust_workspace: bool,
     /// The folders of PATH, in order.
     pub search_path: Vec<PathBuf>,
@@ -51,14 +53,14 @@ impl Request {
     }
 
     /// The folders of PATH from which programs may be run: a relative folder depends on where lanser was called, and
-    /// one inside an untrusted workspace would let the workspace name the program.
+    /// one inside an untrusted checkout would let the checkout name the program.
     pub(super) fn usable_search_path(&self) -> impl Iterator<Item = &Path> {
         self.search_path.iter().map(PathBuf::as_path).filter(|folder| self.may_run(folder))
     }
 
     /// Whether a program at this path may be run, wherever its links lead.
     pub(super) fn may_run(&self, path: &Path) -> bool {
-        let inside = |path: &Path| path.starts_with(self.workspace.as_path());
+        let inside = |path: &Path| path.starts_with(self.checkout.as_path());
         path.is_absolute()
             && (self.trust_workspace || !inside(path) && !path.canonicalize().is_ok_and(|path| inside(&path)))
     }

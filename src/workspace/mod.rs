@@ -20,5 +20,7 @@ pub mod server_config;
 pub mod snapshot;
 pub mod transaction;
 pub mod tree;
+pub mod trust;
+pub mod virtual_env;
 pub mod walk;
 mod word_index;

@@ -15,13 +15,14 @@ use serde::{Deserialize, Serialize};
 
 use super::distributions::Records;
 use super::files::{FileKind, Files, read_bytes};
+use super::virtual_env;
 use crate::digest::Digest;
 use crate::path::AbsPath;
 
 /// How long an interpreter may take to describe itself.
 const DEADLINE: Duration = Duration::from_secs(10);
 /// The format of the cached answer; another number is read as no answer.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// `.pth` files from this size on are not read; Pyright's limit.
 const MAX_PTH_BYTES: usize = 64 * 1024;
 
@@ -40,6 +41,7 @@ print(json.dumps({
     "base_prefix": sys.base_prefix,
     "stdlib": sysconfig.get_path("stdlib"),
     "site_packages": folders,
+    "search_path": [p for p in sys.path if p and os.path.isdir(p)],
 }))
 "#;
 
@@ -60,6 +62,9 @@ pub struct PythonEnvironment {
     pub stdlib: AbsPath,
     /// The existing folders of installed packages, in the interpreter's order.
     pub site_packages: Vec<AbsPath>,
+    /// The existing folders in which modules are looked for, in order: `sys.path` without the current folder.
+    #[serde(default)]
+    pub search_path: Vec<AbsPath>,
 }
 
 /// Why an interpreter could not be asked.
@@ -102,49 +107,81 @@ pub struct Candidates<'c> {
     pub search_path: &'c [PathBuf],
 }
 
-/// The interpreters that a workspace may be looked at with, the preferred first: the one named (and then no other), the
-/// active environment's, the one of a virtual environment in the workspace root (`.venv`, `venv`, then any folder with a
-/// `pyvenv.cfg`), those of the search path.
+/// How an environment is learned of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Candidate {
+    /// By running this interpreter.
+    Run(AbsPath),
+    /// By reading this folder ([`super::virtual_env`]), whatever is in it.
+    Read(AbsPath),
+}
+
+/// The environments in which a workspace may be looked at, the preferred first: the one named (and then no other), the
+/// active one, a virtual environment in the workspace's root (`.venv`, `venv`, then any folder with a `pyvenv.cfg`), those
+/// of the interpreters on the search path.
 ///
-/// A workspace never names a program to run: of what lies inside it, only a link that leads out of it is taken, as virtual
-/// environments have, unless `trusted`. One that the user named or activated is not checked, so that what is wrong with it is
-/// said when it is run.
+/// Nothing that the checkout brings is run, unless it is `trusted`: virtual environments are read, and so is any environment
+/// that is in the checkout or that it names by a link in the workspace's root. A program that the user named and that is in
+/// no environment is run.
 #[must_use]
-pub fn interpreters(
-    candidates: &Candidates<'_>,
+pub fn candidates(
+    named: &Candidates<'_>,
     files: &dyn Files,
     root: &AbsPath,
+    checkout: &AbsPath,
     trusted: bool,
-) -> Vec<AbsPath> {
-    if let Some(explicit) = &candidates.explicit {
-        let inside = explicit.join("bin/python");
-        return vec![if files.kind(&inside) == FileKind::File { inside } else { explicit.clone() }];
-    }
+) -> Vec<Candidate> {
     let python = |prefix: &AbsPath| {
         let names = ["bin/python", "bin/python3"];
         names.into_iter().map(|name| prefix.join(name)).find(|path| files.kind(path) == FileKind::File)
     };
-    let active = [&candidates.virtual_env, &candidates.conda_prefix];
-    let mut distinct: Vec<AbsPath> = active.into_iter().flatten().filter_map(python).collect();
-    let mut found: Vec<AbsPath> = Vec::new();
+    let is_inside = |path: &AbsPath| {
+        path.strip_prefix(checkout).is_some() || files.canonical(path).strip_prefix(checkout).is_some()
+    };
+    let is_read = |prefix: &AbsPath, program: Option<&AbsPath>| {
+        let is_brought = || is_inside(prefix) || program.is_some_and(is_inside);
+        !trusted
+            && (virtual_env::is_virtual(files, prefix)
+                || virtual_env::is_environment(files, prefix) && is_brought())
+    };
+    let of_prefix = |prefix: &AbsPath| {
+        let program = python(prefix);
+        match program {
+            program if is_read(prefix, program.as_ref()) => Some(Candidate::Read(prefix.clone())),
+            Some(program) => (trusted || !is_inside(&program)).then_some(Candidate::Run(program)),
+            None => None,
+        }
+    };
+    let of_program = |program: &AbsPath| {
+        let prefix = program.parent().parent();
+        let is_read = is_read(&prefix, Some(program));
+        if is_read { Candidate::Read(prefix) } else { Candidate::Run(program.clone()) }
+    };
+    if let Some(explicit) = &named.explicit {
+        return vec![of_prefix(explicit).unwrap_or_else(|| of_program(explicit))];
+    }
+    let active = [&named.virtual_env, &named.conda_prefix].into_iter().flatten();
+    let mut found: Vec<Candidate> = active.filter_map(of_prefix).collect();
     let preferred = [".venv", "venv"].map(str::to_owned);
     let in_workspace = preferred.into_iter().chain(files.list(root)).map(|name| root.join(&name));
     found.extend(
         in_workspace
-            .filter(|folder| files.kind(&folder.join("pyvenv.cfg")) == FileKind::File)
-            .filter_map(|folder| python(&folder)),
+            .filter(|folder| virtual_env::is_virtual(files, folder))
+            .filter_map(|folder| of_prefix(&folder)),
     );
-    let folders = candidates.search_path.iter().filter_map(|folder| AbsPath::new(folder).ok());
-    found.extend(
-        folders
-            .flat_map(|folder| ["python3", "python"].map(|name| folder.join(name)))
-            .filter(|path| files.kind(path) == FileKind::File),
-    );
-    let leads_out = |path: &AbsPath| files.canonical(path).strip_prefix(root).is_none();
-    found.retain(|path| trusted || leads_out(path));
-    for path in found {
-        if !distinct.contains(&path) {
-            distinct.push(path);
+    let folders = named.search_path.iter().filter_map(|folder| AbsPath::new(folder).ok());
+    let programs = folders
+        .flat_map(|folder| ["python3", "python"].map(|name| folder.join(name)))
+        .filter(|path| files.kind(path) == FileKind::File);
+    let on_path = programs.map(|program| of_program(&program));
+    found.extend(on_path.filter(|found| match found {
+        Candidate::Run(program) => trusted || !is_inside(program),
+        Candidate::Read(_) => true,
+    }));
+    let mut distinct = Vec::new();
+    for candidate in found {
+        if !distinct.contains(&candidate) {
+            distinct.push(candidate);
         }
     }
     distinct
@@ -159,6 +196,7 @@ struct Answer {
     base_prefix: String,
     stdlib: String,
     site_packages: Vec<String>,
+    search_path: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -247,6 +285,7 @@ impl PythonEnvironment {
             base_prefix: path(&answer.base_prefix)?,
             stdlib: path(&answer.stdlib)?,
             site_packages: answer.site_packages.iter().filter_map(path).collect(),
+            search_path: answer.search_path.iter().filter_map(path).collect(),
         })
     }
 
@@ -254,14 +293,9 @@ impl PythonEnvironment {
     #[must_use]
     pub fn pth_roots(&self, files: &dyn Files) -> Vec<AbsPath> {
         let mut roots = Vec::new();
-        for folder in &self.site_packages {
-            for (_, lines) in pth_files(files, folder) {
-                for line in lines.iter().filter(|line| !is_code(line)) {
-                    let root = folder.join(line);
-                    if !roots.contains(&root) && files.kind(&root) == FileKind::Folder {
-                        roots.push(root);
-                    }
-                }
+        for root in self.site_packages.iter().flat_map(|folder| pth_folders(files, folder)) {
+            if !roots.contains(&root) {
+                roots.push(root);
             }
         }
         roots
@@ -299,6 +333,16 @@ impl PythonEnvironment {
             None => format!("outside:{}", folder.file_name()),
         }
     }
+}
+
+/// The existing folders that the `.pth` files of a folder name, in the order of the files' names.
+pub(super) fn pth_folders(files: &dyn Files, folder: &AbsPath) -> Vec<AbsPath> {
+    let mut found = Vec::new();
+    for (_, lines) in pth_files(files, folder) {
+        let paths = lines.iter().filter(|line| !is_code(line)).map(|line| folder.join(line));
+        found.extend(paths.filter(|path| files.kind(path) == FileKind::Folder));
+    }
+    found
 }
 
 /// The lines of each `.pth` file of a folder, comments and empty lines left out.
@@ -427,7 +471,7 @@ mod tests {
         AbsPath::new(path).unwrap()
     }
 
-    const ANSWER: &str = r#"{"version":"3.9.1","implementation":"cpython","prefix":"/","base_prefix":"/","stdlib":"/","site_packages":["/"]}"#;
+    const ANSWER: &str = r#"{"version":"3.9.1","implementation":"cpython","prefix":"/","base_prefix":"/","stdlib":"/","site_packages":["/"],"search_path":["/"]}"#;
 
     #[test]
     fn the_order_of_choice() {
@@ -437,26 +481,67 @@ mod tests {
             ("/w/myenv/bin/python", ""),
             ("/w/venv/pyvenv.cfg", ""),
             ("/w/venv/bin/python3", ""),
+            ("/w/bin/python3", ""),
             ("/usr/bin/python3", ""),
         ]);
-        let path = [PathBuf::from("relative"), PathBuf::from("/none"), PathBuf::from("/usr/bin")];
-        let mut candidates = Candidates { search_path: &path, ..Candidates::default() };
-        let chosen = |candidates: &Candidates<'_>, root: &str| {
-            interpreters(candidates, &files, &at(root), true).into_iter().next()
+        let path = ["relative", "/none", "/w/bin", "/w/myenv/bin", "/usr/bin"].map(PathBuf::from);
+        let mut named = Candidates { search_path: &path, ..Candidates::default() };
+        let all = |named: &Candidates<'_>, root: &str, trusted| {
+            candidates(named, &files, &at(root), &at(root), trusted)
         };
-        assert_eq!(chosen(&candidates, "/x"), Some(at("/usr/bin/python3")));
-        assert_eq!(chosen(&candidates, "/w"), Some(at("/w/venv/bin/python3")));
-        candidates.conda_prefix = Some(at("/gone"));
-        assert_eq!(chosen(&candidates, "/w"), Some(at("/w/venv/bin/python3")));
-        candidates.virtual_env = Some(at("/act"));
-        assert_eq!(chosen(&candidates, "/w"), Some(at("/act/bin/python")));
-        candidates.explicit = Some(at("/nowhere/python"));
-        assert_eq!(chosen(&candidates, "/w"), Some(at("/nowhere/python")));
-        candidates.explicit = Some(at("/w/myenv"));
-        assert_eq!(chosen(&candidates, "/w"), Some(at("/w/myenv/bin/python")));
-        assert_eq!(interpreters(&Candidates::default(), &files, &at("/x"), true), []);
-        // A program inside the workspace is not run because the workspace has it.
-        assert_eq!(interpreters(&Candidates::default(), &files, &at("/w"), false), []);
+        let (run, read) = (|path: &str| Candidate::Run(at(path)), |path: &str| Candidate::Read(at(path)));
+        // What is in the checkout is read, and a program that is in no environment is nothing.
+        assert_eq!(all(&named, "/w", false), [read("/w/venv"), read("/w/myenv"), run("/usr/bin/python3")]);
+        let trusted = ["/w/venv/bin/python3", "/w/myenv/bin/python", "/w/bin/python3", "/usr/bin/python3"];
+        assert_eq!(all(&named, "/w", true), trusted.map(run));
+        assert_eq!(all(&named, "/x", false)[0], run("/w/bin/python3"));
+        named.conda_prefix = Some(at("/gone"));
+        assert_eq!(all(&named, "/w", false)[0], read("/w/venv"));
+        named.virtual_env = Some(at("/w/myenv"));
+        assert_eq!(all(&named, "/w", false)[0], read("/w/myenv"));
+        named.virtual_env = Some(at("/act"));
+        assert_eq!(all(&named, "/w", false)[0], run("/act/bin/python"));
+        for (explicit, expected) in [
+            ("/nowhere/python", run("/nowhere/python")),
+            ("/w/myenv", read("/w/myenv")),
+            ("/w/myenv/bin/python", read("/w/myenv")),
+            ("/act", run("/act/bin/python")),
+        ] {
+            named.explicit = Some(at(explicit));
+            assert_eq!(all(&named, "/w", false), [expected]);
+        }
+        assert_eq!(all(&Candidates::default(), "/x", true), []);
+    }
+
+    #[test]
+    fn a_link_in_the_workspace_names_no_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = AbsPath::new(folder.path().canonicalize().unwrap()).unwrap();
+        let (checkout, elsewhere) = (root.join("repository"), root.join("elsewhere"));
+        let workspace = checkout.join("pkg");
+        for folder in [workspace.join(".venv/bin"), elsewhere.join("bin")] {
+            std::fs::create_dir_all(folder.as_path()).unwrap();
+        }
+        std::fs::write(checkout.join("evil").as_path(), "").unwrap();
+        std::fs::write(elsewhere.join("bin/python").as_path(), "").unwrap();
+        std::fs::write(elsewhere.join("pyvenv.cfg").as_path(), "").unwrap();
+        std::fs::write(workspace.join(".venv/pyvenv.cfg").as_path(), "").unwrap();
+        let link = |target: &str, path: &AbsPath| std::os::unix::fs::symlink(target, path.as_path()).unwrap();
+        link("../../../evil", &workspace.join(".venv/bin/python"));
+        link("../../elsewhere", &workspace.join("venv"));
+        // A folder of the search path that leads into the checkout.
+        link("repository/pkg", &root.join("link"));
+        link("../evil", &workspace.join("python3"));
+        let path = [root.join("link").as_path().to_owned()];
+        let mut named = Candidates { search_path: &path, ..Candidates::default() };
+        let all = |named: &Candidates<'_>| candidates(named, &DiskFiles::new(), &workspace, &checkout, false);
+        let read = [".venv", "venv"].map(|name| Candidate::Read(workspace.join(name)));
+        assert_eq!(all(&named), read);
+        // One's own environment whose interpreter leads into the checkout.
+        std::fs::remove_file(elsewhere.join("bin/python").as_path()).unwrap();
+        link("../../repository/evil", &elsewhere.join("bin/python"));
+        named.virtual_env = Some(elsewhere.clone());
+        assert_eq!(all(&named)[0], Candidate::Read(elsewhere));
     }
 
     #[test]
@@ -509,6 +594,7 @@ mod tests {
             base_prefix: at("/usr"),
             stdlib: at("/usr/lib/python3.11"),
             site_packages: vec![prefix.join("lib/site-packages")],
+            search_path: Vec::new(),
         }
     }
 

@@ -26,6 +26,28 @@ pub fn discover(start: &AbsPath) -> AbsPath {
     }
 }
 
+/// The folder that came with the workspace: the outermost git worktree around it, or the workspace itself. Whoever wrote the
+/// workspace wrote all of it, submodules and what is around them included.
+///
+/// A worktree that holds the user's `home` folder is none of those: some keep their own settings in git.
+#[must_use]
+pub fn checkout(root: &AbsPath, home: Option<&AbsPath>) -> AbsPath {
+    let home = home.map(canonical);
+    let mut checkout = root.clone();
+    let mut folder = root.clone();
+    loop {
+        let holds_home = home.as_ref().is_some_and(|home| home.strip_prefix(&folder).is_some());
+        if !holds_home && folder.join(".git").as_path().symlink_metadata().is_ok() {
+            checkout = folder.clone();
+        }
+        let parent = folder.parent();
+        if parent == folder {
+            return checkout;
+        }
+        folder = parent;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,5 +63,19 @@ mod tests {
         assert_eq!(discover(&deep), top);
         std::fs::write(top.join("a/pyproject.toml").as_path(), "").unwrap();
         assert_eq!(discover(&deep), top.join("a"));
+    }
+
+    #[test]
+    fn a_checkout_is_the_outermost_worktree_but_for_the_home_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = canonical(&AbsPath::new(folder.path()).unwrap());
+        let root = home.join("src/outer/inner/pkg");
+        std::fs::create_dir_all(root.as_path()).unwrap();
+        assert_eq!(checkout(&root, Some(&home)), root);
+        for path in ["src/outer/inner/.git", "src/outer/.git", ".git"] {
+            std::fs::write(home.join(path).as_path(), "").unwrap();
+        }
+        assert_eq!(checkout(&root, Some(&home)), home.join("src/outer"));
+        assert_eq!(checkout(&root, None), home);
     }
 }

@@ -18,6 +18,7 @@ pub(crate) mod session;
 pub(crate) mod show;
 pub(crate) mod symbols;
 pub(crate) mod trace;
+pub(crate) mod trust;
 pub(crate) mod undo;
 
 use clap::Subcommand;
@@ -83,6 +84,9 @@ pub(crate) enum Command {
     /// Start, show and stop background sessions, which keep a server warm for the next question
     #[command(subcommand)]
     Session(session::SessionCommand),
+    /// Say which repositories may have their programs run
+    #[command(subcommand)]
+    Trust(trust::TrustCommand),
     /// Print the JSON schemas, or check files against them
     #[command(subcommand)]
     Schema(schema::SchemaCommand),
@@ -109,7 +113,7 @@ impl Command {
             Self::Batch(_) | Self::Show(_) => true,
             Self::Reward(_) | Self::Score(_) | Self::Trace(_) => false,
             Self::Doctor(_) | Self::Server(_) | Self::Session(_) => false,
-            Self::Schema(_) | Self::Completions(_) => false,
+            Self::Trust(_) | Self::Schema(_) | Self::Completions(_) => false,
         }
     }
 }
@@ -132,6 +136,7 @@ impl Command {
             Self::Doctor(_) => Some(("doctor", NOTHING)),
             Self::Server(_) => Some(("server", NOTHING)),
             Self::Session(_) => Some(("session", NOTHING)),
+            Self::Trust(_) => Some(("trust", NOTHING)),
             Self::Schema(_) => Some(("schema", NOTHING)),
             Self::Trace(_) => Some(("trace", NOTHING)),
             Self::Completions(_) => Some(("completions", NOTHING)),
@@ -185,6 +190,7 @@ pub(crate) fn run(command: Command, context: &mut Context) -> Exit {
         Command::Doctor(args) => doctor::run(&args, context),
         Command::Server(command) => server::run(command, context),
         Command::Session(command) => session::run(&command, context),
+        Command::Trust(command) => trust::run(&command, context),
         Command::Schema(command) => schema::run(command, context),
         Command::Trace(command) => trace::run(&command, context),
         Command::Completions(args) => completions::run(&args, context),

@@ -34,11 +34,23 @@ impl Server {
         fs::write(path.as_path(), script).unwrap();
         let env: BTreeMap<String, String> = std::env::vars().collect();
         let (program, args) = (at(NODE), vec![path.to_string()]);
+        let (programs, python) = (root.clone(), crate::lsp::StandIn::default());
         let (cwd, temp_dir) = (root.clone(), root);
         let kind = ServerKind::Basedpyright;
         Self {
             folder,
-            launch: Launch { kind, program, args, env, cwd, guard: None, temp_dir, cancellable: true },
+            launch: Launch {
+                kind,
+                program,
+                args,
+                env,
+                cwd,
+                guard: None,
+                temp_dir,
+                cancellable: true,
+                python,
+                programs,
+            },
         }
     }
 

@@ -53,8 +53,8 @@ pub(super) struct Opened {
 
 impl Live {
     pub(super) async fn start(settings: &Arc<Settings>, kind: Kind, tools: &Tools) -> Result<Self, Failure> {
-        let interpreter = tools.python.as_ref().map(|python| python.interpreter.clone());
-        let server = Server::start(settings.clone(), tools.found.clone()?, interpreter, !kind.pulls).await?;
+        let python = tools.python.as_ref();
+        let server = Server::start(settings.clone(), tools.found.clone()?, python, !kind.pulls).await?;
         Ok(Self::of(server, None))
     }
 

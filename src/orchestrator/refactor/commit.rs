@@ -12,7 +12,7 @@ use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::facts::{Facts, Provenance};
 use crate::model::request::Request;
 use crate::orchestrator::Settings;
-use crate::path::AbsPath;
+use crate::orchestrator::state_folder;
 use crate::tape::{Door, Tape};
 use crate::workspace::transaction::{
     Applied, Change, Class, Label, Line, Policy, Recovery, Staged, TransactionError, Transactions,
@@ -20,16 +20,7 @@ use crate::workspace::transaction::{
 
 /// The transactions of the workspace.
 pub(in crate::orchestrator) fn transactions(settings: &Settings) -> Transactions {
-    Transactions::new(&settings.root, &state_folder(settings))
-}
-
-/// The user's folder for what lanser has to remember (XDG Base Directory Specification, "state").
-fn state_folder(settings: &Settings) -> AbsPath {
-    let of = |name: &str| settings.environment.get(name).and_then(|path| AbsPath::new(path).ok());
-    let home = || of("HOME").map(|home| home.join(".local/state"));
-    of("XDG_STATE_HOME")
-        .or_else(home)
-        .map_or_else(|| settings.cache.join("state"), |folder| folder.join("lanser"))
+    Transactions::new(&settings.root, &state_folder(&settings.environment, &settings.cache))
 }
 
 /// A plan in the words of the disk.

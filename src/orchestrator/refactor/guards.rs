@@ -19,14 +19,14 @@ use crate::workspace::git::state::{FileState, GitState, state};
 pub(super) async fn files(asking: &Asking<'_>, checks: &mut Checks<'_>, plan: &Plan) -> Result<(), Failure> {
     let settings = asking.settings;
     let paths: Vec<WorkspacePath> = plan.paths().cloned().collect();
-    let (root, search_path, environment) =
-        (settings.root.clone(), settings.search_path.clone(), settings.environment.clone());
+    let (root, checkout, trusted) = (settings.root.clone(), settings.checkout(), settings.trust_workspace);
+    let (search_path, environment) = (settings.search_path.clone(), settings.environment.clone());
     let transactions = commit::transactions(settings);
     let (changes, policy) = (commit::changes(plan), commit::policy(asking.request));
     let tape = asking.state.tape.clone();
     let said = blocking(move || {
         let look = || {
-            let program = GitProgram::find(&search_path, &environment, &root);
+            let program = GitProgram::find(&search_path, &environment, &checkout, trusted);
             let refused = transactions.plan(changes, policy).map(drop).err();
             let refused = refused.map(|error| {
                 let hint = commit::hint(&error).map(str::to_owned);

@@ -1,9 +1,11 @@
 //! The `git` program, for what libgit2 cannot read or sees differently.
 //!
-//! It is asked and never told to write: no lock is taken, nothing is prompted, no hook of a repository is run. The filters
-//! that a repository's configuration names are: without them nobody knows whether a file is clean.
+//! It is asked and never told to write: no lock is taken, nothing is prompted, nothing is fetched, and nothing is run that a
+//! repository's own configuration names: no hook, no monitor, no filter. The filters of the user's own configuration are
+//! run, as git does; a file behind one of the repository's own counts as modified, since nobody knows whether it is clean,
+//! unless the repository is trusted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -14,30 +16,40 @@ use crate::path::AbsPath;
 /// How long one question may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// More filters than this are not switched off one by one.
+const MANY: usize = 256;
+
+const UNREADABLE: &str = "the repository's own configuration has filters that cannot be switched off";
+
 /// The program and what it may know of the environment.
 #[derive(Debug, Clone)]
 pub struct GitProgram {
     program: PathBuf,
     environment: BTreeMap<String, String>,
+    /// Whether what the repository's configuration names may be run.
+    trusted: bool,
 }
 
 impl GitProgram {
-    /// The first `git` on a search path that is not inside `workspace`.
+    /// The first `git` on a search path that neither lies in `checkout` nor leads into it.
     #[must_use]
     pub fn find(
         search_path: &[PathBuf],
         environment: &BTreeMap<String, String>,
-        workspace: &AbsPath,
+        checkout: &AbsPath,
+        trusted: bool,
     ) -> Option<Self> {
         let programs =
             search_path.iter().filter(|folder| folder.is_absolute()).map(|folder| folder.join("git"));
         let executable =
             |path: &PathBuf| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
-        let program = programs.filter(executable).find(|path| !path.starts_with(workspace.as_path()))?;
+        let inside = |path: &std::path::Path| path.starts_with(checkout.as_path());
+        let brought = |path: &PathBuf| inside(path) || path.canonicalize().is_ok_and(|path| inside(&path));
+        let program = programs.filter(executable).find(|path| trusted || !brought(path))?;
         // These would lead it to another repository than the one it is asked about, or make it run something.
         let environment = environment.iter().filter(|(name, _)| !name.starts_with("GIT_"));
         let environment = environment.map(|(name, value)| (name.clone(), value.clone())).collect();
-        Some(Self { program, environment })
+        Some(Self { program, environment, trusted })
     }
 
     /// The folder that it is in.
@@ -57,10 +69,48 @@ impl GitProgram {
         input: &[u8],
         fine: &[i32],
     ) -> Result<Vec<u8>, String> {
+        let switched_off = if self.trusted { Vec::new() } else { self.filters(folder)? };
+        self.run(folder, &switched_off, args, input, fine)
+    }
+
+    /// The settings that switch off the filters which the repository's own configuration names.
+    fn filters(&self, folder: &AbsPath) -> Result<Vec<String>, String> {
+        const LIST: [&str; 5] = ["config", "--list", "--show-scope", "--name-only", "-z"];
+        let told = self.run(folder, &[], &LIST, b"", &[0])?;
+        let mut drivers = BTreeSet::new();
+        let mut fields = told.split(|byte| *byte == 0);
+        while let (Some(scope), Some(name)) = (fields.next(), fields.next()) {
+            let name = String::from_utf8(name.to_vec()).map_err(|_| UNREADABLE)?;
+            let driver = name.strip_prefix("filter.").and_then(|rest| Some(rest.rsplit_once('.')?.0));
+            if let Some(driver) = driver
+                && ["local", "worktree"].map(str::as_bytes).contains(&scope)
+            {
+                drivers.insert(driver.to_owned());
+            }
+        }
+        // Git splits what it is told at the first `=`.
+        if drivers.len() > MANY || drivers.iter().any(|driver| driver.contains('=')) {
+            return Err(UNREADABLE.to_owned());
+        }
+        let off = ["clean=", "smudge=", "process=", "required=false"];
+        Ok(drivers.iter().flat_map(|driver| off.map(|off| format!("filter.{driver}.{off}"))).collect())
+    }
+
+    fn run(
+        &self,
+        folder: &AbsPath,
+        settings: &[String],
+        args: &[&str],
+        input: &[u8],
+        fine: &[i32],
+    ) -> Result<Vec<u8>, String> {
         let mut command = Command::new(&self.program);
         command.env_clear().envs(&self.environment);
         command.envs([("GIT_OPTIONAL_LOCKS", "0"), ("GIT_TERMINAL_PROMPT", "0"), ("LC_ALL", "C")]);
-        command.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]).args(args);
+        // Objects that a partial clone lacks are not fetched; older versions know only the second.
+        command.envs([("GIT_NO_LAZY_FETCH", "1"), ("GIT_ALLOW_PROTOCOL", "none")]);
+        command.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]);
+        command.args(settings.iter().flat_map(|setting| ["-c", setting])).args(args);
         command.current_dir(folder.as_path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| format!("git cannot be run: {error}"))?;

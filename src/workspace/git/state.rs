@@ -159,7 +159,7 @@ fn dirt_of(top: &AbsPath, paths: &[&str], program: Option<&GitProgram>) -> Resul
 fn by_library(top: &AbsPath, paths: &[&str]) -> Result<Dirt, git2::Error> {
     let repository = Repository::open(top.as_path())?;
     let mut options = StatusOptions::new();
-    options.include_untracked(true).recurse_untracked_dirs(true);
+    options.include_untracked(true).recurse_untracked_dirs(true).exclude_submodules(true);
     // Writing the index is nobody's business who only asks.
     options.update_index(false).no_refresh(false);
     let mut dirt = Dirt::default();
@@ -195,6 +195,8 @@ fn by_library(top: &AbsPath, paths: &[&str]) -> Result<Dirt, git2::Error> {
 
 fn by_program(top: &AbsPath, paths: &[&str], program: &GitProgram) -> Result<Dirt, String> {
     let args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"];
+    // A submodule has a configuration of its own; what is edited in one is asked about there.
+    let args = [&args[..], &["--ignore-submodules=all"]].concat();
     let told = program.ask(top, &args, b"", &[0])?;
     let mut dirt = Dirt::default();
     for line in told.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
@@ -250,7 +252,19 @@ mod tests {
         #[expect(clippy::disallowed_methods, reason = "the tests' own git is the one that a user would have")]
         let found = std::env::var_os("PATH").unwrap();
         let folders: Vec<_> = std::env::split_paths(&found).collect();
-        GitProgram::find(&folders, &BTreeMap::new(), &AbsPath::new("/nowhere").unwrap()).unwrap()
+        GitProgram::find(&folders, &BTreeMap::new(), &AbsPath::new("/nowhere").unwrap(), false).unwrap()
+    }
+
+    /// The same with this as the user's own configuration.
+    fn program_of(config: &Path, trusted: bool) -> GitProgram {
+        let environment = BTreeMap::from([("XDG_CONFIG_HOME".to_owned(), config.display().to_string())]);
+        GitProgram::find(
+            &[program().folder().to_owned()],
+            &environment,
+            &AbsPath::new("/nowhere").unwrap(),
+            trusted,
+        )
+        .unwrap()
     }
 
     impl Checkout {
@@ -397,7 +411,9 @@ mod tests {
     #[test]
     fn behind_a_filter_the_program_decides() {
         let checkout = Checkout::new(&[]);
-        checkout.git(&["config", "filter.up.clean", "tr a-z A-Z"]);
+        let ran = checkout.folder.path().join("ran");
+        let clean = format!("touch '{}'; tr a-z A-Z", ran.display());
+        checkout.git(&["config", "filter.up.clean", &clean]);
         checkout.git(&["config", "filter.up.smudge", "tr A-Z a-z"]);
         checkout.put(".gitattributes", "*.py filter=up\n");
         checkout.put("a.py", "abc\n");
@@ -405,11 +421,34 @@ mod tests {
         // The same content written again: only its time is new.
         let file = std::fs::File::options().append(true).open(checkout.root.join("a.py").as_path()).unwrap();
         file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
-        let git = program();
-        assert_eq!(checkout.report(&["a.py"], Some(&git)).files[&path("a.py")], FileState::Clean);
+        std::fs::remove_file(&ran).unwrap();
+        let config = tempfile::tempdir().unwrap();
+        let of = |trusted| {
+            let git = program_of(config.path(), trusted);
+            checkout.report(&["a.py"], Some(&git)).files[&path("a.py")]
+        };
+        // A program that the repository's own configuration names is not run, whichever way it names it.
+        assert_eq!((of(false), ran.exists()), (FileState::Modified, false));
+        checkout.git(&["config", "filter.up.process", &format!("touch '{}'", ran.display())]);
+        checkout.git(&["config", "filter.up.required", "true"]);
+        assert_eq!((of(false), ran.exists()), (FileState::Modified, false));
+        checkout.git(&["config", "--unset", "filter.up.process"]);
+        checkout.git(&["config", "--rename-section", "filter.up", "filter.x = y.up"]);
+        checkout.put(".git/more", &format!("[filter \"up\"]\nclean = \"{clean}\"\n"));
+        checkout.git(&["config", "include.path", "more"]);
+        // One that cannot be switched off: git is not asked.
+        assert_eq!((of(false), ran.exists()), (FileState::Modified, false));
+        checkout.git(&["config", "--remove-section", "filter.x = y.up"]);
+        assert_eq!((of(false), ran.exists()), (FileState::Modified, false));
+        // It is run when the repository is trusted, and one of the user's own always.
+        assert_eq!((of(true), ran.exists()), (FileState::Clean, true));
         assert_eq!(checkout.report(&["a.py"], None).files[&path("a.py")], FileState::Modified);
+        checkout.git(&["config", "--unset", "include.path"]);
+        std::fs::create_dir(config.path().join("git")).unwrap();
+        std::fs::write(config.path().join("git/config"), "[filter \"up\"]\nclean = tr a-z A-Z\n").unwrap();
+        assert_eq!(of(false), FileState::Clean);
         checkout.put("a.py", "abcd\n");
-        assert_eq!(checkout.report(&["a.py"], Some(&git)).files[&path("a.py")], FileState::Modified);
+        assert_eq!(of(false), FileState::Modified);
     }
 
     #[test]
@@ -473,13 +512,14 @@ mod tests {
         let before = index();
         let environment = BTreeMap::from([("GIT_DIR".to_owned(), "/nowhere".to_owned())]);
         let mut git = program();
-        git = GitProgram::find(&[git.folder().to_owned()], &environment, &checkout.root).unwrap();
+        git = GitProgram::find(&[git.folder().to_owned()], &environment, &checkout.root, false).unwrap();
         assert_eq!(checkout.report(&["a.py"], Some(&git)).files[&path("a.py")], FileState::Modified);
         assert_eq!(index(), before);
         assert!(!ran.exists());
         let inside: &Path = git.folder();
         assert!(
-            GitProgram::find(&[inside.to_owned()], &environment, &AbsPath::new(inside).unwrap()).is_none()
+            GitProgram::find(&[inside.to_owned()], &environment, &AbsPath::new(inside).unwrap(), false)
+                .is_none()
         );
     }
 }

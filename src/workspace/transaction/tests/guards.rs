@@ -387,7 +387,8 @@ fn what_a_repository_brings_is_no_journal() {
     let applied = plan.stage(&label("x")).unwrap().apply().unwrap();
     let place = project.transactions().home.place().clone();
     let planted = project.root.join(".git/lanser");
-    let copied = std::process::Command::new("cp").arg("-r").args([place.as_path(), planted.as_path()]).status();
+    let copied =
+        std::process::Command::new("cp").arg("-r").args([place.as_path(), planted.as_path()]).status();
     assert!(copied.unwrap().success());
     applied.keep().unwrap();
     assert_eq!(project.transactions().recover().unwrap(), Recovery::Nothing);

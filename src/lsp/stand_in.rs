@@ -1,0 +1,106 @@
+//! An interpreter's stand-in: what a server is told to ask for Python's version and search path, in place of Python.
+//!
+//! Pyright and its forks run the interpreter that they are given, once for `sys.version_info` and once for `sys.path`, in
+//! the workspace and not in isolated mode; what a workspace brings would run there. lanser knows both already. So they are
+//! given a script that prints them, and a question starts without two runs of Python.
+
+use std::fs::Permissions;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::digest::Digest;
+use crate::path::AbsPath;
+
+/// What the server learns of Python.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StandIn {
+    /// Such as `3.11.7`; empty when nothing is known, and the server takes the newest one that it knows.
+    pub version: String,
+    /// `sys.prefix`.
+    pub prefix: String,
+    /// `sys.path`.
+    pub search_path: Vec<AbsPath>,
+}
+
+impl StandIn {
+    /// Makes the script in a folder that nobody else can write to; where the file system of that runs no programs, in
+    /// `elsewhere`, where it stays for the next server.
+    ///
+    /// # Errors
+    /// When it cannot be written, or no programs are run there either.
+    pub(super) fn write(&self, folder: &Path, elsewhere: &Path) -> io::Result<AbsPath> {
+        let script = self.script();
+        let path = Self::write_in(folder, "python", &script).or_else(|_| {
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(elsewhere)?;
+            Self::write_in(elsewhere, &Digest::of(script.as_bytes()).to_hex()[..32], &script)
+        })?;
+        AbsPath::new(path).map_err(io::Error::other)
+    }
+
+    fn write_in(folder: &Path, name: &str, script: &str) -> io::Result<PathBuf> {
+        let path = folder.join(name);
+        let mut file =
+            tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempfile_in(folder)?;
+        file.write_all(script.as_bytes())?;
+        file.persist(&path).map_err(|error| error.error)?;
+        rustix::fs::access(&path, rustix::fs::Access::EXEC_OK)?;
+        Ok(path)
+    }
+
+    fn script(&self) -> String {
+        let numbers: Option<Vec<u32>> = self.version.split('.').map(|part| part.parse().ok()).collect();
+        let version = numbers.filter(|numbers| numbers.len() == 3).map_or_else(
+            || "exit 1".to_owned(),
+            |numbers| printed(&json!([numbers[0], numbers[1], numbers[2], "final", 0]).to_string()),
+        );
+        let path: Vec<&str> = self.search_path.iter().map(AbsPath::as_str).collect();
+        let paths = printed(&json!({"path": path, "prefix": self.prefix}).to_string());
+        format!("#!/bin/sh\ncase \"$*\" in\n*version_info*) {version} ;;\n*) {paths} ;;\nesac\n")
+    }
+}
+
+/// The command of a shell that prints a text.
+fn printed(text: &str) -> String {
+    format!("printf %s '{}'", text.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(script: &AbsPath, args: &[&str]) -> (Option<i32>, String) {
+        let output = std::process::Command::new(script.as_path()).args(args).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    }
+
+    #[test]
+    fn it_says_what_python_would_say() {
+        let folder = tempfile::tempdir().unwrap();
+        let odd = AbsPath::new("/it's $(here) `and` \"there\"\\n").unwrap();
+        let stand_in = StandIn {
+            version: "3.11.7".to_owned(),
+            prefix: "/p".to_owned(),
+            search_path: vec![odd.clone(), AbsPath::new("/b").unwrap()],
+        };
+        let script = stand_in.write(folder.path(), folder.path()).unwrap();
+        let version =
+            run(&script, &["-I", "-c", "import sys; json.dump(tuple(sys.version_info), sys.stdout)"]);
+        assert_eq!(version, (Some(0), "[3,11,7,\"final\",0]".to_owned()));
+        let (code, paths) =
+            run(&script, &["-c", "json.dump(dict(path=orig_sys_path, prefix=sys.prefix), x)"]);
+        let paths: serde_json::Value = serde_json::from_str(&paths).unwrap();
+        assert_eq!((code, paths), (Some(0), json!({"path": [odd.as_str(), "/b"], "prefix": "/p"})));
+    }
+
+    #[test]
+    fn without_python_there_is_no_version() {
+        let folder = tempfile::tempdir().unwrap();
+        let script =
+            StandIn::default().write(&folder.path().join("gone"), &folder.path().join("cache")).unwrap();
+        assert_eq!(run(&script, &["-I", "-c", "sys.version_info"]), (Some(1), String::new()));
+        assert_eq!(run(&script, &["-c", "sys.path"]).1, r#"{"path":[],"prefix":""}"#);
+    }
+}
