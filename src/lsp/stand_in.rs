@@ -6,13 +6,13 @@
 
 use std::fs::Permissions;
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
 use crate::digest::Digest;
-use crate::path::AbsPath;
+use crate::path::{AbsPath, private};
 
 /// What the server learns of Python.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl StandIn {
     pub(super) fn write(&self, folder: &Path, elsewhere: &Path) -> io::Result<AbsPath> {
         let script = self.script();
         let path = Self::write_in(folder, "python", &script).or_else(|_| {
-            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(elsewhere)?;
+            private::make(elsewhere)?;
             Self::write_in(elsewhere, &Digest::of(script.as_bytes()).to_hex()[..32], &script)
         })?;
         AbsPath::new(path).map_err(io::Error::other)

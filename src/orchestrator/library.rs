@@ -16,7 +16,7 @@ use crate::model::bundle::Bundle;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Direction, EditInput, Options, Request};
 use crate::model::server::ServerKind;
-use crate::path::{AbsPath, WorkspacePath, absolute::AbsPathError};
+use crate::path::{AbsPath, WorkspacePath, absolute::AbsPathError, private};
 use crate::reward::Terms;
 use crate::reward::episode::Episode;
 use crate::text::ColumnUnit;
@@ -471,22 +471,41 @@ pub(crate) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(8)
 }
 
-/// Lanser's cache: `LANSER_CACHE_DIR`, else the platform's cache folder, else a folder beside temporary files.
+/// Lanser's cache: `LANSER_CACHE_DIR`, else the platform's cache folder. Where there is none, or others can write to it,
+/// a folder of the user's own among temporary files.
+///
+/// What is in it is run, so one that somebody else may have filled is none.
 pub(crate) fn cache_folder(
     environment: &BTreeMap<String, String>,
     temp: &AbsPath,
     absolute: impl Fn(&str) -> AbsPath,
 ) -> AbsPath {
     let var = |name: &str| environment.get(name).map(String::as_str).filter(|value| !value.is_empty());
-    if let Some(cache) = var("LANSER_CACHE_DIR") {
-        return absolute(cache);
+    let named = match (var("LANSER_CACHE_DIR"), var("XDG_CACHE_HOME"), var("HOME")) {
+        (Some(cache), ..) => Some(absolute(cache)),
+        (None, Some(cache), _) => Some(absolute(cache).join("lanser")),
+        (None, None, Some(home)) if cfg!(target_os = "macos") => {
+            Some(absolute(home).join("Library/Caches/lanser"))
+        }
+        (None, None, Some(home)) => Some(absolute(home).join(".cache/lanser")),
+        (None, None, None) => None,
+    };
+    named.filter(|cache| private::is_own(cache.as_path())).unwrap_or_else(|| private_cache(temp))
+}
+
+/// A cache among temporary files, which all users share: in a folder that is made now, so that it is nobody else's.
+fn private_cache(temp: &AbsPath) -> AbsPath {
+    let user = rustix::process::geteuid().as_raw();
+    let usual = temp.join(&format!("lanser-{user}-cache"));
+    // What cannot be made is told by whoever writes to it.
+    let _ = private::make(usual.as_path());
+    let is_link = usual.as_path().symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
+    if private::is_own(usual.as_path()) && !is_link {
+        return usual;
     }
-    match (var("XDG_CACHE_HOME"), var("HOME")) {
-        (Some(cache), _) => absolute(cache).join("lanser"),
-        (None, Some(home)) if cfg!(target_os = "macos") => absolute(home).join("Library/Caches/lanser"),
-        (None, Some(home)) => absolute(home).join(".cache/lanser"),
-        (None, None) => temp.join("lanser-cache"),
-    }
+    // Somebody was there first: a name that nobody can know before.
+    let since = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos());
+    temp.join(&format!("lanser-{user}-{}-{since:x}-cache", std::process::id()))
 }
 
 /// The user's folder for what lanser has to remember: journals, and which repositories are trusted (XDG Base Directory

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::failure::Failure;
-use super::{Progress, Settings};
+use super::{Progress, Settings, blocking};
 use crate::lsp::client::{Client, InitializeOptions};
 use crate::lsp::process::{Launch, spawn};
 use crate::lsp::profile::{Profile, ServerSettings};
 use crate::lsp::stand_in::StandIn;
 use crate::model::environment::Tool;
+use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::server::ServerKind;
 use crate::toolchain::{self, Found, Progress as Installing};
 use crate::workspace::python::PythonEnvironment;
@@ -41,6 +42,11 @@ impl Server {
         python: Option<&PythonEnvironment>,
         cancellable: bool,
     ) -> Result<Self, Failure> {
+        let checked = found.clone();
+        if let Err(why) = blocking(move || toolchain::verify(&checked)).await? {
+            let hint = format!("`lanser server install {}` installs it anew", found.kind);
+            return Err(Failure::told(ErrorBody::new(ErrorSymbol::LsUnavailable, why).hint(hint)));
+        }
         let profile = Profile::of(found.kind);
         let launch = Launch {
             kind: found.kind,
@@ -94,6 +100,7 @@ pub fn toolchain_request(settings: &Settings) -> toolchain::Request {
         environment: settings.environment.clone(),
         cache: settings.cache.clone(),
         offline: settings.offline,
+        pins: toolchain::PINS,
     }
 }
 

@@ -5,6 +5,7 @@ pub mod absolute;
 pub mod doc_uri;
 pub mod file_uri;
 mod percent;
+pub mod private;
 pub mod workspace;
 
 pub use absolute::AbsPath;

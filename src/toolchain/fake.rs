@@ -96,6 +96,7 @@ impl World {
             environment: BTreeMap::new(),
             cache: AbsPath::new(root.join("cache")).unwrap(),
             offline: false,
+            pins: &[],
         };
         Self { _folder: folder, root, request }
     }

@@ -11,6 +11,7 @@ use super::find::{check_version, find, found, wanted};
 use super::installer::{INSTALL, Installer};
 use super::node::{self, IN_SITE_PACKAGES, Node, choose};
 use super::package::Package;
+use super::pins::Pin;
 use super::profile::{NODE_WHEEL, NODE_WHEEL_VERSION, package_name};
 use super::progress::{Progress, Report};
 use super::request::{Found, Request, Source};
@@ -58,7 +59,7 @@ pub fn install(request: &Request, progress: &mut dyn FnMut(Progress)) -> Result<
     let installed = if request.offline {
         choose(request, None, None).and_then(|node| {
             let slot = server_slot(request);
-            let package = slot.verified_package();
+            let package = slot.verified_package(request.pins);
             let package =
                 package.map_err(|why| vec![Attempt::new(slot.folder().to_string(), why), forbidden()])?;
             Ok(found(&package, node, Source::Cache))
@@ -118,7 +119,7 @@ fn provide_node(request: &Request, report: Report<'_>) -> Result<Node, Vec<Attem
 /// The server in the cache, installed if it is not there or damaged.
 fn provide_server(request: &Request, node: Node, report: Report<'_>) -> Result<Found, Vec<Attempt>> {
     let slot = server_slot(request);
-    let whole = |slot: &Slot| slot.verified_package().is_ok();
+    let whole = |slot: &Slot| slot.verified_package(request.pins).is_ok();
     let filled = slot.fill(whole, report, |content, report| install_server(request, &slot, content, report));
     filled.map_err(|Failed(tried)| tried)?;
     let package = slot.package().map_err(|why| vec![Attempt::new(slot.folder().to_string(), why)])?;
@@ -177,6 +178,11 @@ fn fetch_server(request: &Request, installer: &Installer, content: &AbsPath) -> 
         let why = format!("is {} {}, and not {}", package.kind, package.version, wanted(request));
         return Err(Attempt::new(what(), why));
     }
+    let code = package.code_digest().map_err(|error| broken(&package.root, &error))?;
+    if Pin::of_server(request.pins, request.kind, version).is_some_and(|pin| !pin.is_code(&code)) {
+        let why = format!("is not the pinned {}: the digest of its code is {code}", wanted(request));
+        return Err(Attempt::new(what(), why));
+    }
     let place = content.join(PACKAGE);
     // It goes where it was: beside the package.
     if let Some(metadata) = package.metadata_folder() {
@@ -222,6 +228,7 @@ mod tests {
     use super::*;
     use crate::model::server::ServerKind;
     use crate::toolchain::fake::{self, World};
+    use crate::toolchain::pins::PINS;
 
     fn quiet(_: Progress) {}
 
@@ -343,6 +350,41 @@ mod tests {
             let told = told(&ensure(&world.request, &mut quiet).unwrap_err());
             assert!(told.contains(why), "{told}");
         }
+    }
+
+    #[test]
+    fn a_registry_that_sends_another_content_under_the_pinned_name_is_not_believed() {
+        let mut world = world();
+        world.request.pins = PINS;
+        let told = |world: &World| self::told(&ensure(&world.request, &mut quiet).unwrap_err());
+        assert!(
+            told(&world).contains("another content than the pinned one: something that npm does not tell")
+        );
+        // It says of its tarball what it should say.
+        let right =
+            "sha512-FPZZb51jepDX4eP7TEYDeNFtmE3WgwkkEcJpvH3/QmUSsj0EAy3LXu+xB4T/FWDejtsXlCfFr/rbWFjwuwuXww==";
+        for (integrity, why) in
+            [("sha512-AAAA", "pinned one: sha512-AAAA"), (right, "the digest of its code is sha256:")]
+        {
+            let lock = format!(r#"{{"packages":{{"node_modules/pyright":{{"integrity":"{integrity}"}}}}}}"#);
+            let npm = fs::read_to_string(world.at("bin/npm")).unwrap();
+            let npm = npm.split("/bin/echo '{").next().unwrap().trim_end();
+            let more = format!("/bin/echo '{lock}' > \"$folder/node_modules/.package-lock.json\"");
+            fake::script(&world.at("bin/npm"), &format!("{npm}\n{more}\n"));
+            assert!(told(&world).contains(why), "{}", told(&world));
+        }
+        // pip is told what the wheel must be.
+        fs::remove_file(world.at("bin/npm")).unwrap();
+        fake::package(&world.at("tree2/pyright/dist"), "pyright", "1.1.414");
+        world.pip("tree2");
+        assert!(told(&world).contains("the digest of its code is sha256:"));
+        assert!(world.log("pip.log").join("\n").contains(" --require-hashes --requirement "));
+        // What lies in the cache is looked at before it runs.
+        world.request.pins = &[];
+        let mut found = ensure(&world.request, &mut quiet).unwrap();
+        assert!(crate::toolchain::verify(&found).unwrap_err().contains("is not what was installed"));
+        found.source = Source::Path;
+        assert_eq!(crate::toolchain::verify(&found), Ok(()));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::path::AbsPath;
 use super::child::{Run, run};
 use super::error::Attempt;
 use super::follow::is_executable;
+use super::pins::Pin;
 use super::profile::{in_site_packages, package_name};
 use super::request::Request;
 
@@ -110,9 +111,29 @@ impl Installer {
                 ],
             ),
         };
-        let arguments: Vec<&str> = arguments.into_iter().chain([exact.as_str()]).collect();
-        self.start(request, folder.as_path(), &arguments, DEADLINE)
-            .map_err(|error| Attempt::new(format!("{}{INSTALL}{exact}", self.title()), error))
+        let failed = |error: String| Attempt::new(format!("{}{INSTALL}{exact}", self.title()), error);
+        let pin = Pin::of(request.pins, package, version);
+        let requirements = folder.join("requirements.txt");
+        let what: Vec<&str> = match (self, pin) {
+            (Self::Pip(..), Some(pin)) => {
+                std::fs::write(requirements.as_path(), pin.requirement())
+                    .map_err(|error| failed(format!("{requirements} cannot be written: {error}")))?;
+                vec!["--require-hashes", "--requirement", requirements.as_str()]
+            }
+            _ => vec![exact.as_str()],
+        };
+        let arguments: Vec<&str> = arguments.into_iter().chain(what).collect();
+        self.start(request, folder.as_path(), &arguments, DEADLINE).map_err(failed)?;
+        match (self, pin) {
+            (Self::Npm(_), Some(pin)) => match integrity(folder, package) {
+                Some(integrity) if pin.is_tarball(&integrity) => Ok(()),
+                came => {
+                    let came = came.unwrap_or_else(|| "something that npm does not tell".to_owned());
+                    Err(failed(format!("the registry sent another content than the pinned one: {came}")))
+                }
+            },
+            _ => Ok(()),
+        }
     }
 
     /// The command as a person would type it.
@@ -149,6 +170,14 @@ impl Installer {
             .map(drop)
             .map_err(|error| error.to_string())
     }
+}
+
+/// The `integrity` of a package's tarball, which npm checked when it came, as npm notes it beside what it installed.
+fn integrity(folder: &AbsPath, package: &str) -> Option<String> {
+    let lock = std::fs::read(folder.join("node_modules/.package-lock.json").as_path()).ok()?;
+    let lock: serde_json::Value = serde_json::from_slice(&lock).ok()?;
+    let entry = lock.get("packages")?.get(format!("node_modules/{package}"))?;
+    Some(entry.get("integrity")?.as_str()?.to_owned())
 }
 
 /// A program on the part of PATH that may be run from.

@@ -93,7 +93,7 @@ pub fn inventory(request: &Request) -> Inventory {
 
 fn cached_damage(request: &Request) -> Option<String> {
     let slot = Store::new(&request.cache).server(request.kind, request.wanted_version());
-    slot.verified_package().err()
+    slot.verified_package(request.pins).err()
 }
 
 fn nodes(request: &Request, chosen: Option<&Found>) -> Vec<NodePlace> {

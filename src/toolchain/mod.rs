@@ -21,6 +21,7 @@ mod inventory;
 mod node;
 mod node_versions;
 mod package;
+mod pins;
 mod profile;
 mod progress;
 mod request;
@@ -35,6 +36,22 @@ pub use install::{ensure, install};
 pub use inventory::{Inventory, NodePlace, Place, Standing, inventory};
 pub use node::Node;
 pub use package::Package;
+pub use pins::{PINS, Pin};
 pub use profile::{OLDEST_NODE, default_version, supported_versions};
 pub use progress::Progress;
 pub use request::{Found, Request, Source};
+
+/// Whether the code of a server in lanser's cache is that of the pinned version. Reads some megabytes.
+///
+/// # Errors
+/// With what is wrong; nothing is of a server that the user brought.
+pub fn verify(found: &Found) -> Result<(), String> {
+    let pin = Pin::of_server(PINS, found.kind, &found.version);
+    let Some(pin) = pin.filter(|_| found.source == Source::Cache) else { return Ok(()) };
+    let package = Package { kind: found.kind, version: found.version.clone(), root: found.package.clone() };
+    match package.code_digest() {
+        Ok(code) if pin.is_code(&code) => Ok(()),
+        Ok(_) => Err(format!("the code of {} in {} is not what was installed", found.kind, found.package)),
+        Err(error) => Err(format!("{} cannot be read: {error}", found.package)),
+    }
+}

@@ -79,7 +79,7 @@ impl NodeVersions {
         memory.nodes.insert(key, entry);
         let folder = self.file.parent();
         let write = || -> std::io::Result<()> {
-            fs::create_dir_all(folder.as_path())?;
+            crate::path::private::make(folder.as_path())?;
             let mut staged = tempfile::NamedTempFile::new_in(folder.as_path())?;
             staged.write_all(&serde_json::to_vec(&memory)?)?;
             staged.persist(self.file.as_path())?;

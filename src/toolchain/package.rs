@@ -79,14 +79,18 @@ impl Package {
         self.root.join("langserver.index.js")
     }
 
-    /// The digest of the server's code: the path and content of every `dist/**/*.js`, in the order of their paths.
+    /// The digest of the server's code: the path and content of every `*.js` and `dist/**/*.js`, in the order of their
+    /// paths.
     ///
     /// npm and PyPI carry the same bytes of Pyright, but different builds of basedpyright.
     ///
     /// # Errors
     /// When a file or folder cannot be read.
     pub fn code_digest(&self) -> std::io::Result<Digest> {
-        let mut files = Vec::new();
+        let top = fs::read_dir(self.root.as_path())?.map(|entry| Ok(entry?.file_name()));
+        let top = top.collect::<std::io::Result<Vec<_>>>()?;
+        let top = top.iter().filter_map(|name| name.to_str()).filter(|name| name.ends_with(".js"));
+        let mut files: Vec<AbsPath> = top.map(|name| self.root.join(name)).collect();
         let mut folders = vec![self.root.join("dist")];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder.as_path())? {

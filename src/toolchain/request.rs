@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
 
+use super::pins::Pin;
 use super::profile::default_version;
 
 /// Which server is wanted, and where one may be looked for.
@@ -35,6 +36,8 @@ pub struct Request {
     pub cache: AbsPath,
     /// Whether installing is forbidden.
     pub offline: bool,
+    /// What the versions are by content. What is not in here is taken for what it says.
+    pub pins: &'static [Pin],
 }
 
 impl Request {

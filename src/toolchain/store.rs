@@ -16,6 +16,7 @@ use crate::path::AbsPath;
 
 use super::follow::is_executable;
 use super::package::Package;
+use super::pins::Pin;
 use super::profile::{NODE_WHEEL_VERSION, package_name};
 use super::progress::{Progress, Report};
 
@@ -118,14 +119,15 @@ impl Slot {
         Err(format!("holds {} {} instead", package.kind, package.version))
     }
 
-    /// As [`Self::package`], and the code is compared with what was installed.
-    pub(super) fn verified_package(&self) -> Result<Package, String> {
+    /// As [`Self::package`], and the code is compared with what is pinned, or else with what was installed.
+    pub(super) fn verified_package(&self, pins: &'static [Pin]) -> Result<Package, String> {
         let package = self.package()?;
         let code = package.code_digest().map_err(|error| format!("cannot be read: {error}"))?;
-        if self.marker()?.code == Some(code) {
-            return Ok(package);
-        }
-        Err("is damaged: its code is not what was installed".to_owned())
+        let is_whole = match Pin::of(pins, self.name, &self.version) {
+            Some(pin) => pin.is_code(&code),
+            None => self.marker()?.code == Some(code),
+        };
+        if is_whole { Ok(package) } else { Err("is damaged: its code is not what was installed".to_owned()) }
     }
 
     /// Fills the place, unless it is `whole`: `build` gets an empty folder on the same file system and makes the content
@@ -140,7 +142,7 @@ impl Slot {
     ) -> Result<(), E> {
         let store = self.store.as_path();
         let cannot = |what: &str, error| StoreError::Folder(what.to_owned(), self.store.clone(), error);
-        fs::create_dir_all(store).map_err(|error| cannot("make", error))?;
+        crate::path::private::make(store).map_err(|error| cannot("make", error))?;
         let lock = self.lock(report)?;
         if whole(self) {
             return Ok(());
@@ -293,7 +295,7 @@ mod tests {
             built += 1;
             build(slot, content, report)
         };
-        slot.fill(|slot| slot.verified_package().is_ok(), &mut |_| (), count).unwrap();
+        slot.fill(|slot| slot.verified_package(&[]).is_ok(), &mut |_| (), count).unwrap();
         built
     }
 
@@ -312,7 +314,7 @@ mod tests {
         let slot = slot(&folder);
         assert_eq!(slot.package().unwrap_err(), "is not installed");
         assert_eq!([fill(&slot), fill(&slot)], [1, 0]);
-        assert_eq!(slot.verified_package().unwrap().version, "1.1.414");
+        assert_eq!(slot.verified_package(&[]).unwrap().version, "1.1.414");
         assert_eq!(names(&folder.path().join("servers")), [".lock-pyright-1.1.414", "pyright-1.1.414"]);
     }
 
@@ -336,11 +338,11 @@ mod tests {
             damage(slot.folder().as_path());
             assert!(slot.package().is_err(), "{what}");
             assert_eq!(fill(&slot), 1, "{what}");
-            assert!(slot.verified_package().is_ok(), "{what}");
+            assert!(slot.verified_package(&[]).is_ok(), "{what}");
         }
         fs::write(slot.package_folder().join("dist/pyright-langserver.js").as_path(), "changed").unwrap();
         assert!(slot.package().is_ok());
-        assert!(slot.verified_package().unwrap_err().contains("damaged"));
+        assert!(slot.verified_package(&[]).unwrap_err().contains("damaged"));
         assert_eq!(fill(&slot), 1);
         fs::remove_dir_all(slot.folder().as_path()).unwrap();
         fs::write(slot.folder().as_path(), "a file in its place").unwrap();

@@ -10,7 +10,7 @@ use crate::path::AbsPath;
 pub(super) fn store(path: &AbsPath, magic: [u8; 8], payload: &[u8]) {
     let folder = path.parent();
     let write = || -> std::io::Result<()> {
-        std::fs::create_dir_all(folder.as_path())?;
+        crate::path::private::make(folder.as_path())?;
         let mut file = tempfile::NamedTempFile::new_in(folder.as_path())?;
         file.write_all(&magic)?;
         file.write_all(&checksum(payload).to_le_bytes())?;

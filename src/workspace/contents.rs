@@ -70,7 +70,7 @@ impl Contents {
 
     fn write(&self, place: &AbsPath, bytes: &[u8]) -> std::io::Result<()> {
         let folder = place.parent();
-        std::fs::create_dir_all(folder.as_path())?;
+        crate::path::private::make(folder.as_path())?;
         let mut file = tempfile::NamedTempFile::new_in(folder.as_path())?;
         file.write_all(bytes)?;
         file.persist(place.as_path()).map_err(|error| error.error)?;

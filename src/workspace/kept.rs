@@ -85,7 +85,7 @@ impl Kept {
         let folder = self.group(group);
         let path = folder.join(key.to_hex());
         let write = || -> io::Result<()> {
-            fs::create_dir_all(&folder)?;
+            crate::path::private::make(&folder)?;
             sweep(&folder);
             let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(&folder)?;
             // The digest is known when all is written.

@@ -393,7 +393,7 @@ fn read_cached(file: &AbsPath, key: &Digest) -> Option<Answer> {
 pub(super) fn write_atomically(file: &AbsPath, bytes: &[u8]) -> std::io::Result<()> {
     use std::io::Write as _;
     let folder = file.parent();
-    std::fs::create_dir_all(folder.as_path())?;
+    crate::path::private::make(folder.as_path())?;
     let mut beside = tempfile::NamedTempFile::new_in(folder.as_path())?;
     beside.write_all(bytes)?;
     beside.persist(file.as_path()).map_err(|error| error.error)?;

@@ -4,11 +4,11 @@
 //! path and by who owned its folder then, so that somebody else's at the same place is another one.
 
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use serde::{Deserialize, Serialize};
 
-use crate::path::AbsPath;
+use crate::path::{AbsPath, private};
 
 /// Counted up when a list can no longer be read as the last one.
 const FORMAT: u32 = 1;
@@ -102,7 +102,7 @@ impl TrustList {
 
     fn write(&self) -> io::Result<()> {
         let folder = self.file.parent();
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder.as_path())?;
+        private::make(folder.as_path())?;
         // Made by an older version, perhaps.
         std::fs::set_permissions(folder.as_path(), std::fs::Permissions::from_mode(0o700))?;
         let stored = Stored { format: FORMAT, repositories: self.repositories.clone() };

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::budget::Budget;
 use super::human::{Links, diagnostic, number, spot};
+use super::screen::harmless;
 use super::{Printer, Style};
 use crate::model::bundle::Bundle;
 use crate::model::edits::{ChangeKind, Check, DiagnosticsDelta, Edits, TransactionState};
@@ -201,7 +202,9 @@ fn per_file(diff: &str) -> Vec<&str> {
     parts
 }
 
+/// The diff as the screen shows it; into a pipe it is the edit, byte for byte.
 fn coloured(diff: &str) -> String {
+    let diff = harmless(diff);
     let mut text = String::new();
     for line in diff.split_inclusive('\n') {
         let bare = line.strip_suffix('\n').unwrap_or(line);
@@ -210,7 +213,9 @@ fn coloured(diff: &str) -> String {
             Some(b'-') if !bare.starts_with("--- ") => text.push_str(&Style::Removed.paint(bare)),
             _ => text.push_str(bare),
         }
-        text.push('\n');
+        if bare.len() < line.len() {
+            text.push('\n');
+        }
     }
     text
 }

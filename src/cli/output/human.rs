@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io;
 
 use super::budget::Budget;
+use super::screen::{self, harmless, quoted};
 use super::{Printer, Style, edits, uses};
 use crate::bundle::page::continue_after;
 use crate::model::bundle::{Bundle, Limits, Status};
@@ -21,7 +22,7 @@ use crate::path::encode_portable;
 /// Prints the answer on standard output, or the error on standard error.
 pub(super) fn print(printer: &Printer, bundle: &Bundle) -> io::Result<()> {
     if !bundle.warnings.is_empty() {
-        printer.complain(&format!("warning: {}", bundle.warnings.join("; ")));
+        printer.complain(&format!("warning: {}", quoted(&bundle.warnings.join("; "))));
     }
     // What was known when the time ended is shown, and why it is not all.
     let late = bundle.error.as_ref().filter(|_| bundle.status == Status::Partial);
@@ -58,9 +59,7 @@ pub(super) fn print(printer: &Printer, bundle: &Bundle) -> io::Result<()> {
         }
         _ => {}
     }
-    let mut out = anstream::stdout().lock();
-    out.write_all(budget.finish().as_bytes())?;
-    out.flush()?;
+    screen::write(&budget.finish())?;
     if let Some(error) = late {
         printer.complain(error_text(error).trim_end());
     }
@@ -264,7 +263,7 @@ fn shell_quote(word: &str) -> String {
     }
 }
 
-/// Where links to files of the workspace lead. `anstream` takes links out again with the colours.
+/// Where links to files of the workspace lead. There are links where there are colours.
 #[derive(Clone, Copy)]
 pub(super) struct Links<'b>(Option<&'b str>);
 
@@ -277,7 +276,7 @@ impl<'b> Links<'b> {
     fn paint(self, at: &str) -> String {
         let text = Style::Path.paint(spot(at));
         let path = at.split_once("@").map(|(uri, _)| uri).filter(|uri| !uri.contains("://"));
-        match self.0.zip(path) {
+        match self.0.zip(path).filter(|_| screen::screen().is_styled) {
             Some((root, path)) => {
                 format!("\x1b]8;;file://{}/{path}\x1b\\{text}\x1b]8;;\x1b\\", encode_portable(root))
             }
@@ -305,11 +304,6 @@ fn position(at: &str) -> String {
         (Some(column), Some(line)) if parts.next().is_some() => format!("{line}:{column}"),
         _ => spot.clone(),
     }
-}
-
-/// Text of the user's files, which could hold sequences that a terminal obeys.
-fn harmless(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\t' && c != '\n' { '\u{fffd}' } else { c }).collect()
 }
 
 pub(super) fn line(links: Links<'_>, at: &str, rest: &str) -> String {
@@ -504,7 +498,8 @@ fn candidates(found: &[Candidate]) -> String {
 }
 
 fn error_text(error: &ErrorBody) -> String {
-    let mut text = format!("{} {}: {}\n", Style::Error.paint("error:"), error.symbol.as_str(), error.message);
+    let mut text =
+        format!("{} {}: {}\n", Style::Error.paint("error:"), error.symbol.as_str(), quoted(&error.message));
     match &error.data {
         Some(ErrorData::Syntax { text: source, span: [start, end], .. }) => {
             let (start, end) = (*start as usize, *end as usize);
@@ -512,7 +507,8 @@ fn error_text(error: &ErrorBody) -> String {
             let (before, width) = (shown(start), shown(end).saturating_sub(shown(start)).max(1));
             let _ = writeln!(
                 text,
-                "  {source}\n  {}{}",
+                "  {}\n  {}{}",
+                quoted(source),
                 " ".repeat(before),
                 Style::Error.paint("^".repeat(width))
             );
@@ -520,13 +516,13 @@ fn error_text(error: &ErrorBody) -> String {
         Some(ErrorData::Near { selectors }) if !selectors.is_empty() => {
             let _ = writeln!(text, "did you mean:");
             for selector in selectors {
-                let _ = writeln!(text, "  {selector}");
+                let _ = writeln!(text, "  {}", quoted(selector));
             }
         }
         Some(ErrorData::Stderr { lines }) if !lines.is_empty() => {
             let _ = writeln!(text, "the server's last words:");
             for said in lines {
-                let _ = writeln!(text, "  {said}");
+                let _ = writeln!(text, "  {}", quoted(said));
             }
         }
         Some(ErrorData::Tried { attempts }) => {

@@ -5,6 +5,7 @@ mod edits;
 mod fields;
 mod human;
 pub(crate) mod progress;
+pub(crate) mod screen;
 mod style;
 mod uses;
 
@@ -77,7 +78,7 @@ impl Printer {
     /// Prints a bundle as the bytes that it is; see [`Self::prints_bytes`].
     pub(crate) fn reply(&self, reply: &Reply) -> Exit {
         let exit = Exit::of(reply.symbol, reply.exit_code);
-        let printed = write_stdout(&reply.bundle);
+        let printed = screen::write_json(&reply.bundle);
         self.ended(printed, exit)
     }
 
@@ -94,8 +95,7 @@ impl Printer {
 
     /// Prints a text that is the whole answer; its colours go where there is no terminal.
     pub(crate) fn payload(&self, text: &str) -> Exit {
-        let mut out = anstream::stdout().lock();
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        match screen::write(text) {
             Ok(()) => Exit::Ok,
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::ClosedPipe,
             Err(error) => {
@@ -124,7 +124,7 @@ impl Printer {
     /// Prints a line on standard error. Nobody can be told when that fails.
     #[expect(clippy::unused_self, reason = "whoever prints has a printer")]
     pub(crate) fn complain(&self, text: &str) {
-        let _ = writeln!(anstream::stderr(), "{text}");
+        let _ = writeln!(anstream::stderr(), "{}", screen::message(text));
     }
 
     /// Who is told of long work.
@@ -138,7 +138,7 @@ impl Printer {
     }
 
     fn json(&self, bundle: &Bundle) -> std::io::Result<()> {
-        write_stdout(&self.line(bundle)?)
+        screen::write_json(&self.line(bundle)?)
     }
 
     /// A bundle as one line of JSON, or the parts of it that `--fields` names.
@@ -151,10 +151,4 @@ impl Printer {
         line.push(b'\n');
         Ok(line)
     }
-}
-
-fn write_stdout(bytes: &[u8]) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(bytes)?;
-    out.flush()
 }

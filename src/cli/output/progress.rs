@@ -5,6 +5,8 @@ use std::io::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::screen::quoted;
+
 /// Work of less time than this is not worth a word.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -35,7 +37,7 @@ impl Progress {
         let now = Instant::now();
         let often = state.shown.is_some_and(|shown| now.duration_since(shown) < Duration::from_millis(100));
         if now.duration_since(state.began) >= PATIENCE && !often {
-            let _ = write!(anstream::stderr(), "\r\x1b[2K{text}");
+            let _ = write!(anstream::stderr(), "\r\x1b[2K{}", quoted(text));
             state.shown = Some(now);
         }
     }
@@ -43,7 +45,7 @@ impl Progress {
     /// A line that stays.
     pub(crate) fn say(&self, text: &str) {
         self.clear();
-        let _ = writeln!(anstream::stderr(), "{text}");
+        let _ = writeln!(anstream::stderr(), "{}", quoted(text));
     }
 
     /// Takes the replaceable line away.

@@ -1,0 +1,172 @@
+//! What may go to a terminal.
+//!
+//! Source text, paths and what servers say may hold characters that a terminal obeys: they move the cursor, set the
+//! clipboard, or show a line otherwise than it is. Into a pipe and in JSON every text is exact. On a terminal such
+//! characters are shown as escapes, wherever they come from: all that is printed goes through [`Screen::shown`], which
+//! lets only lanser's own colours and links pass, and text of files goes through [`harmless`] before.
+
+use std::borrow::Cow;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::OnceLock;
+
+use super::style::CODES;
+
+/// Standard output.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Screen {
+    /// Whether a terminal shows it.
+    pub(crate) is_terminal: bool,
+    /// Whether colours and links are wanted.
+    pub(crate) is_styled: bool,
+}
+
+/// What standard output is, as it was found first.
+pub(crate) fn screen() -> Screen {
+    static FOUND: OnceLock<Screen> = OnceLock::new();
+    *FOUND.get_or_init(|| {
+        let choice = anstream::AutoStream::choice(&io::stdout());
+        Screen {
+            is_terminal: io::stdout().is_terminal(),
+            is_styled: !matches!(choice, anstream::ColorChoice::Never),
+        }
+    })
+}
+
+/// Writes a text on standard output.
+pub(crate) fn write(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(screen().shown(text).as_bytes())?;
+    out.flush()
+}
+
+/// Writes JSON on standard output: on a terminal with JSON's own escapes.
+pub(crate) fn write_json(json: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match std::str::from_utf8(json) {
+        Ok(text) if screen().is_terminal => out.write_all(escaped(text, json_escape).as_bytes())?,
+        _ => out.write_all(json)?,
+    }
+    out.flush()
+}
+
+/// Text of files and servers, as the screen may show it.
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+    if screen().is_terminal { escaped(text, rust_escape) } else { Cow::Borrowed(text) }
+}
+
+/// The same for standard error, which is read by people wherever it goes.
+pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
+    escaped(text, rust_escape)
+}
+
+/// A message for standard error, with lanser's own colours.
+pub(crate) fn message(text: &str) -> Cow<'_, str> {
+    Screen { is_terminal: true, ..screen() }.shown(text)
+}
+
+impl Screen {
+    fn shown(self, text: &str) -> Cow<'_, str> {
+        if !self.is_terminal || !text.chars().any(is_harmful) {
+            return Cow::Borrowed(text);
+        }
+        let mut shown = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find(is_harmful) {
+            let (before, from) = rest.split_at(at);
+            shown.push_str(before);
+            let length = if self.is_styled { own_code(from) } else { None };
+            let length = length.unwrap_or_else(|| {
+                let harmful = from.chars().next().unwrap_or_default();
+                rust_escape(harmful, &mut shown);
+                harmful.len_utf8()
+            });
+            if from.starts_with('\x1b') && length > 1 {
+                shown.push_str(&from[..length]);
+            }
+            rest = &from[length..];
+        }
+        shown.push_str(rest);
+        Cow::Owned(shown)
+    }
+}
+
+/// The length of a colour or a link of lanser's own that a text begins with.
+fn own_code(text: &str) -> Option<usize> {
+    if let Some(code) = CODES.iter().find(|code| text.starts_with(**code)) {
+        return Some(code.len());
+    }
+    let target = text.strip_prefix("\x1b]8;;")?;
+    let length = target.find("\x1b\\")?;
+    let is_own = target[..length].is_empty()
+        || target.starts_with("file://") && target[..length].chars().all(|c| c.is_ascii_graphic());
+    is_own.then_some(5 + length + 2)
+}
+
+/// Whether a terminal may obey a character, or show others otherwise because of it: controls but for tab and line feed, and
+/// the marks that set the direction of text (CVE-2021-42574).
+fn is_harmful(c: char) -> bool {
+    let is_direction =
+        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() && c != '\t' && c != '\n' || is_direction || matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+fn escaped(text: &str, escape: fn(char, &mut String)) -> Cow<'_, str> {
+    if !text.chars().any(is_harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_harmful(c) { escape(c, &mut shown) } else { shown.push(c) }
+    }
+    Cow::Owned(shown)
+}
+
+/// `\x1b`, `\u{202e}`, as Rust and much else write it.
+fn rust_escape(c: char, to: &mut String) {
+    use std::fmt::Write as _;
+    let written = match u32::from(c) {
+        code @ 0..0x80 => write!(to, "\\x{code:02x}"),
+        code => write!(to, "\\u{{{code:x}}}"),
+    };
+    written.expect("a text can be written to");
+}
+
+/// `\u202e`, as JSON writes it. None of these characters is beyond the basic plane.
+fn json_escape(c: char, to: &mut String) {
+    use std::fmt::Write as _;
+    write!(to, "\\u{:04x}", u32::from(c)).expect("a text can be written to");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TERMINAL: Screen = Screen { is_terminal: true, is_styled: true };
+
+    #[test]
+    fn a_terminal_gets_nothing_that_it_obeys_but_colours_and_links() {
+        let hostile = "a\x1b]52;c;aGk=\x07b\x1b[2Jc\rd\u{8}e\u{9b}2Jf\u{202e}g\u{2066}h\x7f";
+        let shown = "a\\x1b]52;c;aGk=\\x07b\\x1b[2Jc\\x0dd\\x08e\\u{9b}2Jf\\u{202e}g\\u{2066}h\\x7f";
+        assert_eq!(TERMINAL.shown(hostile), shown);
+        assert_eq!(quoted(hostile), shown);
+        assert_eq!(Screen { is_terminal: false, is_styled: false }.shown(hostile), hostile);
+        let own = "\x1b]8;;file:///w/a.py\x1b\\\x1b[36ma.py:1:1\x1b[0m\x1b]8;;\x1b\\\ttext\n";
+        assert_eq!(TERMINAL.shown(own), own);
+        assert!(!Screen { is_terminal: true, is_styled: false }.shown(own).contains('\x1b'));
+        for other in
+            ["\x1b]8;;http://x\x1b\\", "\x1b]8;;file://\x07\x1b\\", "\x1b[8m", "\x1b]8;;file://", "\x1b"]
+        {
+            assert!(!TERMINAL.shown(other).contains('\x1b'), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn json_stays_the_same_json() {
+        let json = serde_json::to_string("\u{9b}2J\u{202e}\x7f\x1b").unwrap();
+        let shown = escaped(&json, json_escape);
+        assert!(!shown.chars().any(is_harmful));
+        let (before, after): (String, String) =
+            (serde_json::from_str(&json).unwrap(), serde_json::from_str(&shown).unwrap());
+        assert_eq!(before, after);
+    }
+}
