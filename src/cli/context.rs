@@ -17,6 +17,7 @@ use crate::model::bundle::{Bundle, Road, Volatile};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Options, Request};
 use crate::orchestrator::session::{Caller, Reply, Terms, Trouble};
+use crate::orchestrator::stall::{Heart, Why};
 use crate::orchestrator::{self, Orchestrator, read_selector};
 use crate::path::{DocUri, WorkspacePath};
 use crate::reward::of_bundle;
@@ -151,7 +152,9 @@ impl Context {
             Ok(runtime) => runtime,
             Err(error) => return Answer::Bundle(Box::new(error_bundle(Some(request), error))),
         };
+        let heart = self.guard(&request, settings.timeout);
         let answer = runtime.block_on(async {
+            heart.beat();
             let mut interrupted = pin!(super::signals::interrupted());
             if let Some(answer) = self.ask_session(settings, &request, read, interrupted.as_mut()).await {
                 return answer;
@@ -159,9 +162,21 @@ impl Context {
             let orchestrator = Orchestrator::for_one(self.orchestrator_settings(settings));
             Answer::Bundle(Box::new(orchestrator.run(request, interrupted).await))
         });
+        heart.end();
         // What still runs in the background (a scan that nobody waits for any more) must not hold the answer up.
         runtime.shutdown_background();
         answer
+    }
+
+    /// Ends the program when a step of the work takes longer than an answer may: nothing else would be heard meanwhile, no
+    /// signal and no time limit.
+    fn guard(&self, request: &Request, limit: std::time::Duration) -> Heart {
+        let heart = Heart::default();
+        let (request, printer) = (request.clone(), self.printer.clone());
+        heart.guard(limit, super::signals::interrupted, move |why| {
+            printer.bundle(&error_bundle(Some(request), stopped(why, limit))).number()
+        });
+        heart
     }
 
     /// The session's answer. `None` when sessions are off, and when anything is wrong with this one: then nobody needs to
@@ -277,6 +292,20 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, ErrorBody> {
         let message = format!("the operating system gives no event loop: {error}");
         ErrorBody::new(ErrorSymbol::Internal, message)
     })
+}
+
+/// What is said when a step of the work was stopped.
+pub(crate) fn stopped(why: Why, limit: std::time::Duration) -> ErrorBody {
+    match why {
+        Why::Interrupted => {
+            ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled").hint("ask again")
+        }
+        Why::Limit => {
+            let message = format!("a step of lanser's own work took more than {} s", limit.as_secs());
+            ErrorBody::new(ErrorSymbol::LsTimeout, message)
+                .hint("deeply nested files and very long lines take long; --timeout gives more time")
+        }
+    }
 }
 
 /// What [`Orchestrator::run`] says when it is interrupted, for a question that a session was asked.

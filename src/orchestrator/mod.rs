@@ -35,6 +35,7 @@ mod report;
 mod reward;
 mod server;
 pub mod session;
+pub mod stall;
 mod state;
 mod store;
 mod stubs;

@@ -356,9 +356,9 @@ mod tests {
     fn a_registry_that_sends_another_content_under_the_pinned_name_is_not_believed() {
         let mut world = world();
         world.request.pins = PINS;
-        let told = |world: &World| self::told(&ensure(&world.request, &mut quiet).unwrap_err());
+        let said = |world: &World| told(&ensure(&world.request, &mut quiet).unwrap_err());
         assert!(
-            told(&world).contains("another content than the pinned one: something that npm does not tell")
+            said(&world).contains("another content than the pinned one: something that npm does not tell")
         );
         // It says of its tarball what it should say.
         let right =
@@ -371,13 +371,13 @@ mod tests {
             let npm = npm.split("/bin/echo '{").next().unwrap().trim_end();
             let more = format!("/bin/echo '{lock}' > \"$folder/node_modules/.package-lock.json\"");
             fake::script(&world.at("bin/npm"), &format!("{npm}\n{more}\n"));
-            assert!(told(&world).contains(why), "{}", told(&world));
+            assert!(said(&world).contains(why), "{}", said(&world));
         }
         // pip is told what the wheel must be.
         fs::remove_file(world.at("bin/npm")).unwrap();
         fake::package(&world.at("tree2/pyright/dist"), "pyright", "1.1.414");
         world.pip("tree2");
-        assert!(told(&world).contains("the digest of its code is sha256:"));
+        assert!(said(&world).contains("the digest of its code is sha256:"));
         assert!(world.log("pip.log").join("\n").contains(" --require-hashes --requirement "));
         // What lies in the cache is looked at before it runs.
         world.request.pins = &[];

@@ -16,6 +16,8 @@ mod edits;
 mod exit_codes;
 /// Files with which naive tools go wrong.
 mod files_that_bite;
+
+mod hostile;
 /// Real installs with npm and pip.
 mod install;
 /// Imports between the modules of `src` only point down.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use tokio::sync::mpsc;
 
-use crate::cli::context::{Context, runtime};
+use crate::cli::context::{Context, runtime, stopped};
 use crate::cli::exit::Exit;
 use crate::cli::output::Printer;
 use crate::cli::rewards::Steps;
@@ -19,6 +19,7 @@ use crate::model::bundle::Bundle;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Options, Request, Scope};
 use crate::orchestrator::batch::{self, Ended, Source, Terms};
+use crate::orchestrator::stall::Heart;
 use crate::orchestrator::{self, Orchestrator, Progress};
 use crate::text::ColumnUnit;
 use crate::workspace::files::canonical;
@@ -89,16 +90,26 @@ pub(crate) fn run(args: &BatchArgs, context: &mut Context) -> Exit {
         progress: Arc::new(Events(progress)),
         ..context.orchestrator_settings(&settings)
     };
-    let limit = context.global.limit;
-    let completing = Box::new(move |request: &Request| completed(request, limit, &settings));
+    let most = context.global.limit;
+    let completing = Box::new(move |request: &Request| completed(request, most, &settings));
     let source = Source { stream, completing };
     let terms = Terms { concurrency: args.concurrency.into(), ordered };
+    let heart = Heart::default();
+    let (own, limit) = (context.printer.clone(), of_orchestrator.timeout);
+    heart.guard(limit, interrupted, move |why| {
+        // What is answered is written; the rest is lost.
+        let error = stopped(why, limit);
+        own.complain(&format!("error: {}: {}", error.symbol.as_str(), error.message));
+        error.symbol.code()
+    });
     let ended = runtime.block_on(async {
+        heart.beat();
         let orchestrator = Orchestrator::for_many(of_orchestrator);
         let ended = batch::run(&orchestrator, terms, source, answers, interrupted()).await;
         orchestrator.close().await;
         ended
     });
+    heart.end();
     // A read of standard input, or a look at the workspace that nobody waits for, must not hold the end up.
     runtime.shutdown_background();
     exit(ended, writer, context)

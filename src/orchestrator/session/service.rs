@@ -27,11 +27,15 @@ use super::key::{Identity, Key, Terms};
 use super::place::{Card, LifeLock, is_own};
 use super::wire::{Ask, Head, Hello, Inbox, MAX_ANSWER, MAX_REQUEST, PROTOCOL, Status, Told, Wants, send};
 use crate::model::bundle::Bundle;
+use crate::orchestrator::stall::Heart;
 use crate::orchestrator::{Orchestrator, Progress, Settings};
 use crate::path::AbsPath;
 
 /// How long a caller may take to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long one step of its work may take, during which it hears nobody.
+const MOST_STEP: Duration = Duration::from_secs(60);
 
 /// How long a caller may take to read a message.
 const READING: Duration = Duration::from_secs(60);
@@ -121,7 +125,14 @@ pub(super) fn run(orders: &Orders, listener: StdListener, supervisor: OwnedFd) -
     // Standard error is nowhere; a defect ends one connection, and its caller answers by itself.
     std::panic::set_hook(Box::new(|_| {}));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let done = LocalSet::new().block_on(&runtime, serve(orders, listener, supervisor));
+    let heart = Heart::default();
+    // Whoever waits for it has answered by himself long since; what runs on would only be in the way.
+    heart.guard(MOST_STEP, std::future::pending::<()>, |_| 1);
+    let done = LocalSet::new().block_on(&runtime, async {
+        heart.beat();
+        serve(orders, listener, supervisor).await
+    });
+    heart.end();
     // What still runs in the background must not hold the end up.
     runtime.shutdown_background();
     done

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::reader::Reader;
-use super::{Escapes, inside, preorder};
+use super::{Escapes, inside, preorder_with_parents};
 
 const TYPING: [&str; 4] = ["typing", "typing_extensions", "_typeshed", "t"];
 const CASTS: [&str; 10] = [
@@ -71,7 +71,7 @@ impl Reader<'_> {
     pub(super) fn leaves(&mut self, root: Node<'_>) {
         let mut escapes = self.code.escapes;
         let mut comments = Vec::new();
-        preorder(root, |node| {
+        preorder_with_parents(root, |node, parent| {
             match node.kind() {
                 "comment" => {
                     let comment = self.of(node);
@@ -84,7 +84,7 @@ impl Reader<'_> {
                     let name = self.of(node);
                     let meant =
                         self.aliases.get(name).map_or(name, |name| name.rsplit('.').next().unwrap_or(name));
-                    self.escape(node, meant, &mut escapes);
+                    self.escape(node, parent, meant, &mut escapes);
                 }
                 "call" => {
                     // A lambda's parameters have no types when it is called where it stands.
@@ -122,8 +122,7 @@ impl Reader<'_> {
         })
     }
 
-    fn escape(&self, node: Node<'_>, name: &str, escapes: &mut Escapes) {
-        let parent = node.parent();
+    fn escape(&self, node: Node<'_>, parent: Option<Node<'_>>, name: &str, escapes: &mut Escapes) {
         let attribute = parent.filter(|parent| {
             parent.kind() == "attribute"
                 && parent.child_by_field_name("attribute").is_some_and(|inner| inner.id() == node.id())

@@ -183,6 +183,28 @@ pub(super) fn preorder<'t>(node: Node<'t>, mut enter: impl FnMut(Node<'t>) -> bo
     }
 }
 
+/// The same, with the node around each, which a tree tells only after walking down from its root.
+pub(super) fn preorder_with_parents<'t>(
+    node: Node<'t>,
+    mut enter: impl FnMut(Node<'t>, Option<Node<'t>>) -> bool,
+) {
+    let mut cursor: TreeCursor<'t> = node.walk();
+    let mut around: Vec<Node<'t>> = Vec::new();
+    loop {
+        let here = cursor.node();
+        if enter(here, around.last().copied()) && cursor.goto_first_child() {
+            around.push(here);
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return;
+            }
+            around.pop();
+        }
+    }
+}
+
 /// What stands inside of parentheses.
 pub(super) fn inside(mut node: Node<'_>) -> Node<'_> {
     while node.kind() == "parenthesized_expression" {

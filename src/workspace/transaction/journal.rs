@@ -190,7 +190,12 @@ pub(super) fn touches_git(path: &str) -> bool {
         let seen = part.chars().filter(|c| {
             !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
         });
-        seen.collect::<String>().eq_ignore_ascii_case(".git")
+        // NTFS takes the name of a stream, spaces and dots at the end, and the short name, for the same folder.
+        let seen: String = seen.collect();
+        let name = seen.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
+        let is_short = name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("git~"))
+            && name[4..].chars().all(|c| c.is_ascii_digit());
+        name.eq_ignore_ascii_case(".git") || is_short
     })
 }
 

@@ -108,11 +108,12 @@ impl Repository {
         self.git(&["commit", "-q", "-m", "all", "--allow-empty"]);
     }
 
-    /// The folder of the repository's journals, in the state folder of the user that the tests make.
+    /// The folder of the repository's journals, in the state folder of the user that the tests make; where nothing was
+    /// written yet, there is none.
     pub(crate) fn journals(&self) -> std::path::PathBuf {
         let folder = self.env.path("home").join(".local/state/lanser/transactions");
-        let mut found = std::fs::read_dir(&folder).unwrap();
-        found.next().unwrap().unwrap().path()
+        let found = std::fs::read_dir(&folder).ok().and_then(|mut found| found.next());
+        found.map_or(folder, |found| found.unwrap().path())
     }
 
     /// Every file of the workspace, git's own left out.

@@ -350,7 +350,7 @@ pub(crate) fn which(program: &str) -> Option<PathBuf> {
 }
 
 /// The interpreter behind whatever `python3` is on PATH, which may be a version manager's script.
-fn python() -> Option<PathBuf> {
+pub(crate) fn python() -> Option<PathBuf> {
     let asked = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().ok()?;
     Some(PathBuf::from(String::from_utf8(asked.stdout).ok()?.trim()))
 }

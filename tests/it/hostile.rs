@@ -1,0 +1,275 @@
+//! Checkouts that try to make lanser run something, and the environments of honest ones, made by the real tools.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use crate::support::{Project, TestEnv, python};
+
+/// A repository with a workspace in a folder of it, and programs that leave a trace when they are run.
+struct Checkout {
+    env: TestEnv,
+    workspace: PathBuf,
+}
+
+impl Checkout {
+    fn new() -> Self {
+        let mut env =
+            TestEnv::pyright(&Project::parse("//- /pkg/a.py\ndef f(): ...\nf()\n//- /pkg/pyproject.toml\n"));
+        assert_eq!(env.run("git", ["init", "-q"]).code, Some(0));
+        let workspace = env.file("pkg");
+        env.write("evil.sh", format!("#!/bin/sh\ntouch '{}'\n", env.path("ran").display()));
+        std::fs::set_permissions(env.file("evil.sh"), PermissionsExt::from_mode(0o755)).unwrap();
+        env.cwd.clone_from(&workspace);
+        env.set("LANSER_CACHE_DIR", env.path("memory"));
+        Self { env, workspace }
+    }
+
+    fn evil(&self) -> PathBuf {
+        self.workspace.parent().unwrap().join("evil.sh")
+    }
+
+    /// A virtual environment in the workspace whose interpreter leads there.
+    fn environment(&self, name: &str, interpreter: &Path) -> PathBuf {
+        let folder = self.workspace.join(name);
+        self.env.write(&format!("{name}/pyvenv.cfg"), "home = /usr/bin\nversion = 3.11.2\n");
+        self.env.write(&format!("{name}/lib/python3.11/site-packages/helper.py"), "def g(): ...\n");
+        std::fs::create_dir_all(folder.join("bin")).unwrap();
+        for program in ["python", "python3"] {
+            symlink(interpreter, folder.join("bin").join(program)).unwrap();
+        }
+        folder
+    }
+
+    fn has_run(&self) -> bool {
+        self.env.path("ran").exists()
+    }
+
+    /// Asks in every way that looks at the environment; nothing of the checkout runs.
+    #[track_caller]
+    fn ask(&self) {
+        for args in [
+            &["locate", "py://a#f"][..],
+            &["refs", "py://a#f"],
+            &["diag", "a.py"],
+            &["rename", "py://a#f", "g"],
+            &["doctor"],
+            &["server", "list"],
+        ] {
+            let output = self.env.lanser(args);
+            assert!(!self.has_run(), "{args:?} ran it: {output}");
+        }
+        let refs = self.env.lanser(["refs", "py://a#f"]);
+        assert!(refs.text().ends_with("2 references, complete\n"), "{refs}");
+    }
+}
+
+fn path_with(first: &Path) -> std::ffi::OsString {
+    #[expect(clippy::disallowed_methods, reason = "the machine's own programs come after the planted ones")]
+    let machine = std::env::var_os("PATH").unwrap();
+    std::env::join_paths([first.to_owned()].into_iter().chain(std::env::split_paths(&machine))).unwrap()
+}
+
+#[test]
+fn an_interpreter_that_leads_into_the_repository_is_not_run() {
+    let checkout = Checkout::new();
+    checkout.environment(".venv", Path::new("../../../evil.sh"));
+    checkout.ask();
+}
+
+#[test]
+fn an_interpreter_that_leads_anywhere_else_is_not_run() {
+    let checkout = Checkout::new();
+    let elsewhere = checkout.env.path("elsewhere.sh");
+    std::fs::copy(checkout.evil(), &elsewhere).unwrap();
+    checkout.environment("some-folder", &elsewhere);
+    checkout.ask();
+}
+
+#[test]
+fn an_environment_that_the_workspace_names_by_a_link_is_not_run() {
+    let mut checkout = Checkout::new();
+    let outside = checkout.env.path("outside");
+    std::fs::rename(checkout.environment("made", &checkout.evil()), &outside).unwrap();
+    symlink(&outside, checkout.workspace.join(".venv")).unwrap();
+    checkout.ask();
+    checkout.env.set("VIRTUAL_ENV", &outside);
+    checkout.ask();
+}
+
+#[test]
+fn an_active_environment_of_the_checkout_is_read() {
+    let mut checkout = Checkout::new();
+    let folder = checkout.environment("env", &checkout.evil());
+    checkout.env.set("VIRTUAL_ENV", &folder);
+    checkout.ask();
+    checkout.env.set("VIRTUAL_ENV", "");
+    checkout.env.set("PATH", path_with(&folder.join("bin")));
+    checkout.ask();
+    let named = checkout.env.lanser(["refs", "py://a#f", "--python", "env/bin/python"]);
+    assert!(named.text().ends_with("2 references, complete\n") && !checkout.has_run(), "{named}");
+    std::fs::remove_file(folder.join("pyvenv.cfg")).unwrap();
+    checkout.env.write("env/conda-meta/python-3.11.2-h1.json", "{}");
+    checkout.env.set("CONDA_PREFIX", &folder);
+    checkout.ask();
+}
+
+#[test]
+fn neither_home_nor_path_files_of_an_environment_run() {
+    let checkout = Checkout::new();
+    let python = python().unwrap();
+    let folder = checkout.environment(".venv", &python);
+    let ran = checkout.env.path("ran").display().to_string();
+    let code = format!("import os; os.system('touch {ran}')\n");
+    for file in ["x.pth", "sitecustomize.py", "usercustomize.py"] {
+        checkout.env.write(&format!(".venv/lib/python3.11/site-packages/{file}"), &code);
+    }
+    checkout.env.write("ev/lib/python3.11/encodings/__init__.py", &code);
+    checkout.env.write("ev/lib/python3.11/os.py", &code);
+    checkout.env.write("ev/bin/python3.11", "");
+    let home = checkout.workspace.join("ev/bin");
+    std::fs::write(folder.join("pyvenv.cfg"), format!("home = {}\nversion = 3.11.2\n", home.display()))
+        .unwrap();
+    checkout.env.write("sitecustomize.py", &code);
+    checkout.ask();
+}
+
+#[test]
+fn programs_that_a_folder_of_the_search_path_leads_to_in_the_checkout_are_not_run() {
+    let mut checkout = Checkout::new();
+    let tools = checkout.workspace.parent().unwrap().join("tools");
+    std::fs::create_dir(&tools).unwrap();
+    for program in ["python3", "python", "git", "node", "npm", "pyright-langserver"] {
+        std::fs::copy(checkout.evil(), tools.join(program)).unwrap();
+    }
+    let link = checkout.env.path("link");
+    symlink(&tools, &link).unwrap();
+    for first in [tools, link] {
+        checkout.env.set("PATH", path_with(&first));
+        checkout.ask();
+    }
+}
+
+#[test]
+fn what_a_trusted_repository_brings_is_run_until_it_is_trusted_no_longer() {
+    let checkout = Checkout::new();
+    checkout.environment(".venv", Path::new("../../../evil.sh"));
+    let top = checkout.workspace.parent().unwrap().display().to_string();
+    let trust = |verb: &str| checkout.env.lanser(["trust", verb]).text().to_owned();
+    assert_eq!(trust("list"), "");
+    assert_eq!(trust("add"), format!("{top} is trusted now: what it brings may be run\n"));
+    assert_eq!(trust("add"), format!("{top} was trusted already\n"));
+    assert_eq!(trust("list"), format!("{top}\n"));
+    let located = checkout.env.lanser(["locate", "py://a#f"]);
+    assert!(checkout.has_run(), "{located}");
+    std::fs::remove_file(checkout.env.path("ran")).unwrap();
+    assert_eq!(trust("remove"), format!("{top} is trusted no longer\n"));
+    assert_eq!(trust("remove"), format!("{top} was not trusted\n"));
+    checkout.ask();
+    let located = checkout.env.lanser(["locate", "py://a#f", "--trust-workspace"]);
+    assert!(checkout.has_run(), "{located}");
+}
+
+#[test]
+fn git_runs_no_program_that_the_repository_names() {
+    let checkout = Checkout::new();
+    let evil = format!("sh -c '{}; cat'", checkout.evil().display());
+    for (key, value) in [
+        ("filter.x.clean", evil.as_str()),
+        ("filter.x.process", &evil),
+        ("filter.x.required", "true"),
+        ("core.fsmonitor", &evil),
+        ("core.sshCommand", &evil),
+        ("extensions.partialClone", "origin"),
+        ("remote.origin.url", &format!("ext::{}", checkout.evil().display())),
+        ("remote.origin.promisor", "true"),
+        ("protocol.ext.allow", "always"),
+    ] {
+        assert_eq!(checkout.env.run("git", ["config", key, value]).code, Some(0));
+    }
+    checkout.env.write("../.gitattributes", "*.py filter=x\n");
+    checkout.env.write("new.py", "x = 1\n");
+    checkout.ask();
+    let patch = "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n-def f(): ...\n+def f(): pass\n f()\n";
+    let applied = checkout.env.lanser_reading(["apply", "-", "--apply"], patch);
+    assert!(!checkout.has_run(), "{applied}");
+    assert_eq!(applied.code, Some(77), "what is behind a filter that was not run is not clean: {applied}");
+}
+
+#[test]
+fn a_diff_in_a_pipe_is_the_edit_whatever_the_file_holds() {
+    let checkout = Checkout::new();
+    let line = "s = '\u{1b}]52;c;aGk=\u{7}\u{1b}[2J \u{8} \u{9b}2J \u{202e} \u{2066}'; old = 1\r\n";
+    checkout.env.write("b.py", format!("{line}old = 2\n{line}"));
+    for args in [&["add", "-A"][..], &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "all"]] {
+        assert_eq!(checkout.env.run("git", args).code, Some(0));
+    }
+    let output = checkout.env.lanser(["rename", "py://b#old", "new", "--limit", "1000"]);
+    checkout.env.write("../edit.diff", &output.stdout);
+    let applied = checkout.env.run("git", ["apply", "--directory=pkg", "../edit.diff"]);
+    assert_eq!(applied.code, Some(0), "{applied} {output}");
+    let text = std::fs::read_to_string(checkout.env.file("b.py")).unwrap();
+    assert_eq!(text, format!("{line}old = 2\n{line}").replace("old", "new"));
+}
+
+/// The environment that a real tool makes is used, and nothing is said about it.
+#[track_caller]
+fn is_used(env: &TestEnv, name: &str) {
+    let folder = env.file(name);
+    let lib = std::fs::read_dir(folder.join("lib")).unwrap().next().unwrap().unwrap().path();
+    std::fs::write(lib.join("site-packages/helper.py"), "def g(): ...\n").unwrap();
+    std::fs::write(lib.join("site-packages/own.pth"), format!("{}\n", env.file("src").display())).unwrap();
+    let real = env.run(
+        folder.join("bin/python").to_str().unwrap(),
+        ["-c", "import platform; print(platform.python_version())"],
+    );
+    for trust in [&[][..], &["--trust-workspace"]] {
+        let output = env.lanser(["def", "m.py:3:8", "--json"].iter().chain(trust));
+        let answer = output.answer();
+        let at = answer["facts"]["definitions"][0]["uri"].as_str().unwrap();
+        assert!(at.ends_with("site-packages/helper.py"), "{output}");
+        assert_eq!(answer["environment"]["python"]["version"], real.stdout.trim(), "{output}");
+        assert_eq!(answer["environment"]["python"]["venv"], true);
+        assert!(answer.get("warnings").is_none(), "{output}");
+        let output = env.lanser(["def", "m.py:4:5", "--json"].iter().chain(trust));
+        assert_eq!(output.answer()["facts"]["definitions"][0]["uri"], "src/inside.py", "{output}");
+    }
+}
+
+fn honest() -> TestEnv {
+    TestEnv::pyright(&Project::parse(
+        "//- /m.py\nimport helper\nimport inside\nhelper.g\ninside.h\n//- /src/inside.py\ndef h(): ...\n",
+    ))
+    .with_network()
+}
+
+#[test]
+fn environments_of_venv_are_used() {
+    let env = honest();
+    let python = python().unwrap().display().to_string();
+    let made = env.run(&python, ["-m", "venv", "--without-pip", ".venv"]);
+    assert_eq!(made.code, Some(0), "{made}");
+    is_used(&env, ".venv");
+    std::fs::remove_dir_all(env.file(".venv")).unwrap();
+    let made = env.run(&python, ["-m", "venv", "--copies", "--without-pip", "venv"]);
+    assert_eq!(made.code, Some(0), "{made}");
+    is_used(&env, "venv");
+}
+
+#[test]
+fn environments_of_virtualenv_and_uv_are_used() {
+    let mut env = honest();
+    let python = python().unwrap().display().to_string();
+    let tools = env.path("tools");
+    let install = ["-m", "pip", "install", "-q", "--target", tools.to_str().unwrap(), "virtualenv", "uv"];
+    let installed = env.run(&python, install);
+    assert_eq!(installed.code, Some(0), "{installed}");
+    env.set("PYTHONPATH", &tools);
+    let made = env.run(&python, ["-m", "virtualenv", "-q", "--no-download", ".venv"]);
+    assert_eq!(made.code, Some(0), "{made}");
+    is_used(&env, ".venv");
+    std::fs::remove_dir_all(env.file(".venv")).unwrap();
+    let uv = tools.join("bin/uv").display().to_string();
+    let made = env.run(&uv, ["venv", "-q", "--offline", "--python", &python, ".venv"]);
+    assert_eq!(made.code, Some(0), "{made}");
+    is_used(&env, ".venv");
+}
