@@ -52,10 +52,6 @@ impl Heart {
         interrupted: impl FnOnce() -> I + Send + 'static,
         stop: impl FnOnce(Why) -> u8 + Send + 'static,
     ) {
-        #[expect(
-            clippy::exit,
-            reason = "the thread that could return from `main` is the one that does not hear"
-        )]
         self.on_silence(limit, interrupted, move |why| std::process::exit(i32::from(stop(why))));
     }
 

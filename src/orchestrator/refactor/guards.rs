@@ -80,7 +80,13 @@ fn git(checks: &mut Checks<'_>, dirt: Dirt, said: GitState) {
         };
         let paths: Vec<String> =
             dirty.iter().map(|(path, _)| DocUri::Workspace((*path).clone()).to_string()).collect();
-        checks.fail(CheckName::Git, format!("{path} {}{more}", name(**state)), paths.clone());
+        let filters = match report.has_filters {
+            true => {
+                "; git's filters that the repository itself names were not run: `lanser trust add` has them run"
+            }
+            false => "",
+        };
+        checks.fail(CheckName::Git, format!("{path} {}{more}{filters}", name(**state)), paths.clone());
         checks.because(CheckName::Git, Reason::files(paths));
         return;
     }

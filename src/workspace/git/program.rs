@@ -30,6 +30,28 @@ pub struct GitProgram {
     trusted: bool,
 }
 
+/// The program in a folder of a repository, with the settings that keep it from running what the repository names.
+pub(super) struct GitAt<'p> {
+    program: &'p GitProgram,
+    folder: &'p AbsPath,
+    switched_off: Vec<String>,
+}
+
+impl GitAt<'_> {
+    /// What it says on its standard output; `fine` are the exit codes that are no failure.
+    ///
+    /// # Errors
+    /// With its own words, or why it could not be run.
+    pub(super) fn ask(&self, args: &[&str], input: &[u8], fine: &[i32]) -> Result<Vec<u8>, String> {
+        self.program.run(self.folder, &self.switched_off, args, input, fine)
+    }
+
+    /// Whether the repository's own configuration names filters that are not run.
+    pub(super) const fn has_filters(&self) -> bool {
+        !self.switched_off.is_empty()
+    }
+}
+
 impl GitProgram {
     /// The first `git` on a search path that neither lies in `checkout` nor leads into it.
     #[must_use]
@@ -58,19 +80,13 @@ impl GitProgram {
         self.program.parent().expect("because it was found in a folder")
     }
 
-    /// What it says on its standard output when it is run in `folder`; `fine` are the exit codes that are no failure.
+    /// The program in a folder of a repository.
     ///
     /// # Errors
-    /// With its own words, or why it could not be run.
-    pub(super) fn ask(
-        &self,
-        folder: &AbsPath,
-        args: &[&str],
-        input: &[u8],
-        fine: &[i32],
-    ) -> Result<Vec<u8>, String> {
+    /// With its own words, or why it could not be run, or why it is not.
+    pub(super) fn at<'p>(&'p self, folder: &'p AbsPath) -> Result<GitAt<'p>, String> {
         let switched_off = if self.trusted { Vec::new() } else { self.filters(folder)? };
-        self.run(folder, &switched_off, args, input, fine)
+        Ok(GitAt { program: self, folder, switched_off })
     }
 
     /// The settings that switch off the filters which the repository's own configuration names.

@@ -31,6 +31,10 @@ pub struct Report {
     pub files: BTreeMap<WorkspacePath, FileState>,
     /// Everything else in their worktrees that is not clean; paths relative to the worktree, `/` at the end of a folder.
     pub elsewhere: BTreeMap<String, FileState>,
+    /// Whether a repository's own configuration names filters that were not run, so that a file behind one counts as
+    /// modified.
+    #[serde(default)]
+    pub has_filters: bool,
 }
 
 /// What git says of one file.
@@ -68,6 +72,8 @@ struct Dirt {
     dirty: BTreeMap<String, FileState>,
     ignored: BTreeSet<String>,
     unwatched: BTreeSet<String>,
+    /// Whether the repository names filters that were not run.
+    has_filters: bool,
 }
 
 /// The marks of an entry of git's index: "assume unchanged" among its flags, "skip the worktree" among the extended.
@@ -119,6 +125,7 @@ pub fn state<'p>(
             };
             report.files.extend(named.iter().map(|path| ((*path).clone(), state)));
         }
+        report.has_filters |= dirt.has_filters;
         let elsewhere = dirt.dirty.into_iter().filter(|(path, _)| !files.contains_key(path));
         report.elsewhere.extend(elsewhere);
     }
@@ -194,11 +201,12 @@ fn by_library(top: &AbsPath, paths: &[&str]) -> Result<Dirt, git2::Error> {
 }
 
 fn by_program(top: &AbsPath, paths: &[&str], program: &GitProgram) -> Result<Dirt, String> {
+    let git = program.at(top)?;
     let args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"];
     // A submodule has a configuration of its own; what is edited in one is asked about there.
     let args = [&args[..], &["--ignore-submodules=all"]].concat();
-    let told = program.ask(top, &args, b"", &[0])?;
-    let mut dirt = Dirt::default();
+    let told = git.ask(&args, b"", &[0])?;
+    let mut dirt = Dirt { has_filters: git.has_filters(), ..Dirt::default() };
     for line in told.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
         let line = String::from_utf8_lossy(line);
         // `1 XY sub mH mI mW hH hI path`, `u XY sub m1 m2 m3 mW h1 h2 h3 path`, `? path`
@@ -216,12 +224,12 @@ fn by_program(top: &AbsPath, paths: &[&str], program: &GitProgram) -> Result<Dir
         // It reads pathspecs; with this before it, a path is only a path.
         let input: String = paths.iter().map(|path| format!("./{path}\0")).collect();
         // 1 says that none is ignored.
-        let told = program.ask(top, &["check-ignore", "-z", "--stdin"], input.as_bytes(), &[0, 1])?;
+        let told = git.ask(&["check-ignore", "-z", "--stdin"], input.as_bytes(), &[0, 1])?;
         let ignored = told.split(|byte| *byte == 0).filter(|path| !path.is_empty());
         let plain = |path| String::from_utf8_lossy(path).trim_start_matches("./").to_owned();
         dirt.ignored.extend(ignored.map(plain));
         // A small letter: assumed to be unchanged. `S`: not to be looked at.
-        let told = program.ask(top, &["ls-files", "-v", "-z"], b"", &[0])?;
+        let told = git.ask(&["ls-files", "-v", "-z"], b"", &[0])?;
         let marked = told
             .split(|byte| *byte == 0)
             .filter(|line| line.first().is_some_and(|tag| tag.is_ascii_lowercase() || *tag == b'S'));
