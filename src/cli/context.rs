@@ -223,6 +223,7 @@ impl Context {
     pub(crate) fn orchestrator_settings(&self, settings: &Settings) -> orchestrator::Settings {
         orchestrator::Settings {
             root: settings.root.clone(),
+            copy_of: None,
             server: settings.server,
             server_version: settings.server_version.clone(),
             server_command: settings.server_command.clone(),

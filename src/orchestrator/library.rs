@@ -433,6 +433,7 @@ impl WorkspaceOptions {
             session_memory: Settings::SERVER_MEMORY,
             progress: self.progress.clone(),
             root,
+            copy_of: None,
         })
     }
 }

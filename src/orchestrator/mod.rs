@@ -103,6 +103,8 @@ pub trait Progress: Send + Sync {
 pub struct Settings {
     /// The workspace, links resolved.
     pub root: AbsPath,
+    /// The checkout of the workspace that this one is a copy of, if it is one.
+    pub copy_of: Option<AbsPath>,
     /// Which server.
     pub server: ServerKind,
     /// Which version of it; `None` is the pinned one.
@@ -150,6 +152,9 @@ impl Settings {
     /// The folder that came with the workspace (see [`crate::workspace::root::checkout`]).
     #[must_use]
     pub fn checkout(&self) -> AbsPath {
+        if let Some(checkout) = &self.copy_of {
+            return checkout.clone();
+        }
         let home = self.environment.get("HOME").and_then(|home| AbsPath::new(home).ok());
         crate::workspace::root::checkout(&self.root, home.as_ref())
     }

@@ -114,6 +114,25 @@ fn an_active_environment_of_the_checkout_is_read() {
 }
 
 #[test]
+fn copies_of_a_checkout_run_nothing_of_it_either() {
+    let mut checkout = Checkout::new();
+    let folder = checkout.environment("env", &checkout.evil());
+    std::fs::remove_file(folder.join("pyvenv.cfg")).unwrap();
+    checkout.env.write("env/conda-meta/python-3.11.2-h1.json", "{}");
+    for program in ["node", "git"] {
+        std::fs::copy(checkout.evil(), folder.join("bin").join(program)).unwrap();
+    }
+    checkout.env.set("CONDA_PREFIX", &folder);
+    checkout.env.set("PATH", path_with(&folder.join("bin")));
+    let head = checkout.env.path("head");
+    std::fs::create_dir(&head).unwrap();
+    std::fs::write(head.join("a.py"), "def f(): ...\nf(1)\n").unwrap();
+    let scored = checkout.env.lanser(["score", "--base", ".", "--head", head.to_str().unwrap(), "--json"]);
+    assert!(!checkout.has_run(), "{scored}");
+    assert_eq!(scored.code, Some(0), "{scored}");
+}
+
+#[test]
 fn neither_home_nor_path_files_of_an_environment_run() {
     let checkout = Checkout::new();
     let python = python().unwrap();

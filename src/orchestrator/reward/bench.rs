@@ -52,7 +52,14 @@ impl Bench {
         let (folder, root) = laid_out.await?.map_err(cannot)?;
         // What was learned of a folder that will be gone is not worth keeping.
         let settings =
-            Settings { root: root.clone(), keep: false, verbose: false, trace: None, ..settings.clone() };
+            Settings {
+            root: root.clone(),
+            copy_of: Some(settings.checkout()),
+            keep: false,
+            verbose: false,
+            trace: None,
+            ..settings.clone()
+        };
         let orchestrator = Orchestrator::new(settings);
         let request =
             Request { cmd: Command::Check, selector: None, new_name: None, options: Options::default() };

@@ -214,6 +214,7 @@ impl WireSettings {
         let settings = Settings {
             trace: None,
             root: path(self.root)?,
+            copy_of: None,
             server: self.server,
             server_version: self.server_version,
             server_command: optional(self.server_command)?,

@@ -147,6 +147,7 @@ fn settings(server: ServerKind, ground: Option<&Ground>) -> Settings {
     let nowhere = AbsPath::new("/lanser/nowhere").expect("it is absolute");
     Settings {
         root: ground.map_or_else(|| nowhere.clone(), |ground| ground.snapshot.root().clone()),
+        copy_of: None,
         server,
         server_version: None,
         server_command: None,

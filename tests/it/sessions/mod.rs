@@ -346,6 +346,7 @@ fn one_connection_serves_many_questions() {
     let settings = Settings {
         trace: None,
         root: at(env.cwd.clone()),
+        copy_of: None,
         server: lanser::model::server::ServerKind::Pyright,
         server_version: None,
         server_command: Some(at(server.command().into())),
