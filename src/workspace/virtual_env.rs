@@ -270,4 +270,18 @@ mod tests {
         let files = MemoryFiles::new([("/e/pyvenv.cfg", "home = /usr/bin\n")]);
         assert_eq!(read(&files, &at("/e")).unwrap_err(), "/e has no folder of packages");
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_file_is_read_or_refused(
+            config in "(home|version|version_info|implementation|include-system-site-packages|[a-z=]{0,4})? ?=? ?.{0,24}\n.{0,40}",
+            paths in ".{0,40}(\n(import )?.{0,24}){0,3}",
+        ) {
+            let found = environment(&config, &[("/w/.venv/lib/python3.11/site-packages/b.pth", paths.as_str())]);
+            // The layout alone tells that it is one, whatever the files say.
+            let found = found.unwrap();
+            proptest::prop_assert!(found.version.starts_with("3.11."));
+            proptest::prop_assert_eq!(&found.prefix, &at("/w/.venv"));
+        }
+    }
 }

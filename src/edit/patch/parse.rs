@@ -445,4 +445,18 @@ mod tests {
             assert_eq!(parse(diff.as_bytes()).unwrap_err().line, line, "{diff}");
         }
     }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(512))]
+        #[test]
+        fn any_text_is_read_or_refused(lines in proptest::collection::vec(
+            "(diff --git |--- |\\+\\+\\+ |@@ -|rename from |new file mode |index |GIT binary patch|literal |[-+ \\\\]).{0,24}",
+            0..24,
+        )) {
+            // Neither a panic nor a patch without end.
+            if let Ok(patches) = parse(lines.join("\n").as_bytes()) {
+                proptest::prop_assert!(patches.len() <= lines.len());
+            }
+        }
+    }
 }

@@ -51,8 +51,7 @@ impl Bench {
         });
         let (folder, root) = laid_out.await?.map_err(cannot)?;
         // What was learned of a folder that will be gone is not worth keeping.
-        let settings =
-            Settings {
+        let settings = Settings {
             root: root.clone(),
             copy_of: Some(settings.checkout()),
             keep: false,

@@ -564,3 +564,31 @@ fn a_journal_that_cannot_be_read_is_told() {
     let error = undo(None).unwrap_err();
     assert!(error.to_string().contains(&last), "{error}");
 }
+
+proptest::proptest! {
+    #[test]
+    fn any_bytes_are_a_journal_or_refused(place in 0.0..1.0_f64, bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..8)) {
+        static JOURNAL: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(|| {
+            let project = Project::new(&[("a.py", "1")]);
+            project.make(vec![write("a.py", "1", "2"), create("b/c.py", "x")]).unwrap();
+            let place = project.transactions().home.place().clone();
+            let kept = std::fs::read_dir(place.as_path()).unwrap().map(|entry| entry.unwrap().path().join("journal"));
+            let json = std::fs::read(kept.into_iter().find(|path| path.exists()).unwrap()).unwrap();
+            json[65..].to_vec()
+        });
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a place in a small file")]
+        let at = (place * JOURNAL.len() as f64) as usize;
+        let mut json = JOURNAL.clone();
+        let end = json.len().min(at + bytes.len());
+        json.splice(at..end, bytes);
+        let mut whole = format!("{}\n", Digest::of(&json).to_hex()).into_bytes();
+        whole.extend_from_slice(&json);
+        if let Ok(journal) = Journal::from_bytes(&whole) {
+            // What it names is in the workspace, or at a place outside that has no way up.
+            for entry in &journal.entries {
+                proptest::prop_assert!(!entry.spot.path.split('/').any(|part| part == ".." || part.eq_ignore_ascii_case(".git")));
+                proptest::prop_assert!(!entry.temp.contains('/'));
+            }
+        }
+    }
+}
