@@ -222,6 +222,7 @@ fn settings(args: &Args, copy: &Path, scratch: &Path) -> Result<Settings, String
     Ok(Settings {
         trace: None,
         root: absolute(&copy)?,
+        copy_of: None,
         server: ServerKind::Pyright,
         server_version: None,
         server_command: script.as_deref().map(absolute).transpose()?,
