@@ -109,6 +109,17 @@ impl Settings {
             .unwrap_or(orchestrator::Settings::SERVER_MEMORY >> 20);
         let offline =
             sources.value("offline", args.offline.then_some(true), |file| file.offline).unwrap_or(false);
+        let by_list = env.trust_list().trusts(&env.checkout(&root));
+        let trust_workspace = args.trust_workspace || by_list;
+        if trust_workspace {
+            let origin = match (args.trust_workspace, from_env.contains("trust-workspace")) {
+                (true, true) => "environment",
+                (true, false) => "flag",
+                (false, _) => "lanser trust",
+            };
+            let setting = Setting { value: "true".to_owned(), origin: origin.to_owned() };
+            sources.origins.insert("trust-workspace", setting);
+        }
         Ok(Self {
             server,
             server_version,
@@ -131,7 +142,7 @@ impl Settings {
             },
             timeout: Duration::from_secs(timeout.clamp(1, 86_400)),
             offline,
-            trust_workspace: args.trust_workspace || env.trust_list().trusts(&env.checkout(&root)),
+            trust_workspace,
             trust: match args.freshness.as_deref() {
                 None | Some("stat") => Trust::Stat,
                 Some("content") => Trust::Content,

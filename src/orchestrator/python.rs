@@ -53,6 +53,12 @@ pub(super) fn find(
             Err(error) => problems.push(error),
         }
     }
+    if let Some(named) = &settings.python {
+        let message =
+            format!("the interpreter of {named} is a program of this checkout, which is not trusted");
+        let hint = "`lanser trust add` trusts it, --trust-workspace does for one call";
+        return Err(ErrorBody::new(ErrorSymbol::Usage, message).hint(hint));
+    }
     Ok((None, problems))
 }
 

@@ -1,8 +1,11 @@
 //! The package managers that can fetch a server: npm and pip, and how they are told to fetch exactly one thing into
 //! exactly one folder and to run none of its code.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use serde::Deserialize;
 
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
@@ -174,10 +177,17 @@ impl Installer {
 
 /// The `integrity` of a package's tarball, which npm checked when it came, as npm notes it beside what it installed.
 fn integrity(folder: &AbsPath, package: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Lock {
+        packages: BTreeMap<String, Entry>,
+    }
+    #[derive(Deserialize)]
+    struct Entry {
+        integrity: Option<String>,
+    }
     let lock = std::fs::read(folder.join("node_modules/.package-lock.json").as_path()).ok()?;
-    let lock: serde_json::Value = serde_json::from_slice(&lock).ok()?;
-    let entry = lock.get("packages")?.get(format!("node_modules/{package}"))?;
-    Some(entry.get("integrity")?.as_str()?.to_owned())
+    let mut lock: Lock = serde_json::from_slice(&lock).ok()?;
+    lock.packages.remove(&format!("node_modules/{package}"))?.integrity
 }
 
 /// A program on the part of PATH that may be run from.

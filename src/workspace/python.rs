@@ -118,7 +118,7 @@ pub enum Candidate {
 
 /// The environments in which a workspace may be looked at, the preferred first: the one named (and then no other), the
 /// active one, a virtual environment in the workspace's root (`.venv`, `venv`, then any folder with a `pyvenv.cfg`), those
-/// of the interpreters on the search path.
+/// of the interpreters on the search path. None when the one named may not be run.
 ///
 /// Nothing that the checkout brings is run, unless it is `trusted`: virtual environments are read, and so is any environment
 /// that is in the checkout or that it names by a link in the workspace's root. A program that the user named and that is in
@@ -158,7 +158,12 @@ pub fn candidates(
         if is_read { Candidate::Read(prefix) } else { Candidate::Run(program.clone()) }
     };
     if let Some(explicit) = &named.explicit {
-        return vec![of_prefix(explicit).unwrap_or_else(|| of_program(explicit))];
+        return match of_prefix(explicit) {
+            Some(folder) => vec![folder],
+            // An environment whose interpreter leads into the checkout.
+            None if python(explicit).is_some() => Vec::new(),
+            None => vec![of_program(explicit)],
+        };
     }
     let active = [&named.virtual_env, &named.conda_prefix].into_iter().flatten();
     let mut found: Vec<Candidate> = active.filter_map(of_prefix).collect();

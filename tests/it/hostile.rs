@@ -180,6 +180,16 @@ fn what_a_trusted_repository_brings_is_run_until_it_is_trusted_no_longer() {
     assert_eq!(trust("list"), format!("{top}\n"));
     let located = checkout.env.lanser(["locate", "py://a#f"]);
     assert!(checkout.has_run(), "{located}");
+    let doctor = checkout.env.lanser(["doctor"]);
+    assert!(
+        doctor.stdout.lines().any(|line| line.split_whitespace().eq([
+            "trust-workspace",
+            "true",
+            "(lanser",
+            "trust)"
+        ])),
+        "{doctor}"
+    );
     std::fs::remove_file(checkout.env.path("ran")).unwrap();
     assert_eq!(trust("remove"), format!("{top} is trusted no longer\n"));
     assert_eq!(trust("remove"), format!("{top} was not trusted\n"));

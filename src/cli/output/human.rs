@@ -278,11 +278,29 @@ impl<'b> Links<'b> {
         let path = at.split_once("@").map(|(uri, _)| uri).filter(|uri| !uri.contains("://"));
         match self.0.zip(path).filter(|_| screen::screen().is_styled) {
             Some((root, path)) => {
-                format!("\x1b]8;;file://{}/{path}\x1b\\{text}\x1b]8;;\x1b\\", encode_portable(root))
+                let path = url_path(path);
+                format!(
+                    "\x1b]8;;file://{}/{path}\x1b\\{text}\x1b]8;;\x1b\\",
+                    url_path(&encode_portable(root))
+                )
             }
             None => text,
         }
     }
+}
+
+/// A portable path as a URL has it: nothing but ASCII.
+fn url_path(path: &str) -> String {
+    let mut url = String::with_capacity(path.len());
+    for c in path.chars() {
+        match c.is_ascii() {
+            true => url.push(c),
+            false => c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| {
+                let _ = write!(url, "%{byte:02X}");
+            }),
+        }
+    }
+    url
 }
 
 /// `at` in the form that compilers print, when it is a plain cursor.

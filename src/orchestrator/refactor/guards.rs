@@ -4,7 +4,7 @@ use super::checks::{Checks, Reason};
 use super::commit;
 use crate::edit::Plan;
 use crate::model::edits::CheckName;
-use crate::model::error::ErrorSymbol;
+use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::Dirt;
 use crate::orchestrator::ask::Asking;
 use crate::orchestrator::blocking;
@@ -37,7 +37,13 @@ pub(super) async fn files(asking: &Asking<'_>, checks: &mut Checks<'_>, plan: &P
         let lost = || (GitState::Unknown("it was not recorded".to_owned()), None);
         tape.ask(Door::Guard, &("files", &paths), look, lost)
     });
-    let (git, refused) = said.await?;
+    // A pipe in the place of a file makes whoever reads it wait for ever.
+    let Ok(said) = tokio::time::timeout(settings.timeout, said).await else {
+        let message = format!("git and the disk did not answer within {} s", settings.timeout.as_secs());
+        let error = ErrorBody::new(ErrorSymbol::LsTimeout, message);
+        return Err(Failure::told(error.hint("`git status` shows what is wrong; --timeout gives more time")));
+    };
+    let (git, refused) = said?;
     self::git(checks, asking.request.options.guards.dirty, git);
     if let Some((symbol, error, hint)) = refused {
         let name = if symbol == ErrorSymbol::Jail { CheckName::Jail } else { CheckName::Content };

@@ -31,6 +31,9 @@ impl Worktree {
     }
 }
 
+/// More bytes than this name no folder.
+const MOST: u64 = 64 << 10;
+
 /// The git folder of a worktree whose top is `top`, if it is one.
 pub(super) fn git_folder(top: &AbsPath) -> Option<AbsPath> {
     let entry = top.join(".git");
@@ -38,6 +41,10 @@ pub(super) fn git_folder(top: &AbsPath) -> Option<AbsPath> {
     let git = if metadata.is_dir() {
         entry
     } else {
+        // A pipe would be waited for.
+        if !metadata.is_file() || metadata.len() > MOST {
+            return None;
+        }
         let text = std::fs::read_to_string(entry.as_path()).ok()?;
         top.join(text.strip_prefix("gitdir: ")?.trim_end_matches(['\n', '\r']))
     };

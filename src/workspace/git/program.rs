@@ -126,6 +126,7 @@ impl GitProgram {
         // Objects that a partial clone lacks are not fetched; older versions know only the second.
         command.envs([("GIT_NO_LAZY_FETCH", "1"), ("GIT_ALLOW_PROTOCOL", "none")]);
         command.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]);
+        command.arg(format!("--work-tree={folder}"));
         command.args(settings.iter().flat_map(|setting| ["-c", setting])).args(args);
         command.current_dir(folder.as_path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

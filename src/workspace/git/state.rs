@@ -155,12 +155,22 @@ fn real(path: &AbsPath) -> AbsPath {
 }
 
 fn dirt_of(top: &AbsPath, paths: &[&str], program: Option<&GitProgram>) -> Result<Dirt, String> {
+    if let Ok(repository) = Repository::open(top.as_path())
+        && repository.workdir().is_some_and(|named| real_folder(named).as_ref() != Some(top))
+    {
+        // What it says would be said of other files.
+        return Err("the repository's configuration names another work tree".to_owned());
+    }
     let by_library = by_library(top, paths).map_err(|error| error.message().to_owned());
     if by_library.as_ref().is_ok_and(|dirt| dirt.dirty.is_empty() && dirt.ignored.is_empty()) {
         return by_library;
     }
     let Some(program) = program else { return by_library };
     by_program(top, paths, program).or_else(|words| by_library.map_err(|_| words))
+}
+
+fn real_folder(path: &std::path::Path) -> Option<AbsPath> {
+    AbsPath::new(std::fs::canonicalize(path).ok()?).ok()
 }
 
 fn by_library(top: &AbsPath, paths: &[&str]) -> Result<Dirt, git2::Error> {
@@ -457,6 +467,29 @@ mod tests {
         assert_eq!(of(false), FileState::Clean);
         checkout.put("a.py", "abcd\n");
         assert_eq!(of(false), FileState::Modified);
+    }
+
+    #[test]
+    fn a_repository_that_names_another_work_tree_tells_nothing_of_this_one() {
+        let checkout = Checkout::new(&[]);
+        checkout.put("a.py", "1");
+        checkout.put("other/a.py", "1");
+        checkout.commit();
+        checkout.git(&["config", "core.worktree", checkout.root.join("other").as_str()]);
+        std::fs::write(checkout.root.join("a.py").as_path(), "2").unwrap();
+        for program in [None, Some(&program())] {
+            let said = checkout.ask(&["a.py"], program);
+            assert!(matches!(&said, GitState::Unknown(why) if why.contains("another work tree")), "{said:?}");
+        }
+    }
+
+    #[test]
+    fn a_pipe_is_no_git_folder() {
+        let checkout = Checkout::new(&[]);
+        std::fs::remove_dir_all(checkout.root.join(".git").as_path()).unwrap();
+        let git = checkout.root.join(".git");
+        assert!(Command::new("mkfifo").arg(git.as_path()).status().unwrap().success());
+        assert_eq!(Worktree::around(&checkout.root), None);
     }
 
     #[test]
