@@ -251,17 +251,20 @@ fn is_used(env: &TestEnv, name: &str) {
         folder.join("bin/python").to_str().unwrap(),
         ["-c", "import platform; print(platform.python_version())"],
     );
+    let mut ids = std::collections::BTreeSet::new();
     for trust in [&[][..], &["--trust-workspace"]] {
-        let output = env.lanser(["def", "m.py:3:8", "--json"].iter().chain(trust));
+        let output = env.lanser(["def", "m.py:3:8", "--json", "--no-cache"].iter().chain(trust));
         let answer = output.answer();
         let at = answer["facts"]["definitions"][0]["uri"].as_str().unwrap();
         assert!(at.ends_with("site-packages/helper.py"), "{output}");
         assert_eq!(answer["environment"]["python"]["version"], real.stdout.trim(), "{output}");
         assert_eq!(answer["environment"]["python"]["venv"], true);
         assert!(answer.get("warnings").is_none(), "{output}");
+        ids.insert(answer["bundleId"].as_str().unwrap().to_owned());
         let output = env.lanser(["def", "m.py:4:5", "--json"].iter().chain(trust));
         assert_eq!(output.answer()["facts"]["definitions"][0]["uri"], "src/inside.py", "{output}");
     }
+    assert_eq!(ids.len(), 1, "read or run, it is the same environment");
 }
 
 fn honest() -> TestEnv {
