@@ -296,9 +296,9 @@ pub struct Diagnostics {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// There is none of the severity that was named, and none worse.
+    /// Every file was checked, and no diagnostic has the given severity or a worse one.
     Pass,
-    /// There is; the program ends with exit code 1.
+    /// Some diagnostic has it, or a file was not checked; the program ends with exit code 1.
     Fail,
 }
 

@@ -12,7 +12,7 @@ use super::memo::Key;
 use super::pool::{Access, Kind, Starting};
 use super::state::State;
 use super::traced::record::Origin;
-use super::{Attempt, Orchestrator, ask, blocking, flights, needs_server, query};
+use super::{Attempt, Orchestrator, ask, blocking, blocking_within, flights, needs_server, query};
 use crate::bundle::portable::PathMap;
 use crate::bundle::seal::Draft;
 use crate::lsp::LspError;
@@ -244,8 +244,8 @@ impl Orchestrator {
         fresh: bool,
     ) -> Result<(Arc<State>, bool), Failure> {
         let (settings, request, ground) = (self.settings.clone(), request.clone(), ground.clone());
-        let tape = self.tape();
-        blocking(move || {
+        let (limit, tape) = (settings.timeout, self.tape());
+        blocking_within(limit, "the disk or git's folder", move || {
             let state = Arc::new(State::take(&settings, &request, ground, tape));
             let is_past = !fresh && state.first_misread().is_some();
             (state, is_past)

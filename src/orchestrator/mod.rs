@@ -456,3 +456,18 @@ fn blocking<T: Send + 'static>(
         working.await.map_err(failed)
     }
 }
+
+/// The same for work that reads what a repository brings, such as its git folder: a pipe in the place of a file makes whoever
+/// reads it wait for ever, so it is waited for as long as an answer may take.
+async fn blocking_within<T: Send + 'static>(
+    limit: Duration,
+    what: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Failure> {
+    let Ok(done) = tokio::time::timeout(limit, blocking(work)).await else {
+        let message = format!("{what} did not answer within {} s", limit.as_secs());
+        let hint = "`git status` shows what is wrong; --timeout gives more time";
+        return Err(Failure::told(ErrorBody::new(ErrorSymbol::LsTimeout, message).hint(hint)));
+    };
+    done
+}

@@ -374,7 +374,9 @@ fn unreadable(files: &DiskFiles, paths: &PathMap, path: &AbsPath, error: &ReadEr
     let hint = match error {
         ReadError::Missing { .. } => "paths in selectors are relative to the workspace",
         ReadError::Refused { .. } => "name a regular file that may be read",
-        ReadError::TooLarge { .. } => "name a source file",
+        ReadError::TooLarge { .. } | ReadError::LongLine { .. } | ReadError::ManyDefinitions { .. } => {
+            "name a file that people write"
+        }
     };
     let body = ErrorBody::new(read_error_symbol(error), paths.text(&error.to_string())).hint(hint);
     let near = near_files(files, paths, path);
@@ -384,7 +386,10 @@ fn unreadable(files: &DiskFiles, paths: &PathMap, path: &AbsPath, error: &ReadEr
 const fn read_error_symbol(error: &ReadError) -> ErrorSymbol {
     match error {
         ReadError::Missing { .. } => ErrorSymbol::NotFound,
-        ReadError::Refused { .. } | ReadError::TooLarge { .. } => ErrorSymbol::FsPermissions,
+        ReadError::Refused { .. }
+        | ReadError::TooLarge { .. }
+        | ReadError::LongLine { .. }
+        | ReadError::ManyDefinitions { .. } => ErrorSymbol::FsPermissions,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Symbolic selectors: from a module and a chain of names to the definition.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::hop::Hop;
@@ -104,13 +105,11 @@ impl Symbol<'_> {
                 Err(reason) => missing = missing.or(Some(reason)),
             }
         }
-        let same = |a: &Target, b: &Target| a.document.path == b.document.path && a.name_span == b.name_span;
-        let mut distinct: Vec<Target> = Vec::new();
-        for target in targets {
-            if !distinct.iter().any(|other| same(other, &target)) {
-                distinct.push(target);
-            }
-        }
+        let mut seen = BTreeSet::new();
+        let is_new = |target: &Target| {
+            seen.insert((target.document.path.clone(), target.name_span.start, target.name_span.end))
+        };
+        let mut distinct: Vec<Target> = targets.into_iter().filter(is_new).collect();
         match (distinct.len(), missing) {
             (0, Some(reason)) => Outcome::NotFound(Near::because(reason)),
             (1, _) => Outcome::Found(Box::new(distinct.remove(0))),

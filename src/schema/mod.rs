@@ -22,6 +22,6 @@ mod validate;
 
 pub use commands::{ArgumentDescription, CommandDescription, CommandLine, ExitCode, PossibleValue, commands};
 pub use kind::{Kind, export};
-pub use lines::{Line, Lines, MAX_LINE, validate_lines};
+pub use lines::{Line, Lines, validate_lines};
 pub use problem::{MAX_PROBLEMS, Problem, Problems};
 pub use validate::validate;

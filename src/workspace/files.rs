@@ -19,6 +19,16 @@ use crate::text::{LineIndex, SourceEncoding, decode_source};
 /// Files beyond this size are not read: no source file is that long, and a server would be lost in it.
 pub const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
+/// Longer source files are not analyzed, in bytes. A syntax tree takes up to 500 times its text (measured on nested f-strings;
+/// 20 to 40 times on ordinary code), and the largest generated modules that are published have some 6 MB.
+const MAX_SOURCE_BYTES: usize = 16 << 20;
+
+/// A source file with a longer line is not analyzed, in bytes: tokens without end on one line are what takes the most memory.
+const MAX_LINE_BYTES: usize = 4 << 20;
+
+/// A source file with more lines that begin a definition is not analyzed.
+const MAX_DEFINITIONS: usize = 200_000;
+
 /// One source file as it was when it was read.
 #[derive(Debug)]
 pub struct Document {
@@ -79,13 +89,33 @@ pub enum ReadError {
         /// Its words, without the number, which differs between systems.
         reason: String,
     },
-    /// It is larger than [`MAX_FILE_BYTES`].
-    #[error("{path} has {bytes} bytes, more than the {MAX_FILE_BYTES} that lanser reads")]
+    /// It is larger than a file may be.
+    #[error("{path} has {bytes} bytes, more than the {most} that lanser reads")]
     TooLarge {
         /// The path asked for.
         path: AbsPath,
         /// Its size.
         bytes: u64,
+        /// How large it may be.
+        most: u64,
+    },
+    /// A line of it is longer than [`MAX_LINE_BYTES`].
+    #[error("line {line} of {path} has {bytes} bytes, more than the {MAX_LINE_BYTES} that lanser analyzes")]
+    LongLine {
+        /// The path asked for.
+        path: AbsPath,
+        /// Which line, 1-based.
+        line: usize,
+        /// Its length.
+        bytes: usize,
+    },
+    /// It has more than [`MAX_DEFINITIONS`].
+    #[error("{path} has {count} definitions, more than the {MAX_DEFINITIONS} that lanser analyzes")]
+    ManyDefinitions {
+        /// The path asked for.
+        path: AbsPath,
+        /// How many lines begin one.
+        count: usize,
     },
 }
 
@@ -109,10 +139,18 @@ pub trait Files: Send + Sync {
 
 type Reading = Result<Arc<Document>, ReadError>;
 
+/// What came of reading a file.
+#[derive(Debug)]
+struct Read {
+    /// The digest of its bytes, also where those are not analyzed; `None` when it could not be read.
+    digest: Option<Digest>,
+    reading: Reading,
+}
+
 /// The disk, each file read once; or what a tape says of it.
 #[derive(Debug, Default)]
 pub struct DiskFiles {
-    read: Mutex<BTreeMap<AbsPath, Reading>>,
+    read: Mutex<BTreeMap<AbsPath, Read>>,
     tape: Tape,
 }
 
@@ -144,19 +182,14 @@ impl DiskFiles {
     #[must_use]
     pub fn used(&self) -> BTreeMap<AbsPath, Option<Digest>> {
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        read.iter()
-            .map(|(path, reading)| (path.clone(), reading.as_ref().ok().map(|doc| doc.digest)))
-            .collect()
+        read.iter().map(|(path, read)| (path.clone(), read.digest)).collect()
     }
 
     /// Whether a file that was read still has the content that it had, or still cannot be read.
     #[must_use]
     pub fn is_unchanged(&self, path: &AbsPath) -> bool {
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(then) = read.get(path).map(|reading| reading.as_ref().ok().map(|document| document.digest))
-        else {
-            return true;
-        };
+        let Some(then) = read.get(path).map(|read| read.digest) else { return true };
         drop(read);
         read_bytes(path).ok().map(|bytes| Digest::of(&bytes)) == then
     }
@@ -164,12 +197,21 @@ impl DiskFiles {
 
 impl Files for DiskFiles {
     fn read(&self, path: &AbsPath) -> Reading {
-        if let Some(reading) = self.read.lock().unwrap_or_else(PoisonError::into_inner).get(path) {
-            return reading.clone();
+        if let Some(read) = self.read.lock().unwrap_or_else(PoisonError::into_inner).get(path) {
+            return read.reading.clone();
         }
-        let reading = self.bytes(path).map(|bytes| Arc::new(Document::new(path.clone(), bytes)));
+        let new = match self.bytes(path) {
+            Err(error) => Read { digest: None, reading: Err(error) },
+            Ok(bytes) => match limits(path, &bytes) {
+                Err(error) => Read { digest: Some(Digest::of(&bytes)), reading: Err(error) },
+                Ok(()) => {
+                    let document = Document::new(path.clone(), bytes);
+                    Read { digest: Some(document.digest), reading: Ok(Arc::new(document)) }
+                }
+            },
+        };
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        read.entry(path.clone()).or_insert(reading).clone()
+        read.entry(path.clone()).or_insert(new).reading.clone()
     }
 
     fn kind(&self, path: &AbsPath) -> FileKind {
@@ -222,16 +264,44 @@ pub fn read_bytes(path: &AbsPath) -> Result<Vec<u8>, ReadError> {
         return Err(ReadError::Refused { path: path.clone(), reason: "not a regular file".to_owned() });
     }
     if metadata.len() > MAX_FILE_BYTES {
-        return Err(ReadError::TooLarge { path: path.clone(), bytes: metadata.len() });
+        return Err(ReadError::TooLarge { path: path.clone(), bytes: metadata.len(), most: MAX_FILE_BYTES });
     }
     // What the metadata says need not hold: files of `/proc` say 0, and a file may grow.
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
     let file = std::fs::File::open(path.as_path()).map_err(refused)?;
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(refused)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(ReadError::TooLarge { path: path.clone(), bytes: bytes.len() as u64 });
+        let bytes = bytes.len() as u64;
+        return Err(ReadError::TooLarge { path: path.clone(), bytes, most: MAX_FILE_BYTES });
     }
     Ok(bytes)
+}
+
+/// Refuses a source file that would take too much time or memory to analyze.
+fn limits(path: &AbsPath, bytes: &[u8]) -> Result<(), ReadError> {
+    /// The length of the shortest line that begins a definition, `def f():`, in bytes.
+    const SHORTEST: usize = 8;
+    if bytes.len() > MAX_SOURCE_BYTES {
+        let most = MAX_SOURCE_BYTES as u64;
+        return Err(ReadError::TooLarge { path: path.clone(), bytes: bytes.len() as u64, most });
+    }
+    let lines = || bytes.split(|byte| *byte == b'\n');
+    if bytes.len() > MAX_LINE_BYTES
+        && let Some((line, text)) = (1..).zip(lines()).find(|(_, text)| text.len() > MAX_LINE_BYTES)
+    {
+        return Err(ReadError::LongLine { path: path.clone(), line, bytes: text.len() });
+    }
+    if bytes.len() > MAX_DEFINITIONS * SHORTEST {
+        let begins = |line: &&[u8]| {
+            let line = line.trim_ascii_start();
+            [&b"def "[..], b"class ", b"async def "].iter().any(|word| line.starts_with(word))
+        };
+        let count = lines().filter(begins).count();
+        if count > MAX_DEFINITIONS {
+            return Err(ReadError::ManyDefinitions { path: path.clone(), count });
+        }
+    }
+    Ok(())
 }
 
 /// The text of a file; `None` when it cannot be read.
@@ -300,6 +370,34 @@ impl Files for MemoryFiles {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_would_take_too_long_is_refused_with_its_own_words() {
+        let temp = tempfile::tempdir().unwrap();
+        let read = |text: String| {
+            let path = AbsPath::new(temp.path().canonicalize().unwrap().join("a.py")).unwrap();
+            std::fs::write(path.as_path(), text).unwrap();
+            let files = DiskFiles::new();
+            let error = files.read(&path).unwrap_err().to_string().replace(path.as_str(), "a.py");
+            assert!(files.is_unchanged(&path), "an answer without it can stand");
+            error
+        };
+        let line = "x".repeat(MAX_LINE_BYTES);
+        assert_eq!(
+            read(format!("\r\n{line}\n{line}x\n")),
+            "line 3 of a.py has 4194305 bytes, more than the 4194304 that lanser analyzes"
+        );
+        assert_eq!(
+            read(
+                "  async def f(): ...\n".repeat(MAX_DEFINITIONS / 2) + &"class A:\n".repeat(MAX_DEFINITIONS)
+            ),
+            "a.py has 300000 definitions, more than the 200000 that lanser analyzes"
+        );
+        assert_eq!(
+            read(format!("{line}\n").repeat(4)),
+            "a.py has 16777220 bytes, more than the 16777216 that lanser reads"
+        );
+    }
 
     #[test]
     fn one_request_sees_one_state_and_notices_another() {

@@ -305,3 +305,109 @@ fn environments_of_virtualenv_and_uv_are_used() {
     assert_eq!(made.code, Some(0), "{made}");
     is_used(&env, ".venv");
 }
+
+#[test]
+fn editable_installs_are_found_as_far_as_paths_lead() {
+    let env = honest();
+    let project = |name: &str| {
+        format!(
+            "[build-system]\nrequires = ['setuptools']\nbuild-backend = 'setuptools.build_meta'\n[project]\nname = '{name}'\nversion = '1'\n"
+        )
+    };
+    // One that setuptools installs by a line of a `.pth` file, and one by an import hook, which no type checker follows.
+    env.write("../lib/by_path/pyproject.toml", project("by_path"));
+    env.write("../lib/by_path/src/helper/__init__.py", "def g(): ...\n");
+    env.write("../lib/by_hook/pyproject.toml", project("by_hook"));
+    env.write("../lib/by_hook/inside/__init__.py", "def h(): ...\n");
+    env.write("../lib/by_hook/other.py", "");
+    let hook = format!("{}[tool.setuptools]\npackages = ['inside']\n", project("by_hook"));
+    env.write("../lib/by_hook/pyproject.toml", hook);
+    std::fs::remove_dir_all(env.file("src")).unwrap();
+    let made = env.run(python().unwrap().to_str().unwrap(), ["-m", "venv", ".venv"]);
+    assert_eq!(made.code, Some(0), "{made}");
+    let own = env.file(".venv/bin/python").display().to_string();
+    for name in ["by_path", "by_hook"] {
+        let folder = env.file(&format!("../lib/{name}")).display().to_string();
+        let installed = env.run(&own, ["-m", "pip", "install", "-q", "-e", &folder]);
+        assert_eq!(installed.code, Some(0), "{installed}");
+    }
+    let mut ids = std::collections::BTreeSet::new();
+    for trust in [&[][..], &["--trust-workspace"]] {
+        let output = env.lanser(["def", "m.py:3:8", "--json", "--no-cache"].iter().chain(trust));
+        let answer = output.answer();
+        let at = answer["facts"]["definitions"][0]["uri"].as_str().unwrap();
+        assert!(at.ends_with("lib/by_path/src/helper/__init__.py"), "{output}");
+        ids.insert(answer["bundleId"].as_str().unwrap().to_owned());
+        env.lanser(["def", "m.py:4:8", "--json", "--no-cache"].iter().chain(trust)).error(3, "E/NOT_FOUND");
+    }
+    assert_eq!(ids.len(), 1, "read or run, it is the same environment");
+}
+
+/// `pyenv` comes with no registry that this suite installs from: where the machine has it, its shims are asked.
+#[test]
+fn shims_of_pyenv_lead_to_the_version_that_the_user_chose() {
+    let Ok(versions) = std::process::Command::new("pyenv").args(["versions", "--bare"]).output() else {
+        return;
+    };
+    let versions = String::from_utf8(versions.stdout).unwrap();
+    let root = std::process::Command::new("pyenv").arg("root").output().unwrap();
+    let shims = Path::new(String::from_utf8(root.stdout).unwrap().trim()).join("shims");
+    for version in versions.lines().filter(|version| version.starts_with("3.1")).take(2) {
+        let mut env = TestEnv::pyright(&Project::parse("//- /m.py\nimport json\njson.dumps\n"));
+        env.set("PATH", path_with(&shims)).set("PYENV_VERSION", version);
+        env.set("PYENV_ROOT", shims.parent().unwrap());
+        // What the checkout asks for is not the user's choice.
+        env.write(".python-version", "../../../../evil\n");
+        let output = env.lanser(["hover", "m.py:2:6", "--json"]);
+        assert_eq!(output.answer()["environment"]["python"]["version"], version, "{output}");
+    }
+}
+
+#[test]
+fn a_pipe_in_git_keeps_nobody_longer_than_the_limit() {
+    let checkout = Checkout::new();
+    let env = &checkout.env;
+    for (args, pipe) in [
+        (&["locate", "py://a#f?v=git:HEAD"][..], "../.git/config"),
+        (&["refs", "py://a#f?v=git:HEAD"], "../.git/config"),
+        (&["score", "--base", "rev:HEAD", "--head", "rev:HEAD"], "../.git/packed-refs"),
+        (&["score", "--base", "rev:HEAD", "--head", "rev:HEAD"], "../.git/config"),
+        (&["rename", "py://a#f", "g"], "../.git/config"),
+    ] {
+        let place = env.file(pipe);
+        let before = std::fs::read(&place).ok();
+        let _ = std::fs::remove_file(&place);
+        assert_eq!(env.run("mkfifo", [&place]).code, Some(0));
+        let began = std::time::Instant::now();
+        let output = env.lanser(args.iter().chain(&["--timeout", "4", "--json"]));
+        assert!(began.elapsed().as_secs() < 20, "{args:?} {pipe}: {output}");
+        assert_ne!(output.code, Some(0), "{args:?} {pipe}: {output}");
+        std::fs::remove_file(&place).unwrap();
+        if let Some(before) = before {
+            std::fs::write(&place, before).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_file_beyond_the_limits_is_named_and_the_others_are_answered_for() {
+    let env = TestEnv::pyright(&Project::parse(
+        "//- /a.py\ndef ff(): ...\nff()\n//- /b.py\nfrom a import ff\nff()\n//- /pyproject.toml\n",
+    ));
+    env.write("c.py", format!("from a import ff\nff()\nx = [{}]\n", "1,".repeat(2 << 20)));
+    let why = "line 3 of c.py has 4194310 bytes, more than the 4194304 that lanser analyzes";
+    let refs = env.lanser(["refs", "py://a#ff", "--json"]);
+    let answer = refs.answer();
+    assert_eq!(answer["facts"]["references"].as_array().unwrap().len(), 6, "{refs}");
+    assert_eq!(answer["facts"]["completeness"]["status"], "unknown", "{refs}");
+    assert_eq!(env.lanser(["diag", "a.py", "b.py", "--fail-on", "error"]).code, Some(0));
+    let diag = env.lanser(["diag", "--fail-on", "error"]);
+    assert_eq!(diag.code, Some(1), "{diag}");
+    assert!(diag.stdout.contains(&format!("not checked: c.py: {why}")), "{diag}");
+    let symbols = env.lanser(["symbols", "c.py"]);
+    assert!(symbols.stderr.contains(why), "{symbols}");
+    let rename = env.lanser(["rename", "py://a#ff", "gg", "--apply", "--allow-incomplete"]);
+    assert!(rename.stderr.contains(why), "{rename}");
+    assert_ne!(rename.code, Some(0), "{rename}");
+    assert_eq!(std::fs::read_to_string(env.file("b.py")).unwrap(), "from a import ff\nff()\n");
+}

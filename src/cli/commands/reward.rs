@@ -1,6 +1,6 @@
 //! `reward`: what steps are worth, from stored bundles alone, by any formula.
 
-use std::io::{BufRead, BufReader, Read as _};
+use std::io::{BufRead, BufReader};
 
 use clap::Args;
 use serde::Serialize;
@@ -12,9 +12,10 @@ use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::reward::{Preset, ProcessReward};
 use crate::reward::recomputed;
 use crate::reward::run::Run;
+use crate::text::BoundedLines;
 
 /// A longer line is no bundle.
-const MAX_LINE: u64 = 256 << 20;
+const MAX_LINE: usize = 256 << 20;
 
 /// How much is collected before it is written.
 const WRITTEN_AT: usize = 1 << 16;
@@ -84,21 +85,23 @@ fn many(file: &str, context: &Context) -> Result<Exit, ErrorBody> {
         ErrorBody::new(ErrorSymbol::NotFound, format!("the run {file} cannot be read: {error}"))
             .hint("name a file with one bundle on each line, or `-` for standard input")
     };
-    let mut reader: Box<dyn BufRead> = if file == "-" {
+    let reader: Box<dyn BufRead> = if file == "-" {
         Box::new(BufReader::new(std::io::stdin()))
     } else {
         let path = context.env.absolute(file);
         Box::new(BufReader::new(std::fs::File::open(path.as_path()).map_err(unreadable)?))
     };
     let mut run = Run::new(terms);
-    let (mut line, mut out) = (Vec::new(), String::new());
-    let (mut number, mut wrong) = (0, false);
-    while next_line(&mut *reader, &mut line).map_err(unreadable)? {
-        number += 1;
-        if line.iter().all(u8::is_ascii_whitespace) {
+    let mut lines = BoundedLines::new(reader, MAX_LINE);
+    let (mut out, mut wrong) = (String::new(), false);
+    while let Some(fits) = lines.advance().map_err(unreadable)? {
+        let (line, number) = (lines.line(), lines.number());
+        if fits && line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let told = match rewards::read(&line) {
+        let bundle =
+            if fits { rewards::read(line) } else { Err(format!("it is longer than {MAX_LINE} bytes")) };
+        let told = match bundle {
             Ok(bundle) => serde_json::to_string(&run.next(bundle)),
             Err(why) => {
                 run.skip();
@@ -122,25 +125,4 @@ fn many(file: &str, context: &Context) -> Result<Exit, ErrorBody> {
         Exit::Ok if wrong => Exit::Failed(ErrorSymbol::Usage),
         ended => ended,
     })
-}
-
-/// Reads a line; one that is too long is read away, and what is left of it is no bundle.
-fn next_line(reader: &mut dyn BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
-    line.clear();
-    if reader.take(MAX_LINE).read_until(b'\n', line)? == 0 {
-        return Ok(false);
-    }
-    if line.len() as u64 >= MAX_LINE && !line.ends_with(b"\n") {
-        line.truncate(1);
-        loop {
-            let rest = reader.fill_buf()?;
-            let end = rest.iter().position(|byte| *byte == b'\n');
-            let (read, over) = (end.map_or(rest.len(), |end| end + 1), end.is_some() || rest.is_empty());
-            reader.consume(read);
-            if over {
-                break;
-            }
-        }
-    }
-    Ok(true)
 }

@@ -1,7 +1,7 @@
 //! The lines of a batch: found in a stream, read strictly, made into requests. On a thread of its own, since a read of
 //! standard input cannot be given up.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader, Read};
 
 use serde::Deserialize;
 use tokio::sync::mpsc;
@@ -11,9 +11,8 @@ use crate::digest::strict_json;
 use crate::model::batch::{BatchLine, BatchRequest, Cancellation, RequestId, WrittenSelector};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Options, Request};
-
-/// The most bytes of a line, its newline not counted.
-pub const MAX_LINE: usize = 64 << 20;
+use crate::text::BoundedLines;
+use crate::text::bounded_lines::MAX_LINE;
 
 /// How many lines are read before they are taken.
 const AHEAD: usize = 8;
@@ -56,19 +55,24 @@ pub(super) fn start(
 ) -> io::Result<mpsc::Receiver<io::Result<Incoming>>> {
     let (sender, receiver) = mpsc::channel(AHEAD);
     std::thread::Builder::new().name("batch input".to_owned()).spawn(move || {
-        let mut lines = Lines::new(BufReader::with_capacity(64 << 10, stream), MAX_LINE);
+        let mut lines = BoundedLines::new(BufReader::with_capacity(64 << 10, stream), MAX_LINE);
         loop {
-            let incoming = match lines.next() {
+            let fits = match lines.advance() {
                 Ok(None) => return,
-                Ok(Some(true)) if lines.line.iter().all(u8::is_ascii_whitespace) => continue,
-                Ok(Some(fits)) => Ok(Incoming {
-                    line: lines.number,
-                    bytes: lines.line.len(),
-                    says: if fits {
-                        read(&lines.line, lines.number, &completing)
-                    } else {
-                        too_long(lines.number)
-                    },
+                fits => fits,
+            };
+            let number = lines.number();
+            let line = match number {
+                // Some editors and shells write one.
+                1 => lines.line().strip_prefix(BYTE_ORDER_MARK).unwrap_or(lines.line()),
+                _ => lines.line(),
+            };
+            let incoming = match fits {
+                Ok(Some(true)) if line.iter().all(u8::is_ascii_whitespace) => continue,
+                Ok(fits) => Ok(Incoming {
+                    line: number,
+                    bytes: line.len(),
+                    says: if fits == Some(true) { read(line, number, &completing) } else { too_long(number) },
                 }),
                 Err(error) => Err(error),
             };
@@ -83,56 +87,6 @@ pub(super) fn start(
 
 /// How a text in UTF-8 may begin.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
-
-/// Lines of a stream, without a byte order mark. What does not fit into `limit` is passed over as it comes.
-struct Lines<R> {
-    reader: R,
-    limit: usize,
-    number: u64,
-    /// The present line, as far as it fits.
-    line: Vec<u8>,
-}
-
-impl<R: BufRead> Lines<R> {
-    const fn new(reader: R, limit: usize) -> Self {
-        Self { reader, limit, number: 0, line: Vec::new() }
-    }
-
-    /// Reads the next line and says whether it fits; `None` at the end.
-    fn next(&mut self) -> io::Result<Option<bool>> {
-        /// What a line's room may stay for the next.
-        const ROOM: usize = 1 << 20;
-        self.line.clear();
-        self.line.shrink_to(ROOM);
-        let (mut fits, mut any) = (true, false);
-        loop {
-            let part = match self.reader.fill_buf() {
-                Ok(part) => part,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            let newline = part.iter().position(|&byte| byte == b'\n');
-            let content = &part[..newline.unwrap_or(part.len())];
-            any |= !part.is_empty();
-            fits = fits && self.line.len() + content.len() <= self.limit;
-            if fits {
-                self.line.extend_from_slice(content);
-            } else {
-                self.line = Vec::new();
-            }
-            let (consumed, ended) = (newline.map_or(part.len(), |at| at + 1), part.is_empty());
-            self.reader.consume(consumed);
-            if newline.is_some() || ended {
-                self.number += u64::from(any);
-                // Some editors and shells write one.
-                if self.number == 1 && self.line.starts_with(BYTE_ORDER_MARK) {
-                    self.line.drain(..BYTE_ORDER_MARK.len());
-                }
-                return Ok(any.then_some(fits));
-            }
-        }
-    }
-}
 
 fn too_long(number: u64) -> Says {
     let message = format!("line {number} is longer than {MAX_LINE} bytes");
@@ -238,33 +192,16 @@ mod tests {
 
     use super::*;
 
-    fn all(text: &str, limit: usize, capacity: usize) -> Vec<(u64, bool, String)> {
-        let mut lines = Lines::new(BufReader::with_capacity(capacity, Cursor::new(text)), limit);
-        let mut found = Vec::new();
-        while let Some(fits) = lines.next().unwrap() {
-            found.push((lines.number, fits, String::from_utf8(lines.line.clone()).unwrap()));
-        }
-        found
-    }
-
-    #[test]
-    fn lines_in_any_chunks() {
-        let long = "x".repeat(100);
-        for capacity in [1, 3, 4096] {
-            let found = all(&format!("a\n\nb\r\n{long}\nlast"), 10, capacity);
-            let expected =
-                [(1, true, "a"), (2, true, ""), (3, true, "b\r"), (4, false, ""), (5, true, "last")];
-            assert_eq!(found, expected.map(|(number, fits, text)| (number, fits, text.to_owned())));
-            assert_eq!(all("", 10, capacity), []);
-            assert_eq!(all("a\n", 10, capacity).len(), 1);
-        }
-    }
-
     #[test]
     fn a_byte_order_mark_is_no_part_of_the_first_line() {
-        let lines: Vec<String> =
-            all("\u{feff}{}\n\u{feff}{}\n", 100, 2).into_iter().map(|(_, _, line)| line).collect();
-        assert_eq!(lines, ["{}", "\u{feff}{}"]);
+        let stream = Cursor::new("\u{feff}{}\n\u{feff}{}\n");
+        let mut receiver = start(Box::new(stream), Box::new(|request| Ok(request.options.clone()))).unwrap();
+        let mut why = || match receiver.blocking_recv().unwrap().unwrap().says {
+            Says::Wrong(_, error) => error.message,
+            _ => panic!("neither is a request"),
+        };
+        assert!(why().contains("missing field"), "read as an object");
+        assert!(why().contains("it is no JSON object"));
     }
 
     fn says(line: &str) -> Says {

@@ -23,7 +23,7 @@ use crate::model::request::Request;
 use input::{Asked, Incoming, Says};
 use turns::{Mark, Turns};
 
-pub use input::{Completing, MAX_LINE};
+pub use input::Completing;
 
 /// How long a reader of the answers may take for what is left when everything is given up.
 const LAST_WORDS: Duration = Duration::from_secs(2);

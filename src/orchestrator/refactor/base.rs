@@ -107,10 +107,12 @@ impl Disk<'_> {
             Err(error) => return Err(self.state.ground.paths.text(&error.to_string())),
         };
         // What the ground says of the file is what was read, or the last look at it notices.
-        if path.is_python()
-            && self.state.files.read(&place).ok().map(|document| document.digest) != Some(Digest::of(&bytes))
-        {
-            return Err("it is being written right now".to_owned());
+        if path.is_python() {
+            let read = self.state.files.read(&place);
+            let document = read.map_err(|error| self.state.ground.paths.text(&error.to_string()))?;
+            if document.digest != Digest::of(&bytes) {
+                return Err("it is being written right now".to_owned());
+            }
         }
         let mode = std::fs::metadata(place.as_path()).map(|metadata| metadata.permissions().mode());
         Ok(Some(Original { bytes, executable: mode.is_ok_and(|mode| mode & 0o111 != 0) }))

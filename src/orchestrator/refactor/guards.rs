@@ -4,10 +4,10 @@ use super::checks::{Checks, Reason};
 use super::commit;
 use crate::edit::Plan;
 use crate::model::edits::CheckName;
-use crate::model::error::{ErrorBody, ErrorSymbol};
+use crate::model::error::ErrorSymbol;
 use crate::model::request::Dirt;
 use crate::orchestrator::ask::Asking;
-use crate::orchestrator::blocking;
+use crate::orchestrator::blocking_within;
 use crate::orchestrator::failure::Failure;
 use crate::path::{DocUri, WorkspacePath};
 use crate::tape::Door;
@@ -24,7 +24,7 @@ pub(super) async fn files(asking: &Asking<'_>, checks: &mut Checks<'_>, plan: &P
     let transactions = commit::transactions(settings);
     let (changes, policy) = (commit::changes(plan), commit::policy(asking.request));
     let tape = asking.state.tape.clone();
-    let said = blocking(move || {
+    let said = blocking_within(settings.timeout, "git and the disk", move || {
         let look = || {
             let program = GitProgram::find(&search_path, &environment, &checkout, trusted);
             let refused = transactions.plan(changes, policy).map(drop).err();
@@ -37,13 +37,7 @@ pub(super) async fn files(asking: &Asking<'_>, checks: &mut Checks<'_>, plan: &P
         let lost = || (GitState::Unknown("it was not recorded".to_owned()), None);
         tape.ask(Door::Guard, &("files", &paths), look, lost)
     });
-    // A pipe in the place of a file makes whoever reads it wait for ever.
-    let Ok(said) = tokio::time::timeout(settings.timeout, said).await else {
-        let message = format!("git and the disk did not answer within {} s", settings.timeout.as_secs());
-        let error = ErrorBody::new(ErrorSymbol::LsTimeout, message);
-        return Err(Failure::told(error.hint("`git status` shows what is wrong; --timeout gives more time")));
-    };
-    let (git, refused) = said?;
+    let (git, refused) = said.await?;
     self::git(checks, asking.request.options.guards.dirty, git);
     if let Some((symbol, error, hint)) = refused {
         let name = if symbol == ErrorSymbol::Jail { CheckName::Jail } else { CheckName::Content };

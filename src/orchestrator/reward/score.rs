@@ -19,7 +19,7 @@ use crate::edit::{FileChange, Original, Plan};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::reward::Preset;
 use crate::orchestrator::failure::Failure;
-use crate::orchestrator::{Settings, blocking, cancelled, diagnose, python, refactor};
+use crate::orchestrator::{Settings, blocking, blocking_within, cancelled, diagnose, python, refactor};
 use crate::path::{AbsPath, WorkspacePath};
 use crate::reward::environment_pin::{self, Changed};
 use crate::reward::episode::Episode;
@@ -27,6 +27,9 @@ use crate::reward::judge::Judged;
 use crate::reward::{Terms, scope_pin};
 use crate::workspace::files::{FileKind, Files as _};
 use crate::workspace::tree::FileTree;
+
+/// What may keep a score waiting before any server is asked.
+const GIT: &str = "git's folder";
 
 /// A head with its name.
 #[derive(Debug, Clone)]
@@ -62,7 +65,10 @@ pub async fn score(
     };
     let places = Places { root: settings.root.clone(), origins };
     let (looked_in, source) = (places.clone(), base.clone());
-    let tree = match blocking(move || source.tree(&looked_in, None)).await.map_err(told)? {
+    let tree = match blocking_within(settings.timeout, GIT, move || source.tree(&looked_in, None))
+        .await
+        .map_err(told)?
+    {
         Ok(tree) => tree,
         Err(Wrong::Named(error)) if matches!(base, Source::Bundle(_)) => {
             // It is no mistake of the caller's that nobody knows the state any more: nothing honest can be said of any head.
@@ -133,7 +139,8 @@ impl<'s> Judge<'s> {
     /// The score of one head. That an edit does not fit is the fault of who made it; a server that fails is nobody's.
     async fn episode(&mut self, head: &Scored, terms: &Terms) -> Result<Episode, ErrorBody> {
         let (places, source, tree) = (self.places.clone(), head.source.clone(), self.tree.clone());
-        let made = blocking(move || source.tree(&places, Some(&tree))).await;
+        let made =
+            blocking_within(self.settings.timeout, GIT, move || source.tree(&places, Some(&tree))).await;
         let made = made.map_err(|failure| failure.into_body(&PathMap::new()))?;
         let after = match made {
             Ok(after) => after,

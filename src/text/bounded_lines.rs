@@ -1,0 +1,121 @@
+//! Lines of a stream that somebody else wrote, in memory that is bounded by the longest line that is allowed.
+
+use std::io::{self, BufRead};
+
+/// The longest line of requests, selectors and other small documents, in bytes, its newline not counted.
+pub const MAX_LINE: usize = 64 << 20;
+
+/// A line this many times as long as a line may be has no end, like that of `/dev/zero`.
+const ENDLESS: usize = 16;
+
+/// What the next room for a line may stay, in bytes.
+const KEPT_CAPACITY: usize = 1 << 20;
+
+/// Reads lines. What does not fit into the limit is skipped without being stored.
+#[derive(Debug)]
+pub struct BoundedLines<R> {
+    reader: R,
+    /// The longest line, in bytes.
+    limit: usize,
+    number: u64,
+    line: Vec<u8>,
+    /// Whether a line had no end: nothing behind it is read.
+    is_endless: bool,
+}
+
+impl<R: BufRead> BoundedLines<R> {
+    /// The lines of `reader`, each of at most `limit` bytes.
+    pub const fn new(reader: R, limit: usize) -> Self {
+        Self { reader, limit, number: 0, line: Vec::new(), is_endless: false }
+    }
+
+    /// Reads the next line and returns whether it fits; `None` at the end. Nothing is read behind a line that is longer than
+    /// 16 times the limit.
+    ///
+    /// # Errors
+    /// When the stream cannot be read.
+    pub fn advance(&mut self) -> io::Result<Option<bool>> {
+        self.line.clear();
+        self.line.shrink_to(KEPT_CAPACITY);
+        let mut length = 0_usize;
+        while !self.is_endless {
+            let part = match self.reader.fill_buf() {
+                Ok(part) => part,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            let newline = part.iter().position(|&byte| byte == b'\n');
+            let content = &part[..newline.unwrap_or(part.len())];
+            let (any, ended) = (length > 0 || !part.is_empty(), part.is_empty() || newline.is_some());
+            length = length.saturating_add(content.len());
+            if length <= self.limit {
+                self.line.extend_from_slice(content);
+            } else {
+                self.line = Vec::new();
+            }
+            let consumed = newline.map_or(part.len(), |at| at + 1);
+            self.reader.consume(consumed);
+            self.is_endless = length > self.limit.saturating_mul(ENDLESS);
+            if ended || self.is_endless {
+                self.number += u64::from(any);
+                return Ok(any.then_some(length <= self.limit));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The line that was read last, without its newline; empty when it did not fit.
+    pub fn line(&self) -> &[u8] {
+        &self.line
+    }
+
+    /// Its number, counted from 1.
+    pub const fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufReader, Read as _};
+
+    use super::*;
+
+    fn read(text: &[u8], limit: usize, capacity: usize) -> Vec<(u64, Option<String>)> {
+        let mut lines = BoundedLines::new(BufReader::with_capacity(capacity, text), limit);
+        let mut all = Vec::new();
+        while let Some(fits) = lines.advance().unwrap() {
+            let text = String::from_utf8(lines.line().to_vec()).unwrap();
+            all.push((lines.number(), fits.then_some(text)));
+        }
+        assert!(lines.advance().unwrap().is_none(), "the end stays the end");
+        all
+    }
+
+    #[test]
+    fn lines_are_whole_whatever_the_buffer() {
+        let some = |text: &str| Some(text.to_owned());
+        for capacity in [1, 2, 3, 100] {
+            let all = read(b"abcd\n\nabcde\nab\r\n\nx", 4, capacity);
+            let expected = [
+                (1, some("abcd")),
+                (2, some("")),
+                (3, None),
+                (4, some("ab\r")),
+                (5, some("")),
+                (6, some("x")),
+            ];
+            assert_eq!(all, expected);
+            assert_eq!(read(b"", 4, capacity), []);
+            assert_eq!(read(b"\n", 4, capacity), [(1, some(""))]);
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_ends_the_input_and_takes_no_memory() {
+        let mut lines = BoundedLines::new(BufReader::new(io::repeat(b'x').chain(&b"\nlast\n"[..])), 10_000);
+        assert_eq!(lines.advance().unwrap(), Some(false));
+        assert!(lines.line.capacity() < 10_000);
+        assert_eq!(lines.advance().unwrap(), None);
+    }
+}
