@@ -34,6 +34,70 @@ pub fn parameter_at(text: &str, offset: usize) -> Option<Parameter> {
     })
 }
 
+/// The types that the overloads of a function give the parameter whose name begins at an offset, as dotted names without
+/// arguments; the members of a union one by one. Empty when the parameter has a type of its own other than `Any`, or the
+/// function no overloads.
+#[must_use]
+pub fn overloaded_types(text: &str, offset: usize) -> Vec<String> {
+    let tree = parse(text);
+    overloaded(&tree, text, offset).unwrap_or_default()
+}
+
+fn overloaded(tree: &Tree, text: &str, offset: usize) -> Option<Vec<String>> {
+    let (parameter, list) = parameter_of(token_at(tree, offset)?)?;
+    let own = parameter.child_by_field_name("type");
+    if own.is_some_and(|own| !matches!(text_of(own, text), "Any" | "typing.Any" | "t.Any")) {
+        return None;
+    }
+    let at = children(list).position(|other| other == parameter)?;
+    let function = list.parent().filter(|parent| parent.kind() == "function_definition")?;
+    let name = text_of(function.child_by_field_name("name")?, text);
+    let outer =
+        function.parent().filter(|parent| parent.kind() == "decorated_definition").unwrap_or(function);
+    let mut types = Vec::new();
+    for sibling in children(outer.parent()?).take_while(|sibling| *sibling != outer) {
+        let Some(overload) = sibling.child_by_field_name("definition") else { continue };
+        let is_same = overload.child_by_field_name("name").is_some_and(|other| text_of(other, text) == name);
+        let is_overload = |decorator: &String| decorator.rsplit('.').next() == Some("overload");
+        if !is_same || !decorators(overload, text).iter().any(is_overload) {
+            continue;
+        }
+        let declared = overload.child_by_field_name("parameters").and_then(|list| children(list).nth(at));
+        if let Some(declared) = declared.and_then(|parameter| parameter.child_by_field_name("type")) {
+            types.extend(named_types(text_of(declared, text)));
+        }
+    }
+    Some(types)
+}
+
+/// The classes that an annotation names, as dotted names: the parts of a union, what stands in `type[…]` and `Optional[…]`,
+/// generic classes without their arguments.
+fn named_types(annotation: &str) -> Vec<String> {
+    let annotation = annotation.trim().trim_matches(['"', '\'']).trim();
+    let mut depth = 0_usize;
+    let parts = annotation.split(|c: char| {
+        match c {
+            '[' | '(' => depth += 1,
+            ']' | ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == '|' && depth == 0
+    });
+    let parts: Vec<&str> = parts.map(str::trim).collect();
+    if parts.len() > 1 {
+        return parts.into_iter().flat_map(named_types).collect();
+    }
+    match annotation.split_once('[') {
+        Some((outer, inner)) => match outer.rsplit('.').next() {
+            Some("type" | "Type" | "Optional") => named_types(inner.strip_suffix(']').unwrap_or(inner)),
+            Some("Callable" | "Literal") => Vec::new(),
+            _ => vec![outer.trim().to_owned()],
+        },
+        None if annotation.is_empty() => Vec::new(),
+        None => vec![annotation.to_owned()],
+    }
+}
+
 /// The parameters that a function's callers can pass by name: the function's name token begins at an offset. `None` when no
 /// function's does.
 #[must_use]
@@ -205,6 +269,34 @@ mod tests {
     /// Where `§` stands in a text, and the text without it.
     fn marked(text: &str) -> (String, usize) {
         (text.replace('§', ""), text.find('§').unwrap())
+    }
+
+    #[test]
+    fn types_of_overloads() {
+        let text = "\
+@overload
+def f(a, o: 'S[T, P] | None', /) -> T: ...
+@typing.overload
+def f(a, o: type[m.B], /): ...
+@overload
+def f(a, o: Callable[[int], str], /): ...
+@overload
+def g(o: C): ...
+def f(a, o: Any, /):
+    o.x
+def g(o: int):
+    o.y
+def h(o):
+    o.z
+";
+        let of = |from: &str| overloaded_types(text, text.find(from).unwrap() + from.len());
+        assert_eq!(of("def f(a, o: Any, /)").len(), 0, "behind the parameter");
+        assert_eq!(overloaded_types(text, text.find("o: Any").unwrap()), ["S", "None", "m.B"]);
+        assert!(overloaded_types(text, text.find("o: int").unwrap()).is_empty(), "it has a type of its own");
+        assert!(
+            overloaded_types(text, text.find("o):\n    o.z").unwrap()).is_empty(),
+            "there are no overloads"
+        );
     }
 
     #[test]

@@ -201,6 +201,67 @@ fn calls_through_a_base_class_are_references() {
 }
 
 #[test]
+fn mocks_may_stand_in_for_a_class() {
+    let env = TestEnv::pyright(&Project::parse(
+        "\
+//- /m.py
+class C:
+    def go(self): ...
+    def stop(self): ...
+//- /test_m.py
+from unittest.mock import MagicMock, Mock
+from m import C
+def test_it():
+    wrapping = Mock(wraps=C())
+    wrapping.go()
+    mock = MagicMock()
+    mock.stop.return_value = 7
+",
+    ));
+    for (selector, place) in [("py://m#C.go", "test_m.py:5:14"), ("py://m#C.stop", "test_m.py:7:10")] {
+        let found = uses(&env, selector);
+        assert_eq!(
+            (found.status.as_str(), found.unresolved),
+            ("partial", vec![place.to_owned()]),
+            "{selector}"
+        );
+    }
+}
+
+#[test]
+fn overloads_declare_the_types_of_parameters() {
+    let env = TestEnv::pyright(&Project::parse(
+        "\
+//- /m.py
+from typing import Any, Protocol, overload
+class Makes(Protocol):
+    def make(self) -> int: ...
+class Other:
+    def make(self) -> int: ...
+    def more(self) -> int: ...
+class C:
+    def make(self) -> int: return 1
+@overload
+def run(o: Makes) -> int: ...
+@overload
+def run(o: str) -> str: ...
+def run(o: Any) -> Any:
+    return o.make()
+def untyped(o: Any) -> Any:
+    return o.more()
+",
+    ));
+    let found = uses(&env, "py://m#C.make");
+    assert_eq!(found.at(), ["m.py:8:9", "m.py:14:14"]);
+    assert_eq!((found.provenance("m.py:14:14"), found.status.as_str()), ("dispatch", "complete"));
+    let found = uses(&env, "py://m#Other.more");
+    assert_eq!((found.status.as_str(), found.unresolved), ("partial", vec!["m.py:16:14".to_owned()]));
+    // The protocol's member keeps its name, so the call does too.
+    let rename = env.lanser(["rename", "py://m#C.make", "build"]);
+    assert!(rename.text().contains("used through an interface that keeps its name"), "{rename}");
+}
+
+#[test]
 fn implementations_without_the_server_s_help() {
     let env = TestEnv::pyright(&Project::parse(FAMILY));
     let at = |selector: &str| -> Vec<String> {

@@ -108,7 +108,7 @@ impl Family {
     pub(super) fn dispatches(&self, classes: &Classes<'_>, defined: &Defined) -> Dispatch {
         let Some(class) = &defined.class else { return Dispatch::Never };
         if matches!(self.relation(&class.id()), Some(Relation::Above | Relation::Beside)) {
-            return Dispatch::Possible;
+            return Dispatch::Nominal;
         }
         if self.own.is_empty() || self.relation(&class.id()).is_some() {
             return Dispatch::Never;
@@ -117,10 +117,10 @@ impl Family {
         if class.is_derived_from("Protocol") {
             let wanted = class.member_names();
             let is_met = wanted.iter().all(|name| self.members.contains(*name));
-            return if is_met { Dispatch::Possible } else { Dispatch::Never };
+            return if is_met { Dispatch::Structural } else { Dispatch::Never };
         }
         if ABSTRACT_MODULES.contains(&id.module.as_str()) && self.is_written_as(class.name()) {
-            return Dispatch::Possible;
+            return Dispatch::Structural;
         }
         let is_file = id.module == "typing" && FILES.contains(&class.name())
             || classes.ancestors(class).iter().any(|above| FILES.contains(&above.name()));
@@ -143,7 +143,10 @@ impl Family {
 /// Whether a use of one definition can reach another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Dispatch {
-    Possible,
+    /// The object may be of the member's class, which inherits from the other definition's, or has a subclass in common with it.
+    Nominal,
+    /// The other definition's class describes an interface, which the member's class has without inheriting from it.
+    Structural,
     /// The definition is of a class that describes an interface; its name.
     Unknown(String),
     Never,

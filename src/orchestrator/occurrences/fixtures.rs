@@ -370,9 +370,10 @@ impl Overlays {
                         Explanation::Reference(Evidence {
                             provenance: Some(UseProvenance::Definition),
                             via,
+                            is_structural,
                         }) => {
                             let provenance = Some(UseProvenance::PytestFixture);
-                            Explanation::Reference(Evidence { provenance, via })
+                            Explanation::Reference(Evidence { provenance, via, is_structural })
                         }
                         explanation => explanation,
                     }

@@ -20,12 +20,16 @@ use crate::resolve::hierarchy::Relation;
 use crate::resolve::occurrences::OccurrenceKind;
 use crate::resolve::origin::is_foreign_object;
 use crate::resolve::outline::Outline;
+use crate::resolve::roles::overloaded_types;
 use crate::resolve::usage::{TokenUse, Usage};
 use crate::text::Position;
 use crate::workspace::files::Files as _;
 
 /// Methods that answer for any name after a dot.
 const ANY_NAME: [&str; 2] = ["__getattr__", "__getattribute__"];
+
+/// Modules whose classes with methods of [`ANY_NAME`] are mocks: the standard library's, and the package on PyPI.
+const MOCK_MODULES: [&str; 3] = ["unittest.mock", "mock", "mock.mock"];
 
 /// Functions that copy an object with other values for fields.
 const REPLACERS: [&str; 5] = ["replace", "_replace", "evolve", "assoc", "__replace__"];
@@ -68,7 +72,7 @@ pub(super) struct Leads<'l> {
 /// What one place that a token leads to is.
 enum Lead {
     Target,
-    Dispatch(String),
+    Dispatch(Evidence),
     AnyName,
     Interface(String),
     Variable,
@@ -202,11 +206,13 @@ impl<'l> Leads<'l> {
         if leads.iter().any(|lead| matches!(lead, Lead::Target)) {
             return Explanation::Reference(Evidence::rule(UseProvenance::Definition));
         }
-        if let Some(via) = leads.iter().find_map(|lead| match lead {
-            Lead::Dispatch(via) => Some(via.clone()),
+        let dispatched = leads.iter().filter_map(|lead| match lead {
+            Lead::Dispatch(evidence) => Some(evidence),
             _ => None,
-        }) {
-            return Explanation::Reference(Evidence::via(UseProvenance::Dispatch, via));
+        });
+        // What is reached through an interface only says so.
+        if let Some(evidence) = dispatched.min_by_key(|evidence| evidence.is_structural) {
+            return Explanation::Reference(evidence.clone());
         }
         if leads.iter().any(|lead| matches!(lead, Lead::AnyName)) {
             return Explanation::Unresolved("the receiver's class answers for any name".to_owned());
@@ -253,8 +259,12 @@ impl<'l> Leads<'l> {
         if defined.name == self.symbol.name {
             match self.family.dispatches(self.classes, defined) {
                 // `super()` in the class itself leads past it.
-                Dispatch::Possible if self.is_past_own(token) => {}
-                Dispatch::Possible => return Lead::Dispatch(defined.qualname.join(".")),
+                Dispatch::Nominal | Dispatch::Structural if self.is_past_own(token) => {}
+                dispatch @ (Dispatch::Nominal | Dispatch::Structural) => {
+                    let evidence = Evidence::via(UseProvenance::Dispatch, defined.qualname.join("."));
+                    let is_structural = dispatch == Dispatch::Structural;
+                    return Lead::Dispatch(Evidence { is_structural, ..evidence });
+                }
                 Dispatch::Unknown(interface) => return Lead::Interface(interface),
                 Dispatch::Never => {}
             }
@@ -376,11 +386,35 @@ impl<'l> Leads<'l> {
         } else {
             let hover = questions.hover(path, at).await?;
             if hover.is_none_or(|hover| hides_types(&hover.markdown)) {
-                return Ok(unknown());
+                return Ok(self.overloaded(token, &found.items).unwrap_or_else(unknown));
             }
             self.classes_at(&questions.type_definition(path, at).await?.items)
         };
         Ok(self.of_dynamic_classes(&classes))
+    }
+
+    /// An attribute of a parameter whose type only the overloads of its function declare: a use of the symbol when one of them
+    /// names a class through which the symbol can be reached. What they do not name proves nothing.
+    fn overloaded(&self, token: &Token, places: &[Place]) -> Option<Explanation> {
+        let [place] = places else { return None };
+        let (document, offset) = offset_of(self.asking, place)?;
+        let types = overloaded_types(&document.text, offset);
+        let evidence = types.iter().find_map(|dotted| {
+            let class = self.classes.class_named(&document.path, dotted)?;
+            let mut order = std::iter::once(class.clone()).chain(self.classes.ancestors(&class));
+            let first = order.find(|class| class.has(&self.symbol.name))?;
+            let via = format!("{}.{}", first.id().name, self.symbol.name);
+            if self.family.is_own(&first.id()) {
+                return Some(Evidence::via(UseProvenance::Dispatch, via));
+            }
+            let span = first.members(&self.symbol.name).next()?;
+            let defined = self.classes.defined_at(&first.document().path, span.start)?;
+            match self.lead_of(token, &defined) {
+                Lead::Dispatch(evidence) => Some(evidence),
+                _ => None,
+            }
+        });
+        evidence.map(Explanation::Reference)
     }
 
     /// An attribute of objects of these classes that none of them is known to have. It comes from a base that is not installed,
@@ -406,11 +440,22 @@ impl<'l> Leads<'l> {
                 None => self.classes.has_unknown_base(class) && !self.family.has_unknown_base,
             }
         };
-        if classes.iter().all(is_explained) {
+        if classes.iter().any(|class| self.is_mock(class)) {
+            Explanation::Unresolved("a mock may stand in for it".to_owned())
+        } else if classes.iter().all(is_explained) {
             Explanation::Other
         } else {
             Explanation::Unresolved("no such attribute in the receiver's type".to_owned())
         }
+    }
+
+    /// Whether objects of a class are mocks. One may wrap an object of the symbol's class, or have its names set in its place.
+    fn is_mock(&self, class: &Class) -> bool {
+        let mut order = std::iter::once(class.clone()).chain(self.classes.ancestors(class));
+        order.any(|class| {
+            let module = class.id().module;
+            MOCK_MODULES.contains(&module.as_str()) && ANY_NAME.iter().any(|name| class.has(name))
+        })
     }
 
     /// Whether a receiver is an object of a package that is neither installed nor in the workspace.

@@ -70,17 +70,20 @@ pub(super) struct Evidence {
     pub(super) provenance: Option<UseProvenance>,
     /// The alias or the member of the family through which the symbol is reached.
     pub(super) via: Option<String>,
+    /// Whether the symbol is reached through an interface that its class does not inherit from. Renaming the symbol does not
+    /// rename the interface's member.
+    pub(super) is_structural: bool,
 }
 
 impl Evidence {
-    pub(super) const SERVER: Self = Self { provenance: None, via: None };
+    pub(super) const SERVER: Self = Self { provenance: None, via: None, is_structural: false };
 
     pub(super) const fn rule(provenance: UseProvenance) -> Self {
-        Self { provenance: Some(provenance), via: None }
+        Self { provenance: Some(provenance), via: None, is_structural: false }
     }
 
     pub(super) const fn via(provenance: UseProvenance, via: String) -> Self {
-        Self { provenance: Some(provenance), via: Some(via) }
+        Self { provenance: Some(provenance), via: Some(via), is_structural: false }
     }
 }
 

@@ -35,6 +35,7 @@ pub(super) fn verdict(
     };
     add(private::spelled_out(asking, renaming), "it is written as Python mangles it");
     add(mixins(asking, renaming, &explained), "a class without the member uses that of a derived class");
+    add(interfaces(asking, &explained), "it is used through an interface that keeps its name");
     let mut by_pytest = requested(asking, renaming, &explained);
     by_pytest.extend(fixtures::own_parameter(asking, renaming));
     add(by_pytest, "pytest passes it by its name");
@@ -52,8 +53,16 @@ fn mixins(asking: &Asking<'_>, renaming: &Renaming<'_>, explained: &Explained) -
     let member = format!(".{}", renaming.old);
     let used = explained.references.iter().filter(|(_, evidence)| {
         evidence.provenance == Some(UseProvenance::Dispatch)
+            && !evidence.is_structural
             && evidence.via.as_ref().is_some_and(|via| !via.ends_with(&member))
     });
+    used.map(|(place, _)| asking.places.describe(&place.path, place.range).1).collect()
+}
+
+/// Uses through a protocol or an abstract class from which the symbol's class does not inherit: the rename does not reach its
+/// member, and objects may get there through `Any`, where no type checker sees that they fit no longer.
+fn interfaces(asking: &Asking<'_>, explained: &Explained) -> Vec<String> {
+    let used = explained.references.iter().filter(|(_, evidence)| evidence.is_structural);
     used.map(|(place, _)| asking.places.describe(&place.path, place.range).1).collect()
 }
 
