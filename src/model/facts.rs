@@ -158,6 +158,8 @@ pub enum UseProvenance {
     Subscript,
     /// The receiver comes from a fixture that pytest passes.
     PytestFixture,
+    /// The receiver is a parameter whose type the function's decorator declares.
+    Decorator,
     /// Pytest passes the fixture by this name.
     FixtureRequest,
 }

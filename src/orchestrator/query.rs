@@ -14,7 +14,7 @@ use crate::bundle::order::sort;
 use crate::bundle::page::page;
 use crate::bundle::seal::Draft;
 use crate::lsp::{Listing, Place};
-use crate::model::facts::{Facts, Hover, Location, Provenance, UseProvenance};
+use crate::model::facts::{Facts, Hover, Location, Provenance};
 use crate::model::request::{Command, Request};
 use crate::path::AbsPath;
 use crate::text::{ColumnUnit, Position, Range};
@@ -102,9 +102,9 @@ pub(super) async fn locations(asking: &Asking<'_>) -> Result<Answer, Failure> {
     let mut provenance = None;
     if listing.items.is_empty()
         && cmd == Command::Definition
-        && let Some(found) = fixtures::definition(asking, &subject.document, subject.offset).await?
+        && let Some((found, how)) = fixtures::definition(asking, &subject.document, subject.offset).await?
     {
-        (listing, provenance) = (found, Some(UseProvenance::PytestFixture));
+        (listing, provenance) = (found, Some(how));
     }
     if listing.items.is_empty() {
         return Err(nothing_there(asking, subject));

@@ -327,6 +327,14 @@ impl<'f> Classes<'f> {
         sources.into_iter().next()
     }
 
+    /// The class in the other file of its module: its declaration in a stub, or the source of one.
+    #[must_use]
+    pub fn twin_of(&self, class: &Class) -> Option<Class> {
+        let file = self.twin_file(&class.document().path)?;
+        let start = self.named(&file, &class.source.outline.names(class.index)).into_iter().next()?;
+        self.class_at(&file, start)
+    }
+
     /// The definitions of a file that have a qualified name, by where their name tokens begin.
     #[must_use]
     pub fn named(&self, file: &AbsPath, chain: &[String]) -> Vec<usize> {

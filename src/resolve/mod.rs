@@ -13,6 +13,7 @@ mod ast;
 mod bases;
 pub mod behind;
 pub mod classes;
+pub mod decorated;
 pub mod definitions;
 pub mod form;
 pub mod hierarchy;

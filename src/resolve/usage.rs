@@ -72,6 +72,19 @@ pub struct KeywordUse {
     pub is_class: bool,
 }
 
+/// A call whose value is assigned to a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AssignedCall {
+    /// What is called, as a dotted name.
+    pub function: String,
+    /// How many arguments are passed by position.
+    pub positional: usize,
+    /// The names of the arguments that are passed by name.
+    pub keywords: Vec<String>,
+    /// Whether there are `*args` or `**kwargs`.
+    pub has_spread: bool,
+}
+
 impl<'t> Usage<'t> {
     /// Parses a text, or uses the tree of one parsed lately.
     #[must_use]
@@ -128,6 +141,35 @@ impl<'t> Usage<'t> {
             | "await" => TokenUse::Passed,
             _ => TokenUse::Other,
         }
+    }
+
+    /// The call that an assignment to the plain name at an offset evaluates: `name = function(…)`.
+    #[must_use]
+    pub fn assigned_call(&self, offset: usize) -> Option<AssignedCall> {
+        let token = self.token(offset)?;
+        let assignment = token.parent().filter(|parent| {
+            parent.kind() == "assignment" && parent.child_by_field_name("left") == Some(token)
+        })?;
+        let call = unwrapped(assignment.child_by_field_name("right")?);
+        let function = call.child_by_field_name("function").filter(|_| call.kind() == "call")?;
+        let mut found = AssignedCall {
+            function: dotted(function, self.text)?,
+            positional: 0,
+            keywords: Vec::new(),
+            has_spread: false,
+        };
+        for argument in children(call.child_by_field_name("arguments")?) {
+            match argument.kind() {
+                "comment" => {}
+                "keyword_argument" => {
+                    let name = argument.child_by_field_name("name")?;
+                    found.keywords.push(text_of(name, self.text).to_owned());
+                }
+                "list_splat" | "dictionary_splat" => found.has_spread = true,
+                _ => found.positional += 1,
+            }
+        }
+        Some(found)
     }
 
     /// What is before the dot of the attribute whose name begins at an offset.

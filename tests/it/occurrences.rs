@@ -208,24 +208,114 @@ fn mocks_may_stand_in_for_a_class() {
 class C:
     def go(self): ...
     def stop(self): ...
+    def hand(self): ...
 //- /test_m.py
 from unittest.mock import MagicMock, Mock
 from m import C
 def test_it():
     wrapping = Mock(wraps=C())
     wrapping.go()
-    mock = MagicMock()
+    mock = MagicMock(spec_set=['stop'])
     mock.stop.return_value = 7
+    mock.hand()
+    mock.hand = C().hand
+def test_passed(mock: Mock):
+    mock.go()
+    mock.go.assert_called_once_with()
 ",
     ));
-    for (selector, place) in [("py://m#C.go", "test_m.py:5:14"), ("py://m#C.stop", "test_m.py:7:10")] {
-        let found = uses(&env, selector);
-        assert_eq!(
-            (found.status.as_str(), found.unresolved),
-            ("partial", vec![place.to_owned()]),
-            "{selector}"
-        );
-    }
+    let found = uses(&env, "py://m#C.go");
+    assert_eq!(
+        (found.status.as_str(), found.unresolved),
+        ("partial", vec!["test_m.py:5:14".to_owned(), "test_m.py:11:10".to_owned()])
+    );
+    let found = uses(&env, "py://m#C.hand");
+    assert!(found.unresolved.contains(&"test_m.py:8:10".to_owned()), "{:?}", found.unresolved);
+    // Nothing is behind this mock; but what is given it calls `stop`.
+    let found = uses(&env, "py://m#C.stop");
+    assert_eq!((found.status.as_str(), found.unresolved.len()), ("complete", 0));
+    let rename = env.lanser(["rename", "py://m#C.stop", "halt", "--json"]).answer();
+    let checks = rename["edits"]["safety"].as_array().unwrap();
+    let check = checks.iter().find(|check| check["name"] == "completeness").unwrap();
+    assert_eq!((&check["passed"], &check["places"]), (&json!(false), &json!(["test_m.py@L7:C10"])));
+}
+
+#[test]
+fn decorators_declare_the_types_of_first_parameters() {
+    let env = TestEnv::pyright(&Project::parse(
+        "\
+//- /pkg/__init__.py
+//- /pkg/core.py
+class Context:
+    def invoke(self): ...
+class Other:
+    def invoke(self): ...
+//- /pkg/decorators.py
+from __future__ import annotations
+import typing as t
+if t.TYPE_CHECKING:
+    from .core import Context
+P = t.ParamSpec('P')
+R = t.TypeVar('R')
+def pass_context(f: t.Callable[t.Concatenate[Context, P], R]) -> t.Callable[P, R]:
+    return lambda *a, **k: f(current(), *a, **k)
+def unchanged(f): return f
+def current(): ...
+//- /tests/test_it.py
+from pkg.decorators import pass_context, unchanged
+def test_it():
+    @pass_context
+    def run(ctx, x):
+        ctx.invoke()
+    @unchanged
+    def other(ctx):
+        ctx.invoke()
+",
+    ));
+    let found = uses(&env, "py://pkg.core#Context.invoke");
+    assert_eq!(found.at(), ["pkg/core.py:2:9", "tests/test_it.py:5:13"]);
+    assert_eq!(found.provenance("tests/test_it.py:5:13"), "decorator");
+    assert_eq!(found.unresolved, ["tests/test_it.py:8:13"]);
+    let found = uses(&env, "py://pkg.core#Other.invoke");
+    assert_eq!(
+        (found.at(), found.unresolved.clone()),
+        (vec!["pkg/core.py:4:9"], vec!["tests/test_it.py:8:13".to_owned()])
+    );
+    let definition = env.lanser(["def", "tests/test_it.py:5:13", "--json"]).answer();
+    assert_eq!(definition["facts"]["definitions"][0]["at"], "pkg/core.py@L2:C9");
+    assert_eq!(definition["facts"]["definitions"][0]["provenance"], "decorator");
+}
+
+#[test]
+fn members_of_derived_classes_behind_a_declared_base() {
+    let env = TestEnv::pyright(&Project::parse(
+        "\
+//- /m.py
+class Base: ...
+class Derived(Base):
+    def go(self): ...
+    def both(self): ...
+class Unrelated:
+    def go(self): ...
+    def both(self): ...
+class Plain:
+    def go(self): ...
+    def never(self): ...
+def use(o: Base):
+    o.go()
+def use_plain(o: Plain, p: Base):
+    p.never()
+",
+    ));
+    let found = uses(&env, "py://m#Derived.go");
+    assert_eq!(found.at(), ["m.py:3:9", "m.py:12:7"]);
+    assert_eq!((found.provenance("m.py:12:7"), found.status.as_str()), ("dispatch", "complete"));
+    let found = uses(&env, "py://m#Unrelated.go");
+    assert_eq!((found.at(), found.status.as_str()), (vec!["m.py:6:9"], "complete"));
+    assert_eq!(uses(&env, "py://m#Derived.both").status, "complete");
+    // No class derived from `Base` has it: the annotation may be wrong.
+    let found = uses(&env, "py://m#Plain.never");
+    assert_eq!(found.unresolved, ["m.py:14:7"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Where a token leads, as the server says, and what that makes of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::OnceLock;
 
@@ -15,7 +15,7 @@ use crate::lsp::{Listing, Place, Questions};
 use crate::model::facts::UseProvenance;
 use crate::model::request::Scope;
 use crate::path::AbsPath;
-use crate::resolve::classes::{Class, Classes, Defined};
+use crate::resolve::classes::{Class, ClassId, Classes, Defined};
 use crate::resolve::hierarchy::Relation;
 use crate::resolve::occurrences::OccurrenceKind;
 use crate::resolve::origin::is_foreign_object;
@@ -26,10 +26,7 @@ use crate::text::Position;
 use crate::workspace::files::Files as _;
 
 /// Methods that answer for any name after a dot.
-const ANY_NAME: [&str; 2] = ["__getattr__", "__getattribute__"];
-
-/// Modules whose classes with methods of [`ANY_NAME`] are mocks: the standard library's, and the package on PyPI.
-const MOCK_MODULES: [&str; 3] = ["unittest.mock", "mock", "mock.mock"];
+pub(super) const ANY_NAME: [&str; 2] = ["__getattr__", "__getattribute__"];
 
 /// Functions that copy an object with other values for fields.
 const REPLACERS: [&str; 5] = ["replace", "_replace", "evolve", "assoc", "__replace__"];
@@ -62,9 +59,9 @@ enum Asked {
 pub(super) struct Leads<'l> {
     pub(super) asking: &'l Asking<'l>,
     pub(super) classes: &'l Classes<'l>,
-    symbol: &'l Symbol,
+    pub(super) symbol: &'l Symbol,
     family: &'l Family,
-    claimed: BTreeSet<Place>,
+    pub(super) claimed: BTreeSet<Place>,
     /// Whether the symbol is handed on as a value somewhere, so that a variable may hold it.
     is_passed: OnceLock<bool>,
 }
@@ -380,9 +377,10 @@ impl<'l> Leads<'l> {
             let is_member = matches!(self.symbol.reach, Reach::Member { .. });
             return Ok(if is_member { Explanation::Other } else { unknown() });
         }
-        let classes = if receiver.is_call {
-            // What is called is a class, and its object the receiver.
-            self.classes_at(&found.items)
+        let named = self.classes_at(&found.items);
+        let classes = if receiver.is_call || !named.is_empty() && named.len() == found.items.len() {
+            // What is called is a class, and its object the receiver; or a class is the receiver.
+            named
         } else {
             let hover = questions.hover(path, at).await?;
             if hover.is_none_or(|hover| hides_types(&hover.markdown)) {
@@ -390,6 +388,14 @@ impl<'l> Leads<'l> {
             }
             self.classes_at(&questions.type_definition(path, at).await?.items)
         };
+        let is_mock = |class: &Class| self.is_mock(class);
+        if receiver.dotted.is_some()
+            && !classes.is_empty()
+            && classes.iter().all(is_mock)
+            && self.is_of_mock(token, &found.items)
+        {
+            return Ok(Explanation::Mocked);
+        }
         Ok(self.of_dynamic_classes(&classes))
     }
 
@@ -417,45 +423,86 @@ impl<'l> Leads<'l> {
         evidence.map(Explanation::Reference)
     }
 
-    /// An attribute of objects of these classes that none of them is known to have. It comes from a base that is not installed,
-    /// or from a class outside the workspace that answers for any name; else it is a mistake, or made when the program runs.
+    /// An attribute of objects of these classes that the server does not know. A class and its declaration in a stub are one.
     fn of_dynamic_classes(&self, classes: &[Class]) -> Explanation {
         if classes.is_empty() {
             return Explanation::Unresolved("receiver type unknown".to_owned());
         }
-        let is_explained = |class: &Class| {
-            let id = class.id();
-            if self.family.is_own(&id) || self.family.relation(&id).is_some() {
-                return false;
-            }
-            let is_object = |class: &Class| class.name() == "object" && class.id().module == "builtins";
-            if is_object(class) {
-                return false;
-            }
-            let order = std::iter::once(class.clone()).chain(self.classes.ancestors(class));
-            // `object` has `__getattribute__`, which answers for no name of its own.
-            let mut order = order.filter(|class| !is_object(class));
-            match order.find(|class| ANY_NAME.iter().any(|name| class.has(name))) {
-                Some(class) => !self.asking.state.is_in_workspace(&class.document().path),
-                None => self.classes.has_unknown_base(class) && !self.family.has_unknown_base,
-            }
-        };
         if classes.iter().any(|class| self.is_mock(class)) {
-            Explanation::Unresolved("a mock may stand in for it".to_owned())
-        } else if classes.iter().all(is_explained) {
-            Explanation::Other
-        } else {
-            Explanation::Unresolved("no such attribute in the receiver's type".to_owned())
+            return Explanation::Unresolved("a mock may stand in for it".to_owned());
         }
+        let mut by_id: BTreeMap<ClassId, Vec<Class>> = BTreeMap::new();
+        for class in classes {
+            let twins = by_id.entry(class.id()).or_default();
+            twins.push(class.clone());
+            twins.extend(self.classes.twin_of(class));
+        }
+        let mut found = by_id.values().map(|twins| {
+            let mut explained = twins.iter().filter_map(|class| self.of_dynamic_class(class));
+            explained.next().unwrap_or_else(|| {
+                Explanation::Unresolved("no such attribute in the receiver's type".to_owned())
+            })
+        });
+        let first = found.next().unwrap_or(Explanation::Other);
+        found.fold(first, |all, one| match (&all, &one) {
+            (Explanation::Reference(_), _) => all,
+            (_, Explanation::Reference(_)) | (Explanation::Other, _) => one,
+            _ => all,
+        })
     }
 
-    /// Whether objects of a class are mocks. One may wrap an object of the symbol's class, or have its names set in its place.
-    fn is_mock(&self, class: &Class) -> bool {
-        let mut order = std::iter::once(class.clone()).chain(self.classes.ancestors(class));
-        order.any(|class| {
-            let module = class.id().module;
-            MOCK_MODULES.contains(&module.as_str()) && ANY_NAME.iter().any(|name| class.has(name))
-        })
+    /// An attribute of an object of a class, in whose declaration the server does not find it: a stub may leave it out, or the
+    /// declared class is a base of the object's. `None` if nothing explains it; then it is a mistake, or made when the program
+    /// runs.
+    fn of_dynamic_class(&self, class: &Class) -> Option<Explanation> {
+        let name = &self.symbol.name;
+        let id = class.id();
+        let is_object = |class: &Class| class.name() == "object" && class.id().module == "builtins";
+        if is_object(class) {
+            return None;
+        }
+        // `object` has `__getattribute__`, which answers only for the names that there are.
+        let order: Vec<Class> = std::iter::once(class.clone())
+            .chain(self.classes.ancestors(class))
+            .filter(|class| !is_object(class))
+            .collect();
+        if let Some(first) = order.iter().find(|class| class.has(name)) {
+            return Some(self.member_of(first));
+        }
+        match self.family.relation(&id) {
+            _ if self.family.is_own(&id) => return None,
+            Some(Relation::Above | Relation::Beside) => {
+                return Some(Explanation::Reference(Evidence::via(UseProvenance::Dispatch, id.name)));
+            }
+            Some(Relation::Below) => return None,
+            None => {}
+        }
+        if let Some(dynamic) = order.iter().find(|class| answers_any_name(class)) {
+            return (!self.asking.state.is_in_workspace(&dynamic.document().path))
+                .then_some(Explanation::Other);
+        }
+        if self.classes.has_unknown_base(class) {
+            return (!self.family.has_unknown_base).then_some(Explanation::Other);
+        }
+        let is_ours = self.asking.state.is_in_workspace(&class.document().path);
+        (is_ours && !class.is_derived_from("Protocol")).then(|| self.of_derived(class)).flatten()
+    }
+
+    /// An attribute that a class does not have, but classes derived from it may: the object is of one of those.
+    fn of_derived(&self, class: &Class) -> Option<Explanation> {
+        let below = self.classes.subclasses(class, &|name| files_with(self.asking, name));
+        if below.is_cut {
+            return None;
+        }
+        let members = below.classes.iter().filter_map(|derived| {
+            let mut order = std::iter::once(derived.clone()).chain(self.classes.ancestors(derived));
+            order.find(|class| class.has(&self.symbol.name))
+        });
+        let found: Vec<Explanation> = members.map(|first| self.member_of(&first)).collect();
+        if found.iter().any(|explanation| matches!(explanation, Explanation::Reference(_))) {
+            return Some(Explanation::Reference(Evidence::via(UseProvenance::Dispatch, class.id().name)));
+        }
+        (!found.is_empty()).then_some(Explanation::Other)
     }
 
     /// Whether a receiver is an object of a package that is neither installed nor in the workspace.
@@ -631,15 +678,42 @@ impl<'l> Leads<'l> {
     }
 }
 
+/// Whether a class has a method of its own that answers for any name.
+pub(super) fn answers_any_name(class: &Class) -> bool {
+    ANY_NAME.iter().any(|name| class.has(name))
+}
+
 fn not_looked_at() -> Explanation {
     Explanation::Unresolved(NOT_LOOKED_AT.to_owned())
 }
 
-/// Whether a hover tells a type of which a part is unknown.
+/// Whether a hover shows a type of which a part is unknown. The arguments of a generic class do not matter: `list[Any]` is a
+/// list; but `type[Any]` is any class.
 fn hides_types(markdown: &str) -> bool {
     let is_word = |c: char| c == '_' || c.is_alphanumeric();
     let Some((_, declared)) = markdown.split_once(": ") else { return !markdown.contains("(class)") };
-    declared.split(|c| !is_word(c)).any(|word| matches!(word, "Unknown" | "Any"))
+    let mut is_argument = vec![false];
+    let mut word = String::new();
+    for c in declared.chars().chain([' ']) {
+        if is_word(c) {
+            word.push(c);
+            continue;
+        }
+        let hides = matches!(word.as_str(), "Unknown" | "Any");
+        if hides && is_argument.last() == Some(&false) {
+            return true;
+        }
+        match c {
+            '[' => {
+                let of_class = !matches!(word.as_str(), "type" | "Type" | "");
+                is_argument.push(of_class || is_argument.last() == Some(&true));
+            }
+            ']' if is_argument.len() > 1 => drop(is_argument.pop()),
+            _ => {}
+        }
+        word.clear();
+    }
+    false
 }
 
 #[cfg(test)]
@@ -652,6 +726,8 @@ mod tests {
         assert!(!hides_types("```python\n(class) C\n```"));
         assert!(hides_types("```python\n(variable) x: S | Unknown\n```"));
         assert!(hides_types("```python\n(parameter) o\n```"));
-        assert!(hides_types("```python\n(variable) x: dict[str, Any]\n```"));
+        assert!(hides_types("```python\n(variable) x: type[Unknown]\n```"));
+        assert!(hides_types("```python\n(variable) x: dict[str, Any] | Any\n```"));
+        assert!(!hides_types("```python\n(variable) x: dict[str, Any]\n```"));
     }
 }

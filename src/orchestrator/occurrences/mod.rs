@@ -7,7 +7,7 @@
 //! 1. [`closure`]: the symbol's definitions (a source and its stub), its aliases, and what the server claims for each.
 //! 2. [`classify`]: what each other occurrence can be, as far as syntax tells.
 //! 3. [`leads`]: where the rest leads, as the server says; members of the same family are told apart by [`family`].
-//! 4. [`fixtures`]: what stays unresolved in tests is asked once more with pytest's fixtures annotated.
+//! 4. [`fixtures`]: what stays unresolved is asked once more with types for the parameters that pytest and decorators pass.
 //!
 //! The set of questions and their order are a function of inputs and request.
 
@@ -17,6 +17,8 @@ mod family;
 pub(super) mod fixtures;
 mod lead_cache;
 mod leads;
+mod mocks;
+mod overlays;
 mod symbol;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,6 +98,8 @@ pub(super) enum Explanation {
     Override { class: String, relation: Relation },
     /// Another symbol.
     Other,
+    /// The attribute of a mock that wraps nothing: another symbol, which a rename may have to follow.
+    Mocked,
     /// Part of a comment or a string.
     Text,
     /// Nobody knows; the reason.
@@ -128,6 +132,8 @@ pub(super) struct Explained {
     pub(super) declarations: BTreeSet<Place>,
     pub(super) overrides: Vec<OverrideToken>,
     pub(super) unresolved: Vec<UnresolvedToken>,
+    /// Attributes of mocks that wrap nothing; they count as other symbols.
+    pub(super) mocked: Vec<Token>,
     /// How many occurrences are other symbols.
     pub(super) other: usize,
     /// How many are parts of strings and comments.
@@ -262,6 +268,10 @@ impl Explained {
                 self.overrides.push(OverrideToken { token: token.clone(), class, relation });
             }
             Explanation::Other => self.other += 1,
+            Explanation::Mocked => {
+                self.other += 1;
+                self.mocked.push(token.clone());
+            }
             Explanation::Text => self.text += 1,
             Explanation::Unresolved(reason) => {
                 let usage = crate::resolve::usage::Usage::of(&token.document.text);

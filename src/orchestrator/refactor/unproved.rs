@@ -36,6 +36,9 @@ pub(super) fn verdict(
     add(private::spelled_out(asking, renaming), "it is written as Python mangles it");
     add(mixins(asking, renaming, &explained), "a class without the member uses that of a derived class");
     add(interfaces(asking, &explained), "it is used through an interface that keeps its name");
+    let mocked = explained.mocked.iter().filter(|token| token.text() == old);
+    let mocked = mocked.map(|token| asking.places.span(&token.document, token.span.clone()).2);
+    add(mocked.collect(), "a mock stands in for it under that name");
     let mut by_pytest = requested(asking, renaming, &explained);
     by_pytest.extend(fixtures::own_parameter(asking, renaming));
     add(by_pytest, "pytest passes it by its name");

@@ -227,11 +227,13 @@ fn an_idle_session_leaves_and_uses_no_cpu_before() {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let fields: Vec<u64> =
             stat.rsplit_once(')')?.1.split_whitespace().filter_map(|field| field.parse().ok()).collect();
-        Some((fields[10], fields[11]))
+        Some(fields[10] + fields[11])
     };
-    let before = (used(session), used(supervisor));
+    let before = (used(session).unwrap(), used(supervisor).unwrap());
     std::thread::sleep(Duration::from_secs(1));
-    assert_eq!((used(session), used(supervisor)), before);
+    // In ticks of 10 ms, of which the kernel may account one for what was done before.
+    let after = (used(session).unwrap(), used(supervisor).unwrap());
+    assert!(after.0 - before.0 <= 1 && after.1 - before.1 <= 1, "{before:?} {after:?}");
     assert!(is_alive(session));
     nothing_left(&env, &[&server]);
 }
