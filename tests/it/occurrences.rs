@@ -319,6 +319,27 @@ def use_plain(o: Plain, p: Base):
 }
 
 #[test]
+fn a_base_of_the_standard_library_has_unrelated_subclasses() {
+    let env = TestEnv::pyright(&Project::parse(
+        "\
+//- /m.py
+import os
+from collections.abc import MutableMapping
+class Own(MutableMapping[str, str]):
+    def update(self, *a, **k): ...
+def use(given: MutableMapping[str, str], own: dict[str, Own], untyped):
+    os.environ.update({})
+    given.update({})
+    own['x'].update({})
+    own.update({})
+",
+    ));
+    let found = uses(&env, "py://m#Own.update");
+    assert_eq!(found.at(), ["m.py:4:9", "m.py:7:11", "m.py:8:14"]);
+    assert_eq!((found.provenance("m.py:7:11"), found.status.as_str()), ("dispatch", "complete"));
+}
+
+#[test]
 fn overloads_declare_the_types_of_parameters() {
     let env = TestEnv::pyright(&Project::parse(
         "\

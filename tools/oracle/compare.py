@@ -116,9 +116,9 @@ def sample(root, calls, count, seed, cache):
     return found[:count]
 
 
-def ask(lanser, root, selectors, extra, timeout):
+def ask(lanser, root, selectors, extra, timeout, cmd="references"):
     requests = [
-        {"id": number, "cmd": "references", "selector": at, "options": {"limit": 100000}, "timeout": timeout}
+        {"id": number, "cmd": cmd, "selector": at, "options": {"limit": 100000}, "timeout": timeout}
         for number, at in enumerate(selectors)
     ]
     text = "\n".join(map(json.dumps, requests))

@@ -103,6 +103,15 @@ impl Family {
         self.own.contains(class)
     }
 
+    /// Whether what is declared as an object of a class may be one of the family: the class is of the family, or an interface.
+    pub(super) fn may_be_declared_as(&self, class: &Class) -> bool {
+        let id = class.id();
+        self.is_own(&id)
+            || self.relation(&id).is_some()
+            || class.is_derived_from("Protocol")
+            || ABSTRACT_MODULES.contains(&id.module.as_str())
+    }
+
     /// Whether a use of another definition can reach the member when the program runs: the object may be of a class that
     /// has the member in that place.
     pub(super) fn dispatches(&self, classes: &Classes<'_>, defined: &Defined) -> Dispatch {

@@ -187,7 +187,9 @@ impl<'l> Leads<'l> {
         found: &Listing<Place>,
     ) -> Result<Explanation, Failure> {
         if !found.items.is_empty() || found.skipped > 0 {
-            return Ok(self.led(token, found));
+            let explanation = self.led(token, found);
+            let is_unrelated = self.may_be_unrelated(&explanation, found) && self.is_unrelated(token).await?;
+            return Ok(if is_unrelated { Explanation::Other } else { explanation });
         }
         match (question, token.kind) {
             (Question::Key, _) => Ok(Explanation::Text),
@@ -195,6 +197,38 @@ impl<'l> Leads<'l> {
             (_, OccurrenceKind::Keyword) => self.keyword(token).await,
             _ => self.attribute(token).await,
         }
+    }
+
+    /// Whether a member is reached through a base class outside the workspace, from which many unrelated classes inherit, too:
+    /// `os.environ.update` leads to `MutableMapping.update`.
+    fn may_be_unrelated(&self, explanation: &Explanation, found: &Listing<Place>) -> bool {
+        let Explanation::Reference(evidence) = explanation else { return false };
+        !self.family.has_unknown_base
+            && evidence.provenance == Some(UseProvenance::Dispatch)
+            && found.items.iter().all(|place| !self.asking.state.is_in_workspace(&place.path))
+    }
+
+    /// Whether the receiver of a token is of classes that have nothing to do with the symbol's.
+    async fn is_unrelated(&self, token: &Token) -> Result<bool, Failure> {
+        let usage = Usage::of(&token.document.text);
+        let receiver =
+            usage.receiver(token.span.start).filter(|receiver| !receiver.is_call && !receiver.is_self);
+        let Some(name) = receiver.and_then(|receiver| receiver.name) else { return Ok(false) };
+        let (path, at) = (&token.document.path, self.position(token, name.start));
+        let questions = self.asking.last_questions();
+        let hover = questions.hover(path, at).await?;
+        if hover.is_none_or(|hover| hides_types(&hover.markdown)) {
+            return Ok(false);
+        }
+        let of_type = questions.type_definition(path, at).await?;
+        let classes = self.classes_at(&of_type.items);
+        let is_unrelated = |class: &Class| {
+            let id = class.id();
+            !self.family.is_own(&id)
+                && self.family.relation(&id).is_none()
+                && !class.is_derived_from("Protocol")
+        };
+        Ok(!classes.is_empty() && classes.len() == of_type.items.len() && classes.iter().all(is_unrelated))
     }
 
     /// What a token is that leads somewhere.
