@@ -132,7 +132,7 @@ impl Machine {
                 let symbol = |symbol: &Value| {
                     let word = |name: &str| symbol[name].as_str().unwrap_or_default().to_owned();
                     let (all, name) = (flat(&symbol["range"]), flat(&symbol["selectionRange"]));
-                    entry(&word("container"), &word("name"), &word("symbolKind"), &all, &name)
+                    entry(&word("container"), &word("name"), &word("symbol_kind"), &all, &name)
                 };
                 Said::Items(symbols.iter().map(symbol).collect())
             }

@@ -172,7 +172,7 @@ impl<'a> Folder<'a> {
                 (self.bare(command, place)?, run)
             };
             // The very first question starts the session.
-            if run.road == "warm" {
+            if run.road == "warm_server" {
                 row.first.scan.push(scan);
                 row.first.raw.push(raw);
                 row.first.warm.push(run.took);
@@ -226,10 +226,10 @@ impl<'a> Folder<'a> {
     fn note(&self, row: &mut Row, command: &str, place: &Place, way: Way) -> Result<(), String> {
         let run = self.whole(command, place, way)?;
         let (times, road) = match way {
-            Way::Warm => (&mut row.warm, "warm"),
+            Way::Warm => (&mut row.warm, "warm_server"),
             Way::Memo => (&mut row.memo, "memo"),
             Way::MemoAlone => (&mut row.memo_alone, "memo"),
-            Way::Cold => (&mut row.cold, "cold"),
+            Way::Cold => (&mut row.cold, "server"),
         };
         times.push(run.took);
         if run.road != road {

@@ -73,7 +73,7 @@ impl<'a> Sessions<'a> {
         let output = command.output().map_err(|error| format!("lanser: {error}"))?;
         let took = begun.elapsed().as_secs_f64() * 1000.0;
         let bundle: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-        let road = bundle["meta"]["volatile"]["road"].as_str().unwrap_or("unknown").to_owned();
+        let road = bundle["meta"]["volatile"]["served_from"].as_str().unwrap_or("unknown").to_owned();
         match output.status.code() {
             Some(0 | 3) => Ok(Run { took, road }),
             code => {

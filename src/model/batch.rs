@@ -1,4 +1,4 @@
-//! What a line of a batch says.
+//! One line of a batch: a request, or a cancellation of earlier requests.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,75 +11,78 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::request::{Command, Options};
 use crate::selector::PositionSpec;
 
-/// The most seconds that a request can be given.
+/// The maximum `timeout` of a request, in seconds.
 const MOST_SECONDS: u32 = 86_400;
 
-/// A line of a batch: a request, or the order to give one up.
+/// A line of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BatchLine {
     /// A request.
     Request(Box<BatchRequest>),
-    /// The order to give requests up.
+    /// A cancellation.
     Cancel(Cancellation),
 }
 
 /// A request of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct BatchRequest {
-    /// What the caller calls it; `meta.volatile.id` of the answer.
+    /// The caller's identifier of the request, returned as `meta.volatile.id`.
     pub id: Option<RequestId>,
-    /// Seconds after which it is given up, counted from when it is begun.
+    /// The time limit in seconds, counted from when the request is started. Without it, the limit of the command line
+    /// applies.
     #[schemars(range(min = 1, max = 86_400))]
     pub timeout: Option<u32>,
-    /// The question.
+    /// The command, by its long name.
     pub cmd: Command,
-    /// What it is about: a selector as it is written on the command line, or its JSON form.
+    /// The selector, as on the command line or as JSON. Required by commands that are about one place.
     pub selector: Option<WrittenSelector>,
     /// `rename`: the new name.
+    #[serde(rename = "newName")]
     pub new_name: Option<String>,
-    /// What changes the answer, where it is not the default.
+    /// Options that change the answer. Members that have their default value can be left out.
     #[serde(default)]
     pub options: Options,
 }
 
-/// The order to give up all requests of a name that came before and are not answered.
+/// Cancels all earlier, unanswered requests with an ID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cancellation {
-    /// The name.
+    /// The ID.
     pub cancel: RequestId,
 }
 
-/// What a caller calls a request.
+/// The caller's identifier of a request.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
 #[schemars(untagged)]
 pub enum RequestId {
-    /// A whole number.
+    /// An integer.
     Number(i64),
-    /// A text.
+    /// A string.
     Text(String),
 }
 
-/// A selector, in either form.
+/// A selector as a string or as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(untagged)]
 pub enum WrittenSelector {
-    /// As it is written on the command line.
+    /// As on the command line.
     Text(String),
-    /// Its JSON form.
+    /// As JSON.
     Spec(PositionSpec),
 }
 
 impl<'de> Deserialize<'de> for BatchLine {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        #[serde(deny_unknown_fields)]
         struct Fields {
             cancel: Option<RequestId>,
             id: Option<RequestId>,
             timeout: Option<u32>,
             cmd: Option<Command>,
             selector: Option<WrittenSelector>,
+            #[serde(rename = "newName")]
             new_name: Option<String>,
             #[serde(default)]
             options: Options,
@@ -104,7 +107,7 @@ impl<'de> Deserialize<'de> for BatchLine {
     }
 }
 
-/// One object with the members of both, so that what is wrong with one of them can be said.
+/// One object with the members of both variants, so that an error names the invalid member.
 impl JsonSchema for BatchLine {
     fn schema_name() -> Cow<'static, str> {
         "BatchLine".into()
@@ -114,7 +117,7 @@ impl JsonSchema for BatchLine {
         let mut schema = BatchRequest::json_schema(generator);
         let id = generator.subschema_for::<RequestId>();
         let cancel = json_schema!({
-            "description": "Alone in its line: the `id` of the requests before that are to be given up.",
+            "description": "Cancels all earlier, unanswered requests with this `id`. Must be the only member of its line.",
             "allOf": [id],
         });
         if let Some(properties) = schema.get_mut("properties").and_then(|value| value.as_object_mut()) {

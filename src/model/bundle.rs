@@ -1,4 +1,4 @@
-//! The Analysis Bundle: one answer.
+//! The Analysis Bundle: the JSON document that answers one request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,73 +18,76 @@ use crate::digest::Digest;
 use crate::path::DocUri;
 use crate::text::ColumnUnit;
 
-/// One answer to one request. `bundleId` is the SHA-256 of the RFC 8785 form of an object with `request`, `resolution`,
-/// `facts`, `edits`, `environment`, `capabilities`, `error`, `warnings` (if there are any) and `meta` without `volatile`.
+/// The answer to one request. `bundleId` is the SHA-256 of the RFC 8785 form of an object with `request`, `resolution`,
+/// `facts`, `edits`, `environment`, `capabilities`, `error`, `warnings` (unless empty) and `meta` without `volatile`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Bundle {
-    /// The version of this format.
+    /// The version of the bundle format.
     pub version: String,
-    /// The content's digest.
+    /// The digest of the hashed members; see `meta.hashing`.
+    #[serde(rename = "bundleId")]
     pub bundle_id: Digest,
-    /// Whether there is an answer, a part of one, or none.
+    /// Whether the answer is whole, partial, or an error.
     pub status: Status,
-    /// What was asked; `null` when it could not be read.
+    /// The request, normalized; `null` when it could not be parsed.
     pub request: Option<Request>,
-    /// Where the selector is now; `null` for a request without one, or when it was never looked for.
+    /// What the selector resolved to; `null` for a request without a selector, or when resolution was not reached.
     pub resolution: Option<Resolution>,
     /// What is true; `null` when nothing could be said.
     // They may be long: copies of a bundle share them.
+    /// The answer; `null` when nothing is known, as with most errors.
     pub facts: Option<Arc<Facts>>,
-    /// What would be, or was, written; `null` for requests that only read.
+    /// The edit that was planned or written; `null` for read-only requests.
     pub edits: Option<Edits>,
-    /// The reward of the step that this bundle is; `null` where none was computed.
+    /// The reward of the step that this bundle is; `null` when it was not computed. Not hashed.
+    #[serde(rename = "processReward")]
     pub process_reward: Option<ProcessReward>,
-    /// What the answer was computed with; `null` when nothing was computed.
+    /// The server, interpreter and workspace that the answer was computed with; `null` when nothing was computed.
     pub environment: Option<Environment>,
-    /// What the server offered of what this request depends on.
+    /// The server capabilities that the request depends on, and whether the server has each.
     pub capabilities: BTreeMap<String, bool>,
-    /// Why there is no answer; `null` when there is one.
+    /// Why the request failed; `null` when it succeeded.
     pub error: Option<ErrorBody>,
-    /// What may make the answer another one than the caller expects: a configuration that cannot be read, a virtual environment
-    /// that was passed over, imports that cannot be resolved.
+    /// Conditions that can make the answer unexpected: an unreadable configuration, a virtual environment that is not
+    /// used, imports that cannot be resolved. Absent when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// About the bundle itself.
+    /// Data about the bundle itself.
     pub meta: Meta,
 }
 
-/// Whether there is an answer.
+/// Whether the answer is whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// The whole answer.
     Ok,
-    /// No answer; see `error`.
+    /// The request failed; see `error`.
     Error,
-    /// An answer that is known not to be whole; see `facts.completeness` and `meta.limits`.
+    /// The answer is known to be incomplete; see `facts.completeness` and `meta.limits`.
     Partial,
 }
 
-/// About the bundle itself.
+/// Data about the bundle itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Meta {
-    /// The exit code that the program ends with.
+    /// The exit code of the program.
     pub exit_code: u8,
-    /// What lists of locations are ordered by; ties by the canonical form of the item.
+    /// The keys that lists of locations are sorted by; ties are broken by the canonical JSON form of the item.
     pub sorting_keys: Vec<String>,
-    /// How `bundleId` is made.
+    /// How `bundleId` is computed.
     pub hashing: Hashing,
-    /// Weights and thresholds of relocation; `null` where nothing was weighed.
+    /// Weights and thresholds of relocation; `null` when no candidates were scored.
     pub relocation: Option<RelocationRules>,
-    /// Whether the list of facts was cut; `null` for facts that are no list.
+    /// Paging of the list in `facts`; `null` when `facts` has no list.
     pub limits: Option<Limits>,
-    /// What differs from run to run, outside `bundleId`.
+    /// Data that differs between runs. Not hashed.
     pub volatile: Volatile,
 }
 
-/// How `bundleId` is made.
+/// How `bundleId` is computed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hashing {
@@ -92,58 +95,61 @@ pub struct Hashing {
     pub algo: String,
 }
 
-/// Whether a list was cut.
+/// Paging of a list of facts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// The most items that one bundle of this request holds.
+    /// The maximum number of items in one bundle of this request.
     pub cap: u32,
-    /// How many items there are in all.
+    /// The number of items on all pages.
     pub total: u32,
-    /// Whether items follow that are not here.
+    /// Whether there are more items after this page.
     pub truncated: bool,
-    /// What `--cursor` continues with.
+    /// The value of `--cursor` for the next page; `null` on the last page.
     pub cursor: Option<String>,
 }
 
-/// What differs from run to run. Nothing here is part of `bundleId`.
+/// Data that differs between runs. Not hashed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Volatile {
-    /// In a batch: what the caller calls the request.
+    /// The `id` of the batch request; absent outside of a batch, or when the request has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<RequestId>,
-    /// In a batch: the line that was answered, counted from 1.
+    /// The line of the batch input that this bundle answers, counted from 1; absent outside of a batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// How long the answer took, in milliseconds.
+    /// How long the answer took, in milliseconds; absent when it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_ms: Option<u64>,
-    /// How the answer came about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Where the answer came from; absent when nothing was computed.
+    #[serde(default, rename = "served_from", skip_serializing_if = "Option::is_none")]
     pub road: Option<Road>,
-    /// The workspace's absolute path.
+    /// The absolute path of the workspace; absent when no workspace was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
-    /// The process that answered.
+    /// The process ID of the process that computed the answer; absent when it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// With `-v`: every location in both coordinate systems.
+    /// With `-v`: every location in the server's and in the caller's coordinates. Absent when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub coordinates: Vec<DualCoordinates>,
 }
 
-/// How an answer came about.
+/// Where an answer came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
 pub enum Road {
-    /// A server was started for it.
+    /// A language server that was started for this answer.
+    #[serde(rename = "server")]
     Cold,
-    /// A server that was running already was asked.
+    /// A language server that was already running.
+    #[serde(rename = "warm_server")]
     Warm,
-    /// The same was asked before.
+    /// The memo: the same request was answered before for the same inputs.
+    #[serde(rename = "memo")]
     Memo,
-    /// No server was needed.
+    /// The syntax of the files alone; no language server was needed.
+    #[serde(rename = "syntax")]
     Syntax,
 }
 
@@ -153,12 +159,12 @@ pub enum Road {
 pub struct DualCoordinates {
     /// The file.
     pub uri: DocUri,
-    /// 0-based, in the server's unit.
+    /// `[start line, start column, end line, end column]`, 0-based, columns in `server_unit`.
     pub server: [u32; 4],
-    /// The server's unit.
+    /// The unit of columns that the server uses.
     pub server_unit: ColumnUnit,
-    /// 1-based, in `--index-io`'s unit.
+    /// `[start line, start column, end line, end column]`, 1-based, columns in `io_unit`.
     pub io: [u32; 4],
-    /// `--index-io`'s unit.
+    /// The unit of columns that `--index-io` sets.
     pub io_unit: ColumnUnit,
 }

@@ -1,7 +1,8 @@
-//! What would be, or was, written.
+//! Edits that are planned or written.
 //!
-//! [`WorkspaceEdit`] is LSP's own form, so that what one tool proposes another can apply: `lanser apply` reads what
-//! `edits.workspaceEdit` says. In a bundle its URIs are portable and its columns count `environment.positionEncoding`.
+//! [`WorkspaceEdit`] has LSP's own form, so that edits can be exchanged with other tools: `lanser apply` accepts what
+//! `edits.workspaceEdit` contains. In a bundle its URIs are portable and its columns are in
+//! `environment.positionEncoding`.
 
 use std::collections::BTreeMap;
 
@@ -13,47 +14,48 @@ use crate::digest::Digest;
 use crate::path::DocUri;
 use crate::text::{Position, Range};
 
-/// What would be, or was, written.
+/// An edit that was planned, or written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Edits {
-    /// The edit as LSP has it; `null` for one that came as a diff.
+    /// The edit as an LSP `WorkspaceEdit`; `null` for an edit that was given as a diff.
+    #[serde(rename = "workspaceEdit")]
     pub workspace_edit: Option<WorkspaceEdit>,
-    /// The same as a unified diff in git's format, relative to the workspace.
+    /// The edit as a unified diff in git's format, with paths relative to the workspace.
     pub diff: String,
-    /// Every file that is written, in the order of their paths.
+    /// Every file that the edit writes, sorted by path.
     pub files: Vec<EditedFile>,
     /// Every check that was made, in a fixed order.
     pub safety: Vec<Check>,
-    /// What the edit does to the diagnostics; absent where they were not compared.
+    /// How the edit changes the diagnostics; absent when they were not compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagnostics: Option<DiagnosticsDelta>,
-    /// `rename`: where the old name also stands and stays.
+    /// `rename`: occurrences of the old name that the rename leaves; absent for other commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub residue: Option<Residue>,
-    /// What was written under which name; `null` when nothing was.
+    /// The transaction that wrote the edit; `null` when nothing was written.
     pub transaction: Option<Transaction>,
 }
 
-/// A file that is written.
+/// A file that an edit writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EditedFile {
-    /// The file, under its new name when it has one.
+    /// The file, by its new name if it is renamed.
     pub uri: DocUri,
-    /// What happens to it.
+    /// What happens to the file.
     pub change: ChangeKind,
-    /// Its old name.
+    /// The old name; absent unless the file is renamed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<DocUri>,
-    /// How many lines come.
+    /// The number of lines added.
     pub insertions: u32,
-    /// How many lines go.
+    /// The number of lines removed.
     pub deletions: u32,
-    /// The digest of what it holds now; absent for a new file.
+    /// The digest of the current content; absent for a new file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Digest>,
-    /// The digest of what it will hold; absent for one that goes.
+    /// The digest of the content after the edit; absent for a deleted file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Digest>,
 }
@@ -62,74 +64,75 @@ pub struct EditedFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeKind {
-    /// It gets another content.
+    /// Its content changes.
     Modify,
-    /// It is new.
+    /// It is created.
     Create,
-    /// It goes.
+    /// It is deleted.
     Delete,
-    /// It gets another name, and perhaps another content.
+    /// It is renamed, and its content may change.
     Rename,
 }
 
-/// A check that was made before anything is written.
+/// A safety check of an edit, made before anything is written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
-    /// Which check.
+    /// The condition that was checked.
     pub name: CheckName,
-    /// Whether it found nothing wrong.
+    /// Whether the condition holds.
     pub passed: bool,
-    /// Whether the caller gave it up, so that it stops nothing.
+    /// Whether the check failed and the caller chose to apply the edit anyway. Absent when false.
     #[serde(default, skip_serializing_if = "is_false")]
     pub overridden: bool,
-    /// What it looked at, or found wrong.
+    /// What was checked, or what is wrong, as text.
     pub detail: String,
-    /// The places that it found wrong, as selectors; the first of them when there are many.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Selectors of the locations that fail the check, or only the first of them when there are many. Absent when
+    /// empty.
+    #[serde(default, rename = "locations", skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<String>,
 }
 
 impl Check {
-    /// Whether it stops the edit.
+    /// Whether the check prevents the edit.
     #[must_use]
     pub const fn stops(&self) -> bool {
         !self.passed && !self.overridden
     }
 }
 
-/// The checks, in the order in which they are told.
+/// The safety checks, in the order of `edits.safety`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum CheckName {
-    /// The selector means one place, without a guess.
+    /// The selector resolves to one location with certainty.
     Target,
-    /// The server accepts a rename there.
+    /// The server's `prepareRename` accepts the location.
     PrepareRename,
-    /// The new name is an identifier and no keyword.
+    /// The new name is an identifier and not a keyword.
     Identifier,
-    /// The new name means nothing to Python itself: it hides no builtin, is no soft keyword and no `__x__`, and no class spells it
-    /// otherwise.
+    /// The new name has no meaning of its own in Python: it shadows no builtin, is neither a soft keyword nor a dunder
+    /// name, and is not mangled in a class.
     Shadowing,
-    /// The new name is free in every scope that is touched.
+    /// The new name is unused in every scope that the edit touches.
     Collision,
-    /// No class around has the old name too, nor Python itself.
+    /// No related class, and not Python itself, also defines the old name.
     Overrides,
-    /// Every use was found.
+    /// Every reference was found.
     Completeness,
-    /// Every file lies in the workspace.
+    /// Every file is inside the workspace.
     Jail,
-    /// `--allow` and `--deny` let every file pass.
+    /// The path filters `--allow` and `--deny` permit every file.
     Filters,
     /// No two edits of one file overlap.
     Overlap,
-    /// The edit can be made to what the files hold.
+    /// The edit fits the current content of the files.
     Content,
     /// The files have no uncommitted changes.
     Git,
-    /// No diagnostic is new.
+    /// The edit introduces no diagnostics.
     Diagnostics,
-    /// The references of the new name are those of the old one, moved.
+    /// After the edit, the references of the new name are those that the old name had.
     RoundTrip,
 }
 
@@ -173,7 +176,7 @@ impl CheckName {
         }
     }
 
-    /// The option that gives the check up; `None` for those without which there is no edit.
+    /// The option that overrides the check; `None` if it cannot be overridden.
     #[must_use]
     pub const fn given_up_by(self) -> Option<&'static str> {
         match self {
@@ -192,46 +195,48 @@ impl CheckName {
     }
 }
 
-/// What an edit does to the diagnostics.
+/// How an edit changes the diagnostics.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct DiagnosticsDelta {
-    /// Those that the edit brings, where they would stand.
+    /// Diagnostics that the edit introduces, at their locations after the edit.
     pub introduced: Vec<Diagnostic>,
-    /// Those that it ends, where they stand; of a rename these are not looked for.
+    /// Diagnostics that the edit resolves, at their locations before the edit. Always empty for a rename, which does
+    /// not look for them.
     pub resolved: Vec<Diagnostic>,
-    /// How many are there with the edit and without.
+    /// The number of diagnostics that are the same with and without the edit, by severity.
     pub unchanged: Counts,
-    /// The edited files among those that were compared, and those that import them.
+    /// The number of files compared: edited files, and files that import them.
     pub files_checked: u32,
-    /// Files that could hold consequences and were not compared, because there are too many.
+    /// The number of files that the edit could affect and that were not compared, because there are too many.
     pub files_left_out: u32,
 }
 
-/// What was written.
+/// A transaction: an edit that was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Transaction {
-    /// By what it is taken back: `lanser undo ID`.
+    /// The ID, for `lanser undo ID`.
     pub id: String,
-    /// Whether it stands.
+    /// Whether the edit is applied, undone, or cannot be undone.
     pub state: TransactionState,
-    /// What it did, in a line; of a damaged one, what is wrong with it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The command that made the edit, in one line; for a damaged transaction, what is wrong with it. Absent when it is
+    /// not known.
+    #[serde(default, rename = "summary", skip_serializing_if = "Option::is_none")]
     pub what: Option<String>,
-    /// How many files it wrote.
+    /// The number of files written.
     pub files: u32,
 }
 
-/// Whether a transaction stands.
+/// The state of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TransactionState {
-    /// It was written.
+    /// The edit was written.
     Applied,
-    /// It was written and taken back.
+    /// The edit was written and undone.
     Undone,
-    /// It was written, and its journal cannot be read: it cannot be taken back.
+    /// The edit was written, and its journal cannot be read: it cannot be undone.
     Damaged,
 }
 
@@ -239,19 +244,19 @@ pub enum TransactionState {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkspaceEdit {
-    /// Edits by document. Not looked at where `documentChanges` is there.
+    /// Edits by document URI. Ignored if `documentChanges` is present; absent when empty.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "or_null")]
     pub changes: BTreeMap<String, Vec<TextEdit>>,
-    /// Edits and operations on files, in the order in which they are made.
+    /// Text edits and file operations, in the order in which they are applied; absent when `changes` is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document_changes: Option<Vec<DocumentChange>>,
-    /// What the annotations of edits mean.
+    /// Descriptions of edits, by the ID that `annotationId` refers to. Absent when empty.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "or_null")]
     pub change_annotations: BTreeMap<String, ChangeAnnotation>,
 }
 
 impl WorkspaceEdit {
-    /// The same with other URIs.
+    /// Maps every URI.
     #[must_use]
     pub fn with_uris(mut self, mut named: impl FnMut(&str) -> String) -> Self {
         self.changes = self.changes.into_iter().map(|(uri, edits)| (named(&uri), edits)).collect();
@@ -271,7 +276,7 @@ impl WorkspaceEdit {
     }
 }
 
-/// An edit of one document, or an operation on a file.
+/// Text edits of one document, or an operation on a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, try_from = "WireChange")]
 pub enum DocumentChange {
@@ -281,22 +286,22 @@ pub enum DocumentChange {
     Edit(TextDocumentEdit),
 }
 
-/// Edits of one document.
+/// Text edits of one document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TextDocumentEdit {
-    /// Which document.
+    /// The document.
     pub text_document: VersionedDocument,
-    /// What is done to it. All positions are those of the document before.
+    /// The edits. All positions refer to the document before any of them.
     pub edits: Vec<TextEdit>,
 }
 
-/// A document in a version.
+/// A document at a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VersionedDocument {
-    /// Its URI.
+    /// The document's URI.
     pub uri: String,
-    /// The version that was open; `null` for what is on disk.
+    /// The version of the open document that the edit is for; `null` for the file on disk.
     #[serde(default)]
     pub version: Option<u32>,
 }
@@ -305,103 +310,103 @@ pub struct VersionedDocument {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase", rename_all_fields = "camelCase")]
 pub enum FileOperation {
-    /// A new, empty file.
+    /// Creates an empty file.
     Create {
-        /// Its URI.
+        /// The file's URI.
         uri: String,
-        /// What to do when it exists.
+        /// What to do if the file exists; absent for the default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         options: Option<OperationOptions>,
-        /// Why.
+        /// The ID of an annotation in `changeAnnotations`; absent if there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         annotation_id: Option<String>,
     },
-    /// A file or folder under another name.
+    /// Renames a file or folder.
     Rename {
-        /// The old name.
+        /// The old URI.
         old_uri: String,
-        /// The new name.
+        /// The new URI.
         new_uri: String,
-        /// What to do when it exists.
+        /// What to do if the new name exists; absent for the default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         options: Option<OperationOptions>,
-        /// Why.
+        /// The ID of an annotation in `changeAnnotations`; absent if there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         annotation_id: Option<String>,
     },
-    /// A file or folder goes.
+    /// Deletes a file or folder.
     Delete {
-        /// Its URI.
+        /// The URI.
         uri: String,
-        /// What to do when it does not exist, and whether folders may go.
+        /// What to do if it does not exist, and whether folders may be deleted; absent for the default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         options: Option<OperationOptions>,
-        /// Why.
+        /// The ID of an annotation in `changeAnnotations`; absent if there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         annotation_id: Option<String>,
     },
 }
 
-/// What an operation does when things are not as expected.
+/// Options of a file operation. An absent member means `false`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationOptions {
-    /// Create, rename: replace what is there. Wins over `ignoreIfExists`.
+    /// Create, rename: replace an existing file. Takes precedence over `ignoreIfExists`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overwrite: Option<bool>,
-    /// Create, rename: do nothing when there is something.
+    /// Create, rename: do nothing if the file exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignore_if_exists: Option<bool>,
-    /// Delete: a folder with what is in it.
+    /// Delete: delete a folder with its content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recursive: Option<bool>,
-    /// Delete: do nothing when there is nothing.
+    /// Delete: do nothing if the file does not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignore_if_not_exists: Option<bool>,
 }
 
-/// A stretch of text and what replaces it.
+/// Replaces a range of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TextEdit {
-    /// The stretch.
+    /// The range to replace.
     pub range: LspRange,
-    /// What stands there then.
+    /// The replacement.
     pub new_text: String,
-    /// Why.
+    /// The ID of an annotation in `changeAnnotations`; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotation_id: Option<String>,
 }
 
-/// What an annotation says.
+/// A description of edits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangeAnnotation {
-    /// For people.
+    /// A short description for the user.
     pub label: String,
-    /// Whether somebody has to agree.
+    /// Whether the user has to confirm the edit; absent means `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs_confirmation: Option<bool>,
-    /// More for people.
+    /// A longer description for the user; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
 
-/// A range as LSP writes it.
+/// A range in LSP's form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LspRange {
     /// The first position.
     pub start: LspPosition,
-    /// The position after the last.
+    /// The position after the last character.
     pub end: LspPosition,
 }
 
-/// A position as LSP writes it.
+/// A position in LSP's form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LspPosition {
-    /// 0-based.
+    /// The line, 0-based.
     pub line: u32,
-    /// 0-based, in the negotiated unit.
+    /// The column, 0-based, in the negotiated position encoding.
     pub character: u32,
 }
 
@@ -419,7 +424,7 @@ impl From<Range> for LspRange {
     }
 }
 
-/// Every member that a document change can have: which of them are there says what it is.
+/// Every member that a document change can have; the members that are present determine its kind.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct WireChange {

@@ -1,4 +1,4 @@
-//! What an answer was computed with.
+//! The environment that an answer was computed with.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,33 +6,35 @@ use serde::{Deserialize, Serialize};
 use super::server::ServerKind;
 use crate::digest::Digest;
 
-/// What an answer was computed with, without a path or a name of the machine.
+/// The environment that an answer was computed with. It contains no absolute path and no name of the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Environment {
-    /// The language server, as it says itself; `null` where none was asked.
+    /// The language server; `null` when none was used.
     pub tool: Option<Tool>,
     /// This program.
     pub lanser: Lanser,
-    /// What the columns of this bundle count: `utf-8`, `utf-16` or `utf-32`.
+    /// The unit of columns in this bundle: `utf-8`, `utf-16` or `utf-32`.
+    #[serde(rename = "positionEncoding")]
     pub position_encoding: String,
-    /// The interpreter that the server was given; `null` where there is none.
+    /// The Python interpreter that the server was configured with; `null` if none was found.
     pub python: Option<Python>,
-    /// Over every file and setting that changes what the server says.
+    /// The digest of every configuration file and setting that changes the server's answers.
+    #[serde(rename = "configDigest")]
     pub config_digest: Digest,
-    /// Operating system and architecture, `linux-x86_64`.
+    /// Operating system and architecture, as in `linux-x86_64`.
     pub platform: String,
-    /// The code.
+    /// The content of the workspace.
     pub workspace: WorkspaceState,
 }
 
-/// The language server.
+/// The language server, as reported by the server itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tool {
-    /// Which server.
+    /// The kind of server.
     pub name: ServerKind,
-    /// Its version.
+    /// The server's version.
     pub version: String,
 }
 
@@ -40,26 +42,26 @@ pub struct Tool {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lanser {
-    /// Its version.
+    /// The program's version.
     pub version: String,
 }
 
-/// The interpreter.
+/// The Python interpreter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Python {
-    /// Implementation and version, `3.13.1`.
+    /// The version, as in `3.13.1`.
     pub version: String,
-    /// The interpreter, relative to its environment: `env://bin/python3`.
+    /// The interpreter's path relative to its environment, as in `env://bin/python3`.
     pub exe: String,
-    /// Whether it is a virtual environment.
+    /// Whether it belongs to a virtual environment.
     pub venv: bool,
 }
 
-/// The code.
+/// The content of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkspaceState {
-    /// Over the path and content of every Python file, and the identity of the Python environment.
+    /// The digest of the path and content of every Python file, and of the identity of the Python environment.
     pub digest: Digest,
 }

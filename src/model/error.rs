@@ -5,87 +5,87 @@ use serde::{Deserialize, Serialize};
 
 use super::edits::CheckName;
 
-/// Every way in which a request can fail. The exit code of each is its [`code`](ErrorSymbol::code).
+/// Every kind of failure. The exit code of each is its [`code`](ErrorSymbol::code).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum ErrorSymbol {
-    /// The selector cannot be read.
+    /// The selector cannot be parsed.
     #[serde(rename = "E/BAD_SELECTOR_SYNTAX")]
     BadSelectorSyntax,
-    /// The command line or the request cannot be read.
+    /// The command line or the request is invalid.
     #[serde(rename = "E/USAGE")]
     Usage,
-    /// There is no such target, or the server has no answer there.
+    /// The target does not exist, or the server has no answer there.
     #[serde(rename = "E/NOT_FOUND")]
     NotFound,
-    /// There are several candidates.
+    /// The selector has several candidates.
     #[serde(rename = "E/AMBIGUOUS")]
     Ambiguous,
-    /// The version of a selector cannot be had.
+    /// The revision that the selector refers to is not available.
     #[serde(rename = "E/VERSION_SKEW")]
     VersionSkew,
     /// The server did not answer in time.
     #[serde(rename = "E/LS_TIMEOUT")]
     LsTimeout,
-    /// The server died, or what it said is no LSP.
+    /// The server exited, or sent something that is not valid LSP.
     #[serde(rename = "E/LS_CRASH")]
     LsCrash,
-    /// No server could be found or installed.
+    /// No server was found, and none could be installed.
     #[serde(rename = "E/LS_UNAVAILABLE")]
     LsUnavailable,
-    /// The edit does not fit what the files hold.
+    /// The edit does not fit the content of the files.
     #[serde(rename = "E/APPLY_CONFLICT")]
     ApplyConflict,
-    /// The operating system refused.
+    /// The operating system denied access to a file.
     #[serde(rename = "E/FS_PERMISSIONS")]
     FsPermissions,
-    /// The edit reaches out of the workspace, or to files that may not be edited.
+    /// The edit touches files outside of the workspace, or files that may not be edited.
     #[serde(rename = "E/JAIL")]
     Jail,
-    /// The server lacks what the request needs.
+    /// The server does not have a capability that the request needs.
     #[serde(rename = "E/UNSUPPORTED_CAP")]
     UnsupportedCap,
-    /// The caller cancelled.
+    /// The caller canceled the request.
     #[serde(rename = "E/REQUEST_CANCELLED")]
     RequestCancelled,
     /// The workspace changed while the request ran.
     #[serde(rename = "E/CONTENT_MODIFIED")]
     ContentModified,
-    /// A unit of columns that lanser does not know.
+    /// The unit of columns is unknown.
     #[serde(rename = "E/INDEXING_UNSUPPORTED")]
     IndexingUnsupported,
-    /// The server speaks a position encoding that was not offered.
+    /// The server uses a position encoding that was not offered.
     #[serde(rename = "E/INDEXING_MISMATCH")]
     IndexingMismatch,
-    /// A replay is not what was recorded, or the trace is damaged.
+    /// A replay differs from the recording, or the trace is damaged.
     #[serde(rename = "E/REPLAY_MISMATCH")]
     ReplayMismatch,
-    /// There are uncommitted changes.
+    /// The worktree has uncommitted changes.
     #[serde(rename = "E/DIRTY_WORKTREE")]
     DirtyWorktree,
-    /// A check says that the edit is not safe.
+    /// A safety check of the edit failed.
     #[serde(rename = "E/UNSAFE_EDIT")]
     UnsafeEdit,
-    /// A defect of lanser's own.
+    /// An internal error: a bug in lanser.
     #[serde(rename = "E/INTERNAL")]
     Internal,
 }
 
-/// Whether asking again can help.
+/// Whether a retry can succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Retryable {
     /// The same request fails again.
     No,
-    /// It may succeed as it is.
+    /// The same request may succeed.
     Yes,
-    /// It may succeed after the code or the selector changed.
+    /// The request may succeed after the code or the selector changes.
     Sometimes,
-    /// It succeeds after somebody did what the hint says.
+    /// The request succeeds after the user follows the hint.
     Manual,
 }
 
 impl ErrorSymbol {
-    /// Every symbol, by exit code.
+    /// Every symbol, sorted by exit code.
     pub const ALL: [Self; 20] = [
         Self::BadSelectorSyntax,
         Self::Usage,
@@ -133,7 +133,7 @@ impl ErrorSymbol {
         }
     }
 
-    /// The symbol as it is written.
+    /// The symbol in bundles.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -160,7 +160,7 @@ impl ErrorSymbol {
         }
     }
 
-    /// Whether asking again can help.
+    /// Whether a retry can succeed.
     #[must_use]
     pub const fn retryable(self) -> Retryable {
         match self {
@@ -186,101 +186,102 @@ impl ErrorSymbol {
     }
 }
 
-/// Why there is no answer.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorBody {
     /// The exit code.
     pub code: u8,
-    /// Its name.
+    /// The kind of failure.
     pub symbol: ErrorSymbol,
-    /// What happened, to which thing.
+    /// What failed, and on what.
     pub message: String,
-    /// Whether asking again can help.
+    /// Whether a retry can succeed.
     pub retryable: Retryable,
-    /// What to do next.
+    /// What to do next; `null` if there is no advice.
     pub hint: Option<String>,
-    /// The parts of it that a program may want.
+    /// Details for programs; `null` if there are none.
     pub data: Option<ErrorData>,
 }
 
-/// The parts of an error that a program may want.
+/// Details of an error for programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum ErrorData {
-    /// Names that were perhaps meant, as selectors, nearest first.
+    /// Targets or titles similar to the one that was not found.
+    #[serde(rename = "suggestions")]
     Near {
-        /// The selectors.
+        /// The suggestions, most similar first: selectors, or titles of code actions.
         selectors: Vec<String>,
     },
-    /// Where a text could not be read.
+    /// The part of a text that cannot be parsed.
     Syntax {
         /// The text.
         text: String,
-        /// The bytes of it that cannot be read, `[start, end]`.
+        /// The byte span in `text` that cannot be parsed, `[start, end]`.
         span: [u32; 2],
-        /// What could stand there.
+        /// What was expected there.
         expected: String,
     },
-    /// The last lines that the server wrote to its standard error.
+    /// The last lines of the server's standard error.
     Stderr {
         /// The lines.
         lines: Vec<String>,
     },
-    /// What was tried to find a server.
+    /// Where a server was looked for.
     Tried {
-        /// One line for each place.
+        /// One line for each attempt.
         attempts: Vec<String>,
     },
-    /// The checks that stopped an edit.
+    /// The checks that prevented an edit.
     Checks {
-        /// Their names.
+        /// The names of the checks.
         failed: Vec<CheckName>,
     },
-    /// Where an edit does not fit.
+    /// Where an edit conflicts with the content of the files.
     Conflicts {
-        /// One for each place.
+        /// The conflicts.
         hunks: Vec<ConflictHunk>,
     },
-    /// The files that stand in the way.
+    /// The files that prevent the request.
     Files {
         /// Their paths.
         paths: Vec<String>,
     },
-    /// Where a replay is not what was recorded.
+    /// Where a replay differs from the recording.
     Mismatch {
         /// The operation, counted from 1.
         op: u64,
-        /// The event in it, counted from 1; absent where none can be named.
+        /// The event in the operation, counted from 1; `null` if no event can be identified.
         event: Option<u64>,
-        /// The member of the event, as a JSONPath; absent where the whole event is meant.
+        /// The member of the event, as a JSONPath; `null` for the whole event.
         field: Option<String>,
     },
-    /// The file that changed.
+    /// A file that changed.
     Changed {
         /// Its path.
         path: String,
     },
 }
 
-/// A place where an edit does not fit.
+/// A conflict between an edit and the content of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConflictHunk {
     /// The file.
     pub path: String,
-    /// Its first line that is in question, 1-based.
+    /// The first conflicting line, 1-based.
     pub line: u32,
-    /// What stands there.
+    /// The text in the file.
     pub ours: String,
-    /// What the edit wants there.
+    /// The text that the edit would write.
     pub theirs: String,
-    /// What the edit was made from.
+    /// The text that the edit was made from.
     pub base: String,
 }
 
 impl ErrorBody {
-    /// An error with a message; code and retryability follow from the symbol.
+    /// Creates an error with a message; code and retryability follow from the symbol.
     #[must_use]
     pub fn new(symbol: ErrorSymbol, message: impl Into<String>) -> Self {
         Self {
@@ -293,14 +294,14 @@ impl ErrorBody {
         }
     }
 
-    /// The same with what to do next.
+    /// Sets what to do next.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The same with its parts.
+    /// Sets the details.
     #[must_use]
     pub fn data(mut self, data: ErrorData) -> Self {
         self.data = Some(data);

@@ -1,4 +1,4 @@
-//! What the server says.
+//! The facts of a bundle: what the server, the syntax or the index says about the code.
 
 use std::collections::BTreeMap;
 
@@ -11,61 +11,63 @@ use crate::path::DocUri;
 use crate::selector::SymbolId;
 use crate::text::Range;
 
-/// The facts of a bundle. One of the lists is there, which one the request says.
+/// The facts of a bundle. The members from `definitions` to `verdict` hold the answer; only those that the command asks
+/// for are present.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Facts {
-    /// Where the name is defined.
+    /// `definition`: where the symbol is defined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definitions: Option<Vec<Location>>,
-    /// Where the name is declared.
+    /// `declaration`: where the symbol is declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declarations: Option<Vec<Location>>,
-    /// Where its type is defined.
+    /// `typeDefinition`: where the type of the expression is defined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub type_definitions: Option<Vec<Location>>,
-    /// What implements it.
+    /// `implementation`: what implements the symbol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub implementations: Option<Vec<Location>>,
-    /// Every use.
+    /// `references`: every reference to the symbol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub references: Option<Vec<Location>>,
-    /// Signature and documentation.
+    /// `hover`: signature and documentation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hover: Option<Hover>,
-    /// Outline or search result.
+    /// `symbols`: the outline of files, or the result of a search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub symbols: Option<Vec<Symbol>>,
-    /// Calls.
+    /// `calls`: edges of the call hierarchy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<Vec<Call>>,
-    /// What is wrong.
+    /// `diagnostics`: the diagnostics of a set of files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagnostics: Option<Diagnostics>,
-    /// What can be renamed.
+    /// `prepareRename`: what can be renamed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamable: Option<Renamable>,
-    /// What the server proposes to do.
+    /// `actions`: the code actions that the server offers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actions: Option<Vec<Action>>,
-    /// What was written before, the latest first.
+    /// `undo` with `list`: the transactions, latest first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transactions: Option<Vec<Transaction>>,
-    /// `check`: what `--fail-on` asked for.
+    /// `check`: whether the edit passes `--fail-on`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// Who says so.
+    /// Where the facts come from.
     pub provenance: Provenance,
-    /// Definitions of the same member in other classes of the family; with `references` and `implementations`.
+    /// Definitions of the same member in related classes; only with `references` and `implementations`. Absent when
+    /// empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<Override>,
-    /// Whether it is all; absent where the answer depends on one file.
+    /// Whether the answer covers the whole workspace; absent when the answer depends on one file only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completeness: Option<Completeness>,
 }
 
 impl Facts {
-    /// No facts yet, of the given provenance.
+    /// Creates facts without any answer.
     #[must_use]
     pub const fn new(provenance: Provenance) -> Self {
         Self {
@@ -93,129 +95,131 @@ impl Facts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Renamable {
-    /// The name that is there.
+    /// The current name.
     pub name: String,
-    /// Where it stands.
+    /// The location of the name.
     pub location: Location,
 }
 
-/// What the server proposes to do at a place.
+/// A code action that the server offers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Action {
-    /// Its number for `--run`, beginning with 1.
+    /// The number of the action for `--run`, counted from 1.
     pub number: u32,
-    /// What it is called.
+    /// The title.
     pub title: String,
-    /// `quickfix`, `source.organizeImports`, ….
+    /// The LSP kind, as in `quickfix` or `source.organizeImports`; absent if the server gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Whether the server would choose it.
+    /// Whether the server prefers this action. Absent when false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub preferred: bool,
-    /// Why it cannot be run now.
+    /// Why the action cannot be run; absent when it can be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disabled: Option<String>,
 }
 
-/// Who says what the facts say.
+/// Where facts come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Provenance {
     /// The language server.
     Lsp,
-    /// Lanser's own reading of the syntax.
+    /// The syntax of the files, as parsed by lanser.
     Syntax,
-    /// Lanser's index of the workspace, and the language server where the syntax does not tell.
+    /// Lanser's index of the workspace, and the language server where the syntax does not suffice.
     #[serde(rename = "index+lsp")]
     IndexLsp,
 }
 
-/// How a reference is known that the server does not claim by itself.
+/// The rule that establishes a reference that the server does not report itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UseProvenance {
-    /// Asked about this place alone, the server leads to the symbol.
+    /// `textDocument/definition` at this occurrence leads to the symbol.
     Definition,
-    /// The scopes and imports of the files lead to the symbol; the server does not check the code here.
+    /// The scopes and imports of the files lead to the symbol, in code that the server does not analyze.
     Scope,
-    /// A use of a name under which an import binds the symbol; `via` is where.
+    /// The occurrence uses a name that an import binds to the symbol; `via` is that import.
     ImportAlias,
-    /// A use of a name to which the symbol is assigned; `via` is where.
+    /// The occurrence uses a name that the symbol is assigned to; `via` is that assignment.
     Alias,
-    /// The server claims it for the declaration in a stub, or for the source behind one.
+    /// The server reports it as a reference to the declaration in a stub, or to the source of a stub.
     Stub,
-    /// It calls the member of a base class or of an interface, named by `via`; the object may be of a class in which the
-    /// symbol takes its place.
+    /// It calls the member of a base class or protocol, given in `via`, on an object that may be of a class where the
+    /// symbol overrides that member.
     Dispatch,
     /// An entry of `__all__`.
     Exported,
     /// A keyword argument of `dataclasses.replace`, `_replace` or `attrs.evolve`.
     Replace,
-    /// A keyword in the head of a class whose base takes it.
+    /// A keyword argument in a class header, accepted by a base class.
     ClassKeyword,
-    /// The key of a `TypedDict` or the name of an `Enum` member in brackets.
+    /// A subscript that is the key of a `TypedDict` or the name of an `Enum` member.
     Subscript,
-    /// The receiver comes from a fixture that pytest passes.
+    /// The receiver comes from a fixture that pytest injects.
     PytestFixture,
     /// The receiver is a parameter whose type the function's decorator declares.
     Decorator,
-    /// Pytest passes the fixture by this name.
+    /// The parameter name by which pytest injects the fixture.
     FixtureRequest,
 }
 
-/// A place.
+/// A range in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Location {
     /// The file.
     pub uri: DocUri,
-    /// The place in it.
+    /// The range.
     pub range: Range,
-    /// A selector for the place.
+    /// A selector of the location.
     pub at: String,
-    /// The identity of the definition whose name this is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The stable ID of the definition whose name this is; absent when the location is not the name of a workspace
+    /// definition.
+    #[serde(default, rename = "symbolId", skip_serializing_if = "Option::is_none")]
     pub symbol_id: Option<SymbolId>,
-    /// How it is known that this is a reference, where the server does not claim it by itself.
+    /// The rule that establishes the reference; absent when the server reports it itself, and outside of `references`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provenance: Option<UseProvenance>,
-    /// The alias, or the member of a class of the family, through which the symbol is reached.
+    /// The alias, or the member of a related class, through which the symbol is reached; absent when it is reached
+    /// directly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
-    /// The line of source.
+    /// The source line; absent when the file cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
 }
 
-/// The definition of the same member in another class.
+/// The definition of the same member in a related class.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Override {
     /// The file.
     pub uri: DocUri,
-    /// The name token.
+    /// The range of the name.
     pub range: Range,
-    /// A selector for it.
+    /// A selector of the name.
     pub at: String,
     /// The qualified name of the class in its module.
     pub class: String,
     /// How the class is related to the class of the symbol.
     pub relation: FamilyRelation,
-    /// The line of source.
+    /// The source line; absent when the file cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
 }
 
-/// How a class is related to another one.
+/// How a class is related to the class of the symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FamilyRelation {
-    /// A base class, direct or not.
+    /// A direct or indirect base class.
     Base,
-    /// A derived class, direct or not.
+    /// A direct or indirect subclass.
     Derived,
-    /// Another base of a derived class.
+    /// Another base class of a subclass.
     Sibling,
 }
 
@@ -223,103 +227,103 @@ pub enum FamilyRelation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hover {
-    /// Markdown; paths in it are replaced as in `uri`.
+    /// The text as Markdown; paths in it are replaced as in `uri`.
     pub markdown: String,
-    /// What it is about.
+    /// The range that the text is about; absent if the server gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<Range>,
 }
 
-/// A named thing.
+/// A symbol: a class, function, variable or other definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Symbol {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// The names around it, outermost first, joined by dots.
+    /// The names of the enclosing definitions, outermost first, joined by dots; absent at the top level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
-    /// The LSP kind, in lower camel case.
+    /// The LSP symbol kind in lower camel case, as in `enumMember`.
     pub symbol_kind: String,
     /// The file.
     pub uri: DocUri,
-    /// All of it.
+    /// The range of the whole definition.
     pub range: Range,
-    /// Its name token, where the server says which.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The range of the name; absent if the server gives none.
+    #[serde(default, rename = "selectionRange", skip_serializing_if = "Option::is_none")]
     pub selection_range: Option<Range>,
-    /// A selector for its name.
+    /// A selector of the name.
     pub at: String,
-    /// Its identity, for a definition of the workspace.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The stable ID of the symbol; absent for a symbol outside of the workspace.
+    #[serde(default, rename = "symbolId", skip_serializing_if = "Option::is_none")]
     pub symbol_id: Option<SymbolId>,
-    /// The line of source.
+    /// The source line; absent when the file cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
 }
 
-/// One edge of a call hierarchy.
+/// An edge of a call hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
-    /// Which way the edge was found.
+    /// The direction in which the edge was followed.
     pub direction: Direction,
-    /// How many steps from the target, beginning with 1.
+    /// The distance from the target in calls, beginning with 1.
     pub depth: u32,
-    /// Who calls.
+    /// The symbol that calls.
     pub caller: Symbol,
-    /// What is called.
+    /// The symbol that is called.
     pub callee: Symbol,
-    /// The places of the calls, all in the caller's file.
+    /// The locations of the calls, all in the caller's file.
     pub sites: Vec<Location>,
 }
 
-/// What is wrong in a set of files.
+/// The diagnostics of a set of files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Diagnostics {
-    /// Those of the asked severity and above.
+    /// The diagnostics of the requested severity or worse.
     pub items: Vec<Diagnostic>,
-    /// All of them, whatever is listed.
+    /// The number of all diagnostics by severity, listed or not.
     pub counts: Counts,
-    /// What `--fail-on` asked for.
+    /// Whether the files pass `--fail-on`; absent without `--fail-on`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// How many files were checked.
+    /// The number of files checked.
     pub files_checked: u32,
-    /// The counts of every file that has any.
+    /// The counts of every file that has diagnostics.
     pub files: Vec<FileCounts>,
-    /// Files that were asked for and could not be checked, each with the reason.
+    /// Requested files that could not be checked. Absent when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_checked: Vec<NotChecked>,
 }
 
-/// Whether diagnostics are as good as the caller wants them.
+/// The result of `--fail-on`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Every file was checked, and no diagnostic has the given severity or a worse one.
     Pass,
-    /// Some diagnostic has it, or a file was not checked; the program ends with exit code 1.
+    /// A diagnostic has the given severity or a worse one, or a file was not checked; the exit code is 1.
     Fail,
 }
 
-/// Numbers of diagnostics.
+/// The number of diagnostics by severity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Counts {
-    /// Errors.
+    /// The number of errors.
     pub error: u32,
-    /// Warnings.
+    /// The number of warnings.
     pub warning: u32,
-    /// Information.
+    /// The number of informational diagnostics.
     pub information: u32,
-    /// Hints: unreachable and unused code.
+    /// The number of hints, such as unreachable and unused code.
     pub hint: u32,
 }
 
 impl Counts {
-    /// Whether there is one of this severity or worse.
+    /// Whether there is a diagnostic of this severity or worse.
     #[must_use]
     pub const fn any_from(&self, severity: Severity) -> bool {
         match severity {
@@ -330,7 +334,7 @@ impl Counts {
         }
     }
 
-    /// Counts one more.
+    /// Counts one more diagnostic.
     pub const fn add(&mut self, severity: Severity) {
         match severity {
             Severity::Error => self.error += 1,
@@ -341,13 +345,13 @@ impl Counts {
     }
 }
 
-/// The counts of one file.
+/// The number of diagnostics in one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileCounts {
     /// The file.
     pub uri: DocUri,
-    /// Its numbers.
+    /// The number of diagnostics by severity.
     pub counts: Counts,
 }
 
@@ -357,67 +361,67 @@ pub struct FileCounts {
 pub struct NotChecked {
     /// The file.
     pub uri: DocUri,
-    /// Why.
+    /// Why it could not be checked.
     pub reason: String,
 }
 
-/// One thing that is wrong.
+/// A diagnostic.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Diagnostic {
     /// The file.
     pub uri: DocUri,
-    /// The place in it.
+    /// The range.
     pub range: Range,
-    /// A selector for the place.
+    /// A selector of the location.
     pub at: String,
-    /// How bad.
+    /// The severity.
     pub severity: Severity,
-    /// The server's name of the rule.
+    /// The server's name of the rule; absent if it gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// The server's words; paths in them are replaced as in `uri`.
+    /// The server's message; paths in it are replaced as in `uri`.
     pub message: String,
-    /// `unnecessary`, `deprecated`.
+    /// LSP tags: `unnecessary`, `deprecated`. Absent when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Other places that it is about.
+    /// Related locations. Absent when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub related: Vec<Related>,
-    /// The line of source.
+    /// The source line; absent when the file cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
 }
 
-/// Another place that a diagnostic is about.
+/// A location related to a diagnostic.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Related {
-    /// The place.
+    /// The location.
     pub location: Location,
-    /// What of it.
+    /// How it is related.
     pub message: String,
 }
 
-/// Whether an answer over the workspace is all there is.
+/// Whether every occurrence of a name in the workspace is accounted for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Completeness {
     /// The verdict.
     pub status: CompletenessStatus,
-    /// Why it is not `complete`.
+    /// Why the status is not `complete`; absent when it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Which files could be made known to the server.
+    /// The files that could be opened in the server.
     pub scope: Scope,
-    /// How many files of the workspace have the name, or an alias of it, as a word.
+    /// The number of workspace files that contain the name, or an alias of it, as an identifier.
     pub files_with_name: u32,
-    /// How many of them the server was shown.
+    /// The number of these files that were opened in the server.
     pub files_searched: u32,
-    /// How many occurrences of the name and its aliases are known to be what; absent where occurrences play no part.
+    /// The number of occurrences of the name and its aliases by explanation; absent when occurrences were not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explained: Option<ExplainedCounts>,
-    /// Occurrences that may be uses, and cannot be proven to be.
+    /// Occurrences that are neither confirmed as references nor explained otherwise.
     pub unresolved: Unresolved,
 }
 
@@ -425,79 +429,79 @@ pub struct Completeness {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CompletenessStatus {
-    /// Every file with the name was searched, and every occurrence of it is explained.
+    /// Every file with the name was searched, and every occurrence of the name is explained.
     Complete,
-    /// Some occurrences are not explained.
+    /// Some occurrences are unresolved.
     Partial,
-    /// Something was not looked at.
+    /// Some files or occurrences were not examined.
     Unknown,
 }
 
-/// How many occurrences of a name are what.
+/// The number of occurrences of a name by explanation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExplainedCounts {
-    /// Uses of the symbol, all that are listed on any page.
+    /// References to the symbol, on all pages.
     pub reference: u32,
-    /// Definitions of the same member in other classes of the family.
+    /// Definitions of the same member in related classes.
     #[serde(rename = "override")]
     pub overriding: u32,
-    /// Other symbols of the same name.
+    /// Occurrences that resolve to another symbol of the same name.
     pub other: u32,
     /// Words in comments and strings.
     pub text: u32,
 }
 
-/// Occurrences that may be uses, and cannot be proven to be.
+/// Occurrences that are neither confirmed as references nor explained otherwise.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Unresolved {
-    /// How many, on all pages.
+    /// The number of unresolved occurrences, on all pages.
     pub count: u32,
-    /// Those of this page, in the order of files and places.
+    /// The unresolved occurrences of this page, sorted by location.
     pub items: Vec<UnresolvedUse>,
 }
 
-/// An occurrence that may be a use, and cannot be proven to be.
+/// An unresolved occurrence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UnresolvedUse {
     /// The file.
     pub uri: DocUri,
-    /// The name.
+    /// The range of the name.
     pub range: Range,
-    /// A selector for it.
+    /// A selector of the name.
     pub at: String,
-    /// What it is in the syntax: `identifier`, `attribute`, `keyword`, `string`.
+    /// The kind of syntax: `identifier`, `attribute`, `keyword` or `string`.
     pub kind: String,
-    /// What is before the dot.
+    /// The source text before the dot; absent when it is not an attribute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receiver: Option<String>,
-    /// Why it cannot be proven.
+    /// Why the occurrence is unresolved.
     pub reason: String,
-    /// The line of source.
+    /// The source line; absent when the file cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
 }
 
-/// Where the old name of a rename is still written afterwards.
+/// Occurrences of the old name that a rename leaves.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Residue {
-    /// How many occurrences.
+    /// The number of occurrences.
     pub count: u32,
-    /// How many of each kind: `identifier`, `attribute`, `string`, `comment`, ….
+    /// The number of occurrences by kind: `identifier`, `attribute`, `string`, `comment` and others.
     pub kinds: BTreeMap<String, u32>,
-    /// Some of them in order of place: identifiers and attributes before strings and comments.
+    /// Some of the occurrences: identifiers and attributes before strings and comments, then sorted by location.
     pub items: Vec<Occurrence>,
 }
 
-/// A textual occurrence of a name.
+/// An occurrence of a name in a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Occurrence {
-    /// A selector for the place.
+    /// A selector of the location.
     pub at: String,
-    /// What it is in the syntax.
+    /// The kind of syntax.
     pub kind: String,
 }

@@ -1,7 +1,12 @@
-//! The public JSON contract: plain data, no behaviour beyond constructors. `schemas/` is generated from it.
+//! The public JSON contract: plain data with constructors only. `schemas/` is generated from these types.
+//!
+//! Names of members: a member that the papers on lanser name keeps that name (`bundleId`, `processReward`, `symbolId`,
+//! `docVersion`, `newName`, `workspaceEdit`, …), and a member of an LSP structure keeps LSP's name (everything inside of a
+//! `WorkspaceEdit`, and `selectionRange`). Every other member is snake_case. So a field gets an explicit `rename` only
+//! for a name of the first two kinds; no type outside of LSP's own has `rename_all` for its members.
 //!
 //! Coordinates are the server's: 0-based, flat `[sL, sC, eL, eC]`, columns in `environment.positionEncoding`. The `at` of a
-//! location is a selector (1-based, `--index-io` units) that can be given back to lanser.
+//! location is a selector (1-based, `--index-io` units) that lanser accepts as input.
 
 pub mod batch;
 pub mod bundle;
@@ -17,5 +22,7 @@ pub mod trace;
 
 /// The version of the bundle format.
 ///
-/// Changelog: 1.4 is the first that this program writes; earlier numbers belong to the papers it comes from.
-pub const BUNDLE_VERSION: &str = "1.4";
+/// Changelog:
+/// - 1.4: the first version that this program wrote. Earlier numbers belong to the papers that the format comes from.
+/// - 1.5: one casing for member names, and plain names: see `CHANGELOG.md`. Documents of 1.4 are not read.
+pub const BUNDLE_VERSION: &str = "1.5";

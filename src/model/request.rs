@@ -1,4 +1,4 @@
-//! What can be asked.
+//! Requests and their options.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,31 +8,31 @@ use crate::path::WorkspacePath;
 use crate::selector::PositionSpec;
 use crate::text::ColumnUnit;
 
-/// A request: the same data that a bundle echoes.
+/// A request, as it is sent and as the bundle repeats it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// The question.
+    /// The command.
     pub cmd: Command,
-    /// What it is about.
+    /// The selector; absent when the command is not about one place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<PositionSpec>,
-    /// `rename`: the new name.
+    /// `rename`: the new name; absent for other commands.
     #[serde(default, rename = "newName", skip_serializing_if = "Option::is_none")]
     pub new_name: Option<String>,
-    /// What changes the answer, where it is not the default.
+    /// Options that change the answer. Members that have their default value are absent.
     #[serde(default)]
     pub options: Options,
 }
 
 impl Request {
-    /// A question about a selector, with default options.
+    /// Creates a request about a selector, with default options.
     #[must_use]
     pub fn about(cmd: Command, selector: PositionSpec) -> Self {
         Self { cmd, selector: Some(selector), new_name: None, options: Options::default() }
     }
 
-    /// Whether it is to write into the workspace.
+    /// Whether the request writes to the workspace.
     #[must_use]
     pub fn writes(&self) -> bool {
         match self.cmd {
@@ -43,46 +43,46 @@ impl Request {
     }
 }
 
-/// The questions, by their long names.
+/// The commands, by their long names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Command {
-    /// Where a name is defined.
+    /// Where a symbol is defined.
     Definition,
-    /// Where a name is declared (stubs before sources).
+    /// Where a symbol is declared; stubs come before sources.
     Declaration,
     /// Where the type of an expression is defined.
     TypeDefinition,
-    /// What implements it.
+    /// What implements a symbol.
     Implementation,
-    /// Every use of a symbol.
+    /// Every reference to a symbol.
     References,
     /// Signature and documentation.
     Hover,
-    /// The outline of a document, or a search over the workspace.
+    /// The outline of files, or a search in the workspace.
     Symbols,
-    /// Who calls it, or what it calls.
+    /// The callers or callees of a function.
     Calls,
-    /// What the server finds wrong.
+    /// The diagnostics of files.
     Diagnostics,
-    /// Where a selector is now.
+    /// What a selector resolves to.
     Locate,
-    /// Whether a name can be renamed.
+    /// Whether a symbol can be renamed.
     PrepareRename,
-    /// Another name for a symbol, everywhere.
+    /// Renames a symbol in the whole workspace.
     Rename,
-    /// What the server proposes to do at a place.
+    /// Lists or runs code actions.
     Actions,
-    /// Any edit.
+    /// Applies an edit.
     Apply,
-    /// What an edit does to the diagnostics.
+    /// How an edit changes the diagnostics.
     Check,
-    /// Take a transaction back, or list them.
+    /// Undoes a transaction, or lists transactions.
     Undo,
 }
 
 impl Command {
-    /// All of them.
+    /// Every command.
     pub const ALL: [Self; 16] = [
         Self::Definition,
         Self::Declaration,
@@ -125,93 +125,94 @@ impl Command {
         }
     }
 
-    /// Whether it plans an edit.
+    /// Whether the command plans an edit.
     #[must_use]
     pub const fn edits(self) -> bool {
         matches!(self, Self::Rename | Self::Actions | Self::Apply | Self::Check)
     }
 }
 
-/// What changes an answer. Every field is absent where it has its default.
+/// Options that change the answer. Every member is absent when it has its default value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// The unit of columns in `at` (default `codepoint`).
+    /// The unit of columns in selectors, such as `at`. Default: `codepoint`.
     #[serde(skip_serializing_if = "is_default")]
     pub index_io: ColumnUnit,
-    /// Which files may be made known to the server.
+    /// The files that may be opened in the server. Default: `workspace`.
     #[serde(skip_serializing_if = "is_default")]
     pub scope: Scope,
-    /// `references`: leave the declaration out.
+    /// `references`: leave out the declaration. Default: false.
     #[serde(skip_serializing_if = "is_default")]
     pub exclude_declaration: bool,
-    /// `symbols`: the name to search for over the workspace.
+    /// `symbols`: the name to search for in the workspace. Default: no search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
-    /// `symbols`, `diagnostics`: files or folders, relative to the workspace, sorted; empty means the whole workspace.
+    /// `symbols`, `diagnostics`: files or folders relative to the workspace, sorted. Default: the whole workspace.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<String>")]
     pub paths: Vec<WorkspacePath>,
-    /// `calls`: which way.
+    /// `calls`: callers or callees.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
-    /// `calls`: how many steps (default 1).
+    /// `calls`: the maximum distance in calls. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
-    /// `diagnostics`: the least severity that is listed (default `information`); all are counted.
+    /// `diagnostics`: the lowest severity to list; all are counted. Default: `information`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub severity: Option<Severity>,
-    /// `diagnostics`: the least severity that makes the verdict `fail`; `check`: the least of an introduced one.
+    /// `diagnostics`: the lowest severity that makes the verdict `fail`; `check`: the same for introduced diagnostics.
+    /// Default: no verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fail_on: Option<Severity>,
-    /// `locate`: how many lines of source to tell (default 1).
+    /// `locate`: the number of source lines in `preview`. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<u32>,
-    /// `locate`: the form of selector that `at` takes.
+    /// `locate`: the form of the selector in `at`. Default: a cursor.
     #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
     pub form: Option<Form>,
-    /// `rename`, `actions`, `apply`: write, when every check passes.
+    /// `rename`, `actions`, `apply`: write the edit if no check prevents it. Default: false.
     #[serde(skip_serializing_if = "is_default")]
     pub apply: bool,
     /// `apply`, `check`: the edit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edit: Option<EditInput>,
-    /// `actions`: only of this kind, or of one below it.
+    /// `actions`: only actions of this LSP kind or a sub-kind. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action_kind: Option<String>,
-    /// `actions`: which to run, by title or by number, beginning with 1.
+    /// `actions`: the action to run, by title or by number counted from 1. Default: list the actions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// `undo`: which transaction; by default the last.
+    /// `undo`: the transaction. Default: the latest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transaction: Option<String>,
-    /// `undo`: tell the transactions instead.
+    /// `undo`: list the transactions instead. Default: false.
     #[serde(skip_serializing_if = "is_default")]
     pub list: bool,
-    /// What keeps an edit from being made.
+    /// What an edit may touch, and which checks are overridden.
     #[serde(skip_serializing_if = "is_default")]
     pub guards: Guards,
-    /// The most items in the list of facts (default and maximum 100,000).
+    /// The maximum number of items in the list of facts. Default and maximum: 100,000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Where an earlier, cut answer continues.
+    /// The cursor of the previous page, from `meta.limits.cursor`. Default: the first page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
 
-/// An edit as it came.
+/// An edit as it was given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EditInput {
-    /// A `WorkspaceEdit` as JSON, or a unified diff.
+    /// A `WorkspaceEdit` as JSON, a bundle with edits, or a unified diff.
     pub text: String,
-    /// Whether each character of `text` stands for the byte of the same number, because the edit is not UTF-8.
-    #[serde(default, skip_serializing_if = "is_default")]
+    /// Whether `text` holds the bytes of the edit decoded as Latin-1, because they are not UTF-8. Absent when false.
+    #[serde(default, rename = "latin1", skip_serializing_if = "is_default")]
     pub bytes: bool,
 }
 
 impl EditInput {
-    /// An edit as it was read.
+    /// Creates an edit from the bytes that were read.
     #[must_use]
     pub fn new(content: Vec<u8>) -> Self {
         match String::from_utf8(content) {
@@ -222,7 +223,7 @@ impl EditInput {
         }
     }
 
-    /// The bytes that were read; `None` when `text` holds what stands for none.
+    /// The bytes that were read; `None` if `bytes` is set and a character of `text` is not Latin-1.
     #[must_use]
     pub fn content(&self) -> Option<Vec<u8>> {
         if self.bytes {
@@ -233,57 +234,59 @@ impl EditInput {
     }
 }
 
-/// What keeps an edit from being made. Every field is absent where it has its default, the strictest value.
+/// What an edit may touch, and which checks are overridden. Every member is absent when it has its default, the
+/// strictest value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Guards {
-    /// Only files that one of these globs names may be edited; empty means all.
+    /// Globs of the only files that may be edited. Default: all files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,
-    /// Only files that one of these globs of the workspace's own configuration names, too; empty means all.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Globs of the only files that the configuration of the workspace permits to be edited, in addition to `allow`.
+    /// Default: all files.
+    #[serde(rename = "workspace_allow", skip_serializing_if = "Vec::is_empty")]
     pub within: Vec<String>,
-    /// Files that one of these globs names may not be edited.
+    /// Globs of files that may not be edited. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
-    /// Which uncommitted changes may be there.
+    /// Which uncommitted changes are accepted. Default: `none`.
     #[serde(skip_serializing_if = "is_default")]
     pub dirty: Dirt,
-    /// Whether files outside of the workspace may be edited, through links.
+    /// Whether files outside of the workspace may be edited, through links. Default: false.
     #[serde(skip_serializing_if = "is_default")]
     pub outside: bool,
-    /// Whether a file may be replaced that has other names, which keep the old content.
+    /// Whether a file with several hard links may be replaced; the other names keep the old content. Default: false.
     #[serde(skip_serializing_if = "is_default")]
     pub hard_links: bool,
-    /// Checks that the caller gives up, sorted.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Names of checks that the caller overrides: the edit is applied even if they fail. Sorted. Default: none.
+    #[serde(rename = "overrides", skip_serializing_if = "Vec::is_empty")]
     pub given_up: Vec<CheckName>,
-    /// How an edit is made to files that changed since it was planned.
+    /// How an edit is applied to files that changed since it was planned. Default: `rename`.
     #[serde(skip_serializing_if = "is_default")]
     pub strategy: Strategy,
 }
 
-/// Which uncommitted changes may be there when an edit is made, strictest first.
+/// Which uncommitted changes are accepted when an edit is applied, strictest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Dirt {
     /// None in the whole worktree.
     #[default]
     None,
-    /// Any, but not in the files that are edited.
+    /// Changes in files that are not edited.
     Elsewhere,
-    /// Any.
+    /// Any changes.
     All,
 }
 
-/// How an edit is made to files.
+/// How an edit is applied to files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Strategy {
-    /// The files are replaced; they have to be what the edit was planned for.
+    /// Write new files and rename them into place; the files must have the content that the edit was planned for.
     #[default]
     #[serde(rename = "rename")]
     Rename,
-    /// What changed meanwhile and the edit are merged, as git merges.
+    /// Merge the edit with the changes made since, as git does.
     #[serde(rename = "3way")]
     ThreeWay,
 }
@@ -292,14 +295,14 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Which files may be made known to the server.
+/// The files that may be opened in the server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
-    /// Every file of the workspace that can matter, whatever the server's configuration includes.
+    /// Every relevant file of the workspace, whatever the server's configuration includes.
     #[default]
     Workspace,
-    /// What the server's own configuration includes.
+    /// The files that the server's configuration includes.
     Configured,
 }
 
@@ -311,35 +314,35 @@ pub enum Form {
     Cursor,
     /// A qualified name.
     Py,
-    /// An AST path.
+    /// A path in the syntax tree.
     Ast,
-    /// A snippet with its context hash.
+    /// A snippet with the hash of its context.
     Anchor,
-    /// A symbol id.
+    /// A symbol ID.
     Sym,
 }
 
-/// Which way a call hierarchy goes.
+/// The direction of a call hierarchy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// Who calls it.
+    /// Callers.
     Incoming,
-    /// What it calls.
+    /// Callees.
     Outgoing,
 }
 
-/// How bad a diagnostic is; ordered from harmless to bad.
+/// The severity of a diagnostic, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Greyed-out code and the like.
+    /// A hint, such as unused code.
     Hint,
-    /// Worth knowing.
+    /// Information.
     Information,
-    /// Probably wrong.
+    /// A warning.
     Warning,
-    /// Wrong.
+    /// An error.
     Error,
 }
 

@@ -1,4 +1,4 @@
-//! Where a selector is now, and why.
+//! What a selector resolved to, and how.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,174 +8,177 @@ use crate::path::DocUri;
 use crate::selector::SymbolId;
 use crate::text::Range;
 
-/// Where a selector is now.
+/// What a selector resolved to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resolution {
-    /// The selector in its canonical spelling.
+    /// The selector in canonical form.
     pub original: String,
-    /// The place; `null` when there is none, or none that can be chosen.
+    /// The target; `null` when none was found, or when the candidates are ambiguous.
     pub resolved: Option<Resolved>,
-    /// What it could also have been, best first.
+    /// Other candidates, best first.
     pub disambiguation: Vec<Candidate>,
-    /// How many places it could be, those that are not told included; absent where it is one.
+    /// The number of all candidates, including those not in `disambiguation`; absent when there is only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<u32>,
-    /// Whether the caller has to choose.
+    /// Whether the caller has to choose a candidate.
     pub ambiguous: bool,
 }
 
-/// The place of a selector.
+/// The target of a selector.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Resolved {
     /// The file.
     pub uri: DocUri,
-    /// The part that the selector asks for.
+    /// The range of the part that the selector refers to.
     pub range: Range,
-    /// A selector for the place.
+    /// A selector of the target.
     pub at: String,
-    /// The qualified name, where the place is a definition's name.
+    /// The qualified name, as `module:Class.method`; absent when the target is not the name of a definition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qualname: Option<String>,
-    /// What kind of definition.
+    /// The kind of definition; absent when the target is not the name of a definition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub symbol_kind: Option<String>,
-    /// The identity of the definition, where the place is the name of one of the workspace's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The stable ID of the definition; absent when the target is not the name of a workspace definition.
+    #[serde(default, rename = "symbolId", skip_serializing_if = "Option::is_none")]
     pub symbol_id: Option<SymbolId>,
     /// The digest of the file's content.
+    #[serde(rename = "docVersion")]
     pub doc_version: Digest,
-    /// By which knowledge the place was found.
+    /// How the target was found.
     pub via: Via,
-    /// The steps from the selector to the place: re-exports, bases.
+    /// The steps from the selector to the target, such as re-exports and base classes. Absent when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Hop>,
-    /// How sure, 1 being certain.
+    /// The confidence, from 0 to 1; 1 is certain.
     pub confidence: Score,
-    /// Whether the place follows from the selector without a guess.
+    /// Whether the target follows from the selector with certainty.
     pub certified: bool,
-    /// What was weighed; absent where nothing had to be.
+    /// The scores behind the choice; absent when no candidates were scored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relocation: Option<Relocation>,
-    /// The line of source.
+    /// The source line.
     pub preview: String,
 }
 
-/// By which knowledge a place was found.
+/// How a target was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Via {
-    /// The coordinates that the selector gives.
+    /// By the line and column of the selector.
     Coordinates,
-    /// The name that the selector gives.
+    /// By the name of the selector.
     Name,
-    /// The AST path.
+    /// By the path in the syntax tree.
     Ast,
-    /// The snippet, where it stands letter by letter.
+    /// By the snippet, which occurs literally.
     Anchor,
-    /// The structure that a symbol id tells.
+    /// By the structure that a symbol ID describes.
     Structure,
-    /// From the version that the selector was made from: nothing happened to it.
+    /// From an earlier revision: the target is unchanged.
     Unchanged,
-    /// What stands before it grew or shrank.
+    /// From an earlier revision: text before the target was added or removed.
     Shifted,
-    /// It was edited in its place.
+    /// From an earlier revision: the target was edited in place.
     Edited,
-    /// Its parameters, result or bases are other ones.
+    /// From an earlier revision: parameters, return type or base classes changed.
     SignatureChanged,
-    /// It stands elsewhere, in its file or in another.
+    /// From an earlier revision: the target moved within its file or to another.
     Moved,
-    /// It, or what it is inside of, has another name.
+    /// From an earlier revision: the target or an enclosing definition was renamed.
     Renamed,
-    /// A part of it stands in another definition.
+    /// From an earlier revision: a part of the target moved to another definition.
     Split,
-    /// Another definition took it in.
+    /// From an earlier revision: the target was merged into another definition.
     Merged,
 }
 
-/// What was weighed to find a place.
+/// The scores behind the choice of a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Relocation {
-    /// What the score is made of; absent where there was no other candidate.
+    /// The features of the score; absent when there was no other candidate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub features: Option<Features>,
-    /// The weighted sum, or 1 for a certified place.
+    /// The weighted sum of the features, or 1 for a certified target.
     pub score: Score,
-    /// How much better it is than the next candidate.
+    /// The distance to the score of the next candidate.
     pub margin: Score,
-    /// What speaks for the place, in a line.
+    /// The reason for the choice, in one line.
     pub reason: String,
 }
 
-/// What a score is made of, each from 0 to 1.
+/// The features of a score, each from 0 to 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Features {
     /// Structure: 1 for the same chain of names or the same body.
     pub ast: Score,
-    /// How much of the module's path is the same.
+    /// The similarity of the module paths.
     pub module: Score,
-    /// Jaccard's index of the tokens.
+    /// The Jaccard index of the tokens.
+    #[serde(rename = "tokenJaccard")]
     pub token_jaccard: Score,
-    /// Whether what stands around it is the same.
+    /// The similarity of the surrounding code.
     pub proximity: Score,
 }
 
-/// By what numbers places were weighed.
+/// Weights and thresholds of relocation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RelocationRules {
-    /// The weights of the features.
+    /// The weight of each feature.
     pub weights: Features,
-    /// The least score of an answer (τ).
+    /// The minimum score of an answer (τ).
     pub tau: Score,
-    /// The least distance to the next candidate (δ).
+    /// The minimum distance to the score of the next candidate (δ).
     pub delta: Score,
-    /// The least score of a candidate.
+    /// The minimum score of a candidate.
     pub floor: Score,
-    /// How many tokens make a gram of an anchor.
+    /// The number of tokens in a k-gram of an anchor.
     pub k: u32,
-    /// Of how many consecutive grams one is kept.
+    /// The winnowing window: one of `w` consecutive k-grams is kept.
     pub w: u32,
-    /// What is done to a text before it is compared.
+    /// How a text is normalized before it is compared.
+    #[serde(rename = "normalization")]
     pub normalisation: String,
 }
 
-/// A step from a selector to its place.
+/// A step from a selector to its target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hop {
-    /// What kind of step: `import`, `starImport`, `inherited`, `alias`, `submodule`, `unresolvedImport`.
+    /// The kind of step: `import`, `starImport`, `inherited`, `alias`, `submodule` or `unresolvedImport`.
     pub step: String,
-    /// Where it is written.
+    /// A selector of the code that makes the step.
     pub at: String,
-    /// The module or definition that it leads to.
+    /// The module or definition that the step leads to.
     pub to: String,
 }
 
-/// One of several places that a selector could mean.
+/// A candidate for the target of a selector.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Candidate {
     /// The file.
     pub uri: DocUri,
-    /// The name token.
+    /// The range of the name.
     pub range: Range,
-    /// A selector for the place.
+    /// A selector of the candidate.
     pub at: String,
-    /// The qualified name.
+    /// The qualified name, as `module:Class.method`.
     pub qualname: String,
-    /// What kind of definition.
+    /// The kind of definition.
     pub symbol_kind: String,
-    /// How well it fits.
+    /// The score, from 0 to 1.
     pub score: Score,
-    /// What the score is made of, where something was weighed.
+    /// The features of the score; absent when the candidate was not scored by features.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub features: Option<Features>,
-    /// Why it is a candidate, in a line.
+    /// Why it is a candidate, in one line.
     pub reason: String,
-    /// The line of source.
+    /// The source line.
     pub preview: String,
 }

@@ -1,6 +1,6 @@
-//! The reward of a step: a number made of bundles alone, with everything that it was made of.
+//! The reward of a step: a number computed from bundles alone, with everything that it was computed from.
 //!
-//! `processReward` is outside of the hash: it is computed from a bundle and names another one.
+//! `processReward` is not hashed: it is computed from a bundle and refers to another one.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,51 +12,55 @@ use crate::path::DocUri;
 
 /// The reward of one step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct ProcessReward {
     /// The formula.
     pub version: Preset,
-    /// The bundle that the step starts from; `null` when it starts from what this one itself says of before.
+    /// The bundle that the step starts from; `null` when it starts from the state before this bundle's own edit.
+    #[serde(rename = "previousBundleId")]
     pub previous_bundle_id: Option<Digest>,
-    /// The reward; `null` where nothing honest can be said.
+    /// The reward; `null` when it cannot be computed.
     pub r: Option<Score>,
-    /// Why `r` is `null`.
+    /// Why `r` is `null`; absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What `r` is the weighted sum of.
+    /// The components that `r` is the weighted sum of.
     pub components: Components,
     /// The state that the step leads to.
     pub state: RewardState,
-    /// The diagnostics before this bundle's own edit, where they are others than in `state.scope`; absent where nothing is edited.
+    /// The diagnostics before this bundle's own edit, as the difference to `state.scope`; absent when nothing is
+    /// edited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Earlier>,
-    /// What was measured besides for this step, in files that one of the two bundles did not look at.
+    /// Diagnostics that were measured additionally for this step, in files that only one of the two bundles covers;
+    /// absent when none were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supplement: Option<Supplement>,
-    /// Whether the checker had anything to see: where it had not, a reward of 0 says nothing.
+    /// Whether the checker reports anything in these files, before or after. If not, a reward of 0 carries no
+    /// information.
     #[serde(default)]
     pub visible: bool,
-    /// The weights.
+    /// The weights of the formula.
     pub weights: Weights,
     /// Where the diagnostics come from.
     pub source: RewardSource,
-    /// What the edit does besides, that could pass for a repair; empty where nothing is edited.
+    /// Properties of the edit that could be mistaken for a repair, with counts; empty when nothing is edited.
     pub integrity: Integrity,
-    /// The same in words.
+    /// The reward explained in one line.
     pub explanation: String,
 }
 
 /// A formula with its default weights.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Preset {
-    /// Differences of a potential over raw counts.
+    /// The discounted difference of a potential over raw diagnostic counts.
     #[default]
     #[serde(rename = "rl-csf-v1")]
     RlCsf,
-    /// The first paper's formula.
+    /// The formula of the first paper.
     #[serde(rename = "pr-v1")]
     Pr,
-    /// Differences of a potential over guarded diagnostics.
+    /// The discounted difference of a potential over guarded diagnostics.
     #[serde(rename = "rl-csf-guarded-v1")]
     Guarded,
 }
@@ -75,7 +79,7 @@ impl Preset {
         }
     }
 
-    /// Reads a name.
+    /// Parses a name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|preset| preset.as_str() == name)
@@ -86,53 +90,54 @@ impl Preset {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Weights {
-    /// Of a diagnostic.
+    /// The weight of a diagnostic.
     #[serde(rename = "wD")]
     pub diagnostics: Score,
-    /// Of safety.
+    /// The weight of safety.
     #[serde(rename = "wS")]
     pub safety: Score,
-    /// Of confidence.
+    /// The weight of confidence.
     #[serde(rename = "wA")]
     pub confidence: Score,
-    /// Of an error.
+    /// The weight of an error of the caller.
     #[serde(rename = "wE")]
     pub error: Score,
-    /// The discount.
+    /// The discount factor.
     pub gamma: Score,
 }
 
-/// What a reward is the weighted sum of. `null` where it cannot be said.
+/// The components that a reward is the weighted sum of, each `null` when it is not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Components {
-    /// How many diagnostics went.
+    /// The diagnostics (`D`) before the step minus those after it.
     pub diag_delta: Option<Score>,
-    /// How much safer an edit is prepared.
+    /// The safety (`S`) after the step minus that before it; under `pr-v1` 1 if all checks pass, else 0.
     pub safety_delta: Option<Score>,
-    /// How much surer the selector's place is.
+    /// The confidence (`A`) after the step minus that before it; under `pr-v1` the confidence minus 1.
     pub confidence_delta: Option<Score>,
-    /// Whether the caller made an error.
+    /// 1 if the caller made an error, else 0.
     pub tool_error: Option<Score>,
 }
 
-/// The state of a bundle.
+/// The state that a step leads to.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RewardState {
-    /// The diagnostics over the scope: their number, or their guarded weight; `null` where none were measured.
+    /// The diagnostics in the scope: their number, or their weight under the guarded formula; `null` when they were not
+    /// measured.
     #[serde(rename = "D")]
     pub diagnostics: Option<Score>,
-    /// The share of the safety checks that passed; 0 where nothing is prepared.
+    /// The share of safety checks that passed, from 0 to 1; 0 when no edit is planned.
     #[serde(rename = "S")]
     pub safety: Score,
-    /// The confidence of the selector's best place; 0 where there is none.
+    /// The confidence of the best candidate of the selector, from 0 to 1; 0 when there is none.
     #[serde(rename = "A")]
     pub confidence: Score,
-    /// Whether the caller made an error; `null` when the fault is not the caller's.
+    /// 1 if the caller made an error, else 0; `null` when the request failed for another reason.
     #[serde(rename = "E")]
     pub error: Option<Score>,
-    /// The files over which diagnostics were measured; `null` where none were.
+    /// The files whose diagnostics were measured; `null` when none were.
     pub scope: Option<RewardScope>,
 }
 
@@ -140,39 +145,41 @@ pub struct RewardState {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RewardScope {
-    /// Files with diagnostics, in the order of their paths.
+    /// Files with diagnostics, sorted by path.
     pub files: Vec<FileState>,
-    /// Files without any, in the order of their paths.
+    /// Files without diagnostics, sorted by path.
     pub clean: Vec<DocUri>,
-    /// What is owed besides under the guarded formula: diagnostics that went without being repaired.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Guarded formula: diagnostics that disappeared without being repaired, and still count. Absent when empty.
+    #[serde(default, rename = "outstanding", skip_serializing_if = "Vec::is_empty")]
     pub owed: Vec<Owed>,
 }
 
-/// Diagnostics of an earlier state, where they are others than those of a later one. Files that are not named were the same.
+/// The diagnostics of an earlier state, as the difference to a later one. Files that are not listed are the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Earlier {
-    /// Files that had diagnostics, others than later, in the order of their paths.
+    /// Files whose diagnostics were different, with the earlier ones, sorted by path.
     pub files: Vec<FileState>,
-    /// Files that had none and have some later, or are no part of the later state, in the order of their paths.
+    /// Files that had no diagnostics and have some later, or are not in the later state, sorted by path. Absent when
+    /// empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clean: Vec<DocUri>,
-    /// Files that are part of the later state only, in the order of their paths.
+    /// Files that are only in the later state, sorted by path. Absent when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub absent: Vec<DocUri>,
-    /// What was owed besides.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Guarded formula: diagnostics that had disappeared without being repaired. Absent when empty.
+    #[serde(default, rename = "outstanding", skip_serializing_if = "Vec::is_empty")]
     pub owed: Vec<Owed>,
 }
 
-/// What was measured for a step from one bundle to another so that both are compared over the same files.
+/// Diagnostics that were measured additionally so that two bundles can be compared over the same files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Supplement {
     /// In the state that the previous bundle leads to.
     pub previous: RewardScope,
-    /// In the state that this one leads to.
+    /// In the state that this bundle leads to.
+    #[serde(rename = "current")]
     pub own: RewardScope,
 }
 
@@ -182,65 +189,68 @@ pub struct Supplement {
 pub struct FileState {
     /// The file.
     pub uri: DocUri,
-    /// Numbers by severity.
+    /// The number of diagnostics by severity.
     pub counts: Counts,
-    /// What they are, hints left out.
+    /// The fingerprints of the diagnostics, without hints.
+    #[serde(rename = "fingerprints")]
     pub prints: Vec<Fingerprint>,
 }
 
-/// What a diagnostic is, wherever it stands.
+/// What identifies a diagnostic independently of its position.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fingerprint {
-    /// The server's rule.
+    /// The server's name of the rule; absent if it gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// The digest of its message with numbers normalised, 16 hexadecimal digits.
+    /// The first 16 hexadecimal digits of the digest of the message with normalized numbers.
     pub message: String,
-    /// The definition that it stands in, as a dotted name; empty for the module.
+    /// The dotted name of the enclosing definition; empty at module level.
     pub symbol: String,
-    /// How bad.
+    /// The severity.
     pub severity: Severity,
-    /// How often.
+    /// The number of diagnostics with this fingerprint in the file.
     pub count: u32,
 }
 
-/// A diagnostic that went without being repaired.
+/// A diagnostic that disappeared without being repaired.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Owed {
     /// The file.
     pub uri: DocUri,
-    /// The definition that it stood in.
+    /// The dotted name of the definition that enclosed it; empty at module level.
     pub symbol: String,
-    /// The server's rule.
+    /// The server's name of the rule; absent if it gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// How bad.
+    /// The severity.
     pub severity: Severity,
-    /// How it went.
+    /// Why the diagnostic disappeared.
+    #[serde(rename = "reason")]
     pub why: Debt,
 }
 
-/// How a diagnostic went without being repaired.
+/// Why a diagnostic disappeared without being repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Debt {
-    /// Its file is gone, or out of the checker's sight.
+    /// The file was deleted, or is no longer checked.
     FileGone,
-    /// A comment or decorator hides it.
+    /// A comment or decorator suppresses it.
     Suppressed,
-    /// Its file cannot be read as Python.
+    /// The file has a syntax error.
     SyntaxError,
-    /// Its code is never reached now.
+    /// The code is unreachable.
     Unreachable,
-    /// Its code is gone.
+    /// The code was removed.
     CodeGone,
-    /// What was missing was made up: it is there by name only.
+    /// The missing definition was fabricated: a name or attribute was added that does nothing.
+    #[serde(rename = "fabricated")]
     MadeUp,
 }
 
-/// Where the diagnostics come from.
+/// Where diagnostics come from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum RewardSource {
     /// A language server.
@@ -255,44 +265,45 @@ pub enum RewardSource {
     Both,
 }
 
-/// What an edit does that could pass for a repair: how often each.
+/// Properties of an edit that could be mistaken for a repair, with counts. A count of 0 is absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Integrity {
-    /// Comments and decorators that hide diagnostics.
+    /// The number of comments and decorators added that suppress diagnostics.
     #[serde(skip_serializing_if = "is_zero")]
     pub suppressions_added: u32,
-    /// Configuration files of the server.
+    /// The number of changed configuration files of the server.
     #[serde(skip_serializing_if = "is_zero")]
     pub config_changed: u32,
-    /// Python files that went, or went out of sight, and whose definitions live nowhere else.
+    /// The number of Python files that were removed or are no longer checked, and whose definitions are in no other
+    /// file.
     #[serde(skip_serializing_if = "is_zero")]
     pub files_removed: u32,
-    /// Stretches of code that are never reached.
+    /// The number of spans of code that became unreachable.
     #[serde(skip_serializing_if = "is_zero")]
     pub unreachable_added: u32,
-    /// Functions and classes that went and live nowhere else.
+    /// The number of functions and classes that were removed and are in no other place.
     #[serde(skip_serializing_if = "is_zero")]
     pub symbols_removed: u32,
-    /// Functions that lost their body, or code that had a diagnostic and went.
+    /// The number of functions that lost their body, and of removed spans of code that had a diagnostic.
     #[serde(skip_serializing_if = "is_zero")]
     pub bodies_stubbed: u32,
-    /// Stub files, and functions and declarations without substance.
+    /// The number of stub files added, and of functions and declarations added without content.
     #[serde(skip_serializing_if = "is_zero")]
     pub stubs_added: u32,
-    /// Annotations that went or became vaguer.
+    /// The number of annotations that were removed or became less specific.
     #[serde(skip_serializing_if = "is_zero")]
     pub annotations_removed: u32,
-    /// `Any`, casts and type guards.
+    /// The number of uses of `Any`, casts and type guards added.
     #[serde(skip_serializing_if = "is_zero")]
     pub any_casts_added: u32,
-    /// Code that is run or looked up by a text: `exec`, `getattr` and the like.
+    /// The number of uses added of code or names given as strings: `exec`, `getattr` and similar.
     #[serde(skip_serializing_if = "is_zero")]
     pub exec_added: u32,
-    /// Test files that were edited.
+    /// The number of edited test files.
     #[serde(skip_serializing_if = "is_zero")]
     pub tests_touched: u32,
-    /// Files that cannot be read as Python any more.
+    /// The number of files that can no longer be parsed as Python.
     #[serde(skip_serializing_if = "is_zero")]
     pub parse_errors: u32,
 }
@@ -303,7 +314,7 @@ const fn is_zero(count: &u32) -> bool {
 }
 
 impl Integrity {
-    /// The flags that are set, by name, with how often.
+    /// The nonzero counts, by name.
     #[must_use]
     pub fn flags(&self) -> Vec<(&'static str, u32)> {
         let all = [
@@ -323,7 +334,7 @@ impl Integrity {
         all.into_iter().filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Whether one is set that caps the guarded reward at 0. A test that was edited does not: tests are code too.
+    /// Whether a flag is set that limits the guarded reward to at most 0. `tests_touched` does not: tests are code too.
     #[must_use]
     pub fn is_hard(&self) -> bool {
         self.flags().iter().any(|(name, _)| *name != "tests_touched")

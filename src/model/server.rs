@@ -1,11 +1,11 @@
-//! Which language servers lanser has profiles for.
+//! The language servers that lanser supports.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A language server that lanser knows how to find, start and question.
+/// A kind of language server that lanser can find, start and query.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
 )]
@@ -14,12 +14,12 @@ pub enum ServerKind {
     /// Microsoft's Pyright.
     #[default]
     Pyright,
-    /// The fork basedpyright.
+    /// basedpyright, a fork of Pyright.
     Basedpyright,
 }
 
 impl ServerKind {
-    /// Every kind, in the order that `lanser server list` shows.
+    /// Every kind, in the order of `lanser server list`.
     pub const ALL: [Self; 2] = [Self::Pyright, Self::Basedpyright];
 
     /// The name on the command line, in configuration and in bundles.
@@ -31,7 +31,7 @@ impl ServerKind {
         }
     }
 
-    /// Reads the name.
+    /// Parses a name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)

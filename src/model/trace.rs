@@ -1,13 +1,13 @@
-//! A trace: operations recorded so that they can be replayed with no server and no workspace.
+//! A trace: recorded operations that can be replayed without a server or a workspace.
 //!
-//! A trace is JSON Lines. Each line is an [`Event`]; the events of one operation stand together, from its `header` to its
-//! `end`. A `workspace` and a `blob` stand once in a file, in the operation that needed them first; later ones name them by
-//! their digests.
+//! A trace is JSON Lines. Each line is an [`Event`]; the events of one operation are consecutive, from its `header` to
+//! its `end`. A `workspace` or `blob` is written once per file, in the first operation that uses it; later operations
+//! refer to it by digest.
 //!
-//! Folders of the machine are replaced in everything that was recorded: the workspace is `/lanser/workspace`, the Python
-//! environment `/lanser/env`, the interpreter below it `/lanser/base`, the server's package `/lanser/server`. Nothing of the
-//! process environment is recorded, nor what options were given there. Arguments are recorded as they were typed; no option
-//! of lanser takes a secret. The contents of files are recorded whole, and what they hold with them.
+//! Paths of the machine are replaced in everything that is recorded: the workspace is `/lanser/workspace`, the Python
+//! environment `/lanser/env`, its base interpreter `/lanser/base`, the server's package `/lanser/server`. The process
+//! environment is not recorded, and neither are options set there. Arguments are recorded as typed; no option of lanser
+//! takes a secret. File contents are recorded whole, including any secrets in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,11 +24,15 @@ use crate::digest::Digest;
 use crate::path::WorkspacePath;
 use crate::tape::Side;
 
-/// The version of the trace format. What differs in its first number is not read.
+/// The version of the trace format. Traces with another major version are rejected.
 ///
-/// Changelog: 1.0 is the first. 2.0 tells in each `end` where the one before it is and what the operation brought, so that
-/// appending reads the end of a trace only.
-pub const TRACE_VERSION: &str = "2.0";
+/// Changelog:
+/// - 1.0: the first version.
+/// - 2.0: each `end` names the byte offset of the previous one and the contents that its operation added, so that appending
+///   reads only the end of a trace.
+/// - 3.0: the requests and bundles inside have the member names of bundle format 1.5; `request` and `response` (was `question`,
+///   `answer`), `portable`, `previous_end`, `non_utf8`, `configuration`.
+pub const TRACE_VERSION: &str = "3.0";
 
 /// One line of a trace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,160 +41,168 @@ pub struct Event {
     pub op: u64,
     /// The event, counted from 1 in the operation.
     pub seq: u64,
-    /// What it is.
+    /// The kind and content of the event.
     #[serde(flatten)]
     pub body: Body,
-    /// When it was written, in milliseconds since 1970 (UTC). Outside of every comparison.
+    /// When the event was written, in milliseconds since 1970-01-01 (UTC). Not compared; absent when times are not
+    /// recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<u64>,
     /// The first 16 hexadecimal digits of the SHA-256 of the line without `time` and `sum`.
     pub sum: String,
 }
 
-/// What an event says.
+/// The kind and content of an event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "lowercase", rename_all_fields = "camelCase", deny_unknown_fields)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Body {
-    /// An operation begins.
+    /// Begins an operation.
     Header {
         /// `lanser-trace`.
         format: String,
-        /// The version of the format.
+        /// The version of the trace format.
         version: String,
-        /// The program that recorded.
+        /// The version of the program that recorded the trace.
         lanser: String,
-        /// Its arguments as they were typed, without the program's name. An absolute path outside of the folders with names
-        /// is `/lanser/elsewhere` and its last part. They are told for people; no replay reads them.
+        /// The program's arguments as typed, without its name. An absolute path outside of the replaced folders becomes
+        /// `/lanser/elsewhere` and its last component. For information only: a replay does not read them.
         argv: Vec<String>,
-        /// What the answer was computed with, as far as the workspace tells.
+        /// The environment that the answer was computed with, as far as the workspace determines it; `null` when it was
+        /// not determined.
         environment: Option<Box<Environment>>,
     },
     /// The state of a workspace.
     Workspace(Box<Workspace>),
     /// The content of a file.
     Blob {
-        /// The digest of its bytes.
+        /// The digest of the bytes.
         digest: Digest,
-        /// The text, where it is UTF-8.
+        /// The text; absent when the content is not UTF-8.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
-        /// The bytes in hexadecimal, where it is not.
+        /// The bytes in hexadecimal; absent when the content is UTF-8.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hex: Option<String>,
     },
-    /// What was asked.
+    /// The request of the operation.
     Request {
-        /// The request, as the bundle echoes it.
+        /// The request, as in the bundle.
         request: Box<Request>,
-        /// The same with the machine's folders replaced, where that is another one.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        /// The request with paths of the machine replaced; absent when it is the same.
+        #[serde(default, rename = "portable", skip_serializing_if = "Option::is_none")]
         resolved: Option<Box<Request>>,
-        /// The workspace on which it was answered; absent when it came to none.
+        /// The `id` of the workspace event that the request was answered on; absent when no workspace was read.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         workspace: Option<Digest>,
-        /// Which server.
+        /// The kind of server.
         server: ServerKind,
     },
-    /// A question to the disk, and its answer.
+    /// A file system call.
     File(Asked),
-    /// A question to the workspace's index of words and symbols, and its answer.
+    /// A lookup in the workspace's index of identifiers and symbols.
     Index(Asked),
-    /// A question to git's revisions, and its answer.
+    /// A lookup in git's revisions.
     History(Asked),
-    /// A question to the contents of earlier bundles, and its answer.
+    /// A lookup in the stored contents of earlier bundles.
     Contents(Asked),
-    /// A question about files that are to be written, and its answer.
+    /// A check of files that are to be written.
     Guard(Asked),
-    /// What was written, and what came of it.
+    /// The write of an edit.
     Transaction(Asked),
     /// A message between lanser and the server.
     Frame {
-        /// Who sent it.
+        /// The sender.
         from: Side,
-        /// The JSON-RPC message. Ids count the operation's own calls.
+        /// The JSON-RPC message. IDs are numbered within the operation.
         message: Value,
     },
-    /// Something outside failed: the server, the workspace that changed, the caller who gave up.
+    /// An external failure: of the server, by a change of the workspace, or by the caller's cancellation.
     Fault {
-        /// What became of it.
+        /// The resulting error.
         error: Box<ErrorBody>,
-        /// Whether the selector had been resolved before.
+        /// Whether the selector had been resolved before the failure.
         resolved: bool,
     },
-    /// The answer, without what differs from run to run.
+    /// The answer.
     Bundle {
-        /// The bundle.
+        /// The bundle, without `meta.volatile`.
         bundle: Box<Bundle>,
     },
-    /// The operation is over.
+    /// Ends an operation.
     End {
-        /// How many events it has, this one included.
+        /// The number of events of the operation, including this one.
         events: u64,
-        /// The SHA-256 of the sums of all events before this one.
+        /// The SHA-256 of the `sum` members of all earlier events of the operation.
         digest: Digest,
-        /// In which byte of the file the line begins of the `end` before the operations whose contents are named here;
-        /// absent when there are none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        /// The byte offset, in the file, of the `end` line that precedes the operations covered by `contents`; absent
+        /// when there is none.
+        #[serde(default, rename = "previous_end", skip_serializing_if = "Option::is_none")]
         back: Option<u64>,
-        /// The blobs and workspaces that stand in this operation and those just before it, so many operations in all as the
-        /// largest power of two that divides this one's number: from the last `end` back, few of them name everything.
+        /// The digests of blobs and workspaces written in this operation and those directly before it: as many
+        /// operations in total as the largest power of two that divides this operation's number. A reader that goes
+        /// back from the last `end` therefore finds all digests in few steps.
         contents: Vec<Digest>,
     },
 }
 
-/// A question and its answer.
+/// A recorded call to the outside, with its result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
-    /// The question.
+    /// The call.
+    #[serde(rename = "request")]
     pub question: Value,
-    /// The answer.
+    /// The result.
+    #[serde(rename = "response")]
     pub answer: Value,
 }
 
 /// The state of a workspace, as far as answers depend on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Workspace {
-    /// The digest of this event's other members; what requests name it by.
+    /// The digest of the other members of this event; request events refer to it.
     pub id: Digest,
-    /// The digest that bundles tell as `environment.workspace.digest`.
+    /// The digest in `environment.workspace.digest` of bundles.
     pub digest: Digest,
-    /// Every Python file with the digest of its content; `null` where it could not be read.
+    /// Every Python file with the digest of its content; `null` for a file that could not be read.
     #[schemars(with = "BTreeMap<String, Option<Digest>>")]
     pub files: BTreeMap<WorkspacePath, Option<Digest>>,
-    /// Those in another encoding than UTF-8.
+    /// Files that are not encoded in UTF-8.
+    #[serde(rename = "non_utf8")]
     #[schemars(with = "BTreeSet<String>")]
     pub encoded: BTreeSet<WorkspacePath>,
     /// Folders that could not be read, and names that are not UTF-8.
     pub unreadable: BTreeSet<String>,
-    /// The environment part of bundles, without what only a running server knows.
+    /// The environment as in bundles, without what only a running server knows.
     pub environment: Environment,
-    /// What lanser made of the configuration and the environment: import roots, folders, the server. Its members belong to
-    /// this version of lanser.
+    /// The resolved configuration: import roots, folders, the server. Its members are specific to the version of lanser
+    /// that recorded it.
+    #[serde(rename = "configuration")]
     pub surroundings: Value,
 }
 
-/// What `lanser trace list` tells of an operation.
+/// An operation, as `lanser trace list` shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Summary {
-    /// Its number.
+    /// The number of the operation.
     pub op: u64,
-    /// The command; `null` when the request could not be read.
+    /// The command; `null` when the request could not be parsed.
     pub cmd: Option<String>,
-    /// The selector.
+    /// The selector; `null` when there is none.
     pub selector: Option<String>,
-    /// The bundle's status.
+    /// The status of the bundle; `null` when there is no bundle.
     pub status: Option<super::bundle::Status>,
-    /// The exit code.
+    /// The exit code; `null` when there is no bundle.
     pub exit_code: Option<u8>,
-    /// The bundle's id.
+    /// The ID of the bundle; `null` when there is no bundle.
+    #[serde(rename = "bundleId")]
     pub bundle_id: Option<Digest>,
-    /// How many messages went to and fro.
+    /// The number of messages between lanser and the server.
     pub frames: u64,
-    /// How many events there are.
+    /// The number of events.
     pub events: u64,
-    /// How many bytes they take.
+    /// The size of the events in bytes.
     pub bytes: u64,
 }

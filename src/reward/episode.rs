@@ -48,7 +48,7 @@ pub struct Episode {
     /// Whether the checker had anything to see.
     pub visible: bool,
     /// Diagnostics that went without being repaired.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "outstanding", skip_serializing_if = "Vec::is_empty")]
     pub owed: Vec<Owed>,
     /// How many files were compared.
     pub files: usize,

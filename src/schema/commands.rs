@@ -16,7 +16,6 @@ use crate::model::error::{ErrorSymbol, Retryable};
 
 /// A whole command line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct CommandLine {
     /// The program's version.
     pub version: Option<String>,
@@ -28,7 +27,6 @@ pub struct CommandLine {
 
 /// A command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct CommandDescription {
     /// The words that call it: `lanser schema export`.
     pub call: String,
@@ -51,7 +49,6 @@ pub struct CommandDescription {
 
 /// An argument or an option.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct ArgumentDescription {
     /// A name that is its own among those of its command.
     pub name: String,
@@ -289,8 +286,8 @@ mod tests {
         assert_eq!(
             root["options"],
             json!([{
-                "name": "verbose", "short": "v", "long": null, "aliases": [], "env": null, "valueNames": [],
-                "minValues": 0, "maxValues": 0, "possibleValues": [], "default": [], "help": "Says more",
+                "name": "verbose", "short": "v", "long": null, "aliases": [], "env": null, "value_names": [],
+                "min_values": 0, "max_values": 0, "possible_values": [], "default": [], "help": "Says more",
                 "required": false, "global": true, "repeatable": true,
             }])
         );
@@ -312,11 +309,11 @@ mod tests {
 
         let [selector, paths] = [0, 1].map(|index| &command["arguments"][index]);
         assert_eq!(
-            (&selector["required"], &selector["valueNames"], &selector["repeatable"]),
+            (&selector["required"], &selector["value_names"], &selector["repeatable"]),
             (&json!(true), &json!(["SELECTOR"]), &json!(false))
         );
         assert_eq!(
-            (&paths["minValues"], &paths["maxValues"], &paths["repeatable"]),
+            (&paths["min_values"], &paths["max_values"], &paths["repeatable"]),
             (&json!(0), &json!(null), &json!(true))
         );
 
@@ -325,15 +322,15 @@ mod tests {
             *unit,
             json!({
                 "name": "unit", "short": null, "long": "unit", "aliases": ["index"], "env": "TOOL_UNIT",
-                "valueNames": ["UNIT"], "minValues": 1, "maxValues": 1,
-                "possibleValues": [{"value": "a", "help": "the first"}, {"value": "b"}], "default": ["a"],
+                "value_names": ["UNIT"], "min_values": 1, "max_values": 1,
+                "possible_values": [{"value": "a", "help": "the first"}, {"value": "b"}], "default": ["a"],
                 "help": null, "required": false, "global": false, "repeatable": false,
             })
         );
-        assert_eq!((&dirty["minValues"], &dirty["maxValues"]), (&json!(0), &json!(1)));
+        assert_eq!((&dirty["min_values"], &dirty["max_values"]), (&json!(0), &json!(1)));
         assert_eq!(allow["repeatable"], true);
         assert_eq!(
-            (&json["maxValues"], &json["possibleValues"], &json["default"]),
+            (&json["max_values"], &json["possible_values"], &json["default"]),
             (&json!(0), &json!([]), &json!([]))
         );
     }

@@ -95,7 +95,7 @@ fn lists(bundle: &Bundle, problems: &mut Collector<'_>) {
     for (name, list) in [
         ("definitions", &facts.definitions),
         ("declarations", &facts.declarations),
-        ("typeDefinitions", &facts.type_definitions),
+        ("type_definitions", &facts.type_definitions),
         ("implementations", &facts.implementations),
         ("references", &facts.references),
     ] {

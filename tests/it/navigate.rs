@@ -14,7 +14,7 @@ fn shop() -> TestEnv {
 fn places(env: &TestEnv, args: &[&str]) -> Vec<String> {
     let bundle = env.lanser(args.iter().chain([&"--json"])).answer();
     let facts = bundle["facts"].as_object().unwrap();
-    let names = ["definitions", "declarations", "typeDefinitions", "references", "symbols"];
+    let names = ["definitions", "declarations", "type_definitions", "references", "symbols"];
     let list = names.iter().find_map(|name| facts.get(*name)).unwrap_or_else(|| panic!("{bundle}"));
     list.as_array().unwrap().iter().map(|item| item["at"].as_str().unwrap().to_owned()).collect()
 }
@@ -218,11 +218,11 @@ fn outlines_and_searches() {
         let symbols = bundle["facts"]["symbols"].as_array().unwrap().iter();
         let text = |value: &Value| value.as_str().map(|text| format!("{text}.")).unwrap_or_default();
         symbols
-            .filter(|symbol| symbol["symbolKind"] != "variable")
+            .filter(|symbol| symbol["symbol_kind"] != "variable")
             .map(|symbol| {
                 format!(
                     "{} {}{}",
-                    symbol["symbolKind"].as_str().unwrap(),
+                    symbol["symbol_kind"].as_str().unwrap(),
                     text(&symbol["container"]),
                     symbol["name"].as_str().unwrap()
                 )

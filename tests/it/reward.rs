@@ -272,7 +272,7 @@ fn an_edit_s_bundle_says_what_it_hides() {
         (&reward["components"]["diag_delta"], &reward["integrity"]["suppressions_added"]),
         (&1.0.into(), &1.into())
     );
-    assert_eq!(reward["state"]["scope"]["owed"][0]["why"], "suppressed");
+    assert_eq!(reward["state"]["scope"]["outstanding"][0]["reason"], "suppressed");
     let guarded = bundle(&env, &["check", hide, "--reward", "rl-csf-guarded-v1", "--weights", "0.5,0,0"]);
     assert_eq!(guarded["processReward"]["components"]["diag_delta"], 0.0);
     assert_eq!(guarded["processReward"]["r"], 0.0);

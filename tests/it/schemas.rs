@@ -120,7 +120,7 @@ fn the_command_line_as_data_has_every_command_and_code() {
     let server = data["command"]["commands"].as_array().unwrap().iter().find(|one| one["name"] == "server");
     assert_eq!(names(server.unwrap()), ["list", "which", "install"]);
     let codes: Vec<i64> =
-        data["exitCodes"].as_array().unwrap().iter().map(|one| one["code"].as_i64().unwrap()).collect();
+        data["exit_codes"].as_array().unwrap().iter().map(|one| one["code"].as_i64().unwrap()).collect();
     for code in [0, 1, 2, 3, 4, 64, 65, 66, 71, 72, 73, 74, 75, 101] {
         assert!(codes.contains(&code), "{code} is not in {codes:?}");
     }

@@ -16,7 +16,7 @@ fn env() -> TestEnv {
     TestEnv::pyright(&project).with_sessions()
 }
 
-/// Asks the session, and a process that starts from nothing. Gives the road of the session's answer.
+/// Asks the session, and a process that starts from nothing. Returns where the session's answer was served from.
 #[track_caller]
 fn same(env: &TestEnv, what: &str, question: &[&str]) -> String {
     let ask =
@@ -24,7 +24,7 @@ fn same(env: &TestEnv, what: &str, question: &[&str]) -> String {
     let warm = ask(&[]).bundle();
     let cold = ask(&["--no-session", "--no-cache"]).bundle();
     assert_eq!(portable(&warm), portable(&cold), "{what}: {question:?}");
-    warm["meta"]["volatile"]["road"].as_str().unwrap().to_owned()
+    warm["meta"]["volatile"]["served_from"].as_str().unwrap().to_owned()
 }
 
 fn json(output: &Output) -> Value {
@@ -40,18 +40,18 @@ fn pid(env: &TestEnv) -> u64 {
 fn whatever_changes_the_next_answer_knows_it() {
     let env = env();
     let area: &[&str] = &["refs", "py://pkg.shapes#area"];
-    assert_eq!(same(&env, "at first", area), "cold");
+    assert_eq!(same(&env, "at first", area), "server");
     let session = pid(&env);
     assert_eq!(same(&env, "again", area), "memo");
-    assert_eq!(same(&env, "another question", &["def", "pkg/use.py:4:7"]), "warm");
+    assert_eq!(same(&env, "another question", &["def", "pkg/use.py:4:7"]), "warm_server");
 
     env.write("pkg/use.py", "from pkg import area\n\n\nprint(area(2))\nprint(area)\n");
-    assert_eq!(same(&env, "an edit", area), "warm");
+    assert_eq!(same(&env, "an edit", area), "warm_server");
     env.write("pkg/shapes.py", "# moved down\n\ndef area(side: int) -> int:\n    return side * side\n");
-    assert_eq!(same(&env, "an edit of the definition", &["hover", "pkg/use.py:4:7"]), "warm");
-    assert_eq!(same(&env, "what it broke", &["diag", "pkg/use.py"]), "cold");
+    assert_eq!(same(&env, "an edit of the definition", &["hover", "pkg/use.py:4:7"]), "warm_server");
+    assert_eq!(same(&env, "what it broke", &["diag", "pkg/use.py"]), "server");
     env.write("pkg/shapes.py", "def area(side: str) -> int:\n    return len(side)\n");
-    assert_eq!(same(&env, "an edit, seen from elsewhere", &["diag", "pkg/use.py"]), "warm");
+    assert_eq!(same(&env, "an edit, seen from elsewhere", &["diag", "pkg/use.py"]), "warm_server");
 
     env.write("pkg/more.py", "from .shapes import area\narea('x')\n");
     same(&env, "a new file", area);
@@ -144,8 +144,8 @@ fn the_memo_is_for_every_checkout_of_one_content() {
     let question = ["refs", "py://pkg.shapes#area", "--json", "--no-session"];
     let first = one.lanser(question).bundle();
     let second = two.lanser(question).bundle();
-    assert_eq!(first["meta"]["volatile"]["road"], "cold");
-    assert_eq!(second["meta"]["volatile"]["road"], "memo");
+    assert_eq!(first["meta"]["volatile"]["served_from"], "server");
+    assert_eq!(second["meta"]["volatile"]["served_from"], "memo");
     assert_eq!(portable(&first), portable(&second));
     // One damaged byte in it: the answer is worked out again, and doctor says so.
     let folder = one.path("memory/memo");
@@ -158,7 +158,7 @@ fn the_memo_is_for_every_checkout_of_one_content() {
     let memo = || json(&one.lanser(["doctor", "--cache", "--json"]))["memo"].clone();
     assert_eq!(memo()["damaged"], 1);
     let third = two.lanser(question).bundle();
-    assert_eq!(third["meta"]["volatile"]["road"], "cold");
+    assert_eq!(third["meta"]["volatile"]["served_from"], "server");
     assert_eq!(portable(&first), portable(&third));
     assert_eq!((memo()["damaged"].as_u64(), memo()["answers"].as_u64()), (Some(0), Some(1)));
 }

@@ -139,7 +139,7 @@ mod tests {
             "status",
             "facts.references.at",
             "facts.calls.sites.at",
-            "meta.volatile.road",
+            "meta.volatile.served_from",
             "request.selector.uri",
             "",
         ] {

@@ -43,7 +43,7 @@ impl Live {
         let (then, now) = (&recorded.environment, &self.0.environment);
         let mut all = members("$.files", &recorded.files, self.0.snapshot.files());
         if let Some(config) = surroundings::config(recorded) {
-            all.extend(members("$.surroundings.config.files", &config.files, &self.0.config.files));
+            all.extend(members("$.configuration.config.files", &config.files, &self.0.config.files));
         }
         let mut differs = |field: &str, what: String| {
             all.push(Difference { field: field.to_owned(), what });

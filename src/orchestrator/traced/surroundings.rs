@@ -20,7 +20,7 @@ use crate::workspace::snapshot::Snapshot;
 
 /// What stands around the files.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 struct Surroundings {
     root: AbsPath,
     python: Option<PythonEnvironment>,

@@ -13,7 +13,7 @@ fn an_answer_comes_before_the_next_question() {
     let hovered =
         talk.ask(r#"{"id":"two","cmd":"hover","selector":{"kind":"symbol","qualname":"shop:Book"}}"#);
     assert_eq!((outcome(&hovered), id(&hovered)), ("ok", &json!("two")));
-    assert_eq!(hovered["meta"]["volatile"]["road"], "warm");
+    assert_eq!(hovered["meta"]["volatile"]["served_from"], "warm_server");
     // Without an id, and of a changed workspace.
     env.write("src/shop/new.py", "from shop import Book\nBook\n");
     let used = talk.ask(r#"{"cmd":"references","selector":"py://shop#Book"}"#);

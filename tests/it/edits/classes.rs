@@ -36,10 +36,10 @@ print(Both().own())
     );
     let repository = Repository::new(&project);
     let check = stops(&repository, "py://left#Left.own", "stop", "collision");
-    assert_eq!(check["places"], serde_json::json!(["right.py@L2:C9"]), "{check}");
+    assert_eq!(check["locations"], serde_json::json!(["right.py@L2:C9"]), "{check}");
     // `super().run()` in one of them means the other.
     let check = stops(&repository, "py://left#Left.run", "go", "overrides");
-    assert_eq!(check["places"], serde_json::json!(["right.py@L4:C9"]), "{check}");
+    assert_eq!(check["locations"], serde_json::json!(["right.py@L4:C9"]), "{check}");
     repository.whole_way(&["rename", "py://left#Left.own", "mine"]);
 }
 
@@ -64,7 +64,7 @@ def show(shape: Shape) -> int: return shape.draw(scale=1)
     for (selector, place) in [("shapes.py:2:20", "shapes.py@L6:C20"), ("shapes.py:6:20", "shapes.py@L2:C20")]
     {
         let check = stops(&repository, selector, "factor", "overrides");
-        assert_eq!(check["places"], serde_json::json!([place]), "{check}");
+        assert_eq!(check["locations"], serde_json::json!([place]), "{check}");
     }
     // Nobody else takes `fill`, nobody passes `by` by its name, and a constructor is called by its class.
     for selector in ["shapes.py:6:51", "shapes.py:7:20", "shapes.py:8:24"] {

@@ -113,7 +113,7 @@ fn out_of_the_jail_is_recorded_and_can_be_taken_back() {
     let made = bring(&["--workspace-jail=false"]).answer();
     let jail = repository.check(&made, "jail");
     assert_eq!((&jail["passed"], &jail["overridden"]), (&false.into(), &true.into()), "{jail}");
-    assert_eq!(jail["places"], json!(["link.py"]));
+    assert_eq!(jail["locations"], json!(["link.py"]));
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "z = 1\ny = 1\n");
     // Taking it back writes outside, too.
     let error = repository.env.lanser(["undo", "--json"]).error(71, "E/JAIL");

@@ -97,7 +97,7 @@ fn what_was_written_is_what_a_session_answers_from() {
         trees.push(cold.tree());
         for question in questions {
             let answer = plan(&warm.env, question);
-            warm_answers += usize::from(answer["meta"]["volatile"]["road"] == "warm");
+            warm_answers += usize::from(answer["meta"]["volatile"]["served_from"] == "warm_server");
             let told = portable(&answer);
             assert_eq!(told, portable(&plan(&cold.env, question)), "{question:?} after {args:?}");
         }

@@ -15,7 +15,7 @@ fn unproved(repository: &Repository, selector: &str, new: &str) -> Vec<String> {
     assert_eq!(repository.stopped(&["rename", selector, new], 78), ["completeness"]);
     let all = bundle["edits"]["safety"].as_array().unwrap().iter();
     let check = all.clone().find(|check| check["name"] == "completeness").unwrap();
-    check["places"].as_array().unwrap().iter().map(|at| at.as_str().unwrap().to_owned()).collect()
+    check["locations"].as_array().unwrap().iter().map(|at| at.as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -286,6 +286,6 @@ class Other:
     assert!(failed(&bundle).contains(&"shadowing".to_owned()), "{:?}", failed(&bundle));
     let checks = bundle["edits"]["safety"].as_array().unwrap();
     let check = checks.iter().find(|check| check["name"] == "shadowing").unwrap();
-    assert_eq!(check["places"], serde_json::json!(["lid.py@L3:C40"]));
+    assert_eq!(check["locations"], serde_json::json!(["lid.py@L3:C40"]));
     repository.whole_way(&["rename", "lid.py:5:38", "__mine"]);
 }

@@ -29,7 +29,7 @@ fn a_server_is_asked_once_for_what_does_not_change() {
     for _ in 0..3 {
         let (again, asked) = ask(&env, &server);
         assert_eq!(portable(&again), portable(&first));
-        assert_eq!((asked, again["meta"]["volatile"]["road"].as_str()), (1, Some("warm")));
+        assert_eq!((asked, again["meta"]["volatile"]["served_from"].as_str()), (1, Some("warm_server")));
     }
     let verbose = env.lanser(hover(&server, &["--no-cache", "-v"])).answer();
     assert_eq!(verbose["facts"], first["facts"]);

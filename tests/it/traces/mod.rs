@@ -347,11 +347,14 @@ fn against_a_folder() {
     );
     env.write("src/shop/till.py", &till);
     std::fs::remove_file(env.file("src/shop/more.py")).unwrap();
-    other("$.surroundings.config.files[\"pyrightconfig.json\"]", &["pyrightconfig.json has another content"]);
+    other(
+        "$.configuration.config.files[\"pyrightconfig.json\"]",
+        &["pyrightconfig.json has another content"],
+    );
     std::fs::remove_file(env.file("pyrightconfig.json")).unwrap();
     // The next file in line is read now.
     other(
-        "$.surroundings.config.files[\"pyproject.toml\"]",
+        "$.configuration.config.files[\"pyproject.toml\"]",
         &["pyproject.toml was not recorded; pyrightconfig.json is not there"],
     );
     env.write("pyrightconfig.json", "{}");
