@@ -237,7 +237,7 @@ def test_passed(mock: Mock):
     let rename = env.lanser(["rename", "py://m#C.stop", "halt", "--json"]).answer();
     let checks = rename["edits"]["safety"].as_array().unwrap();
     let check = checks.iter().find(|check| check["name"] == "completeness").unwrap();
-    assert_eq!((&check["passed"], &check["places"]), (&json!(false), &json!(["test_m.py@L7:C10"])));
+    assert_eq!((&check["passed"], &check["locations"]), (&json!(false), &json!(["test_m.py@L7:C10"])));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::lsp::Place;
 use crate::resolve::classes::Class;
 use crate::resolve::usage::{TokenUse, Usage};
 
-/// Modules whose classes with methods of [`super::leads::ANY_NAME`] are mocks: the standard library's, and the package on PyPI.
+/// Modules whose classes with methods of [`super::receivers::ANY_NAME`] are mocks: the standard library's, and the package on PyPI.
 const MOCK_MODULES: [&str; 3] = ["unittest.mock", "mock", "mock.mock"];
 
 /// The position of the parameter `wraps` of `unittest.mock.Mock`, from 0.
@@ -53,7 +53,7 @@ impl Leads<'_> {
     pub(super) fn is_mock(&self, class: &Class) -> bool {
         let mut order = std::iter::once(class.clone()).chain(self.classes.ancestors(class));
         order.any(|class| {
-            MOCK_MODULES.contains(&class.id().module.as_str()) && super::leads::answers_any_name(&class)
+            MOCK_MODULES.contains(&class.id().module.as_str()) && super::receivers::answers_any_name(&class)
         })
     }
 

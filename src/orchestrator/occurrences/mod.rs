@@ -11,6 +11,7 @@
 //!
 //! The set of questions and their order are a function of inputs and request.
 
+mod arguments;
 mod classify;
 mod closure;
 mod family;
@@ -19,6 +20,7 @@ mod lead_cache;
 mod leads;
 mod mocks;
 mod overlays;
+mod receivers;
 mod symbol;
 
 use std::collections::{BTreeMap, BTreeSet};
