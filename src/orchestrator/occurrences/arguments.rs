@@ -99,7 +99,7 @@ impl Leads<'_> {
                 .and_then(|(document, offset)| self.classes.defined_at(&document.path, offset));
             defined.is_some_and(|defined| defined.kind.is_function())
         };
-        // A function is no object of a class of the workspace.
+        // A function is not an object of a class of the workspace.
         if !itself.items.is_empty() && itself.items.iter().all(is_function) {
             return Explanation::Other;
         }

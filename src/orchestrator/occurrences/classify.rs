@@ -1,4 +1,4 @@
-//! What an occurrence can be, as far as syntax tells without the server.
+//! What an occurrence can be, as far as the syntax shows it without the server.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +29,7 @@ const FIXTURES_BY_STRING: [&str; 2] = ["usefixtures", "getfixturevalue"];
 /// What a file has in it that gets modules other than by an import statement.
 const MODULES_BY_CALL: [&str; 4] = ["import_module(", "importorskip(", "__import__(", "sys.modules"];
 
-/// What is asked about a token.
+/// What the server is asked about a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Question {
     /// Where it leads.
@@ -86,7 +86,7 @@ pub(super) fn classify(
         while let Some(next) = tokens.next_if(|next| next.document.path == document.path) {
             of_file.push(next);
         }
-        // What is no token and no whole string needs no syntax.
+        // Parts of comments and strings need no parsing.
         let is_plain_text = |token: &Token| {
             token.kind == OccurrenceKind::Comment
                 || token.kind == OccurrenceKind::String && !is_quoted(&document.text, &token.span)

@@ -39,7 +39,7 @@ pub(super) struct Closure<'c> {
     pub(super) is_late: bool,
 }
 
-/// Whether an import or an assignment may bind the name at an offset to another one, as far as its line tells: most uses are
+/// Whether an import or an assignment may bind the name at an offset to another one, judged by its line: most uses are
 /// calls, for which the file need not be parsed.
 fn may_bind(text: &str, offset: usize, is_callable: bool) -> bool {
     let is_word = |c: char| c == '_' || c.is_alphanumeric();

@@ -15,7 +15,7 @@ const ABSTRACT_MODULES: [&str; 4] = ["typing", "typing_extensions", "collections
 /// Classes of `typing` with which files are annotated, whatever class they are of.
 const FILES: [&str; 3] = ["IO", "TextIO", "BinaryIO"];
 
-/// Members of a file, of which a class that stands in for one has at least [`FILE_MEMBERS`].
+/// Members of a file, of which a class that replaces one has at least [`FILE_MEMBERS`].
 const OF_FILES: [&str; 9] =
     ["read", "write", "close", "flush", "readline", "readlines", "seek", "writelines", "fileno"];
 const FILE_MEMBERS: usize = 2;
@@ -85,7 +85,7 @@ impl Family {
         family
     }
 
-    /// How a class stands to the class of the member; `None` when it is not of the family.
+    /// How a class is related to the class of the member; `None` when it is not in the family.
     pub(super) fn relation(&self, class: &ClassId) -> Option<Relation> {
         if self.above.contains(class) {
             Some(Relation::Above)

@@ -23,7 +23,7 @@ use crate::resolve::pytest::{self, Fixture, PytestFile, Requested};
 use crate::resolve::usage::Usage;
 use crate::workspace::files::{Document, FileKind, Files as _};
 
-/// Fixtures of pytest itself that are objects of its own classes.
+/// Built-in fixtures whose values are objects of pytest's classes.
 const OWN_FIXTURES: [&str; 14] = [
     "monkeypatch",
     "capsys",
@@ -64,7 +64,7 @@ pub(super) fn requested(
     })
 }
 
-/// Asks once more about tokens that lead nowhere, with the fixtures of their files shown to the server.
+/// Asks again about tokens without a definition, with overlays that give parameters their types.
 pub(super) async fn resolve(
     leads: &Leads<'_>,
     open: Vec<(Token, String)>,
@@ -122,7 +122,7 @@ pub(in crate::orchestrator) async fn definition(
         return Ok(None);
     }
     if asking.server.is_shared() {
-        // Others would be asked with the texts that are shown.
+        // Concurrent requests would see the overlays.
         return Err(Failure::Company);
     }
     let overlays = Overlays::build(&mut files, &classes, BTreeSet::from([document.path.clone()]));
@@ -164,7 +164,7 @@ impl<'p> PytestFiles<'p> {
         self.asking.state.files.read(path).ok()
     }
 
-    /// Whether the receiver of a token is a parameter for which pytest passes an object of its own.
+    /// Whether the receiver of a token is a parameter for which pytest passes a built-in object.
     fn is_own_fixture(&mut self, token: &Token, classes: &Classes<'_>) -> bool {
         let usage = Usage::of(&token.document.text);
         let Some(name) = usage.receiver(token.span.start).and_then(|receiver| receiver.dotted) else {

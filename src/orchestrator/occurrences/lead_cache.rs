@@ -1,4 +1,4 @@
-//! Definitions of single tokens that the server was asked for, for as long as the inputs are the same: the second question about
+//! Caches definitions of single tokens for as long as the inputs are the same: the second question about
 //! a common name asks for none of them again.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub(in crate::orchestrator) struct LeadCache {
 }
 
 impl LeadCache {
-    /// The definitions of a token, if they were asked for.
+    /// The definitions of a token, if they are cached.
     pub(super) fn get(&self, path: &AbsPath, offset: usize) -> Option<Listing<Place>> {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         found.get(path)?.get(&offset).cloned()

@@ -1,4 +1,4 @@
-//! Where a token leads, as the server says, and what that makes of it.
+//! Explains tokens by the definitions that the server reports for them.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -23,20 +23,20 @@ use crate::resolve::usage::{TokenUse, Usage};
 use crate::text::Position;
 use crate::workspace::files::Files as _;
 
-/// A question that was asked, or answered before.
-enum Asked {
+/// A definition request: answered from the cache, or sent to the server.
+enum PendingDefinition {
     Cached(Listing<Place>),
     Server(Pin<Box<dyn Future<Output = Result<Listing<Place>, LspError>> + Send>>),
 }
 
-/// Explains tokens by what the server says of them.
+/// Explains tokens by the definitions that the server reports for them.
 pub(super) struct Leads<'l> {
     pub(super) asking: &'l Asking<'l>,
     pub(super) classes: &'l Classes<'l>,
     pub(super) symbol: &'l Symbol,
     pub(super) family: &'l Family,
     pub(super) claimed: BTreeSet<Place>,
-    /// Whether the symbol is handed on as a value somewhere, so that a variable may hold it.
+    /// Whether the symbol is passed or assigned as a value somewhere, so that a variable may hold it.
     is_passed: OnceLock<bool>,
 }
 
@@ -90,7 +90,7 @@ impl<'l> Leads<'l> {
                     }
                     Question::Subscripted(subject) => {
                         let at = self.position(token, subject.start);
-                        let itself = Asked::Server(Box::pin(questions.definition(path, at)));
+                        let itself = PendingDefinition::Server(Box::pin(questions.definition(path, at)));
                         (itself, Some(questions.type_definition(path, at)))
                     }
                 });
@@ -98,8 +98,8 @@ impl<'l> Leads<'l> {
             for ((token, question), (answer, of_type)) in window.iter().zip(answers) {
                 let explanation = async {
                     let answer = match answer {
-                        Asked::Cached(listing) => listing,
-                        Asked::Server(answer) => {
+                        PendingDefinition::Cached(listing) => listing,
+                        PendingDefinition::Server(answer) => {
                             let listing = answer.await?;
                             self.cache(token, question, &listing);
                             listing
@@ -123,15 +123,15 @@ impl<'l> Leads<'l> {
         Ok((found, is_late))
     }
 
-    /// Where a token leads: as the server said before about the same inputs, or as it is asked now. What is recorded is asked.
-    fn definition(&self, questions: &Questions, token: &Token) -> Asked {
+    /// Where a token leads: from the cache for the same inputs, or from the server. A traced request always asks the server.
+    fn definition(&self, questions: &Questions, token: &Token) -> PendingDefinition {
         let state = self.asking.state;
         let cached = self.is_cached().then(|| state.ground.leads.get(&token.document.path, token.span.start));
         match cached.flatten() {
-            Some(listing) => Asked::Cached(listing),
+            Some(listing) => PendingDefinition::Cached(listing),
             None => {
                 let at = self.position(token, token.span.start);
-                Asked::Server(Box::pin(questions.definition(&token.document.path, at)))
+                PendingDefinition::Server(Box::pin(questions.definition(&token.document.path, at)))
             }
         }
     }
@@ -183,7 +183,7 @@ impl<'l> Leads<'l> {
             Lead::Dispatch(evidence) => Some(evidence),
             _ => None,
         });
-        // What is reached through an interface only says so.
+        // Evidence through a base class is stronger than evidence through an interface.
         if let Some(evidence) = dispatched.min_by_key(|evidence| evidence.is_structural) {
             return Explanation::Reference(evidence.clone());
         }
@@ -262,7 +262,7 @@ impl<'l> Leads<'l> {
         Usage::of(&token.document.text).of_token(token.span.start) == TokenUse::Called
     }
 
-    /// Whether the symbol is handed on as a value somewhere in the workspace.
+    /// Whether the symbol is passed or assigned as a value somewhere in the workspace.
     fn is_passed(&self) -> bool {
         *self.is_passed.get_or_init(|| {
             let places: Vec<&Place> = self.claimed.iter().collect();

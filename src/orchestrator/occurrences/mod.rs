@@ -1,12 +1,13 @@
 //! Explains every occurrence of a name, so that a list of references can be called complete.
 //!
-//! A server claims the references that it can type. What it leaves out is not told apart: another symbol of the same name, a
-//! receiver of unknown type, an import under another name. So each occurrence that the server does not claim is explained
+//! A server reports the references whose types it can infer. It does not say why it leaves out the others: they may be
+//! another symbol of the same name, or have a receiver of unknown type. So each occurrence that it does not report is explained
 //! here, by a rule of the language where one is certain, else by asking the server where that token leads:
 //!
 //! 1. [`closure`]: the symbol's definitions (a source and its stub), its aliases, and what the server claims for each.
 //! 2. [`classify`]: what each other occurrence can be, as far as syntax tells.
-//! 3. [`leads`]: where the rest leads, as the server says; members of the same family are told apart by [`family`].
+//! 3. [`leads`]: the server's definitions for the rest. [`family`] tells members of related classes apart, [`receivers`] and
+//!    [`arguments`] explain what has no definition.
 //! 4. [`fixtures`]: what stays unresolved is asked once more with types for the parameters that pytest and decorators pass.
 //!
 //! The set of questions and their order are a function of inputs and request.
@@ -47,13 +48,13 @@ pub(super) use lead_cache::LeadCache;
 use symbol::Symbol;
 pub(in crate::orchestrator) use symbol::is_fixture;
 
-/// How much text is kept parsed while occurrences are explained, in bytes.
-const TREES: usize = 1 << 20;
+/// The size of the texts whose syntax trees are cached while occurrences are explained, in bytes.
+const TREE_CACHE_BYTES: usize = 1 << 20;
 
-/// How much text stays parsed for the next question, in bytes: a session keeps the memory.
-const KEPT_TREES: usize = 1 << 19;
+/// The size of the texts whose syntax trees stay cached for the next request, in bytes: a session keeps the memory.
+const IDLE_TREE_CACHE_BYTES: usize = 1 << 19;
 
-/// How many questions are under way at a time.
+/// How many requests are in flight at a time.
 pub(super) const WINDOW: usize = 64;
 
 /// A place where a name is written.
@@ -104,7 +105,7 @@ pub(super) enum Explanation {
     Mocked,
     /// Part of a comment or a string.
     Text,
-    /// Nobody knows; the reason.
+    /// Not known; the reason.
     Unresolved(String),
 }
 
@@ -164,7 +165,7 @@ impl<'n> Named<'n> {
     }
 }
 
-/// Explains every occurrence of a name. `claimed` is what the server says its references are, declarations
+/// Explains every occurrence of a name. `claimed` are the references that the server reports, declarations
 /// included; `searched` are the files that were opened for the name.
 pub(super) async fn explain(
     asking: &Asking<'_>,
@@ -173,7 +174,7 @@ pub(super) async fn explain(
     claimed: Listing<Place>,
 ) -> Result<Explained, Failure> {
     // Several steps look at the same files.
-    remember_trees(TREES);
+    remember_trees(TREE_CACHE_BYTES);
     let files = &asking.state.files;
     let classes = Classes::new(files, &asking.state.ground.roots);
     let mut closure = Closure::new(asking, &classes, searched, claimed);
@@ -188,7 +189,7 @@ pub(super) async fn explain(
         tokens.extend(completeness::unclaimed(asking, &occurrences, explained.references.keys()));
     }
     if asking.request.options.scope == Scope::Configured {
-        // The server is not shown the other files, and the verdict says so.
+        // The other files are not opened, and the completeness says so.
         let included = &asking.state.ground.included;
         tokens.retain(|token: &Token| {
             let uri = asking.places.paths.uri(&token.document.path);
@@ -219,7 +220,7 @@ pub(super) async fn explain(
     for (token, explanation) in answers {
         explained.add(asking, &token, explanation);
     }
-    forget_trees(KEPT_TREES);
+    forget_trees(IDLE_TREE_CACHE_BYTES);
     if explained.is_late {
         explained.end(asking);
     }
@@ -235,7 +236,7 @@ pub(super) async fn explain(
 /// Why an occurrence is unresolved that the time did not suffice for.
 const NOT_LOOKED_AT: &str = "not looked at within the time limit";
 
-/// What is known of a name when the time ends before the server has said anything: where it is written.
+/// What is known of a name when the time limit ends before the server has answered: where it is written.
 pub(super) async fn unexplained(
     asking: &Asking<'_>,
     name: &str,
@@ -255,7 +256,7 @@ pub(super) async fn unexplained(
 }
 
 impl Explained {
-    /// The caller's time ended: the server may still be at work on what nobody waits for.
+    /// The time limit ended: the server may still be working on abandoned requests.
     fn end(&mut self, asking: &Asking<'_>) {
         asking.server.hung();
         self.cut = Some("the time limit ended before everything was looked at".to_owned());

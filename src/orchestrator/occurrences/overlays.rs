@@ -250,7 +250,7 @@ fn decorated_type(
     imports: &mut BTreeMap<String, String>,
 ) -> Option<String> {
     let chain: Vec<String> = parameter.decorator.split('.').map(str::to_owned).collect();
-    // Of a stub and a source, the one with annotations says it.
+    // A stub and a source may both define the decorator; one of them has the annotation.
     let class = classes.reached(path, &chain).into_iter().find_map(|(file, offset)| {
         let passed = passed_type(&files.document(&file)?.text, offset)?;
         classes.class_named(&file, &passed)
@@ -289,7 +289,7 @@ fn value_of(
     })
 }
 
-/// The module of a file as another file imports it, relative to its own folder; `None` where the way down is no package name.
+/// The module of a file as another file imports it, relative to its own folder; `None` where a folder on the way is not a package name.
 fn relative_module(path: &AbsPath, from: &AbsPath) -> Option<String> {
     let mut dots = String::from(".");
     let mut folder = path.parent();

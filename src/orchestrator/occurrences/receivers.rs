@@ -63,7 +63,7 @@ impl Leads<'_> {
         let questions = self.asking.last_questions();
         let found = questions.definition(path, at).await?;
         let is_module = |place: &Place| place.range == crate::text::Range::default();
-        // What a module has is no member of a class.
+        // An attribute of a module is not a member of a class.
         if !found.items.is_empty() && found.items.iter().all(is_module) && !receiver.is_call {
             let is_member = matches!(self.symbol.reach, Reach::Member { .. });
             return Ok(if is_member { Explanation::Other } else { unknown() });
@@ -265,7 +265,7 @@ impl Leads<'_> {
     }
 }
 
-/// Whether a class has a method of its own that answers for any name.
+/// Whether a class itself defines a method that answers for any name.
 pub(super) fn answers_any_name(class: &Class) -> bool {
     ANY_NAME.iter().any(|name| class.has(name))
 }

@@ -1,4 +1,4 @@
-//! What a symbol is, as far as it says where its uses can be.
+//! The kind of a symbol, which determines where its uses can be.
 
 use std::collections::BTreeSet;
 
@@ -48,7 +48,7 @@ pub(super) struct Symbol {
 }
 
 impl Symbol {
-    /// The symbol that a name means, as the server says.
+    /// The symbol that a name means, as the server reports it.
     pub(super) async fn of(
         asking: &Asking<'_>,
         classes: &Classes<'_>,
@@ -93,7 +93,7 @@ impl Symbol {
     pub(super) fn describe(&mut self, asking: &Asking<'_>, classes: &Classes<'_>) {
         let roots = &asking.state.ground.roots;
         self.modules = self.definitions.iter().filter_map(|(path, _)| roots.name_of_any(path)).collect();
-        // A source says more than a stub, and the workspace more than a library.
+        // Prefer a source to a stub, and the workspace to a library.
         let mut sites: Vec<_> = self.definitions.iter().cloned().collect();
         sites.sort_by_key(|(path, _)| (!asking.state.is_in_workspace(path), path.as_str().ends_with(".pyi")));
         for (path, offset) in &sites {
