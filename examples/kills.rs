@@ -1,10 +1,10 @@
-//! Kills whoever is there, at random times, with the real server: sessions, supervisors, servers, callers.
+//! Kills sessions, supervisors, servers and callers at random times, with the real server.
 //!
 //! `cargo build --release && cargo run --release --example kills -- [--calls N] [--seed S] [--server-command SCRIPT] FOLDER`
 //!
-//! Calls go out three at a time. Whoever is not killed must end with the right answer, which a process without a session
-//! gave before, or with a documented error; and a minute after the last call nothing may be left: no process, no socket, no
-//! temporary file. Exit code 1 when anything is wrong.
+//! Three callers run at a time. A caller that is not killed must return the right answer, as given before by a process without a
+//! session, or a documented error; and a minute after the last call no process, socket or temporary file may remain. Exit code 1
+//! when anything is wrong.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the report is what this program is for")]
 
@@ -26,22 +26,22 @@ use serde_json::Value;
 
 const USAGE: &str = "usage: kills [--calls N] [--seed S] [--server-command SCRIPT] [--python EXE] FOLDER";
 
-/// How many callers there are at once.
-const AT_ONCE: usize = 3;
+/// The number of concurrent callers.
+const CALLERS: usize = 3;
 
-/// After how many seconds without a question a session leaves by itself.
-const IDLE: &str = "20";
+/// The idle timeout of the sessions, in seconds.
+const IDLE_TIMEOUT_SECONDS: &str = "20";
 
-/// How long anything may be left after the last call.
-const LEFT: Duration = Duration::from_secs(60);
+/// Time limit for the cleanup after the last call.
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The exit codes of errors that a killed server or session may lead to.
-const DOCUMENTED: [i32; 4] = [64, 65, 66, 74];
+/// The exit codes that a killed server or session may cause.
+const ALLOWED_CODES: [i32; 4] = [64, 65, 66, 74];
 
-struct World {
+struct Harness {
     lanser: Lanser,
     root: PathBuf,
-    /// Everything temporary is made in here; every process of ours has it in its environment.
+    /// The folder for all temporary files; it is in the environment of every process that the harness starts.
     temporary: tempfile::TempDir,
 }
 
@@ -82,10 +82,10 @@ fn run() -> Result<usize, String> {
         fs::create_dir(temporary.path().join(folder)).map_err(|error| error.to_string())?;
     }
     let lanser = Lanser { program, cache: temporary.path().join("cache"), python, script };
-    World { lanser, root, temporary }.kill(calls, seed)
+    Harness { lanser, root, temporary }.kill(calls, seed)
 }
 
-impl World {
+impl Harness {
     fn kill(&self, calls: usize, mut seed: u64) -> Result<usize, String> {
         let mut random = move |below: usize| {
             seed ^= seed << 13;
@@ -107,8 +107,8 @@ impl World {
             .map(|words| self.finish(self.start(words, false)?))
             .collect::<Result<_, String>>()?;
         let (mut wrong, mut killed, mut outcomes) = (0, BTreeMap::new(), BTreeMap::new());
-        for round in 0..calls.div_ceil(AT_ONCE) {
-            let numbers: Vec<usize> = (0..AT_ONCE).map(|_| random(asked.len())).collect();
+        for round in 0..calls.div_ceil(CALLERS) {
+            let numbers: Vec<usize> = (0..CALLERS).map(|_| random(asked.len())).collect();
             let mut callers = numbers
                 .iter()
                 .map(|number| self.start(&asked[*number], true))
@@ -129,7 +129,7 @@ impl World {
                 let outcome = match code {
                     None if is_victim => "killed",
                     code if (code, &id) == (right[number].0, &right[number].1) => "right",
-                    Some(code) if DOCUMENTED.contains(&code) => "documented error",
+                    Some(code) if ALLOWED_CODES.contains(&code) => "documented error",
                     _ => {
                         wrong += 1;
                         println!(
@@ -150,8 +150,8 @@ impl World {
                 println!("nothing is left {} s after the last call", began.elapsed().as_secs());
                 return Ok(wrong);
             }
-            if began.elapsed() > LEFT {
-                println!("LEFT after {} s: {processes:?} {files:?}", LEFT.as_secs());
+            if began.elapsed() > CLEANUP_TIMEOUT {
+                println!("LEFT after {} s: {processes:?} {files:?}", CLEANUP_TIMEOUT.as_secs());
                 return Ok(wrong + 1);
             }
             std::thread::sleep(Duration::from_millis(500));
@@ -165,19 +165,19 @@ impl World {
             .env("XDG_RUNTIME_DIR", self.temporary.path().join("run"))
             .env("TMPDIR", self.temporary.path().join("tmp"))
             .env("LANSER_SESSION", if session { "on" } else { "off" })
-            .env("LANSER_SESSION_IDLE", IDLE)
+            .env("LANSER_SESSION_IDLE", IDLE_TIMEOUT_SECONDS)
             .stderr(Stdio::null());
         command.spawn().map_err(|error| format!("lanser: {error}"))
     }
 
-    /// The exit code and the bundle's id.
+    /// The exit code and the id of the bundle.
     fn finish(&self, caller: Child) -> Result<(Option<i32>, String), String> {
         let output = caller.wait_with_output().map_err(|error| error.to_string())?;
         let bundle: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
         Ok((output.status.code(), bundle["bundleId"].as_str().unwrap_or("no bundle").to_owned()))
     }
 
-    /// Every process whose environment or command names our folder, and what it is.
+    /// Every process whose environment or command line contains the folder, with its kind.
     fn processes(&self) -> Vec<(u32, &'static str)> {
         let ours = self.temporary.path().as_os_str().as_encoded_bytes();
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -203,7 +203,7 @@ impl World {
         found
     }
 
-    /// What stands in the runtime folder and among temporary files.
+    /// The files in the runtime folder and the temporary folder.
     fn files(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut folders = vec![self.temporary.path().join("run/lanser"), self.temporary.path().join("tmp")];

@@ -1,6 +1,6 @@
-//! lanser in a program: opens a folder, asks about it, and prints what the typed answers say.
+//! lanser as a library: opens a folder, sends requests, and prints parts of the typed answers.
 //!
-//! `cargo run --example library -- [FOLDER [SELECTOR]]`, by default about the code in `fixtures/inventory`.
+//! `cargo run --example library -- [FOLDER [SELECTOR]]`, by default for the code in `fixtures/inventory`.
 
 #![allow(clippy::print_stdout, reason = "the answers are what this program is for")]
 
@@ -20,9 +20,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 async fn answers(folder: &str, selector: &str) -> Result<(), Box<dyn Error>> {
     let workspace = Workspace::open(folder)?;
-    // Asked at once; both wait for one server, which is started, and installed the first time, by whoever is first.
+    // Both requests run concurrently and share one server; the first one starts it, and installs it if necessary.
     let (uses, hover) = tokio::join!(workspace.references(selector), workspace.hover(selector));
-    if let Some(facts) = answered(&uses) {
+    if let Some(facts) = facts_or_print_error(&uses) {
         for place in facts.references.iter().flatten() {
             println!("{}  {}", place.at, place.preview.as_deref().unwrap_or_default().trim());
         }
@@ -30,10 +30,10 @@ async fn answers(folder: &str, selector: &str) -> Result<(), Box<dyn Error>> {
             println!("{:?}: the name stands in {} files", completeness.status, completeness.files_with_name);
         }
     }
-    if let Some(hover) = answered(&hover).and_then(|facts| facts.hover.as_ref()) {
+    if let Some(hover) = facts_or_print_error(&hover).and_then(|facts| facts.hover.as_ref()) {
         println!("{}", hover.markdown);
     }
-    // Everything that a line of a batch can say is a request.
+    // A request supports everything that a line of a batch supports.
     let place = lanser::selector::parse(selector, lanser::text::ColumnUnit::Codepoint)?;
     let limited = Options { limit: Some(1), ..Options::default() };
     let first = Request { options: limited, ..Request::about(Command::References, place) };
@@ -45,8 +45,8 @@ async fn answers(folder: &str, selector: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The facts of an answer; why there are none is printed.
-fn answered(bundle: &Bundle) -> Option<&lanser::model::facts::Facts> {
+/// The facts of a bundle. Prints the error if there are none.
+fn facts_or_print_error(bundle: &Bundle) -> Option<&lanser::model::facts::Facts> {
     if let Some(error) = &bundle.error {
         println!("{}: {}", error.symbol.as_str(), error.message);
     }

@@ -1,11 +1,11 @@
-//! What lanser costs on top of its server: the same cold questions, alternately asked by a bare client that does the least
-//! that is correct and by a whole `lanser` process whose index cache is warm.
+//! Measures the overhead of lanser over its server: the same cold requests, alternately sent by a minimal correct client and by a
+//! whole `lanser` process with a warm index cache.
 //!
 //! `cargo build --release && cargo run --release --example overhead -- --server-command langserver.index.js FOLDER…`
 //!
-//! The bare client starts the server, looks for the files that hold the name (for references) while the server starts,
-//! waits until the server has enumerated its source files, opens them, asks, and kills the server. Besides, for each
-//! folder: `locate` with a cached index, `--version`, and the peak of lanser's own memory.
+//! The minimal client starts the server, searches the files that contain the name (for references) while the server starts, waits
+//! until the server has enumerated its source files, opens the found files, sends the request, and kills the server. In addition,
+//! for each folder: `locate` with a cached index, `--version`, and the peak of lanser's own memory.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the report is what this program is for")]
 
@@ -27,22 +27,22 @@ use lanser::Lanser;
 use positions::{Place, Source};
 use raw::{Raw, RawOptions};
 
-/// How often the questions that need no server are asked.
+/// Runs of each command that needs no server.
 const QUICK_RUNS: usize = 20;
 
-/// What is promised of a cold answer: this many times the bare client's time, and this much more.
-const PROMISED_RATIO: f64 = 1.05;
-const PROMISED_MORE: f64 = 30.0;
+/// Target for a cold answer: at most this many times the minimal client's time, plus this many milliseconds.
+const TARGET_RATIO: f64 = 1.05;
+const TARGET_EXTRA_MILLISECONDS: f64 = 30.0;
 
 const USAGE: &str =
     "usage: overhead [--positions N] [--rounds N] [--files MOST] [--commands def,hover,refs] [--symbol SELECTOR]
                 [--server-command SCRIPT] [--python EXE] FOLDER…";
 
-/// What was typed.
+/// The command-line arguments.
 struct Args {
     positions: usize,
     rounds: usize,
-    /// References are asked of names that stand in at most so many files.
+    /// References are requested only for names that occur in at most this many files.
     files: usize,
     commands: Vec<String>,
     symbol: Option<String>,
@@ -51,7 +51,7 @@ struct Args {
     folders: Vec<PathBuf>,
 }
 
-/// One folder and how it is asked about.
+/// One folder and the settings for its measurement.
 struct Folder<'a> {
     root: &'a Path,
     sources: &'a [Source],
@@ -96,7 +96,7 @@ fn run() -> Result<(), String> {
         let sources = positions::sources(&root);
         println!("\n{}: {} files, seed {:#x}", root.display(), sources.len(), positions::SEED);
         let folder = Folder { root: &root, sources: &sources, raw: &raw, lanser: &lanser };
-        // More than needed, because some names stand in too many files for a question of a few seconds.
+        // More than needed, because some names occur in too many files for a request of a few seconds.
         let places = positions::chosen(&sources, args.positions * 10);
         for command in &args.commands {
             let fits = |place: &&Place| {
@@ -117,12 +117,12 @@ fn run() -> Result<(), String> {
 }
 
 impl Folder<'_> {
-    /// Asks every question of both, turn by turn, the first to be asked changing from pair to pair.
+    /// Sends every request to both in turn; the one that goes first changes from pair to pair.
     fn alternate(&self, command: &str, places: &[&Place], rounds: usize) -> Result<(), String> {
         let before = load();
         let (mut bare, mut whole, mut more, mut barriers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         if let Some(place) = places.first() {
-            // The caches of the system and of lanser are warm from here on.
+            // Now the caches of the system and of lanser are warm.
             self.whole(command, place)?;
             self.bare(command, place)?;
         }
@@ -142,7 +142,7 @@ impl Folder<'_> {
         }
         let pairs = more.len();
         let (bare, whole, more) = (median(bare), median(whole), median(more));
-        let kept = whole <= bare * PROMISED_RATIO + PROMISED_MORE;
+        let kept = whole <= bare * TARGET_RATIO + TARGET_EXTRA_MILLISECONDS;
         println!(
             "{command:5} {pairs} pairs: bare {bare:.0} ms (barrier at {:.0}), lanser {whole:.0} ms, ratio {:.3}, \
              difference {:+.0} ms, of pairs {more:+.0} ms, {}, load average {before} to {}",
@@ -155,7 +155,7 @@ impl Folder<'_> {
         Ok(())
     }
 
-    /// The bare client: milliseconds until the server is killed, and until it had enumerated its files.
+    /// The minimal client: milliseconds until the server is killed, and until it had enumerated its files.
     fn bare(&self, command: &str, place: &Place) -> Result<(f64, f64), String> {
         let begun = Instant::now();
         let path = &self.sources[place.file].path;
@@ -182,7 +182,7 @@ impl Folder<'_> {
         Ok((milliseconds(begun.elapsed()), barrier))
     }
 
-    /// Lanser's whole process: milliseconds.
+    /// The whole `lanser` process: milliseconds.
     fn whole(&self, command: &str, place: &Place) -> Result<f64, String> {
         let selector = self.selector(place);
         let begun = Instant::now();
@@ -194,8 +194,8 @@ impl Folder<'_> {
         }
     }
 
-    /// The peak of lanser's own memory, without the server, for the references of a symbol: the given one, else the name
-    /// that stands in most files, for which most documents are read and sent.
+    /// The peak of lanser's own memory, without the server, for the references of a symbol: the given one, or the name that occurs in
+    /// most files, for which most documents are read and sent.
     fn memory(&self, symbol: Option<&str>) -> Result<(), String> {
         let selector = match symbol {
             Some(symbol) => symbol.to_owned(),

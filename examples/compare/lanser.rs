@@ -1,16 +1,16 @@
-//! Lanser as its users run it: a process.
+//! Runs lanser as a process, as users do.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// The built program and what every call of it is given.
+/// The built program and the settings of every call.
 #[derive(Debug, Clone)]
 pub(crate) struct Lanser {
     /// The program.
     pub(crate) program: PathBuf,
-    /// Its cache folder, apart from the user's own.
+    /// Its cache folder, separate from the user's.
     pub(crate) cache: PathBuf,
     /// The interpreter.
     pub(crate) python: PathBuf,
@@ -19,7 +19,7 @@ pub(crate) struct Lanser {
 }
 
 impl Lanser {
-    /// A command in a workspace, with JSON for an answer.
+    /// A command in a workspace, with JSON output.
     pub(crate) fn command(&self, root: &Path, words: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command
@@ -37,18 +37,18 @@ impl Lanser {
         command
     }
 
-    /// Runs a command to its end: the bundle and the exit code.
+    /// Runs a command; returns the bundle and the exit code.
     pub(crate) fn bundle(&self, root: &Path, words: &[&str]) -> Result<(Value, Option<i32>), String> {
         let output = self.command(root, words).output().map_err(|error| format!("lanser: {error}"))?;
         let bundle = serde_json::from_slice(&output.stdout).map_err(|error| {
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            format!("lanser printed no bundle ({error}), exit {:?}: {said}", output.status.code())
+            format!("the output of lanser is not a bundle ({error}), exit {:?}: {said}", output.status.code())
         })?;
         Ok((bundle, output.status.code()))
     }
 }
 
-/// The built program beside this example's own (`target/release/examples/…`), and a folder below `target` for caches.
+/// The built program next to this example (`target/release/examples/…`), and a folder below `target` for caches.
 pub(crate) fn beside_example() -> Result<(PathBuf, PathBuf), String> {
     let own = std::env::current_exe().map_err(|error| format!("this program's own path: {error}"))?;
     let folder = own.ancestors().nth(2).ok_or("this program is nowhere")?.to_owned();
@@ -59,7 +59,7 @@ pub(crate) fn beside_example() -> Result<(PathBuf, PathBuf), String> {
     Ok((program, folder.join("compare-scratch")))
 }
 
-/// The server's script that lanser finds by itself.
+/// The server script that lanser finds without being told.
 pub(crate) fn found_script(program: &Path) -> Result<PathBuf, String> {
     let run = Command::new(program).args(["server", "which", "--json"]).output();
     let output = run.map_err(|error| format!("lanser: {error}"))?.stdout;
@@ -68,7 +68,7 @@ pub(crate) fn found_script(program: &Path) -> Result<PathBuf, String> {
     script.ok_or_else(|| "lanser finds no server: give one with --server-command".to_owned())
 }
 
-/// The interpreter behind a name, its prefix and its base prefix.
+/// The interpreter of a command name, its prefix and its base prefix.
 pub(crate) fn interpreter(name: &str) -> Result<[PathBuf; 3], String> {
     let code = "import sys; print(sys.executable); print(sys.prefix); print(sys.base_prefix)";
     let run = Command::new(name).args(["-c", code]).output();
@@ -78,12 +78,12 @@ pub(crate) fn interpreter(name: &str) -> Result<[PathBuf; 3], String> {
     lines.try_into().map_err(|_| format!("{name} does not say where it is"))
 }
 
-/// A cursor selector for a place (0-based line and scalar column) of a file of the workspace.
+/// A cursor selector for a position (0-based line and scalar column) in a workspace file.
 pub(crate) fn selector(relative: &str, line: u32, scalar: u32) -> String {
     format!("{}@L{}:C{}", encoded(relative), line + 1, scalar + 1)
 }
 
-/// A path as selectors spell it.
+/// A path, percent-encoded as in selectors.
 fn encoded(relative: &str) -> String {
     let mut out = String::new();
     for c in relative.chars() {

@@ -1,18 +1,18 @@
-//! Compares lanser with the raw server: the same questions at seeded identifier positions, each answered by a cold
-//! `lanser` process and by a bare client of the server that has all files known to it.
+//! Compares lanser with the raw server: the same requests at seeded identifier positions, each answered by a cold `lanser` process
+//! and by a minimal client of a server that has all files open.
 //!
 //! `cargo build --release && cargo run --release --example compare -- --server-command langserver.index.js FOLDER…`
 //!
-//! The raw server is one process for each folder, asked everything. What it came to know on the way can change an answer,
-//! so a difference is counted only when a fresh one, asked that one question after its barrier, makes it again.
+//! One raw server process per folder answers all requests. Since earlier requests can change its answers, a difference only counts
+//! if a fresh server, asked just this request after startup, confirms it.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the report is what this program is for")]
 
 mod lanser;
 mod positions;
 mod raw;
+mod reply;
 mod report;
-mod said;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,16 +24,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use lanser::Lanser;
 use positions::{Place, Source};
 use raw::{Raw, RawOptions};
+use reply::{LocalFolders, Reply};
 use report::Row;
-use said::{Machine, Said};
 
-/// How many differences of one folder and command are shown in full.
-const SHOWN: usize = 5;
+/// How many differences per folder and command are printed in full.
+const MAX_SHOWN_DIFFERENCES: usize = 5;
 
 const USAGE: &str = "usage: compare [--positions N] [--commands def,refs,hover,symbols] [--jobs K]
                [--server-command SCRIPT] [--python EXE] FOLDER…";
 
-/// What was typed.
+/// The command-line arguments.
 struct Args {
     positions: usize,
     commands: Vec<String>,
@@ -43,17 +43,17 @@ struct Args {
     folders: Vec<PathBuf>,
 }
 
-/// One question.
+/// One request.
 struct Question<'a> {
     command: &'a str,
     place: &'a Place,
 }
 
-/// What all questions about one folder are asked with.
+/// The settings for all requests about one folder.
 struct Folder<'a> {
     root: &'a Path,
     sources: &'a [Source],
-    machine: &'a Machine,
+    machine: &'a LocalFolders,
     raw: &'a RawOptions,
     lanser: &'a Lanser,
     jobs: usize,
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether everything was equal.
+/// Returns whether all answers were equal.
 fn run() -> Result<bool, String> {
     let args = args()?;
     let (program, scratch) = lanser::beside_example()?;
@@ -79,7 +79,7 @@ fn run() -> Result<bool, String> {
         None => lanser::found_script(&program)?,
     };
     let [python, prefix, base_prefix] = lanser::interpreter(&args.python)?;
-    let package = said::package_of(&script);
+    let package = reply::package_of(&script);
     let raw = RawOptions {
         script: script.clone(),
         python: python.clone(),
@@ -99,7 +99,7 @@ fn run() -> Result<bool, String> {
             sources.len(),
             positions::SEED
         );
-        let machine = Machine {
+        let machine = LocalFolders {
             root: root.clone(),
             prefix: prefix.clone(),
             base_prefix: base_prefix.clone(),
@@ -126,19 +126,19 @@ fn run() -> Result<bool, String> {
 impl Folder<'_> {
     fn compare(&self, command: &str, places: &[Place]) -> Result<Row, String> {
         let mut files = BTreeSet::new();
-        // The symbols of a file are the same wherever in it they are asked for.
+        // `symbols` does not depend on the position in the file.
         let asked = places.iter().filter(|place| command != "symbols" || files.insert(place.file));
         let questions: Vec<_> = asked.map(|place| Question { command, place }).collect();
         let name = self.root.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let mut row =
             Row { folder: name, command: command.to_owned(), asked: questions.len(), ..Row::default() };
         let mut server = self.server()?;
-        let raw: Vec<Said> = questions.iter().map(|question| self.ask_raw(&mut server, question)).collect();
+        let raw: Vec<Reply> = questions.iter().map(|question| self.ask_raw(&mut server, question)).collect();
         drop(server);
         eprintln!("{} {command}: the raw server has answered {} questions", row.folder, raw.len());
         let lanser = self.ask_lanser(&questions);
         for ((question, mut raw), lanser) in questions.iter().zip(raw).zip(lanser) {
-            if raw != lanser && !matches!(lanser, Said::Failed(_)) {
+            if raw != lanser && !matches!(lanser, Reply::Failed(_)) {
                 raw = self.ask_raw(&mut self.server()?, question);
                 if raw == lanser {
                     row.fresh += 1;
@@ -146,25 +146,25 @@ impl Folder<'_> {
                     println!("{} {command} {at}: equal to a fresh raw server only", row.folder);
                 }
             }
-            if matches!((&raw, &lanser), (Said::Failed(_), Said::Failed(_))) {
+            if matches!((&raw, &lanser), (Reply::Failed(_), Reply::Failed(_))) {
                 row.equal += 1;
                 row.failing += 1;
                 continue;
             }
             if raw == lanser {
                 row.equal += 1;
-                row.nothing += usize::from(raw == Said::Nothing);
+                row.nothing += usize::from(raw == Reply::Nothing);
                 continue;
             }
             let stub = self.sources[question.place.file].path.with_extension("pyi");
             let at_stub = command == "refs" && stub.is_file();
             let count = match &lanser {
-                Said::Failed(_) => &mut row.errors,
+                Reply::Failed(_) => &mut row.errors,
                 _ if at_stub => &mut row.stub,
                 _ => &mut row.different,
             };
             *count += 1;
-            if *count <= SHOWN {
+            if *count <= MAX_SHOWN_DIFFERENCES {
                 let title = format!(
                     "{} {command} {} `{}`{}",
                     row.folder,
@@ -178,14 +178,14 @@ impl Folder<'_> {
         Ok(row)
     }
 
-    /// A raw server that knows its source files.
+    /// Starts a raw server and waits until it has enumerated its source files.
     fn server(&self) -> Result<Raw, String> {
         let mut server = Raw::spawn(self.raw, self.root)?;
         server.barrier()?;
         Ok(server)
     }
 
-    fn ask_raw(&self, server: &mut Raw, question: &Question<'_>) -> Said {
+    fn ask_raw(&self, server: &mut Raw, question: &Question<'_>) -> Reply {
         let source = &self.sources[question.place.file];
         let needed: Vec<&Source> = match question.command {
             "refs" => positions::with_word(self.sources, &question.place.word),
@@ -210,10 +210,10 @@ impl Folder<'_> {
         self.machine.of_raw(question.command, ask())
     }
 
-    /// Runs lanser for each question, some at a time; the answers are in the order of the questions.
-    fn ask_lanser(&self, questions: &[Question<'_>]) -> Vec<Said> {
+    /// Runs lanser for each request, several at a time; the answers are in the order of the requests.
+    fn ask_lanser(&self, questions: &[Question<'_>]) -> Vec<Reply> {
         let next = AtomicUsize::new(0);
-        let answers = Mutex::new(vec![Said::Failed("not asked".to_owned()); questions.len()]);
+        let answers = Mutex::new(vec![Reply::Failed("not asked".to_owned()); questions.len()]);
         std::thread::scope(|scope| {
             for _ in 0..self.jobs {
                 scope.spawn(|| {
@@ -229,15 +229,15 @@ impl Folder<'_> {
         answers.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    fn ask_lanser_once(&self, question: &Question<'_>) -> Said {
+    fn ask_lanser_once(&self, question: &Question<'_>) -> Reply {
         let target = match question.command {
-            // `symbols` takes a path as the shell sees it.
+            // `symbols` takes a path relative to the current folder.
             "symbols" => self.sources[question.place.file].path.to_string_lossy().into_owned(),
             _ => self.selector(question.place),
         };
         match self.lanser.bundle(self.root, &[question.command, &target]) {
             Ok((bundle, code)) => self.machine.of_bundle(question.command, &bundle, code),
-            Err(error) => Said::Failed(error),
+            Err(error) => Reply::Failed(error),
         }
     }
 

@@ -1,13 +1,13 @@
-//! The Python files of a folder, and identifier positions in them chosen by a fixed seed.
+//! The Python files of a folder, and identifier positions in them, chosen by a fixed seed.
 //!
-//! The scanner is the plainest that does it: it skips comments and strings and takes the rest of the words that are no
-//! keywords. Expressions inside f-strings count as string.
+//! The scanner is minimal: it skips comments and strings, and takes the remaining words that are not keywords. Expressions inside
+//! f-strings count as string.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What decides which positions are chosen.
+/// The seed of the chosen positions.
 pub(crate) const SEED: u64 = 0x1a25_e200_0000_0002;
 
 const KEYWORDS: [&str; 35] = [
@@ -16,21 +16,21 @@ const KEYWORDS: [&str; 35] = [
     "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
 ];
 
-/// A file's text.
+/// A source file.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
-    /// Where it is.
+    /// Its path.
     pub(crate) path: PathBuf,
-    /// Its path below the folder.
+    /// Its path relative to the folder.
     pub(crate) relative: String,
-    /// What it says.
+    /// Its text.
     pub(crate) text: String,
 }
 
-/// An identifier's place.
+/// The position of an identifier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Index of the file.
+    /// The index of its file.
     pub(crate) file: usize,
     /// The identifier.
     pub(crate) word: String,
@@ -71,7 +71,7 @@ pub(crate) fn sources(root: &Path) -> Vec<Source> {
     found
 }
 
-/// The files in which a word stands.
+/// The files that contain a word.
 pub(crate) fn with_word<'a>(sources: &'a [Source], word: &str) -> Vec<&'a Source> {
     sources.iter().filter(|source| has_word(&source.text, word)).collect()
 }
@@ -85,7 +85,7 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// `count` different places, chosen by [`SEED`], in the order of the files.
+/// `count` different positions, chosen by [`SEED`], in the order of the files.
 pub(crate) fn chosen(sources: &[Source], count: usize) -> Vec<Place> {
     let all: Vec<Place> =
         sources.iter().enumerate().flat_map(|(file, source)| places(file, source)).collect();
@@ -150,7 +150,7 @@ pub(crate) fn places(file: usize, source: &Source) -> Vec<Place> {
                 });
             }
         } else if c.is_ascii_digit() {
-            // `1e5`, `0xff`, `1_000j`: letters of a number are no names.
+            // `1e5`, `0xff`, `1_000j`: the letters belong to the number.
             while chars.get(at).is_some_and(|&c| c == '_' || c.is_alphanumeric()) {
                 at += 1;
             }
@@ -167,7 +167,7 @@ fn end_of_line(chars: &[char], from: usize) -> usize {
     (from..chars.len()).find(|&at| matches!(chars[at], '\n' | '\r')).unwrap_or(chars.len())
 }
 
-/// The end of the string whose first quote is at `from`. A backslash takes the next character with it, in raw strings too.
+/// The end of the string whose first quote is at `from`. A backslash escapes the next character, in raw strings too.
 fn end_of_string(chars: &[char], from: usize) -> usize {
     let quote = chars[from];
     let triple = chars.get(from + 1) == Some(&quote) && chars.get(from + 2) == Some(&quote);

@@ -1,7 +1,7 @@
-//! A bare synchronous LSP client for Pyright and its forks.
+//! A minimal synchronous LSP client for Pyright and its forks.
 //!
-//! It shares no line with the library, so that a mistake there cannot hide here. Absent on purpose: everything that is
-//! not needed to ask a healthy server on this machine and to kill it.
+//! It shares no code with the library, so that a mistake there cannot hide here. It has only what is needed to send requests to a
+//! healthy local server, and to kill it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -13,23 +13,23 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// The longest time for any answer.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// Time limit for each response.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// What a raw server is started with.
+/// The settings of a raw server.
 #[derive(Debug, Clone)]
 pub(crate) struct RawOptions {
-    /// The server's script.
+    /// The path of the server script.
     pub(crate) script: PathBuf,
-    /// The interpreter whose packages are seen.
+    /// The interpreter whose installed packages the server uses.
     pub(crate) python: PathBuf,
-    /// A folder for the server's temporary files, and so for its cancellation folder.
+    /// A folder for the server's temporary files, including its cancellation folder.
     pub(crate) scratch: PathBuf,
-    /// Whether diagnostics are pulled: Pyright answers no such question when it hears of cancellations.
+    /// Whether diagnostics are pulled: Pyright does not answer pull requests from a client with cancellation files.
     pub(crate) pulls: bool,
 }
 
-/// A running server. Dropped, it is killed.
+/// A running server. Dropping it kills the server.
 #[derive(Debug)]
 pub(crate) struct Raw {
     child: Child,
@@ -44,7 +44,7 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
-    /// Starts a server and sends `initialize`, without waiting for its answer: the caller may have work to do.
+    /// Starts a server and sends `initialize` without waiting for the response, so that the caller can work meanwhile.
     pub(crate) fn spawn(options: &RawOptions, root: &Path) -> Result<Self, String> {
         let stamp = format!("raw-{}", std::process::id());
         fs::create_dir_all(options.scratch.join("python-languageserver-cancellation").join(&stamp))
@@ -100,14 +100,14 @@ impl Raw {
                 "locale": "en",
                 "rootUri": root,
                 "workspaceFolders": raw.folders(),
-                "capabilities": declared(),
+                "capabilities": capabilities(),
                 "initializationOptions": {},
             }),
         )?;
         Ok(raw)
     }
 
-    /// Ends the greeting and waits for the sign that the source files are enumerated.
+    /// Finishes initialization, and waits for the log message that the source files are enumerated.
     pub(crate) fn barrier(&mut self) -> Result<(), String> {
         self.answer(1)?;
         self.notify("initialized", &json!({}))?;
@@ -117,7 +117,7 @@ impl Raw {
         Ok(())
     }
 
-    /// Opens documents, whose texts are given.
+    /// Opens a document with this text.
     pub(crate) fn open(&mut self, path: &Path, text: &str) -> Result<(), String> {
         let document = json!({"uri": uri(path), "languageId": "python", "version": 1, "text": text});
         self.notify("textDocument/didOpen", &json!({"textDocument": document}))
@@ -128,7 +128,7 @@ impl Raw {
         self.notify("textDocument/didClose", &json!({"textDocument": {"uri": uri(path)}}))
     }
 
-    /// Gives an open document another text. Versions only have to grow.
+    /// Replaces the text of an open document. Versions must only increase.
     #[allow(dead_code, reason = "only the example `score_speed` changes documents")]
     pub(crate) fn change(&mut self, path: &Path, version: usize, text: &str) -> Result<(), String> {
         let document = json!({"uri": uri(path), "version": version});
@@ -136,7 +136,7 @@ impl Raw {
         self.notify("textDocument/didChange", &json!({"textDocument": document, "contentChanges": changes}))
     }
 
-    /// Pulls the diagnostics of open documents, all at once, and waits for all reports.
+    /// Pulls the diagnostics of open documents concurrently, and waits for all reports.
     #[allow(dead_code, reason = "only the example `score_speed` pulls")]
     pub(crate) fn pull_all(&mut self, paths: &[PathBuf]) -> Result<Vec<Value>, String> {
         let mut asked = Vec::new();
@@ -147,7 +147,7 @@ impl Raw {
         asked.into_iter().map(|id| self.answer(id)).collect()
     }
 
-    /// Asks about a position (0-based line, UTF-16 column) and waits for the result.
+    /// Sends a request about a position (0-based line, UTF-16 column) and waits for the result.
     pub(crate) fn ask(&mut self, method: &str, path: &Path, position: [u32; 2]) -> Result<Value, String> {
         let mut params = json!({
             "textDocument": {"uri": uri(path)},
@@ -160,7 +160,7 @@ impl Raw {
         self.answer(id)
     }
 
-    /// Asks about many positions, of which at most `at_once` are not answered at any time, and waits for all results.
+    /// Sends requests about many positions, with at most `at_once` of them unanswered at any time, and waits for all results.
     #[allow(dead_code, reason = "only the example `throughput` asks so")]
     pub(crate) fn ask_all(
         &mut self,
@@ -188,7 +188,7 @@ impl Raw {
         Ok(results)
     }
 
-    /// Asks for the symbols of a document and waits for the result.
+    /// Requests the symbols of a document and waits for the result.
     pub(crate) fn symbols(&mut self, path: &Path) -> Result<Value, String> {
         let params = json!({"textDocument": {"uri": uri(path)}});
         let id = self.send_request("textDocument/documentSymbol", &params)?;
@@ -222,9 +222,9 @@ impl Raw {
         }
     }
 
-    /// Takes in one message.
+    /// Processes one message.
     fn pump(&mut self, awaited: &str) -> Result<(), String> {
-        let message = self.messages.recv_timeout(PATIENCE).map_err(|_| {
+        let message = self.messages.recv_timeout(RESPONSE_TIMEOUT).map_err(|_| {
             let log: Vec<_> = self.log.iter().map(String::as_str).collect();
             format!("the raw server did not give {awaited}; its last log lines: {}", log.join(" | "))
         })?;
@@ -280,9 +280,9 @@ impl Drop for Raw {
     }
 }
 
-/// What the client says that it can. Members that change Pyright's answers are among them: with `declaration` a
-/// definition prefers sources over stubs, with a registration for `diagnostic` it stops pushing diagnostics.
-fn declared() -> Value {
+/// The client capabilities. Some of them change Pyright's answers: with `declaration`, a definition prefers sources over stubs; with
+/// a registration for `diagnostic`, it stops pushing diagnostics.
+fn capabilities() -> Value {
     json!({
         "general": {"positionEncodings": ["utf-16"]},
         "textDocument": {

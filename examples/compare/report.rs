@@ -1,11 +1,11 @@
-//! The table, and the differences in full.
+//! Prints the result table and the differences.
 
 use std::fmt::Write as _;
 
-use super::said::Said;
+use super::reply::Reply;
 
-/// The most items of one difference that are shown, on each side.
-const SHOWN_ITEMS: usize = 12;
+/// How many items of each side of a difference are printed.
+const MAX_SHOWN_ITEMS: usize = 12;
 
 /// The counts of one command in one folder.
 #[derive(Debug, Clone, Default)]
@@ -14,21 +14,21 @@ pub(crate) struct Row {
     pub(crate) folder: String,
     /// The command.
     pub(crate) command: String,
-    /// Questions.
+    /// The number of requests.
     pub(crate) asked: usize,
-    /// Answers that are the same.
+    /// Equal answers.
     pub(crate) equal: usize,
-    /// Of those: nothing to say.
+    /// Of those: empty ones.
     pub(crate) nothing: usize,
-    /// Of those: the server has only an error, and lanser one too.
+    /// Of those: errors of both.
     pub(crate) failing: usize,
-    /// Of those: the same only once a fresh raw server was asked.
+    /// Of those: equal only to a fresh raw server.
     pub(crate) fresh: usize,
-    /// Answers that are not the same.
+    /// Different answers.
     pub(crate) different: usize,
-    /// Different, in a source that has a stub beside it, where lanser asks at the stub.
+    /// Different in a source that has a stub, where lanser queries the stub.
     pub(crate) stub: usize,
-    /// Errors of lanser that are no answer.
+    /// Failures of lanser.
     pub(crate) errors: usize,
 }
 
@@ -67,29 +67,29 @@ pub(crate) fn table(rows: &[Row]) -> String {
 }
 
 /// One difference in full.
-pub(crate) fn difference(title: &str, raw: &Said, lanser: &Said) -> String {
+pub(crate) fn difference(title: &str, raw: &Reply, lanser: &Reply) -> String {
     let mut out = format!("{title}\n");
-    if let (Said::Items(raw), Said::Items(lanser)) = (raw, lanser) {
+    if let (Reply::Items(raw), Reply::Items(lanser)) = (raw, lanser) {
         let _ = writeln!(out, "  raw {} items, lanser {} items", raw.len(), lanser.len());
         for (name, one, other) in [("raw only", raw, lanser), ("lanser only", lanser, raw)] {
             let own: Vec<_> = one.difference(other).collect();
-            for item in own.iter().take(SHOWN_ITEMS) {
+            for item in own.iter().take(MAX_SHOWN_ITEMS) {
                 let _ = writeln!(out, "  {name}: {}", item.replace('\n', "\n      "));
             }
-            if own.len() > SHOWN_ITEMS {
-                let _ = writeln!(out, "  {name}: … {} more", own.len() - SHOWN_ITEMS);
+            if own.len() > MAX_SHOWN_ITEMS {
+                let _ = writeln!(out, "  {name}: … {} more", own.len() - MAX_SHOWN_ITEMS);
             }
         }
         return out;
     }
     for (name, said) in [("raw", raw), ("lanser", lanser)] {
         let text = match said {
-            Said::Items(items) => {
-                let some: Vec<_> = items.iter().take(SHOWN_ITEMS).map(String::as_str).collect();
+            Reply::Items(items) => {
+                let some: Vec<_> = items.iter().take(MAX_SHOWN_ITEMS).map(String::as_str).collect();
                 format!("{} items:\n    {}", items.len(), some.join("\n    "))
             }
-            Said::Nothing => "nothing".to_owned(),
-            Said::Failed(reason) => format!("failed: {reason}"),
+            Reply::Nothing => "nothing".to_owned(),
+            Reply::Failed(reason) => format!("failed: {reason}"),
         };
         let _ = writeln!(out, "  {name}: {text}");
     }

@@ -1,5 +1,5 @@
-//! One batch at several concurrencies, forwards and backwards, against the same requests one by one, and against its
-//! own replay without the workspace.
+//! Compares one batch at several concurrencies, forwards and backwards, with the same requests one by one, and with its replay
+//! without the workspace.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -14,11 +14,11 @@ use ::lanser::orchestrator::{Orchestrator, Settings};
 
 use crate::lanser;
 
-/// How many are asked at a time.
+/// The concurrencies that are compared.
 const CONCURRENCIES: [usize; 3] = [1, 4, 16];
 
-/// Asks all requests in batches, and every `step`-th by an orchestrator of its own. Then the last batch is recorded, the
-/// workspace is deleted, and the record is replayed. Tells how many answers differ from those of the first batch.
+/// Sends all requests in batches, and every `step`-th to a separate orchestrator. Then one more batch is recorded, the workspace is
+/// deleted, and the trace is replayed. Returns how many answers differ from those of the first batch.
 pub(crate) async fn differences(
     settings: &Settings,
     requests: &[Request],
@@ -73,7 +73,7 @@ fn line((number, request): (usize, &Request)) -> Result<String, String> {
     Ok(line.to_string())
 }
 
-/// What a replay makes of a trace: in a folder of its own, with nothing in its environment.
+/// The bundles of a replay, run in a separate folder with an empty environment.
 fn replayed(scratch: &Path, trace: &Path) -> Result<Vec<Bundle>, String> {
     let (program, _) = lanser::beside_example()?;
     let elsewhere = scratch.join("elsewhere");
@@ -87,7 +87,7 @@ fn replayed(scratch: &Path, trace: &Path) -> Result<Vec<Bundle>, String> {
     bundles(&output.stdout)
 }
 
-/// How many answers of a batch and of its replay have no counterpart. A replay does not tell the numbers of the lines.
+/// How many answers of a batch and of its replay have no counterpart. A replay does not contain the numbers of the lines.
 fn unlike(first: &BTreeMap<u64, Bundle>, replayed: Vec<Bundle>) -> usize {
     let mut ids: BTreeMap<Digest, i64> = BTreeMap::new();
     for bundle in first.values() {
@@ -103,7 +103,7 @@ fn unlike(first: &BTreeMap<u64, Bundle>, replayed: Vec<Bundle>) -> usize {
     ids.values().filter(|left| **left != 0).count()
 }
 
-/// The answers of one batch, by their number.
+/// The answers of one batch by number.
 fn answers(
     settings: &Settings,
     lines: &[String],

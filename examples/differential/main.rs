@@ -1,15 +1,15 @@
-//! Warm answers against cold ones: a copy of a folder is changed at random, and after each change one question is asked at
-//! once of an orchestrator that has been answering all the time, and of one that starts from nothing.
+//! Compares warm answers with cold ones: changes a copy of a folder at random, and after each change sends the same request to an
+//! orchestrator that runs all the time and to a new one.
 //!
 //! `cargo run --release --example differential -- [--steps N] [--seed S] [--server-command SCRIPT] FOLDER…`
 //!
-//! With `--batch` nothing is changed: `--steps` requests of every command that only reads are asked by `lanser batch` at
-//! several concurrencies, and every tenth by an orchestrator of its own (`--questions N`: every N-th). One of the batches is
-//! recorded, and replayed after the copy was deleted.
+//! With `--batch` nothing is changed: `--steps` read-only requests of every kind go to `lanser batch` at several concurrencies, and
+//! every tenth also to a separate orchestrator (`--questions N`: every N-th). One of the batches is recorded, and replayed after
+//! the copy was deleted.
 //!
-//! The two bundles must have one `bundleId`. With `--binary` both are whole `lanser` processes, the first of which reach the
-//! session of the copy; else both work in this process. The folder itself is left alone; the copy is a git repository, so that whole
-//! revisions can be switched to. Exit code 1 when a pair differs.
+//! Both bundles must have the same `bundleId`. With `--binary`, both sides are whole `lanser` processes, the warm ones using the
+//! session of the copy; otherwise both run in this process. The folder itself is not changed; the copy is a git repository, so that
+//! whole revisions can be switched. Exit code 1 when a pair differs.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the report is what this program is for")]
 
@@ -35,7 +35,7 @@ use ::lanser::orchestrator::{Progress, Settings};
 use ::lanser::path::AbsPath;
 use ::lanser::selector;
 use ::lanser::text::ColumnUnit;
-use ::lanser::workspace::snapshot::Trust;
+use ::lanser::workspace::snapshot::ChangeDetection;
 use mutations::{Mutator, Random};
 use sides::Sides;
 
@@ -43,29 +43,29 @@ const USAGE: &str = "usage: differential [--steps N] [--questions N] [--seed S] 
 
 struct Args {
     steps: usize,
-    /// How many questions are asked after each change, one at once after the other.
+    /// How many requests are sent after each change, one after the other.
     questions: usize,
     seed: u64,
-    /// Whether the memo is used on the warm side.
+    /// Whether the warm side uses the memo.
     keep: bool,
-    /// Whether processes are asked.
+    /// Whether both sides are processes.
     binary: bool,
-    /// Whether batches are asked.
+    /// Whether batches are compared.
     batch: bool,
-    /// Whether every step is told.
+    /// Whether every step is printed.
     verbose: bool,
-    /// Whether the first difference ends everything, and the copy stays.
+    /// Whether to stop at the first difference and keep the copy.
     stop: bool,
     script: Option<PathBuf>,
     folders: Vec<PathBuf>,
 }
 
-/// Nobody is told of progress.
+/// Ignores progress messages.
 struct Silent;
 
 impl Progress for Silent {
     fn step(&self, _: &str) {}
-    fn say(&self, _: &str) {}
+    fn notify(&self, _: &str) {}
     fn done(&self) {}
 }
 
@@ -144,13 +144,13 @@ async fn differences(args: &Args, folder: &Path) -> Result<usize, String> {
         true => Sides::processes(settings, args.keep)?,
         false => Sides::here(settings, args.keep),
     };
-    let (mut different, mut roads, mut times) = (0, BTreeMap::new(), (Vec::new(), Vec::new()));
+    let (mut different, mut sources, mut times) = (0, BTreeMap::new(), (Vec::new(), Vec::new()));
     let mut before: Vec<Request> = Vec::new();
     'steps: for step in 0..args.steps {
         let what = mutator.mutate(&mut random)?;
         let mut asked = Vec::new();
         for _ in 0..args.questions {
-            // What was asked before the change is asked again, too.
+            // Requests from before the change are repeated.
             let request = match before.len() {
                 some if some > 0 && random.below(3) == 0 => before[random.below(some)].clone(),
                 _ => question(&copy, mutator.last_touched(), &WEIGHTED, &mut random)?,
@@ -162,7 +162,7 @@ async fn differences(args: &Args, folder: &Path) -> Result<usize, String> {
             let again = sides.warm(&request).await?;
             if again.id != warmly.id {
                 different += 1;
-                println!("DIFFERENT when asked again at step {step} ({what}): {}", words(&request));
+                println!("DIFFERENT when repeated at step {step} ({what}): {}", words(&request));
                 println!("  first {}\n  again {}", warmly.told, again.told);
             }
             before.push(request.clone());
@@ -172,13 +172,13 @@ async fn differences(args: &Args, folder: &Path) -> Result<usize, String> {
             let began = Instant::now();
             let coldly = sides.cold(&request).await?;
             times.1.push(began.elapsed());
-            *roads.entry(warmly.road.clone()).or_insert(0) += 1;
+            *sources.entry(warmly.served_from.clone()).or_insert(0) += 1;
             if args.verbose {
                 let took = times.1.last().copied().unwrap_or_default().as_millis();
                 println!(
                     "{step}: {what}: {}: {} {} / {} ms",
                     words(&request),
-                    warmly.road,
+                    warmly.served_from,
                     took_warmly.as_millis(),
                     took
                 );
@@ -200,7 +200,7 @@ async fn differences(args: &Args, folder: &Path) -> Result<usize, String> {
         times.get(times.len() / 2).copied().unwrap_or_default().as_millis()
     };
     println!(
-        "{}: {different} of {} differ (seed {}); warm {} ms, cold {} ms at the median; {roads:?}",
+        "{}: {different} of {} differ (seed {}); warm {} ms, cold {} ms at the median; {sources:?}",
         folder.display(),
         args.steps * args.questions,
         args.seed,
@@ -230,7 +230,7 @@ fn settings(args: &Args, copy: &Path, scratch: &Path) -> Result<Settings, String
         timeout: Duration::from_secs(300),
         offline: false,
         trust_workspace: false,
-        trust: Trust::Stat,
+        trust: ChangeDetection::Stat,
         cache: absolute(Path::new(&cache))?,
         keep: false,
         temp: absolute(scratch)?,
@@ -244,7 +244,7 @@ fn settings(args: &Args, copy: &Path, scratch: &Path) -> Result<Settings, String
     })
 }
 
-/// What is asked after a change, the likelier ones more than once.
+/// The commands sent after a change; more frequent ones are listed repeatedly.
 const WEIGHTED: [Command; 10] = [
     Command::Definition,
     Command::Definition,
@@ -258,7 +258,7 @@ const WEIGHTED: [Command; 10] = [
     Command::Symbols,
 ];
 
-/// Everything that only reads and can be asked of a place.
+/// All read-only commands about a position.
 const ALL: [Command; 13] = [
     Command::Definition,
     Command::Definition,
@@ -275,7 +275,7 @@ const ALL: [Command; 13] = [
     Command::Actions,
 ];
 
-/// A question about an identifier; every second time in a file that was just touched.
+/// A request about an identifier; every second time in a file that was just changed.
 fn question(
     root: &Path,
     touched: Option<&Path>,

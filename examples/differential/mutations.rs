@@ -1,4 +1,4 @@
-//! Seeded changes of a workspace, of the kinds that people, agents and git make.
+//! Seeded changes of a workspace, like those that people, agents and git make.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub(crate) struct Mutator {
 }
 
 impl Mutator {
-    /// Copies `from` to `root` and makes two revisions of it, which differ in some dozens of files.
+    /// Copies `from` to `root` and commits two revisions of it, which differ in some dozens of files.
     pub(crate) fn new(from: &Path, root: &Path, random: &mut Random) -> Result<Self, String> {
         copy(from, root).map_err(|error| format!("{}: {error}", from.display()))?;
         let mut this = Self { root: root.to_owned(), count: 0, touched: None, other: false };
@@ -51,12 +51,12 @@ impl Mutator {
         Ok(this)
     }
 
-    /// The file that the last change was about.
+    /// The file that the last change touched.
     pub(crate) fn last_touched(&self) -> Option<&Path> {
         self.touched.as_deref().filter(|path| path.is_file())
     }
 
-    /// Changes something, and says what.
+    /// Makes a random change, and returns its description.
     pub(crate) fn mutate(&mut self, random: &mut Random) -> Result<&'static str, String> {
         self.count += 1;
         let what = match random.below(20) {
@@ -239,7 +239,7 @@ impl Mutator {
         fs::write(path, text).map_err(|error| error.to_string())
     }
 
-    /// What decides where an import leads without being source.
+    /// Changes something other than source code that affects how an import resolves.
     fn shape(&mut self, random: &mut Random) -> Result<(), String> {
         self.touched = None;
         let files = self.files();
@@ -258,7 +258,7 @@ impl Mutator {
         write().map_err(|error| error.to_string())
     }
 
-    /// A file is another one for a moment, and then as it was.
+    /// Changes a file for a moment, then restores it.
     fn rewrite_as_it_was(&mut self, random: &mut Random) -> Result<(), String> {
         let path = random.of(&self.files()).clone();
         let text = fs::read(&path).map_err(|error| error.to_string())?;

@@ -1,5 +1,4 @@
-//! Who is asked: an orchestrator that has been answering all the time against one that starts from nothing, in this process
-//! or as processes of their own.
+//! The two sides: an orchestrator that runs all the time and one that starts from nothing, in this process or as processes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,40 +10,40 @@ use tempfile::TempDir;
 
 use crate::lanser;
 
-/// After how many seconds a session leaves by itself, should this program be killed.
-const ABANDONED: &str = "300";
+/// The idle timeout of the sessions in seconds, in case this program is killed.
+const IDLE_TIMEOUT_SECONDS: &str = "300";
 
-/// Both sides.
+/// The two sides.
 pub(crate) enum Sides {
     Here { warm: Orchestrator, settings: Box<Settings> },
     Processes { program: PathBuf, runtime: TempDir, settings: Box<Settings>, keep: bool },
 }
 
 /// An answer.
-pub(crate) struct Said {
+pub(crate) struct SideAnswer {
     pub(crate) id: String,
     /// Where it came from.
-    pub(crate) road: String,
-    /// What it says, in a few lines, for whoever looks into a difference.
+    pub(crate) served_from: String,
+    /// A short summary, to investigate a difference.
     pub(crate) told: String,
 }
 
 impl Sides {
-    /// Both sides in this process; `keep`: whether the warm one uses the memo.
+    /// Both sides in this process; `keep` is whether the warm side uses the memo.
     pub(crate) fn here(settings: Settings, keep: bool) -> Self {
         let warm = Orchestrator::new(Settings { keep, ..settings.clone() });
         Self::Here { warm, settings: Box::new(settings) }
     }
 
-    /// Both sides as processes, the warm one's with a session.
+    /// Both sides as processes, the warm one with a session.
     pub(crate) fn processes(settings: Settings, keep: bool) -> Result<Self, String> {
         let (program, _) = lanser::beside_example()?;
         let runtime = tempfile::tempdir().map_err(|error| error.to_string())?;
         Ok(Self::Processes { program, runtime, settings: Box::new(settings), keep })
     }
 
-    /// Asks the one that has been answering all the time.
-    pub(crate) async fn warm(&self, request: &Request) -> Result<Said, String> {
+    /// Sends a request to the warm side.
+    pub(crate) async fn warm(&self, request: &Request) -> Result<SideAnswer, String> {
         match self {
             Self::Here { warm, .. } => Ok(said(&warm.run(request.clone(), std::future::pending()).await)),
             Self::Processes { keep: true, .. } => self.process(request, "on", &[]),
@@ -52,8 +51,8 @@ impl Sides {
         }
     }
 
-    /// Asks one that starts from nothing.
-    pub(crate) async fn cold(&self, request: &Request) -> Result<Said, String> {
+    /// Sends a request to a new cold side.
+    pub(crate) async fn cold(&self, request: &Request) -> Result<SideAnswer, String> {
         match self {
             Self::Here { settings, .. } => {
                 let cold = Orchestrator::for_one((**settings).clone());
@@ -63,7 +62,7 @@ impl Sides {
         }
     }
 
-    /// Ends the warm side.
+    /// Stops the warm side.
     pub(crate) async fn close(&self) {
         match self {
             Self::Here { warm, .. } => warm.close().await,
@@ -71,15 +70,15 @@ impl Sides {
                 let mut command = std::process::Command::new(program);
                 command.args(["session", "stop", "--all"]).env("XDG_RUNTIME_DIR", runtime.path());
                 if !command.output().is_ok_and(|output| output.status.success()) {
-                    eprintln!("the session could not be stopped; it leaves after {ABANDONED} s");
+                    eprintln!("the session could not be stopped; it leaves after {IDLE_TIMEOUT_SECONDS} s");
                 }
             }
         }
     }
 
-    fn process(&self, request: &Request, session: &str, more: &[&str]) -> Result<Said, String> {
+    fn process(&self, request: &Request, session: &str, more: &[&str]) -> Result<SideAnswer, String> {
         let Self::Processes { program, runtime, settings, .. } = self else {
-            return Err("no processes are asked".to_owned());
+            return Err("this side has no processes".to_owned());
         };
         let verb = match request.cmd {
             Command::TypeDefinition => "typedef",
@@ -88,7 +87,7 @@ impl Sides {
         let mut command = std::process::Command::new(program);
         command.arg(verb).args(request.selector.iter().map(ToString::to_string));
         if request.options.direction.is_some() {
-            // The only one that is asked about.
+            // The only kind of request that is sent.
             command.arg("--incoming");
         }
         command.args(["--json", "--timeout", "300", "-C", settings.root.as_str()]).args(more);
@@ -99,7 +98,7 @@ impl Sides {
             .env("XDG_RUNTIME_DIR", runtime.path())
             .env("LANSER_CACHE_DIR", settings.cache.as_str())
             .env("LANSER_SESSION", session)
-            .env("LANSER_SESSION_IDLE", ABANDONED);
+            .env("LANSER_SESSION_IDLE", IDLE_TIMEOUT_SECONDS);
         let output = command.output().map_err(|error| format!("lanser: {error}"))?;
         let bundle: Bundle = serde_json::from_slice(&output.stdout).map_err(|error| {
             format!(
@@ -112,7 +111,7 @@ impl Sides {
     }
 }
 
-fn said(bundle: &Bundle) -> Said {
+fn said(bundle: &Bundle) -> SideAnswer {
     let parts = BTreeMap::from([
         ("error", serde_json::to_value(&bundle.error)),
         ("resolution", serde_json::to_value(&bundle.resolution)),
@@ -121,9 +120,13 @@ fn said(bundle: &Bundle) -> Said {
     ]);
     let text: Vec<String> =
         parts.into_iter().map(|(name, part)| format!("{name}: {}", part.unwrap_or_default())).collect();
-    Said {
+    SideAnswer {
         id: bundle.bundle_id.to_string(),
-        road: bundle.meta.volatile.road.map_or_else(|| "none".to_owned(), |road| format!("{road:?}")),
+        served_from: bundle
+            .meta
+            .volatile
+            .served_from
+            .map_or_else(|| "none".to_owned(), |served_from| format!("{served_from:?}")),
         told: text.join(" ").chars().take(4000).collect(),
     }
 }

@@ -1,10 +1,10 @@
-//! What the targets are fed: arbitrary text, lines that look like Python, and mutations of real files.
+//! Inputs for the targets: arbitrary text, lines that look like Python, and mutations of real files.
 
 use crate::Random;
 
-/// Any text, with a liking for what selectors and Python give a meaning to.
+/// Random text with many characters that have a meaning in selectors and Python.
 pub(crate) fn text(random: &mut Random, most: usize) -> String {
-    const PIECES: [&str; 40] = [
+    const FRAGMENTS: [&str; 40] = [
         "py://",
         "ast://",
         "anchor://",
@@ -46,7 +46,7 @@ pub(crate) fn text(random: &mut Random, most: usize) -> String {
         "\r\n",
         "\0",
     ];
-    (0..random.below(most)).map(|_| random.pick(&PIECES)).collect()
+    (0..random.below(most)).map(|_| random.pick(&FRAGMENTS)).collect()
 }
 
 pub(crate) fn file(random: &mut Random, sources: &[String]) -> String {
@@ -119,7 +119,7 @@ pub(crate) fn mutated(random: &mut Random, text: &str) -> String {
     lines.concat()
 }
 
-/// The same with a few bytes of it set, dropped, doubled or put in.
+/// The bytes with a few of them changed, deleted, duplicated or inserted.
 pub(crate) fn damaged(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for _ in 0..random.below(6) {

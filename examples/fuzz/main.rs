@@ -1,10 +1,10 @@
-//! Feeds arbitrary and mutated input to what reads input that somebody else wrote, for a time that is given.
+//! Feeds random and mutated input to every parser of untrusted input, for a given time.
 //!
 //! `cargo run --profile measure --example fuzz -- [--seconds N] [--seed N] [--target NAME]… [FOLDER…]`
 //!
-//! The targets are the selector parser, relocation, LSP frames, JSON, traces, patches, journals of transactions and virtual
-//! environments; each is fed for that long. The `.py`, `.json`, `.jsonl` and `.diff` files of the folders are what is mutated.
-//! A panic ends the program; an input that takes longer than five seconds, or a process of more than 500 MB, is a failure.
+//! The targets are the selector parser, relocation, LSP frames, JSON, traces, patches, transaction journals and virtual
+//! environments; each runs for that long. The `.py`, `.json`, `.jsonl` and `.diff` files of the folders are mutated. A panic ends the
+//! program; an input that takes longer than five seconds, or more than 500 MB of memory, is a failure.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the report is what this program is for")]
 
@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use targets::{Seeds, TARGETS};
 
-const TOO_LONG: Duration = Duration::from_secs(5);
-const TOO_MUCH: u64 = 500 << 20;
+const INPUT_TIMEOUT: Duration = Duration::from_secs(5);
+const MEMORY_LIMIT_BYTES: u64 = 500 << 20;
 
 struct Random(u64);
 
@@ -64,14 +64,14 @@ fn main() -> ExitCode {
             feed(&mut random, &seeds);
             runs += 1;
             slowest = slowest.max(start.elapsed());
-            if start.elapsed() > TOO_LONG {
+            if start.elapsed() > INPUT_TIMEOUT {
                 eprintln!("{name}: the input of seed {at} took {:?}", start.elapsed());
                 return ExitCode::FAILURE;
             }
         }
         let peak = peak_memory();
         println!("{name}: {runs} inputs in {seconds} s, the slowest {slowest:?}, at most {} MB", peak >> 20);
-        if peak > TOO_MUCH {
+        if peak > MEMORY_LIMIT_BYTES {
             return ExitCode::FAILURE;
         }
     }
@@ -96,7 +96,7 @@ fn collect(folder: &std::path::Path, seeds: &mut Seeds) {
     }
 }
 
-/// The most memory that this process had at once, where the operating system tells.
+/// The peak memory of this process in bytes, where the operating system reports it.
 fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

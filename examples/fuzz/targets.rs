@@ -1,4 +1,4 @@
-//! What is fuzzed. Each target takes one input; a broken promise is a panic.
+//! The fuzz targets. Each takes one input; a violated property is a panic.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use lanser::digest::{Digest, strict_json};
 use lanser::edit::patch;
 use lanser::lsp::codec::Codec;
 use lanser::path::{AbsPath, WorkspacePath};
-use lanser::resolve::index::{Index, Others};
-use lanser::resolve::relocate::anchor::{head_of, heads, same_tokens, windows};
-use lanser::resolve::relocate::{Before, Target, Verdict, relocate};
+use lanser::resolve::index::{Index, OtherWorkspaceFiles};
+use lanser::resolve::relocate::anchor::{header_of, matching_headers, same_tokens, windows};
+use lanser::resolve::relocate::{OldContent, OldTarget, RelocationOutcome, relocate};
 use lanser::schema::validate_lines;
 use lanser::selector::parse;
 use lanser::text::ColumnUnit;
-use lanser::trace::reader::Reader;
+use lanser::trace::reader::TraceReader;
 use lanser::workspace::files::{Document, MemoryFiles};
 use lanser::workspace::transaction::{Change, Label, Policy, Transactions};
 use lanser::workspace::virtual_env;
@@ -23,13 +23,13 @@ use tokio_util::codec::Decoder as _;
 use crate::Random;
 use crate::inputs::{damaged, file, mutated, text};
 
-/// Files to mutate.
+/// The files to mutate.
 #[derive(Default)]
 pub(crate) struct Seeds {
     pub(crate) sources: Vec<String>,
     /// Bundles, requests, schemas.
     pub(crate) json: Vec<String>,
-    /// Recorded sessions, or batches: a JSON value a line.
+    /// Traces and batches: one JSON value per line.
     pub(crate) lines: Vec<String>,
     pub(crate) diffs: Vec<String>,
 }
@@ -78,24 +78,24 @@ fn relocation(random: &mut Random, seeds: &Seeds) {
     let index = Index::of_texts([(path("a.py"), new.as_str()), (path("b.py"), other.as_str())]);
     let own = path("a.py");
     let before = match random.below(3) {
-        0 => Before::Unknown,
-        1 => Before::Absent,
-        _ => Before::Text(mutated(random, &other).into()),
+        0 => OldContent::Unknown,
+        1 => OldContent::Absent,
+        _ => OldContent::Text(mutated(random, &other).into()),
     };
-    let others = Others {
+    let others = OtherWorkspaceFiles {
         index: &index,
         own: Some(&own),
         read: |_: &WorkspacePath| Some(elsewhere.clone()),
         before: |_: &WorkspacePath| Some(before.clone()),
     };
-    let target = Target { path: "a.py", text: &old, span: span.clone() };
+    let target = OldTarget { path: "a.py", text: &old, span: span.clone() };
     let current = Some(&current).filter(|_| random.below(5) > 0);
     match relocate(&target, current, &others) {
-        Verdict::At(place) => assert!(place.document.text.get(place.span).is_some()),
-        Verdict::Ambiguous(places) => {
+        RelocationOutcome::Found(place) => assert!(place.document.text.get(place.span).is_some()),
+        RelocationOutcome::Ambiguous(places) => {
             assert!(places.into_iter().all(|place| place.document.text.get(place.span).is_some()));
         }
-        Verdict::Gone { .. } => {}
+        RelocationOutcome::Gone { .. } => {}
     }
     let snippet = &old[span];
     for (found, _) in windows(&new, snippet) {
@@ -104,14 +104,14 @@ fn relocation(random: &mut Random, seeds: &Seeds) {
     for found in same_tokens(&new, snippet) {
         assert!(new.get(found).is_some());
     }
-    if let Some((name, is_class)) = head_of(snippet) {
-        for (found, _) in heads(&new, snippet, &name, is_class) {
+    if let Some((name, is_class)) = header_of(snippet) {
+        for (found, _) in matching_headers(&new, snippet, &name, is_class) {
             assert!(new.get(found).is_some());
         }
     }
 }
 
-/// Frames cut anywhere are the messages that they are in one piece.
+/// Frames split anywhere give the same messages as in one piece.
 fn frames(random: &mut Random, seeds: &Seeds) {
     let mut stream = Vec::new();
     for _ in 0..random.below(4) {
@@ -131,7 +131,7 @@ fn frames(random: &mut Random, seeds: &Seeds) {
                 match codec.decode(&mut buffer) {
                     Ok(Some(message)) => messages.push(format!("{message:?}")),
                     Ok(None) => break,
-                    // The words quote what was there when it was seen.
+                    // The message quotes the input seen so far.
                     Err(_) => return (messages, true),
                 }
             }
@@ -143,7 +143,7 @@ fn frames(random: &mut Random, seeds: &Seeds) {
     assert_eq!(decode(&mut stream.chunks(size)), decode(&mut std::iter::once(&stream[..])));
 }
 
-/// What is read strictly is read by everybody, and the checker of lines says something about each.
+/// Whatever the strict parser accepts, serde_json accepts too, and the line checker returns a result for any input.
 fn json(random: &mut Random, seeds: &Seeds) {
     let seed = pick(random, &seeds.json, "{\"a\":[1,2.5,\"b\"]}");
     let bytes = damaged(random, seed.as_bytes());
@@ -163,11 +163,11 @@ fn trace(random: &mut Random, seeds: &Seeds) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("trace");
     std::fs::write(&path, bytes).expect("a file");
-    let Ok(mut reader) = Reader::open(&AbsPath::new(&path).expect("an absolute path")) else { return };
+    let Ok(mut reader) = TraceReader::open(&AbsPath::new(&path).expect("an absolute path")) else { return };
     while let Ok(Some(_)) = reader.next_operation() {}
 }
 
-/// What a diff names stays below the folder that it is applied in.
+/// Paths in a diff stay below the folder that it is applied in.
 fn diff(random: &mut Random, seeds: &Seeds) {
     let seed = pick(random, &seeds.diffs, "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n-a\n+b\n c\n");
     let bytes = match random.below(2) {
@@ -181,7 +181,7 @@ fn diff(random: &mut Random, seeds: &Seeds) {
     }
 }
 
-/// A journal with any words makes nothing outside of its worktree.
+/// A journal with any content writes nothing outside of its worktree.
 fn journal(random: &mut Random, _: &Seeds) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let at = |name: &str| {
@@ -202,13 +202,13 @@ fn journal(random: &mut Random, _: &Seeds) {
     let plan = transactions.plan(vec![change("a.py", Some("1")), change("b/c.py", None)], Policy::default());
     let label = Label { what: "fuzz".to_owned(), time: 1 };
     let applied = plan.expect("a plan").stage(&label).expect("a place").apply().expect("files");
-    // The journal of a process that was killed here, or the one that stays for `undo`.
+    // The journal of a killed process, or the one that stays for `undo`.
     let interrupted: Vec<_> = walk(state.as_path())
         .into_iter()
         .filter(|file| file.file_name().is_some_and(|name| name == "journal"))
         .map(|file| (std::fs::read(&file).expect("a journal"), file))
         .collect();
-    drop(applied.keep());
+    drop(applied.commit());
     if random.below(2) == 0 {
         for (bytes, file) in interrupted {
             std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");

@@ -1,14 +1,13 @@
-//! Real refactors: the names of a folder that most files mention are renamed, one after the other, in a copy that is a git
+//! Renames in real code: the names that most files of a folder mention are renamed, one after the other, in a copy that is a git
 //! repository.
 //!
 //! `cargo run --release --example refactors -- [--names N] [--up-to FILES] [--server-command SCRIPT] [--tests COMMAND] FOLDER…`
 //!
-//! Each rename is planned, written and taken back. What a rename that lanser makes has to show: git accepts the preview, the tree
-//! afterwards is what the preview says to the byte, `python -m compileall` passes, the whole folder has no new diagnostic, and
-//! undo brings back the exact tree. With `--tests` the shell command prints the same before and after, in the copy: let it print
-//! the outcome of each of the project's tests. One session answers all of it. What lanser refuses is told with the checks that refused it, and must have
-//! left no trace.
-//! Exit code 1 when anything else happens.
+//! Each rename is planned, written and undone. For a rename that lanser makes: git must accept the preview, the files afterwards must
+//! be those of the preview byte for byte, `python -m compileall` must pass, the folder must have no new diagnostic, and undo must
+//! restore the exact files. With `--tests`, the shell command must print the same before and after, in the copy: let it print the
+//! outcome of each of the project's tests. One session answers everything. For a rename that lanser refuses, the failed checks are
+//! printed, and nothing may have changed. Exit code 1 otherwise.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the report is what this program is for")]
 
@@ -29,11 +28,11 @@ const USAGE: &str =
 /// The copy of a folder.
 struct Copy {
     root: PathBuf,
-    /// What is no part of the tree: caches, patches.
+    /// A folder outside of the copy: caches, patches.
     beside: PathBuf,
     lanser: PathBuf,
     script: Option<PathBuf>,
-    /// What runs the project's tests.
+    /// The command that runs the project's tests.
     tests: Option<String>,
     _folder: tempfile::TempDir,
 }
@@ -44,31 +43,31 @@ impl Drop for Copy {
     }
 }
 
-/// What is said of the copy before anything is renamed.
+/// The state of the copy before any rename.
 struct Before {
-    /// Every diagnostic, by file, rule and message, with its number.
+    /// The number of diagnostics by file, rule and message.
     diagnostics: BTreeMap<(String, String, String), usize>,
     tests: Option<String>,
 }
 
-/// What became of one rename.
+/// The outcome of one rename.
 enum Outcome {
     Made {
         files: usize,
         lines: usize,
     },
     Refused(Vec<String>),
-    /// The server has no answer, or the selector is not certain.
+    /// The server has no answer, or the selector is uncertain.
     Unanswered(String),
     Wrong(String),
 }
 
-/// What was asked for.
+/// The command-line options.
 #[derive(Default)]
 struct Options {
     /// How many names of each folder are renamed.
     names: usize,
-    /// The most files that may mention one.
+    /// The largest number of files that may mention a name.
     up_to: usize,
     script: Option<PathBuf>,
     tests: Option<String>,
@@ -105,7 +104,7 @@ fn main() -> ExitCode {
     if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Renames in a copy of one folder; gives the number of renames with which something is wrong.
+/// Renames in a copy of one folder; returns the number of failed renames.
 fn refactor(folder: &Path, options: &Options) -> usize {
     let copy = Copy::of(folder, options);
     let root = AbsPath::new(&copy.root).expect("a temporary folder has an absolute path in UTF-8");
@@ -186,7 +185,7 @@ impl Copy {
             .unwrap_or_else(|error| panic!("{}: {error}", program.display()))
     }
 
-    /// What git says, when it succeeds.
+    /// The output of git, if it succeeds.
     fn git(&self, args: &[&str]) -> Option<String> {
         let fixed = ["-c", "user.name=x", "-c", "user.email=x@x", "-c", "core.autocrlf=false"];
         let output = self.run(Path::new("git"), &[&fixed[..], args].concat());
@@ -203,7 +202,7 @@ impl Copy {
         serde_json::from_slice(&output.stdout).unwrap_or_default()
     }
 
-    /// Every diagnostic of the folder, by file, rule and message, with its number.
+    /// The number of diagnostics of the folder by file, rule and message.
     fn diagnostics(&self) -> BTreeMap<(String, String, String), usize> {
         let bundle = self.lanser(&["diag"]);
         let mut found = BTreeMap::new();
@@ -214,7 +213,7 @@ impl Copy {
         found
     }
 
-    /// What the project's tests print.
+    /// The output of the project's tests.
     fn tested(&self) -> Option<String> {
         let output = self.run(Path::new("sh"), &["-c", self.tests.as_ref()?]);
         Some(String::from_utf8_lossy(&output.stdout).into_owned())
@@ -267,12 +266,12 @@ impl Copy {
         outcome
     }
 
-    /// What is wrong with what was written.
+    /// Checks the written files.
     fn judged(&self, made: &Value, patch: &str, target: &Target, new: &str, before: &Before) -> Outcome {
         if let Some(error) = made["error"]["message"].as_str() {
             return Outcome::Wrong(format!("planned and not written: {error}"));
         }
-        // The preview made to the index is what stands in the worktree, to the byte.
+        // The preview applied to the index must equal the worktree, byte for byte.
         let same =
             self.git(&["apply", "--cached", patch]).is_some() && self.git(&["diff", "--quiet"]).is_some();
         self.git(&["reset", "-q"]);
@@ -283,7 +282,7 @@ impl Copy {
         if !compiled.status.success() {
             return Outcome::Wrong(format!("compileall: {}", String::from_utf8_lossy(&compiled.stdout)));
         }
-        // Messages tell the new name where they told the old one.
+        // Messages contain the new name where they contained the old one.
         let renamed = |(uri, rule, message): &(String, String, String)| {
             (uri.clone(), rule.clone(), message.replace(new, &target.name))
         };
@@ -295,7 +294,7 @@ impl Copy {
             }
             *known -= count;
         }
-        // Names of tests tell the new name where they told the old one, and are in another order then.
+        // Names of tests contain the new name where they contained the old one, and are then in another order.
         let sorted = |text: &str| {
             let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
             lines.sort();

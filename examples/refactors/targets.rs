@@ -1,4 +1,4 @@
-//! Which names are renamed: of each kind those that most files mention.
+//! Chooses the names to rename: of each kind those that most files mention.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,20 +8,20 @@ use lanser::resolve::roles::keywords_of;
 use lanser::tape::Tape;
 use lanser::text::{ColumnUnit, LineIndex};
 use lanser::workspace::files::read_text;
-use lanser::workspace::snapshot::{Snapshot, Trust};
+use lanser::workspace::snapshot::{ChangeDetection, Snapshot};
 
 /// A name to be renamed.
 pub(crate) struct Target {
     pub(crate) name: String,
     pub(crate) kind: &'static str,
     pub(crate) selector: String,
-    /// How many files mention the name.
+    /// The number of files that mention the name.
     pub(crate) files: usize,
 }
 
-/// The names of a folder that at most so many files mention, as many of each kind.
+/// The names of a folder that at most `up_to` files mention, equally many of each kind.
 pub(crate) fn targets(root: &AbsPath, names: usize, up_to: usize) -> Vec<Target> {
-    let snapshot = Snapshot::take(root, None, Trust::Stat, 2);
+    let snapshot = Snapshot::take(root, None, ChangeDetection::Stat, 2);
     let index = Index::of(&snapshot, 2);
     let mut mentioned: BTreeMap<String, usize> = BTreeMap::new();
     let mut by_kind: BTreeMap<&'static str, Vec<Target>> = BTreeMap::new();
@@ -47,7 +47,7 @@ pub(crate) fn targets(root: &AbsPath, names: usize, up_to: usize) -> Vec<Target>
             by_kind.entry(kind).or_default().push(Target { name: name.to_owned(), kind, selector, files });
         };
         add(name, kind, entry.offset as usize, files);
-        // No outline has parameters: those of the functions that are in it.
+        // Outlines do not contain parameters, so they are taken from the functions in them.
         for (name, span) in keywords_of(&text, entry.offset as usize).unwrap_or_default() {
             let is_new = !matches!(name.as_str(), "self" | "cls") && seen.insert(("parameter", name.clone()));
             if is_new {
@@ -60,7 +60,7 @@ pub(crate) fn targets(root: &AbsPath, names: usize, up_to: usize) -> Vec<Target>
         list.retain(|target| target.files <= up_to);
         list.sort_by(|a, b| b.files.cmp(&a.files).then_with(|| a.selector.cmp(&b.selector)));
     }
-    // One of each kind after the other, until there are enough.
+    // One of each kind in turn, until there are enough.
     let mut queues: Vec<_> = by_kind.into_values().map(Vec::into_iter).collect();
     let mut chosen = Vec::new();
     while chosen.len() < names {

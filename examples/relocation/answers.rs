@@ -1,27 +1,27 @@
-//! Lanser's answers.
+//! Relocation by lanser.
 
 use lanser::path::WorkspacePath;
-use lanser::resolve::index::{Index, Others};
-use lanser::resolve::relocate::{Before, Target, Verdict, relocate};
+use lanser::resolve::index::{Index, OtherWorkspaceFiles};
+use lanser::resolve::relocate::{OldContent, OldTarget, RelocationOutcome, relocate};
 
 use crate::cases::{Case, Tree};
 
-/// What is known of the old state.
+/// How much of the old state is known.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Known {
     /// Every file, as with `git:`.
     Everything,
-    /// The target's own, as with `sha256:`.
+    /// Only the file of the target, as with `sha256:`.
     OwnFile,
 }
 
 pub(crate) struct Answer {
-    /// File and byte.
+    /// File and byte offset.
     pub(crate) place: Option<(String, usize)>,
     pub(crate) ambiguous: bool,
-    /// Whether it is told as certain. The baselines know no doubt.
+    /// Whether it is reported as certain. The baselines always are.
     pub(crate) certified: bool,
-    /// For people.
+    /// A description for the report.
     pub(crate) told: String,
 }
 
@@ -32,30 +32,30 @@ pub(crate) fn index(tree: &Tree) -> Index {
 
 pub(crate) fn lanser(index: &Index, old: &Tree, new: &Tree, case: &Case, known: Known) -> Answer {
     let own = WorkspacePath::new(&case.path);
-    let others = Others {
+    let others = OtherWorkspaceFiles {
         index,
         own: own.as_ref(),
         read: |path: &WorkspacePath| new.files.get(path.as_str()).cloned(),
         before: |path: &WorkspacePath| match (known, old.files.get(path.as_str())) {
-            (Known::OwnFile, _) => Some(Before::Unknown),
-            (_, None) => Some(Before::Absent),
+            (Known::OwnFile, _) => Some(OldContent::Unknown),
+            (_, None) => Some(OldContent::Absent),
             (_, Some(old)) if Some(old.digest) == new.files.get(path.as_str()).map(|new| new.digest) => None,
-            (_, Some(old)) => Some(Before::Text(old.text.as_str().into())),
+            (_, Some(old)) => Some(OldContent::Text(old.text.as_str().into())),
         },
     };
     let text = case.old.as_deref().or(old.text(&case.path)).unwrap_or_default();
-    let target = Target { path: &case.path, text, span: case.span.clone() };
+    let target = OldTarget { path: &case.path, text, span: case.span.clone() };
     match relocate(&target, new.files.get(&case.path), &others) {
-        Verdict::At(place) => {
+        RelocationOutcome::Found(place) => {
             let path = place.document.path.as_str().trim_start_matches('/').to_owned();
             let told = format!(
                 "{path}@{} {:?} {:.3} {:?}: {}",
-                place.span.start, place.happened, place.score, place.features, place.reason
+                place.span.start, place.change, place.score, place.features, place.reason
             );
             let certified = place.certified;
             Answer { place: Some((path, place.span.start)), ambiguous: false, certified, told }
         }
-        Verdict::Ambiguous(places) => {
+        RelocationOutcome::Ambiguous(places) => {
             let told = places.iter().map(|place| {
                 format!("{} {:.3} {:?} {}; ", place.document.path, place.score, place.features, place.reason)
             });
@@ -66,7 +66,7 @@ pub(crate) fn lanser(index: &Index, old: &Tree, new: &Tree, case: &Case, known: 
                 told: format!("ambiguous: {}", told.collect::<String>()),
             }
         }
-        Verdict::Gone { reason, near } => {
+        RelocationOutcome::Gone { reason, closest: near } => {
             let near = near.map(|place| format!("{} {:.3} {:?}", place.reason, place.score, place.features));
             Answer {
                 place: None,

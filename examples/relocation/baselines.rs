@@ -1,4 +1,4 @@
-//! What simpler means would answer.
+//! Relocation by simpler methods, for comparison.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub(crate) fn raw(new: &Tree, case: &Case) -> Answer {
     at(&case.path, new.text(&case.path).and_then(|text| offset_of(text, line, column)))
 }
 
-/// The line that a diff of the file puts there.
+/// The line to which a diff of the file maps the target's line.
 pub(crate) fn diff(old: &Tree, new: &Tree, case: &Case) -> Answer {
     let (Some(before), Some(now)) = (case.old.as_deref().or(old.text(&case.path)), new.text(&case.path))
     else {
@@ -61,7 +61,7 @@ pub(crate) fn diff(old: &Tree, new: &Tree, case: &Case) -> Answer {
     at(&case.path, found.and_then(|line| offset_of(now, line, column)))
 }
 
-/// The line of the file, or else of the project, that has most words in common with the target's.
+/// The line of the file, or else of the project, that shares most words with the target's line.
 pub(crate) fn fuzzy(new: &Tree, case: &Case) -> Answer {
     let words = |line: &str| {
         let mut words = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! A state of a project, and one case: a target in an old state and where it is in the new one.
+//! The state of a project, and a test case: a target in an old state and its location in the new one.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -46,14 +46,14 @@ impl Tree {
     }
 }
 
-/// Where a target is in the new state.
+/// The true location of a target in the new state.
 #[derive(Debug, Clone)]
 pub(crate) enum Truth {
-    /// In this file, at this byte.
+    /// In this file, at this byte offset.
     At(String, usize),
-    /// Nowhere.
+    /// The target was deleted.
     Gone,
-    /// It cannot be said which.
+    /// Several equal candidates.
     Ambiguous,
 }
 
@@ -61,16 +61,16 @@ pub(crate) enum Truth {
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     pub(crate) category: String,
-    /// For people.
+    /// A description for the report.
     pub(crate) what: String,
     pub(crate) path: String,
-    /// Its bytes in the old text.
+    /// Its span in the old text.
     pub(crate) span: std::ops::Range<usize>,
     pub(crate) truth: Truth,
-    /// Its first line, and where in the old text it begins: 0-based line, byte column.
+    /// Its first line, and its position in the old text: 0-based line, byte column.
     pub(crate) line: String,
     pub(crate) line_column: (usize, usize),
-    /// The old text of its file, where it is another one than the old state's.
+    /// The old text of its file, if it differs from the old state.
     pub(crate) old: Option<String>,
 }
 
@@ -99,7 +99,7 @@ impl Case {
         }
     }
 
-    /// Whether an answer is `right`, `wrong`, `certain` (and wrong), `flagged` or `missing`.
+    /// Classifies an answer as `right`, `wrong`, `certain` (and wrong), `flagged` or `missing`.
     pub(crate) fn judge(&self, new: &Tree, answer: &Answer) -> &'static str {
         if answer.ambiguous {
             return if matches!(self.truth, Truth::Ambiguous) { "right" } else { "flagged" };
@@ -130,7 +130,7 @@ impl Case {
     }
 }
 
-/// Numbers that look random and are the same in every run.
+/// Pseudo-random numbers from a seed, the same in every run.
 pub(crate) struct Seeded(pub u64);
 
 impl Seeded {

@@ -1,11 +1,11 @@
-//! Measures relocation: selectors made at an old state of a project, resolved at a newer one.
+//! Measures relocation: selectors made in an old state of a project, resolved in a newer one.
 //!
 //! `cargo run --profile measure --example relocation -- [--seed N] [--most N] [--show CATEGORY] OLD=NEW… [--scripted FOLDER…]`
 //!
-//! `OLD=NEW` are two releases of one project. Where a target is in the newer one is said by independent evidence (see
-//! `truth.rs`), never by lanser's own matching. `--scripted` applies seeded refactorings to real code, so that the truth is
-//! known by construction (see `scripted.rs`). Beside lanser stand three baselines: the raw line and column, a diff of the
-//! one file, and the line of the new release that resembles the target's line most.
+//! `OLD=NEW` are two releases of one project. The true location of a target in the newer one is determined by independent evidence
+//! (see `truth.rs`), never by lanser's own matching. `--scripted` applies seeded refactorings to real code, so that the truth is
+//! known by construction (see `scripted.rs`). Lanser is compared with three baselines: the same line and column, a diff of the file,
+//! and the line of the new release that is most similar to the target's line.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the report is what this program is for")]
 
@@ -25,21 +25,21 @@ use cases::{Case, Tree};
 
 const USAGE: &str = "usage: relocation [--seed N] [--most N] [--show CATEGORY] OLD=NEW… [--scripted FOLDER…]";
 
-/// What is counted for one category and one way of answering.
+/// The counts of one category and one method.
 #[derive(Default, Clone, Copy)]
 struct Count {
     cases: usize,
     right: usize,
-    /// Answered, not flagged, and not there.
+    /// Answered without a flag, but wrong.
     wrong: usize,
-    /// Those of them that were told as certain.
+    /// Of those, the ones reported as certain.
     certain: usize,
-    /// Said to be ambiguous, or to be doubtful.
+    /// Reported as ambiguous or uncertain.
     flagged: usize,
 }
 
-/// Lanser with what a version tells, and the baselines.
-const WAYS: [&str; 5] = ["git", "sha256", "raw", "diff", "fuzzy"];
+/// Lanser with each kind of version, and the baselines.
+const METHODS: [&str; 5] = ["git", "sha256", "raw", "diff", "fuzzy"];
 
 type Table = BTreeMap<(String, &'static str), Count>;
 
@@ -72,10 +72,10 @@ fn main() -> ExitCode {
         run(&old, &new, &cases, &mut table, show.as_deref());
         unversioned::run(&old, &new, &cases, &mut alone, show.as_deref());
     }
-    print(&table, "real histories, with a version", &WAYS);
-    print(&alone, "real histories, by the selector alone", &unversioned::WAYS);
-    print(&in_short(&table), "in short, with a version", &WAYS);
-    print(&in_short(&alone), "in short, by the selector alone", &unversioned::WAYS);
+    print(&table, "real histories, with a version", &METHODS);
+    print(&alone, "real histories, by the selector alone", &unversioned::FORMS);
+    print(&in_short(&table), "in short, with a version", &METHODS);
+    print(&in_short(&alone), "in short, by the selector alone", &unversioned::FORMS);
     let mut table = Table::new();
     for folder in &folders {
         let old = Tree::read(Path::new(folder));
@@ -86,28 +86,28 @@ fn main() -> ExitCode {
         }
         eprintln!("{folder}: {count} scripted cases");
     }
-    print(&table, "scripted refactorings", &WAYS);
+    print(&table, "scripted refactorings", &METHODS);
     ExitCode::SUCCESS
 }
 
-/// Answers every case in every way.
+/// Answers every case with every method.
 fn run(old: &Tree, new: &Tree, cases: &[Case], table: &mut Table, show: Option<&str>) {
     let index = answers::index(new);
     for case in cases {
-        let ways: [(&'static str, Answer); 5] = [
+        let methods: [(&'static str, Answer); 5] = [
             ("git", answers::lanser(&index, old, new, case, Known::Everything)),
             ("sha256", answers::lanser(&index, old, new, case, Known::OwnFile)),
             ("raw", baselines::raw(new, case)),
             ("diff", baselines::diff(old, new, case)),
             ("fuzzy", baselines::fuzzy(new, case)),
         ];
-        for (way, answer) in ways {
+        for (way, answer) in methods {
             record(table, new, case, way, &answer, show.filter(|_| ["git", "sha256"].contains(&way)));
         }
     }
 }
 
-/// Counts an answer, and shows it when it is not right and its category is asked for.
+/// Counts an answer, and prints it if it is not right and its category was requested.
 fn record(
     table: &mut Table,
     new: &Tree,
@@ -134,7 +134,7 @@ fn record(
     count.flagged += usize::from(verdict == "flagged");
 }
 
-/// Statements with the definitions that they are in, edited or not.
+/// A summary table: statements are merged with the definitions that contain them.
 fn in_short(table: &Table) -> Table {
     let mut short = Table::new();
     for ((category, way), count) in table {
@@ -149,12 +149,12 @@ fn in_short(table: &Table) -> Table {
     short
 }
 
-fn print<const N: usize>(table: &Table, title: &str, ways: &[&'static str; N]) {
+fn print<const N: usize>(table: &Table, title: &str, methods: &[&'static str; N]) {
     if table.is_empty() {
         return;
     }
     println!("\n{title}: right % (wrong without a flag %; of all cases wrong and certified %)\n");
-    println!("| category | cases | {} |\n|---|---|{}", ways.join(" | "), "---|".repeat(N));
+    println!("| category | cases | {} |\n|---|---|{}", methods.join(" | "), "---|".repeat(N));
     let categories: std::collections::BTreeSet<&String> =
         table.keys().map(|(category, _)| category).collect();
     let row = |name: &str, counts: [Count; N]| {
@@ -167,7 +167,7 @@ fn print<const N: usize>(table: &Table, title: &str, ways: &[&'static str; N]) {
     };
     let mut all = [Count::default(); N];
     for category in categories {
-        let counts = ways.map(|way| table.get(&(category.clone(), way)).copied().unwrap_or_default());
+        let counts = methods.map(|way| table.get(&(category.clone(), way)).copied().unwrap_or_default());
         for (sum, count) in all.iter_mut().zip(counts) {
             sum.cases += count.cases;
             sum.right += count.right;

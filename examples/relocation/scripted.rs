@@ -1,17 +1,17 @@
 //! Seeded refactorings of real code, one at a time, so that the truth is known by construction.
 
 use crate::cases::{Case, Seeded, Tree, Truth};
-use crate::truth::{Known, definitions};
+use crate::truth::{KnownDefinition, definitions};
 
 type Change = (Tree, Vec<Case>);
-/// A sort of change; `None` where it cannot be made.
-type Sort = fn(&Tree, &[&Known], &Known, &mut Seeded) -> Option<Change>;
+/// A kind of change; `None` where it is not possible.
+type Sort = fn(&Tree, &[&KnownDefinition], &KnownDefinition, &mut Seeded) -> Option<Change>;
 
-/// At most `most` changes of each sort.
+/// At most `most` changes of each kind.
 pub(crate) fn changes(old: &Tree, seed: u64, most: usize) -> Vec<Change> {
     let mut random = Seeded(seed ^ 0x5c21);
     let known = definitions(old);
-    let functions: Vec<&Known> =
+    let functions: Vec<&KnownDefinition> =
         known.iter().filter(|known| !known.is_class && known.body.len() >= 3).collect();
     let mut changes = Vec::new();
     if functions.is_empty() {
@@ -38,12 +38,12 @@ pub(crate) fn changes(old: &Tree, seed: u64, most: usize) -> Vec<Change> {
     changes
 }
 
-fn text<'o>(old: &'o Tree, known: &Known) -> &'o str {
+fn text<'o>(old: &'o Tree, known: &KnownDefinition) -> &'o str {
     &old.files[&known.path].text
 }
 
 /// The whole lines of a definition, decorators included.
-fn block(text: &str, known: &Known) -> std::ops::Range<usize> {
+fn block(text: &str, known: &KnownDefinition) -> std::ops::Range<usize> {
     let mut start = text[..known.span.start].rfind('\n').map_or(0, |at| at + 1);
     while let Some(above) =
         text[..start].strip_suffix('\n').map(|above| above.rfind('\n').map_or(0, |at| at + 1))
@@ -73,7 +73,7 @@ fn replace_word(text: &str, word: &str, by: &str) -> String {
     out
 }
 
-/// The byte at which `def name` stands, if once.
+/// The offset of `def name`, if it occurs exactly once.
 fn definition_of(text: &str, name: &str) -> Option<usize> {
     let head = format!("def {name}(");
     let mut found = text.match_indices(&head).map(|(at, _)| at + 4);
@@ -86,7 +86,7 @@ fn with(old: &Tree, path: &str, text: String) -> Tree {
     new
 }
 
-fn case(old: &Tree, known: &Known, category: &str, truth: Truth) -> Case {
+fn case(old: &Tree, known: &KnownDefinition, category: &str, truth: Truth) -> Case {
     Case::new(
         category,
         format!("{}:{}", known.path, known.chain),
@@ -97,7 +97,7 @@ fn case(old: &Tree, known: &Known, category: &str, truth: Truth) -> Case {
     )
 }
 
-fn is_once(old: &Tree, known: &Known) -> bool {
+fn is_once(old: &Tree, known: &KnownDefinition) -> bool {
     definition_of(text(old, known), &known.name).is_some()
 }
 
@@ -110,7 +110,7 @@ fn other_name(name: &str, random: &mut Seeded) -> String {
     }
 }
 
-/// Some lines of a body edited: an argument more, a line less, a line more.
+/// Edits some lines of a body: adds an argument, deletes a line, inserts a line.
 fn edited(block: &str, share: usize, random: &mut Seeded) -> String {
     let mut out = String::new();
     let mut begun = false;
@@ -131,7 +131,7 @@ fn edited(block: &str, share: usize, random: &mut Seeded) -> String {
 
 fn rename_as(
     old: &Tree,
-    target: &Known,
+    target: &KnownDefinition,
     random: &mut Seeded,
     share: usize,
     category: &str,
@@ -155,18 +155,28 @@ fn rename_as(
     Some((new, vec![case]))
 }
 
-fn rename(old: &Tree, _: &[&Known], target: &Known, random: &mut Seeded) -> Option<Change> {
+fn rename(
+    old: &Tree,
+    _: &[&KnownDefinition],
+    target: &KnownDefinition,
+    random: &mut Seeded,
+) -> Option<Change> {
     rename_as(old, target, random, 0, "renamed")
 }
 
-fn rename_and_edit(old: &Tree, _: &[&Known], target: &Known, random: &mut Seeded) -> Option<Change> {
+fn rename_and_edit(
+    old: &Tree,
+    _: &[&KnownDefinition],
+    target: &KnownDefinition,
+    random: &mut Seeded,
+) -> Option<Change> {
     rename_as(old, target, random, 40, "renamed and edited")
 }
 
 fn move_as(
     old: &Tree,
-    all: &[&Known],
-    target: &Known,
+    all: &[&KnownDefinition],
+    target: &KnownDefinition,
     random: &mut Seeded,
     share: usize,
     category: &str,
@@ -189,18 +199,28 @@ fn move_as(
     Some((new, vec![case(old, target, category, Truth::At(other.path.clone(), at))]))
 }
 
-fn move_out(old: &Tree, all: &[&Known], target: &Known, random: &mut Seeded) -> Option<Change> {
+fn move_out(
+    old: &Tree,
+    all: &[&KnownDefinition],
+    target: &KnownDefinition,
+    random: &mut Seeded,
+) -> Option<Change> {
     move_as(old, all, target, random, 0, "moved across")
 }
 
-fn move_out_and_edit(old: &Tree, all: &[&Known], target: &Known, random: &mut Seeded) -> Option<Change> {
+fn move_out_and_edit(
+    old: &Tree,
+    all: &[&KnownDefinition],
+    target: &KnownDefinition,
+    random: &mut Seeded,
+) -> Option<Change> {
     move_as(old, all, target, random, 40, "moved across and edited")
 }
 
-/// The definition changes places with the next one of its scope.
-fn swap(old: &Tree, all: &[&Known], target: &Known, _: &mut Seeded) -> Option<Change> {
+/// Swaps the definition with the next one in its scope.
+fn swap(old: &Tree, all: &[&KnownDefinition], target: &KnownDefinition, _: &mut Seeded) -> Option<Change> {
     let text = text(old, target);
-    let scope = |known: &Known| known.chain.rsplit_once('.').map(|(scope, _)| scope.to_owned());
+    let scope = |known: &KnownDefinition| known.chain.rsplit_once('.').map(|(scope, _)| scope.to_owned());
     let next = all.iter().find(|other| {
         other.path == target.path && other.span.start > target.span.end && scope(other) == scope(target)
     })?;
@@ -224,7 +244,12 @@ fn swap(old: &Tree, all: &[&Known], target: &Known, _: &mut Seeded) -> Option<Ch
     Some((with(old, &target.path, changed), vec![case(old, target, "moved within", truth)]))
 }
 
-fn edit_body(old: &Tree, _: &[&Known], target: &Known, random: &mut Seeded) -> Option<Change> {
+fn edit_body(
+    old: &Tree,
+    _: &[&KnownDefinition],
+    target: &KnownDefinition,
+    random: &mut Seeded,
+) -> Option<Change> {
     let text = text(old, target);
     let span = block(text, target);
     let changed = edited(&text[span.clone()], 60, random);
@@ -237,7 +262,12 @@ fn edit_body(old: &Tree, _: &[&Known], target: &Known, random: &mut Seeded) -> O
     Some((with(old, &target.path, changed), vec![case(old, target, "body edited", truth)]))
 }
 
-fn edit_signature(old: &Tree, _: &[&Known], target: &Known, random: &mut Seeded) -> Option<Change> {
+fn edit_signature(
+    old: &Tree,
+    _: &[&KnownDefinition],
+    target: &KnownDefinition,
+    random: &mut Seeded,
+) -> Option<Change> {
     let text = text(old, target);
     let open = target.name_at.end;
     if !text[open..].starts_with('(') || !is_once(old, target) {
@@ -256,8 +286,13 @@ fn edit_signature(old: &Tree, _: &[&Known], target: &Known, random: &mut Seeded)
     Some((with(old, &target.path, changed), vec![case(old, target, "signature edited", truth)]))
 }
 
-/// A near-twin was there before; the target is deleted.
-fn delete_beside_twin(old: &Tree, _: &[&Known], target: &Known, random: &mut Seeded) -> Option<Change> {
+/// A near-duplicate existed before; the target is deleted.
+fn delete_beside_twin(
+    old: &Tree,
+    _: &[&KnownDefinition],
+    target: &KnownDefinition,
+    random: &mut Seeded,
+) -> Option<Change> {
     let text = text(old, target);
     if !is_once(old, target) {
         return None;
@@ -267,15 +302,15 @@ fn delete_beside_twin(old: &Tree, _: &[&Known], target: &Known, random: &mut See
         edited(&replace_word(&text[span.clone()], &target.name, &format!("{}_too", target.name)), 30, random);
     let before = format!("{}{}{twin}{}", &text[..span.start], &text[span.clone()], &text[span.end..]);
     let after = format!("{}{twin}{}", &text[..span.start], &text[span.end..]);
-    // The old state has the twin as well, so this case brings its own.
+    // The old state has the duplicate too, so this case has its own old text.
     let old = with(old, &target.path, before);
     let mut case = case(&old, target, "deleted beside a twin", Truth::Gone);
     case.old = old.text(&target.path).map(str::to_owned);
     Some((with(&old, &target.path, after), vec![case]))
 }
 
-/// The second half of the body becomes a function of its own.
-fn split(old: &Tree, _: &[&Known], target: &Known, _: &mut Seeded) -> Option<Change> {
+/// Moves the second half of the body into a new function.
+fn split(old: &Tree, _: &[&KnownDefinition], target: &KnownDefinition, _: &mut Seeded) -> Option<Change> {
     let text = text(old, target);
     if target.chain.contains('.') || !is_once(old, target) || target.body.len() < 8 {
         return None;
@@ -319,8 +354,13 @@ fn split(old: &Tree, _: &[&Known], target: &Known, _: &mut Seeded) -> Option<Cha
     Some((with(old, &target.path, changed), cases))
 }
 
-/// Gone, with two equal copies under new names: nobody can say which.
-fn two_copies(old: &Tree, _: &[&Known], target: &Known, _: &mut Seeded) -> Option<Change> {
+/// Replaces the definition by two equal copies under new names, which is ambiguous.
+fn two_copies(
+    old: &Tree,
+    _: &[&KnownDefinition],
+    target: &KnownDefinition,
+    _: &mut Seeded,
+) -> Option<Change> {
     let text = text(old, target);
     if !is_once(old, target) || target.name.starts_with("__") {
         return None;

@@ -1,14 +1,13 @@
-//! Where targets of one release are in a later one, by evidence that has nothing to do with relocation:
+//! The true locations of targets of one release in a later one, by evidence independent of relocation:
 //!
 //! - the same qualified name, once in the same file of both releases: unchanged, shifted, or edited;
-//! - the name is gone from its file, and its body, line by line and with its own name blanked, stands once in the old
-//!   release and once in the new one, in a definition that is new: moved or renamed;
+//! - the name is gone from its file, and its body, line by line and with its own name blanked, occurs once in the old release and
+//!   once in the new one, in a new definition: moved or renamed;
 //! - the same for its docstring, if that is long: moved or renamed, and edited;
-//! - no definition of the new release bears the name that did not before, and hardly any telling line of the body is new
-//!   anywhere in it: deleted.
+//! - no new definition has the name, and hardly any distinctive line of the body is new anywhere in the new release: deleted.
 //!
-//! What none of these says is no case. For every definition whose place is known, some of its statements are cases too, if
-//! the line stands once in the definition before and once after.
+//! Other definitions are not used. For every definition with a known location, some of its statements are cases too, if the line
+//! occurs exactly once in the definition before and after.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,24 +15,24 @@ use lanser::resolve::outline::Outline;
 
 use crate::cases::{Case, Seeded, Tree, Truth};
 
-/// File and chain of names.
+/// A file and a qualified name.
 type Place = (String, String);
 
-/// A definition as the evidence sees it.
-pub(crate) struct Known {
+/// A definition with the data used as evidence.
+pub(crate) struct KnownDefinition {
     pub(crate) path: String,
     pub(crate) chain: String,
     pub(crate) name: String,
     pub(crate) name_at: std::ops::Range<usize>,
     pub(crate) span: std::ops::Range<usize>,
     pub(crate) signature: String,
-    /// The body's lines, without what surrounds them, the name blanked.
+    /// The trimmed lines of the body, with the name blanked.
     pub(crate) body: Vec<String>,
     pub(crate) doc: String,
     pub(crate) is_class: bool,
 }
 
-pub(crate) fn definitions(tree: &Tree) -> Vec<Known> {
+pub(crate) fn definitions(tree: &Tree) -> Vec<KnownDefinition> {
     let mut all = Vec::new();
     for (path, document) in &tree.files {
         let text = &document.text;
@@ -59,7 +58,7 @@ pub(crate) fn definitions(tree: &Tree) -> Vec<Known> {
             };
             let without_doc = text[body.clone()].replacen(doc, "", 1);
             let lines = without_doc.lines().map(|line| blank(line.trim())).filter(|line| !line.is_empty());
-            all.push(Known {
+            all.push(KnownDefinition {
                 path: path.clone(),
                 chain: outline.names(index).join("."),
                 name: definition.name.clone(),
@@ -75,8 +74,11 @@ pub(crate) fn definitions(tree: &Tree) -> Vec<Known> {
     all
 }
 
-fn once<'k, K: Ord>(known: &'k [Known], key: impl Fn(&'k Known) -> Option<K>) -> BTreeMap<K, &'k Known> {
-    let mut found: BTreeMap<K, Option<&Known>> = BTreeMap::new();
+fn once<'k, K: Ord>(
+    known: &'k [KnownDefinition],
+    key: impl Fn(&'k KnownDefinition) -> Option<K>,
+) -> BTreeMap<K, &'k KnownDefinition> {
+    let mut found: BTreeMap<K, Option<&KnownDefinition>> = BTreeMap::new();
     for one in known {
         if let Some(key) = key(one) {
             found.entry(key).and_modify(|other| *other = None).or_insert(Some(one));
@@ -85,18 +87,18 @@ fn once<'k, K: Ord>(known: &'k [Known], key: impl Fn(&'k Known) -> Option<K>) ->
     found.into_iter().filter_map(|(key, one)| Some((key, one?))).collect()
 }
 
-fn body_key(known: &Known) -> Option<(bool, String)> {
+fn body_key(known: &KnownDefinition) -> Option<(bool, String)> {
     let text = known.body.join("\n");
     (known.body.len() >= 3 && text.len() >= 60).then_some((known.is_class, text))
 }
 
-fn doc_key(known: &Known) -> Option<(bool, String)> {
+fn doc_key(known: &KnownDefinition) -> Option<(bool, String)> {
     (known.doc.len() >= 60).then(|| (known.is_class, known.doc.clone()))
 }
 
 pub(crate) fn cases(old: &Tree, new: &Tree, seed: u64, most: usize) -> Vec<Case> {
     let (olds, news) = (definitions(old), definitions(new));
-    let place = |known: &Known| (known.path.clone(), known.chain.clone());
+    let place = |known: &KnownDefinition| (known.path.clone(), known.chain.clone());
     let (old_places, new_places) =
         (once(&olds, |known| Some(place(known))), once(&news, |known| Some(place(known))));
     let all_old: BTreeSet<_> = olds.iter().map(place).collect();
@@ -116,13 +118,13 @@ pub(crate) fn cases(old: &Tree, new: &Tree, seed: u64, most: usize) -> Vec<Case>
         lines
     };
     let (old_lines, new_lines) = (lines(old), lines(new));
-    // A line that went away with something: there are fewer of it.
+    // Lines removed with a definition: there are fewer of them.
     let is_gone = |line: &str| {
         let count = |lines: &BTreeMap<String, usize>| lines.get(line).copied().unwrap_or_default();
         count(&new_lines) < count(&old_lines)
     };
     let orders = orders(&olds, &news);
-    let mut found: Vec<(String, &Known, Option<&Known>)> = Vec::new();
+    let mut found: Vec<(String, &KnownDefinition, Option<&KnownDefinition>)> = Vec::new();
     for known in &olds {
         let at = place(known);
         if let (Some(_), Some(&now)) = (old_places.get(&at), new_places.get(&at)) {
@@ -175,7 +177,8 @@ pub(crate) fn cases(old: &Tree, new: &Tree, seed: u64, most: usize) -> Vec<Case>
         }
     }
     let mut random = Seeded(seed);
-    let mut by_category: BTreeMap<String, Vec<(&Known, Option<&Known>)>> = BTreeMap::new();
+    let mut by_category: BTreeMap<String, Vec<(&KnownDefinition, Option<&KnownDefinition>)>> =
+        BTreeMap::new();
     for (category, known, now) in found {
         by_category.entry(category).or_default().push((known, now));
     }
@@ -200,8 +203,8 @@ pub(crate) fn cases(old: &Tree, new: &Tree, seed: u64, most: usize) -> Vec<Case>
 fn statements(
     old: &Tree,
     new: &Tree,
-    was: &Known,
-    now: Option<&Known>,
+    was: &KnownDefinition,
+    now: Option<&KnownDefinition>,
     category: &str,
     what: &str,
     random: &mut Seeded,
@@ -246,9 +249,9 @@ fn statements(
     cases
 }
 
-/// Definitions that changed their order among those of the same scope: those outside of the longest run that kept it.
-fn orders(olds: &[Known], news: &[Known]) -> BTreeSet<Place> {
-    let scope = |known: &Known| {
+/// Definitions whose order changed among those of the same scope: those outside of the longest common subsequence.
+fn orders(olds: &[KnownDefinition], news: &[KnownDefinition]) -> BTreeSet<Place> {
+    let scope = |known: &KnownDefinition| {
         (
             known.path.clone(),
             known.chain.rsplit_once('.').map_or(String::new(), |(scope, _)| scope.to_owned()),

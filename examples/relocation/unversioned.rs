@@ -1,30 +1,30 @@
-//! Selectors that carry no version: what they say themselves is all that is known.
+//! Selectors without a version: only their own text is known.
 
 use std::sync::OnceLock;
 
 use lanser::path::{AbsPath, WorkspacePath};
-use lanser::resolve::form;
 use lanser::resolve::index::Index;
-use lanser::resolve::locate::{self, World, locate};
+use lanser::resolve::locate::{self, ResolveContext, locate};
 use lanser::resolve::modules::ImportRoots;
 use lanser::resolve::outline::Outline;
 use lanser::resolve::relocate::score::THRESHOLD;
+use lanser::resolve::selector_forms;
 use lanser::selector::{
     AnchorSpec, AstStep, Construct, ModuleName, PositionSpec, QualName, Role, SymbolSpec, SymidSpec,
 };
 use lanser::tape::Tape;
 use lanser::workspace::files::{DiskFiles, Files};
 use lanser::workspace::server_config::ServerConfig;
-use lanser::workspace::snapshot::{Snapshot, Trust};
+use lanser::workspace::snapshot::{ChangeDetection, Snapshot};
 
 use crate::answers::{Answer, index};
 use crate::cases::{Case, Tree, Truth};
 use crate::{Table, record};
 
-/// The kinds of selector.
-pub(crate) const WAYS: [&str; 4] = ["anchor", "py", "ast", "sym"];
+/// The selector forms.
+pub(crate) const FORMS: [&str; 4] = ["anchor", "py", "ast", "sym"];
 
-/// A tree on disk, and the world that selectors are resolved in there.
+/// A tree on disk, and the context in which selectors are resolved there.
 struct Place {
     folder: tempfile::TempDir,
     root: AbsPath,
@@ -42,15 +42,15 @@ impl Place {
         Some(Self { folder, root })
     }
 
-    /// Resolves selectors there with `ask`, which gets what resolves one.
-    fn ask<R>(&self, ask: impl FnOnce(&dyn Fn(&PositionSpec) -> locate::Answer) -> R) -> R {
+    /// Calls `ask` with a function that resolves selectors there.
+    fn ask<R>(&self, ask: impl FnOnce(&dyn Fn(&PositionSpec) -> locate::LocateOutcome) -> R) -> R {
         let files = DiskFiles::new();
         let config = ServerConfig::default();
         let roots_of = |files: &dyn Files| ImportRoots::new(files, &self.root, &config, None, None);
         let roots = roots_of(&files);
-        let snapshot = Snapshot::take(&self.root, None, Trust::Content, 2);
+        let snapshot = Snapshot::take(&self.root, None, ChangeDetection::Content, 2);
         let index = OnceLock::new();
-        let world = World {
+        let world = ResolveContext {
             files: &files,
             roots: &roots,
             roots_of: &roots_of,
@@ -67,8 +67,8 @@ impl Place {
     }
 }
 
-/// Makes selectors of every kind in the old state and resolves them in the new one. One that does not mean its case in the
-/// old state is none, such as the path of a call for a line in the middle of it.
+/// Makes selectors of every form in the old state and resolves them in the new one. Selectors that do not resolve to their case in
+/// the old state are skipped, such as the path of a call for a line in the middle of it.
 pub(crate) fn run(old: &Tree, new: &Tree, cases: &[Case], table: &mut Table, show: Option<&str>) {
     let (Some(then), Some(now)) = (Place::of(old), Place::of(new)) else { return };
     let before = index(old);
@@ -90,30 +90,30 @@ pub(crate) fn run(old: &Tree, new: &Tree, cases: &[Case], table: &mut Table, sho
     });
 }
 
-/// The best place of several: what a path or an id that counts meant when it was made.
-fn first(answer: locate::Answer) -> locate::Answer {
+/// The best of several candidates: the meaning of an ordinal when it was made.
+fn first(answer: locate::LocateOutcome) -> locate::LocateOutcome {
     match answer {
-        locate::Answer::Ambiguous(mut several)
+        locate::LocateOutcome::Ambiguous(mut several)
             if several.places.first().is_some_and(|one| one.evidence.score < THRESHOLD) =>
         {
-            locate::Answer::Found(Box::new(several.places.swap_remove(0)))
+            locate::LocateOutcome::Found(Box::new(several.places.swap_remove(0)))
         }
         answer => answer,
     }
 }
 
-fn answer(answer: &locate::Answer, root: &AbsPath, spec: &PositionSpec) -> Answer {
+fn answer(answer: &locate::LocateOutcome, root: &AbsPath, spec: &PositionSpec) -> Answer {
     match answer {
-        locate::Answer::Found(located) => {
+        locate::LocateOutcome::Found(located) => {
             let path = located.target.document.path.strip_prefix(root).unwrap_or_default().to_owned();
             let evidence = &located.evidence;
             let told =
                 format!("{spec} → {path} {:.3} {:?} {}", evidence.score, evidence.features, evidence.reason);
-            // A statement is where it begins; a definition where its name is.
+            // A statement is located at its beginning, a definition at its name.
             let certified = evidence.certified;
             Answer { place: Some((path, located.target.span.start)), ambiguous: false, certified, told }
         }
-        locate::Answer::Ambiguous(all) => Answer {
+        locate::LocateOutcome::Ambiguous(all) => Answer {
             place: None,
             ambiguous: true,
             certified: false,
@@ -123,24 +123,24 @@ fn answer(answer: &locate::Answer, root: &AbsPath, spec: &PositionSpec) -> Answe
                 all.places.first().map(|one| (one.evidence.score, one.evidence.features))
             ),
         },
-        locate::Answer::NotFound(near) => Answer {
+        locate::LocateOutcome::NotFound(near) => Answer {
             place: None,
             ambiguous: false,
             certified: false,
             told: format!("{spec} → {}", near.reason),
         },
-        locate::Answer::Skew(reason) => {
+        locate::LocateOutcome::Skew(reason) => {
             Answer { place: None, ambiguous: true, certified: false, told: reason.clone() }
         }
     }
 }
 
-/// The selectors of a case, as `locate --as` would have told them in the old state.
+/// The selectors of a case, as `locate --as` would have printed them in the old state.
 fn selectors(old: &Tree, before: &Index, case: &Case, has_src: bool) -> Vec<(&'static str, PositionSpec)> {
     let mut found = Vec::new();
     let Some(text) = old.text(&case.path) else { return found };
     let Some(path) = WorkspacePath::new(&case.path) else { return found };
-    if let Some((snippet, ctx, hash)) = form::snippet(text, &case.span) {
+    if let Some((snippet, ctx, hash)) = selector_forms::snippet(text, &case.span) {
         let uri = lanser::path::DocUri::Workspace(path.clone());
         let anchor = AnchorSpec { uri, snippet, ctx, hash: Some(hash), doc_version: None };
         found.push(("anchor", PositionSpec::Anchor(anchor)));
@@ -164,8 +164,8 @@ fn selectors(old: &Tree, before: &Index, case: &Case, has_src: bool) -> Vec<(&'s
             ));
         }
     }
-    if let Some(mut ast) = form::ast(text, &case.span, &module) {
-        // Of a definition the whole is kept.
+    if let Some(mut ast) = selector_forms::ast(text, &case.span, &module) {
+        // For a definition, the whole is kept.
         if ast
             .path
             .last()
@@ -173,7 +173,7 @@ fn selectors(old: &Tree, before: &Index, case: &Case, has_src: bool) -> Vec<(&'s
         {
             ast.path.pop();
         }
-        // A place inside of a literal is no construct of its own: the path means all of the literal.
+        // A position inside a literal has no construct of its own: the path selects the whole literal.
         let inside = ast.path.last().is_some_and(|step| {
             matches!(step.construct, Construct::Doc | Construct::String | Construct::Class | Construct::Def)
                 && !outline.definitions.iter().any(|definition| definition.name_span == case.span)

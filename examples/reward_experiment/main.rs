@@ -1,14 +1,14 @@
-//! What the score of an edit says of the tests' outcome: seeded mutants of packages, ended in scripted ways.
+//! Measures how well the score of an edit predicts the outcome of tests, with seeded mutants of packages and scripted edits.
 //!
 //! `cargo build --release && cargo run --release --example reward_experiment -- --python EXE [--starts N] [--seed S] [--server-command SCRIPT] FOLDER…`
 //!
 //! Each FOLDER is a package with `src` and `tests`, whose tests pass under EXE. A start is the package with two mutants of one
-//! family in one file, which its tests notice. Each start ends in five ways: both repaired (correct), one repaired (partial), a
-//! comment (noise), a comment that hides diagnostics at both places (suppression), and the functions around both without a
-//! body (stub). Whether an end is good is what the package's own tests say, run on each. Printed for each family is the AUC
-//! of the score against that, raw and guarded, with the share of starts in which the checker sees the mutants at all.
+//! family in one file, which its tests detect. Each start gets five edits: both repaired (correct), one repaired (partial), a
+//! comment (noise), a comment that suppresses diagnostics at both places (suppression), and empty bodies for the functions around
+//! both (stub). Whether an edit is good is decided by the package's own tests, run on each. Printed for each family is the AUC of
+//! the score against that, raw and guarded, with the share of starts in which the checker sees the mutants at all.
 //!
-//! The edits are scripted, not a model's. Mutants are seen far more often than natural bugs are.
+//! The edits are scripted, not made by a model. Checkers see these mutants far more often than natural bugs.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the report is what this program is for")]
 
@@ -25,21 +25,21 @@ use serde_json::Value;
 const USAGE: &str =
     "usage: reward_experiment --python EXE [--starts N] [--seed S] [--server-command SCRIPT] FOLDER…";
 
-/// The ways in which a start ends.
-const ENDS: [&str; 5] = ["correct", "partial", "noise", "suppression", "stub"];
+/// The edits of each start.
+const EDITS: [&str; 5] = ["correct", "partial", "noise", "suppression", "stub"];
 
-/// How often a start is looked for before a family is given up.
-const TRIES: usize = 400;
+/// How many candidates are tried for a start before a family is abandoned.
+const MAX_TRIES: usize = 400;
 
-struct World {
+struct Experiment {
     lanser: PathBuf,
     python: PathBuf,
     script: Option<String>,
     temporary: tempfile::TempDir,
 }
 
-/// An end with what was found of it.
-struct Ended {
+/// An edited start with its measurements.
+struct EditedStart {
     family: Family,
     end: &'static str,
     good: bool,
@@ -76,7 +76,7 @@ fn run() -> Result<(), String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let lanser = own.ancestors().nth(2).ok_or("this program is nowhere")?.join("lanser");
     let temporary = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let world = World { lanser, python: python.ok_or(USAGE)?, script, temporary };
+    let world = Experiment { lanser, python: python.ok_or(USAGE)?, script, temporary };
     if folders.is_empty() {
         return Err(USAGE.to_owned());
     }
@@ -91,22 +91,22 @@ fn run() -> Result<(), String> {
     Ok(())
 }
 
-impl World {
-    /// Starts of one family in a package, each ended in every way.
+impl Experiment {
+    /// Starts of one family in a package, each with all edits.
     fn family(
         &self,
         folder: &Path,
         family: Family,
         starts: usize,
         random: &mut Random,
-    ) -> Result<Vec<Ended>, String> {
+    ) -> Result<Vec<EditedStart>, String> {
         let base = self.copy(folder, "start")?;
         if !self.passes(&base)? {
             return Err(format!("the tests of {} do not pass as they are", folder.display()));
         }
         let sources = mutants::sources(&base.join("src"))?;
         let (mut ended, mut found, mut tries) = (Vec::new(), 0, 0);
-        while found < starts && tries < TRIES {
+        while found < starts && tries < MAX_TRIES {
             tries += 1;
             let (path, text) = &sources[random.below(sources.len())];
             let Some((first, second)) = mutants::pair(text, family, random) else { continue };
@@ -137,7 +137,7 @@ impl World {
         half: &str,
         mutants: [&Mutant; 2],
         family: Family,
-    ) -> Result<Vec<Ended>, String> {
+    ) -> Result<Vec<EditedStart>, String> {
         let inside = path.strip_prefix(base).map_err(|error| error.to_string())?.to_owned();
         let texts = [
             text.to_owned(),
@@ -147,7 +147,7 @@ impl World {
             mutants::stubbed(broken, mutants),
         ];
         let mut heads = Vec::new();
-        for (end, text) in ENDS.iter().zip(&texts) {
+        for (end, text) in EDITS.iter().zip(&texts) {
             let head = self.copy(base, end)?;
             fs::write(head.join(&inside), text).map_err(|error| error.to_string())?;
             heads.push(head);
@@ -156,9 +156,9 @@ impl World {
         let guarded = self.scores(base, &heads, "rl-csf-guarded-v1")?;
         let visible = raw[0] != 0.0;
         let mut ended = Vec::new();
-        for (at, end) in ENDS.into_iter().enumerate() {
+        for (at, end) in EDITS.into_iter().enumerate() {
             let good = self.passes(&heads[at])?;
-            ended.push(Ended { family, end, good, raw: raw[at], guarded: guarded[at], visible });
+            ended.push(EditedStart { family, end, good, raw: raw[at], guarded: guarded[at], visible });
         }
         Ok(ended)
     }
@@ -186,7 +186,7 @@ impl World {
         status.map(|status| status.success()).map_err(|error| format!("the tests cannot be run: {error}"))
     }
 
-    /// The scores of heads; one without a score counts as 0.
+    /// The scores of heads; a missing score counts as 0.
     fn scores(&self, base: &Path, heads: &[PathBuf], preset: &str) -> Result<Vec<f64>, String> {
         let mut command = Command::new(&self.lanser);
         command.args([
@@ -214,14 +214,14 @@ impl World {
         let scores: Option<Vec<f64>> = lines.lines().map(one).collect();
         let scores = scores.filter(|scores| scores.len() == heads.len());
         scores.ok_or_else(|| {
-            format!("lanser told no scores: {lines} {}", String::from_utf8_lossy(&output.stderr))
+            format!("lanser printed no scores: {lines} {}", String::from_utf8_lossy(&output.stderr))
         })
     }
 }
 
-/// The chance that a good end scores higher than a bad one, ties counted half. `None` when there are not both.
-fn auc(ends: &[&Ended], score: impl Fn(&Ended) -> f64) -> Option<f64> {
-    let (good, bad): (Vec<&&Ended>, Vec<&&Ended>) = ends.iter().partition(|end| end.good);
+/// The probability that a good edit scores higher than a bad one, ties counted half. `None` unless there are both.
+fn auc(ends: &[&EditedStart], score: impl Fn(&EditedStart) -> f64) -> Option<f64> {
+    let (good, bad): (Vec<&&EditedStart>, Vec<&&EditedStart>) = ends.iter().partition(|end| end.good);
     let mut sum = 0.0;
     for one in &good {
         for other in &bad {
@@ -239,12 +239,12 @@ fn auc(ends: &[&Ended], score: impl Fn(&Ended) -> f64) -> Option<f64> {
     (pairs > 0).then(|| sum / pairs as f64)
 }
 
-fn report(all: &[Ended]) {
+fn report(all: &[EditedStart]) {
     let told = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
     println!("| family | starts | seen by the checker | AUC raw | AUC guarded |\n|---|---|---|---|---|");
     for family in Family::ALL {
-        let ends: Vec<&Ended> = all.iter().filter(|end| end.family == family).collect();
-        let corrects: Vec<&&Ended> = ends.iter().filter(|end| end.end == "correct").collect();
+        let ends: Vec<&EditedStart> = all.iter().filter(|end| end.family == family).collect();
+        let corrects: Vec<&&EditedStart> = ends.iter().filter(|end| end.end == "correct").collect();
         let seen = corrects.iter().filter(|end| end.visible).count();
         println!(
             "| {} | {} | {seen} | {} | {} |",
@@ -257,15 +257,16 @@ fn report(all: &[Ended]) {
     println!(
         "\n| end | number | tests pass | mean raw | mean guarded | paid raw | paid guarded |\n|---|---|---|---|---|---|---|"
     );
-    let mut by_end: BTreeMap<&str, Vec<&Ended>> = BTreeMap::new();
+    let mut by_end: BTreeMap<&str, Vec<&EditedStart>> = BTreeMap::new();
     for end in all {
         by_end.entry(end.end).or_default().push(end);
     }
-    for end in ENDS {
+    for end in EDITS {
         let Some(ends) = by_end.get(end) else { continue };
-        let mean =
-            |score: fn(&Ended) -> f64| ends.iter().map(|end| score(end)).sum::<f64>() / ends.len() as f64;
-        let paid = |score: fn(&Ended) -> f64| ends.iter().filter(|end| score(end) > 0.0).count();
+        let mean = |score: fn(&EditedStart) -> f64| {
+            ends.iter().map(|end| score(end)).sum::<f64>() / ends.len() as f64
+        };
+        let paid = |score: fn(&EditedStart) -> f64| ends.iter().filter(|end| score(end) > 0.0).count();
         println!(
             "| {end} | {} | {} | {:.2} | {:.2} | {} | {} |",
             ends.len(),

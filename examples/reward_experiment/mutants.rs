@@ -1,14 +1,14 @@
-//! Mutants of single lines, and the scripted ends that are made from them.
+//! Mutants of single lines, and the scripted edits made from them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What kind of mistake a mutant is.
+/// The kind of mistake of a mutant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
-    /// One that a type checker is made for: a name, an attribute, an argument, a type.
+    /// Mistakes that a type checker finds: a wrong name, attribute, argument, type.
     Type,
-    /// One that it is not made for: a comparison, a constant, a condition.
+    /// Mistakes that it does not find: a wrong comparison, constant, condition.
     Logic,
 }
 
@@ -23,7 +23,7 @@ impl Family {
     }
 }
 
-/// A line that becomes another.
+/// The replacement of a line.
 #[derive(Debug, Clone)]
 pub(crate) struct Mutant {
     /// 0-based.
@@ -31,7 +31,7 @@ pub(crate) struct Mutant {
     new: String,
 }
 
-/// A small generator of numbers, the same for one seed everywhere (splitmix64).
+/// A small random number generator with the same numbers everywhere (splitmix64).
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -76,7 +76,7 @@ pub(crate) fn pair(text: &str, family: Family, random: &mut Random) -> Option<(M
     (first.line.abs_diff(second.line) > 3).then(|| (first.clone(), second.clone()))
 }
 
-/// Every mutant of a text. Lines in docstrings and with quotes are left alone: nobody here parses.
+/// Every mutant of a text. Lines in docstrings and with quotes are skipped, because there is no parser here.
 fn candidates(text: &str, family: Family) -> Vec<Mutant> {
     let (mut found, mut quoted) = (Vec::new(), false);
     for (line, code) in text.lines().enumerate() {
@@ -141,7 +141,7 @@ pub(crate) fn apply(text: &str, mutants: &[&Mutant]) -> String {
     lines.map(|line| format!("{line}\n")).collect()
 }
 
-/// A text in which both lines hide their diagnostics.
+/// The text with suppression comments on both lines.
 pub(crate) fn hidden(broken: &str, mutants: [&Mutant; 2]) -> String {
     let lines = broken.lines().enumerate().map(|(at, line)| {
         let here = mutants.iter().any(|mutant| mutant.line == at);
@@ -150,14 +150,14 @@ pub(crate) fn hidden(broken: &str, mutants: [&Mutant; 2]) -> String {
     lines.collect()
 }
 
-/// A text in which the functions around both lines have no body.
+/// The text with the bodies of the functions around both lines removed.
 pub(crate) fn stubbed(broken: &str, mutants: [&Mutant; 2]) -> String {
     let mut lines: Vec<String> = broken.lines().map(str::to_owned).collect();
     let indent = |line: &str| line.len() - line.trim_start().len();
     let mut places: Vec<usize> = mutants.iter().map(|mutant| mutant.line).collect();
     places.sort_unstable();
     for at in places.into_iter().rev() {
-        // The head is the nearest `def` above that is indented less, and its body begins after the line that ends with a colon.
+        // The header is the nearest `def` above with less indentation, and its body begins after the line that ends with a colon.
         let inner = indent(&lines[at]);
         let is_head = |line: &&usize| {
             let text = lines[**line].trim_start();

@@ -1,27 +1,27 @@
-//! Seeded edits of one file each.
+//! Seeded edits of single files.
 
 use std::path::{Path, PathBuf};
 
 use super::positions::{self, Place, Source};
 
-/// How many lines stand around what a diff changes.
-const AROUND: usize = 3;
+/// The number of context lines in a diff.
+const CONTEXT_LINES: usize = 3;
 
 /// An edit of one file.
 pub(crate) struct Head {
-    /// What it does.
+    /// A description.
     pub(crate) name: String,
     /// The file.
     pub(crate) path: PathBuf,
-    /// What it holds.
+    /// Its old text.
     pub(crate) before: String,
-    /// What it would hold.
+    /// Its new text.
     pub(crate) after: String,
-    /// The same as a unified diff.
+    /// The edit as a unified diff.
     pub(crate) diff: String,
 }
 
-/// Heads at seeded places of a folder's sources: below `src`, when there is such a folder.
+/// Heads at seeded positions of a folder's sources, below `src` if that folder exists.
 pub(crate) fn of(root: &Path, count: usize) -> Vec<Head> {
     let own = root.join("src");
     let sources: Vec<Source> = positions::sources(root)
@@ -36,7 +36,7 @@ pub(crate) fn of(root: &Path, count: usize) -> Vec<Head> {
 fn head(source: &Source, number: usize, place: &Place) -> Head {
     let lines: Vec<&str> = source.text.lines().collect();
     let at = place.line as usize;
-    // From which line on how many lines become which.
+    // The first changed line, the number of replaced lines, and the new lines.
     let (what, from, taken, put) = match number % 3 {
         0 => {
             let word = place.scalar as usize + place.word.chars().count();
@@ -50,7 +50,7 @@ fn head(source: &Source, number: usize, place: &Place) -> Head {
             ("a function".to_owned(), lines.len(), 0, vec![function, "    return text".to_owned()])
         }
     };
-    let (first, last) = (from.saturating_sub(AROUND), (from + taken + AROUND).min(lines.len()));
+    let (first, last) = (from.saturating_sub(CONTEXT_LINES), (from + taken + CONTEXT_LINES).min(lines.len()));
     let mut diff = format!(
         "--- a/{path}\n+++ b/{path}\n@@ -{},{} +{},{} @@\n",
         first + 1,

@@ -1,12 +1,12 @@
-//! What it takes to score a head, against what the server alone takes to check the same files again.
+//! Measures the time to score a head, compared with the time that the server alone needs to check the same files again.
 //!
 //! `cargo build --release && cargo run --release --example score_speed -- [--heads N] [--server-command SCRIPT]
 //! [--python EXE] FOLDER…`
 //!
-//! A head is a seeded edit of one file: a name misspelt, a comment, or a function with a mistake. All are scored against the
-//! folder as it is, by one warm server, through the library. In between, head by head, a bare client gives a server of its own
-//! the same changed text and pulls the diagnostics of the same files, which it has open and has had checked before; and takes
-//! the change back. Which files those are is asked of `check` beforehand. Printed: median and mean of both, and their ratios.
+//! A head is a seeded edit of one file: a misspelled name, a comment, or a function with a mistake. All are scored against the
+//! unchanged folder by one warm server, through the library. In between, head by head, a minimal client sends the same changed text
+//! to its own server and pulls the diagnostics of the same files, which are open and were checked before; then it reverts the
+//! change. The files are determined by `check` beforehand. Printed: median and mean of both, and their ratios.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the report is what this program is for")]
 
@@ -31,16 +31,16 @@ use std::time::Instant;
 use heads::Head;
 use lanser::Workspace;
 use lanser::model::reward::Preset;
-use lanser::orchestrator::{Scored, Source};
+use lanser::orchestrator::{ScoreHead, StateSource};
 use lanser::path::AbsPath;
-use lanser::reward::Terms;
+use lanser::reward::RewardFormula;
 use lanser::reward::episode::Episode;
 use raw::{Raw, RawOptions};
 
 const USAGE: &str = "usage: score_speed [--heads N] [--python EXE] [--server-command SCRIPT] FOLDER…";
 
-/// What is promised of the ratio of the means.
-const PROMISED: f64 = 2.0;
+/// Target for the ratio of the means.
+const TARGET_RATIO: f64 = 2.0;
 
 struct Args {
     heads: usize,
@@ -95,7 +95,7 @@ fn run() -> Result<bool, String> {
     Ok(held)
 }
 
-/// Measures one folder; tells whether the promise is held.
+/// Measures one folder; returns whether the target is met.
 fn measured(options: &RawOptions, root: &Path, heads: &[Head]) -> Result<bool, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
@@ -107,12 +107,12 @@ fn measured(options: &RawOptions, root: &Path, heads: &[Head]) -> Result<bool, S
     let scopes = runtime.block_on(scopes(&workspace, root, heads))?;
     let mut bare = Bare::start(options, root, &scopes)?;
     let (mut raw_ms, mut ms, mut same, mut comparable) = (Vec::new(), Vec::new(), 0, 0);
-    let base = Source::Worktree(AbsPath::new(root).map_err(|error| error.to_string())?);
-    // The first head is the base itself: it waits until there is a server.
-    let mut sources = vec![Scored { name: "the base".to_owned(), source: base.clone() }];
-    sources.extend(heads.iter().map(|head| Scored {
+    let base = StateSource::Worktree(AbsPath::new(root).map_err(|error| error.to_string())?);
+    // The first head is the base itself: it waits until the server runs.
+    let mut sources = vec![ScoreHead { name: "the base".to_owned(), source: base.clone() }];
+    sources.extend(heads.iter().map(|head| ScoreHead {
         name: head.name.clone(),
-        source: Source::Edit(head.diff.clone().into_bytes()),
+        source: StateSource::Edit(head.diff.clone().into_bytes()),
     }));
     let mut failure = None;
     let mut begun = Instant::now();
@@ -126,8 +126,8 @@ fn measured(options: &RawOptions, root: &Path, heads: &[Head]) -> Result<bool, S
             match bare.check(&heads[told - 1], &scopes[told - 1]) {
                 Ok((took, weight)) => {
                     raw_ms.push(took);
-                    // What is owed besides was not found by the server.
-                    if episode.owed.is_empty() && episode.files == scopes[told - 1].len() {
+                    // Outstanding diagnostics were not found by the server.
+                    if episode.outstanding.is_empty() && episode.files == scopes[told - 1].len() {
                         comparable += 1;
                         let found = episode.steps[0].cur.map(|cur| cur.get());
                         same += usize::from(found.is_some_and(|found| (found - weight).abs() < 1e-6));
@@ -139,7 +139,7 @@ fn measured(options: &RawOptions, root: &Path, heads: &[Head]) -> Result<bool, S
         told += 1;
         begun = Instant::now();
     };
-    let terms = Terms::of(Preset::Guarded);
+    let terms = RewardFormula::of(Preset::Guarded);
     runtime.block_on(workspace.score(&base, &sources, &terms, tell)).map_err(|error| error.message)?;
     if let Some(error) = failure {
         return Err(error);
@@ -155,14 +155,14 @@ fn measured(options: &RawOptions, root: &Path, heads: &[Head]) -> Result<bool, S
         println!("{name}: median {:.0} ms, mean {:.0} ms a head", median(all), mean(all));
     }
     println!(
-        "ratio of the medians {:.2}, of the means {ratio:.2} ({} {PROMISED})\n",
+        "ratio of the medians {:.2}, of the means {ratio:.2} ({} {TARGET_RATIO})\n",
         median(&ms) / median(&raw_ms),
-        if ratio <= PROMISED { "at most" } else { "MORE THAN" }
+        if ratio <= TARGET_RATIO { "at most" } else { "MORE THAN" }
     );
-    Ok(ratio <= PROMISED && same == comparable)
+    Ok(ratio <= TARGET_RATIO && same == comparable)
 }
 
-/// Which files are checked for each head, as the bundles of `check` record them.
+/// The files that are checked for each head, as recorded in the bundles of `check`.
 async fn scopes(workspace: &Workspace, root: &Path, heads: &[Head]) -> Result<Vec<Vec<PathBuf>>, String> {
     let mut scopes = Vec::new();
     for head in heads {
@@ -179,14 +179,14 @@ async fn scopes(workspace: &Workspace, root: &Path, heads: &[Head]) -> Result<Ve
     Ok(scopes)
 }
 
-/// The bare client with its server.
+/// The minimal client with its server.
 struct Bare {
     server: Raw,
     version: usize,
 }
 
 impl Bare {
-    /// A server that has every file open that it will be asked about, and has checked it.
+    /// Starts a server, opens every file that will be requested, and has each checked once.
     fn start(options: &RawOptions, root: &Path, scopes: &[Vec<PathBuf>]) -> Result<Self, String> {
         let mut server = Raw::spawn(options, root)?;
         server.barrier()?;
@@ -200,7 +200,7 @@ impl Bare {
         Ok(Self { server, version: 1 })
     }
 
-    /// Shows a head and pulls the diagnostics of files: how long that takes, and the weight of what is found.
+    /// Sends a head and pulls the diagnostics of files; returns the time and the weight of the diagnostics.
     fn check(&mut self, head: &Head, files: &[PathBuf]) -> Result<(f64, f64), String> {
         let begun = Instant::now();
         self.version += 2;

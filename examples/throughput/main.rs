@@ -1,12 +1,13 @@
-//! How many definitions a second `lanser batch` gives, and a bare client that pipelines as many to a server of its own.
+//! Measures how many definitions per second `lanser batch` returns, compared with a minimal client that pipelines as many requests
+//! to its own server.
 //!
 //! `cargo build --release && cargo run --release --example throughput -- [--positions N] [--concurrency N] [--rounds N]
 //! [--plain] [--server-command SCRIPT] FOLDER…`
 //!
-//! Both are warm: they were asked as many other positions before, and no memo is used. The positions are random
-//! identifiers; with `--plain` only names that stand alone, and not attributes or keyword arguments, whose definition
-//! rests on types that have to be inferred anew. Rounds are asked in turn, in one run, all of the same positions.
-//! For each folder: answers a second of both in each round, and the ratio of the medians.
+//! Both are warm: they have answered as many requests about other positions, and no memo is used. The positions are random
+//! identifiers; with `--plain` only plain names, without attributes and keyword arguments, whose definition depends on types that
+//! have to be inferred anew. Both answer in turn, in one run, all rounds with the same positions. Printed for each folder: answers
+//! per second of both in each round, and the ratio of the medians.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the report is what this program is for")]
 
@@ -34,8 +35,8 @@ const USAGE: &str =
     "usage: throughput [--positions N] [--concurrency N] [--rounds N] [--plain] [--python EXE]
             [--server-command SCRIPT] FOLDER…";
 
-/// What is promised of the ratio.
-const PROMISED: f64 = 0.9;
+/// Target for the ratio.
+const TARGET_RATIO: f64 = 0.9;
 
 struct Args {
     positions: usize,
@@ -113,7 +114,7 @@ fn run() -> Result<bool, String> {
     Ok(held)
 }
 
-/// Measures one folder; tells whether the promise is held.
+/// Measures one folder; returns whether the target is met.
 fn measured(args: &Args, lanser: &Lanser, raw: &RawOptions, folder: &Path) -> Result<bool, String> {
     let root = fs::canonicalize(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let sources = positions::sources(&root);
@@ -164,15 +165,15 @@ fn measured(args: &Args, lanser: &Lanser, raw: &RawOptions, folder: &Path) -> Re
     }
     batch.end()?;
     let ratio = median(rates) / median(bare_rates);
-    let held = ratio >= PROMISED;
+    let held = ratio >= TARGET_RATIO;
     println!(
-        "ratio of the medians: {ratio:.2} ({} {PROMISED})\n",
+        "ratio of the medians: {ratio:.2} ({} {TARGET_RATIO})\n",
         if held { "at least" } else { "LESS THAN" }
     );
     Ok(held)
 }
 
-/// Whether a name stands alone: no attribute and no keyword argument.
+/// Whether a name is neither an attribute nor a keyword argument.
 fn is_plain(text: &str, place: &Place) -> bool {
     let Some(line) = text.lines().nth(place.line as usize) else { return false };
     let before: String = line.chars().take(place.scalar as usize).collect();
@@ -190,7 +191,7 @@ fn median(mut rates: Vec<f64>) -> f64 {
     rates[rates.len() / 2]
 }
 
-/// A `lanser batch` that is kept open.
+/// A running `lanser batch` process.
 struct Batch {
     child: Child,
     input: ChildStdin,
@@ -209,7 +210,7 @@ impl Batch {
         Ok(Self { child, input, output: BufReader::new(output) })
     }
 
-    /// Asks about all places at once: answers a second, and how many are definitions.
+    /// Sends requests about all positions at once; returns answers per second, and the number of definitions.
     fn answers(&mut self, sources: &[Source], places: &[&Place]) -> Result<(f64, usize), String> {
         let mut lines = String::new();
         for (number, place) in places.iter().enumerate() {

@@ -1,15 +1,15 @@
-//! What a warm answer costs on top of its floor, and an answer of the memo on top of the scan.
+//! Measures the cost of a warm answer above its lower bound, and of an answer from the memo above the scan.
 //!
 //! `cargo build --release && cargo run --release --example warm -- --server-command langserver.index.js FOLDER…`
 //!
-//! In one run and turn by turn, so that whatever else the machine does hits all alike, for each question: the *scan* (a
-//! bare parallel walk with a `stat` of each Python file), the *raw* answer of a warm bare client that has the needed files
-//! open and was asked this before, and whole `lanser` processes: *warm* (session, `--no-cache`), which were asked this before
-//! too, and *memo* (with and without a session). Only *cold* processes are apart, for they are slow. Differences are medians
-//! of those of one turn. Before that, the *first* time that each of the two is asked: other names for each command, and the
-//! bare client keeps what it inferred for those before.
+//! In one run and in turn, so that other load on the machine affects all alike, for each request: the *scan* (a bare parallel walk
+//! with a `stat` of each Python file), the *raw* answer of a warm minimal client that has the needed files open and has sent this
+//! request before, and whole `lanser` processes: *warm* (session, `--no-cache`), which have sent this request before too, and
+//! *memo* (with and without a session). Only *cold* processes run separately, because they are slow. Differences are medians of the
+//! differences within a turn. Before that, the *first* time of both: with other names for each command, and the minimal client keeps
+//! the types that it inferred for those before.
 //!
-//! Besides: `--version`, and the session's memory after all questions and processor time while nobody asks.
+//! In addition: `--version`, and the session's memory after all requests and its processor time while idle.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the report is what this program is for")]
 
@@ -34,26 +34,26 @@ use std::time::Instant;
 use lanser::Lanser;
 use positions::{Place, Source};
 use raw::{Raw, RawOptions};
-use session::{Sessions, Way};
+use session::{AnswerPath, Sessions};
 use table::{Row, held, median};
 
-/// How often `--version` is asked.
+/// Runs of `--version`.
 const QUICK_RUNS: usize = 20;
 
-/// What `--version` may take, in milliseconds.
-const PROMISED_VERSION: f64 = 5.0;
+/// Target for `--version`, in milliseconds.
+const VERSION_TARGET_MILLISECONDS: f64 = 5.0;
 
 const USAGE: &str =
     "usage: warm [--positions N] [--rounds N] [--cold N] [--files MOST] [--commands def,hover,refs]
             [--server-command SCRIPT] [--python EXE] FOLDER…";
 
-/// What was typed.
+/// The command-line arguments.
 struct Args {
     positions: usize,
     rounds: usize,
-    /// How many questions are asked of cold processes too.
+    /// How many requests are sent to cold processes too.
     cold: usize,
-    /// References are asked of names that stand in at most so many files.
+    /// References are requested only for names that occur in at most this many files.
     files: usize,
     commands: Vec<String>,
     script: Option<PathBuf>,
@@ -61,12 +61,12 @@ struct Args {
     folders: Vec<PathBuf>,
 }
 
-/// One folder and those who are asked about it.
+/// One folder, the minimal client and the sessions.
 struct Folder<'a> {
     root: &'a Path,
     sources: &'a [Source],
     raw: Raw,
-    /// The files that the bare client has open.
+    /// The files that the minimal client has open.
     open: BTreeSet<&'a Path>,
     sessions: Sessions<'a>,
 }
@@ -116,7 +116,7 @@ fn measured(args: &Args, lanser: &Lanser, raw: &RawOptions) -> Result<Vec<Row>, 
     let times = version(&lanser.program)?;
     let least = times.iter().copied().fold(f64::INFINITY, f64::min);
     let middle = median(times);
-    let verdict = held(middle, PROMISED_VERSION);
+    let verdict = held(middle, VERSION_TARGET_MILLISECONDS);
     println!("lanser --version: median {middle:.1} ms of {QUICK_RUNS}, least {least:.1}, {verdict}");
     let mut rows = Vec::new();
     for root in &args.folders {
@@ -133,7 +133,7 @@ fn measured(args: &Args, lanser: &Lanser, raw: &RawOptions) -> Result<Vec<Row>, 
             open: BTreeSet::new(),
             sessions: Sessions::new(lanser)?,
         };
-        // More than needed, because some names stand in too many files for a question of a few seconds.
+        // More than needed, because some names occur in too many files for a request of a few seconds.
         let places = positions::chosen(&sources, args.positions * 10);
         for (number, command) in args.commands.iter().enumerate() {
             let fits = |place: &&Place| {
@@ -158,26 +158,26 @@ fn measured(args: &Args, lanser: &Lanser, raw: &RawOptions) -> Result<Vec<Row>, 
 }
 
 impl<'a> Folder<'a> {
-    /// Asks every question of all, turn by turn, another one being the first in each turn.
+    /// Sends every request to all in turn; which one goes first changes from turn to turn.
     fn measure(&mut self, command: &str, places: &[&Place], args: &Args) -> Result<Row, String> {
         let name = self.root.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let mut row = Row { folder: name, command: command.to_owned(), ..Row::default() };
-        // Warm is what was asked before, and what the memo knows.
+        // The warm processes have sent the request before, and the memo has its answer.
         for (number, place) in places.iter().enumerate() {
             let scan = timed(|| scan::scan(self.root));
             let (raw, run) = if number % 2 == 0 {
-                (self.bare(command, place)?, self.whole(command, place, Way::Warm)?)
+                (self.bare(command, place)?, self.whole(command, place, AnswerPath::Warm)?)
             } else {
-                let run = self.whole(command, place, Way::Warm)?;
+                let run = self.whole(command, place, AnswerPath::Warm)?;
                 (self.bare(command, place)?, run)
             };
-            // The very first question starts the session.
-            if run.road == "warm_server" {
+            // The very first request starts the session.
+            if run.served_from == "warm_server" {
                 row.first.scan.push(scan);
                 row.first.raw.push(raw);
                 row.first.warm.push(run.took);
             }
-            self.whole(command, place, Way::Memo)?;
+            self.whole(command, place, AnswerPath::Memo)?;
         }
         for turn in 0..args.rounds * places.len() {
             let place = places[turn % places.len()];
@@ -188,19 +188,19 @@ impl<'a> Folder<'a> {
                         let took = self.bare(command, place)?;
                         row.raw.push(took);
                     }
-                    2 => self.note(&mut row, command, place, Way::Warm)?,
-                    3 => self.note(&mut row, command, place, Way::Memo)?,
-                    _ => self.note(&mut row, command, place, Way::MemoAlone)?,
+                    2 => self.record_time(&mut row, command, place, AnswerPath::Warm)?,
+                    3 => self.record_time(&mut row, command, place, AnswerPath::Memo)?,
+                    _ => self.record_time(&mut row, command, place, AnswerPath::MemoAlone)?,
                 }
             }
         }
         for place in places.iter().take(args.cold) {
-            self.note(&mut row, command, place, Way::Cold)?;
+            self.record_time(&mut row, command, place, AnswerPath::Cold)?;
         }
         Ok(row)
     }
 
-    /// The bare client: milliseconds of the question alone, the files that it needs being open.
+    /// The minimal client: milliseconds of the request alone, with the needed files open.
     fn bare(&mut self, command: &str, place: &Place) -> Result<f64, String> {
         let source = &self.sources[place.file];
         let needed: Vec<&'a Source> = match command {
@@ -222,25 +222,31 @@ impl<'a> Folder<'a> {
         answer.map(|_| took)
     }
 
-    /// Asks a whole process and puts its time where it belongs.
-    fn note(&self, row: &mut Row, command: &str, place: &Place, way: Way) -> Result<(), String> {
-        let run = self.whole(command, place, way)?;
-        let (times, road) = match way {
-            Way::Warm => (&mut row.warm, "warm_server"),
-            Way::Memo => (&mut row.memo, "memo"),
-            Way::MemoAlone => (&mut row.memo_alone, "memo"),
-            Way::Cold => (&mut row.cold, "server"),
+    /// Runs a whole process and records its time.
+    fn record_time(
+        &self,
+        row: &mut Row,
+        command: &str,
+        place: &Place,
+        path: AnswerPath,
+    ) -> Result<(), String> {
+        let run = self.whole(command, place, path)?;
+        let (times, served_from) = match path {
+            AnswerPath::Warm => (&mut row.warm, "warm_server"),
+            AnswerPath::Memo => (&mut row.memo, "memo"),
+            AnswerPath::MemoAlone => (&mut row.memo_alone, "memo"),
+            AnswerPath::Cold => (&mut row.cold, "server"),
         };
         times.push(run.took);
-        if run.road != road {
-            *row.astray.entry((road, run.road)).or_default() += 1;
+        if run.served_from != served_from {
+            *row.astray.entry((served_from, run.served_from)).or_default() += 1;
         }
         Ok(())
     }
 
-    fn whole(&self, command: &str, place: &Place, way: Way) -> Result<session::Run, String> {
+    fn whole(&self, command: &str, place: &Place, path: AnswerPath) -> Result<session::Run, String> {
         let selector = lanser::selector(&self.sources[place.file].relative, place.line, place.scalar);
-        self.sessions.ask(self.root, &[command, &selector], way)
+        self.sessions.ask(self.root, &[command, &selector], path)
     }
 }
 
@@ -262,7 +268,7 @@ fn version(program: &Path) -> Result<Vec<f64>, String> {
     Ok(times)
 }
 
-/// Milliseconds of what is done.
+/// The milliseconds that a call takes.
 fn timed<T>(what: impl FnOnce() -> T) -> f64 {
     let begun = Instant::now();
     let _ = std::hint::black_box(what());

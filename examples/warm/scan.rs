@@ -1,19 +1,20 @@
-//! The floor of freshness: a bare walk over the folders that can hold a workspace's Python files, with a `stat` of each file.
+//! The lower bound for freshness: a bare walk over the folders that can contain a workspace's Python files, with a `stat` of each
+//! file.
 //!
-//! It does what has to be done and nothing with it: no order, no paths kept, no links to folders followed. Whoever answers
-//! from the state of a workspace cannot do less before each answer.
+//! It does only what is necessary: no order, no stored paths, no links to folders followed. Anything that answers from the current
+//! state of a workspace needs at least this before each answer.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Folders still to be read, and how many threads are reading one.
+/// Folders still to be read, and the number of threads reading one.
 struct Queue {
     folders: Vec<PathBuf>,
     busy: usize,
 }
 
-/// The number of Python files below a folder, each asked for its size and times, on as many threads as there are processors.
+/// The number of Python files below a folder, with a `stat` of each, using as many threads as there are processors.
 pub(crate) fn scan(root: &Path) -> usize {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let queue = Mutex::new(Queue { folders: vec![root.to_owned()], busy: 0 });

@@ -1,4 +1,4 @@
-//! Whole `lanser` processes with a session of their own, and what that session costs while nobody asks.
+//! Whole `lanser` processes with a private session, and the cost of that session while idle.
 
 use std::fs;
 use std::path::Path;
@@ -10,72 +10,72 @@ use tempfile::TempDir;
 
 use super::lanser::Lanser;
 
-/// For how long the idle session is watched.
-const WATCHED: Duration = Duration::from_secs(5);
+/// How long the idle session is observed.
+const IDLE_OBSERVATION: Duration = Duration::from_secs(5);
 
-/// How long the session may first end what it began for the last question.
-const SETTLED: Duration = Duration::from_secs(2);
+/// Pause before the observation, so that the session can finish its work for the last request.
+const SETTLE_TIME: Duration = Duration::from_secs(2);
 
-/// After how many seconds a session leaves by itself, should this program be killed.
-const ABANDONED: &str = "300";
+/// The idle timeout of the session in seconds, in case this program is killed.
+const IDLE_TIMEOUT_SECONDS: &str = "300";
 
-/// Milliseconds of a tick in `/proc/PID/stat`: `USER_HZ` is 100 wherever Linux runs.
-const TICK: u64 = 10;
+/// Milliseconds per tick in `/proc/PID/stat`: `USER_HZ` is 100 wherever Linux runs.
+const TICK_MILLISECONDS: u64 = 10;
 
-/// How a question is asked.
+/// The path that answers a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// Of the session, with `--no-cache`.
+pub(crate) enum AnswerPath {
+    /// The session, with `--no-cache`.
     Warm,
-    /// With the memo, the session running.
+    /// The memo, with a running session.
     Memo,
-    /// With the memo and `LANSER_SESSION=off`.
+    /// The memo, with `LANSER_SESSION=off`.
     MemoAlone,
-    /// With `--no-cache` and `LANSER_SESSION=off`.
+    /// A cold process, with `--no-cache` and `LANSER_SESSION=off`.
     Cold,
 }
 
-/// The program with a runtime folder that nobody else has. Dropped, it ends the sessions there.
+/// The program with a private runtime folder. Dropping it ends the sessions there.
 #[derive(Debug)]
 pub(crate) struct Sessions<'a> {
     lanser: &'a Lanser,
     runtime: TempDir,
 }
 
-/// A whole process.
+/// The result of a process.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// Milliseconds from before it was started until its output was read and it was gone.
+    /// Milliseconds from its start until its output was read and it had ended.
     pub(crate) took: f64,
-    /// Where the answer came from, as its bundle says.
-    pub(crate) road: String,
+    /// Where the answer came from, according to its bundle.
+    pub(crate) served_from: String,
 }
 
 impl<'a> Sessions<'a> {
-    /// A runtime folder without a session. It is a short path, because those of sockets are bounded.
+    /// An empty runtime folder with a short path, because the length of socket paths is limited.
     pub(crate) fn new(lanser: &'a Lanser) -> Result<Self, String> {
         let runtime = tempfile::tempdir().map_err(|error| format!("there is no runtime folder: {error}"))?;
         Ok(Self { lanser, runtime })
     }
 
-    /// Asks a question in a process of its own.
-    pub(crate) fn ask(&self, root: &Path, words: &[&str], way: Way) -> Result<Run, String> {
+    /// Sends a request in a separate process.
+    pub(crate) fn ask(&self, root: &Path, words: &[&str], path: AnswerPath) -> Result<Run, String> {
         let mut command = self.lanser.command(root, words);
-        let session = if matches!(way, Way::Warm | Way::Memo) { "on" } else { "off" };
+        let session = if matches!(path, AnswerPath::Warm | AnswerPath::Memo) { "on" } else { "off" };
         command
             .env("XDG_RUNTIME_DIR", self.runtime.path())
             .env("LANSER_SESSION", session)
-            .env("LANSER_SESSION_IDLE", ABANDONED);
-        if matches!(way, Way::Warm | Way::Cold) {
+            .env("LANSER_SESSION_IDLE", IDLE_TIMEOUT_SECONDS);
+        if matches!(path, AnswerPath::Warm | AnswerPath::Cold) {
             command.arg("--no-cache");
         }
         let begun = Instant::now();
         let output = command.output().map_err(|error| format!("lanser: {error}"))?;
         let took = begun.elapsed().as_secs_f64() * 1000.0;
         let bundle: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-        let road = bundle["meta"]["volatile"]["served_from"].as_str().unwrap_or("unknown").to_owned();
+        let served_from = bundle["meta"]["volatile"]["served_from"].as_str().unwrap_or("unknown").to_owned();
         match output.status.code() {
-            Some(0 | 3) => Ok(Run { took, road }),
+            Some(0 | 3) => Ok(Run { took, served_from }),
             code => {
                 let said = String::from_utf8_lossy(&output.stderr).into_owned();
                 Err(format!("lanser {}: exit {code:?}: {} {said}", words.join(" "), bundle["error"]))
@@ -83,7 +83,7 @@ impl<'a> Sessions<'a> {
         }
     }
 
-    /// What the sessions use of the machine, as lines for the report: memory now, and processor time while idle.
+    /// The resource use of the sessions, as lines for the report: current memory, and processor time while idle.
     pub(crate) fn idle(&self) -> Result<String, String> {
         let output = self.verb("status").output().map_err(|error| format!("lanser: {error}"))?;
         let seen: Value =
@@ -103,10 +103,10 @@ impl<'a> Sessions<'a> {
         if processes.is_empty() {
             return Err("there is no session after all those questions".to_owned());
         }
-        std::thread::sleep(SETTLED);
+        std::thread::sleep(SETTLE_TIME);
         let used = |pid: Option<u64>| pid.map(|pid| (ticks(pid), switches(pid)));
         let before: Vec<_> = processes.iter().map(|(_, pid)| used(*pid)).collect();
-        std::thread::sleep(WATCHED);
+        std::thread::sleep(IDLE_OBSERVATION);
         for ((name, pid), before) in processes.iter().zip(before) {
             let (Some(pid), Some((ticks_before, switches_before))) = (*pid, before) else {
                 lines.push(format!("  {name}: unknown"));
@@ -116,8 +116,8 @@ impl<'a> Sessions<'a> {
                 "  {name} {pid}: {:.1} MB (peak {:.1}), in {} idle seconds {} ms of processor time, woken {} times",
                 kilobytes(pid, "VmRSS:") as f64 / 1024.0,
                 kilobytes(pid, "VmHWM:") as f64 / 1024.0,
-                WATCHED.as_secs(),
-                ticks(pid).saturating_sub(ticks_before) * TICK,
+                IDLE_OBSERVATION.as_secs(),
+                ticks(pid).saturating_sub(ticks_before) * TICK_MILLISECONDS,
                 switches(pid).saturating_sub(switches_before),
             ));
         }
@@ -147,15 +147,15 @@ impl Drop for Sessions<'_> {
     }
 }
 
-/// Processor time used so far, user and system, in ticks; 0 for a process that is gone.
+/// Processor time used so far, user and system, in ticks; 0 for a process that has ended.
 fn ticks(pid: u64) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The program's name may hold spaces and parentheses; after it comes the third field.
+    // The program's name may contain spaces and parentheses; the third field follows it.
     let fields = text.rsplit_once(')').map_or("", |(_, fields)| fields);
     fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum()
 }
 
-/// How often the threads of a process have waited for something and been woken.
+/// The number of voluntary context switches of a process: how often its threads waited for something.
 fn switches(pid: u64) -> u64 {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let status = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("status")).unwrap_or_default();

@@ -1,49 +1,49 @@
-//! The table, and what is promised of its numbers.
+//! The result table, and the targets for its numbers.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// What a warm definition or hover may take beyond the bare answer and the scan, in milliseconds.
-const WARM: f64 = 6.0;
-/// What warm references may take beyond 1.1 times the bare answer and the scan.
-const WARM_REFS: f64 = 10.0;
-/// What an answer of the memo may take beyond the scan.
-const MEMO: f64 = 6.0;
+/// Target for a warm definition or hover above the raw answer and the scan, in milliseconds.
+const WARM_TARGET: f64 = 6.0;
+/// Target for warm references above 1.1 times the raw answer and the scan, in milliseconds.
+const WARM_REFS_TARGET: f64 = 10.0;
+/// Target for an answer from the memo above the scan, in milliseconds.
+const MEMO_TARGET: f64 = 6.0;
 
-/// The times of one command in one folder, in milliseconds. Those of one question, asked one after the other, have one index;
-/// only `cold` is apart.
+/// The times of one command in one folder, in milliseconds. Times of one request in the same turn have the same index, except those
+/// of `cold`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Row {
     /// The folder's name.
     pub(crate) folder: String,
     /// The command.
     pub(crate) command: String,
-    /// What was asked for the first time.
+    /// The first-time requests.
     pub(crate) first: First,
     /// The bare walk.
     pub(crate) scan: Vec<f64>,
-    /// The bare client's answers.
+    /// The answers of the minimal client.
     pub(crate) raw: Vec<f64>,
     /// Whole processes, answered by the session.
     pub(crate) warm: Vec<f64>,
-    /// Whole processes, answered by the memo while the session runs.
+    /// Whole processes, answered from the memo while the session runs.
     pub(crate) memo: Vec<f64>,
-    /// Whole processes, answered by the memo without a session.
+    /// Whole processes, answered from the memo without a session.
     pub(crate) memo_alone: Vec<f64>,
     /// Whole processes without session and memo.
     pub(crate) cold: Vec<f64>,
-    /// How many answers did not come from where they were to come from: what was asked for, and what came. The memo does
-    /// not keep that there is nothing, and some questions have a server started for them alone.
+    /// The number of answers that came from another source than requested, by requested and actual source. The memo does not store
+    /// empty answers, and some requests start a separate server.
     pub(crate) astray: BTreeMap<(&'static str, String), usize>,
 }
 
-/// The times of questions that neither the bare client nor the session was asked before, in milliseconds. Those of one
-/// question have one index.
+/// The times of requests that neither the minimal client nor the session has seen before, in milliseconds. Times of one request have
+/// the same index.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct First {
     /// The bare walk.
     pub(crate) scan: Vec<f64>,
-    /// The bare client's answers.
+    /// The answers of the minimal client.
     pub(crate) raw: Vec<f64>,
     /// Whole processes, answered by the session.
     pub(crate) warm: Vec<f64>,
@@ -69,7 +69,7 @@ impl First {
 }
 
 impl Row {
-    /// The quantile of what the times of `of` take beyond `ratio` times the bare answer and the scan beside each of them.
+    /// The quantile of the differences between the times of `of` and `ratio` times the raw answer plus the scan of the same turn.
     fn beyond(&self, of: &[f64], ratio: f64, part: f64) -> f64 {
         let floors = self.raw.iter().zip(&self.scan).map(|(raw, scan)| raw.mul_add(ratio, *scan));
         quantile(of.iter().zip(floors).map(|(time, floor)| time - floor).collect(), part)
@@ -98,9 +98,9 @@ impl Row {
         self.command == "refs"
     }
 
-    /// What was promised of this command, and whether it is so.
+    /// The targets for this command, and whether they are met.
     pub(crate) fn verdicts(&self) -> String {
-        let (ratio, bound) = if self.is_refs() { (1.1, WARM_REFS) } else { (1.0, WARM) };
+        let (ratio, bound) = if self.is_refs() { (1.1, WARM_REFS_TARGET) } else { (1.0, WARM_TARGET) };
         let whole = median(self.warm.clone());
         let floor = median(self.raw.clone()).mul_add(ratio, median(self.scan.clone()));
         let warm = self.beyond(&self.warm, ratio, 0.5);
@@ -116,21 +116,21 @@ impl Row {
         for (name, times) in [("memo", &self.memo), ("memo without session", &self.memo_alone)] {
             let beyond = self.beyond(times, 0.0, 0.5);
             let medians = signed(median(times.clone()) - scan);
-            let _ = write!(out, "; {name} {} ({medians}), {}", signed(beyond), held(beyond, MEMO));
+            let _ = write!(out, "; {name} {} ({medians}), {}", signed(beyond), held(beyond, MEMO_TARGET));
         }
-        for ((road, other), count) in &self.astray {
-            let _ = write!(out, "; {count} × {other} instead of {road}");
+        for ((served_from, other), count) in &self.astray {
+            let _ = write!(out, "; {count} × {other} instead of {served_from}");
         }
         out
     }
 }
 
-/// Whether a time is within its bound, in words.
+/// Whether a time is within its bound, as text.
 pub(crate) fn held(time: f64, bound: f64) -> String {
     if time <= bound { format!("within {bound} ms") } else { format!("PAST {bound} ms") }
 }
 
-/// The rows as a table: of every column this quantile, 0.5 for the medians.
+/// The rows as a table with this quantile of every column, 0.5 for the medians.
 pub(crate) fn table(rows: &[Row], part: f64) -> String {
     let heads = [
         "folder",
@@ -150,7 +150,7 @@ pub(crate) fn table(rows: &[Row], part: f64) -> String {
     laid_out(&heads, rows.iter().map(|row| row.cells(part)))
 }
 
-/// The questions that were asked for the first time, as a table of medians and means.
+/// The first-time requests, as a table of medians and means.
 pub(crate) fn first(rows: &[Row]) -> String {
     let heads =
         ["folder", "command", "questions", "scan", "raw", "warm", "− raw − scan", "raw, mean", "warm, mean"];
@@ -171,12 +171,12 @@ fn laid_out(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     out
 }
 
-/// The median; NaN of nothing.
+/// The median; NaN for no values.
 pub(crate) fn median(values: Vec<f64>) -> f64 {
     quantile(values, 0.5)
 }
 
-/// The value below which a part of the values lies, between its two neighbours in proportion; NaN of nothing.
+/// The value below which a part of the values lies, interpolated between its neighbors; NaN for no values.
 fn quantile(mut values: Vec<f64>, part: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let Some(last) = values.len().checked_sub(1) else { return f64::NAN };

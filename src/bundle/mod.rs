@@ -1,7 +1,7 @@
-//! From facts to a sealed bundle. Pure: no files, no server, no clock.
+//! Makes a sealed bundle from facts. Pure: no files, no server, no clock.
 //!
-//! [`portable`] takes the machine out of paths and texts, [`order`] puts lists in their one order, [`page`] cuts what is too
-//! long, [`seal`] hashes.
+//! [`portable`] replaces the machine's paths, [`order`] sorts lists, [`page`] truncates long lists, [`seal`] hashes the
+//! bundle.
 
 pub mod order;
 pub mod page;

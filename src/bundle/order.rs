@@ -1,52 +1,53 @@
-//! The one order of every list of places: (uri, sL, sC, eL, eC), then the canonical form of the item. Exact duplicates go.
+//! Sorts every list of locations by (uri, sL, sC, eL, eC), then by the canonical form of the item. Exact duplicates are
+//! removed.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::digest::to_canonical;
-use crate::model::facts::{Call, Diagnostic, Location, Override, Symbol, UnresolvedUse};
+use crate::model::facts::{Call, Diagnostic, Location, Override, Symbol, UnresolvedOccurrence};
 use crate::path::DocUri;
 use crate::text::Range;
 
-/// Something with a place.
-pub trait Placed: Serialize {
+/// An item with a location.
+pub trait HasLocation: Serialize {
     /// The file and the range in it.
-    fn place(&self) -> (&DocUri, Range);
+    fn location(&self) -> (&DocUri, Range);
 }
 
-impl Placed for Location {
-    fn place(&self) -> (&DocUri, Range) {
+impl HasLocation for Location {
+    fn location(&self) -> (&DocUri, Range) {
         (&self.uri, self.range)
     }
 }
 
-impl Placed for Override {
-    fn place(&self) -> (&DocUri, Range) {
+impl HasLocation for Override {
+    fn location(&self) -> (&DocUri, Range) {
         (&self.uri, self.range)
     }
 }
 
-impl Placed for UnresolvedUse {
-    fn place(&self) -> (&DocUri, Range) {
+impl HasLocation for UnresolvedOccurrence {
+    fn location(&self) -> (&DocUri, Range) {
         (&self.uri, self.range)
     }
 }
 
-impl Placed for Symbol {
-    fn place(&self) -> (&DocUri, Range) {
+impl HasLocation for Symbol {
+    fn location(&self) -> (&DocUri, Range) {
         (&self.uri, self.range)
     }
 }
 
-impl Placed for Diagnostic {
-    fn place(&self) -> (&DocUri, Range) {
+impl HasLocation for Diagnostic {
+    fn location(&self) -> (&DocUri, Range) {
         (&self.uri, self.range)
     }
 }
 
-impl Placed for Call {
-    fn place(&self) -> (&DocUri, Range) {
+impl HasLocation for Call {
+    fn location(&self) -> (&DocUri, Range) {
         let far = match self.direction {
             crate::model::request::Direction::Incoming => &self.caller,
             crate::model::request::Direction::Outgoing => &self.callee,
@@ -55,27 +56,28 @@ impl Placed for Call {
     }
 }
 
-/// Puts a list in its order and drops exact duplicates.
-pub fn sort<T: Placed>(items: &mut Vec<T>) {
+/// Sorts a list and removes exact duplicates.
+pub fn sort<T: HasLocation>(items: &mut Vec<T>) {
     let mut last: Option<Arc<str>> = None;
     items.sort_by_cached_key(|item| {
-        let (uri, range) = item.place();
+        let (uri, range) = item.location();
         let uri = uri.to_string();
         let uri = last.take().filter(|last| **last == *uri).unwrap_or_else(|| uri.into());
         last = Some(uri.clone());
         (uri, range)
     });
-    // Few items share a place with another one, and canonical forms are long. An item without one has an empty one here; sealing
-    // reports it.
+    // Canonical forms are long and few items share a location, so only those are serialized. An item without a canonical form
+    // has an empty one here; sealing reports it.
     let form = |item: &T| to_canonical(item).unwrap_or_default();
     let mut shared = false;
-    for twins in items.chunk_by_mut(|one, other| one.place() == other.place()).filter(|twins| twins.len() > 1)
+    for twins in
+        items.chunk_by_mut(|one, other| one.location() == other.location()).filter(|twins| twins.len() > 1)
     {
         twins.sort_by_cached_key(form);
         shared = true;
     }
     if shared {
-        items.dedup_by(|one, other| one.place() == other.place() && form(one) == form(other));
+        items.dedup_by(|one, other| one.location() == other.location() && form(one) == form(other));
     }
 }
 

@@ -1,7 +1,7 @@
-//! Cutting long lists.
+//! Splits long lists into pages.
 //!
-//! A cursor names how many items came before and the whole list's digest: when the list is another one by the time the
-//! caller goes on, the two parts would not fit together, and that is said instead.
+//! A cursor contains the number of items before the page and the digest of the whole list. If the list changed between two
+//! pages, they would not fit together, so the cursor is rejected.
 
 use serde::Serialize;
 
@@ -14,18 +14,18 @@ pub const MAX_ITEMS: u32 = 100_000;
 /// Why a list cannot be continued.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CursorError {
-    /// It is no cursor of lanser's.
+    /// The text is not a cursor.
     #[error("{0:?} is not a cursor")]
     Syntax(String),
-    /// The list is another one now.
-    #[error("the cursor {0:?} continues a list that is another one now")]
+    /// The list changed.
+    #[error("the list changed since the cursor {0:?} was returned")]
     Stale(String),
 }
 
-/// The part of `items` that begins at `cursor` and has at most `limit` items.
+/// The part of `items` that starts at `cursor` and has at most `limit` items.
 ///
 /// # Errors
-/// When the cursor does not continue this list.
+/// If the cursor does not belong to this list.
 pub fn page<T: Serialize>(
     items: Vec<T>,
     limit: Option<u32>,
@@ -34,8 +34,8 @@ pub fn page<T: Serialize>(
     let cap = limit.unwrap_or(MAX_ITEMS).min(MAX_ITEMS);
     let total = u32::try_from(items.len()).unwrap_or(u32::MAX);
     let whole = total <= cap && cursor.is_none();
-    // The digest of the whole list is needed only where it was, or will be, cut.
-    let mark = if whole { String::new() } else { list_mark(&items) };
+    // The digest of the whole list is only needed if the list is split.
+    let list_digest = if whole { String::new() } else { digest_of(&items) };
     let start = match cursor {
         None => 0,
         Some(text) => {
@@ -45,7 +45,7 @@ pub fn page<T: Serialize>(
                 return Err(syntax());
             }
             let offset: u32 = offset.parse().map_err(|_| syntax())?;
-            if digest != mark || offset > total {
+            if digest != list_digest || offset > total {
                 return Err(CursorError::Stale(text.to_owned()));
             }
             offset
@@ -53,12 +53,12 @@ pub fn page<T: Serialize>(
     };
     let end = start.saturating_add(cap).min(total);
     let truncated = end < total;
-    let cursor = truncated.then(|| format!("{end}-{mark}"));
+    let cursor = truncated.then(|| format!("{end}-{list_digest}"));
     let part = items.into_iter().skip(start as usize).take((end - start) as usize).collect();
     Ok((part, Limits { cap, total, truncated, cursor }))
 }
 
-/// The cursor that continues after `shown` items of a list that [`page`] returned, for who shows fewer than it holds.
+/// The cursor that continues after `shown` items of a page, for output that shows fewer items than the page has.
 #[must_use]
 pub fn continue_after<T: Serialize>(
     items: &[T],
@@ -67,14 +67,14 @@ pub fn continue_after<T: Serialize>(
     shown: usize,
 ) -> String {
     let before = given.and_then(|cursor| cursor.split_once('-')?.0.parse::<usize>().ok()).unwrap_or(0);
-    let mark = given
+    let list_digest = given
         .or(limits.cursor.as_deref())
         .and_then(|cursor| Some(cursor.split_once('-')?.1.to_owned()))
-        .unwrap_or_else(|| list_mark(items));
-    format!("{}-{mark}", before + shown)
+        .unwrap_or_else(|| digest_of(items));
+    format!("{}-{list_digest}", before + shown)
 }
 
-fn list_mark<T: Serialize>(items: &[T]) -> String {
+fn digest_of<T: Serialize>(items: &[T]) -> String {
     let forms = items.iter().map(|item| to_canonical(item).unwrap_or_default());
     Digest::of_fields(forms).to_hex()[..12].to_owned()
 }
@@ -87,7 +87,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pages_put_together_are_the_list(items in prop::collection::vec(0..9_u32, 0..40), limit in 1..9_u32) {
+        fn pages_concatenate_to_the_list(items in prop::collection::vec(0..9_u32, 0..40), limit in 1..9_u32) {
             let mut cursor: Option<String> = None;
             let mut all = Vec::new();
             loop {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_may_stop_anywhere() {
+    fn a_list_continues_after_any_item() {
         let items: Vec<u32> = (0..10).collect();
         let (part, limits) = page(items.clone(), None, None).unwrap();
         let cursor = continue_after(&part, &limits, None, 3);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_of_another_list_is_refused() {
+    fn a_cursor_of_another_list_is_rejected() {
         let (_, limits) = page(vec![1, 2, 3], Some(1), None).unwrap();
         let cursor = limits.cursor.unwrap();
         assert_eq!(page(vec![1, 2, 4], Some(1), Some(&cursor)), Err(CursorError::Stale(cursor)));

@@ -1,73 +1,73 @@
-//! Taking the machine out of paths and texts.
+//! Replaces the machine's paths with portable URIs, in paths and in texts.
 
 use serde::{Deserialize, Serialize};
 
 use crate::path::{AbsPath, DocUri, WorkspacePath};
 
-/// What a folder of the machine is called in a bundle.
+/// The kind of a folder that has a portable name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Place {
+enum RootKind {
     Workspace,
     Env,
     EnvBase,
     Server,
 }
 
-/// Which folders of the machine have a portable name.
+/// Maps folders of the machine to portable names.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct PathMap {
-    /// Invariant: longest path first, so that the first that fits is the nearest.
-    roots: Vec<(AbsPath, Place)>,
+    /// Invariant: longest path first, so that the first match is the innermost folder.
+    roots: Vec<(AbsPath, RootKind)>,
 }
 
 impl PathMap {
-    /// A map that knows nothing: every file is `file://`.
+    /// An empty map: every file is `file://`.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds the workspace's root.
+    /// Adds the root of the workspace.
     #[must_use]
     pub fn workspace(self, root: AbsPath) -> Self {
-        self.with(root, Place::Workspace)
+        self.with(root, RootKind::Workspace)
     }
 
     /// Adds the prefix of the Python environment.
     #[must_use]
     pub fn env(self, prefix: AbsPath) -> Self {
-        self.with(prefix, Place::Env)
+        self.with(prefix, RootKind::Env)
     }
 
     /// Adds the prefix of the interpreter below a virtual environment.
     #[must_use]
     pub fn env_base(self, prefix: AbsPath) -> Self {
-        self.with(prefix, Place::EnvBase)
+        self.with(prefix, RootKind::EnvBase)
     }
 
     /// Adds the folder of the server's package.
     #[must_use]
     pub fn server(self, package: AbsPath) -> Self {
-        self.with(package, Place::Server)
+        self.with(package, RootKind::Server)
     }
 
-    fn with(mut self, root: AbsPath, place: Place) -> Self {
+    fn with(mut self, root: AbsPath, kind: RootKind) -> Self {
         if !self.roots.iter().any(|(known, _)| *known == root) {
-            self.roots.push((root, place));
+            self.roots.push((root, kind));
             self.roots
                 .sort_by(|(a, _), (b, _)| b.as_str().len().cmp(&a.as_str().len()).then_with(|| a.cmp(b)));
         }
         self
     }
 
-    /// The folders, each with the name of what it is.
+    /// The folders, each with the name of its kind.
     pub fn folders(&self) -> impl Iterator<Item = (&AbsPath, &'static str)> + '_ {
-        self.roots.iter().map(|(root, place)| {
-            let name = match place {
-                Place::Workspace => "workspace",
-                Place::Env => "env",
-                Place::EnvBase => "base",
-                Place::Server => "server",
+        self.roots.iter().map(|(root, kind)| {
+            let name = match kind {
+                RootKind::Workspace => "workspace",
+                RootKind::Env => "env",
+                RootKind::EnvBase => "base",
+                RootKind::Server => "server",
             };
             (root, name)
         })
@@ -76,32 +76,32 @@ impl PathMap {
     /// The portable URI of a file.
     #[must_use]
     pub fn uri(&self, path: &AbsPath) -> DocUri {
-        for (root, place) in &self.roots {
+        for (root, kind) in &self.roots {
             let Some(rest) = path.strip_prefix(root).filter(|rest| !rest.is_empty()) else { continue };
-            return match place {
-                Place::Workspace => match WorkspacePath::new(rest) {
+            return match kind {
+                RootKind::Workspace => match WorkspacePath::new(rest) {
                     Some(path) => DocUri::Workspace(path),
                     None => continue,
                 },
-                Place::Env => DocUri::Env(rest.to_owned()),
-                Place::EnvBase => DocUri::Env(format!("{BASE}{rest}")),
-                Place::Server => DocUri::Server(rest.to_owned()),
+                RootKind::Env => DocUri::Env(rest.to_owned()),
+                RootKind::EnvBase => DocUri::Env(format!("{BASE}{rest}")),
+                RootKind::Server => DocUri::Server(rest.to_owned()),
             };
         }
         DocUri::File(path.clone())
     }
 
-    /// The file of a portable URI on this machine; `None` when its folder is not known.
+    /// The file of a portable URI on this machine; `None` if its folder is not in the map.
     #[must_use]
     pub fn absolute(&self, uri: &DocUri) -> Option<AbsPath> {
-        let root = |wanted| self.roots.iter().find(|(_, place)| *place == wanted).map(|(root, _)| root);
+        let root = |wanted| self.roots.iter().find(|(_, kind)| *kind == wanted).map(|(root, _)| root);
         match uri {
-            DocUri::Workspace(path) => root(Place::Workspace).map(|root| root.join(path.as_str())),
+            DocUri::Workspace(path) => root(RootKind::Workspace).map(|root| root.join(path.as_str())),
             DocUri::Env(path) => match path.strip_prefix(BASE) {
-                Some(rest) => root(Place::EnvBase).map(|root| root.join(rest)),
-                None => root(Place::Env).map(|root| root.join(path)),
+                Some(rest) => root(RootKind::EnvBase).map(|root| root.join(rest)),
+                None => root(RootKind::Env).map(|root| root.join(path)),
             },
-            DocUri::Server(path) => root(Place::Server).map(|root| root.join(path)),
+            DocUri::Server(path) => root(RootKind::Server).map(|root| root.join(path)),
             DocUri::File(path) => Some(path.clone()),
         }
     }
@@ -118,17 +118,17 @@ impl PathMap {
                     .chars()
                     .next_back()
                     .is_some_and(|before| before.is_alphanumeric() || "_-./".contains(before));
-                for (root, place) in self.roots.iter().filter(|_| !inside) {
+                for (root, kind) in self.roots.iter().filter(|_| !inside) {
                     let Some(after) = path.strip_prefix(root.as_str()) else { continue };
                     // `/work` is not a folder of `/workshop`.
                     if after.starts_with(|next: char| next.is_alphanumeric() || "_-.".contains(next)) {
                         continue;
                     }
-                    out.push_str(match place {
-                        Place::Workspace => "",
-                        Place::Env => "env://",
-                        Place::EnvBase => "env://~base/",
-                        Place::Server => "server://",
+                    out.push_str(match kind {
+                        RootKind::Workspace => "",
+                        RootKind::Env => "env://",
+                        RootKind::EnvBase => "env://~base/",
+                        RootKind::Server => "server://",
                     });
                     rest = after.strip_prefix('/').unwrap_or(after);
                     if out.is_empty() && rest.is_empty() {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_folder_names_a_file() {
+    fn the_innermost_folder_names_a_file() {
         for (path, uri) in [
             ("/home/u/w/a b.py", "a%20b.py"),
             ("/home/u/w/.venv/lib/x.py", "env://lib/x.py"),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_lose_the_machine() {
+    fn paths_in_texts_become_portable() {
         for (text, expected) in [
             ("in \"/home/u/w/a.py\"", "in \"a.py\""),
             ("see file:///home/u/w/a.py#L1", "see a.py#L1"),

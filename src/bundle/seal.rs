@@ -1,4 +1,4 @@
-//! The hash of a bundle.
+//! Seals bundles: sets the status and the exit code, and hashes the content.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,38 +15,38 @@ use crate::model::facts::{Facts, Verdict};
 use crate::model::request::Request;
 use crate::model::resolution::{RelocationRules, Resolution};
 
-/// The name of the way in which `bundleId` is made.
+/// The algorithm of `bundleId`.
 pub const HASHING: &str = "sha256-jcs-v1";
 
-/// Everything that a bundle says, before it is hashed.
+/// The content of a bundle before it is hashed.
 #[derive(Debug, Clone)]
-pub struct Draft {
-    /// What was asked.
+pub struct BundleDraft {
+    /// The request.
     pub request: Option<Request>,
-    /// Where the selector is.
+    /// The location of the selector.
     pub resolution: Option<Resolution>,
-    /// What is true.
+    /// The facts.
     pub facts: Option<Facts>,
-    /// What would be, or was, written.
+    /// The edits, planned or written.
     pub edits: Option<Edits>,
-    /// What it was computed with.
+    /// The environment of the computation.
     pub environment: Option<Environment>,
-    /// What the server offered.
+    /// The capabilities of the server.
     pub capabilities: BTreeMap<String, bool>,
-    /// Why there is no answer.
+    /// The error.
     pub error: Option<ErrorBody>,
-    /// What may make the answer another one than the caller expects.
+    /// Reasons why the answer may differ from what the caller expects.
     pub warnings: Vec<String>,
-    /// By what numbers places were weighed, where some were.
+    /// The parameters of relocation, if it was used.
     pub relocation: Option<RelocationRules>,
-    /// Whether the list was cut.
+    /// The limits of the list, and whether it was truncated.
     pub limits: Option<Limits>,
-    /// Whether the answer is known not to be whole for another reason than `limits`.
+    /// Whether the answer is incomplete for a reason other than `limits`.
     pub partial: bool,
 }
 
-impl Draft {
-    /// A draft that says only why there is no answer.
+impl BundleDraft {
+    /// A draft with an error and no answer.
     #[must_use]
     pub const fn failed(request: Option<Request>, error: ErrorBody) -> Self {
         Self {
@@ -65,9 +65,9 @@ impl Draft {
     }
 }
 
-/// The hash domain: rule 1 of the bundle format names these parts.
+/// The parts of a bundle that are hashed: rule 1 of the bundle format.
 #[derive(Serialize)]
-struct Domain<'b> {
+struct HashedParts<'b> {
     request: &'b Option<Request>,
     resolution: &'b Option<Resolution>,
     facts: Option<&'b Facts>,
@@ -90,14 +90,14 @@ struct HashedMeta<'b> {
     limits: &'b Option<Limits>,
 }
 
-/// Makes a bundle out of a draft.
+/// Makes a bundle from a draft.
 ///
 /// # Errors
-/// When a value has no canonical form, which is a defect of lanser.
-pub fn seal(draft: Draft) -> Result<Bundle, CanonicalError> {
+/// If a value has no canonical form, which is a bug in lanser.
+pub fn seal(draft: BundleDraft) -> Result<Bundle, CanonicalError> {
     let is_late = draft.error.as_ref().is_some_and(|error| error.symbol == ErrorSymbol::LsTimeout);
     let status = match (&draft.error, draft.partial) {
-        // What was known when the time ended.
+        // A timeout with the facts that were known by then.
         (Some(_), true) if is_late && draft.facts.is_some() => Status::Partial,
         (Some(_), _) => Status::Error,
         (None, true) => Status::Partial,
@@ -130,7 +130,7 @@ pub fn seal(draft: Draft) -> Result<Bundle, CanonicalError> {
     Ok(bundle)
 }
 
-/// The exit code that an error and facts ask for: the error's own, 1 for a verdict that fails, else 0.
+/// The exit code for an error and facts: the code of the error, 1 for a failed verdict, else 0.
 #[must_use]
 pub fn exit_code(error: Option<&ErrorBody>, facts: Option<&Facts>) -> u8 {
     let of_list = |facts: &Facts| facts.diagnostics.as_ref()?.verdict;
@@ -142,12 +142,12 @@ pub fn exit_code(error: Option<&ErrorBody>, facts: Option<&Facts>) -> u8 {
     }
 }
 
-/// The digest that a bundle's content has, whatever its `bundleId` says.
+/// Computes the digest of a bundle's content, ignoring its `bundleId`.
 ///
 /// # Errors
-/// When a value has no canonical form.
+/// If a value has no canonical form.
 pub fn bundle_id(bundle: &Bundle) -> Result<Digest, CanonicalError> {
-    let domain = Domain {
+    let parts = HashedParts {
         request: &bundle.request,
         resolution: &bundle.resolution,
         facts: bundle.facts.as_deref(),
@@ -164,5 +164,5 @@ pub fn bundle_id(bundle: &Bundle) -> Result<Digest, CanonicalError> {
             limits: &bundle.meta.limits,
         },
     };
-    canonical_digest(&domain)
+    canonical_digest(&parts)
 }

@@ -1,22 +1,22 @@
-//! Configuration files: `lanser.toml` or `[tool.lanser]` of `pyproject.toml` in the workspace, and the user's own.
+//! Configuration files: `lanser.toml` or `[tool.lanser]` of `pyproject.toml` in the workspace, and the file of the user.
 //!
-//! A workspace's files are written by whoever wrote the code that is looked at, so they may never name a program to run:
-//! `server-command` and `python` are read from the user's own file only, and refused in a workspace's.
+//! The files of a workspace come from the author of the analyzed code, so they must not name a program to run:
+//! `server-command` and `python` are only allowed in the user's file.
 
 use serde::Deserialize;
 
 use crate::path::AbsPath;
 use crate::workspace::files::read_bytes;
 
-/// What a configuration file may set.
+/// The settings of a configuration file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct FileConfig {
-    /// `pyright`, `basedpyright`, each also with `@VERSION`.
+    /// `pyright` or `basedpyright`, optionally with `@VERSION`.
     pub(crate) server: Option<String>,
     /// User's file only: the server's script, package folder or executable.
     pub(crate) server_command: Option<String>,
-    /// User's file only: the interpreter whose environment the code is looked at in.
+    /// User's file only: the interpreter whose environment is used for the analysis.
     pub(crate) python: Option<String>,
     /// `utf-8`, `utf-16` or `codepoint`.
     pub(crate) index_io: Option<String>,
@@ -24,37 +24,37 @@ pub(crate) struct FileConfig {
     pub(crate) timeout: Option<u64>,
     /// `workspace` or `configured`.
     pub(crate) scope: Option<String>,
-    /// Seconds after which a background session without questions leaves.
+    /// Seconds without requests after which a background session exits.
     pub(crate) session_idle: Option<u64>,
     /// MiB above which a background session restarts its language server.
     pub(crate) session_memory: Option<u64>,
     /// User's file only: never install anything.
     pub(crate) offline: Option<bool>,
-    /// Globs of the files that may be edited. A workspace's narrow what its user allows.
+    /// Globs of the files that may be edited. Those of a workspace further restrict those of the user.
     pub(crate) allow: Vec<String>,
     /// Globs of files that may not be edited.
     pub(crate) deny: Vec<String>,
-    /// `none`, `elsewhere` or `all`. A workspace's is the most that its user may allow.
+    /// `none`, `elsewhere` or `all`. The value of a workspace is an upper limit for the user's.
     pub(crate) allow_dirty: Option<String>,
-    /// Whether nothing is written when a selector is not certain. A workspace can only switch it on.
+    /// Whether to refuse to write when the target of a selector is uncertain. A workspace can only enable it.
     pub(crate) deny_apply_on_ambiguous: Option<bool>,
-    /// Whether nothing is written outside of the workspace. A workspace can only switch it on.
+    /// Whether to refuse to write outside of the workspace. A workspace can only enable it.
     pub(crate) workspace_jail: Option<bool>,
 }
 
 /// Why a configuration file cannot be used.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum ConfigError {
-    /// It is no TOML, or has a key that lanser does not know.
+    /// It is not TOML, or has an unknown key.
     #[error("{path}: {reason}")]
     Syntax {
         /// The file.
         path: AbsPath,
-        /// The parser's words.
+        /// The message of the parser.
         reason: String,
     },
-    /// A workspace's file sets what only its user may.
-    #[error("{path}: a workspace may not set {key:?}")]
+    /// The file of a workspace sets what only the user may set.
+    #[error("{path}: a workspace must not set {key:?}")]
     Forbidden {
         /// The file.
         path: AbsPath,
@@ -66,15 +66,15 @@ pub(crate) enum ConfigError {
 #[derive(Debug, Default, Deserialize)]
 struct Pyproject {
     #[serde(default)]
-    tool: Tools,
+    tool: ToolTables,
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct Tools {
+struct ToolTables {
     lanser: Option<FileConfig>,
 }
 
-/// The workspace's configuration and the file it stands in. `lanser.toml` goes before `pyproject.toml`.
+/// The workspace's configuration and its file. `lanser.toml` takes precedence over `pyproject.toml`.
 ///
 /// # Errors
 /// See [`ConfigError`].
@@ -104,7 +104,7 @@ pub(crate) fn of_workspace(root: &AbsPath) -> Result<Option<(AbsPath, FileConfig
 /// The user's configuration.
 ///
 /// # Errors
-/// When it cannot be read as configuration.
+/// See [`ConfigError`].
 pub(crate) fn of_user(path: Option<&AbsPath>) -> Result<Option<FileConfig>, ConfigError> {
     path.map_or(Ok(None), read)
 }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn either_file_and_its_own_first() {
+    fn lanser_toml_takes_precedence_over_pyproject_toml() {
         let (_keep, root) = workspace(&[("pyproject.toml", "[tool.lanser]\ntimeout = 5\n")]);
         assert_eq!(of_workspace(&root).unwrap().unwrap().1.timeout, Some(5));
         let (_keep, root) = workspace(&[
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workspace_names_no_program() {
+    fn a_workspace_must_not_name_a_program() {
         for text in ["server-command = 'evil.js'", "python = 'evil'", "offline = false"] {
             let (_keep, root) = workspace(&[("lanser.toml", text)]);
             assert!(matches!(of_workspace(&root), Err(ConfigError::Forbidden { .. })), "{text}");

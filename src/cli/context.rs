@@ -1,59 +1,61 @@
-//! What a verb works with: surroundings, options, settings, and the way from a request to a printed bundle.
+//! The context that a verb runs in, and how it gets from a request to a printed bundle.
+//!
+//! [`CliContext::run_request`] builds a request, has a background session or this process answer it, and prints the bundle.
 
 use std::io::Read as _;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::environment::Environment;
-use super::exit::Exit;
+use super::environment::ProcessEnvironment;
+use super::exit::ProgramExit;
 use super::global::GlobalArgs;
 use super::output::{Format, Printer};
 use super::rewards;
-use super::settings::{FromEnvironment, Settings};
+use super::settings::{CliSettings, OptionsFromEnv};
 use crate::bundle::portable::PathMap;
-use crate::bundle::seal::{Draft, seal};
-use crate::model::bundle::{Bundle, Road, Volatile};
+use crate::bundle::seal::{BundleDraft, seal};
+use crate::model::bundle::{Bundle, ServedFrom, Volatile};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Options, Request};
-use crate::orchestrator::session::{Caller, Reply, Terms, Trouble};
-use crate::orchestrator::stall::{Heart, Why};
+use crate::orchestrator::session::{SessionClient, SessionError, SessionOptions, SessionResponse};
+use crate::orchestrator::watchdog::{StallReason, Watchdog};
 use crate::orchestrator::{self, Orchestrator, read_selector};
 use crate::path::{DocUri, WorkspacePath};
 use crate::reward::of_bundle;
 use crate::selector::PositionSpec;
-use crate::trace::operation::Finished;
-use crate::trace::writer::Writer;
+use crate::trace::operation::FinishedOperation;
+use crate::trace::writer::TraceWriter;
 use crate::workspace::files::canonical;
 
-/// An answer, read or as it came.
-enum Answer {
+/// A response to a request.
+enum CliResponse {
     Bundle(Box<Bundle>),
-    /// To be printed as it is.
-    Bytes(Reply),
+    /// The JSON bytes of a session's response, printed without parsing.
+    Encoded(SessionResponse),
 }
 
-/// What a verb works with.
-pub(crate) struct Context {
-    pub(crate) env: Environment,
+/// The context of a verb.
+pub(crate) struct CliContext {
+    pub(crate) env: ProcessEnvironment,
     pub(crate) global: GlobalArgs,
-    pub(crate) from_env: FromEnvironment,
+    pub(crate) from_env: OptionsFromEnv,
     pub(crate) printer: Printer,
-    /// Where operations are recorded, once it was opened.
-    pub(crate) trace: Option<Arc<Writer>>,
+    /// The trace that operations are recorded in, if it is open.
+    pub(crate) trace: Option<Arc<TraceWriter>>,
 }
 
-impl Context {
+impl CliContext {
     /// The settings of this run.
     ///
     /// # Errors
-    /// When an option or a configuration file cannot be read.
-    pub(crate) fn settings(&self) -> Result<Settings, ErrorBody> {
-        Settings::new(&self.global, &self.from_env, &self.env)
+    /// If an option or a configuration file is invalid.
+    pub(crate) fn settings(&self) -> Result<CliSettings, ErrorBody> {
+        CliSettings::new(&self.global, &self.from_env, &self.env)
     }
 
-    /// The options of a request that every verb shares.
-    pub(crate) fn options(&self, settings: &Settings) -> Options {
+    /// The request options that all verbs have in common.
+    pub(crate) fn options(&self, settings: &CliSettings) -> Options {
         Options {
             index_io: settings.index_io,
             scope: settings.scope,
@@ -63,11 +65,11 @@ impl Context {
         }
     }
 
-    /// Reads a selector: its string form, its JSON form, or `-` for either on standard input.
+    /// Parses a selector in string or JSON form; `-` reads it from standard input.
     ///
     /// # Errors
-    /// When it is neither.
-    pub(crate) fn selector(&self, text: &str, settings: &Settings) -> Result<PositionSpec, ErrorBody> {
+    /// If it is not a valid selector.
+    pub(crate) fn selector(&self, text: &str, settings: &CliSettings) -> Result<PositionSpec, ErrorBody> {
         let mut input = text.to_owned();
         if text == "-" {
             input.clear();
@@ -76,12 +78,12 @@ impl Context {
             })?;
         }
         let mut selector = read_selector(input.trim(), settings.index_io)?;
-        selector.map_uri(|uri| self.seen_from_here(uri, settings));
+        selector.map_uri(|uri| self.resolve_from_current_folder(uri, settings));
         Ok(selector)
     }
 
-    /// A path that the workspace does not have, and the current folder has, is meant from the current folder on.
-    fn seen_from_here(&self, uri: &DocUri, settings: &Settings) -> DocUri {
+    /// Resolves a path in the current folder if it exists there and not in the workspace.
+    fn resolve_from_current_folder(&self, uri: &DocUri, settings: &CliSettings) -> DocUri {
         let Some(path) = uri.workspace_path().map(WorkspacePath::as_str) else { return uri.clone() };
         let here = canonical(&self.env.cwd.join(path));
         let inside = here.strip_prefix(&settings.root).and_then(WorkspacePath::new);
@@ -93,8 +95,11 @@ impl Context {
         }
     }
 
-    /// Asks the question that `make` builds and prints the answer.
-    pub(crate) fn ask(&mut self, make: impl FnOnce(&Self, &Settings) -> Result<Request, ErrorBody>) -> Exit {
+    /// Answers the request that `make` builds and prints the bundle.
+    pub(crate) fn run_request(
+        &mut self,
+        make: impl FnOnce(&Self, &CliSettings) -> Result<Request, ErrorBody>,
+    ) -> ProgramExit {
         let settings = match self.settings() {
             Ok(settings) => settings,
             Err(error) => return self.fail(error),
@@ -103,37 +108,43 @@ impl Context {
             Ok(settings) => settings,
             Err(error) => return self.fail(error),
         };
-        let asked = make(self, &settings).and_then(|request| Ok((request, rewards::asked(self, &settings)?)));
-        match asked {
-            Ok((request, asked)) => match self.answer(&settings, request, asked.is_some()) {
-                Answer::Bundle(mut bundle) => {
-                    if let Some(asked) = asked {
-                        self.reward(&asked, &mut bundle, &settings);
+        let request =
+            make(self, &settings).and_then(|request| Ok((request, rewards::requested(self, &settings)?)));
+        match request {
+            Ok((request, reward)) => match self.answer(&settings, request, reward.is_some()) {
+                CliResponse::Bundle(mut bundle) => {
+                    if let Some(reward) = reward {
+                        self.reward(&reward, &mut bundle, &settings);
                     }
                     self.printer.bundle(&bundle)
                 }
-                Answer::Bytes(reply) => self.printer.reply(&reply),
+                CliResponse::Encoded(reply) => self.printer.reply(&reply),
             },
             Err(error) => self.fail(error),
         }
     }
 
-    /// Puts the reward that was asked for into a bundle that was just made.
-    fn reward(&self, asked: &rewards::Asked, bundle: &mut Bundle, settings: &Settings) {
-        let Ok(runtime) = runtime() else { return asked.put_into(bundle) };
-        let own = self.orchestrator_settings(settings);
+    /// Sets the requested reward of a new bundle.
+    fn reward(&self, reward: &rewards::RewardRequest, bundle: &mut Bundle, settings: &CliSettings) {
+        let Ok(runtime) = runtime() else { return reward.apply_to(bundle) };
+        let orchestrator_settings = self.orchestrator_settings(settings);
         runtime.block_on(async {
             tokio::select! {
-                () = asked.put_into_new(bundle, &own) => {}
+                () = reward.apply_to_new(bundle, &orchestrator_settings) => {}
                 () = super::signals::interrupted() => {}
             }
         });
         runtime.shutdown_background();
     }
 
-    /// Asks a question about a selector and prints the answer.
-    pub(crate) fn ask_about(&mut self, cmd: Command, selector: &str, set: impl FnOnce(&mut Options)) -> Exit {
-        let make = |context: &Self, settings: &Settings| {
+    /// Answers a request about a selector and prints the bundle.
+    pub(crate) fn run_request_for(
+        &mut self,
+        cmd: Command,
+        selector: &str,
+        set: impl FnOnce(&mut Options),
+    ) -> ProgramExit {
+        let make = |context: &Self, settings: &CliSettings| {
             let mut options = context.options(settings);
             set(&mut options);
             Ok(Request {
@@ -143,84 +154,86 @@ impl Context {
                 options,
             })
         };
-        self.ask(make)
+        self.run_request(make)
     }
 
-    /// Has the session answer, or answers in this process. `read` says that the bundle itself is needed.
-    fn answer(&self, settings: &Settings, request: Request, read: bool) -> Answer {
+    /// Answers a request in the session or in this process. With `parse`, the response is a parsed bundle.
+    fn answer(&self, settings: &CliSettings, request: Request, parse: bool) -> CliResponse {
         let runtime = match runtime() {
             Ok(runtime) => runtime,
-            Err(error) => return Answer::Bundle(Box::new(error_bundle(Some(request), error))),
+            Err(error) => return CliResponse::Bundle(Box::new(error_bundle(Some(request), error))),
         };
-        let heart = self.guard(&request, settings.timeout);
+        let watchdog = self.guard(&request, settings.timeout);
         let answer = runtime.block_on(async {
-            heart.beat();
+            watchdog.start_heartbeat();
             let mut interrupted = pin!(super::signals::interrupted());
-            if let Some(answer) = self.ask_session(settings, &request, read, interrupted.as_mut()).await {
+            if let Some(answer) =
+                self.request_from_session(settings, &request, parse, interrupted.as_mut()).await
+            {
                 return answer;
             }
             let orchestrator = Orchestrator::for_one(self.orchestrator_settings(settings));
-            Answer::Bundle(Box::new(orchestrator.run(request, interrupted).await))
+            CliResponse::Bundle(Box::new(orchestrator.run(request, interrupted).await))
         });
-        heart.end();
-        // What still runs in the background (a scan that nobody waits for any more) must not hold the answer up.
+        watchdog.disarm();
+        // A background task, such as an abandoned scan, must not delay the exit.
         runtime.shutdown_background();
         answer
     }
 
-    /// Ends the program when a step of the work takes longer than an answer may: nothing else would be heard meanwhile, no
-    /// signal and no time limit.
-    fn guard(&self, request: &Request, limit: std::time::Duration) -> Heart {
-        let heart = Heart::default();
+    /// Ends the program if a step blocks the event loop for longer than `limit`: meanwhile neither signals nor timeouts are
+    /// handled.
+    fn guard(&self, request: &Request, limit: std::time::Duration) -> Watchdog {
+        let watchdog = Watchdog::default();
         let (request, printer) = (request.clone(), self.printer.clone());
-        heart.guard(limit, super::signals::interrupted, move |why| {
+        watchdog.exit_on_stall(limit, super::signals::interrupted, move |why| {
             printer.bundle(&error_bundle(Some(request), stopped(why, limit))).number()
         });
-        heart
+        watchdog
     }
 
-    /// The session's answer. `None` when sessions are off, and when anything is wrong with this one: then nobody needs to
-    /// know that it was tried.
-    async fn ask_session(
+    /// The session's response. `None` if sessions are disabled or anything fails: the request is then answered in this
+    /// process.
+    async fn request_from_session(
         &self,
-        settings: &Settings,
+        settings: &CliSettings,
         request: &Request,
-        read: bool,
+        parse: bool,
         interrupted: Pin<&mut impl Future<Output = ()>>,
-    ) -> Option<Answer> {
-        // A session that dies is replaced and asked again; but what it wrote before must not be written twice, and a caller
-        // that is interrupted must know whether anything was written. Undoing needs no server anyway.
+    ) -> Option<CliResponse> {
+        // A session that dies is replaced and the request repeated. Writes must not be repeated, and after an interruption the
+        // caller must know whether anything was written. Undo needs no server.
         if !settings.session || request.writes() || request.cmd == Command::Undo {
             return None;
         }
-        // What needs no server is not worth a session; one that is there has read the files already.
+        // `locate` needs no server, so it does not start a session; but a running one has read the files already.
         let start = request.cmd != Command::Locate;
         let began = Instant::now();
         let mut caller = self.caller(settings, start).ok()?;
         let reply = tokio::select! {
             biased;
-            reply = caller.ask(request) => reply.ok()?,
+            reply = caller.send(request) => reply.ok()?,
             () = interrupted => {
-                caller.done();
-                return Some(Answer::Bundle(Box::new(cancelled(request.clone(), settings, began))));
+                caller.clear_progress();
+                return Some(CliResponse::Bundle(Box::new(cancelled(request.clone(), settings, began))));
             }
         };
-        if self.printer.prints_bytes() && !read {
-            return Some(Answer::Bytes(reply));
+        if self.printer.prints_bytes() && !parse {
+            return Some(CliResponse::Encoded(reply));
         }
-        serde_json::from_slice(&reply.bundle).ok().map(|bundle| Answer::Bundle(Box::new(bundle)))
+        serde_json::from_slice(&reply.bundle).ok().map(|bundle| CliResponse::Bundle(Box::new(bundle)))
     }
 
-    /// Somebody who can ask the session for these settings.
+    /// A client of the session for these settings.
     ///
     /// # Errors
-    /// When no session can be had.
-    pub(crate) fn caller(&self, settings: &Settings, start: bool) -> Result<Caller, Trouble> {
-        let terms = Terms { idle: settings.session_idle };
-        Caller::new(self.env.sessions(), self.orchestrator_settings(settings), terms, start)
+    /// If there is no session and none can be started.
+    pub(crate) fn caller(&self, settings: &CliSettings, start: bool) -> Result<SessionClient, SessionError> {
+        let terms = SessionOptions { idle_timeout: settings.session_idle };
+        SessionClient::new(self.env.sessions(), self.orchestrator_settings(settings), terms, start)
     }
 
-    pub(crate) fn orchestrator_settings(&self, settings: &Settings) -> orchestrator::Settings {
+    pub(crate) fn orchestrator_settings(&self, settings: &CliSettings) -> orchestrator::Settings {
         orchestrator::Settings {
             root: settings.root.clone(),
             copy_of: None,
@@ -246,83 +259,82 @@ impl Context {
         }
     }
 
-    /// Opens the trace, if there is to be one. What is recorded is answered in this process.
+    /// Opens the trace if `--trace-file` is set. Recorded requests are answered in this process.
     ///
     /// # Errors
-    /// When it cannot be written into.
-    pub(crate) fn record(&mut self, mut settings: Settings) -> Result<Settings, ErrorBody> {
+    /// If the file cannot be written.
+    pub(crate) fn record(&mut self, mut settings: CliSettings) -> Result<CliSettings, ErrorBody> {
         let Some(file) = &self.global.trace_file else { return Ok(settings) };
         let path = self.env.cwd.join(file);
-        let words = &self.printer.typed;
-        let writer = Writer::open(&path, words.clone()).map_err(|error| {
+        let writer = TraceWriter::open(&path, self.printer.typed.clone()).map_err(|error| {
             if error.kind() == std::io::ErrorKind::NotFound {
-                let message = format!("cannot record into {file}: there is no folder {}", path.parent());
-                return ErrorBody::new(ErrorSymbol::NotFound, message).hint("make the folder first");
+                let message = format!("cannot write the trace {file}: no such folder: {}", path.parent());
+                return ErrorBody::new(ErrorSymbol::NotFound, message).hint("create the folder first");
             }
-            ErrorBody::new(ErrorSymbol::FsPermissions, format!("cannot record into {file}: {error}"))
-                .hint("name a file that can be written with --trace-file")
+            ErrorBody::new(ErrorSymbol::FsPermissions, format!("cannot write the trace {file}: {error}"))
+                .hint("pass a writable file to --trace-file")
         })?;
         self.trace = Some(Arc::new(writer));
         settings.session = false;
         Ok(settings)
     }
 
-    /// Prints why nothing could be asked.
-    pub(crate) fn fail(&mut self, error: ErrorBody) -> Exit {
+    /// Prints an error that prevented the request, and records it if there is a trace.
+    pub(crate) fn fail(&mut self, error: ErrorBody) -> ProgramExit {
         let bundle = error_bundle(None, error.clone());
         if let Some(trace) = &self.trace
-            && let Err(failed) = trace.append(Finished::unread(error, bundle.clone()))
+            && let Err(failed) = trace.append(FinishedOperation::unread(error, bundle.clone()))
         {
             self.printer.complain(&format!("the trace could not be written: {failed}"));
         }
         self.printer.bundle(&bundle)
     }
 
-    /// Whether standard output is to hold JSON.
+    /// Whether to print JSON.
     pub(crate) const fn json(&self) -> bool {
         matches!(self.printer.format, Format::Json)
     }
 }
 
-/// The event loop of this process. It has one thread, because servers die with the thread that started them.
+/// The event loop of this process. It has one thread, because a server is killed when the thread that started it exits.
 ///
 /// # Errors
-/// When the operating system gives none.
+/// If the operating system cannot create one.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, ErrorBody> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
-        let message = format!("the operating system gives no event loop: {error}");
+        let message = format!("cannot create an event loop: {error}");
         ErrorBody::new(ErrorSymbol::Internal, message)
     })
 }
 
-/// What is said when a step of the work was stopped.
-pub(crate) fn stopped(why: Why, limit: std::time::Duration) -> ErrorBody {
+/// The error after the event loop was blocked by a long step.
+pub(crate) fn stopped(why: StallReason, limit: std::time::Duration) -> ErrorBody {
     match why {
-        Why::Interrupted => {
+        StallReason::Interrupted => {
             ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled").hint("ask again")
         }
-        Why::Limit => {
-            let message = format!("a step of lanser's own work took more than {} s", limit.as_secs());
+        StallReason::Limit => {
+            let message = format!("an internal step of lanser took longer than {} s", limit.as_secs());
             ErrorBody::new(ErrorSymbol::LsTimeout, message)
-                .hint("deeply nested files and very long lines take long; --timeout gives more time")
+                .hint("deeply nested files and very long lines take long to analyze; raise --timeout")
         }
     }
 }
 
-/// What [`Orchestrator::run`] says when it is interrupted, for a question that a session was asked.
-fn cancelled(mut request: Request, settings: &Settings, began: Instant) -> Bundle {
+/// The bundle for a request that was interrupted while a session answered it; the same as that of [`Orchestrator::run`].
+fn cancelled(mut request: Request, settings: &CliSettings, began: Instant) -> Bundle {
     if let Some(selector) = &mut request.selector {
         let paths = PathMap::new().workspace(settings.root.clone());
         selector.map_uri(|uri| paths.absolute(uri).map_or_else(|| uri.clone(), |path| paths.uri(&path)));
     }
-    let road = if request.cmd == Command::Locate { Road::Syntax } else { Road::Cold };
+    let served_from = if request.cmd == Command::Locate { ServedFrom::Syntax } else { ServedFrom::Server };
     let error = ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled").hint("ask again");
     let mut bundle = error_bundle(Some(request), error);
     bundle.meta.volatile = Volatile {
         id: None,
         line: None,
         elapsed_ms: Some(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)),
-        road: Some(road),
+        served_from: Some(served_from),
         root: Some(settings.root.to_string()),
         pid: Some(std::process::id()),
         coordinates: Vec::new(),
@@ -330,10 +342,11 @@ fn cancelled(mut request: Request, settings: &Settings, began: Instant) -> Bundl
     bundle
 }
 
-/// A bundle that says only why there is no answer.
+/// A bundle with only an error.
+
 pub(crate) fn error_bundle(request: Option<Request>, error: ErrorBody) -> Bundle {
     let mut bundle =
-        seal(Draft::failed(request, error)).expect("an error is made of texts and small integers");
+        seal(BundleDraft::failed(request, error)).expect("an error is made of texts and small integers");
     bundle.process_reward = Some(of_bundle(&bundle, None));
     bundle
 }

@@ -1,54 +1,54 @@
-//! What comes in from outside: arguments, environment variables, the current folder, whether there is a terminal.
+//! The environment of the process: arguments, environment variables, the current folder, whether stderr is a terminal.
 //!
-//! This is the only place that asks; everything below `cli` gets it as values.
+//! Only this module reads them; everything below `cli` gets them as values.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
-use crate::orchestrator::session::Place;
+use crate::orchestrator::session::RuntimeDir;
 use crate::orchestrator::{cache_folder, search_path, state_folder};
 use crate::path::{AbsPath, absolute::AbsPathError};
 use crate::workspace::root::checkout;
 use crate::workspace::trust::TrustList;
 
-/// Why nothing can be done in these surroundings.
+/// Why the environment cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EnvironmentError {
-    /// It was removed, or may not be entered.
-    #[error("the current folder cannot be found ({0}); change into one that is there")]
+    /// The current folder was deleted or is not accessible.
+    #[error("cannot find the current folder ({0}); change to an existing folder")]
     CurrentFolder(io::Error),
-    /// A folder has no name in UTF-8.
+    /// The path of a folder is not UTF-8.
     #[error(transparent)]
     Path(#[from] AbsPathError),
 }
 
-/// The process's surroundings.
+/// The environment of this process.
 #[derive(Debug, Clone)]
-pub(crate) struct Environment {
-    /// The arguments, the program's name first.
+pub(crate) struct ProcessEnvironment {
+    /// The arguments, starting with the program name.
     pub(crate) args: Vec<OsString>,
     /// The environment variables whose names and values are UTF-8.
     pub(crate) vars: BTreeMap<String, String>,
     /// The current folder.
     pub(crate) cwd: AbsPath,
-    /// Where temporary files go.
+    /// The folder for temporary files.
     pub(crate) temp: AbsPath,
-    /// This program.
+    /// The path of this executable.
     pub(crate) exe: Option<AbsPath>,
-    /// Whether a person reads standard error.
+    /// Whether standard error is a terminal.
     pub(crate) stderr_is_terminal: bool,
 }
 
-impl Environment {
-    /// The surroundings of this process.
+impl ProcessEnvironment {
+    /// Reads the environment of this process.
     ///
     /// # Errors
-    /// When the current folder is gone or its name is not UTF-8.
+    /// If the current folder does not exist or its path is not UTF-8.
     #[expect(
         clippy::disallowed_methods,
-        reason = "this is the one place through which the surroundings enter"
+        reason = "this is the only place that reads the environment of the process"
     )]
     pub(crate) fn of_process() -> Result<Self, EnvironmentError> {
         let cwd = std::env::current_dir().map_err(EnvironmentError::CurrentFolder)?;
@@ -64,16 +64,16 @@ impl Environment {
         })
     }
 
-    /// A variable that is set to something.
+    /// The value of a variable, if it is set and not empty.
     pub(crate) fn var(&self, name: &str) -> Option<&str> {
         self.vars.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// Where the user's sessions are found.
-    pub(crate) fn sessions(&self) -> Place {
-        // A relative one is to be ignored, says the specification of base directories.
+    /// The folder of the user's session sockets.
+    pub(crate) fn sessions(&self) -> RuntimeDir {
+        // A relative path is to be ignored (XDG Base Directory Specification).
         let runtime = self.var("XDG_RUNTIME_DIR").and_then(|folder| AbsPath::new(folder).ok());
-        Place::new(runtime.as_ref(), &self.temp)
+        RuntimeDir::new(runtime.as_ref(), &self.temp)
     }
 
     /// The folders of `PATH`.
@@ -94,18 +94,19 @@ impl Environment {
         cache_folder(&self.vars, &self.temp, |path| self.absolute(path))
     }
 
-    /// The repositories that the user trusts.
+    /// The repositories trusted by the user.
     pub(crate) fn trust_list(&self) -> TrustList {
         TrustList::read(&state_folder(&self.vars, &self.cache()))
     }
 
-    /// The folder that came with the workspace at `root`.
+    /// The repository that contains the workspace at `root`.
     pub(crate) fn checkout(&self, root: &AbsPath) -> AbsPath {
         let home = self.var("HOME").and_then(|home| AbsPath::new(home).ok());
         checkout(root, home.as_ref())
     }
 
-    /// The user's own configuration file.
+    /// The configuration file of the user.
+
     pub(crate) fn user_config(&self) -> Option<AbsPath> {
         let folder = match (self.var("XDG_CONFIG_HOME"), self.var("HOME")) {
             (Some(config), _) => self.absolute(config),

@@ -1,44 +1,45 @@
-//! How the program ends.
+//! The exit status of the program.
 
 use std::process::ExitCode;
 
 use crate::model::error::ErrorSymbol;
 
-/// How a command ended. The numbers are part of the contract; `lanser schema commands` prints them.
+/// How a command ended. The exit codes are part of the public interface; `lanser schema commands` prints them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Exit {
-    /// 0: there is an answer.
+pub(crate) enum ProgramExit {
+    /// 0: success.
     Ok,
-    /// 1: there is an answer, and it is the one that `--fail-on` asked to be told.
-    Verdict,
-    /// The code of the error.
+    /// 1: success, but the condition of `--fail-on` holds, or a validated file is not valid.
+    CheckFailed,
+    /// The exit code of the error.
     Failed(ErrorSymbol),
-    /// 0: the reader of standard output went away, which is its right.
+    /// 0: the reader closed standard output, which is not an error.
     ClosedPipe,
 }
 
-impl Exit {
-    /// How a program ends that printed a bundle with this error and this code.
+impl ProgramExit {
+    /// The status after printing a bundle with this error and exit code.
     pub(crate) const fn of(error: Option<ErrorSymbol>, code: u8) -> Self {
         match error {
             Some(symbol) => Self::Failed(symbol),
-            None if code == Self::Verdict.number() => Self::Verdict,
+            None if code == Self::CheckFailed.number() => Self::CheckFailed,
             None => Self::Ok,
         }
     }
 
-    /// The number.
+    /// The exit code.
+
     pub(crate) const fn number(self) -> u8 {
         match self {
             Self::Ok | Self::ClosedPipe => 0,
-            Self::Verdict => 1,
+            Self::CheckFailed => 1,
             Self::Failed(symbol) => symbol.code(),
         }
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<ProgramExit> for ExitCode {
+    fn from(exit: ProgramExit) -> Self {
         Self::from(exit.number())
     }
 }

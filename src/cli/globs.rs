@@ -1,17 +1,17 @@
-//! The globs of `--allow` and `--deny` as people write them: several in one word, `./src`, an absolute path. A request has them
-//! relative to the workspace, so that it is the same anywhere.
+//! Normalizes the globs of `--allow` and `--deny`: comma-separated lists, `./src` and absolute paths. A request has them
+//! relative to the workspace, so that it is the same on any machine.
 
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::path::AbsPath;
 
-/// Globs in the form of a request, sorted.
+/// Normalizes globs to the form in a request, sorted.
 ///
 /// # Errors
-/// When one is of no file of the workspace.
-pub(crate) fn read(root: &AbsPath, words: &[String]) -> Result<Vec<String>, ErrorBody> {
-    let globs = words.iter().flat_map(|word| split(word)).map(|glob| {
+/// If one cannot match a file in the workspace.
+pub(crate) fn read(root: &AbsPath, args: &[String]) -> Result<Vec<String>, ErrorBody> {
+    let globs = args.iter().flat_map(|arg| split(arg)).map(|glob| {
         in_workspace(root, glob).map_err(|reason| {
-            let why = reason.unwrap_or("names nothing in the workspace");
+            let why = reason.unwrap_or("is outside of the workspace");
             ErrorBody::new(ErrorSymbol::Usage, format!("the glob {glob:?} {why}"))
                 .hint("globs are relative to the workspace, like `src/**/*.py`")
         })
@@ -22,10 +22,10 @@ pub(crate) fn read(root: &AbsPath, words: &[String]) -> Result<Vec<String>, Erro
     Ok(globs)
 }
 
-/// The parts of a list with commas, those in `{}` and `[]` left alone.
-fn split(word: &str) -> Vec<&str> {
+/// Splits a list at commas, except inside of `{}` and `[]`.
+fn split(list: &str) -> Vec<&str> {
     let mut depth = 0_usize;
-    let parts = word.split(|c| {
+    let parts = list.split(|c| {
         match c {
             '{' | '[' => depth += 1,
             '}' | ']' => depth = depth.saturating_sub(1),
@@ -36,10 +36,10 @@ fn split(word: &str) -> Vec<&str> {
     parts.filter(|part| !part.is_empty()).collect()
 }
 
-/// One glob relative to the workspace at `root`.
+/// Makes one glob relative to the workspace at `root`.
 ///
 /// # Errors
-/// What is wrong with it; `None` when it is of files elsewhere.
+/// With what is wrong with it; `None` if it is an absolute glob outside of the workspace.
 pub(crate) fn in_workspace(root: &AbsPath, glob: &str) -> Result<String, Option<&'static str>> {
     let inside = match glob.strip_prefix(root.as_str()) {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => rest,
@@ -48,7 +48,7 @@ pub(crate) fn in_workspace(root: &AbsPath, glob: &str) -> Result<String, Option<
     };
     let parts: Vec<&str> = inside.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     if parts.contains(&"..") {
-        return Err(Some("climbs out with `..`"));
+        return Err(Some("contains `..`"));
     }
     Ok(if parts.is_empty() { "**".to_owned() } else { parts.join("/") })
 }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_ways_to_write_one_glob() {
+    fn globs_are_normalized() {
         let root = AbsPath::new("/w/x").unwrap();
         let one = |glob: &str| read(&root, &[glob.to_owned()]).map_err(|error| error.symbol);
         for glob in ["src", "./src", "src/", "/w/x/src", "/w/x/./src//"] {

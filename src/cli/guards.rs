@@ -1,7 +1,7 @@
-//! The options of every command that may write: what keeps an edit from being made.
+//! The safety options of every command that may write.
 //!
-//! The strictest value is the default. Flags, environment and the user's own file may loosen it; a workspace's file is written
-//! by whoever wrote the code and may only make it stricter, whatever the user says elsewhere.
+//! The strictest value is the default. Flags, the environment and the user's configuration file may loosen it. A workspace's
+//! configuration file comes from the author of the code and may only make it stricter.
 
 use clap::{Args, ValueEnum};
 
@@ -9,28 +9,31 @@ use super::config::FileConfig;
 use super::globs;
 use crate::model::edits::CheckName;
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::model::request::{Dirt, Guards, Strategy};
+use crate::model::request::{DirtyPolicy, Guards, Strategy};
 use crate::path::AbsPath;
 
-const GUARDS: &str = "What keeps an edit from being made";
+const GUARDS: &str = "Safety options";
+const OVERRIDES: &str = "Overrides of failed checks";
 
-/// Options of commands that write or take back: which files they may reach.
+/// Options of commands that write or undo: which files they may change.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ReachArgs {
-    /// Edit only files that one of these globs names: `src`, `src/*.py`, `**/*.py`
+    /// Edit only files that match one of these globs
+    ///
+    /// Such as `src`, `src/*.py` or `**/*.py`, relative to the workspace.
     #[arg(long, value_name = "GLOB", env = "LANSER_ALLOW", hide_env_values = true, help_heading = GUARDS)]
     pub(crate) allow: Vec<String>,
 
-    /// Edit no file that one of these globs names
+    /// Edit no file that matches one of these globs
     #[arg(long, value_name = "GLOB", env = "LANSER_DENY", hide_env_values = true, help_heading = GUARDS)]
     pub(crate) deny: Vec<String>,
 
-    /// Write nothing outside of the workspace, also through links [default: true]
-    #[arg(long, value_name = "BOOL", env = "LANSER_WORKSPACE_JAIL", hide_env_values = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", help_heading = GUARDS)]
+    /// Refuse to write outside of the workspace, also through links [default: true]
+    #[arg(long, value_name = "BOOL", env = "LANSER_WORKSPACE_JAIL", hide_env_values = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_short_help = true, help_heading = GUARDS)]
     pub(crate) workspace_jail: Option<bool>,
 
-    /// Replace files that have other names (hard links), which keep the old content
-    #[arg(long, help_heading = GUARDS)]
+    /// Replace files that have hard links; the other names keep the old content
+    #[arg(long, hide_short_help = true, help_heading = GUARDS)]
     pub(crate) allow_hard_links: bool,
 }
 
@@ -40,68 +43,75 @@ pub(crate) struct GuardArgs {
     #[command(flatten)]
     pub(crate) reach: ReachArgs,
 
-    /// Let uncommitted changes be where the edit is not (`elsewhere`), or anywhere
-    #[arg(long, value_name = "WHERE", env = "LANSER_ALLOW_DIRTY", hide_env_values = true, num_args = 0..=1, require_equals = true, default_missing_value = "all", help_heading = GUARDS)]
+    /// Apply despite uncommitted changes: `elsewhere` or `all`
+    ///
+    /// With `elsewhere`, files that are not edited may have uncommitted changes; with `all` or no value, any file. By default,
+    /// there must be none.
+    #[arg(long, value_name = "WHERE", env = "LANSER_ALLOW_DIRTY", hide_env_values = true, num_args = 0..=1, require_equals = true, default_missing_value = "all", hide_possible_values = true, help_heading = GUARDS)]
     pub(crate) allow_dirty: Option<DirtArg>,
 
-    /// Write nothing when the selector means its place only perhaps [default: true]
-    #[arg(long, value_name = "BOOL", env = "LANSER_DENY_APPLY_ON_AMBIGUOUS", hide_env_values = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", help_heading = GUARDS)]
+    /// Refuse to write when the target of the selector is uncertain [default: true]
+    #[arg(long, value_name = "BOOL", env = "LANSER_DENY_APPLY_ON_AMBIGUOUS", hide_env_values = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_short_help = true, help_heading = GUARDS)]
     pub(crate) deny_apply_on_ambiguous: Option<bool>,
 
-    /// How to write: `rename` replaces files that are what the edit was made for, `3way` merges what changed since
-    #[arg(long, value_name = "HOW", env = "LANSER_STRATEGY", hide_env_values = true, help_heading = GUARDS)]
+    /// `rename` replaces files, `3way` merges changes
+    ///
+    /// With `rename`, the default, the files must be as they were when the edit was made. With `3way`, changes since then are
+    /// merged as in git.
+
+    #[arg(long, value_name = "HOW", env = "LANSER_STRATEGY", hide_env_values = true, hide_possible_values = true, help_heading = GUARDS)]
     pub(crate) strategy: Option<StrategyArg>,
 
-    /// Give up: no diagnostic is new
-    #[arg(long, help_heading = GUARDS)]
+    /// Apply even if the edit introduces diagnostics
+    #[arg(long, hide_short_help = true, help_heading = OVERRIDES)]
     pub(crate) allow_new_diagnostics: bool,
 }
 
-/// Options of `rename` besides.
+/// Options that override failed checks of a rename.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RenameGuardArgs {
-    /// Give up: the server says that it renames here
-    #[arg(long, help_heading = GUARDS)]
+    /// Apply even if the server cannot rename here
+    #[arg(long, hide_short_help = true, help_heading = OVERRIDES)]
     pub(crate) allow_unprepared: bool,
 
-    /// Give up: the new name is an identifier and no keyword
-    #[arg(long, help_heading = GUARDS)]
+    /// Apply even if the new name is not an identifier, or is a keyword
+    #[arg(long, hide_short_help = true, help_heading = OVERRIDES)]
     pub(crate) allow_invalid_name: bool,
 
-    /// Give up: the new name hides no builtin and is no soft keyword
-    #[arg(long, help_heading = GUARDS)]
+    /// Apply even if the new name shadows a builtin or is a soft keyword
+    #[arg(long, hide_short_help = true, help_heading = OVERRIDES)]
     pub(crate) allow_shadowing: bool,
 
-    /// Give up: the new name is free wherever the old one is bound or used
-    #[arg(long, help_heading = GUARDS)]
+    /// Apply even if the new name already exists where the old one is bound or used
+    #[arg(long, hide_short_help = true, help_heading = OVERRIDES)]
     pub(crate) allow_collision: bool,
 
-    /// Give up: no class above or below keeps a member of the old name
-    #[arg(long, help_heading = GUARDS)]
+    /// Apply even if a base class or subclass keeps a member with the old name
+    #[arg(long, hide_short_help = true, help_heading = OVERRIDES)]
     pub(crate) allow_broken_overrides: bool,
 
-    /// Give up: every use was found
-    #[arg(long, help_heading = GUARDS)]
+    /// Apply even if some references may be missing
+    #[arg(long, hide_short_help = true, help_heading = OVERRIDES)]
     pub(crate) allow_incomplete: bool,
 
-    /// Give up: the new name has exactly the references of the old one
-    #[arg(long, help_heading = GUARDS)]
+    /// Apply even if the new name does not have exactly the references of the old one
+    #[arg(long, hide_short_help = true, help_heading = OVERRIDES)]
     pub(crate) allow_changed_references: bool,
 }
 
 /// Whether to write.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct WriteArgs {
-    /// Write, when every check passes
+    /// Write the edit if every check passes
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) apply: bool,
 
-    /// Only show what would be written (the default)
+    /// Only show what would be written [default]
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
 
-/// Where uncommitted changes may be, on the command line.
+/// The value of `--allow-dirty`: where uncommitted changes are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DirtArg {
     /// Nowhere
@@ -112,7 +122,7 @@ pub(crate) enum DirtArg {
     All,
 }
 
-/// How to write, on the command line.
+/// The value of `--strategy`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StrategyArg {
     /// Replace files
@@ -122,7 +132,7 @@ pub(crate) enum StrategyArg {
     ThreeWay,
 }
 
-impl From<DirtArg> for Dirt {
+impl From<DirtArg> for DirtyPolicy {
     fn from(dirt: DirtArg) -> Self {
         match dirt {
             DirtArg::None => Self::None,
@@ -132,32 +142,32 @@ impl From<DirtArg> for Dirt {
     }
 }
 
-/// What two configuration files say of guards.
+/// The guard settings of the two configuration files.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Policies {
-    /// The workspace's own.
+    /// The file of the workspace.
     pub(crate) workspace: FileConfig,
-    /// The user's.
+    /// The file of the user.
     pub(crate) user: FileConfig,
 }
 
 impl ReachArgs {
-    /// The guards of a request that reaches these files.
+    /// The guards of a request with these options.
     ///
     /// # Errors
-    /// When a glob is none of the workspace's.
+    /// If a glob matches nothing inside the workspace.
     pub(crate) fn guards(&self, policies: &Policies, root: &AbsPath) -> Result<Guards, ErrorBody> {
         let Policies { workspace, user } = policies;
-        let jail = strict(self.workspace_jail, user.workspace_jail, workspace.workspace_jail);
+        let jail = strictest(self.workspace_jail, user.workspace_jail, workspace.workspace_jail);
         let allow = if self.allow.is_empty() { &user.allow } else { &self.allow };
-        // What a user denies of another workspace is nothing of this one.
+        // The user's file may deny files of other workspaces.
         let elsewhere =
             |glob: &&String| glob.starts_with('/') && matches!(globs::in_workspace(root, glob), Err(None));
-        let of_user: Vec<String> = user.deny.iter().filter(|glob| !elsewhere(glob)).cloned().collect();
-        let deny = [self.deny.clone(), of_user, workspace.deny.clone()].concat();
+        let by_user: Vec<String> = user.deny.iter().filter(|glob| !elsewhere(glob)).cloned().collect();
+        let deny = [self.deny.clone(), by_user, workspace.deny.clone()].concat();
         Ok(Guards {
             allow: globs::read(root, allow)?,
-            within: globs::read(root, &workspace.allow)?,
+            workspace_allow: globs::read(root, &workspace.allow)?,
             deny: globs::read(root, &deny)?,
             outside: !jail,
             hard_links: self.allow_hard_links,
@@ -166,8 +176,8 @@ impl ReachArgs {
     }
 }
 
-/// A guard that is up unless the user says otherwise, and that a workspace may keep up.
-fn strict(flag: Option<bool>, user: Option<bool>, workspace: Option<bool>) -> bool {
+/// A guard that is on unless the user switches it off, which the workspace may forbid.
+fn strictest(flag: Option<bool>, user: Option<bool>, workspace: Option<bool>) -> bool {
     flag.or(user).unwrap_or(true) || workspace == Some(true)
 }
 
@@ -175,7 +185,7 @@ impl GuardArgs {
     /// The guards of a request.
     ///
     /// # Errors
-    /// When a file's value is none.
+    /// If a configuration file has an invalid value.
     pub(crate) fn guards(
         &self,
         renaming: &RenameGuardArgs,
@@ -183,20 +193,20 @@ impl GuardArgs {
         root: &AbsPath,
     ) -> Result<Guards, ErrorBody> {
         let Policies { workspace, user } = policies;
-        let asked = match (self.allow_dirty, user.allow_dirty.as_deref()) {
+        let requested = match (self.allow_dirty, user.allow_dirty.as_deref()) {
             (Some(dirt), _) => dirt.into(),
-            (None, Some(text)) => dirt(text)?,
-            (None, None) => Dirt::None,
+            (None, Some(text)) => parse_dirt(text)?,
+            (None, None) => DirtyPolicy::None,
         };
-        let of_workspace = workspace.allow_dirty.as_deref().map(dirt).transpose()?;
-        let dirty = of_workspace.map_or(asked, |most| asked.min(most));
-        let certain = strict(
+        let limit = workspace.allow_dirty.as_deref().map(parse_dirt).transpose()?;
+        let dirty = limit.map_or(requested, |limit| requested.min(limit));
+        let deny_ambiguous = strictest(
             self.deny_apply_on_ambiguous,
             user.deny_apply_on_ambiguous,
             workspace.deny_apply_on_ambiguous,
         );
         let flags = [
-            (CheckName::Target, !certain),
+            (CheckName::Target, !deny_ambiguous),
             (CheckName::PrepareRename, renaming.allow_unprepared),
             (CheckName::Identifier, renaming.allow_invalid_name),
             (CheckName::Shadowing, renaming.allow_shadowing),
@@ -208,7 +218,7 @@ impl GuardArgs {
         ];
         Ok(Guards {
             dirty,
-            given_up: flags.into_iter().filter(|(_, given_up)| *given_up).map(|(name, _)| name).collect(),
+            overrides: flags.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect(),
             strategy: match self.strategy {
                 Some(StrategyArg::ThreeWay) => Strategy::ThreeWay,
                 Some(StrategyArg::Rename) | None => Strategy::Rename,
@@ -219,44 +229,45 @@ impl GuardArgs {
 }
 
 impl Policies {
-    /// The guards of a request that says its own, as flags would: the strictest value says nothing.
+    /// Combines the guards of a batch request with the configuration, as if the request had set them by flags. A value equal
+    /// to the default counts as not set.
     ///
     /// # Errors
-    /// When a file's value is none.
-    pub(crate) fn over(&self, said: &Guards, root: &AbsPath) -> Result<Guards, ErrorBody> {
-        let gives_up = |name| said.given_up.contains(&name);
+    /// If a configuration file has an invalid value.
+    pub(crate) fn apply_to(&self, requested: &Guards, root: &AbsPath) -> Result<Guards, ErrorBody> {
+        let overrides = |name| requested.overrides.contains(&name);
         let args = GuardArgs {
             reach: ReachArgs {
-                allow: said.allow.clone(),
-                deny: said.deny.clone(),
-                workspace_jail: said.outside.then_some(false),
-                allow_hard_links: said.hard_links,
+                allow: requested.allow.clone(),
+                deny: requested.deny.clone(),
+                workspace_jail: requested.outside.then_some(false),
+                allow_hard_links: requested.hard_links,
             },
-            allow_dirty: match said.dirty {
-                Dirt::None => None,
-                Dirt::Elsewhere => Some(DirtArg::Elsewhere),
-                Dirt::All => Some(DirtArg::All),
+            allow_dirty: match requested.dirty {
+                DirtyPolicy::None => None,
+                DirtyPolicy::Elsewhere => Some(DirtArg::Elsewhere),
+                DirtyPolicy::All => Some(DirtArg::All),
             },
-            deny_apply_on_ambiguous: gives_up(CheckName::Target).then_some(false),
-            strategy: (said.strategy == Strategy::ThreeWay).then_some(StrategyArg::ThreeWay),
+            deny_apply_on_ambiguous: overrides(CheckName::Target).then_some(false),
+            strategy: (requested.strategy == Strategy::ThreeWay).then_some(StrategyArg::ThreeWay),
             allow_new_diagnostics: false,
         };
         let mut guards = args.guards(&RenameGuardArgs::default(), self, root)?;
-        let rest = said.given_up.iter().filter(|name| **name != CheckName::Target);
-        guards.given_up.extend(rest);
-        if guards.within.is_empty() {
-            guards.within.clone_from(&said.within);
+        let rest = requested.overrides.iter().filter(|name| **name != CheckName::Target);
+        guards.overrides.extend(rest);
+        if guards.workspace_allow.is_empty() {
+            guards.workspace_allow.clone_from(&requested.workspace_allow);
         }
         Ok(guards)
     }
 }
 
-fn dirt(text: &str) -> Result<Dirt, ErrorBody> {
+fn parse_dirt(text: &str) -> Result<DirtyPolicy, ErrorBody> {
     match text {
-        "none" => Ok(Dirt::None),
-        "elsewhere" => Ok(Dirt::Elsewhere),
-        "all" => Ok(Dirt::All),
-        other => Err(ErrorBody::new(ErrorSymbol::Usage, format!("{other:?} is no value of allow-dirty"))
+        "none" => Ok(DirtyPolicy::None),
+        "elsewhere" => Ok(DirtyPolicy::Elsewhere),
+        "all" => Ok(DirtyPolicy::All),
+        other => Err(ErrorBody::new(ErrorSymbol::Usage, format!("invalid value {other:?} for allow-dirty"))
             .hint("use none, elsewhere or all")),
     }
 }
@@ -271,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_request_says_is_what_flags_say() {
+    fn guards_of_a_request_are_treated_like_flags() {
         let strict = FileConfig {
             allow_dirty: Some("elsewhere".to_owned()),
             workspace_jail: Some(true),
@@ -281,31 +292,31 @@ mod tests {
             ..FileConfig::default()
         };
         let user = FileConfig { allow_dirty: Some("all".to_owned()), ..FileConfig::default() };
-        let said = Guards {
+        let requested = Guards {
             deny: vec!["z".to_owned()],
-            within: vec!["lib".to_owned()],
-            dirty: Dirt::All,
+            workspace_allow: vec!["lib".to_owned()],
+            dirty: DirtyPolicy::All,
             outside: true,
-            given_up: vec![CheckName::Target, CheckName::Collision],
+            overrides: vec![CheckName::Target, CheckName::Collision],
             strategy: Strategy::ThreeWay,
             ..Guards::default()
         };
         let root = AbsPath::new("/w").unwrap();
-        let free = Policies::default().over(&said, &root).unwrap();
-        assert_eq!(free, said);
-        let held = Policies { workspace: strict, user: user.clone() }.over(&said, &root).unwrap();
+        let free = Policies::default().apply_to(&requested, &root).unwrap();
+        assert_eq!(free, requested);
+        let held = Policies { workspace: strict, user: user.clone() }.apply_to(&requested, &root).unwrap();
         let expected = Guards {
             deny: vec!["y".to_owned(), "z".to_owned()],
-            within: vec!["src".to_owned()],
-            dirty: Dirt::Elsewhere,
+            workspace_allow: vec!["src".to_owned()],
+            dirty: DirtyPolicy::Elsewhere,
             outside: false,
-            given_up: vec![CheckName::Collision],
-            ..said
+            overrides: vec![CheckName::Collision],
+            ..requested
         };
         assert_eq!(held, expected);
         let by_user =
-            Policies { workspace: FileConfig::default(), user }.over(&Guards::default(), &root).unwrap();
-        assert_eq!(by_user.dirty, Dirt::All);
+            Policies { workspace: FileConfig::default(), user }.apply_to(&Guards::default(), &root).unwrap();
+        assert_eq!(by_user.dirty, DirtyPolicy::All);
     }
 
     #[test]
@@ -326,15 +337,21 @@ mod tests {
             ..FileConfig::default()
         };
         let none = FileConfig::default;
-        // What the workspace says loosely is as if it had said nothing, but for the files that it excludes.
-        let by_workspace = guards(&GuardArgs::default(), loose(), none());
-        let expected =
-            Guards { within: vec!["src".to_owned()], deny: vec!["x".to_owned()], ..Guards::default() };
-        assert_eq!(by_workspace, expected);
+        // The workspace's loose values have no effect, but the files that it excludes stay excluded.
+        let with_workspace = guards(&GuardArgs::default(), loose(), none());
+        let expected = Guards {
+            workspace_allow: vec!["src".to_owned()],
+            deny: vec!["x".to_owned()],
+            ..Guards::default()
+        };
+        assert_eq!(with_workspace, expected);
+
         let by_user = guards(&GuardArgs::default(), none(), loose());
-        assert!(by_user.outside && by_user.dirty == Dirt::All && by_user.given_up == [CheckName::Target]);
+        assert!(
+            by_user.outside && by_user.dirty == DirtyPolicy::All && by_user.overrides == [CheckName::Target]
+        );
         let both = guards(&GuardArgs::default(), strict(), loose());
-        assert!(!both.outside && both.dirty == Dirt::Elsewhere && both.given_up.is_empty());
+        assert!(!both.outside && both.dirty == DirtyPolicy::Elsewhere && both.overrides.is_empty());
         assert_eq!(both.deny, ["x", "y"]);
         let flags = GuardArgs {
             allow_dirty: Some(DirtArg::All),

@@ -1,37 +1,39 @@
-//! What the caller wants to know of rewards: the formula, its weights, and the bundle that a step starts from.
+//! The reward options: the formula, its weights, and the bundle that a step starts from.
 
 use std::time::{Duration, Instant};
 
-use super::context::Context;
-use super::settings::Settings;
+use super::context::CliContext;
+use super::settings::CliSettings;
 use crate::bundle::seal::bundle_id;
 use crate::digest::{Digest, Score};
 use crate::model::bundle::Bundle;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::reward::{Preset, Weights};
 use crate::orchestrator::{self, stored_bundle, supplement};
-use crate::reward::{Terms, default_weights, is_fault, recomputed, supplemented};
+use crate::reward::{RewardFormula, default_weights, is_fault, recomputed, supplemented};
 use crate::workspace::files::read_bytes;
 
-/// How long is waited for a bundle that a session may be just storing.
-const STORING: Duration = Duration::from_millis(300);
+/// How long to wait for a bundle that a session may be storing at the moment.
+const STORE_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// A reward that is not the usual one.
-pub(crate) struct Asked {
-    terms: Terms,
+/// The interval between two lookups during [`STORE_TIMEOUT`].
+const STORE_POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// A reward with other parameters than the default.
+pub(crate) struct RewardRequest {
+    terms: RewardFormula,
     previous: Option<Bundle>,
 }
 
-impl Asked {
-    /// Puts the reward that was asked for into a bundle.
-    pub(crate) fn put_into(&self, bundle: &mut Bundle) {
+impl RewardRequest {
+    /// Sets the reward of a bundle.
+    pub(crate) fn apply_to(&self, bundle: &mut Bundle) {
         bundle.process_reward = Some(recomputed(bundle, self.previous.as_ref(), &self.terms));
     }
 
-    /// Puts the reward that was asked for into a bundle that was just made. What only one of the two bundles looked at is measured
-    /// for the other one as well.
-    pub(crate) async fn put_into_new(&self, bundle: &mut Bundle, settings: &orchestrator::Settings) {
-        self.put_into(bundle);
+    /// Sets the reward of a new bundle. Files that only one of the two bundles covers are measured for the other one.
+    pub(crate) async fn apply_to_new(&self, bundle: &mut Bundle, settings: &orchestrator::Settings) {
+        self.apply_to(bundle);
         let Some(previous) = &self.previous else { return };
         match supplement(settings, previous, bundle, &self.terms).await {
             Ok(None) => {}
@@ -49,76 +51,81 @@ impl Asked {
     }
 }
 
-/// What `--prev` says for the answers of a batch that each begin where the one before ended.
+/// The value of `--prev` with which each bundle of a batch is a step from the bundle before.
 const LAST: &str = "last";
 
-/// The rewards of many answers in a row.
-pub(crate) struct Steps {
-    asked: Option<Asked>,
-    /// Whether each step begins where the one before ended.
-    run: bool,
+/// The rewards of a batch.
+pub(crate) struct StepRewards {
+    request: Option<RewardRequest>,
+    /// Whether each bundle is a step from the bundle before.
+    is_run: bool,
 }
 
-impl Steps {
-    /// The rewards that were asked for.
+impl StepRewards {
+    /// The rewards that the options request.
     ///
     /// # Errors
-    /// When an option cannot be read, or there is no such bundle.
-    pub(crate) fn new(context: &Context, settings: &Settings) -> Result<Self, ErrorBody> {
+    /// If an option is invalid or the bundle of `--prev` does not exist.
+    pub(crate) fn new(context: &CliContext, settings: &CliSettings) -> Result<Self, ErrorBody> {
         if context.global.prev.as_deref() != Some(LAST) {
-            return Ok(Self { asked: asked(context, settings)?, run: false });
+            return Ok(Self { request: requested(context, settings)?, is_run: false });
         }
-        let asked = Asked { terms: terms(context, Preset::default())?, previous: None };
-        Ok(Self { asked: Some(asked), run: true })
+        let request = RewardRequest { terms: terms(context, Preset::default())?, previous: None };
+        Ok(Self { request: Some(request), is_run: true })
     }
 
-    /// Whether the answers have to come in order.
+    /// Whether the bundles have to come in the order of the requests.
     pub(crate) const fn is_run(&self) -> bool {
-        self.run
+        self.is_run
     }
 
-    /// Puts the reward of the next step into its bundle.
+    /// Sets the reward of the next bundle.
     pub(crate) fn reward(&mut self, bundle: &mut Bundle) {
-        let Some(asked) = &mut self.asked else { return };
-        asked.put_into(bundle);
-        // What was not the caller's doing is no step to go on from.
-        if self.run && !is_fault(bundle) {
-            asked.previous = Some(bundle.clone());
+        let Some(request) = &mut self.request else { return };
+        request.apply_to(bundle);
+        // A failure that the caller did not cause is not a state to step from.
+        if self.is_run && !is_fault(bundle) {
+            request.previous = Some(bundle.clone());
         }
     }
 }
 
-/// The reward that was asked for; `None` when it is the one that bundles have by themselves.
+/// The reward that the options request; `None` for the reward that bundles have by default.
 ///
 /// # Errors
-/// When an option cannot be read, or there is no such bundle.
-pub(crate) fn asked(context: &Context, settings: &Settings) -> Result<Option<Asked>, ErrorBody> {
+/// If an option is invalid or the bundle of `--prev` does not exist.
+pub(crate) fn requested(
+    context: &CliContext,
+    settings: &CliSettings,
+) -> Result<Option<RewardRequest>, ErrorBody> {
     let global = &context.global;
     if global.prev.is_none() && global.reward.is_none() && global.weights.is_none() {
         return Ok(None);
     }
     let previous = global.prev.as_deref().map(|named| load(named, context, settings)).transpose()?;
-    Ok(Some(Asked { terms: terms(context, Preset::default())?, previous }))
+    Ok(Some(RewardRequest { terms: terms(context, Preset::default())?, previous }))
 }
 
 /// The formula and its weights.
 ///
 /// # Errors
-/// When one cannot be read.
-pub(crate) fn terms(context: &Context, default: Preset) -> Result<Terms, ErrorBody> {
+/// If one of them is invalid.
+pub(crate) fn terms(context: &CliContext, default: Preset) -> Result<RewardFormula, ErrorBody> {
     let usage = |message: String, hint: &str| ErrorBody::new(ErrorSymbol::Usage, message).hint(hint);
     let preset = match context.global.reward.as_deref() {
         None => default,
         Some(name) => Preset::parse(name).ok_or_else(|| {
-            usage(format!("{name:?} is no formula"), "use rl-csf-v1, pr-v1 or rl-csf-guarded-v1")
+            usage(format!("unknown reward formula {name:?}"), "use rl-csf-v1, pr-v1 or rl-csf-guarded-v1")
         })?,
     };
-    let usual = default_weights(preset);
-    let Some(text) = context.global.weights.as_deref() else { return Ok(Terms { preset, weights: usual }) };
-    let wrong = || {
+    let defaults = default_weights(preset);
+    let Some(text) = context.global.weights.as_deref() else {
+        return Ok(RewardFormula { preset, weights: defaults });
+    };
+    let invalid = || {
         usage(
-            format!("{text:?} are no weights"),
-            "give three to five numbers, none negative: wD,wS,wA,wE,GAMMA",
+            format!("invalid weights {text:?}"),
+            "give three to five non-negative numbers: wD,wS,wA,wE,GAMMA, with GAMMA at most 1",
         )
     };
     let read = |text: &str| {
@@ -131,22 +138,22 @@ pub(crate) fn terms(context: &Context, default: Preset) -> Result<Terms, ErrorBo
             diagnostics: *diagnostics,
             safety: *safety,
             confidence: *confidence,
-            error: rest.first().copied().unwrap_or(usual.error),
-            gamma: rest.get(1).copied().unwrap_or(usual.gamma),
+            error: rest.first().copied().unwrap_or(defaults.error),
+            gamma: rest.get(1).copied().unwrap_or(defaults.gamma),
         },
-        _ => return Err(wrong()),
+        _ => return Err(invalid()),
     };
     if weights.gamma > Score::ONE {
-        return Err(wrong());
+        return Err(invalid());
     }
-    Ok(Terms { preset, weights })
+    Ok(RewardFormula { preset, weights })
 }
 
-/// A bundle: a file, or one of the local store by its `bundleId`.
+/// Loads a bundle from a file, or from the local store by its `bundleId`.
 ///
 /// # Errors
-/// When there is none.
-pub(crate) fn load(named: &str, context: &Context, settings: &Settings) -> Result<Bundle, ErrorBody> {
+/// If it does not exist or is not valid.
+pub(crate) fn load(named: &str, context: &CliContext, settings: &CliSettings) -> Result<Bundle, ErrorBody> {
     let path = context.env.absolute(named);
     if let Some(id) = identifier(named).filter(|_| !path.as_path().exists()) {
         let began = Instant::now();
@@ -154,43 +161,41 @@ pub(crate) fn load(named: &str, context: &Context, settings: &Settings) -> Resul
             if let Some(bundle) = stored_bundle(&settings.cache, &id) {
                 return Ok(bundle);
             }
-            if began.elapsed() > STORING {
+            if began.elapsed() > STORE_TIMEOUT {
                 break;
             }
-            std::thread::sleep(Duration::from_millis(10));
+            std::thread::sleep(STORE_POLL_INTERVAL);
         }
-        let message = format!("there is no bundle {id} in the local store");
+        let message = format!("bundle {id} is not in the local store");
         return Err(ErrorBody::new(ErrorSymbol::NotFound, message)
-            .hint("the store keeps the latest; keep bundles that matter in files"));
+            .hint("the store keeps only recent bundles; save bundles that you need in files"));
     }
     let bytes = read_bytes(&path).map_err(|error| {
         let hint = match named {
-            LAST => "`last` is the bundle before in `lanser batch`; elsewhere name a file or a bundleId"
-                .to_owned(),
+            LAST => "`last` is only for `lanser batch`; give a file or a bundleId".to_owned(),
             _ if named.starts_with("sha256:") => {
                 "a bundleId has 64 hexadecimal digits; give all of them".to_owned()
             }
-            _ => "name a file, or the bundleId of a bundle that was answered here".to_owned(),
+            _ => "give a file, or the bundleId of a stored bundle".to_owned(),
         };
-        ErrorBody::new(ErrorSymbol::NotFound, format!("the bundle {named} cannot be read: {error}"))
-            .hint(hint)
+        ErrorBody::new(ErrorSymbol::NotFound, format!("cannot read the bundle {named}: {error}")).hint(hint)
     })?;
     read(&bytes).map_err(|why| {
-        let hint = "give a bundle as lanser printed it with --json; `lanser schema validate FILE` says more";
-        ErrorBody::new(ErrorSymbol::Usage, format!("{named} is no bundle: {why}")).hint(hint)
+        let hint = "give a bundle as printed by --json; `lanser schema validate FILE` shows what is wrong";
+        ErrorBody::new(ErrorSymbol::Usage, format!("{named} is not a bundle: {why}")).hint(hint)
     })
 }
 
-/// Reads a bundle, and sees that it is what its `bundleId` says.
+/// Parses a bundle and verifies its `bundleId`.
 ///
 /// # Errors
-/// With what is wrong.
+/// If it is not valid JSON of a bundle, or its content does not match its `bundleId`.
 pub(crate) fn read(bytes: &[u8]) -> Result<Bundle, String> {
     let bundle: Bundle = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     if bundle_id(&bundle).ok() == Some(bundle.bundle_id) {
         Ok(bundle)
     } else {
-        Err("its content is not what its bundleId says".to_owned())
+        Err("its content does not match its bundleId".to_owned())
     }
 }
 

@@ -1,28 +1,28 @@
-//! From options as typed to settings as needed: flag, environment, workspace's file, user's file, default, in this order.
+//! Settings of a run. Each comes from the first of: flag, environment, workspace's file, user's file, default.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::config::{self, ConfigError, FileConfig};
-use super::environment::Environment;
+use super::environment::ProcessEnvironment;
 use super::global::GlobalArgs;
 use super::guards::Policies;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::Scope;
 use crate::model::server::ServerKind;
 use crate::orchestrator;
-use crate::orchestrator::session::Terms;
+use crate::orchestrator::session::SessionOptions;
 use crate::path::AbsPath;
 use crate::text::ColumnUnit;
 use crate::workspace::root;
-use crate::workspace::snapshot::Trust;
+use crate::workspace::snapshot::ChangeDetection;
 
-/// The time for a server's answer when nothing else is asked for.
-const DEFAULT_TIMEOUT: u64 = 60;
+/// The default of `--timeout`, in seconds.
+const DEFAULT_TIMEOUT_SECONDS: u64 = 60;
 
 /// Settings of one run.
 #[derive(Debug, Clone)]
-pub(crate) struct Settings {
+pub(crate) struct CliSettings {
     pub(crate) root: AbsPath,
     pub(crate) server: ServerKind,
     pub(crate) server_version: Option<String>,
@@ -33,20 +33,20 @@ pub(crate) struct Settings {
     pub(crate) timeout: Duration,
     pub(crate) offline: bool,
     pub(crate) trust_workspace: bool,
-    pub(crate) trust: Trust,
+    pub(crate) trust: ChangeDetection,
     /// Lanser's cache folder.
     pub(crate) cache: AbsPath,
-    /// Whether what was learned of workspaces is kept there.
+    /// Whether caches of the workspace are used.
     pub(crate) keep: bool,
-    /// Whether a session may be asked and started.
+    /// Whether a session may be used and started.
     pub(crate) session: bool,
-    /// How long an idle session stays.
+    /// How long an idle session runs.
     pub(crate) session_idle: Duration,
     /// The memory above which a session restarts its server, in bytes.
     pub(crate) session_memory: u64,
-    /// What configuration files say of guards.
+    /// The guard settings of the configuration files.
     pub(crate) policies: Policies,
-    /// Which value came from where, for `doctor`.
+    /// The settings that are not defaults and where they came from, for `doctor`.
     pub(crate) origins: BTreeMap<&'static str, Setting>,
 }
 
@@ -57,26 +57,26 @@ pub(crate) struct Setting {
     pub(crate) origin: String,
 }
 
-/// Which of the global options came from the environment.
-pub(crate) type FromEnvironment = std::collections::BTreeSet<String>;
+/// The names of the global options whose value came from the environment.
+pub(crate) type OptionsFromEnv = std::collections::BTreeSet<String>;
 
-impl Settings {
-    /// Puts the sources together.
+impl CliSettings {
+    /// Combines the sources.
     ///
     /// # Errors
-    /// When a value or a configuration file cannot be read, or the workspace is no folder.
+    /// If a value or a configuration file is invalid, or the workspace is not a folder.
     pub(crate) fn new(
         args: &GlobalArgs,
-        from_env: &FromEnvironment,
-        env: &Environment,
+        from_env: &OptionsFromEnv,
+        env: &ProcessEnvironment,
     ) -> Result<Self, ErrorBody> {
         let root = match &args.workspace {
             Some(folder) => {
                 let folder = env.absolute(folder);
                 if !folder.as_path().is_dir() {
-                    let message = format!("the workspace {folder} is no folder");
+                    let message = format!("the workspace {folder} is not a folder");
                     return Err(ErrorBody::new(ErrorSymbol::Usage, message)
-                        .hint("give an existing folder to --workspace"));
+                        .hint("pass an existing folder to --workspace"));
                 }
                 crate::workspace::files::canonical(&folder)
             }
@@ -85,7 +85,7 @@ impl Settings {
         let of_workspace = config::of_workspace(&root).map_err(config_error)?;
         let of_user = config::of_user(env.user_config().as_ref()).map_err(config_error)?.unwrap_or_default();
         let (workspace_file, of_workspace) = of_workspace.unzip();
-        let mut sources = Sources {
+        let mut sources = SettingSources {
             from_env,
             workspace_file,
             of_workspace: of_workspace.unwrap_or_default(),
@@ -99,18 +99,19 @@ impl Settings {
         let python = sources.text("python", args.python.clone(), |file| file.python.clone());
         let index_io = sources.text("index-io", args.index_io.clone(), |file| file.index_io.clone());
         let scope = sources.text("scope", args.scope.clone(), |file| file.scope.clone());
-        let timeout = sources.value("timeout", args.timeout, |file| file.timeout).unwrap_or(DEFAULT_TIMEOUT);
+        let timeout =
+            sources.value("timeout", args.timeout, |file| file.timeout).unwrap_or(DEFAULT_TIMEOUT_SECONDS);
         let session = sources.session(args.no_session, env)?;
         let session_idle = sources
             .value("session-idle", args.session_idle, |file| file.session_idle)
-            .unwrap_or(Terms::IDLE.as_secs());
+            .unwrap_or(SessionOptions::DEFAULT_IDLE_TIMEOUT.as_secs());
         let session_memory = sources
             .value("session-memory", args.session_memory, |file| file.session_memory)
             .unwrap_or(orchestrator::Settings::SERVER_MEMORY >> 20);
         let offline =
             sources.value("offline", args.offline.then_some(true), |file| file.offline).unwrap_or(false);
-        let by_list = env.trust_list().trusts(&env.checkout(&root));
-        let trust_workspace = args.trust_workspace || by_list;
+        let is_listed = env.trust_list().trusts(&env.checkout(&root));
+        let trust_workspace = args.trust_workspace || is_listed;
         if trust_workspace {
             let origin = match (args.trust_workspace, from_env.contains("trust-workspace")) {
                 (true, true) => "environment",
@@ -128,25 +129,22 @@ impl Settings {
             index_io: match index_io {
                 None => ColumnUnit::default(),
                 Some(unit) => ColumnUnit::parse(&unit).ok_or_else(|| {
-                    ErrorBody::new(
-                        ErrorSymbol::IndexingUnsupported,
-                        format!("{unit:?} is no unit of columns"),
-                    )
-                    .hint("use --index-io codepoint, utf-8 or utf-16")
+                    ErrorBody::new(ErrorSymbol::IndexingUnsupported, format!("unknown column unit {unit:?}"))
+                        .hint("use --index-io codepoint, utf-8 or utf-16")
                 })?,
             },
             scope: match scope.as_deref() {
                 None | Some("workspace") => Scope::Workspace,
                 Some("configured") => Scope::Configured,
-                Some(other) => return Err(choice("--scope", other, "workspace or configured")),
+                Some(other) => return Err(invalid_choice("--scope", other, "workspace or configured")),
             },
             timeout: Duration::from_secs(timeout.clamp(1, 86_400)),
             offline,
             trust_workspace,
             trust: match args.freshness.as_deref() {
-                None | Some("stat") => Trust::Stat,
-                Some("content") => Trust::Content,
-                Some(other) => return Err(choice("--freshness", other, "stat or content")),
+                None | Some("stat") => ChangeDetection::Stat,
+                Some("content") => ChangeDetection::Content,
+                Some(other) => return Err(invalid_choice("--freshness", other, "stat or content")),
             },
             cache: env.cache(),
             keep: !args.no_cache,
@@ -160,16 +158,16 @@ impl Settings {
     }
 }
 
-/// The places that a value can come from.
-struct Sources<'a> {
-    from_env: &'a FromEnvironment,
+/// The sources of settings.
+struct SettingSources<'a> {
+    from_env: &'a OptionsFromEnv,
     workspace_file: Option<AbsPath>,
     of_workspace: FileConfig,
     of_user: FileConfig,
     origins: BTreeMap<&'static str, Setting>,
 }
 
-impl Sources<'_> {
+impl SettingSources<'_> {
     fn text(
         &mut self,
         name: &'static str,
@@ -179,13 +177,13 @@ impl Sources<'_> {
         self.value(name, arg, field)
     }
 
-    /// Whether sessions are used: `--no-session`, then `LANSER_SESSION`, then `CI`, where a session would outlive its job.
-    fn session(&mut self, no_session: bool, env: &Environment) -> Result<bool, ErrorBody> {
+    /// Whether sessions are used. Decided by `--no-session`, then `LANSER_SESSION`, then `CI`: a session would outlive a CI job.
+    fn session(&mut self, no_session: bool, env: &ProcessEnvironment) -> Result<bool, ErrorBody> {
         let (session, origin) = match (no_session, env.var("LANSER_SESSION"), env.var("CI")) {
             (true, ..) => (false, "flag"),
             (false, Some("off" | "0" | "no" | "false"), _) => (false, "environment"),
             (false, Some("on" | "1" | "yes" | "true"), _) => (true, "environment"),
-            (false, Some(other), _) => return Err(choice("LANSER_SESSION", other, "on or off")),
+            (false, Some(other), _) => return Err(invalid_choice("LANSER_SESSION", other, "on or off")),
             (false, None, Some(ci)) if !matches!(ci, "false" | "0") => (false, "CI is set"),
             (false, None, _) => return Ok(true),
         };
@@ -218,7 +216,8 @@ fn parse_server(text: Option<&str>) -> Result<(ServerKind, Option<String>), Erro
         Some((name, version)) => (name, Some(version)),
         None => (text, None),
     };
-    let kind = ServerKind::parse(name).ok_or_else(|| choice("--server", text, "pyright or basedpyright"))?;
+    let kind =
+        ServerKind::parse(name).ok_or_else(|| invalid_choice("--server", text, "pyright or basedpyright"))?;
     let numeric = |version: &str| {
         version.split('.').count() >= 2
             && version
@@ -227,24 +226,24 @@ fn parse_server(text: Option<&str>) -> Result<(ServerKind, Option<String>), Erro
     };
     match version {
         Some(version) if !numeric(version) => {
-            Err(choice("--server", text, "a version such as pyright@1.1.414"))
+            Err(invalid_choice("--server", text, "a version such as pyright@1.1.414"))
         }
         version => Ok((kind, version.map(str::to_owned))),
     }
 }
 
-fn choice(option: &str, given: &str, expected: &str) -> ErrorBody {
-    ErrorBody::new(ErrorSymbol::Usage, format!("{given:?} is no value of {option}"))
+fn invalid_choice(option: &str, given: &str, expected: &str) -> ErrorBody {
+    ErrorBody::new(ErrorSymbol::Usage, format!("invalid value {given:?} for {option}"))
         .hint(format!("use {expected}"))
 }
 
 fn config_error(error: ConfigError) -> ErrorBody {
     let hint = match &error {
         ConfigError::Syntax { .. } => {
-            "the keys are server, index-io, timeout, scope, session-idle, session-memory, allow, deny, allow-dirty, deny-apply-on-ambiguous and workspace-jail; the user's own file also takes server-command, python and offline"
+            "the keys are server, index-io, timeout, scope, session-idle, session-memory, allow, deny, allow-dirty, deny-apply-on-ambiguous and workspace-jail; the user's file may also have server-command, python and offline"
         }
         ConfigError::Forbidden { .. } => {
-            "set it with a flag, LANSER_… in the environment, or in the user's own lanser/config.toml"
+            "set it with a flag, LANSER_… in the environment, or in the user's lanser/config.toml"
         }
     };
     ErrorBody::new(ErrorSymbol::Usage, error.to_string()).hint(hint)

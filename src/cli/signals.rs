@@ -1,6 +1,6 @@
-//! Ctrl-C and its kin.
+//! Signals that stop the program.
 
-/// Ends when somebody asks the program to stop: SIGINT, SIGTERM or SIGHUP.
+/// Completes when the process receives SIGINT, SIGTERM or SIGHUP.
 pub(crate) async fn interrupted() {
     use tokio::signal::unix::{SignalKind, signal};
     let stream = |kind| async move {
@@ -8,7 +8,7 @@ pub(crate) async fn interrupted() {
             Ok(mut signals) => {
                 signals.recv().await;
             }
-            // Without a handler the signal ends the program by itself.
+            // Without a handler the signal's default action ends the process.
             Err(_) => std::future::pending().await,
         }
     };

@@ -1,8 +1,8 @@
 //! Canonical JSON (RFC 8785, JCS): the bytes that are hashed.
 //!
-//! `serde_jcs` writes; the `domain` beside this file first refuses what RFC 8785 has no form for, and what could get
-//! the hash of something else; `stream` has long forms hashed while they are written. Deliberately absent: a lenient mode,
-//! and any repair of a value.
+//! `serde_jcs` writes the bytes. Before that, `domain` rejects values that RFC 8785 has no form for, or that could
+//! share a hash with another value. `stream` hashes long values while they are written. Not supported, by intent: a
+//! lenient mode, and any repair of a value.
 
 use std::fmt;
 
@@ -15,65 +15,65 @@ use super::{Digest, domain, stream};
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("no canonical JSON form: {path}: {fault}")]
 pub struct CanonicalError {
-    /// The path of the value that is at fault, as `$.meta.weights[2]`.
+    /// The path of the invalid value, as in `$.meta.weights[2]`.
     pub path: String,
     /// What is wrong with it.
     pub fault: CanonicalFault,
 }
 
-/// What keeps a value from having one canonical form.
+/// Why a value has no single canonical form.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CanonicalFault {
     /// JSON has no NaN and no infinities.
     #[error("{0} is not a finite number")]
     NotFinite(f64),
-    /// JCS writes numbers as doubles, where integers past 2^53 - 1 run together.
-    #[error("the integer {0} is past ±(2^53 - 1)")]
+    /// JCS writes numbers as doubles, which cannot distinguish all integers beyond 2^53 - 1.
+    #[error("the integer {0} is outside of ±(2^53 - 1)")]
     IntegerOutOfRange(String),
-    /// An `f32`. Its printed form and its canonical form differ (`0.1` and `0.10000000149011612`), so that
-    /// a value would change its hash by being written and read.
-    #[error("a number of single precision prints as another number than it hashes as")]
+    /// An `f32`. Its printed form and its canonical form differ (`0.1` and `0.10000000149011612`), so writing and
+    /// reading it would change the hash.
+    #[error("a single-precision number has different printed and hashed forms")]
     SinglePrecision,
-    /// A key twice in one object, as a map with its own order or `#[serde(flatten)]` can have it.
+    /// A key that occurs twice in one object, which a map with its own order or `#[serde(flatten)]` can produce.
     #[error("the key {0:?} occurs twice")]
     DuplicateKey(String),
-    /// A map with keys that are not text.
-    #[error("the key {0} is not text")]
+    /// A map key that is not a string.
+    #[error("the key {0} is not a string")]
     KeyNotText(String),
-    /// JSON text carried through as it is (`RawValue`), which nothing has checked.
+    /// JSON text that is passed through unchecked (`RawValue`).
     #[error("raw JSON text cannot be hashed")]
     RawJson,
-    /// More than [`MAX_DEPTH`](super::MAX_DEPTH) arrays and objects in one another.
-    #[error("more than {} arrays and objects inside one another", domain::MAX_DEPTH)]
+    /// Arrays and objects nested more than [`MAX_DEPTH`](super::MAX_DEPTH) levels deep.
+    #[error("arrays and objects are nested more than {} levels deep", domain::MAX_DEPTH)]
     TooDeep,
-    /// The value's own `Serialize` refused, with its message.
+    /// The value's own `Serialize` failed with this message.
     #[error("{0}")]
     Refused(String),
 }
 
-/// The RFC 8785 form of a value.
+/// Returns the RFC 8785 form of a value.
 ///
 /// # Errors
-/// See [`CanonicalFault`]; nothing is rounded, dropped or replaced in silence.
+/// See [`CanonicalFault`]; nothing is silently rounded, dropped or replaced.
 pub fn to_canonical<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CanonicalError> {
     domain::check(value)?;
-    piece(value)
+    canonical_part(value)
 }
 
-/// The digest of [`to_canonical`], for which a long form is never held as a whole.
+/// Returns the digest of [`to_canonical`], without holding a long form in memory as a whole.
 ///
 /// # Errors
 /// As [`to_canonical`].
 pub fn canonical_digest<T: Serialize + ?Sized>(value: &T) -> Result<Digest, CanonicalError> {
     domain::check(value)?;
     let mut hasher = Sha256::new();
-    stream::write(value, &mut |piece| hasher.update(piece))?;
+    stream::write(value, &mut |part| hasher.update(part))?;
     Ok(Digest(hasher.finalize().into()))
 }
 
-/// The form of a value that [`domain`] has looked at.
-pub(super) fn piece<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CanonicalError> {
-    /// Takes the value past the outermost serializer of `serde_jcs`, which knows no 128-bit integers.
+/// Returns the form of a value that [`domain`] has checked.
+pub(super) fn canonical_part<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CanonicalError> {
+    /// Wraps the value because the outermost serializer of `serde_jcs` does not support 128-bit integers.
     #[derive(Serialize)]
     struct Root<'v, T: ?Sized>(&'v T);
 
@@ -81,7 +81,7 @@ pub(super) fn piece<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Canonic
 }
 
 impl CanonicalError {
-    /// Fills in the path, unless a value further inside has done so.
+    /// Sets the path, unless an inner value has already set it.
     pub(super) fn located(mut self, at: &impl fmt::Display) -> Self {
         if self.path.is_empty() {
             self.path = at.to_string();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_end_where_doubles_run_together() {
+    fn integers_beyond_the_range_of_doubles_are_refused() {
         let (max, past) = (MAX_SAFE_INTEGER, MAX_SAFE_INTEGER + 1);
         let signed = i64::try_from(max).unwrap();
         assert_eq!(canonical(&(max, -signed)), "[9007199254740991,-9007199254740991]");
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn single_precision_is_refused() {
         assert_eq!(fault(&[0.1_f32]), ("$[0]".to_owned(), CanonicalFault::SinglePrecision));
-        // The reason: printed and read back, it would hash as another number.
+        // Printed and read back, it would hash as another number.
         assert_ne!(serde_json::to_string(&0.1_f32).unwrap(), canonical(&f64::from(0.1_f32)));
     }
 
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_can_be_read() {
+    fn the_deepest_form_can_be_read_back() {
         let nested = |depth| (1..depth).fold(json!([]), |inner, _| json!([inner]));
         let deepest = nested(MAX_DEPTH);
         assert_eq!(serde_json::from_str::<serde_json::Value>(&canonical(&deepest)).unwrap(), deepest);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_of_the_value_itself_names_its_place() {
+    fn an_error_of_serialize_has_a_path() {
         struct Locked;
         impl Serialize for Locked {
             fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {

@@ -1,4 +1,4 @@
-//! Where in a JSON document a value stands: `$.meta.weights[2]`, in the notation of RFC 9535 (JSONPath).
+//! Paths of values in a JSON document: `$.meta.weights[2]`, in the notation of RFC 9535 (JSONPath).
 //!
 //! Keys that are not plain names are written as JSON strings: `$["a b"]`.
 
@@ -6,16 +6,16 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// One step down from a container to something in it.
+/// One step from a container to a value in it.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Step<'s> {
-    /// To a member of an object.
+pub(super) enum PathStep<'s> {
+    /// A member of an object.
     Key(&'s str),
-    /// To an item of an array, counted from 0.
+    /// An item of an array, counted from 0.
     Index(usize),
 }
 
-impl fmt::Display for Step<'_> {
+impl fmt::Display for PathStep<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Key(key) if is_plain(key) => write!(f, ".{key}"),
@@ -31,29 +31,29 @@ fn is_plain(key: &str) -> bool {
         && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// A path kept as a chain of borrowed steps on the call stack, so that walking a value allocates nothing.
+/// A path as a chain of borrowed steps on the call stack, so that walking a value allocates nothing.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Trail<'p> {
-    last: Option<(&'p Self, Step<'p>)>,
+pub(super) struct PathTrail<'p> {
+    last: Option<(&'p Self, PathStep<'p>)>,
     depth: usize,
 }
 
-impl<'p> Trail<'p> {
+impl<'p> PathTrail<'p> {
     /// The document itself, `$`.
     pub(super) const ROOT: Self = Self { last: None, depth: 0 };
 
-    /// One step further.
-    pub(super) const fn then(&'p self, step: Step<'p>) -> Self {
+    /// Appends a step.
+    pub(super) const fn then(&'p self, step: PathStep<'p>) -> Self {
         Self { last: Some((self, step)), depth: self.depth + 1 }
     }
 
-    /// How many containers are open around the value.
+    /// The number of containers around the value.
     pub(super) const fn depth(&self) -> usize {
         self.depth
     }
 }
 
-impl fmt::Display for Trail<'_> {
+impl fmt::Display for PathTrail<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.last {
             None => f.write_str("$"),
@@ -62,8 +62,8 @@ impl fmt::Display for Trail<'_> {
     }
 }
 
-/// The path that some steps from the root make.
-pub(super) fn from_root<'s>(steps: impl IntoIterator<Item = Step<'s>>) -> String {
+/// Formats a path from the root.
+pub(super) fn from_root<'s>(steps: impl IntoIterator<Item = PathStep<'s>>) -> String {
     steps.into_iter().fold("$".to_owned(), |path, step| path + &step.to_string())
 }
 
@@ -73,10 +73,16 @@ mod tests {
 
     #[test]
     fn notation() {
-        let steps = [Step::Key("meta"), Step::Key("a \"b\""), Step::Index(2), Step::Key(""), Step::Key("1")];
+        let steps = [
+            PathStep::Key("meta"),
+            PathStep::Key("a \"b\""),
+            PathStep::Index(2),
+            PathStep::Key(""),
+            PathStep::Key("1"),
+        ];
         assert_eq!(from_root(steps), r#"$.meta["a \"b\""][2][""]["1"]"#);
-        let outer = Trail::ROOT.then(Step::Key("x"));
-        let inner = outer.then(Step::Index(0));
+        let outer = PathTrail::ROOT.then(PathStep::Key("x"));
+        let inner = outer.then(PathStep::Index(0));
         assert_eq!((inner.to_string(), inner.depth()), ("$.x[0]".to_owned(), 2));
     }
 }

@@ -1,4 +1,4 @@
-//! Digests and canonical JSON: what a content hash is made of.
+//! Digests and canonical JSON, for content hashes.
 
 pub mod canonical;
 mod domain;
@@ -24,13 +24,13 @@ pub use strict_json::{JsonFault, StrictJsonError};
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// The digest of some bytes.
+    /// Hashes bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The digest of a list of fields. Every field is preceded by its length, so that no two lists look alike.
+    /// Hashes a list of fields. Each field is preceded by its length, so that different lists have different digests.
     #[must_use]
     pub fn of_fields(fields: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Self {
         let mut hasher = Sha256::new();
@@ -42,7 +42,7 @@ impl Digest {
         Self(hasher.finalize().into())
     }
 
-    /// A digest from its 32 bytes.
+    /// Creates a digest from its 32 bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
@@ -54,7 +54,7 @@ impl Digest {
         &self.0
     }
 
-    /// Reads the printed form.
+    /// Parses the printed form.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let hex = text.strip_prefix("sha256:").filter(|hex| hex.len() == 64 && hex.is_ascii())?;
@@ -66,7 +66,7 @@ impl Digest {
         Some(Self(bytes))
     }
 
-    /// The 64 hexadecimal digits alone.
+    /// The 64 hexadecimal digits, without `sha256:`.
     #[must_use]
     pub fn to_hex(&self) -> String {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";

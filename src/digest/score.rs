@@ -1,21 +1,21 @@
-//! The only floating-point number that a bundle may hold.
+//! The only floating-point type in bundles.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A finite score, weight or reward, rounded to six decimals when it is made, so that hashing sees what was printed.
+/// A finite score, weight or reward, rounded to six decimals on construction so that the hash covers what is printed.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
 pub struct Score(f64);
 
 impl Score {
-    /// One: certain.
+    /// One.
     pub const ONE: Self = Self(1.0);
 
-    /// Rounds `value` to six decimals; `None` for NaN, the infinities and what is too large to be exact.
+    /// Rounds `value` to six decimals; `None` for NaN, infinities and values too large to be exact.
     #[must_use]
     pub fn new(value: f64) -> Option<Self> {
         let rounded = (value * 1e6).round() / 1e6;
-        // A negative zero prints as 0 in RFC 8785, so it is one from the start.
+        // RFC 8785 prints negative zero as 0, so it is normalized here.
         (rounded.is_finite() && rounded.abs() < 9e9).then_some(Self(rounded + 0.0))
     }
 

@@ -1,106 +1,108 @@
-//! A canonical form piece by piece, for values whose form is too long to be held only to be hashed.
+//! Writes a canonical form in parts, for values whose form is too long to be held in memory just to be hashed.
 //!
-//! Structs are written member by member and lists item by item; every item, and every value of another shape, is a piece
-//! that `serde_jcs` writes. RFC 8785 orders the members of an object by their names, in UTF-16 code units: so a struct is
-//! asked for its names first, and then for one member after the other.
+//! Structs are written member by member and lists item by item; each item, and each value of another shape, is a part
+//! that `serde_jcs` writes. RFC 8785 sorts the members of an object by name, in UTF-16 code units: a struct is
+//! serialized once to collect its names, then once for each member.
 
 use serde::Serialize;
 use serde::ser::{self, Impossible, Serializer};
 
-use super::canonical::{CanonicalError, CanonicalFault, piece};
+use super::canonical::{CanonicalError, CanonicalFault, canonical_part};
 
 /// Where the pieces go.
 pub(super) type Sink<'s> = dyn FnMut(&[u8]) + 's;
 
-/// Gives the canonical form of a value of the domain to a sink.
+/// Writes the canonical form of a checked value to a sink.
 pub(super) fn write<T: Serialize + ?Sized>(value: &T, sink: &mut Sink<'_>) -> Result<(), CanonicalError> {
     let mut names = Vec::new();
-    match value.serialize(Walk::Names(&mut names)) {
+    match value.serialize(PartExtractor::Names(&mut names)) {
         Ok(()) => {
             names.sort_by_cached_key(|name| name.encode_utf16().collect::<Vec<u16>>());
             let mut before: &[u8] = b"{";
             for name in &names {
                 sink(before);
                 before = b",";
-                sink(&piece(name)?);
+                sink(&canonical_part(name)?);
                 sink(b":");
-                let mut is_there = false;
+                let mut is_present = false;
                 value
-                    .serialize(Walk::Member(name, sink, &mut is_there))
-                    .and_then(|()| is_there.then_some(()).ok_or(Stop::Piece))
-                    .map_err(Stop::into_error)?;
+                    .serialize(PartExtractor::Member(name, sink, &mut is_present))
+                    .and_then(|()| is_present.then_some(()).ok_or(ExtractionEnd::Whole))
+                    .map_err(ExtractionEnd::into_error)?;
             }
             sink(if names.is_empty() { b"{}" } else { b"}" });
             Ok(())
         }
-        Err(Stop::List) => value.serialize(Walk::Items(sink)).map_err(Stop::into_error),
-        Err(Stop::Piece) => {
-            sink(&piece(value)?);
+        Err(ExtractionEnd::List) => {
+            value.serialize(PartExtractor::Items(sink)).map_err(ExtractionEnd::into_error)
+        }
+        Err(ExtractionEnd::Whole) => {
+            sink(&canonical_part(value)?);
             Ok(())
         }
-        Err(Stop::Failed(error)) => Err(error),
+        Err(ExtractionEnd::Failed(error)) => Err(error),
     }
 }
 
-/// What a value is asked for.
-enum Walk<'w> {
-    /// A struct's names.
+/// What one serialization of a value extracts.
+enum PartExtractor<'w> {
+    /// The names of a struct's members.
     Names(&'w mut Vec<&'static str>),
-    /// The one of its members that has this name, and whether it has one.
+    /// The member with this name, and whether it exists.
     Member(&'static str, &'w mut Sink<'w>, &'w mut bool),
-    /// A list's items.
+    /// The items of a list.
     Items(&'w mut Sink<'w>),
 }
 
-/// Why it is not asked on.
+/// Why a serialization ended early.
 #[derive(Debug, thiserror::Error)]
-enum Stop {
-    /// It is a list.
+enum ExtractionEnd {
+    /// The value is a list.
     #[error("a list")]
     List,
-    /// It is written as a whole.
-    #[error("neither list nor struct")]
-    Piece,
-    /// Something in it has no form.
+    /// The value is written as a whole.
+    #[error("neither a list nor a struct")]
+    Whole,
+    /// A value has no canonical form.
     #[error(transparent)]
     Failed(#[from] CanonicalError),
 }
 
-impl Stop {
+impl ExtractionEnd {
     fn into_error(self) -> CanonicalError {
         match self {
             Self::Failed(error) => error,
-            Self::List | Self::Piece => {
-                CanonicalFault::Refused("the value is another one each time".to_owned()).into()
+            Self::List | Self::Whole => {
+                CanonicalFault::Refused("the value serializes differently each time".to_owned()).into()
             }
         }
     }
 }
 
-impl ser::Error for Stop {
+impl ser::Error for ExtractionEnd {
     fn custom<T: std::fmt::Display>(message: T) -> Self {
         Self::Failed(ser::Error::custom(message))
     }
 }
 
-macro_rules! pieces {
+macro_rules! whole_values {
     ($($method:ident: $type:ty),* $(,)?) => {
-        $(fn $method(self, _: $type) -> Result<(), Stop> { Err(Stop::Piece) })*
+        $(fn $method(self, _: $type) -> Result<(), ExtractionEnd> { Err(ExtractionEnd::Whole) })*
     };
 }
 
-impl<'w> Serializer for Walk<'w> {
+impl<'w> Serializer for PartExtractor<'w> {
     type Ok = ();
-    type Error = Stop;
+    type Error = ExtractionEnd;
     type SerializeSeq = Items<'w>;
-    type SerializeTuple = Impossible<(), Stop>;
-    type SerializeTupleStruct = Impossible<(), Stop>;
-    type SerializeTupleVariant = Impossible<(), Stop>;
-    type SerializeMap = Impossible<(), Stop>;
+    type SerializeTuple = Impossible<(), ExtractionEnd>;
+    type SerializeTupleStruct = Impossible<(), ExtractionEnd>;
+    type SerializeTupleVariant = Impossible<(), ExtractionEnd>;
+    type SerializeMap = Impossible<(), ExtractionEnd>;
     type SerializeStruct = Self;
-    type SerializeStructVariant = Impossible<(), Stop>;
+    type SerializeStructVariant = Impossible<(), ExtractionEnd>;
 
-    pieces! {
+    whole_values! {
         serialize_bool: bool,
         serialize_i8: i8,
         serialize_i16: i16,
@@ -120,27 +122,31 @@ impl<'w> Serializer for Walk<'w> {
         serialize_unit_struct: &'static str,
     }
 
-    fn collect_str<T: std::fmt::Display + ?Sized>(self, _: &T) -> Result<(), Stop> {
-        Err(Stop::Piece)
+    fn collect_str<T: std::fmt::Display + ?Sized>(self, _: &T) -> Result<(), ExtractionEnd> {
+        Err(ExtractionEnd::Whole)
     }
 
-    fn serialize_none(self) -> Result<(), Stop> {
-        Err(Stop::Piece)
+    fn serialize_none(self) -> Result<(), ExtractionEnd> {
+        Err(ExtractionEnd::Whole)
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Stop> {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), ExtractionEnd> {
         value.serialize(self)
     }
 
-    fn serialize_unit(self) -> Result<(), Stop> {
-        Err(Stop::Piece)
+    fn serialize_unit(self) -> Result<(), ExtractionEnd> {
+        Err(ExtractionEnd::Whole)
     }
 
-    fn serialize_unit_variant(self, _: &'static str, _: u32, _: &'static str) -> Result<(), Stop> {
-        Err(Stop::Piece)
+    fn serialize_unit_variant(self, _: &'static str, _: u32, _: &'static str) -> Result<(), ExtractionEnd> {
+        Err(ExtractionEnd::Whole)
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Result<(), Stop> {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        value: &T,
+    ) -> Result<(), ExtractionEnd> {
         value.serialize(self)
     }
 
@@ -150,23 +156,27 @@ impl<'w> Serializer for Walk<'w> {
         _: u32,
         _: &'static str,
         _: &T,
-    ) -> Result<(), Stop> {
-        Err(Stop::Piece)
+    ) -> Result<(), ExtractionEnd> {
+        Err(ExtractionEnd::Whole)
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Result<Items<'w>, Stop> {
+    fn serialize_seq(self, _: Option<usize>) -> Result<Items<'w>, ExtractionEnd> {
         match self {
             Self::Items(sink) => Ok(Items { sink, before: b"[" }),
-            Self::Names(_) | Self::Member(..) => Err(Stop::List),
+            Self::Names(_) | Self::Member(..) => Err(ExtractionEnd::List),
         }
     }
 
-    fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple, Stop> {
-        Err(Stop::Piece)
+    fn serialize_tuple(self, _: usize) -> Result<Self::SerializeTuple, ExtractionEnd> {
+        Err(ExtractionEnd::Whole)
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self::SerializeTupleStruct, Stop> {
-        Err(Stop::Piece)
+    fn serialize_tuple_struct(
+        self,
+        _: &'static str,
+        _: usize,
+    ) -> Result<Self::SerializeTupleStruct, ExtractionEnd> {
+        Err(ExtractionEnd::Whole)
     }
 
     fn serialize_tuple_variant(
@@ -175,18 +185,18 @@ impl<'w> Serializer for Walk<'w> {
         _: u32,
         _: &'static str,
         _: usize,
-    ) -> Result<Self::SerializeTupleVariant, Stop> {
-        Err(Stop::Piece)
+    ) -> Result<Self::SerializeTupleVariant, ExtractionEnd> {
+        Err(ExtractionEnd::Whole)
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Self::SerializeMap, Stop> {
-        Err(Stop::Piece)
+    fn serialize_map(self, _: Option<usize>) -> Result<Self::SerializeMap, ExtractionEnd> {
+        Err(ExtractionEnd::Whole)
     }
 
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Self, Stop> {
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Self, ExtractionEnd> {
         match self {
             Self::Names(_) | Self::Member(..) => Ok(self),
-            Self::Items(_) => Err(Stop::Piece),
+            Self::Items(_) => Err(ExtractionEnd::Whole),
         }
     }
 
@@ -196,20 +206,24 @@ impl<'w> Serializer for Walk<'w> {
         _: u32,
         _: &'static str,
         _: usize,
-    ) -> Result<Self::SerializeStructVariant, Stop> {
-        Err(Stop::Piece)
+    ) -> Result<Self::SerializeStructVariant, ExtractionEnd> {
+        Err(ExtractionEnd::Whole)
     }
 }
 
-impl ser::SerializeStruct for Walk<'_> {
+impl ser::SerializeStruct for PartExtractor<'_> {
     type Ok = ();
-    type Error = Stop;
+    type Error = ExtractionEnd;
 
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Stop> {
+    fn serialize_field<T: Serialize + ?Sized>(
+        &mut self,
+        name: &'static str,
+        value: &T,
+    ) -> Result<(), ExtractionEnd> {
         match self {
             Self::Names(names) => names.push(name),
-            Self::Member(wanted, sink, is_there) if *wanted == name => {
-                **is_there = true;
+            Self::Member(wanted, sink, is_present) if *wanted == name => {
+                **is_present = true;
                 write(value, *sink)?;
             }
             Self::Member(..) | Self::Items(_) => {}
@@ -217,29 +231,29 @@ impl ser::SerializeStruct for Walk<'_> {
         Ok(())
     }
 
-    fn end(self) -> Result<(), Stop> {
+    fn end(self) -> Result<(), ExtractionEnd> {
         Ok(())
     }
 }
 
-/// A list, item by item.
+/// The items of a list.
 struct Items<'w> {
     sink: &'w mut Sink<'w>,
-    /// What stands before the next item.
+    /// The text before the next item.
     before: &'static [u8],
 }
 
 impl ser::SerializeSeq for Items<'_> {
     type Ok = ();
-    type Error = Stop;
+    type Error = ExtractionEnd;
 
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, item: &T) -> Result<(), Stop> {
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, item: &T) -> Result<(), ExtractionEnd> {
         (self.sink)(std::mem::replace(&mut self.before, b","));
-        (self.sink)(&piece(item)?);
+        (self.sink)(&canonical_part(item)?);
         Ok(())
     }
 
-    fn end(self) -> Result<(), Stop> {
+    fn end(self) -> Result<(), ExtractionEnd> {
         (self.sink)(if self.before == b"[" { b"[]" } else { b"]" });
         Ok(())
     }
@@ -337,11 +351,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_pieces_are_the_form(value in json(), shapes in shapes()) {
+        fn the_parts_make_up_the_canonical_form(value in json(), shapes in shapes()) {
             let form = to_canonical(&shapes).unwrap();
-            let mut pieces = Vec::new();
-            write(&shapes, &mut |piece| pieces.extend_from_slice(piece)).unwrap();
-            prop_assert_eq!(String::from_utf8(pieces), String::from_utf8(form.clone()));
+            let mut parts = Vec::new();
+            write(&shapes, &mut |part| parts.extend_from_slice(part)).unwrap();
+            prop_assert_eq!(String::from_utf8(parts), String::from_utf8(form.clone()));
             prop_assert_eq!(canonical_digest(&shapes).unwrap(), Digest::of(&form));
             prop_assert_eq!(canonical_digest(&[&shapes]).unwrap(), Digest::of(&to_canonical(&[&shapes]).unwrap()));
             prop_assert_eq!(canonical_digest(&value).unwrap(), Digest::of(&to_canonical(&value).unwrap()));
@@ -349,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_form_has_no_digest() {
+    fn a_value_without_a_canonical_form_has_no_digest() {
         #[derive(Serialize)]
         struct Outer {
             list: Vec<f64>,
@@ -358,7 +372,7 @@ mod tests {
         assert_eq!(error.path, "$.list[1]");
     }
 
-    /// Says at each time another thing.
+    /// Serializes differently each time.
     struct Fickle(std::cell::RefCell<Vec<Says>>);
 
     #[derive(Clone, Copy)]
@@ -383,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_another_one_each_time_is_refused() {
+    fn a_value_that_serializes_differently_each_time_is_refused() {
         use Says::{List, Member, Number};
         for (first, then) in [
             (List, Number),
@@ -392,7 +406,7 @@ mod tests {
             (Member("a"), Number),
             (Member("a"), Member("b")),
         ] {
-            // The domain looks at it first.
+            // `domain` serializes the value first.
             let fickle = Fickle(vec![first, first, then].into());
             let error = canonical_digest(&fickle).unwrap_err();
             assert!(matches!(error.fault, CanonicalFault::Refused(_)), "{error}");

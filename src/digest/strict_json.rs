@@ -1,12 +1,12 @@
-//! Strict reading of JSON that others wrote: I-JSON (RFC 7493), or an error that says where.
+//! Strict parsing of JSON input: I-JSON (RFC 7493), or an error with its position.
 //!
-//! `serde_json` keeps the last of two members with one key, rounds integers that a double cannot carry, and in members
-//! that a type ignores it passes lone surrogates and numbers past the range of a double. Two readers could then see
-//! two documents in one text. So a first pass over the text, which knows nothing of types, refuses these;
-//! `serde_json` then holds the grammar and the types.
+//! `serde_json` keeps the last of two members with one key, rounds integers that a double cannot represent, and in
+//! members that a type ignores it accepts lone surrogates and numbers outside of the range of a double. Two parsers
+//! could then read two different documents from one text. A first pass over the text, independent of types, rejects
+//! these; `serde_json` then checks the grammar and the types.
 //!
-//! Deliberately absent: comments, trailing commas, a byte order mark, and readers of streams (a line of a
-//! trace or of a batch is a slice).
+//! Not supported, by intent: comments, trailing commas, a byte order mark, and streams (a line of a trace or of a batch
+//! is a slice).
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -16,13 +16,13 @@ use serde_json::error::Category;
 use serde_path_to_error::Segment;
 
 use super::domain::{MAX_DEPTH, MAX_SAFE_INTEGER};
-use super::json_path::{Step, from_root};
+use super::json_path::{PathStep, from_root};
 
-/// Why a text was not read, and where in it.
+/// Why a text was rejected, and where in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path} (line {line}, column {column}): {fault}")]
 pub struct StrictJsonError {
-    /// The path of the value that is at fault, as `$.meta.weights[2]`.
+    /// The path of the invalid value, as in `$.meta.weights[2]`.
     pub path: String,
     /// The line, counted from 1.
     pub line: usize,
@@ -32,36 +32,36 @@ pub struct StrictJsonError {
     pub fault: JsonFault,
 }
 
-/// What keeps a text from being read.
+/// Why a text was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonFault {
-    /// A byte order mark, which RFC 8259 forbids to send.
-    #[error("a byte order mark stands before the JSON")]
+    /// A byte order mark, which RFC 8259 forbids.
+    #[error("the text begins with a byte order mark")]
     ByteOrderMark,
     /// Bytes that are not UTF-8.
     #[error("not UTF-8")]
     NotUtf8,
-    /// A key twice in one object, whichever way it is spelled.
+    /// A key that occurs twice in one object, after unescaping.
     #[error("the key {0:?} occurs twice")]
     DuplicateKey(String),
-    /// An integer that a double cannot carry.
-    #[error("the integer {0} is past ±(2^53 - 1)")]
+    /// An integer that a double cannot represent exactly.
+    #[error("the integer {0} is outside of ±(2^53 - 1)")]
     IntegerOutOfRange(String),
-    /// A number that would be infinite.
-    #[error("the number {0} is past the range of a double")]
+    /// A number outside of the range of a double.
+    #[error("the number {0} is outside of the range of a double")]
     NumberOutOfRange(String),
-    /// More than [`MAX_DEPTH`] arrays and objects in one another.
-    #[error("more than {MAX_DEPTH} arrays and objects inside one another")]
+    /// Arrays and objects nested more than [`MAX_DEPTH`] levels deep.
+    #[error("arrays and objects are nested more than {MAX_DEPTH} levels deep")]
     TooDeep,
-    /// Not JSON, in the words of the parser.
+    /// Not JSON; the parser's message.
     #[error("{0}")]
     Syntax(String),
-    /// JSON, but not of the expected shape, in the words of the type.
+    /// JSON, but not of the expected type; the type's message.
     #[error("{0}")]
     Shape(String),
 }
 
-/// Reads a value, a [`serde_json::Value`] or a type of one's own, from the whole of `bytes`.
+/// Parses all of `bytes` as a [`serde_json::Value`] or another type.
 ///
 /// # Errors
 /// See [`JsonFault`].
@@ -82,17 +82,17 @@ pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StrictJsonErro
 }
 
 /// A container that the audit is inside of.
-enum Open<'t> {
-    /// With the index of the present item.
+enum OpenContainer<'t> {
+    /// With the index of the current item.
     Array(usize),
-    /// With the keys so far and, unless a key comes next, the present one.
+    /// With the keys so far and, unless a key comes next, the current one.
     Object(BTreeSet<Cow<'t, str>>, Option<Cow<'t, str>>),
 }
 
-/// Finds what `serde_json` lets pass. It is no parser: of a text that is not JSON it may say nothing.
+/// Finds what `serde_json` accepts. It is not a parser: it may return nothing for a text that is not JSON.
 fn audit(text: &str) -> Result<(), StrictJsonError> {
     let bytes = text.as_bytes();
-    let mut open: Vec<Open<'_>> = Vec::new();
+    let mut open: Vec<OpenContainer<'_>> = Vec::new();
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         let start = at;
@@ -113,8 +113,8 @@ fn audit(text: &str) -> Result<(), StrictJsonError> {
         };
         found.map_err(|fault| {
             let path = from_root(open.iter().filter_map(|container| match container {
-                Open::Array(index) => Some(Step::Index(*index)),
-                Open::Object(_, key) => key.as_deref().map(Step::Key),
+                OpenContainer::Array(index) => Some(PathStep::Index(*index)),
+                OpenContainer::Object(_, key) => key.as_deref().map(PathStep::Key),
             }));
             StrictJsonError::at(bytes, start, path, fault)
         })?;
@@ -122,15 +122,15 @@ fn audit(text: &str) -> Result<(), StrictJsonError> {
     Ok(())
 }
 
-fn structure(byte: u8, open: &mut Vec<Open<'_>>) -> Result<(), JsonFault> {
+fn structure(byte: u8, open: &mut Vec<OpenContainer<'_>>) -> Result<(), JsonFault> {
     match byte {
         b'[' | b'{' if open.len() == MAX_DEPTH => return Err(JsonFault::TooDeep),
-        b'[' => open.push(Open::Array(0)),
-        b'{' => open.push(Open::Object(BTreeSet::new(), None)),
+        b'[' => open.push(OpenContainer::Array(0)),
+        b'{' => open.push(OpenContainer::Object(BTreeSet::new(), None)),
         b']' | b'}' => drop(open.pop()),
         b',' => match open.last_mut() {
-            Some(Open::Array(index)) => *index += 1,
-            Some(Open::Object(_, key)) => *key = None,
+            Some(OpenContainer::Array(index)) => *index += 1,
+            Some(OpenContainer::Object(_, key)) => *key = None,
             None => (),
         },
         _ => (),
@@ -138,15 +138,15 @@ fn structure(byte: u8, open: &mut Vec<Open<'_>>) -> Result<(), JsonFault> {
     Ok(())
 }
 
-/// A string with its quotes: a key where one is due.
-fn string<'t>(literal: &'t str, open: &mut [Open<'t>]) -> Result<(), JsonFault> {
+/// Checks a string with its quotes, which is a key if the container expects one.
+fn string<'t>(literal: &'t str, open: &mut [OpenContainer<'t>]) -> Result<(), JsonFault> {
     let content = if literal.contains('\\') {
-        // This is also where a lone surrogate is an error, whoever reads the string.
+        // A lone surrogate is an error here, even in a string that the type ignores.
         Cow::Owned(serde_json::from_str(literal).map_err(|error| JsonFault::Syntax(message(&error)))?)
     } else {
         Cow::Borrowed(&literal[1..literal.len() - 1])
     };
-    if let Some(Open::Object(seen, key @ None)) = open.last_mut() {
+    if let Some(OpenContainer::Object(seen, key @ None)) = open.last_mut() {
         if !seen.insert(content.clone()) {
             return Err(JsonFault::DuplicateKey(content.into_owned()));
         }
@@ -200,26 +200,26 @@ impl StrictJsonError {
             Category::Data => JsonFault::Shape(message(error)),
             Category::Io | Category::Syntax | Category::Eof => JsonFault::Syntax(message(error)),
         };
-        // A type that refuses the whole document does so after reading it, and has no position (0, 0).
+        // An error about the whole document is found after reading it, and has no position (0, 0).
         Self { path, line: error.line().max(1), column: error.column().max(1), fault }
     }
 }
 
-/// The words of a `serde_json` error without the position that it adds.
+/// The message of a `serde_json` error, without the position that it appends.
 fn message(error: &serde_json::Error) -> String {
     let mut message = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
     if message.ends_with(&position) {
         message.truncate(message.len() - position.len());
     }
-    // What begins with the first letter of `null`, `true` or `false` and goes on otherwise.
+    // A text that begins with the first letter of `null`, `true` or `false` and is none of them.
     if message == "expected ident" {
-        "expected `null`, `true`, `false`, a number, or a text in double quotes".clone_into(&mut message);
+        "expected `null`, `true`, `false`, a number or a string".clone_into(&mut message);
     }
-    // The numbers of requests are counts, and no caller knows what a `u32` is.
+    // The numbers in requests are counts, and callers do not know what a `u32` is.
     for name in ["u8", "u16", "u32", "u64", "usize"] {
         if let Some(before) = message.strip_suffix(&format!("expected {name}")) {
-            message = format!("{before}expected a whole number from 0");
+            message = format!("{before}expected an integer from 0");
             break;
         }
     }
@@ -228,8 +228,8 @@ fn message(error: &serde_json::Error) -> String {
 
 fn path_of(path: &serde_path_to_error::Path) -> String {
     from_root(path.iter().filter_map(|segment| match segment {
-        Segment::Seq { index } => Some(Step::Index(*index)),
-        Segment::Map { key } | Segment::Enum { variant: key } => Some(Step::Key(key)),
+        Segment::Seq { index } => Some(PathStep::Index(*index)),
+        Segment::Map { key } | Segment::Enum { variant: key } => Some(PathStep::Key(key)),
         Segment::Unknown => None,
     }))
 }
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_may_not_occur_twice_whatever_its_spelling() {
+    fn duplicate_keys_are_found_after_unescaping() {
         let text = "{\"a\": [0,\n  {\"b c\": {\"k\": 1, \"\\u006b\": 1}}]}";
         assert_eq!(refused(text).fault, JsonFault::DuplicateKey("k".to_owned()));
         assert_eq!(place(text), (r#"$.a[1]["b c"]"#.to_owned(), 2, 20));
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn members_that_the_type_ignores_are_read_as_strictly() {
+    fn ignored_members_are_checked_too() {
         #[derive(Debug, serde::Deserialize)]
         struct Empty {}
         assert!(from_slice::<Empty>(br#"{"x": [1, "\ud83d\ude00"]}"#).is_ok());
@@ -294,23 +294,23 @@ mod tests {
     }
 
     #[test]
-    fn nothing_stands_before_or_after() {
+    fn the_json_is_the_whole_text() {
         assert_eq!(refused(b"\xef\xbb\xbf{}").fault, JsonFault::ByteOrderMark);
         let error = refused(b"[\n\"a\xff\"]");
         assert_eq!((error.fault, error.line, error.column), (JsonFault::NotUtf8, 2, 3));
-        let expected = "expected `null`, `true`, `false`, a number, or a text in double quotes";
+        let expected = "expected `null`, `true`, `false`, a number or a string";
         assert_eq!(refused("[nope]").fault, JsonFault::Syntax(expected.to_owned()));
         assert_eq!(refused("{} {}").fault, JsonFault::Syntax("trailing characters".to_owned()));
         assert!(matches!(refused("").fault, JsonFault::Syntax(_)));
     }
 
     #[test]
-    fn a_wrong_shape_is_told_from_a_wrong_text() {
+    fn shape_errors_differ_from_syntax_errors() {
         let read = |text: &str| from_slice::<BTreeMap<String, Vec<u8>>>(text.as_bytes()).unwrap_err();
         let shape = read("{\"a\": [1],\n \"b\": [2, \"x\"]}");
         assert_eq!(
             shape.to_string(),
-            "$.b[1] (line 2, column 13): invalid type: string \"x\", expected a whole number from 0"
+            "$.b[1] (line 2, column 13): invalid type: string \"x\", expected an integer from 0"
         );
         assert!(matches!(shape.fault, JsonFault::Shape(_)));
         let syntax = read("{\"a\": [1,]}");
@@ -325,8 +325,8 @@ mod tests {
         ];
         proptest::collection::vec(step, 0..20).prop_map(move |steps| {
             let path = from_root(steps.iter().map(|(key, index)| match key {
-                Some(key) => Step::Key(key),
-                None => Step::Index(*index),
+                Some(key) => PathStep::Key(key),
+                None => PathStep::Index(*index),
             }));
             let text = steps.iter().rev().fold(hole.to_owned(), |inner, step| match step {
                 (Some(key), _) => format!("{{{}:{inner}}}", Value::from(key.as_str())),
@@ -338,13 +338,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn garbage_is_an_error_and_no_panic(bytes: Vec<u8>) {
+        fn garbage_is_an_error_and_does_not_panic(bytes: Vec<u8>) {
             let strict = from_slice::<Value>(&bytes).ok();
             prop_assert!(strict.is_none() || strict == serde_json::from_slice(&bytes).ok());
         }
 
         #[test]
-        fn it_reads_a_part_of_what_serde_json_reads(text in r#"[\[\]{}:,"\\u0019dea.+\- é\n]{0,40}"#) {
+        fn it_accepts_a_subset_of_what_serde_json_accepts(text in r#"[\[\]{}:,"\\u0019dea.+\- é\n]{0,40}"#) {
             let strict = from_slice::<Value>(text.as_bytes()).ok();
             prop_assert!(strict.is_none() || strict == serde_json::from_str(&text).ok());
         }

@@ -1,25 +1,24 @@
-//! git's binary patches, for contents that a text diff in JSON cannot carry: bytes that are no UTF-8.
+//! Writes git's binary patches, for contents that a text diff in JSON cannot represent: bytes that are not UTF-8.
 //!
 //! A whole content is written as `literal`: a zlib stream in git's base 85. The stream is stored, not compressed, because
-//! such files are rare and small, and a compressor's output is nothing to be deterministic about. Reading binary patches is
-//! deliberately absent.
+//! such files are rare and small, and a compressor's output may differ between versions. Binary patches are never read.
 
 use std::fmt::Write as _;
 
 use sha1::{Digest as _, Sha1};
 
-/// The most bytes in one stored block of deflate.
-const BLOCK: usize = 0xffff;
+/// The most bytes in one stored deflate block.
+const MAX_BLOCK_BYTES: usize = 0xffff;
 
 /// The most bytes in one line of a binary patch.
-const LINE: usize = 52;
+const MAX_LINE_BYTES: usize = 52;
 
 const DIGITS: &[u8; 85] =
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
 
-/// The name of a blob, as the index line of a binary patch needs it; zeros for no file.
+/// The object id of a blob, as in the index line of a binary patch; zeros for no file.
 #[must_use]
-pub fn blob_name(content: Option<&[u8]>) -> String {
+pub fn blob_id(content: Option<&[u8]>) -> String {
     let Some(content) = content else { return "0".repeat(40) };
     let mut hasher = Sha1::new();
     hasher.update(format!("blob {}\0", content.len()));
@@ -36,7 +35,7 @@ pub fn patch(before: &[u8], after: &[u8]) -> String {
     let mut out = String::from("GIT binary patch\n");
     for content in [after, before] {
         let _ = writeln!(out, "literal {}", content.len());
-        for chunk in stored(content).chunks(LINE) {
+        for chunk in store_uncompressed(content).chunks(MAX_LINE_BYTES) {
             let length = u8::try_from(chunk.len()).unwrap_or(0);
             let sign = if length <= 26 { b'A' + length - 1 } else { b'a' + length - 27 };
             out.push(char::from(sign));
@@ -58,10 +57,10 @@ pub fn patch(before: &[u8], after: &[u8]) -> String {
     out
 }
 
-/// A zlib stream that holds the content as it is.
-fn stored(content: &[u8]) -> Vec<u8> {
+/// A zlib stream with the uncompressed content.
+fn store_uncompressed(content: &[u8]) -> Vec<u8> {
     let mut out = vec![0x78, 0x01];
-    let mut blocks = content.chunks(BLOCK).peekable();
+    let mut blocks = content.chunks(MAX_BLOCK_BYTES).peekable();
     if blocks.peek().is_none() {
         out.extend([1, 0, 0, 0xff, 0xff]);
     }
@@ -86,10 +85,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_of_a_blob() {
-        assert_eq!(blob_name(Some(b"")), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
-        assert_eq!(blob_name(Some(b"hello\n")), "ce013625030ba8dba906f756967f9e9ca394464a");
-        assert_eq!(blob_name(None).len(), 40);
+    fn blob_ids_are_those_of_git() {
+        assert_eq!(blob_id(Some(b"")), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+        assert_eq!(blob_id(Some(b"hello\n")), "ce013625030ba8dba906f756967f9e9ca394464a");
+        assert_eq!(blob_id(None).len(), 40);
     }
 
     #[test]

@@ -1,29 +1,29 @@
-//! From a source text back to the bytes of its file, in the encoding that the file declares.
+//! Encodes a source text in the encoding that its file declares.
 
 use encoding_rs::Encoding;
 
 use crate::text::SourceEncoding;
 
-/// Why a text has no bytes.
+/// Why a text cannot be encoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
-    /// The file was not read whole in its own encoding, so it cannot be written back.
-    #[error("its bytes are not what its encoding says, so they cannot be written back")]
+    /// The file has bytes that are invalid in its encoding.
+    #[error("the file has bytes that are invalid in its encoding, so it cannot be written back")]
     Lossy,
     /// The encoding has no bytes for a character.
-    #[error("its encoding {encoding} has no character {character:?}")]
+    #[error("its encoding {encoding} cannot represent the character {character:?}")]
     Character {
         /// The encoding.
         encoding: String,
-        /// The first character that it lacks.
+        /// The first character that cannot be encoded.
         character: char,
     },
-    /// Reading the bytes and writing them gives other bytes, so what is not edited would change.
-    #[error("its encoding {0} does not give back the bytes that were read")]
+    /// Decoding and encoding the file gives other bytes, so unedited text would change.
+    #[error("decoding and encoding it as {0} does not reproduce its bytes")]
     Unstable(String),
 }
 
-/// The bytes of `after`, the edited form of a text that was read from `original` as `before`.
+/// Encodes `after`, the edited form of the text `before` that was decoded from `original`.
 ///
 /// # Errors
 /// See [`EncodeError`].
@@ -59,7 +59,7 @@ pub fn encode(
 
 fn bytes(encoding: &'static Encoding, text: &str) -> Option<Vec<u8>> {
     let (bytes, used, unmappable) = encoding.encode(text);
-    // UTF-16 labels encode as UTF-8, which nobody would read back.
+    // `encoding_rs` encodes UTF-16 labels as UTF-8, which would not be decoded as UTF-16.
     (!unmappable && used == encoding).then(|| bytes.into_owned())
 }
 
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_edited_keeps_its_bytes() {
+    fn unedited_text_keeps_its_bytes() {
         for original in [
             &b"\xef\xbb\xbfold = 1\r\n"[..],
             b"# coding: latin-1\n\xe9 = old\n",
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_encoding_lacks_is_refused() {
+    fn characters_outside_the_encoding_are_rejected() {
         let error = check(b"# coding: latin-1\nold\n", |text| text.replace("old", "中")).unwrap_err();
         assert_eq!(error, EncodeError::Character { encoding: "iso-8859-1".to_owned(), character: '中' });
         assert!(check(b"# coding: cp1252\nold\n", |text| text.replace("old", "中")).is_err());

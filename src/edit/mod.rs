@@ -1,11 +1,10 @@
-//! Edits as values: from what a server or a caller proposes to what every file would hold, and back to a text that people
-//! and git can read.
+//! Edits as values: turns a proposed edit into the new contents of all files, and these into a diff.
 //!
-//! [`target`] reads the name of a file and refuses what leaves the workspace; [`text`] makes edits to a text and [`encode`]
-//! turns it into bytes again; [`patch`] reads unified diffs; [`plan`] puts all of it together into one list of changes
-//! against known contents; [`preview`] writes that list as a diff.
+//! [`target`] reads file names and rejects those outside the workspace; [`text`] applies edits to a text and [`encode`]
+//! encodes the result; [`patch`] reads and applies unified diffs; [`plan`] combines these into one list of changes against
+//! known contents; [`preview`] prints that list as a diff.
 //!
-//! Deliberately absent: the disk. What files hold comes in through [`plan::Base`], and nothing is written here.
+//! The disk is not accessed here: contents are read through [`plan::Base`], and nothing is written.
 
 pub mod binary;
 pub mod encode;
@@ -16,4 +15,4 @@ pub mod quote;
 pub mod target;
 pub mod text;
 
-pub use plan::{Base, FileChange, Original, Plan, PlanError, Planner};
+pub use plan::{Base, EditPlan, Original, PlanError, PlannedChange, Planner};

@@ -1,41 +1,41 @@
-//! A list of changes as a unified diff in git's format, which `git apply` accepts as it is.
+//! Prints a list of changes as a unified diff in git's format, which `git apply` accepts.
 //!
-//! Lines end where git's do, at `\n` only, whatever Python thinks of a lone `\r`. Where a hunk holds bytes that are no
-//! UTF-8, the file's change is written as a binary patch, because a bundle is JSON and a patch has to be exact.
+//! Lines end at `\n` only, as in git, although Python also ends a line at a lone `\r`. If a hunk has bytes that are not
+//! UTF-8, the change is printed as a binary patch, because a bundle is JSON and a patch has to be exact.
 
 use std::fmt::Write as _;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
 
 use super::binary;
-use super::plan::{FileChange, Plan};
-use super::quote::quoted;
+use super::plan::{EditPlan, PlannedChange};
+use super::quote::quote;
 
-/// How many lines of context surround a hunk.
-const CONTEXT: usize = 3;
+/// The number of context lines around a hunk.
+const CONTEXT_LINES: usize = 3;
 
-/// A change as text, and how many lines it brings and takes.
+/// The diff of one change, with the numbers of inserted and deleted lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preview {
     /// The diff of the file.
     pub diff: String,
-    /// Lines that come.
+    /// The number of inserted lines.
     pub insertions: u32,
-    /// Lines that go.
+    /// The number of deleted lines.
     pub deletions: u32,
 }
 
 /// The diff of the whole plan, in the order of its changes.
 #[must_use]
-pub fn diff(plan: &Plan) -> String {
+pub fn diff(plan: &EditPlan) -> String {
     plan.changes().iter().map(|change| preview(change).diff).collect()
 }
 
 /// The diff of one file.
 #[must_use]
-pub fn preview(change: &FileChange) -> Preview {
+pub fn preview(change: &PlannedChange) -> Preview {
     let (old_name, new_name) = (change.from.as_ref().unwrap_or(&change.path), &change.path);
-    let (a, b) = (quoted(&format!("a/{old_name}")), quoted(&format!("b/{new_name}")));
+    let (a, b) = (quote(&format!("a/{old_name}")), quote(&format!("b/{new_name}")));
     let nothing: &[u8] = &[];
     let before = change.before.as_ref().map_or(nothing, |original| &original.bytes);
     let after = change.after.as_deref().unwrap_or(nothing);
@@ -54,20 +54,20 @@ pub fn preview(change: &FileChange) -> Preview {
         _ => {}
     }
     if let (Some(_), Some(_), Some(from)) = (&change.before, &change.after, &change.from) {
-        // How alike the two are is for readers, and git does not check it.
-        let alike = if before == after { 100 } else { similarity(before, after) };
+        // The similarity is informative; git does not check it.
+        let percent = if before == after { 100 } else { similarity(before, after) };
         let _ = writeln!(
             diff,
-            "similarity index {alike}%\nrename from {}\nrename to {}",
-            quoted(from.as_str()),
-            quoted(new_name.as_str())
+            "similarity index {percent}%\nrename from {}\nrename to {}",
+            quote(from.as_str()),
+            quote(new_name.as_str())
         );
     }
     let body = body(before, after);
-    let Body { hunks, insertions, deletions } = body;
+    let DiffBody { hunks, insertions, deletions } = body;
     let index = |diff: &mut String| {
-        let old = binary::blob_name(change.before.as_ref().map(|original| original.bytes.as_slice()));
-        let new = binary::blob_name(change.after.as_deref());
+        let old = binary::blob_id(change.before.as_ref().map(|original| original.bytes.as_slice()));
+        let new = binary::blob_id(change.after.as_deref());
         let tail = if change.before.is_some() && change.after.is_some() && old_mode == mode {
             format!(" {mode}")
         } else {
@@ -85,7 +85,7 @@ pub fn preview(change: &FileChange) -> Preview {
                 let none = "/dev/null".to_owned();
                 let old = if change.before.is_none() { &none } else { &a };
                 let new = if change.after.is_none() { &none } else { &b };
-                // git ends a name that holds a space with a tab, so that nothing after it is taken for a date.
+                // Like git, a name with a space is followed by a tab, which separates it from a date.
                 let tab = |name: &str| if name.contains(' ') && !name.starts_with('"') { "\t" } else { "" };
                 let _ = writeln!(diff, "--- {old}{}\n+++ {new}{}", tab(old), tab(new));
                 diff.push_str(&hunks);
@@ -99,21 +99,21 @@ pub fn preview(change: &FileChange) -> Preview {
     Preview { diff, insertions, deletions }
 }
 
-struct Body {
+struct DiffBody {
     hunks: Vec<u8>,
     insertions: u32,
     deletions: u32,
 }
 
-fn body(before: &[u8], after: &[u8]) -> Body {
+fn body(before: &[u8], after: &[u8]) -> DiffBody {
     let (old, new) = (lines(before), lines(after));
     let ops = operations(&old, &new);
-    let mut body = Body { hunks: Vec::new(), insertions: 0, deletions: 0 };
-    for group in group_diff_ops(ops, CONTEXT) {
+    let mut body = DiffBody { hunks: Vec::new(), insertions: 0, deletions: 0 };
+    for group in group_diff_ops(ops, CONTEXT_LINES) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
         let span = |start: usize, end: usize| {
             let length = end - start;
-            // Of an empty stretch the line before it is told.
+            // An empty range has the number of the line before it.
             let start = if length == 0 { start } else { start + 1 };
             if length == 1 { start.to_string() } else { format!("{start},{length}") }
         };
@@ -144,7 +144,7 @@ fn push(out: &mut Vec<u8>, sign: u8, line: &[u8]) {
     }
 }
 
-/// What differs. The common ends are left out of the search, which is then short for the edits of one place.
+/// The line diff. The common prefix and suffix are excluded from the search, which is then fast for local edits.
 fn operations(old: &[&[u8]], new: &[&[u8]]) -> Vec<DiffOp> {
     let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let most = old.len().min(new.len()) - head;
@@ -175,12 +175,12 @@ fn operations(old: &[&[u8]], new: &[&[u8]]) -> Vec<DiffOp> {
     ops
 }
 
-/// The lines of a content with their ends.
+/// The lines of a content with their line ends.
 pub(super) fn lines(content: &[u8]) -> Vec<&[u8]> {
     content.split_inclusive(|&byte| byte == b'\n').collect()
 }
 
-/// How many of a hundred lines are the same.
+/// The percentage of equal lines, at most 99.
 fn similarity(before: &[u8], after: &[u8]) -> usize {
     let (old, new) = (lines(before), lines(after));
     let ops = operations(&old, &new);

@@ -1,9 +1,9 @@
-//! How git writes the names of files in a diff (`core.quotePath`): plain where it can, else in double quotes with C's
-//! escapes and three octal digits for every other byte.
+//! Quotes file names in a diff like git (`core.quotePath`): plain if possible, else in double quotes with C escapes and three
+//! octal digits for every other byte.
 
-/// A name as git writes it.
+/// Quotes a name if git would.
 #[must_use]
-pub fn quoted(name: &str) -> String {
+pub fn quote(name: &str) -> String {
     let plain = |byte: u8| (0x20..0x7f).contains(&byte) && byte != b'"' && byte != b'\\';
     if name.bytes().all(plain) {
         return name.to_owned();
@@ -28,9 +28,10 @@ pub fn quoted(name: &str) -> String {
     out
 }
 
-/// The name that a quoted text stands for, and what follows the closing quote; `None` when it is not well-formed.
+/// Unquotes the name at the start of a text and returns it with the rest after the closing quote; `None` if it is not
+/// well-formed.
 #[must_use]
-pub fn unquoted(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+pub fn unquote(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut rest = text.strip_prefix(b"\"")?;
     let mut out = Vec::new();
     loop {
@@ -70,17 +71,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_git_does() {
-        assert_eq!(quoted("a b.py"), "a b.py");
-        assert_eq!(quoted("ü\t\"\\"), "\"\\303\\274\\t\\\"\\\\\"");
+    fn names_are_quoted_like_git() {
+        assert_eq!(quote("a b.py"), "a b.py");
+        assert_eq!(quote("ü\t\"\\"), "\"\\303\\274\\t\\\"\\\\\"");
     }
 
     proptest! {
         #[test]
-        fn read_back(name in "\\PC{1,20}|[\\x01-\\x20\"\\\\]{1,9}") {
-            let written = quoted(&name);
+        fn unquoting_is_the_inverse(name in "\\PC{1,20}|[\\x01-\\x20\"\\\\]{1,9}") {
+            let written = quote(&name);
             if written.starts_with('"') {
-                prop_assert_eq!(unquoted(written.as_bytes()), Some((name.into_bytes(), &b""[..])));
+                prop_assert_eq!(unquote(written.as_bytes()), Some((name.into_bytes(), &b""[..])));
             } else {
                 prop_assert_eq!(written, name);
             }

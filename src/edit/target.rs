@@ -1,33 +1,33 @@
-//! Which file of the workspace a URI or a path of an edit names, and why it names none.
+//! Resolves the URI or path of an edit to a file of the workspace.
 //!
-//! An edit comes from outside: from a server, a model, a file. So a name is decoded once and then taken apart; whatever
-//! would climb (`..`, also percent-encoded), end a string (NUL) or reach into git's own folder is refused, even where the
-//! way would come back in. Links are not looked at here but on the disk.
+//! Edits are untrusted input: from a server, a model, a file. A name is decoded once and then checked by its parts. A `..`
+//! (also percent-encoded), a NUL or a `.git` folder is rejected, even if the path would lead back into the workspace.
+//! Symbolic links are checked on the disk, not here.
 
 use crate::path::{AbsPath, WorkspacePath, decode_percent};
 
-/// Why a name is none of a file of the workspace.
+/// Why a name is not the name of a workspace file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
-    /// It is another scheme than `file:`, or another host.
-    #[error("{0:?} is no file of this machine")]
+    /// The scheme is not `file:`, or the host is not this machine.
+    #[error("{0:?} is not a file on this machine")]
     NotLocal(String),
-    /// It does not decode to a path.
+    /// The name does not decode to a path.
     #[error("{0:?} does not decode to a path")]
     Encoding(String),
-    /// It has a part `..`.
-    #[error("{0:?} climbs out with `..`")]
+    /// The path has a part `..`.
+    #[error("{0:?} contains `..`")]
     Climbs(String),
-    /// It is outside of the workspace.
-    #[error("{0:?} is outside of the workspace")]
+    /// The path is outside the workspace.
+    #[error("{0:?} is outside the workspace")]
     Outside(String),
-    /// It is in git's own folder.
+    /// The path is in a `.git` folder.
     #[error("{0:?} is in a `.git` folder")]
     Git(String),
 }
 
-/// The file of the workspace at `root` that a URI of an edit names: a `file:` URI, or a path relative to the workspace,
-/// percent-encoded, as bundles have it.
+/// Resolves a URI of an edit to a file of the workspace at `root`: a `file:` URI, or a percent-encoded path relative to the
+/// workspace, as in bundles.
 ///
 /// # Errors
 /// See [`TargetError`].
@@ -58,7 +58,7 @@ pub fn of_uri(root: &AbsPath, uri: &str) -> Result<WorkspacePath, TargetError> {
     of_path(root, &decoded).map_err(|error| error.about(uri))
 }
 
-/// The file of the workspace that a path names, absolute or relative to the workspace, as it is.
+/// Resolves a path that is not encoded, absolute or relative to the workspace, to a file of the workspace.
 ///
 /// # Errors
 /// See [`TargetError`].
@@ -79,7 +79,7 @@ pub fn of_path(root: &AbsPath, path: &str) -> Result<WorkspacePath, TargetError>
 }
 
 impl TargetError {
-    /// The same about the spelling that came in.
+    /// The same error with the URI as it was given.
     fn about(self, uri: &str) -> Self {
         let uri = uri.to_owned();
         match self {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_leave_it() {
+    fn names_outside_the_workspace_are_rejected() {
         for uri in ["../a", "a/../b", "a%2F..%2F..%2Fb", "file:///w/x/../x/a", "a/%2e%2e/b", "a\\..\\b"] {
             assert!(matches!(of(uri), Err(TargetError::Climbs(_))), "{uri}");
         }

@@ -1,10 +1,11 @@
-//! Cancellation by file, which Pyright and its forks understand while they are busy.
+//! Cancellation by file, which Pyright and its forks notice while they are busy.
 //!
-//! Such a server is started with `--cancellationReceive=file:<name>` and looks, in the middle of its work, for
+//! Such a server is started with `--cancellationReceive=file:<name>` and checks during its work for the file
 //! `<temp>/python-languageserver-cancellation/<name>/cancellation-<id>.tmp`. A `$/cancelRequest` alone is read only
-//! when the work is done: the references of a class that sympy uses 5,631 times were given up 0.3 s after the file
-//! appeared, and without the option were answered in full after 8.8 s (measured on 1.1.414). With the option a
-//! background thread answers the pulls for diagnostics, which does not work everywhere: see the profile.
+//! after the work: the references of a class that sympy uses 5,631 times were abandoned 0.3 s after the file
+//! appeared, and answered in full after 8.8 s without the option (measured on 1.1.414). With the option a background
+//! thread answers pulls for diagnostics, which does not work everywhere: see
+//! [`Profile::pulls_when_cancellable`](super::profile::Profile::pulls_when_cancellable).
 
 use std::fs;
 use std::io;
@@ -18,39 +19,38 @@ use rustix::process::{Pid, test_kill_process};
 
 use crate::path::AbsPath;
 
-/// The parent of all such folders; the server's code holds the name.
-const PARENT: &str = "python-languageserver-cancellation";
+/// The parent of all such folders; the server's code fixes the name.
+const PARENT_NAME: &str = "python-languageserver-cancellation";
 
-/// The folder that one server looks into. Dropping it removes it and what is in it.
+/// The folder that one server checks. Dropping it removes it with its content.
 #[derive(Debug)]
 pub struct CancellationFolder {
     name: String,
-    /// The server's own temporary folder, which everything is in.
+    /// The server's own temporary folder, which contains `path`.
     outer: PathBuf,
     path: PathBuf,
 }
 
 impl CancellationFolder {
-    /// Makes a folder of a fresh name below `temp_dir`; the server's own temporary folder is then
-    /// [`Self::temp_dir`].
+    /// Creates a folder with a new name in `temp_dir`; the server's own temporary folder is then [`Self::temp_dir`].
     ///
     /// # Errors
-    /// When the folder cannot be made.
+    /// When the folder cannot be created.
     pub fn create(temp_dir: &AbsPath) -> io::Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
         let name = format!("lanser-{}-{nanos:x}-{count}", std::process::id());
         sweep(temp_dir.as_path());
-        // Nobody else may enter it, and nobody else's folder is in the way: users of one machine share `/tmp`.
+        // Users of one machine share `/tmp`: the folder is closed to others, and its name does not collide with theirs.
         let outer = temp_dir.as_path().join(&name);
         fs::DirBuilder::new().mode(0o700).create(&outer)?;
-        let this = Self { path: outer.join(PARENT).join(&name), outer, name };
+        let this = Self { path: outer.join(PARENT_NAME).join(&name), outer, name };
         fs::create_dir_all(&this.path)?;
         Ok(this)
     }
 
-    /// What the server is to take for the temporary folder (`TMPDIR`).
+    /// The temporary folder for the server (`TMPDIR`).
     #[must_use]
     pub fn temp_dir(&self) -> &Path {
         &self.outer
@@ -62,17 +62,17 @@ impl CancellationFolder {
         &self.name
     }
 
-    /// Tells the server to give the request up. A failure is ignored: the request then runs to its end.
+    /// Makes the server cancel the request. Errors are ignored: the request then runs to its end.
     pub(super) fn cancel(&self, id: i64) {
         let _ = fs::write(self.file(id), b"");
     }
 
-    /// Forgets a request that was answered.
-    pub(super) fn answered(&self, id: i64) {
+    /// Removes the file of a request that was answered.
+    pub(super) fn remove_request(&self, id: i64) {
         let _ = fs::remove_file(self.file(id));
     }
 
-    /// Removes the folder and what is in it, although others may still hold on to `self`.
+    /// Removes the folder with its content, even if `self` is still shared.
     pub(super) fn remove(&self) {
         let _ = fs::remove_dir_all(&self.outer);
     }
@@ -82,12 +82,12 @@ impl CancellationFolder {
     }
 }
 
-/// Removes the folders of processes that are gone: one that was killed could not do it itself.
+/// Removes the folders of dead processes: a killed process cannot do it itself.
 fn sweep(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        // Of three parts: `lanser-1000` is where the sessions of user 1000 are found.
+        // With three parts: `lanser-1000` is the runtime folder of user 1000, where its sessions are found.
         let pid = name.to_str().and_then(|name| {
             let parts: Vec<&str> = name.strip_prefix("lanser-")?.split('-').collect();
             let [pid, _, _] = parts[..] else { return None };
@@ -111,27 +111,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_come_and_go_and_so_does_the_folder() {
+    fn files_and_the_folder_are_created_and_removed() {
         let temp = tempfile::tempdir().unwrap();
         let at = AbsPath::new(temp.path()).unwrap();
         let (folder, other) =
             (CancellationFolder::create(&at).unwrap(), CancellationFolder::create(&at).unwrap());
         assert_ne!(folder.name(), other.name());
-        let path = folder.temp_dir().join(PARENT).join(folder.name());
+        let path = folder.temp_dir().join(PARENT_NAME).join(folder.name());
         folder.cancel(7);
         assert!(path.join("cancellation-7.tmp").is_file());
-        folder.answered(7);
+        folder.remove_request(7);
         assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
         folder.cancel(8);
         drop(folder);
         assert!(!path.exists());
-        assert!(other.temp_dir().join(PARENT).join(other.name()).is_dir());
+        assert!(other.temp_dir().join(PARENT_NAME).join(other.name()).is_dir());
         drop(other);
         assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
     }
 
     #[test]
-    fn only_what_the_dead_left_is_swept() {
+    fn sweep_removes_only_folders_of_dead_processes() {
         let temp = tempfile::tempdir().unwrap();
         let own = std::process::id();
         for name in

@@ -1,9 +1,9 @@
-//! What we declare to a server, and what it offers in return.
+//! The client capabilities that are declared to a server, and the capabilities that the server reports.
 //!
 //! The declaration is one constant tree, because it changes answers: with `declaration` Pyright's definition prefers
 //! sources over stubs, without `tagSupport` there are no unused-code hints, and with a dynamic registration of
 //! `textDocument.diagnostic` it stops pushing diagnostics, which also makes its first answers faster (measured on
-//! 1.1.414). The offer is read leniently, member by member: one that we do not know must not lose the others.
+//! 1.1.414). The server's capabilities are read leniently, member by member: an unknown one must not lose the others.
 
 use std::sync::LazyLock;
 
@@ -35,7 +35,7 @@ pub(super) mod method {
     pub(in crate::lsp) const EXECUTE_COMMAND: &str = "workspace/executeCommand";
 }
 
-/// What a server offers, from its answer to `initialize` and its [`Profile`]; the same in every run.
+/// The methods that a server supports, from the result of `initialize` and its [`Profile`]; the same in every run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Capabilities {
@@ -72,7 +72,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// Reads the `capabilities` of the answer to `initialize`.
+    /// Reads the `capabilities` in the result of `initialize`.
     pub(super) fn read(offered: &Value, profile: &Profile) -> Self {
         let has =
             |member: &str| !matches!(offered.get(member), None | Some(Value::Null | Value::Bool(false)));
@@ -86,7 +86,7 @@ impl Capabilities {
             document_symbol: has("documentSymbolProvider"),
             workspace_symbol: has("workspaceSymbolProvider"),
             call_hierarchy: has("callHierarchyProvider"),
-            diagnostic: has("diagnosticProvider") || profile.pulls_unoffered,
+            diagnostic: has("diagnosticProvider") || profile.pulls_without_capability,
             rename: has("renameProvider"),
             prepare_rename: offered["renameProvider"]["prepareProvider"] == true,
             code_action: has("codeActionProvider"),
@@ -95,7 +95,7 @@ impl Capabilities {
         }
     }
 
-    /// Whether a method is offered; one that is not about a capability is.
+    /// Whether a method is supported; a method without a capability always is.
     pub(super) fn offers(&self, name: &str) -> bool {
         match name {
             method::DEFINITION => self.definition,
@@ -118,7 +118,7 @@ impl Capabilities {
     }
 }
 
-/// The unit of columns that the server chose; UTF-16 when it says nothing.
+/// The position encoding that the server chose; UTF-16 if it reports none.
 pub(super) fn encoding(offered: &Value) -> Result<ColumnUnit, LspError> {
     match offered.get("positionEncoding") {
         None | Some(Value::Null) => Ok(ColumnUnit::Utf16),
@@ -130,7 +130,7 @@ pub(super) fn encoding(offered: &Value) -> Result<ColumnUnit, LspError> {
     }
 }
 
-/// The `capabilities` that every server is sent.
+/// The client `capabilities`, the same for every server.
 pub(super) fn declared() -> Value {
     static DECLARED: LazyLock<Value> = LazyLock::new(declaration);
     DECLARED.clone()
@@ -169,7 +169,7 @@ fn declaration() -> Value {
             },
             "declaration": goto,
             "definition": goto,
-            // The members of 3.18 besides the registration: with them a pulled report says what a pushed one says.
+            // The members of 3.18 besides the registration: with them a pulled report has the content of a pushed one.
             "diagnostic": {
                 "codeDescriptionSupport": true,
                 "dynamicRegistration": true,
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
     use crate::model::server::ServerKind;
 
-    /// A member that is spelled wrong is one that a decoder of the standard's types drops.
+    /// Decoding into the standard's types drops misspelled members.
     #[test]
     fn every_declared_member_is_one_of_the_standard() {
         let mut ours = declared();
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_is_read_member_by_member() {
+    fn server_capabilities_are_read_member_by_member() {
         let profile = Profile::of(ServerKind::Pyright);
         let offered = json!({
             "definitionProvider": {"workDoneProgress": true}, "hoverProvider": true, "referencesProvider": false,
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn units_of_columns() {
+    fn position_encodings() {
         let read = |value: Value| encoding(&json!({"positionEncoding": value}));
         assert_eq!(encoding(&json!({})), Ok(ColumnUnit::Utf16));
         assert_eq!(read(Value::Null), Ok(ColumnUnit::Utf16));

@@ -1,4 +1,4 @@
-//! A client's life: `initialize`, the documents it opens, the sign that the server knows the workspace, `shutdown`.
+//! A client from `initialize` to `shutdown`: open documents, readiness of the server, reset of inferred types.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,84 +7,83 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::callbacks::Callbacks;
 use super::capabilities::{self, Capabilities};
 use super::connection::Connection;
-use super::documents::{self, Documents, FileChange, Note, Text};
+use super::documents::{self, Documents, FileChange, OutgoingNotification, SharedText};
+use super::endpoint::Endpoint;
 use super::error::LspError;
-use super::link::Link;
 use super::process::ServerProcess;
 use super::profile::{Profile, ServerSettings};
-use super::questions::Questions;
-use super::{renewal, tape};
+use super::requests::LspRequests;
+use super::server_requests::ServerRequestHandler;
+use super::{recording, reset};
 use crate::model::server::ServerKind;
 use crate::path::{AbsPath, FileUri};
 use crate::tape::Tape;
 use crate::text::{ColumnUnit, Position};
 
-/// What is waited for by [`Client::ready`], in the words of an error.
+/// What [`Client::ready`] waits for, as named in errors.
 const ENUMERATION: &str = "the enumeration of source files";
 
-/// How long a killed process may take to be gone.
-const KILLED: Duration = Duration::from_secs(2);
+/// How long a killed process may take to exit.
+const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What a server is told at first.
+/// The parameters for initializing a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InitializeOptions {
-    /// The workspace's root, its one folder.
+    /// The root of the workspace, its only folder.
     pub root: AbsPath,
-    /// What `workspace/configuration` is answered from.
+    /// The settings that `workspace/configuration` is answered from.
     pub settings: ServerSettings,
-    /// Our process, whose end the server is to notice; `None` when there is no such process, as in a replay.
+    /// The process whose end the server should notice; `None` if there is no such process, as in a replay.
     pub process_id: Option<u32>,
-    /// How long the answer is waited for.
+    /// How long to wait for the result of `initialize`.
     pub within: Duration,
 }
 
-/// Who answers.
+/// The name and version of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerIdentity {
-    /// The server's name.
+    /// The name.
     pub name: String,
-    /// Its version, when it has said it.
+    /// The version, if known.
     pub version: Option<String>,
 }
 
-/// That the server knows the workspace's files.
+/// The state of a server that has enumerated the workspace's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Readiness {
-    /// How many source files it found.
+    /// How many source files the server found.
     pub files: u32,
 }
 
-/// A connected and initialized server. Dropping it kills the server and ends every question with
-/// [`LspError::Closed`]; the orderly way is [`Self::shutdown`].
+/// A connected and initialized server. Dropping it kills the server and fails every request with
+/// [`LspError::Closed`]; the orderly end is [`Self::shutdown`].
 #[derive(Debug)]
 pub struct Client {
-    link: Arc<Link>,
-    listener: JoinHandle<()>,
+    endpoint: Arc<Endpoint>,
+    reader: JoinHandle<()>,
     process: Option<ServerProcess>,
     kind: ServerKind,
-    /// The answer to `initialize`.
-    introduction: Value,
-    /// From the answer to `initialize`; Pyright sends none.
+    /// The result of `initialize`.
+    initialize_result: Value,
+    /// From the result of `initialize`; Pyright sends none.
     server_info: Option<ServerIdentity>,
     capabilities: Capabilities,
     encoding: ColumnUnit,
     documents: Mutex<Documents>,
-    /// How many enumerations were over when the last one became necessary.
+    /// The number of finished enumerations when the last one became necessary.
     stale_enumerations: Mutex<u64>,
-    /// Our own document, and how often it was changed.
-    renewal: (AbsPath, Mutex<u64>),
+    /// The document whose change resets inferred types, and how often it was changed.
+    reset_document: (AbsPath, Mutex<u64>),
 }
 
 impl Client {
-    /// Introduces the two sides to each other. `process` is the server behind the connection, if it is one of ours;
-    /// it lives as long as the client.
+    /// Performs the `initialize` handshake. `process` is the server behind the connection, if lanser started it; it
+    /// lives as long as the client.
     ///
     /// # Errors
-    /// When the server does not answer in time or not properly, is another one than the profile's, or counts columns
-    /// in an unknown unit. The process is killed then.
+    /// When the server does not respond in time or correctly, is not the profile's server, or chooses an unknown position encoding. The process is killed then.
     pub async fn initialize(
         connection: Connection,
         process: Option<ServerProcess>,
@@ -92,26 +91,26 @@ impl Client {
         options: InitializeOptions,
     ) -> Result<Self, LspError> {
         let root_uri = FileUri::from_path(&options.root).as_str().to_owned();
-        let callbacks = Callbacks::new(profile.configuration(&options.settings), root_uri);
-        let params = introduction(&options, callbacks.folders());
+        let handler = ServerRequestHandler::new(profile.configuration(&options.settings), root_uri);
+        let params = initialize_params(&options, handler.folders());
         let cancellation = process.as_ref().and_then(ServerProcess::cancellation);
-        let link = Arc::new(Link::new(connection.sender, callbacks, cancellation));
+        let endpoint = Arc::new(Endpoint::new(connection.sender, handler, cancellation));
         let watch = process.as_ref().map(ServerProcess::watch);
-        let listener = tokio::spawn(link.clone().listen(connection.receiver, watch));
+        let reader = tokio::spawn(endpoint.clone().run(connection.receiver, watch));
         let mut client = Self {
-            link,
-            listener,
+            endpoint,
+            reader,
             process,
             kind: profile.kind,
-            introduction: Value::Null,
+            initialize_result: Value::Null,
             server_info: None,
             capabilities: Capabilities::default(),
             encoding: ColumnUnit::Utf16,
             documents: Mutex::default(),
             stale_enumerations: Mutex::default(),
-            renewal: (renewal::place(&options.root), Mutex::default()),
+            reset_document: (reset::path(&options.root), Mutex::default()),
         };
-        let answer = client.link.ask("initialize", params, options.within).await?;
+        let answer = client.endpoint.request("initialize", params, options.within).await?;
         let malformed = |reason: String| LspError::Malformed { method: "initialize".to_owned(), reason };
         let answer: Value = answer.read().map_err(|error| malformed(error.to_string()))?;
         let offered =
@@ -122,188 +121,191 @@ impl Client {
             name: name.to_owned(),
             version: answer["serverInfo"]["version"].as_str().map(str::to_owned),
         });
-        client.introduction = answer;
-        client.expect(profile.kind)?;
-        client.link.tell("initialized", Some(json!({}).into()))?;
+        client.initialize_result = answer;
+        client.check_identity(profile.kind)?;
+        client.endpoint.notify("initialized", Some(json!({}).into()))?;
         Ok(client)
     }
 
-    /// Notes on a tape what the server said of itself.
-    pub fn introduce(&self, tape: &Tape) {
+    /// Records the server's initialization on a tape.
+    pub fn record_initialize(&self, tape: &Tape) {
         if tape.is_recording() {
-            let lines: Vec<String> = self.link.heard().lines.into_iter().flatten().collect();
-            tape::introduced(tape, &self.introduction, &self.link.registered(), &lines);
+            let lines: Vec<String> = self.endpoint.state().log_lines.into_iter().flatten().collect();
+            recording::record_initialize(tape, &self.initialize_result, &self.endpoint.registered(), &lines);
         }
     }
 
-    /// Who answers: what the server said of itself, else what its log says, else the profile's name.
+    /// The server's identity: from `serverInfo`, else from its log, else the profile's name without a version.
     #[must_use]
     pub fn identity(&self) -> ServerIdentity {
-        let greeting = || {
-            let (kind, version) = self.link.heard().greeting?;
+        let from_log = || {
+            let (kind, version) = self.endpoint.state().identity?;
             Some(ServerIdentity { name: kind.as_str().to_owned(), version: Some(version) })
         };
         let unknown = || ServerIdentity { name: self.kind.as_str().to_owned(), version: None };
-        self.server_info.clone().or_else(greeting).unwrap_or_else(unknown)
+        self.server_info.clone().or_else(from_log).unwrap_or_else(unknown)
     }
 
-    /// The server's process, when it is one of ours.
+    /// The server's process id, if lanser started it.
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
         self.process.as_ref().map(ServerProcess::id)
     }
 
-    /// The memory of the server's process, in bytes, where the operating system tells.
+    /// The memory of the server's process in bytes, if the operating system reports it.
     #[must_use]
     pub fn memory(&self) -> Option<u64> {
         self.process.as_ref().and_then(ServerProcess::memory)
     }
 
-    /// Whether it can still be asked.
+    /// Whether it can still answer requests.
     #[must_use]
     pub fn is_alive(&self) -> bool {
-        !self.link.heard().ended
+        !self.endpoint.state().ended
     }
 
-    /// The unit of every column to and from this server.
+    /// The unit of all columns to and from this server.
     #[must_use]
     pub fn encoding(&self) -> ColumnUnit {
         self.encoding
     }
 
-    /// What the server offers.
+    /// The methods that the server supports.
     #[must_use]
     pub fn capabilities(&self) -> &Capabilities {
         &self.capabilities
     }
 
-    /// Questions that are each to be answered within this time. Retries count towards it.
+    /// Requests that each fail after `timeout`. Retries count towards it.
     #[must_use]
-    pub fn within(&self, time: Duration) -> Questions {
-        Questions::new(self.link.clone(), self.capabilities, time, self.renewal.0.clone())
+    pub fn requests(&self, timeout: Duration) -> LspRequests {
+        LspRequests::new(self.endpoint.clone(), self.capabilities, timeout, self.reset_document.0.clone())
     }
 
-    /// Makes the server forget what it inferred, so that what was asked before plays no part any more. What is asked from
-    /// now on sees it so.
+    /// Makes the server drop its inferred types, so that earlier requests cannot affect the answers of later ones.
+    /// Takes effect for all requests sent from now on.
     ///
     /// # Errors
     /// How the connection ended.
-    pub fn renew(&self) -> Result<(), LspError> {
-        let (place, count) = &self.renewal;
+    pub fn reset_inferred_types(&self) -> Result<(), LspError> {
+        let (path, count) = &self.reset_document;
         let mut count = count.lock().unwrap_or_else(PoisonError::into_inner);
         let mut documents = self.documents();
         if *count == 0 {
-            // To open a document makes a server forget nothing, only to change it does.
-            let note = documents.open(place, Arc::new(renewal::text(0)));
-            self.tell(note)?;
+            // Opening a document drops nothing, only changing it does.
+            let notification = documents.open(path, Arc::new(reset::text(0)));
+            self.notify(notification)?;
         }
         *count += 1;
-        let note = documents.open(place, Arc::new(renewal::text(*count)));
-        self.tell(note)
+        let notification = documents.open(path, Arc::new(reset::text(*count)));
+        self.notify(notification)
     }
 
-    /// Lets the server infer what nearly every question needs. The end is when it has.
-    pub fn prepare(&self, within: Duration) -> impl Future<Output = ()> + Send + use<> {
-        let (line, column) = renewal::PROBED;
-        let hover = self.within(within).hover(&self.renewal.0, Position { line, column });
-        // What it says of our document is no matter, nor whether it can say anything.
+    /// Makes the server infer the types that nearly every request needs. The future ends when it has.
+    pub fn preload_builtins(&self, within: Duration) -> impl Future<Output = ()> + Send + use<> {
+        let (line, column) = reset::HOVER_POSITION;
+        let hover = self.requests(within).hover(&self.reset_document.0, Position { line, column });
+        // The result does not matter, nor whether there is one.
         async move { drop(hover.await) }
     }
 
-    /// Waits until the server has enumerated the source files: since its start, or since a file was last announced
-    /// as new or gone. Before that, what is asked about the whole workspace is answered from the open documents.
+    /// Waits until the server has enumerated the source files: since its start, or since a file was last announced as
+    /// created or deleted. Before that, requests about the whole workspace are answered from the open documents.
     ///
-    /// A new file that the workspace's configuration excludes makes the server enumerate nothing and say nothing, so
-    /// after an announcement a timeout can mean that too. Where the sign comes, it comes in the time that the first
-    /// one took.
+    /// After the announcement of a new file that the workspace's configuration excludes, the server enumerates
+    /// nothing and logs nothing, so a timeout can mean that too. If the log line comes, it comes within the time that
+    /// the first one took.
     ///
     /// # Errors
     /// [`LspError::Timeout`], or how the connection ended.
     pub async fn ready(&self, within: Duration) -> Result<Readiness, LspError> {
         let stale = *self.stale();
-        let heard = self.link.hear(ENUMERATION, within, |heard| heard.enumerations > stale).await?;
-        Ok(Readiness { files: heard.files })
+        let state = self.endpoint.wait_for(ENUMERATION, within, |state| state.enumerations > stale).await?;
+        Ok(Readiness { files: state.files })
     }
 
     /// Whether [`Self::ready`] would not wait.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         let stale = *self.stale();
-        self.link.heard().enumerations > stale
+        self.endpoint.state().enumerations > stale
     }
 
-    /// Waits until the server has answered every question that was given up, and so works on none of them.
+    /// Waits until the server has answered every cancelled request, so that it works on none of them.
     ///
     /// # Errors
     /// [`LspError::Timeout`], or how the connection ended.
-    pub async fn settled(&self, within: Duration) -> Result<(), LspError> {
-        self.link.hear("cancelled requests", within, |heard| heard.owed == 0 && !heard.ended).await.map(drop)
+    pub async fn wait_for_cancelled(&self, within: Duration) -> Result<(), LspError> {
+        self.endpoint
+            .wait_for("cancelled requests", within, |state| state.unanswered_cancelled == 0 && !state.ended)
+            .await
+            .map(drop)
     }
 
-    /// Makes `text` what the server believes of a document, which is opened if it is not.
+    /// Sets the text of a document on the server; opens the document if necessary.
     ///
     /// # Errors
     /// How the connection ended.
-    pub fn open(&self, path: &AbsPath, text: Text) -> Result<(), LspError> {
+    pub fn open(&self, path: &AbsPath, text: SharedText) -> Result<(), LspError> {
         let mut documents = self.documents();
-        let note = documents.open(path, text);
-        self.tell(note)
+        let notification = documents.open(path, text);
+        self.notify(notification)
     }
 
-    /// Gives an open document a new text.
+    /// Changes the text of an open document.
     ///
     /// # Errors
     /// [`LspError::NotOpen`], or how the connection ended.
-    pub fn change(&self, path: &AbsPath, text: Text) -> Result<(), LspError> {
+    pub fn change(&self, path: &AbsPath, text: SharedText) -> Result<(), LspError> {
         let mut documents = self.documents();
-        let note = documents.change(path, text).ok_or_else(|| LspError::NotOpen(path.clone()))?;
-        self.tell(note)
+        let notification = documents.change(path, text).ok_or_else(|| LspError::NotOpen(path.clone()))?;
+        self.notify(notification)
     }
 
-    /// Closes a document: the server believes the disk again. One that is not open stays so.
+    /// Closes a document: the server reads it from disk again. Does nothing if it is not open.
     ///
     /// # Errors
     /// How the connection ended.
     pub fn close(&self, path: &AbsPath) -> Result<(), LspError> {
         let mut documents = self.documents();
-        documents.close(path).map_or(Ok(()), |note| self.tell(note))
+        documents.close(path).map_or(Ok(()), |notification| self.notify(notification))
     }
 
-    /// The open documents, in the order of their paths.
+    /// The open documents, sorted by path.
     #[must_use]
     pub fn open_documents(&self) -> Vec<AbsPath> {
         let mut paths = self.documents().paths();
-        paths.retain(|path| *path != self.renewal.0);
+        paths.retain(|path| *path != self.reset_document.0);
         paths
     }
 
-    /// Announces changes on disk. When a Python file is new or gone, [`Self::ready`] waits for the next enumeration;
-    /// so wait for the one that is under way before announcing more, the two signs look the same.
+    /// Announces changes on disk. When a Python file is created or deleted, [`Self::ready`] waits for the next
+    /// enumeration. Wait for a running enumeration before announcing more: their log lines look the same.
     ///
     /// # Errors
     /// How the connection ended.
     pub fn did_change_watched_files(&self, changes: &[FileChange]) -> Result<(), LspError> {
-        if changes.iter().any(FileChange::is_enumerated) {
-            *self.stale() = self.link.heard().enumerations;
+        if changes.iter().any(FileChange::affects_enumeration) {
+            *self.stale() = self.endpoint.state().enumerations;
         }
-        self.tell(documents::watched(changes))
+        self.notify(documents::watched_files_changed(changes))
     }
 
-    /// Ends the server in order: `shutdown`, `exit`, the end of its input; and kills it when it is not gone in time.
-    /// Either way it is gone, with its cancellation folder, when this returns.
+    /// Shuts the server down in order: `shutdown`, `exit`, end of its input. Kills it when it does not exit in time.
+    /// When this returns, the process and its cancellation folder are gone.
     ///
     /// # Errors
-    /// When it had to be killed: [`LspError::Timeout`]. When it had ended before: how.
+    /// When it had to be killed: [`LspError::Timeout`]. When it had ended before: the reason.
     pub async fn shutdown(mut self, within: Duration) -> Result<(), LspError> {
-        let begun = Instant::now();
-        let answer = self.link.ask("shutdown", Value::Null, within).await;
-        let _ = self.link.tell("exit", None);
-        self.link.hang_up();
+        let started_at = Instant::now();
+        let answer = self.endpoint.request("shutdown", Value::Null, within).await;
+        let _ = self.endpoint.notify("exit", None);
+        self.endpoint.close_input();
         if let Some(process) = self.process.take() {
-            let left = within.saturating_sub(begun.elapsed());
+            let left = within.saturating_sub(started_at.elapsed());
             if process.wait(left).await.is_none() {
                 process.kill();
-                process.wait(KILLED).await;
+                process.wait(KILL_TIMEOUT).await;
                 answer?;
                 return Err(LspError::Timeout { method: "exit".to_owned(), after: within });
             }
@@ -311,11 +313,11 @@ impl Client {
         answer.map(drop)
     }
 
-    /// Whether who answers is who was expected, as far as it has said so.
-    fn expect(&self, kind: ServerKind) -> Result<(), LspError> {
+    /// Checks that the server is the expected one, as far as it has identified itself.
+    fn check_identity(&self, kind: ServerKind) -> Result<(), LspError> {
         let found = self.identity().name;
-        // Two servers come with a `pyright-langserver`; only other servers that we know are refused by name, because
-        // names that we do not know may be a new spelling.
+        // Two servers come with a `pyright-langserver`. Only other known servers are refused by name, because an
+        // unknown name may be a new spelling.
         let other = ServerKind::ALL.into_iter().any(|known| known != kind && known.as_str() == found);
         if other {
             return Err(LspError::OtherServer { expected: kind.as_str().to_owned(), found });
@@ -323,8 +325,8 @@ impl Client {
         Ok(())
     }
 
-    fn tell(&self, (method, params): Note) -> Result<(), LspError> {
-        self.link.tell(method, Some(params))
+    fn notify(&self, (method, params): OutgoingNotification) -> Result<(), LspError> {
+        self.endpoint.notify(method, Some(params))
     }
 
     fn documents(&self) -> MutexGuard<'_, Documents> {
@@ -338,14 +340,14 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        self.link.end(&LspError::Closed);
-        self.listener.abort();
+        self.endpoint.close(&LspError::Closed);
+        self.reader.abort();
     }
 }
 
-/// The parameters of `initialize`. The root is given in all three ways because servers differ in which they read,
-/// and the locale because messages are otherwise in the language of the environment.
-fn introduction(options: &InitializeOptions, folders: Value) -> Value {
+/// The parameters of `initialize`. The root is given in all three ways because servers differ in which they read, and
+/// the locale because messages are otherwise in the language of the environment.
+fn initialize_params(options: &InitializeOptions, folders: Value) -> Value {
     json!({
         "processId": options.process_id,
         "clientInfo": {"name": "lanser", "version": env!("CARGO_PKG_VERSION")},

@@ -1,10 +1,10 @@
 //! Frames on a byte stream: header lines, an empty line, a JSON body of `Content-Length` bytes (LSP 3.17, "Base
 //! Protocol").
 //!
-//! Header names are read in any case, the space after the colon may be missing, unknown headers are ignored. A body
-//! that holds half of a surrogate pair (`"\ud800"`, which JavaScript writes and JSON forbids) is read with U+FFFD in
-//! its place rather than losing the stream. Everything else that is not a frame is an error, and after an error the
-//! stream is of no use.
+//! Header names are case-insensitive, the space after the colon may be missing, unknown headers are ignored. A body
+//! that contains half of a surrogate pair (`"\ud800"`, which JavaScript writes and JSON forbids) is read with U+FFFD
+//! in its place, so that the stream can go on. Everything else that is not a frame is an error, and after an error
+//! the stream is unusable.
 
 use std::io;
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use tokio_util::codec::{Decoder, Encoder};
 
 use super::jsonrpc::Message;
 
-/// The longest body that is read, in bytes.
-pub const MAX_BODY: usize = 256 << 20;
+/// The longest body that is accepted.
+pub const MAX_BODY_BYTES: usize = 256 << 20;
 
-/// How much is read at once, in bytes.
-pub(super) const READ_SIZE: usize = 64 << 10;
+/// How much to read at once.
+pub(super) const READ_BYTES: usize = 64 << 10;
 
-/// A longer buffer than this is not kept for the next frames, in bytes.
-const LARGE: usize = 4 * READ_SIZE;
+/// The capacity above which an empty buffer is released.
+const MAX_KEPT_BUFFER_BYTES: usize = 4 * READ_BYTES;
 
-/// The longest header line that is read, in bytes.
-const MAX_LINE: usize = 4096;
+/// The longest header line that is accepted.
+const MAX_HEADER_BYTES: usize = 4096;
 
-/// How much of the offending bytes an error shows.
-const EXCERPT: usize = 120;
+/// How many of the offending bytes an error shows.
+const EXCERPT_BYTES: usize = 120;
 
-/// Why a stream stopped being a stream of messages.
+/// Why a stream cannot be decoded any further.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CodecError {
     /// The pipe failed.
@@ -44,18 +44,18 @@ pub enum CodecError {
     /// The length is not a number, or two of them differ.
     #[error("{0:?} is not a length")]
     Length(String),
-    /// The length is above [`MAX_BODY`].
-    #[error("a frame of {0} bytes is longer than {MAX_BODY}")]
+    /// The length is above [`MAX_BODY_BYTES`].
+    #[error("a frame of {0} bytes is longer than {MAX_BODY_BYTES}")]
     TooLong(usize),
     /// `Content-Type` names another encoding than UTF-8.
     #[error("the content type {0:?} is not UTF-8")]
     ContentType(String),
     /// The body is not a JSON-RPC message.
-    #[error("a frame holds no JSON-RPC message ({reason}): {excerpt:?}")]
+    #[error("the body of a frame is not a JSON-RPC message ({reason}): {excerpt:?}")]
     Body {
-        /// What the JSON reader says.
+        /// The error of the JSON parser.
         reason: String,
-        /// The body's beginning.
+        /// The start of the body.
         excerpt: String,
     },
     /// The stream ended inside a frame.
@@ -72,18 +72,18 @@ impl From<io::Error> for CodecError {
 /// Reads and writes frames.
 #[derive(Debug, Default)]
 pub struct Codec {
-    state: State,
+    state: DecoderState,
 }
 
 #[derive(Debug)]
-enum State {
-    Headers { begun: bool, length: Option<usize> },
+enum DecoderState {
+    Headers { started: bool, length: Option<usize> },
     Body(usize),
 }
 
-impl Default for State {
+impl Default for DecoderState {
     fn default() -> Self {
-        Self::Headers { begun: false, length: None }
+        Self::Headers { started: false, length: None }
     }
 }
 
@@ -92,17 +92,17 @@ impl Decoder for Codec {
     type Error = CodecError;
 
     fn decode(&mut self, source: &mut BytesMut) -> Result<Option<Message>, CodecError> {
-        while let State::Headers { begun, length } = &mut self.state {
-            let Some(end) = source.iter().take(MAX_LINE).position(|&byte| byte == b'\n') else {
-                // Waiting for the end of a line that cannot be a header would be waiting for ever.
-                let hopeless = source.len() >= MAX_LINE;
-                return if hopeless { Err(CodecError::Header(excerpt(source))) } else { Ok(None) };
+        while let DecoderState::Headers { started, length } = &mut self.state {
+            let Some(end) = source.iter().take(MAX_HEADER_BYTES).position(|&byte| byte == b'\n') else {
+                // A line this long cannot be a header, and its end may never come.
+                let too_long = source.len() >= MAX_HEADER_BYTES;
+                return if too_long { Err(CodecError::Header(excerpt(source))) } else { Ok(None) };
             };
             let line = source.split_to(end + 1);
             let line = line.trim_ascii_end();
-            *begun = true;
+            *started = true;
             if line.is_empty() {
-                self.state = State::Body(length.ok_or(CodecError::NoLength)?);
+                self.state = DecoderState::Body(length.ok_or(CodecError::NoLength)?);
             } else if let Some(found) = header(line)? {
                 if length.is_some_and(|earlier| earlier != found) {
                     return Err(CodecError::Length(excerpt(line)));
@@ -110,18 +110,19 @@ impl Decoder for Codec {
                 *length = Some(found);
             }
         }
-        let State::Body(length) = self.state else { return Ok(None) };
+        let DecoderState::Body(length) = self.state else { return Ok(None) };
         if source.len() < length {
-            // Growing step by step takes up to three times the memory for a moment. The reader wants room for one more step.
-            source.reserve(length - source.len() + READ_SIZE);
+            // Growing step by step takes up to three times the memory for a moment. The next read needs READ_BYTES
+            // more.
+            source.reserve(length - source.len() + READ_BYTES);
             return Ok(None);
         }
         let message = body(source.split_to(length).freeze())?;
-        if source.is_empty() && length.max(source.capacity()) > LARGE {
-            // What is left of the buffer would keep a long message's memory for as long as nothing more is read.
+        if source.is_empty() && length.max(source.capacity()) > MAX_KEPT_BUFFER_BYTES {
+            // Otherwise the rest of the buffer would keep a long message's memory until the next read.
             *source = BytesMut::new();
         }
-        self.state = State::default();
+        self.state = DecoderState::default();
         Ok(Some(message))
     }
 
@@ -129,7 +130,7 @@ impl Decoder for Codec {
         if let Some(message) = self.decode(source)? {
             return Ok(Some(message));
         }
-        let between_frames = matches!(self.state, State::Headers { begun: false, .. });
+        let between_frames = matches!(self.state, DecoderState::Headers { started: false, .. });
         if between_frames && source.is_empty() {
             Ok(None)
         } else {
@@ -149,7 +150,7 @@ impl Encoder<&Message> for Codec {
     }
 }
 
-/// Reads one header line; the length, if it is that header.
+/// Parses a header line; the length, if it is `Content-Length`.
 fn header(line: &[u8]) -> Result<Option<usize>, CodecError> {
     let not_a_header = || CodecError::Header(excerpt(line));
     let text = std::str::from_utf8(line).map_err(|_| not_a_header())?;
@@ -160,7 +161,7 @@ fn header(line: &[u8]) -> Result<Option<usize>, CodecError> {
     }
     if name.eq_ignore_ascii_case("content-length") {
         let length = value.parse().map_err(|_| CodecError::Length(excerpt(line)))?;
-        return if length > MAX_BODY { Err(CodecError::TooLong(length)) } else { Ok(Some(length)) };
+        return if length > MAX_BODY_BYTES { Err(CodecError::TooLong(length)) } else { Ok(Some(length)) };
     }
     if name.eq_ignore_ascii_case("content-type") {
         let charset = value.to_ascii_lowercase();
@@ -174,27 +175,27 @@ fn header(line: &[u8]) -> Result<Option<usize>, CodecError> {
 
 fn body(bytes: Bytes) -> Result<Message, CodecError> {
     Message::read(bytes.clone()).or_else(|error| {
-        let mended = mend_surrogates(&bytes);
-        mended
-            .and_then(|mended| Message::read(mended.into()).ok())
+        let replaced = replace_lone_surrogates(&bytes);
+        replaced
+            .and_then(|replaced| Message::read(replaced.into()).ok())
             .ok_or_else(|| CodecError::Body { reason: error.to_string(), excerpt: excerpt(&bytes) })
     })
 }
 
-/// The body with each unpaired surrogate escape replaced by `\ufffd`, or `None` when there is none.
-fn mend_surrogates(bytes: &[u8]) -> Option<Vec<u8>> {
+/// The body with each unpaired surrogate escape replaced by `\ufffd`, or `None` if there is no unpaired one.
+fn replace_lone_surrogates(bytes: &[u8]) -> Option<Vec<u8>> {
     let unit = |at: usize| -> Option<u16> {
         let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
         u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
     };
-    let mut mended = bytes.to_vec();
+    let mut replaced = bytes.to_vec();
     let mut changed = false;
     let mut at = 0;
     while at < bytes.len() {
         at += match (bytes[at], unit(at)) {
             (b'\\', Some(0xd800..=0xdbff)) if matches!(unit(at + 6), Some(0xdc00..=0xdfff)) => 12,
             (b'\\', Some(0xd800..=0xdfff)) => {
-                mended[at..at + 6].copy_from_slice(b"\\ufffd");
+                replaced[at..at + 6].copy_from_slice(b"\\ufffd");
                 changed = true;
                 6
             }
@@ -203,11 +204,11 @@ fn mend_surrogates(bytes: &[u8]) -> Option<Vec<u8>> {
             _ => 1,
         };
     }
-    changed.then_some(mended)
+    changed.then_some(replaced)
 }
 
 fn excerpt(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(&bytes[..bytes.len().min(EXCERPT)]).into_owned()
+    String::from_utf8_lossy(&bytes[..bytes.len().min(EXCERPT_BYTES)]).into_owned()
 }
 
 #[cfg(test)]
@@ -216,9 +217,9 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::lsp::jsonrpc::{Id, Message};
+    use crate::lsp::jsonrpc::{Message, RpcId};
 
-    /// What a stream says when it comes in pieces of these lengths (the last again and again).
+    /// Decodes bytes that arrive in pieces of these lengths; the last length repeats.
     fn decode(bytes: &[u8], pieces: &[usize]) -> (Vec<Message>, Option<CodecError>) {
         let mut codec = Codec::default();
         let mut buffer = BytesMut::new();
@@ -253,7 +254,7 @@ mod tests {
     }
 
     fn message() -> impl Strategy<Value = Message> {
-        let id = prop_oneof![any::<i64>().prop_map(Id::Number), ".{0,5}".prop_map(Id::Text)];
+        let id = prop_oneof![any::<i64>().prop_map(RpcId::Number), ".{0,5}".prop_map(RpcId::Text)];
         prop_oneof![
             (id.clone(), ".{0,9}", text_value()).prop_map(|(id, method, value)| Message::request(
                 id,
@@ -328,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_surrogate_pair_does_not_lose_the_stream() {
+    fn half_a_surrogate_pair_does_not_end_the_stream() {
         let body = r#"{"method":"m","params":["\ud800","\ud83d\ude00","\\ud800","\udc00x\ud800\u0041"]}"#;
         let (messages, error) = decode(&frame(body), &[]);
         assert!(error.is_none(), "{error:?}");

@@ -1,9 +1,8 @@
-//! A connection to a server: two channel ends of messages.
+//! A connection to a server: two channel ends for messages.
 //!
-//! A live server, a recorded one, a replayed one and a test's script are all this type, so what wraps one wraps all.
-//! The channels have no bound: what a client sends is small, or somebody holds it anyway, and a sender that could block
-//! would let a server that does not read stop us from reading what it writes, which is how two sides of a pipe come to wait
-//! for each other.
+//! A running server, a recorded one, a replayed one and a test's script all have this type, so that wrappers work for
+//! all. The channels are unbounded: what a client sends is small or shared with other owners, and a sender that could
+//! block would let a server that does not read stop the client from reading, so that both would wait for each other.
 
 use std::time::Duration;
 
@@ -12,20 +11,20 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 use tokio_util::codec::{Decoder as _, Encoder as _};
 
-use super::codec::{Codec, CodecError, READ_SIZE};
+use super::codec::{Codec, CodecError, READ_BYTES};
 use super::jsonrpc::Message;
 
-/// A message, or why there are no more. The channel's end is the stream's orderly end.
+/// A message, or why there are no more. The end of the channel is the orderly end of the stream.
 pub type Received = Result<Message, CodecError>;
 
-/// How long a failed write waits for the reader's own news, which is the better: a server that died has often left
-/// a last answer in the pipe.
+/// How long a failed write waits for the reader to report an error first, which says more: a server that died has
+/// often left a last response in the pipe.
 const WRITE_FAILURE_GRACE: Duration = Duration::from_millis(500);
 
-/// One side of a conversation.
+/// One end of a connection.
 #[derive(Debug)]
 pub struct Connection {
-    /// Towards the peer. Only `Ok` is meant to be sent by hand; an error ends the peer's stream with that error.
+    /// To the peer. An error ends the peer's stream with that error; callers should send only `Ok`.
     pub sender: mpsc::UnboundedSender<Received>,
     /// From the peer.
     pub receiver: mpsc::UnboundedReceiver<Received>,
@@ -59,7 +58,7 @@ impl Connection {
 
 async fn read(mut reader: impl AsyncRead + Unpin, sender: mpsc::UnboundedSender<Received>) {
     let mut codec = Codec::default();
-    let mut buffer = BytesMut::with_capacity(READ_SIZE);
+    let mut buffer = BytesMut::with_capacity(READ_BYTES);
     let mut ended = false;
     loop {
         let step = if ended { codec.decode_eof(&mut buffer) } else { codec.decode(&mut buffer) };
@@ -67,7 +66,7 @@ async fn read(mut reader: impl AsyncRead + Unpin, sender: mpsc::UnboundedSender<
             Ok(Some(message)) => Ok(message),
             Ok(None) if ended => return,
             Ok(None) => {
-                buffer.reserve(READ_SIZE);
+                buffer.reserve(READ_BYTES);
                 let count = tokio::select! {
                     count = reader.read_buf(&mut buffer) => count,
                     () = sender.closed() => return,
@@ -95,7 +94,7 @@ async fn write(
     mut receiver: mpsc::UnboundedReceiver<Received>,
     back: mpsc::UnboundedSender<Received>,
 ) {
-    // The channel to the client must end when the reader's half does, so this half may not keep it open.
+    // The channel to the client must end when the reader does, so the writer must not keep it open.
     let back = {
         let weak = back.downgrade();
         drop(back);
@@ -174,7 +173,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_closed_input_is_told() {
+    async fn a_closed_input_is_an_error() {
         let (to_peer, peer) = tokio::io::duplex(8);
         drop(peer);
         let (from_peer, _alive) = tokio::io::duplex(8);

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 
 use super::error::LspError;
-use super::jsonrpc::Reply;
+use super::jsonrpc::RawResult;
 use crate::digest::Digest;
 use crate::path::AbsPath;
 
@@ -36,8 +36,8 @@ impl Conversation {
     ///
     /// # Errors
     /// [`LspError::Forgotten`] when that was not asked.
-    fn say(&self, method: &str, params: &Value) -> Result<Reply, LspError> {
-        let answer = self.answers.get(&question(method, params)).map(|answer| Reply::of_text(answer));
+    fn say(&self, method: &str, params: &Value) -> Result<RawResult, LspError> {
+        let answer = self.answers.get(&question(method, params)).map(|answer| RawResult::from_text(answer));
         answer.ok_or_else(|| LspError::Forgotten { method: method.to_owned() })
     }
 }
@@ -72,7 +72,7 @@ impl Notes {
         noted.spoiled |= noted.size > LONGEST;
     }
 
-    fn note(&self, question: String, answer: Option<&Reply>) {
+    fn note(&self, question: String, answer: Option<&RawResult>) {
         let mut noted = self.noted();
         let answer = answer.filter(|answer| !noted.spoiled && answer.size() <= LONGEST);
         let Some(answer) =
@@ -109,7 +109,7 @@ pub enum Memory {
 
 impl Memory {
     /// What is said in the server's place; `None` when the server is to be asked.
-    pub(super) fn say(&self, method: &str, params: &Value) -> Option<Result<Reply, LspError>> {
+    pub(super) fn say(&self, method: &str, params: &Value) -> Option<Result<RawResult, LspError>> {
         match self {
             Self::Saying(conversation) => Some(conversation.say(method, params)),
             Self::Off | Self::Noting(_) => None,
@@ -153,7 +153,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    pub(super) fn answered(mut self, answer: &Result<Reply, LspError>) {
+    pub(super) fn answered(mut self, answer: &Result<RawResult, LspError>) {
         if let Some(question) = self.question.take() {
             self.notes.note(question, answer.as_ref().ok());
         }
@@ -183,7 +183,7 @@ mod tests {
         let memory = Memory::Noting(notes.clone());
         for (params, answer) in exchanges {
             assert!(memory.say("m", &json!(params)).is_none());
-            memory.ask("m", &json!(params)).unwrap().answered(&answer.clone().map(Reply::from));
+            memory.ask("m", &json!(params)).unwrap().answered(&answer.clone().map(RawResult::from));
         }
         notes.take()
     }

@@ -1,8 +1,9 @@
-//! From the wire to the plain types of [`super::answer`]. The only place that knows LSP's result forms.
+//! Converts LSP results into the plain types of [`super::results`]. The only module that knows the forms of LSP
+//! results.
 //!
-//! The structs are our own because `lsp_types` refuses a whole message for one URI that it does not like. URIs are
-//! text until they are decoded; what does not lie in a local file is counted and left out. Members that LSP requires
-//! are required here, everything else may be missing or `null`.
+//! The structs are not those of `lsp_types`, which rejects a whole message for one URI that it cannot parse. URIs
+//! stay text until they are decoded; items outside of local files are counted and left out. Members that LSP requires
+//! are required here, all others may be missing or `null`.
 
 use std::fmt;
 
@@ -11,16 +12,16 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::answer::{
-    Call, CallItem, CodeAction, Diagnostic, DiagnosticTag, HoverText, Listing, Place, Related, Renamable,
-    ServerCommand, Severity, Symbol, SymbolKind, WorkspaceSymbol,
+use super::jsonrpc::RawResult;
+use super::results::{
+    CodeAction, DiagnosticTag, HoverText, Listing, LspCall, LspCallItem, LspCommand, LspDiagnostic,
+    LspLocation, LspSeverity, LspSymbol, RelatedLocation, RenameTarget, SymbolKind, WorkspaceSymbol,
 };
-use super::jsonrpc::Reply;
 use crate::model::edits::WorkspaceEdit;
 use crate::path::{AbsPath, FileUri};
 use crate::text::{Position, Range};
 
-type Read<T> = Result<T, serde_json::Error>;
+type JsonResult<T> = Result<T, serde_json::Error>;
 
 #[derive(Deserialize)]
 struct WirePosition {
@@ -36,7 +37,7 @@ struct WireRange {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WirePlace {
+struct WireLocation {
     uri: Option<String>,
     range: Option<WireRange>,
     // The members of `LocationLink`.
@@ -62,7 +63,7 @@ struct WireSymbol {
     selection_range: Option<WireRange>,
     children: Option<Vec<Self>>,
     // The members of `SymbolInformation` and `WorkspaceSymbol`.
-    location: Option<WirePlace>,
+    location: Option<WireLocation>,
     container_name: Option<String>,
 }
 
@@ -110,41 +111,41 @@ struct WireCodeDescription {
 
 #[derive(Deserialize)]
 struct WireRelated {
-    location: WirePlace,
+    location: WireLocation,
     message: String,
 }
 
-/// Places one after the other, as they are read: there can be a hundred thousand.
-struct Places(Listing<Place>);
+/// Locations, converted while they are parsed: there can be a hundred thousand.
+struct LocationList(Listing<LspLocation>);
 
-impl<'de> Deserialize<'de> for Places {
+impl<'de> Deserialize<'de> for LocationList {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
+        struct LocationsVisitor;
 
-        impl<'de> Visitor<'de> for Reader {
-            type Value = Places;
+        impl<'de> Visitor<'de> for LocationsVisitor {
+            type Value = LocationList;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a place, places or null")
+                f.write_str("a location, a list of locations or null")
             }
 
-            fn visit_unit<E>(self) -> Result<Places, E> {
-                Ok(Places(listing(std::iter::empty())))
+            fn visit_unit<E>(self) -> Result<LocationList, E> {
+                Ok(LocationList(listing(std::iter::empty())))
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Places, A::Error> {
-                let wire = WirePlace::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Places(listing(std::iter::once(place(wire)))))
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LocationList, A::Error> {
+                let wire = WireLocation::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(LocationList(listing(std::iter::once(location(wire)))))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Places, A::Error> {
-                let mut places = listing(std::iter::empty());
-                // They come file by file.
+            fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<LocationList, A::Error> {
+                let mut locations = listing(std::iter::empty());
+                // Locations of one file follow each other.
                 let mut last: Option<(String, Option<AbsPath>)> = None;
-                while let Some(wire) = sequence.next_element::<WirePlace>()? {
-                    let stretch = wire.range.or(wire.target_selection_range);
-                    let Some((uri, stretch)) = wire.uri.or(wire.target_uri).zip(stretch) else {
-                        places.skipped += 1;
+                while let Some(wire) = sequence.next_element::<WireLocation>()? {
+                    let range_found = wire.range.or(wire.target_selection_range);
+                    let Some((uri, range_found)) = wire.uri.or(wire.target_uri).zip(range_found) else {
+                        locations.skipped += 1;
                         continue;
                     };
                     if last.as_ref().is_none_or(|(before, _)| *before != uri) {
@@ -152,48 +153,48 @@ impl<'de> Deserialize<'de> for Places {
                         last = Some((uri, path));
                     }
                     match last.as_ref().and_then(|(_, path)| path.clone()) {
-                        Some(path) => places.items.push(Place { path, range: range(stretch) }),
-                        None => places.skipped += 1,
+                        Some(path) => locations.items.push(LspLocation { path, range: range(range_found) }),
+                        None => locations.skipped += 1,
                     }
                 }
-                Ok(Places(places))
+                Ok(LocationList(locations))
             }
         }
 
-        deserializer.deserialize_any(Reader)
+        deserializer.deserialize_any(LocationsVisitor)
     }
 }
 
 /// `Location`, `Location[]`, `LocationLink[]` or `null`.
-pub(super) fn places(reply: &Reply) -> Read<Listing<Place>> {
-    reply.read::<Places>().map(|places| places.0)
+pub(super) fn locations(reply: &RawResult) -> JsonResult<Listing<LspLocation>> {
+    reply.read::<LocationList>().map(|locations| locations.0)
 }
 
 /// `Hover` or `null`.
-pub(super) fn hover(reply: &Reply) -> Read<Option<HoverText>> {
+pub(super) fn hover(reply: &RawResult) -> JsonResult<Option<HoverText>> {
     let Some(wire) = reply.read::<Option<WireHover>>()? else { return Ok(None) };
     let parts = match wire.contents {
         Value::Array(parts) => parts,
         one => vec![one],
     };
-    let parts = parts.into_iter().map(hover_part).collect::<Read<Vec<_>>>()?;
+    let parts = parts.into_iter().map(hover_part).collect::<JsonResult<Vec<_>>>()?;
     let markdown = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
     Ok((!markdown.is_empty()).then(|| HoverText { markdown, range: wire.range.map(range) }))
 }
 
 /// `DocumentSymbol[]`, `SymbolInformation[]` or `null`.
-pub(super) fn symbols(reply: &Reply) -> Read<Vec<Symbol>> {
+pub(super) fn symbols(reply: &RawResult) -> JsonResult<Vec<LspSymbol>> {
     let wire = list::<WireSymbol>(reply)?;
     wire.into_iter().map(symbol).collect()
 }
 
 /// `SymbolInformation[]`, `WorkspaceSymbol[]` or `null`.
-pub(super) fn workspace_symbols(reply: &Reply) -> Read<Listing<WorkspaceSymbol>> {
+pub(super) fn workspace_symbols(reply: &RawResult) -> JsonResult<Listing<WorkspaceSymbol>> {
     let wire = list::<WireSymbol>(reply)?;
     Ok(listing(wire.into_iter().map(|symbol| {
         Some(WorkspaceSymbol {
             deprecated: is_deprecated(&symbol),
-            place: place(symbol.location?)?,
+            place: location(symbol.location?)?,
             name: symbol.name,
             kind: SymbolKind(symbol.kind),
             container: symbol.container_name.filter(|name| !name.is_empty()),
@@ -202,42 +203,41 @@ pub(super) fn workspace_symbols(reply: &Reply) -> Read<Listing<WorkspaceSymbol>>
 }
 
 /// `CallHierarchyItem[]` or `null`.
-pub(super) fn call_items(reply: &Reply) -> Read<Listing<CallItem>> {
-    let items = list::<Value>(reply)?.into_iter().map(call_item).collect::<Read<Vec<_>>>()?;
+pub(super) fn call_items(reply: &RawResult) -> JsonResult<Listing<LspCallItem>> {
+    let items = list::<Value>(reply)?.into_iter().map(call_item).collect::<JsonResult<Vec<_>>>()?;
     Ok(listing(items.into_iter()))
 }
 
 /// `CallHierarchyIncomingCall[]`, `CallHierarchyOutgoingCall[]` or `null`.
-pub(super) fn calls(reply: &Reply) -> Read<Listing<Call>> {
+pub(super) fn calls(reply: &RawResult) -> JsonResult<Listing<LspCall>> {
     let mut calls = Vec::new();
     for wire in list::<WireCall>(reply)? {
         let end = wire.from.or(wire.to).ok_or_else(|| missing("a call has neither `from` nor `to`"))?;
         let ranges = wire.from_ranges.into_iter().map(range).collect();
-        calls.push(call_item(end)?.map(|item| Call { item, ranges }));
+        calls.push(call_item(end)?.map(|item| LspCall { item, ranges }));
     }
     Ok(listing(calls.into_iter()))
 }
 
-/// A full `DocumentDiagnosticReport` or `null`. An unchanged one never comes, because none is ever referred to.
-pub(super) fn diagnostics(reply: &Reply) -> Read<Listing<Diagnostic>> {
+/// A full `DocumentDiagnosticReport` or `null`. An unchanged report never comes, because no earlier one is referred to.
+pub(super) fn diagnostics(reply: &RawResult) -> JsonResult<Listing<LspDiagnostic>> {
     let wire = reply.read::<Option<WireReport>>()?;
     let mut skipped = 0;
     let items = wire.map(|report| report.items).unwrap_or_default();
     let items = items
         .into_iter()
         .map(|wire| {
-            let related =
-                listing(wire.related_information.unwrap_or_default().into_iter().map(|related| {
-                    Some(Related { place: place(related.location)?, message: related.message })
-                }));
+            let related = listing(wire.related_information.unwrap_or_default().into_iter().map(|related| {
+                Some(RelatedLocation { place: location(related.location)?, message: related.message })
+            }));
             skipped += related.skipped;
-            Diagnostic {
+            LspDiagnostic {
                 range: range(wire.range),
                 severity: match wire.severity {
-                    Some(2) => Severity::Warning,
-                    Some(3) => Severity::Information,
-                    Some(4) => Severity::Hint,
-                    _ => Severity::Error,
+                    Some(2) => LspSeverity::Warning,
+                    Some(3) => LspSeverity::Information,
+                    Some(4) => LspSeverity::Hint,
+                    _ => LspSeverity::Error,
                 },
                 code: wire.code.and_then(|code| match code {
                     Value::String(text) => Some(text),
@@ -256,7 +256,7 @@ pub(super) fn diagnostics(reply: &Reply) -> Read<Listing<Diagnostic>> {
 }
 
 /// `Range`, `{range, placeholder}`, `{defaultBehavior}` or `null`.
-pub(super) fn renamable(reply: &Reply) -> Read<Option<Renamable>> {
+pub(super) fn renamable(reply: &RawResult) -> JsonResult<Option<RenameTarget>> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Wire {
@@ -270,25 +270,25 @@ pub(super) fn renamable(reply: &Reply) -> Read<Option<Renamable>> {
     let bare = wire.start.zip(wire.end).map(|(start, end)| WireRange { start, end });
     let found = wire.range.or(bare).map(range);
     let accepted = found.is_some() || wire.default_behavior == Some(true);
-    Ok(accepted.then_some(Renamable { range: found, placeholder: wire.placeholder }))
+    Ok(accepted.then_some(RenameTarget { range: found, placeholder: wire.placeholder }))
 }
 
 /// `WorkspaceEdit` or `null`.
-pub(super) fn edit(reply: &Reply) -> Read<Option<WorkspaceEdit>> {
+pub(super) fn edit(reply: &RawResult) -> JsonResult<Option<WorkspaceEdit>> {
     reply.read()
 }
 
 /// `(Command | CodeAction)[]` or `null`.
-pub(super) fn actions(reply: &Reply) -> Read<Vec<CodeAction>> {
+pub(super) fn actions(reply: &RawResult) -> JsonResult<Vec<CodeAction>> {
     list::<Value>(reply)?.into_iter().map(read_action).collect()
 }
 
 /// A `CodeAction`, or a bare `Command`.
-pub(super) fn action(reply: &Reply) -> Read<CodeAction> {
+pub(super) fn action(reply: &RawResult) -> JsonResult<CodeAction> {
     reply.read::<Value>().and_then(read_action)
 }
 
-fn read_action(wire: Value) -> Read<CodeAction> {
+fn read_action(wire: Value) -> JsonResult<CodeAction> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Wire {
@@ -303,12 +303,10 @@ fn read_action(wire: Value) -> Read<CodeAction> {
         reason: String,
     }
     let read = Wire::deserialize(&wire)?;
-    // The `command` of an action is an object, that of a bare command its name.
+    // In an action, `command` is an object; in a bare command, it is the command's name.
     let command = match &wire["command"] {
-        Value::String(name) => {
-            Some(ServerCommand { name: name.clone(), arguments: wire["arguments"].clone() })
-        }
-        Value::Object(command) => command.get("command").and_then(Value::as_str).map(|name| ServerCommand {
+        Value::String(name) => Some(LspCommand { name: name.clone(), arguments: wire["arguments"].clone() }),
+        Value::Object(command) => command.get("command").and_then(Value::as_str).map(|name| LspCommand {
             name: name.to_owned(),
             arguments: command.get("arguments").cloned().unwrap_or_default(),
         }),
@@ -325,8 +323,8 @@ fn read_action(wire: Value) -> Read<CodeAction> {
     })
 }
 
-/// Any answer whose content is no matter.
-pub(super) fn done(_: &Reply) -> Read<()> {
+/// A result whose content is not needed.
+pub(super) fn ignore_result(_: &RawResult) -> JsonResult<()> {
     Ok(())
 }
 
@@ -341,12 +339,12 @@ pub(super) fn wire_range(range: Range) -> Value {
 }
 
 /// A diagnostic, for a request.
-pub(super) fn wire_diagnostic(found: &Diagnostic) -> Value {
+pub(super) fn wire_diagnostic(found: &LspDiagnostic) -> Value {
     let severity = match found.severity {
-        Severity::Error => 1,
-        Severity::Warning => 2,
-        Severity::Information => 3,
-        Severity::Hint => 4,
+        LspSeverity::Error => 1,
+        LspSeverity::Warning => 2,
+        LspSeverity::Information => 3,
+        LspSeverity::Hint => 4,
     };
     let mut wire = serde_json::json!({
         "range": wire_range(found.range), "severity": severity, "message": found.message,
@@ -359,7 +357,7 @@ pub(super) fn wire_diagnostic(found: &Diagnostic) -> Value {
     wire
 }
 
-fn list<T: serde::de::DeserializeOwned>(reply: &Reply) -> Read<Vec<T>> {
+fn list<T: serde::de::DeserializeOwned>(reply: &RawResult) -> JsonResult<Vec<T>> {
     reply.read::<Option<Vec<T>>>().map(Option::unwrap_or_default)
 }
 
@@ -383,14 +381,14 @@ fn path(uri: &str) -> Option<AbsPath> {
     FileUri::parse_path(uri).ok()
 }
 
-/// `None` when it is not in a local file, or in no certain place of it.
-fn place(wire: WirePlace) -> Option<Place> {
+/// `None` when it is not in a local file or has no range.
+fn location(wire: WireLocation) -> Option<LspLocation> {
     let path = path(&wire.uri.or(wire.target_uri)?)?;
     let range = range(wire.range.or(wire.target_selection_range)?);
-    Some(Place { path, range })
+    Some(LspLocation { path, range })
 }
 
-fn hover_part(part: Value) -> Read<String> {
+fn hover_part(part: Value) -> JsonResult<String> {
     let text = |member: &str| part.get(member).and_then(Value::as_str);
     if let Value::String(text) = part {
         return Ok(text);
@@ -402,11 +400,11 @@ fn hover_part(part: Value) -> Read<String> {
     })
 }
 
-fn symbol(wire: WireSymbol) -> Read<Symbol> {
+fn symbol(wire: WireSymbol) -> JsonResult<LspSymbol> {
     let deprecated = is_deprecated(&wire);
     let all = wire.range.or(wire.location.and_then(|location| location.range));
     let all = range(all.ok_or_else(|| missing("a symbol has no range"))?);
-    Ok(Symbol {
+    Ok(LspSymbol {
         name: wire.name,
         detail: wire.detail.filter(|detail| !detail.is_empty()),
         kind: SymbolKind(wire.kind),
@@ -414,7 +412,7 @@ fn symbol(wire: WireSymbol) -> Read<Symbol> {
         selection_range: wire.selection_range.map_or(all, range),
         deprecated,
         container: wire.container_name.filter(|name| !name.is_empty()),
-        children: wire.children.unwrap_or_default().into_iter().map(symbol).collect::<Read<_>>()?,
+        children: wire.children.unwrap_or_default().into_iter().map(symbol).collect::<JsonResult<_>>()?,
     })
 }
 
@@ -422,9 +420,9 @@ fn is_deprecated(wire: &WireSymbol) -> bool {
     wire.deprecated == Some(true) || wire.tags.as_ref().is_some_and(|tags| tags.contains(&1))
 }
 
-fn call_item(wire: Value) -> Read<Option<CallItem>> {
+fn call_item(wire: Value) -> JsonResult<Option<LspCallItem>> {
     let item = WireCallItem::deserialize(&wire)?;
-    Ok(path(&item.uri).map(|path| CallItem {
+    Ok(path(&item.uri).map(|path| LspCallItem {
         name: item.name,
         detail: item.detail.filter(|detail| !detail.is_empty()),
         kind: SymbolKind(item.kind),
@@ -453,19 +451,19 @@ mod tests {
 
     use super::*;
 
-    /// The readers, of values.
+    /// Wrappers of the converters that take values.
     macro_rules! readers {
         ($($name:ident: $read:ty),* $(,)?) => {
-            $(fn $name(value: Value) -> Read<$read> {
+            $(fn $name(value: Value) -> JsonResult<$read> {
                 super::$name(&value.into())
             })*
         };
     }
 
     readers! {
-        places: Listing<Place>, hover: Option<HoverText>, symbols: Vec<Symbol>,
-        workspace_symbols: Listing<WorkspaceSymbol>, call_items: Listing<CallItem>, calls: Listing<Call>,
-        diagnostics: Listing<Diagnostic>, renamable: Option<Renamable>, actions: Vec<CodeAction>,
+        locations: Listing<LspLocation>, hover: Option<HoverText>, symbols: Vec<LspSymbol>,
+        workspace_symbols: Listing<WorkspaceSymbol>, call_items: Listing<LspCallItem>, calls: Listing<LspCall>,
+        diagnostics: Listing<LspDiagnostic>, renamable: Option<RenameTarget>, actions: Vec<CodeAction>,
     }
 
     fn wire(line: u32) -> Value {
@@ -481,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn the_forms_of_a_rename_that_is_offered() {
+    fn the_forms_of_prepare_rename() {
         let read = |value| renamable(value).unwrap().map(|found| found.range);
         assert_eq!(read(wire(1)), Some(Some(at(1))));
         assert_eq!(read(json!({"range": wire(1), "placeholder": "x"})), Some(Some(at(1))));
@@ -497,7 +495,7 @@ mod tests {
             {"title": "e", "edit": {"changes": {}}, "isPreferred": true},
         ]))
         .unwrap();
-        let command = ServerCommand { name: "c".to_owned(), arguments: json!([1]) };
+        let command = LspCommand { name: "c".to_owned(), arguments: json!([1]) };
         assert_eq!((&found[0].command, &found[1].command), (&Some(command.clone()), &Some(command)));
         assert_eq!(found[1].disabled.as_deref(), Some("no"));
         assert!(found[2].edit.is_some() && found[2].preferred && found[2].command.is_none());
@@ -506,20 +504,20 @@ mod tests {
 
     #[test]
     fn the_four_forms_of_a_definition() {
-        let expected = |line| Place { path: file("/w/a b.py"), range: at(line) };
+        let expected = |line| LspLocation { path: file("/w/a b.py"), range: at(line) };
         let location = json!({"uri": "file:///w/a%20b.py", "range": wire(1)});
-        assert_eq!(places(location.clone()).unwrap().items, [expected(1)]);
-        assert_eq!(places(json!([location])).unwrap().items, [expected(1)]);
+        assert_eq!(locations(location.clone()).unwrap().items, [expected(1)]);
+        assert_eq!(locations(json!([location])).unwrap().items, [expected(1)]);
         let link = json!({
             "targetUri": "file:///w/a b.py", "targetRange": wire(2), "targetSelectionRange": wire(3),
         });
-        assert_eq!(places(json!([link])).unwrap().items, [expected(3)]);
-        assert!(places(Value::Null).unwrap().items.is_empty());
+        assert_eq!(locations(json!([link])).unwrap().items, [expected(3)]);
+        assert!(locations(Value::Null).unwrap().items.is_empty());
     }
 
     #[test]
-    fn what_is_in_no_local_file_is_counted() {
-        let found = places(json!([
+    fn locations_outside_of_local_files_are_counted() {
+        let found = locations(json!([
             {"uri": "untitled:1", "range": wire(1)}, {"uri": "file:///w/%zz", "range": wire(1)},
             {"uri": "file:///w/a.py", "range": wire(1)}, {"range": wire(1)},
         ]));
@@ -528,10 +526,11 @@ mod tests {
     }
 
     #[test]
-    fn answers_of_another_form_are_errors() {
-        assert!(places(json!("x")).is_err());
+    fn results_of_another_form_are_errors() {
+        assert!(locations(json!("x")).is_err());
         assert!(
-            places(json!([{"uri": "file:///a", "range": {"start": {"line": -1, "character": 0}}}])).is_err()
+            locations(json!([{"uri": "file:///a", "range": {"start": {"line": -1, "character": 0}}}]))
+                .is_err()
         );
         assert!(hover(json!({"contents": 1})).is_err());
         assert!(symbols(json!([{"name": "x", "kind": 5}])).is_err());
@@ -573,7 +572,7 @@ mod tests {
     }
 
     #[test]
-    fn workspace_symbols_without_a_place_are_counted() {
+    fn workspace_symbols_without_a_range_are_counted() {
         let found = workspace_symbols(json!([
             {"name": "a", "kind": 12, "location": {"uri": "file:///a.py", "range": wire(1)}, "containerName": ""},
             {"name": "b", "kind": 12, "location": {"uri": "file:///a.py"}},
@@ -584,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn call_items_keep_what_the_server_wants_back() {
+    fn call_items_keep_the_data_to_send_back() {
         let item = json!({
             "name": "f", "kind": 12, "uri": "file:///a.py", "range": wire(1), "selectionRange": wire(2),
             "data": {"x": [1]},
@@ -598,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_a_diagnostic_says() {
+    fn every_member_of_a_diagnostic() {
         let read = diagnostics(json!({"kind": "full", "resultId": "4", "items": [
             {
                 "range": wire(1), "severity": 4, "code": "reportUnused", "source": "Pyright",
@@ -611,11 +610,13 @@ mod tests {
             {"range": wire(3), "code": 12, "message": "n"},
         ]}));
         let read = read.unwrap();
-        let related =
-            Related { place: Place { path: file("/b.py"), range: at(2) }, message: "here".to_owned() };
-        let first = Diagnostic {
+        let related = RelatedLocation {
+            place: LspLocation { path: file("/b.py"), range: at(2) },
+            message: "here".to_owned(),
+        };
+        let first = LspDiagnostic {
             range: at(1),
-            severity: Severity::Hint,
+            severity: LspSeverity::Hint,
             code: Some("reportUnused".to_owned()),
             code_description: Some("https://example.org/rule".to_owned()),
             source: Some("Pyright".to_owned()),
@@ -624,6 +625,6 @@ mod tests {
             related: vec![related],
         };
         assert_eq!((&read.items[0], read.skipped), (&first, 1));
-        assert_eq!((read.items[1].code.as_deref(), read.items[1].severity), (Some("12"), Severity::Error));
+        assert_eq!((read.items[1].code.as_deref(), read.items[1].severity), (Some("12"), LspSeverity::Error));
     }
 }

@@ -1,7 +1,7 @@
-//! Which documents are open on the server, and in which version.
+//! The documents that are open on the server, with their versions.
 //!
-//! For an open document the server believes what it was told and not the disk. Changes are sent as whole texts: a
-//! server gains nothing from our difference, and a wrong one would be silent.
+//! For an open document the server uses the text that it was sent, not the file. Changes are sent as whole texts: a
+//! server gains nothing from a diff, and a wrong one would go unnoticed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,29 +11,29 @@ use serde_json::{Value, json};
 use super::jsonrpc::Params;
 use crate::path::{AbsPath, FileUri};
 
-/// What happened to a file on disk.
+/// How a file on disk changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChangeKind {
-    /// It is new.
+    /// It was created.
     Created,
-    /// Its content is another.
+    /// Its content changed.
     Changed,
-    /// It is gone.
+    /// It was deleted.
     Deleted,
 }
 
-/// A file that is not what it was when the server last looked.
+/// A change of a file on disk.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FileChange {
-    /// Which file.
+    /// The file.
     pub path: AbsPath,
-    /// What happened to it.
+    /// How it changed.
     pub kind: ChangeKind,
 }
 
 impl FileChange {
-    /// Whether the server has to enumerate its source files anew.
-    pub(super) fn is_enumerated(&self) -> bool {
+    /// Whether it makes the server enumerate its source files again.
+    pub(super) fn affects_enumeration(&self) -> bool {
         let is_python = [".py", ".pyi"].into_iter().any(|suffix| self.path.as_str().ends_with(suffix));
         is_python && self.kind != ChangeKind::Changed
     }
@@ -45,39 +45,40 @@ pub(super) struct Documents {
     versions: BTreeMap<AbsPath, i32>,
 }
 
-/// A notification: its method and its parameters.
-pub(super) type Note = (&'static str, Params);
+/// The method and parameters of a notification.
+pub(super) type OutgoingNotification = (&'static str, Params);
 
-/// A text, whoever holds it.
-pub type Text = Arc<dyn AsRef<str> + Send + Sync>;
+/// A text that may be shared with other owners.
+pub type SharedText = Arc<dyn AsRef<str> + Send + Sync>;
 
 impl Documents {
-    /// Makes `text` what the server believes of the document, which is opened if it is not.
-    pub(super) fn open(&mut self, path: &AbsPath, text: Text) -> Note {
-        if let Some(note) = self.change(path, text.clone()) {
-            return note;
+    /// Sets the text of a document; opens it if necessary.
+    pub(super) fn open(&mut self, path: &AbsPath, text: SharedText) -> OutgoingNotification {
+        if let Some(notification) = self.change(path, text.clone()) {
+            return notification;
         }
         self.versions.insert(path.clone(), 1);
         let uri = FileUri::from_path(path);
-        let made = move || {
+        let params = move || {
             let text = (*text).as_ref();
             let document = json!({"uri": uri.as_str(), "languageId": "python", "version": 1, "text": text});
             json!({"textDocument": document})
         };
-        ("textDocument/didOpen", Params::Made(Arc::new(made)))
+        ("textDocument/didOpen", Params::Lazy(Arc::new(params)))
     }
 
-    /// A new text for an open document; `None` when it is not open.
-    pub(super) fn change(&mut self, path: &AbsPath, text: Text) -> Option<Note> {
+    /// Changes the text of an open document; `None` if it is not open.
+    pub(super) fn change(&mut self, path: &AbsPath, text: SharedText) -> Option<OutgoingNotification> {
         let version = self.versions.get_mut(path)?;
         *version += 1;
         let document = json!({"uri": FileUri::from_path(path).as_str(), "version": *version});
-        let made = move || json!({"textDocument": document, "contentChanges": [{"text": (*text).as_ref()}]});
-        Some(("textDocument/didChange", Params::Made(Arc::new(made))))
+        let params =
+            move || json!({"textDocument": document, "contentChanges": [{"text": (*text).as_ref()}]});
+        Some(("textDocument/didChange", Params::Lazy(Arc::new(params))))
     }
 
-    /// Closes a document; `None` when it is not open.
-    pub(super) fn close(&mut self, path: &AbsPath) -> Option<Note> {
+    /// Closes a document; `None` if it is not open.
+    pub(super) fn close(&mut self, path: &AbsPath) -> Option<OutgoingNotification> {
         self.versions.remove(path)?;
         Some(("textDocument/didClose", json!({"textDocument": identifier(path)}).into()))
     }
@@ -92,8 +93,8 @@ pub(super) fn identifier(path: &AbsPath) -> Value {
     json!({"uri": FileUri::from_path(path).as_str()})
 }
 
-/// The notification of changes on disk.
-pub(super) fn watched(changes: &[FileChange]) -> Note {
+/// The notification about changed files on disk.
+pub(super) fn watched_files_changed(changes: &[FileChange]) -> OutgoingNotification {
     let event = |change: &FileChange| {
         let kind = match change.kind {
             ChangeKind::Created => 1,
@@ -110,7 +111,7 @@ pub(super) fn watched(changes: &[FileChange]) -> Note {
 mod tests {
     use super::*;
 
-    fn text(text: &'static str) -> Text {
+    fn text(text: &'static str) -> SharedText {
         Arc::new(text)
     }
 
@@ -147,13 +148,13 @@ mod tests {
     }
 
     #[test]
-    fn files_that_come_or_go_are_enumerated() {
+    fn created_and_deleted_files_affect_enumeration() {
         let change = |path: &str, kind| FileChange { path: at(path), kind };
-        assert!(change("/w/a.py", ChangeKind::Created).is_enumerated());
-        assert!(change("/w/a.pyi", ChangeKind::Deleted).is_enumerated());
-        assert!(!change("/w/a.py", ChangeKind::Changed).is_enumerated());
-        assert!(!change("/w/a.txt", ChangeKind::Created).is_enumerated());
-        let (_, params) = watched(&[change("/w/a.py", ChangeKind::Deleted)]);
+        assert!(change("/w/a.py", ChangeKind::Created).affects_enumeration());
+        assert!(change("/w/a.pyi", ChangeKind::Deleted).affects_enumeration());
+        assert!(!change("/w/a.py", ChangeKind::Changed).affects_enumeration());
+        assert!(!change("/w/a.txt", ChangeKind::Created).affects_enumeration());
+        let (_, params) = watched_files_changed(&[change("/w/a.py", ChangeKind::Deleted)]);
         assert_eq!(*params.value(), json!({"changes": [{"uri": "file:///w/a.py", "type": 3}]}));
     }
 }

@@ -1,110 +1,110 @@
-//! What can go wrong between the client and a server.
+//! Errors between the client and a server.
 
 use std::time::Duration;
 
-use super::link::{METHOD_NOT_FOUND, REQUEST_CANCELLED};
-use super::process::Exit;
+use super::endpoint::{METHOD_NOT_FOUND, REQUEST_CANCELLED};
+use super::process::ProcessExit;
 use crate::path::AbsPath;
 
-/// Why a call, or the whole connection, came to nothing. Cloned to every call that was waiting.
+/// Why a request, or the whole connection, failed. Cloned to every waiting request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LspError {
     /// The server could not be started.
     #[error("cannot start {program}: {reason}")]
     Spawn {
-        /// What was to be started.
+        /// The program.
         program: String,
-        /// What the system says.
+        /// The error of the operating system.
         reason: String,
     },
-    /// No answer in time. The server was told to stop working on it.
-    #[error("no answer to {method} within {after:?}")]
+    /// No response in time. The request was cancelled.
+    #[error("no response to {method} within {after:?}")]
     Timeout {
-        /// What was asked or waited for.
+        /// The method, or what was waited for.
         method: String,
-        /// How long it was waited for.
+        /// The timeout.
         after: Duration,
     },
-    /// The server's process ended by itself.
-    #[error("the server ended with {exit}{}", last_words(stderr))]
+    /// The server's process ended.
+    #[error("the server ended with {exit}{}", stderr_tail(stderr))]
     Crashed {
         /// How it ended.
-        exit: Exit,
-        /// The last lines of its standard error, perhaps none.
+        exit: ProcessExit,
+        /// The last lines of its standard error; may be empty.
         stderr: String,
     },
-    /// The server closed the stream although its process, if it has one here, lives on.
+    /// The server closed the stream; its process, if known, is still running.
     #[error("the server closed the connection")]
     EndOfStream,
     /// The connection was closed on this side.
     #[error("the connection is closed")]
     Closed,
-    /// What came is not the protocol, or cannot be read any further.
-    #[error("the server broke the protocol: {0}")]
+    /// The server sent data that violates the protocol or cannot be decoded.
+    #[error("the server violated the protocol: {0}")]
     Protocol(String),
-    /// An answer does not have the form that its method prescribes.
-    #[error("the answer to {method} cannot be read: {reason}")]
+    /// A response does not have the form that its method prescribes.
+    #[error("cannot parse the response to {method}: {reason}")]
     Malformed {
-        /// What was asked.
+        /// The method.
         method: String,
-        /// What is wrong with the answer.
+        /// What is wrong with the response.
         reason: String,
     },
-    /// It was to be said again, and had not been asked before.
+    /// The response was to come from the cache, and is not there.
     #[error("{method} was not asked before")]
     Forgotten {
-        /// What was asked.
+        /// The method.
         method: String,
     },
-    /// The server does not offer this.
-    #[error("the server does not offer {method}")]
+    /// The server does not support the method.
+    #[error("the server does not support {method}")]
     Unsupported {
-        /// What was asked.
+        /// The method.
         method: String,
     },
-    /// The server says that the call was cancelled.
-    #[error("the call was cancelled")]
+    /// The server responded that the request was cancelled.
+    #[error("the request was cancelled")]
     Cancelled,
-    /// The server took the call back again and again, because its documents kept changing.
-    #[error("the server gave {method} up {attempts} times because its documents changed")]
+    /// The server abandoned the request on each attempt because documents changed.
+    #[error("the server abandoned {method} {attempts} times because documents changed")]
     ContentModified {
-        /// What was asked.
+        /// The method.
         method: String,
-        /// How often it was asked.
+        /// The number of attempts.
         attempts: u32,
     },
-    /// The server answered with an error.
-    #[error("the server answered with error {code}: {message}")]
+    /// The server responded with an error.
+    #[error("the server responded with error {code}: {message}")]
     Server {
-        /// JSON-RPC's or LSP's number.
+        /// The error code of JSON-RPC or LSP.
         code: i64,
-        /// The server's sentence.
+        /// The server's message.
         message: String,
     },
-    /// The server counts columns in a unit that was not offered.
-    #[error("the server counts columns in {0:?}, which was not offered")]
+    /// The server chose a position encoding that the client does not support.
+    #[error("the server chose the position encoding {0:?}, which the client does not support")]
     Encoding(String),
-    /// Another server than the expected one answers.
-    #[error("{found} answers where {expected} was expected")]
+    /// The server is not the expected one.
+    #[error("expected the server {expected}, found {found}")]
     OtherServer {
-        /// The profile's name.
+        /// The name in the profile.
         expected: String,
-        /// The server's own.
+        /// The name that the server reports.
         found: String,
     },
-    /// A document that is not open was to be changed.
-    #[error("{0} is not open")]
+    /// A document to be changed is not open.
+    #[error("{0} is not open on the server")]
     NotOpen(AbsPath),
 }
 
 impl LspError {
-    /// Whether it is no answer of the server's: it came too late, ended, or made no sense.
+    /// Whether the error is not a response of the server: a timeout, the end of the connection, or invalid data.
     #[must_use]
     pub fn is_outside(&self) -> bool {
         self.response().is_none()
     }
 
-    /// The server's own words, when it was the server that refused: code and message.
+    /// The code and message of the server's error response, if the error is one.
     pub(super) fn response(&self) -> Option<(i64, String)> {
         match self {
             Self::Server { code, message } => Some((*code, message.clone())),
@@ -115,6 +115,6 @@ impl LspError {
     }
 }
 
-fn last_words(stderr: &str) -> String {
-    if stderr.is_empty() { String::new() } else { format!("; its last words:\n{stderr}") }
+fn stderr_tail(stderr: &str) -> String {
+    if stderr.is_empty() { String::new() } else { format!("; its standard error ends with:\n{stderr}") }
 }

@@ -1,7 +1,7 @@
-//! JSON-RPC 2.0 messages, and nothing of LSP.
+//! JSON-RPC 2.0 messages, without anything specific to LSP.
 //!
-//! Reading is lenient where servers differ (`params: null`, no `result` member, unknown members) and strict where a
-//! message could be taken for another one. Batches do not exist in LSP and are refused.
+//! Reading is lenient where servers differ (`params: null`, no `result` member, unknown members) and strict where one
+//! kind of message could be taken for another. Batches do not exist in LSP and are rejected.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,42 +13,43 @@ use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-/// What a request is known by. Ours are numbers; a server may use either.
+/// The id of a request. The client uses numbers; a server may use either.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Id {
-    /// A whole number.
+pub enum RpcId {
+    /// An integer.
     Number(i64),
-    /// Any text.
+    /// A string.
     Text(String),
 }
 
-/// A message that is to be answered.
+/// A message that expects a response.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Request {
-    /// What the answer will carry.
-    pub id: Id,
-    /// What is asked.
+pub struct RpcRequest {
+    /// The id, which the response repeats.
+    pub id: RpcId,
+    /// The method.
     pub method: String,
-    /// `None` when the member is left out; JSON `null` reads as that too.
+    /// `None` if missing or `null`.
     pub params: Option<Value>,
 }
 
-/// A message that is not answered.
+/// A message without a response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notification {
-    /// What is said.
+    /// The method.
     pub method: String,
-    /// `None` when the member is left out; JSON `null` reads as that too.
+    /// `None` if missing or `null`.
     pub params: Option<Params>,
 }
 
-/// What a notification tells.
+/// The parameters of a notification.
 #[derive(Clone)]
 pub enum Params {
     /// A value.
     Value(Value),
-    /// A value that is made when it is sent. A thousand texts may wait to be sent, which somebody else holds anyway.
-    Made(Arc<dyn Fn() -> Value + Send + Sync>),
+    /// A value that is created when the message is sent: a thousand documents may wait to be sent, whose texts others
+    /// own anyway.
+    Lazy(Arc<dyn Fn() -> Value + Send + Sync>),
 }
 
 impl Params {
@@ -57,7 +58,7 @@ impl Params {
     pub fn value(&self) -> Cow<'_, Value> {
         match self {
             Self::Value(value) => Cow::Borrowed(value),
-            Self::Made(make) => Cow::Owned(make()),
+            Self::Lazy(make) => Cow::Owned(make()),
         }
     }
 }
@@ -74,99 +75,99 @@ impl fmt::Debug for Params {
     }
 }
 
-/// Equal is what tells the same.
+/// Equal if the values are equal.
 impl PartialEq for Params {
     fn eq(&self, other: &Self) -> bool {
         self.value() == other.value()
     }
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Response {
-    /// The request's id; `None` when the peer could not read it.
-    pub id: Option<Id>,
-    /// The result, or why there is none.
-    pub outcome: Result<Reply, ResponseError>,
+    /// The id of the request; `None` when the peer could not read it.
+    pub id: Option<RpcId>,
+    /// The result or the error.
+    pub outcome: Result<RawResult, ResponseError>,
 }
 
-/// The result of a request, as text. It is read once it is known as what: a tree of values takes ten times the text, and there
-/// are answers of many megabytes.
+/// The result of a request as unparsed text. It is parsed once its type is known: a tree of values takes ten times
+/// the memory of the text, and some results have many megabytes.
 #[derive(Debug, Clone)]
-pub struct Reply {
-    /// A message whose member `result` it is.
+pub struct RawResult {
+    /// A message with the member `result`.
     message: Bytes,
 }
 
-impl Reply {
-    /// The result.
+impl RawResult {
+    /// Parses the result.
     ///
     /// # Errors
-    /// When it has another form.
+    /// When the result does not have the form of `T`.
     pub fn read<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         #[derive(Deserialize)]
-        struct Carrier<T> {
+        struct ResultMember<T> {
             result: T,
         }
-        serde_json::from_slice::<Carrier<T>>(&self.message).map(|carrier| carrier.result)
+        serde_json::from_slice::<ResultMember<T>>(&self.message).map(|member| member.result)
     }
 
-    /// A result from its own text.
+    /// A result from JSON text.
     #[must_use]
-    pub fn of_text(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         Self { message: format!("{{\"result\":{text}}}").into() }
     }
 
-    /// How long its text is at most, in bytes.
+    /// An upper bound of the length of its text, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.message.len()
     }
 }
 
-impl From<Value> for Reply {
+impl From<Value> for RawResult {
     fn from(result: Value) -> Self {
-        Self::of_text(&result.to_string())
+        Self::from_text(&result.to_string())
     }
 }
 
-/// Equal is what says the same, however it is written.
-impl PartialEq for Reply {
+/// Equal if the values are equal, however they are written.
+impl PartialEq for RawResult {
     fn eq(&self, other: &Self) -> bool {
         let value = |reply: &Self| reply.read::<Value>().ok();
         self.message == other.message || value(self) == value(other)
     }
 }
 
-/// Why a request has no result.
+/// The error of a response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ResponseError {
-    /// The number that says what kind of failure it is.
+    /// The error code.
     pub code: i64,
-    /// A sentence for people.
+    /// The message, for people.
     #[serde(default)]
     pub message: String,
-    /// What else the peer says about it.
+    /// Additional data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
 
-/// Anything that travels.
+/// A message of any kind.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
-    /// A message that is to be answered.
-    Request(Request),
-    /// A message that is not answered.
+    /// A message that expects a response.
+    Request(RpcRequest),
+    /// A message without a response.
     Notification(Notification),
-    /// An answer.
+    /// A response.
     Response(Response),
 }
 
 impl Message {
     /// A request.
     #[must_use]
-    pub fn request(id: Id, method: impl Into<String>, params: Option<Value>) -> Self {
-        Self::Request(Request { id, method: method.into(), params })
+    pub fn request(id: RpcId, method: impl Into<String>, params: Option<Value>) -> Self {
+        Self::Request(RpcRequest { id, method: method.into(), params })
     }
 
     /// A notification.
@@ -175,30 +176,30 @@ impl Message {
         Self::Notification(Notification { method: method.into(), params: params.map(Params::Value) })
     }
 
-    /// The answer to the request `id`.
+    /// The response to the request `id`.
     #[must_use]
-    pub fn response(id: Id, outcome: Result<Value, ResponseError>) -> Self {
-        Self::Response(Response { id: Some(id), outcome: outcome.map(Reply::from) })
+    pub fn response(id: RpcId, outcome: Result<Value, ResponseError>) -> Self {
+        Self::Response(Response { id: Some(id), outcome: outcome.map(RawResult::from) })
     }
 
-    /// Reads a message.
+    /// Parses a message.
     ///
     /// # Errors
-    /// When the text is no JSON, or a message of no kind.
+    /// When the text is not JSON, or not a JSON-RPC message.
     pub fn read(text: Bytes) -> serde_json::Result<Self> {
         if !text.trim_ascii_start().starts_with(b"{") {
-            return Err(serde::de::Error::custom("it is no object"));
+            return Err(serde::de::Error::custom("the message is not an object"));
         }
-        let Members { id, method, params, result, error } = serde_json::from_slice(&text)?;
+        let MessageFields { id, method, params, result, error } = serde_json::from_slice(&text)?;
         match (method, id) {
-            (Some(method), Some(id)) => Ok(Self::Request(Request { id, method, params })),
+            (Some(method), Some(id)) => Ok(Self::Request(RpcRequest { id, method, params })),
             (Some(method), None) => Ok(Self::notification(method, params)),
             (None, id) => {
                 let outcome = match (error, result) {
                     (Some(error), _) => Err(error),
-                    (None, Some(Sound)) => Ok(Reply { message: text }),
-                    // A handler that returns nothing; some servers then leave the member out.
-                    (None, None) if id.is_some() => Ok(Reply::from(Value::Null)),
+                    (None, Some(ValidValue)) => Ok(RawResult { message: text }),
+                    // For handlers that return nothing, some servers leave the member out.
+                    (None, None) if id.is_some() => Ok(RawResult::from(Value::Null)),
                     (None, None) => {
                         return Err(serde::de::Error::custom("neither a method, nor a result, nor an error"));
                     }
@@ -209,7 +210,7 @@ impl Message {
     }
 }
 
-impl fmt::Display for Id {
+impl fmt::Display for RpcId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(number) => write!(f, "{number}"),
@@ -218,7 +219,7 @@ impl fmt::Display for Id {
     }
 }
 
-impl Serialize for Id {
+impl Serialize for RpcId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Number(number) => serializer.serialize_i64(*number),
@@ -227,7 +228,7 @@ impl Serialize for Id {
     }
 }
 
-impl<'de> Deserialize<'de> for Id {
+impl<'de> Deserialize<'de> for RpcId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Value::deserialize(deserializer)? {
             Value::String(text) => Ok(Self::Text(text)),
@@ -273,72 +274,72 @@ impl Serialize for Message {
     }
 }
 
-/// The members that tell the kinds of messages apart.
+/// The members that distinguish the kinds of messages.
 #[derive(Deserialize)]
-struct Members {
-    id: Option<Id>,
+struct MessageFields {
+    id: Option<RpcId>,
     method: Option<String>,
     params: Option<Value>,
     #[serde(default, deserialize_with = "present")]
-    result: Option<Sound>,
+    result: Option<ValidValue>,
     error: Option<ResponseError>,
 }
 
-/// Keeps `null` apart from a member that is left out.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Sound>, D::Error> {
-    Sound::deserialize(deserializer).map(Some)
+/// Distinguishes `null` from a missing member.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ValidValue>, D::Error> {
+    ValidValue::deserialize(deserializer).map(Some)
 }
 
-/// Something that can be read as a value: no number is too large, nothing is too deep, no text is broken. Nothing is kept of it.
-struct Sound;
+/// A valid JSON value, checked without being kept: numbers in range, limited depth, valid strings.
+struct ValidValue;
 
-impl<'de> Deserialize<'de> for Sound {
+impl<'de> Deserialize<'de> for ValidValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
+        struct ValidValueVisitor;
 
-        impl<'de> Visitor<'de> for Reader {
-            type Value = Sound;
+        impl<'de> Visitor<'de> for ValidValueVisitor {
+            type Value = ValidValue;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("any value")
             }
 
-            fn visit_bool<E>(self, _: bool) -> Result<Sound, E> {
-                Ok(Sound)
+            fn visit_bool<E>(self, _: bool) -> Result<ValidValue, E> {
+                Ok(ValidValue)
             }
 
-            fn visit_i64<E>(self, _: i64) -> Result<Sound, E> {
-                Ok(Sound)
+            fn visit_i64<E>(self, _: i64) -> Result<ValidValue, E> {
+                Ok(ValidValue)
             }
 
-            fn visit_u64<E>(self, _: u64) -> Result<Sound, E> {
-                Ok(Sound)
+            fn visit_u64<E>(self, _: u64) -> Result<ValidValue, E> {
+                Ok(ValidValue)
             }
 
-            fn visit_f64<E>(self, _: f64) -> Result<Sound, E> {
-                Ok(Sound)
+            fn visit_f64<E>(self, _: f64) -> Result<ValidValue, E> {
+                Ok(ValidValue)
             }
 
-            fn visit_str<E>(self, _: &str) -> Result<Sound, E> {
-                Ok(Sound)
+            fn visit_str<E>(self, _: &str) -> Result<ValidValue, E> {
+                Ok(ValidValue)
             }
 
-            fn visit_unit<E>(self) -> Result<Sound, E> {
-                Ok(Sound)
+            fn visit_unit<E>(self) -> Result<ValidValue, E> {
+                Ok(ValidValue)
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Sound, A::Error> {
-                while items.next_element::<Sound>()?.is_some() {}
-                Ok(Sound)
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<ValidValue, A::Error> {
+                while items.next_element::<ValidValue>()?.is_some() {}
+                Ok(ValidValue)
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Sound, A::Error> {
-                while members.next_entry::<Sound, Sound>()?.is_some() {}
-                Ok(Sound)
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<ValidValue, A::Error> {
+                while members.next_entry::<ValidValue, ValidValue>()?.is_some() {}
+                Ok(ValidValue)
             }
         }
 
-        deserializer.deserialize_any(Reader)
+        deserializer.deserialize_any(ValidValueVisitor)
     }
 }
 
@@ -353,17 +354,17 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_told_apart_by_their_members() {
+    fn message_kinds_are_distinguished_by_their_members() {
         assert_eq!(
             read(json!({"jsonrpc": "2.0", "id": 1, "method": "m", "params": null, "extra": 1})),
-            Message::request(Id::Number(1), "m", None)
+            Message::request(RpcId::Number(1), "m", None)
         );
         assert_eq!(read(json!({"method": "m", "params": [1]})), Message::notification("m", Some(json!([1]))));
         assert_eq!(
             read(json!({"id": "a", "result": null})),
-            Message::response(Id::Text("a".to_owned()), Ok(Value::Null))
+            Message::response(RpcId::Text("a".to_owned()), Ok(Value::Null))
         );
-        assert_eq!(read(json!({"id": 2})), Message::response(Id::Number(2), Ok(Value::Null)));
+        assert_eq!(read(json!({"id": 2})), Message::response(RpcId::Number(2), Ok(Value::Null)));
         let error = ResponseError { code: -32700, message: "bad".to_owned(), data: None };
         assert_eq!(
             read(json!({"id": null, "error": {"code": -32700, "message": "bad"}})),
@@ -372,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_read_as_what_it_is() {
+    fn a_result_is_parsed_as_its_type() {
         let reply = |value: Value| match read(json!({"id": 1, "result": value})) {
             Message::Response(Response { outcome: Ok(reply), .. }) => reply,
             other => panic!("{other:?}"),
@@ -380,12 +381,12 @@ mod tests {
         assert_eq!(reply(json!([1, 2])).read::<Vec<u8>>().unwrap(), [1, 2]);
         assert_eq!(reply(json!(null)).read::<Option<u8>>().unwrap(), None);
         assert!(reply(json!("x")).read::<u8>().is_err());
-        assert_eq!(Reply::of_text("[ 1 ]"), reply(json!([1])));
-        assert_ne!(Reply::of_text("[2]"), reply(json!([1])));
+        assert_eq!(RawResult::from_text("[ 1 ]"), reply(json!([1])));
+        assert_ne!(RawResult::from_text("[2]"), reply(json!([1])));
     }
 
     #[test]
-    fn a_result_that_is_no_value_is_no_message() {
+    fn a_message_with_an_invalid_result_is_rejected() {
         let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
         for bad in [&deep, "1e999", "[\"\\ud800\"]", "{\"\\ud800\":1}", "01", "tru"] {
             let read = |result: &str| Message::read(format!("{{\"id\":1,\"result\":{result}}}").into());
@@ -395,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message() {
+    fn invalid_messages_are_rejected() {
         for value in [
             json!({}),
             json!([]),
@@ -408,13 +409,13 @@ mod tests {
     }
 
     #[test]
-    fn reading_is_the_inverse_of_writing() {
+    fn parsing_is_the_inverse_of_serializing() {
         let error = ResponseError { code: 1, message: "no".to_owned(), data: Some(json!({"a": 1})) };
         for message in [
-            Message::request(Id::Text("x".to_owned()), "m", Some(json!({"a": [1, null]}))),
+            Message::request(RpcId::Text("x".to_owned()), "m", Some(json!({"a": [1, null]}))),
             Message::notification("n", None),
-            Message::response(Id::Number(-4), Ok(Value::Null)),
-            Message::response(Id::Number(5), Err(error)),
+            Message::response(RpcId::Number(-4), Ok(Value::Null)),
+            Message::response(RpcId::Number(5), Err(error)),
         ] {
             assert_eq!(read(serde_json::to_value(&message).unwrap()), message);
         }

@@ -1,82 +1,82 @@
-//! The calls that have no answer yet. Every one of them ends: by its answer, by being given up, or with the stream.
+//! The requests that have no response yet. Each ends: by its response, by cancellation, or with the connection.
 
 use std::collections::BTreeMap;
 
 use tokio::sync::oneshot;
 
 use super::error::LspError;
-use super::jsonrpc::{Reply, ResponseError};
+use super::jsonrpc::{RawResult, ResponseError};
 
-/// How a call ends from outside: with the server's answer, or because there will be none.
-pub(super) type Outcome = Result<Result<Reply, ResponseError>, LspError>;
+/// The outcome of a request: the server's response, or why there is none.
+pub(super) type RequestOutcome = Result<Result<RawResult, ResponseError>, LspError>;
 
-/// The table of calls.
+/// The table of requests without a response.
 #[derive(Debug, Default)]
-pub(super) struct Pending {
+pub(super) struct PendingRequests {
     last_id: i64,
-    /// `None` for a call that was given up and whose answer, which the server still owes, is to be thrown away.
-    calls: BTreeMap<i64, Option<oneshot::Sender<Outcome>>>,
-    /// Why there will be no more answers.
-    ended: Option<LspError>,
+    /// `None` for a cancelled request, whose response is still to come and will be ignored.
+    requests: BTreeMap<i64, Option<oneshot::Sender<RequestOutcome>>>,
+    /// Why the connection is closed.
+    close_reason: Option<LspError>,
 }
 
-/// What an answer was for.
+/// What a response belongs to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Answered {
-    /// A call that is waited for.
-    Waited,
-    /// A call that was given up.
-    GivenUp,
-    /// Nothing that was asked.
-    Nothing,
+pub(super) enum ResponseMatch {
+    /// A request that is being waited for.
+    Pending,
+    /// A cancelled request.
+    Cancelled,
+    /// No known request.
+    Unknown,
 }
 
-impl Pending {
-    /// A new call. After the end it is over at once.
-    pub(super) fn begin(&mut self) -> (i64, oneshot::Receiver<Outcome>) {
+impl PendingRequests {
+    /// Adds a request. After [`Self::close`] it fails at once.
+    pub(super) fn register(&mut self) -> (i64, oneshot::Receiver<RequestOutcome>) {
         self.last_id += 1;
         let (sender, receiver) = oneshot::channel();
-        match &self.ended {
+        match &self.close_reason {
             Some(error) => drop(sender.send(Err(error.clone()))),
-            None => drop(self.calls.insert(self.last_id, Some(sender))),
+            None => drop(self.requests.insert(self.last_id, Some(sender))),
         }
         (self.last_id, receiver)
     }
 
-    /// An answer came.
-    pub(super) fn answer(&mut self, id: i64, outcome: Result<Reply, ResponseError>) -> Answered {
-        match self.calls.remove(&id) {
+    /// Completes a request with its response.
+    pub(super) fn complete(&mut self, id: i64, outcome: Result<RawResult, ResponseError>) -> ResponseMatch {
+        match self.requests.remove(&id) {
             Some(Some(sender)) => {
-                // The caller may have gone in this moment; then the answer is of no use.
+                // The receiver may have been dropped just now; then the response is not needed.
                 let _ = sender.send(Ok(outcome));
-                Answered::Waited
+                ResponseMatch::Pending
             }
-            Some(None) => Answered::GivenUp,
-            None => Answered::Nothing,
+            Some(None) => ResponseMatch::Cancelled,
+            None => ResponseMatch::Unknown,
         }
     }
 
-    /// Nobody waits for this call any more. Whether the server still works on it.
-    pub(super) fn give_up(&mut self, id: i64) -> bool {
-        self.calls.get_mut(&id).is_some_and(|call| call.take().is_some())
+    /// Cancels a request; returns whether the server is still working on it.
+    pub(super) fn cancel(&mut self, id: i64) -> bool {
+        self.requests.get_mut(&id).is_some_and(|request| request.take().is_some())
     }
 
-    /// How many calls were given up and not answered yet.
-    pub(super) fn owed(&self) -> usize {
-        self.calls.values().filter(|call| call.is_none()).count()
+    /// How many cancelled requests have no response yet.
+    pub(super) fn unanswered_cancelled(&self) -> usize {
+        self.requests.values().filter(|request| request.is_none()).count()
     }
 
-    /// No answer will come any more. The first reason stays.
-    pub(super) fn end(&mut self, error: &LspError) {
-        let error = self.ended.get_or_insert_with(|| error.clone());
-        for sender in std::mem::take(&mut self.calls).into_values().flatten() {
+    /// Fails all requests, now and later. The first reason is kept.
+    pub(super) fn close(&mut self, error: &LspError) {
+        let error = self.close_reason.get_or_insert_with(|| error.clone());
+        for sender in std::mem::take(&mut self.requests).into_values().flatten() {
             let _ = sender.send(Err(error.clone()));
         }
     }
 
-    /// Why there will be no more answers, if that is so.
-    pub(super) fn ended(&self) -> Option<&LspError> {
-        self.ended.as_ref()
+    /// Why the connection is closed; `None` while it is open.
+    pub(super) fn close_reason(&self) -> Option<&LspError> {
+        self.close_reason.as_ref()
     }
 }
 
@@ -84,40 +84,40 @@ impl Pending {
 mod tests {
     use super::*;
 
-    fn number(number: i64) -> Reply {
+    fn number(number: i64) -> RawResult {
         serde_json::Value::from(number).into()
     }
 
     #[test]
-    fn answers_find_their_calls_in_any_order() {
-        let mut pending = Pending::default();
-        let ((a, mut first), (b, mut second)) = (pending.begin(), pending.begin());
-        assert_eq!(pending.answer(b, Ok(number(2))), Answered::Waited);
-        assert_eq!(pending.answer(a, Ok(number(1))), Answered::Waited);
-        assert_eq!(pending.answer(a, Ok(number(1))), Answered::Nothing);
+    fn responses_complete_their_requests_in_any_order() {
+        let mut pending = PendingRequests::default();
+        let ((a, mut first), (b, mut second)) = (pending.register(), pending.register());
+        assert_eq!(pending.complete(b, Ok(number(2))), ResponseMatch::Pending);
+        assert_eq!(pending.complete(a, Ok(number(1))), ResponseMatch::Pending);
+        assert_eq!(pending.complete(a, Ok(number(1))), ResponseMatch::Unknown);
         assert_eq!(first.try_recv().unwrap(), Ok(Ok(number(1))));
         assert_eq!(second.try_recv().unwrap(), Ok(Ok(number(2))));
     }
 
     #[test]
-    fn a_call_is_given_up_once_and_owed_until_answered() {
-        let mut pending = Pending::default();
-        let (id, _) = pending.begin();
-        assert!(pending.give_up(id));
-        assert!(!pending.give_up(id));
-        assert_eq!(pending.owed(), 1);
-        assert_eq!(pending.answer(id, Ok(number(0))), Answered::GivenUp);
-        assert_eq!(pending.owed(), 0);
-        assert!(!pending.give_up(id));
+    fn a_request_is_cancelled_once_and_unanswered_until_its_response() {
+        let mut pending = PendingRequests::default();
+        let (id, _) = pending.register();
+        assert!(pending.cancel(id));
+        assert!(!pending.cancel(id));
+        assert_eq!(pending.unanswered_cancelled(), 1);
+        assert_eq!(pending.complete(id, Ok(number(0))), ResponseMatch::Cancelled);
+        assert_eq!(pending.unanswered_cancelled(), 0);
+        assert!(!pending.cancel(id));
     }
 
     #[test]
-    fn the_end_reaches_every_call_before_and_after() {
-        let mut pending = Pending::default();
-        let (_, mut before) = pending.begin();
-        pending.end(&LspError::EndOfStream);
-        pending.end(&LspError::Closed);
-        let (_, mut after) = pending.begin();
+    fn closing_fails_earlier_and_later_requests() {
+        let mut pending = PendingRequests::default();
+        let (_, mut before) = pending.register();
+        pending.close(&LspError::EndOfStream);
+        pending.close(&LspError::Closed);
+        let (_, mut after) = pending.register();
         assert_eq!(before.try_recv().unwrap(), Err(LspError::EndOfStream));
         assert_eq!(after.try_recv().unwrap(), Err(LspError::EndOfStream));
     }

@@ -1,10 +1,10 @@
-//! A server's process: how it is started, how it ends, and that it never outlives us.
+//! A server's process: how it is started, how it ends, and how it is kept from outliving lanser.
 //!
-//! It leads a process group of its own, so that what it starts can be killed with it, and dropping the handle kills
-//! the group. When lanser itself is killed no destructor runs; for that there is the *guard*: the child is first
-//! lanser again, which asks the kernel to be killed with its parent ([`exec_guarded`]) and then becomes the server.
-//! Only Linux has such a wish; elsewhere the server notices the end of its input, or that the process whose id it
-//! was given is gone.
+//! It leads its own process group, so that its child processes can be killed with it, and dropping the handle kills
+//! the group. When lanser itself is killed, no destructor runs. The *guard* covers that case: the child is first
+//! lanser again, which asks the kernel to kill it with its parent ([`exec_guarded`]) and then becomes the server.
+//! Only Linux supports this; elsewhere the server notices the end of its input, or that the process whose id it was
+//! given has exited.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -24,55 +24,55 @@ use super::cancellation::CancellationFolder;
 use super::connection::Connection;
 use super::error::LspError;
 use super::profile::Profile;
-use super::stand_in::StandIn;
+use super::python_shim::PythonShim;
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
 
 /// The hidden subcommand that [`Launch::guard`] is called with.
 pub const GUARD_COMMAND: &str = "__guard";
 
-/// How much of the standard error is kept: lines and bytes.
+/// How much of standard error to keep, in lines and bytes.
 const STDERR_LINES: usize = 64;
 const STDERR_BYTES: usize = 8 << 10;
 
-/// How long after a server's end its last words are waited for.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+/// How long to wait for the end of standard error after a server has exited.
+const STDERR_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// How a server is to be started.
+/// How to start a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
-    /// Which server it is.
+    /// The kind of server.
     pub kind: ServerKind,
-    /// The program, for Pyright and its forks node.
+    /// The program: node for Pyright and its forks.
     pub program: AbsPath,
-    /// What the program is given first, for node the server's script. The profile adds its flags.
+    /// The first arguments: for node the server's script. The profile adds its flags.
     pub args: Vec<String>,
     /// The whole environment; nothing is inherited. `TMPDIR` is set to [`Self::temp_dir`] or a folder in it.
     pub env: BTreeMap<String, String>,
-    /// The working folder.
+    /// The working directory.
     pub cwd: AbsPath,
-    /// lanser's own executable, when the server is to die with this process at any price.
+    /// lanser's own executable, if the server must die with this process even when it is killed.
     pub guard: Option<AbsPath>,
-    /// The folder for temporary files, which must be writable for this user.
+    /// The folder for temporary files; this user must be able to write to it.
     pub temp_dir: AbsPath,
-    /// Whether it is to hear of cancellations while it is busy; see [`Profile::pulls_when_cancellable`].
+    /// Whether the server notices cancellations while it is busy; see [`Profile::pulls_when_cancellable`].
     pub cancellable: bool,
-    /// What it learns of Python.
-    pub python: StandIn,
-    /// A folder of the user's own for programs, where [`Self::temp_dir`] is on a file system that runs none.
+    /// What the server is to know about Python.
+    pub python: PythonShim,
+    /// A folder of this user for programs, for when [`Self::temp_dir`] is on a `noexec` file system.
     pub programs: AbsPath,
 }
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    /// By itself, with this code.
+pub enum ProcessExit {
+    /// It exited with this code.
     Code(i32),
-    /// By this signal.
+    /// A signal killed it.
     Signal(i32),
 }
 
-impl std::fmt::Display for Exit {
+impl std::fmt::Display for ProcessExit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Code(code) => write!(f, "exit code {code}"),
@@ -91,19 +91,19 @@ pub struct ServerProcess {
     python: AbsPath,
 }
 
-/// Sees how a process ends.
+/// Observes the end of a process.
 #[derive(Debug, Clone)]
 pub(super) struct ProcessWatch {
-    exit: watch::Receiver<Option<Exit>>,
-    /// Ends when the standard error does.
+    exit: watch::Receiver<Option<ProcessExit>>,
+    /// Closed when standard error is.
     stderr: watch::Receiver<()>,
     tail: Arc<Mutex<Vec<u8>>>,
 }
 
-/// Starts a server. Its streams are the connection; its standard error is kept for reports.
+/// Starts a server. Its standard input and output are the connection; the end of its standard error is kept for errors.
 ///
-/// The thread that calls this must live as long as the server is to live: the guard's wish is about the thread
-/// that made the child, not about the process (`prctl(2)`, `PR_SET_PDEATHSIG`).
+/// The calling thread must live as long as the server: the guard's request to the kernel is about the thread that
+/// created the child, not about the process (`prctl(2)`, `PR_SET_PDEATHSIG`).
 ///
 /// # Errors
 /// [`LspError::Spawn`].
@@ -111,12 +111,12 @@ pub fn spawn(launch: &Launch) -> Result<(Connection, ServerProcess), LspError> {
     let failed =
         |error: io::Error| LspError::Spawn { program: launch.program.to_string(), reason: error.to_string() };
     let folder = CancellationFolder::create(&launch.temp_dir).map_err(|error| {
-        // The server's program has no part in it.
-        let reason = format!("no folder can be made in {}: {error}", launch.temp_dir);
+        // The reason must not read as a failure of the server's program.
+        let reason = format!("cannot create a folder in {}: {error}", launch.temp_dir);
         failed(io::Error::new(error.kind(), reason))
     })?;
     let python = launch.python.write(folder.temp_dir(), launch.programs.as_path()).map_err(|error| {
-        let reason = format!("no program can be made in {}: {error}", launch.temp_dir);
+        let reason = format!("cannot create an executable file in {}: {error}", launch.temp_dir);
         failed(io::Error::new(error.kind(), reason))
     })?;
     let name = launch.cancellable.then(|| folder.name());
@@ -159,10 +159,12 @@ pub fn spawn(launch: &Launch) -> Result<(Connection, ServerProcess), LspError> {
     });
     tokio::spawn(async move {
         let status = child.wait().await;
-        // What the server started and left behind goes with it.
+        // Child processes that the server left running are killed, too.
         let _ = kill_process_group(pid, Signal::KILL);
-        exit_sender.send_replace(Some(status.map_or(Exit::Code(-1), |status| {
-            status.code().map_or_else(|| Exit::Signal(status.signal().unwrap_or_default()), Exit::Code)
+        exit_sender.send_replace(Some(status.map_or(ProcessExit::Code(-1), |status| {
+            status
+                .code()
+                .map_or_else(|| ProcessExit::Signal(status.signal().unwrap_or_default()), ProcessExit::Code)
         })));
     });
     let watch = ProcessWatch { exit, stderr: stderr_watch, tail };
@@ -173,13 +175,13 @@ pub fn spawn(launch: &Launch) -> Result<(Connection, ServerProcess), LspError> {
 }
 
 impl ServerProcess {
-    /// The process id, which is also the id of its group.
+    /// The process id, which is also the id of the process group.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.pid.as_raw_nonzero().get().cast_unsigned()
     }
 
-    /// Its resident memory in bytes, as Linux tells it (`VmRSS` of `proc_pid_status(5)`).
+    /// The resident memory in bytes, on Linux (`VmRSS` of `proc_pid_status(5)`).
     #[must_use]
     pub fn memory(&self) -> Option<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).ok()?;
@@ -195,8 +197,8 @@ impl ServerProcess {
         }
     }
 
-    /// Waits for the end; `None` when it did not come in time.
-    pub async fn wait(&self, within: Duration) -> Option<Exit> {
+    /// Waits for the end of the process; `None` after the time limit.
+    pub async fn wait(&self, within: Duration) -> Option<ProcessExit> {
         self.watch.exit(within).await
     }
 
@@ -204,7 +206,7 @@ impl ServerProcess {
         self.watch.clone()
     }
 
-    /// What the server is to take for the interpreter (see [`StandIn`]).
+    /// The program to give to the server as the Python interpreter (see [`PythonShim`]).
     #[must_use]
     pub const fn python(&self) -> &AbsPath {
         &self.python
@@ -218,23 +220,23 @@ impl ServerProcess {
 impl Drop for ServerProcess {
     fn drop(&mut self) {
         self.kill();
-        // Questions that are still held somewhere share the folder; it goes now all the same.
+        // Requests that still exist somewhere share the folder; remove it regardless.
         self.folder.remove();
     }
 }
 
 impl ProcessWatch {
-    /// Waits for the end; `None` when it did not come in time.
-    pub(super) async fn exit(&self, within: Duration) -> Option<Exit> {
+    /// Waits for the end of the process; `None` after the time limit.
+    pub(super) async fn exit(&self, within: Duration) -> Option<ProcessExit> {
         let mut exit = self.exit.clone();
         let ended = tokio::time::timeout(within, exit.wait_for(Option::is_some)).await;
         ended.ok()?.ok().and_then(|exit| *exit)
     }
 
-    /// The last lines of the standard error of a process that has ended.
-    pub(super) async fn last_words(&self) -> String {
+    /// The last lines of standard error of a process that has ended.
+    pub(super) async fn stderr_tail(&self) -> String {
         let mut stderr = self.stderr.clone();
-        let _ = tokio::time::timeout(LAST_WORDS, stderr.changed()).await;
+        let _ = tokio::time::timeout(STDERR_TIMEOUT, stderr.changed()).await;
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&tail).into_owned();
         let lines: Vec<&str> = text.trim_end().lines().collect();
@@ -252,12 +254,12 @@ async fn keep_tail(mut stderr: impl AsyncRead + Unpin, tail: &Mutex<Vec<u8>>) {
     }
 }
 
-/// Becomes the server, after asking the kernel to be killed when `parent` dies. Returns only when that failed.
+/// Replaces this process by the server, after asking the kernel to kill it when `parent` dies. Returns only on failure.
 ///
-/// `parent` is the process that wants the server; when it is already gone nothing is started.
+/// `parent` is the process that wants the server; if it has exited already, nothing is started.
 pub fn exec_guarded(parent: u32, program: OsString, args: impl IntoIterator<Item = OsString>) -> io::Error {
     let orphaned = || getppid().is_none_or(|pid| pid.as_raw_nonzero().get().cast_unsigned() != parent);
-    let gone = || io::Error::other(format!("process {parent}, which wanted this server, is gone"));
+    let gone = || io::Error::other(format!("the parent process {parent} has exited"));
     if orphaned() {
         return gone();
     }
@@ -265,7 +267,7 @@ pub fn exec_guarded(parent: u32, program: OsString, args: impl IntoIterator<Item
     if let Err(error) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
         return error.into();
     }
-    // The parent may have died between the first look and the wish, which only speaks of the future.
+    // The parent may have died between the first check and the request, which covers only the future.
     if orphaned() {
         return gone();
     }
@@ -284,14 +286,14 @@ mod tests {
         assert_eq!(tail.lock().unwrap().len(), STDERR_BYTES);
         let (_, exit) = watch::channel(None);
         let (_, stderr) = watch::channel(());
-        let words = ProcessWatch { exit, stderr, tail }.last_words().await;
-        assert_eq!(words.lines().count(), STDERR_LINES);
-        assert_eq!(words.lines().last(), Some("line 4999"));
+        let tail_text = ProcessWatch { exit, stderr, tail }.stderr_tail().await;
+        assert_eq!(tail_text.lines().count(), STDERR_LINES);
+        assert_eq!(tail_text.lines().last(), Some("line 4999"));
     }
 
     #[test]
     fn a_guard_whose_parent_is_gone_starts_nothing() {
         let error = exec_guarded(u32::MAX, "/bin/false".into(), []);
-        assert!(error.to_string().contains("is gone"), "{error}");
+        assert!(error.to_string().contains("has exited"), "{error}");
     }
 }

@@ -1,8 +1,8 @@
-//! What is known of each server: how it is started, what it is told when it asks for its settings, how it says who
-//! it is and that it has found the source files, how it is cancelled.
+//! The facts about each server: how to start it, which settings to send, how its log identifies it and reports the
+//! enumeration of source files, how to cancel requests.
 //!
-//! Nothing here depends on the workspace but [`ServerSettings`]. Absent on purpose: a type checking mode, include and
-//! exclude lists and severities, because those are the workspace's own configuration and the server reads it.
+//! Nothing here depends on the workspace except [`ServerSettings`]. Left out on purpose: type checking mode, include
+//! and exclude lists, severities; these are the workspace's configuration, which the server reads itself.
 
 use serde_json::{Value, json};
 
@@ -10,62 +10,62 @@ use super::capabilities;
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
 
-/// What the layers above decide about a server's settings.
+/// The server's settings that upper layers decide.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServerSettings {
-    /// The interpreter whose packages are seen. When it is `None` the server asks whatever `python` is on its PATH.
+    /// The interpreter whose packages the server sees. If `None`, the server runs the `python` on its PATH.
     pub python: Option<AbsPath>,
 }
 
-/// What is known of one kind of server.
+/// The facts about one kind of server.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// Which server.
+    /// The kind of server.
     pub kind: ServerKind,
-    /// Node's heap limit in megabytes. It is fixed because the server empties its type cache near the limit, and the
-    /// default limit depends on the machine's memory.
+    /// Node's heap limit in megabytes. It is fixed because the server empties its type cache near the limit, and
+    /// node's default depends on the machine's memory.
     pub heap_megabytes: u32,
-    /// Whether it answers `textDocument/diagnostic` although its capabilities do not say so (it registers the
+    /// Whether it answers `textDocument/diagnostic` although its capabilities do not include it (it registers the
     /// method later).
-    pub(super) pulls_unoffered: bool,
-    /// Whether it answers a pull for diagnostics when it was started so that it hears of cancellations by files.
+    pub(super) pulls_without_capability: bool,
+    /// Whether it answers pulls for diagnostics when it was started with cancellation by files.
     ///
-    /// Such a server answers pulls from a background thread. Pyright 1.1.414 as npm and PyPI ship it starts that thread
+    /// Such a server answers pulls in a background thread. Pyright 1.1.414 as npm and PyPI ship it starts that thread
     /// from `__filename`, which in its split bundle is the library and not the program: the thread ends at once
-    /// ("Background thread exited with code: 0") and a pull waits for ever. basedpyright's thread runs.
+    /// ("Background thread exited with code: 0") and a pull is never answered. basedpyright's thread works.
     pub pulls_when_cancellable: bool,
-    /// What comes before its version in the first log line.
-    greeting: &'static str,
-    /// Whether it has a section of settings of its own beside `python` and `pyright`.
-    own_section: bool,
+    /// The text before its version in the first log line.
+    start_line_prefix: &'static str,
+    /// Whether it has its own section of settings besides `python` and `pyright`.
+    own_settings_section: bool,
 }
 
 /// Measured on 1.1.414.
 static PYRIGHT: Profile = Profile {
     kind: ServerKind::Pyright,
     heap_megabytes: 4096,
-    pulls_unoffered: true,
+    pulls_without_capability: true,
     pulls_when_cancellable: false,
-    greeting: "Pyright language server ",
-    own_section: false,
+    start_line_prefix: "Pyright language server ",
+    own_settings_section: false,
 };
 
 /// Measured on 1.40.1.
 static BASEDPYRIGHT: Profile = Profile {
     kind: ServerKind::Basedpyright,
     heap_megabytes: 4096,
-    pulls_unoffered: true,
+    pulls_without_capability: true,
     pulls_when_cancellable: true,
-    greeting: "basedpyright language server ",
-    own_section: true,
+    start_line_prefix: "basedpyright language server ",
+    own_settings_section: true,
 };
 
-/// What a log line says.
+/// An event that the server logs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Sign {
-    /// The server names itself and its version.
-    Greeting { kind: ServerKind, version: String },
-    /// The source files are enumerated; so many were found.
+pub(super) enum LogEvent {
+    /// The server has started, with this version.
+    Started { kind: ServerKind, version: String },
+    /// The server has enumerated the source files and found this many.
     Enumerated(u32),
 }
 
@@ -79,31 +79,31 @@ impl Profile {
         }
     }
 
-    /// The arguments for node: its own flags, then `found` (the server's script), then the server's flags.
+    /// The arguments for node: node's flags, then `program_args` (the server's script), then the server's flags.
     #[must_use]
-    pub fn arguments(&self, found: &[String], cancellation_folder: Option<&str>) -> Vec<String> {
+    pub fn arguments(&self, program_args: &[String], cancellation_folder: Option<&str>) -> Vec<String> {
         let mut arguments = vec![format!("--max-old-space-size={}", self.heap_megabytes)];
-        arguments.extend_from_slice(found);
+        arguments.extend_from_slice(program_args);
         arguments.push("--stdio".to_owned());
         arguments.extend(cancellation_folder.map(|name| format!("--cancellationReceive=file:{name}")));
         arguments
     }
 
-    /// Everything that the server is told and that can change its answers, as JSON text: the flags, the settings and
-    /// the client capabilities. For a digest; a portable one leaves [`ServerSettings::python`] out.
+    /// Everything that is sent to the server and can change its answers, as JSON text: flags, settings and client
+    /// capabilities. For a digest; leave out [`ServerSettings::python`] to make it portable.
     #[must_use]
-    pub fn digestable(&self, settings: &ServerSettings) -> String {
+    pub fn digest_input(&self, settings: &ServerSettings) -> String {
         let flags = self.arguments(&[], None);
         json!({"capabilities": capabilities::declared(), "flags": flags, "settings": self.configuration(settings)})
             .to_string()
     }
 
-    /// The tree of settings that `workspace/configuration` is answered from.
+    /// The settings that `workspace/configuration` is answered from.
     pub(super) fn configuration(&self, settings: &ServerSettings) -> Value {
         let mut analysis = json!({
             "autoSearchPaths": true,
             "diagnosticMode": "openFilesOnly",
-            // The line that says that the files are enumerated is not sent at a lower level.
+            // At lower levels the server does not log the enumeration of files.
             "logLevel": "Information",
             "useLibraryCodeForTypes": true,
         });
@@ -117,8 +117,8 @@ impl Profile {
             python["pythonPath"] = interpreter.as_str().into();
         }
         let mut tree = json!({"python": python, "pyright": services.clone()});
-        if self.own_section {
-            // "auto" rewrites the workspace's baseline file, which is no reader's business.
+        if self.own_settings_section {
+            // "auto" rewrites the workspace's baseline file, which a reading command must not do.
             analysis["baselineMode"] = "discard".into();
             let mut own = services;
             own["analysis"] = analysis;
@@ -127,19 +127,19 @@ impl Profile {
         tree
     }
 
-    /// Reads a log line; `None` when it is none of those that matter.
-    pub(super) fn hear(line: &str) -> Option<Sign> {
-        let greeting = ServerKind::ALL.into_iter().find_map(|kind| {
-            let version = line.strip_prefix(Self::of(kind).greeting)?.strip_suffix(" starting")?;
-            Some(Sign::Greeting { kind, version: version.to_owned() })
+    /// Parses a log line; `None` for lines without an event.
+    pub(super) fn parse_log_line(line: &str) -> Option<LogEvent> {
+        let started = ServerKind::ALL.into_iter().find_map(|kind| {
+            let version = line.strip_prefix(Self::of(kind).start_line_prefix)?.strip_suffix(" starting")?;
+            Some(LogEvent::Started { kind, version: version.to_owned() })
         });
-        greeting.or_else(|| {
+        started.or_else(|| {
             if line == "No source files found." {
-                return Some(Sign::Enumerated(0));
+                return Some(LogEvent::Enumerated(0));
             }
             let (count, rest) = line.strip_prefix("Found ")?.split_once(' ')?;
             let count = count.parse().ok()?;
-            matches!(rest, "source file" | "source files").then_some(Sign::Enumerated(count))
+            matches!(rest, "source file" | "source files").then_some(LogEvent::Enumerated(count))
         })
     }
 }
@@ -151,25 +151,25 @@ mod tests {
     #[test]
     fn lines_of_the_log() {
         assert_eq!(
-            Profile::hear("Pyright language server 1.1.414 starting"),
-            Some(Sign::Greeting { kind: ServerKind::Pyright, version: "1.1.414".to_owned() })
+            Profile::parse_log_line("Pyright language server 1.1.414 starting"),
+            Some(LogEvent::Started { kind: ServerKind::Pyright, version: "1.1.414".to_owned() })
         );
         assert_eq!(
-            Profile::hear("basedpyright language server 1.40.1 starting"),
-            Some(Sign::Greeting { kind: ServerKind::Basedpyright, version: "1.40.1".to_owned() })
+            Profile::parse_log_line("basedpyright language server 1.40.1 starting"),
+            Some(LogEvent::Started { kind: ServerKind::Basedpyright, version: "1.40.1".to_owned() })
         );
-        assert_eq!(Profile::hear("Found 2821 source files"), Some(Sign::Enumerated(2821)));
-        assert_eq!(Profile::hear("Found 1 source file"), Some(Sign::Enumerated(1)));
-        assert_eq!(Profile::hear("No source files found."), Some(Sign::Enumerated(0)));
+        assert_eq!(Profile::parse_log_line("Found 2821 source files"), Some(LogEvent::Enumerated(2821)));
+        assert_eq!(Profile::parse_log_line("Found 1 source file"), Some(LogEvent::Enumerated(1)));
+        assert_eq!(Profile::parse_log_line("No source files found."), Some(LogEvent::Enumerated(0)));
         for line in
             ["Found 3 files to analyze", "Found x source files", "Starting service instance \"w\"", ""]
         {
-            assert_eq!(Profile::hear(line), None, "{line}");
+            assert_eq!(Profile::parse_log_line(line), None, "{line}");
         }
     }
 
     #[test]
-    fn settings_that_every_answer_rests_on() {
+    fn the_settings_that_affect_answers() {
         let python = AbsPath::new("/venv/bin/python").unwrap();
         for kind in ServerKind::ALL {
             let tree = Profile::of(kind).configuration(&ServerSettings { python: Some(python.clone()) });
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn the_digest_covers_the_interpreter_and_the_kind() {
         let python = ServerSettings { python: Some(AbsPath::new("/p").unwrap()) };
-        let of = |kind, settings: &ServerSettings| Profile::of(kind).digestable(settings);
+        let of = |kind, settings: &ServerSettings| Profile::of(kind).digest_input(settings);
         let plain = of(ServerKind::Pyright, &ServerSettings::default());
         assert_ne!(plain, of(ServerKind::Pyright, &python));
         assert_ne!(plain, of(ServerKind::Basedpyright, &ServerSettings::default()));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn node_is_told_its_heap_before_the_script() {
+    fn the_heap_flag_precedes_the_script() {
         let found = ["/x/langserver.index.js".to_owned()];
         let plain = ["--max-old-space-size=4096", "/x/langserver.index.js", "--stdio"];
         let profile = Profile::of(ServerKind::Pyright);

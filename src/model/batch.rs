@@ -12,7 +12,7 @@ use super::request::{Command, Options};
 use crate::selector::PositionSpec;
 
 /// The maximum `timeout` of a request, in seconds.
-const MOST_SECONDS: u32 = 86_400;
+const MAX_TIMEOUT_SECONDS: u32 = 86_400;
 
 /// A line of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct BatchRequest {
     /// The command, by its long name.
     pub cmd: Command,
     /// The selector, as on the command line or as JSON. Required by commands that are about one place.
-    pub selector: Option<WrittenSelector>,
+    pub selector: Option<SelectorInput>,
     /// `rename`: the new name.
     #[serde(rename = "newName")]
     pub new_name: Option<String>,
@@ -65,7 +65,7 @@ pub enum RequestId {
 /// A selector as a string or as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(untagged)]
-pub enum WrittenSelector {
+pub enum SelectorInput {
     /// As on the command line.
     Text(String),
     /// As JSON.
@@ -76,31 +76,33 @@ impl<'de> Deserialize<'de> for BatchLine {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct Fields {
+        struct BatchLineFields {
             cancel: Option<RequestId>,
             id: Option<RequestId>,
             timeout: Option<u32>,
             cmd: Option<Command>,
-            selector: Option<WrittenSelector>,
+            selector: Option<SelectorInput>,
             #[serde(rename = "newName")]
             new_name: Option<String>,
             #[serde(default)]
             options: Options,
         }
-        let Fields { cancel, id, timeout, cmd, selector, new_name, options } =
-            Fields::deserialize(deserializer)?;
+        let BatchLineFields { cancel, id, timeout, cmd, selector, new_name, options } =
+            BatchLineFields::deserialize(deserializer)?;
         if let Some(cancel) = cancel {
-            let alone = id.is_none()
+            let is_alone = id.is_none()
                 && timeout.is_none()
                 && cmd.is_none()
                 && selector.is_none()
                 && new_name.is_none()
                 && options == Options::default();
-            let wrong = || D::Error::custom("`cancel` stands alone in its line");
-            return alone.then_some(Self::Cancel(Cancellation { cancel })).ok_or_else(wrong);
+            let wrong = || D::Error::custom("`cancel` must be the only member of its line");
+            return is_alone.then_some(Self::Cancel(Cancellation { cancel })).ok_or_else(wrong);
         }
-        if timeout.is_some_and(|seconds| seconds == 0 || seconds > MOST_SECONDS) {
-            return Err(D::Error::custom(format!("`timeout` is 1 to {MOST_SECONDS} seconds")));
+        if timeout.is_some_and(|seconds| seconds == 0 || seconds > MAX_TIMEOUT_SECONDS) {
+            return Err(D::Error::custom(format!(
+                "`timeout` must be from 1 to {MAX_TIMEOUT_SECONDS} seconds"
+            )));
         }
         let cmd = cmd.ok_or_else(|| D::Error::missing_field("cmd"))?;
         Ok(Self::Request(Box::new(BatchRequest { id, timeout, cmd, selector, new_name, options })))
@@ -139,12 +141,12 @@ impl JsonSchema for BatchLine {
 
 impl<'de> Deserialize<'de> for RequestId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl Visitor<'_> for Reader {
+        struct RequestIdVisitor;
+        impl Visitor<'_> for RequestIdVisitor {
             type Value = RequestId;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or a whole number")
+                f.write_str("a string or an integer")
             }
 
             fn visit_i64<E>(self, number: i64) -> Result<RequestId, E> {
@@ -160,7 +162,7 @@ impl<'de> Deserialize<'de> for RequestId {
                 Ok(RequestId::Text(text.to_owned()))
             }
         }
-        deserializer.deserialize_any(Reader)
+        deserializer.deserialize_any(RequestIdVisitor)
     }
 }
 
@@ -173,25 +175,25 @@ impl Serialize for RequestId {
     }
 }
 
-impl<'de> Deserialize<'de> for WrittenSelector {
+impl<'de> Deserialize<'de> for SelectorInput {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
-            type Value = WrittenSelector;
+        struct SelectorVisitor;
+        impl<'de> Visitor<'de> for SelectorVisitor {
+            type Value = SelectorInput;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a selector, as text or as an object")
+                f.write_str("a selector, as a string or an object")
             }
 
-            fn visit_str<E>(self, text: &str) -> Result<WrittenSelector, E> {
-                Ok(WrittenSelector::Text(text.to_owned()))
+            fn visit_str<E>(self, text: &str) -> Result<SelectorInput, E> {
+                Ok(SelectorInput::Text(text.to_owned()))
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WrittenSelector, A::Error> {
-                PositionSpec::deserialize(MapAccessDeserializer::new(map)).map(WrittenSelector::Spec)
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<SelectorInput, A::Error> {
+                PositionSpec::deserialize(MapAccessDeserializer::new(map)).map(SelectorInput::Spec)
             }
         }
-        deserializer.deserialize_any(Reader)
+        deserializer.deserialize_any(SelectorVisitor)
     }
 }
 
@@ -209,17 +211,17 @@ mod tests {
         let BatchLine::Request(request) =
             read(r#"{"id":7,"timeout":2,"cmd":"rename","selector":"py://a#b","newName":"c"}"#).unwrap()
         else {
-            panic!("it is a request");
+            panic!("not a request");
         };
         assert_eq!(request.id, Some(RequestId::Number(7)));
         assert_eq!(request.timeout, Some(2));
         assert_eq!(request.cmd, Command::Rename);
-        assert_eq!(request.selector, Some(WrittenSelector::Text("py://a#b".to_owned())));
+        assert_eq!(request.selector, Some(SelectorInput::Text("py://a#b".to_owned())));
         assert_eq!(request.new_name.as_deref(), Some("c"));
         let spec = read(r#"{"id":"7","cmd":"hover","selector":{"kind":"symbol","qualname":"a:b"}}"#).unwrap();
-        let BatchLine::Request(request) = spec else { panic!("it is a request") };
+        let BatchLine::Request(request) = spec else { panic!("not a request") };
         assert_eq!(request.id, Some(RequestId::Text("7".to_owned())));
-        assert!(matches!(request.selector, Some(WrittenSelector::Spec(PositionSpec::Symbol(_)))));
+        assert!(matches!(request.selector, Some(SelectorInput::Spec(PositionSpec::Symbol(_)))));
     }
 
     #[test]
@@ -231,18 +233,18 @@ mod tests {
         };
         assert_eq!(read_id(r#"{"cancel":-3}"#), Ok(RequestId::Number(-3)));
         assert_eq!(read_id(r#"{"cancel":"a"}"#), Ok(RequestId::Text("a".to_owned())));
-        assert!(read_id(r#"{"cancel":1,"cmd":"hover"}"#).unwrap_err().contains("stands alone"));
+        assert!(read_id(r#"{"cancel":1,"cmd":"hover"}"#).unwrap_err().contains("only member"));
     }
 
     #[test]
-    fn what_is_none() {
+    fn invalid_lines() {
         for (line, why) in [
             ("{}", "missing field `cmd`"),
             (r#"{"cmd":"hoover"}"#, "unknown variant `hoover`"),
             (r#"{"cmd":"hover","cmd":"hover"}"#, "occurs twice"),
-            (r#"{"cmd":"hover","timeout":0}"#, "1 to 86400 seconds"),
-            (r#"{"cmd":"hover","id":1.5}"#, "a text or a whole number"),
-            (r#"{"cmd":"hover","selector":3}"#, "a selector, as text or as an object"),
+            (r#"{"cmd":"hover","timeout":0}"#, "from 1 to 86400 seconds"),
+            (r#"{"cmd":"hover","id":1.5}"#, "a string or an integer"),
+            (r#"{"cmd":"hover","selector":3}"#, "a selector, as a string or an object"),
             (r#"{"cmd":"hover","selector":{"kind":"symbol"}}"#, "qualname"),
             (r#"{"cmd":"hover","Id":1}"#, "unknown field `Id`"),
             ("[]", ""),

@@ -34,9 +34,8 @@ pub struct Bundle {
     pub request: Option<Request>,
     /// What the selector resolved to; `null` for a request without a selector, or when resolution was not reached.
     pub resolution: Option<Resolution>,
-    /// What is true; `null` when nothing could be said.
-    // They may be long: copies of a bundle share them.
     /// The answer; `null` when nothing is known, as with most errors.
+    // Shared between copies of a bundle, because it can be large.
     pub facts: Option<Arc<Facts>>,
     /// The edit that was planned or written; `null` for read-only requests.
     pub edits: Option<Edits>,
@@ -123,8 +122,8 @@ pub struct Volatile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_ms: Option<u64>,
     /// Where the answer came from; absent when nothing was computed.
-    #[serde(default, rename = "served_from", skip_serializing_if = "Option::is_none")]
-    pub road: Option<Road>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served_from: Option<ServedFrom>,
     /// The absolute path of the workspace; absent when no workspace was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
@@ -138,18 +137,15 @@ pub struct Volatile {
 
 /// Where an answer came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Road {
+#[serde(rename_all = "snake_case")]
+pub enum ServedFrom {
     /// A language server that was started for this answer.
-    #[serde(rename = "server")]
-    Cold,
+    Server,
     /// A language server that was already running.
-    #[serde(rename = "warm_server")]
-    Warm,
+    WarmServer,
     /// The memo: the same request was answered before for the same inputs.
-    #[serde(rename = "memo")]
     Memo,
     /// The syntax of the files alone; no language server was needed.
-    #[serde(rename = "syntax")]
     Syntax,
 }
 

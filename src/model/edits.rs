@@ -44,7 +44,7 @@ pub struct EditedFile {
     /// The file, by its new name if it is renamed.
     pub uri: DocUri,
     /// What happens to the file.
-    pub change: ChangeKind,
+    pub change: FileChangeKind,
     /// The old name; absent unless the file is renamed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<DocUri>,
@@ -63,7 +63,7 @@ pub struct EditedFile {
 /// What happens to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum ChangeKind {
+pub enum FileChangeKind {
     /// Its content changes.
     Modify,
     /// It is created.
@@ -178,7 +178,7 @@ impl CheckName {
 
     /// The option that overrides the check; `None` if it cannot be overridden.
     #[must_use]
-    pub const fn given_up_by(self) -> Option<&'static str> {
+    pub const fn override_option(self) -> Option<&'static str> {
         match self {
             Self::Target => Some("--deny-apply-on-ambiguous=false"),
             Self::PrepareRename => Some("--allow-unprepared"),
@@ -444,7 +444,7 @@ impl TryFrom<WireChange> for DocumentChange {
     fn try_from(wire: WireChange) -> Result<Self, String> {
         let WireChange { kind, uri, old_uri, new_uri, options, annotation_id, text_document, edits } = wire;
         let need = |member: Option<String>, name: &str| {
-            member.ok_or_else(|| format!("an operation on a file has no `{name}`"))
+            member.ok_or_else(|| format!("a file operation has no `{name}`"))
         };
         let operation = match kind.as_deref() {
             Some("create") => FileOperation::Create { uri: need(uri, "uri")?, options, annotation_id },
@@ -455,7 +455,7 @@ impl TryFrom<WireChange> for DocumentChange {
                 options,
                 annotation_id,
             },
-            Some(other) => return Err(format!("{other:?} is no operation on a file")),
+            Some(other) => return Err(format!("unknown file operation {other:?}")),
             None => {
                 let (text_document, edits) = text_document.zip(edits).ok_or_else(|| {
                     "a document change has neither `kind` nor `textDocument` with `edits`".to_owned()
@@ -483,19 +483,19 @@ const fn is_false(value: &bool) -> bool {
 mod tests {
     use super::*;
 
-    /// Both widely used decoders lose `annotationId`, because they read a plain edit first.
+    /// Two widely used decoders lose `annotationId`, because they try a plain edit first.
     #[test]
     fn everything_survives_a_round_trip() {
         let text = r#"{"changes":{"file:///w/a.py":[{"range":{"start":{"line":0,"character":1},"end":{"line":0,"character":2}},"newText":"x"}]},"documentChanges":[{"kind":"create","uri":"b.py","options":{"overwrite":true},"annotationId":"n"},{"kind":"rename","oldUri":"b.py","newUri":"c.py"},{"kind":"delete","uri":"d.py","options":{"recursive":true,"ignoreIfNotExists":true}},{"textDocument":{"uri":"a.py","version":3},"edits":[{"range":{"start":{"line":1,"character":0},"end":{"line":1,"character":0}},"newText":"","annotationId":"n"}]}],"changeAnnotations":{"n":{"label":"l","needsConfirmation":true}}}"#;
         let edit: WorkspaceEdit = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&edit).unwrap(), text);
         let renamed = edit.with_uris(|uri| format!("<{uri}>"));
-        let told = serde_json::to_string(&renamed).unwrap();
-        assert_eq!(told.matches('<').count(), 6);
+        let json = serde_json::to_string(&renamed).unwrap();
+        assert_eq!(json.matches('<').count(), 6);
     }
 
     #[test]
-    fn what_is_no_edit_says_why() {
+    fn errors_name_the_invalid_member() {
         let read = |text: &str| serde_json::from_str::<WorkspaceEdit>(text).unwrap_err().to_string();
         assert!(read(r#"{"documentChanges":[{"kind":"move","uri":"a"}]}"#).contains("\"move\""));
         assert!(read(r#"{"documentChanges":[{"kind":"rename","oldUri":"a"}]}"#).contains("`newUri`"));

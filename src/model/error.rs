@@ -209,8 +209,7 @@ pub struct ErrorBody {
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum ErrorData {
     /// Targets or titles similar to the one that was not found.
-    #[serde(rename = "suggestions")]
-    Near {
+    Suggestions {
         /// The suggestions, most similar first: selectors, or titles of code actions.
         selectors: Vec<String>,
     },
@@ -241,7 +240,7 @@ pub enum ErrorData {
     /// Where an edit conflicts with the content of the files.
     Conflicts {
         /// The conflicts.
-        hunks: Vec<ConflictHunk>,
+        hunks: Vec<EditConflict>,
     },
     /// The files that prevent the request.
     Files {
@@ -267,7 +266,7 @@ pub enum ErrorData {
 /// A conflict between an edit and the content of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ConflictHunk {
+pub struct EditConflict {
     /// The file.
     pub path: String,
     /// The first conflicting line, 1-based.

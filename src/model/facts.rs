@@ -459,13 +459,13 @@ pub struct Unresolved {
     /// The number of unresolved occurrences, on all pages.
     pub count: u32,
     /// The unresolved occurrences of this page, sorted by location.
-    pub items: Vec<UnresolvedUse>,
+    pub items: Vec<UnresolvedOccurrence>,
 }
 
 /// An unresolved occurrence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct UnresolvedUse {
+pub struct UnresolvedOccurrence {
     /// The file.
     pub uri: DocUri,
     /// The range of the name.

@@ -170,7 +170,7 @@ pub struct Options {
     pub preview: Option<u32>,
     /// `locate`: the form of the selector in `at`. Default: a cursor.
     #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
-    pub form: Option<Form>,
+    pub form: Option<SelectorForm>,
     /// `rename`, `actions`, `apply`: write the edit if no check prevents it. Default: false.
     #[serde(skip_serializing_if = "is_default")]
     pub apply: bool,
@@ -207,8 +207,8 @@ pub struct EditInput {
     /// A `WorkspaceEdit` as JSON, a bundle with edits, or a unified diff.
     pub text: String,
     /// Whether `text` holds the bytes of the edit decoded as Latin-1, because they are not UTF-8. Absent when false.
-    #[serde(default, rename = "latin1", skip_serializing_if = "is_default")]
-    pub bytes: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub latin1: bool,
 }
 
 impl EditInput {
@@ -216,17 +216,17 @@ impl EditInput {
     #[must_use]
     pub fn new(content: Vec<u8>) -> Self {
         match String::from_utf8(content) {
-            Ok(text) => Self { text, bytes: false },
+            Ok(text) => Self { text, latin1: false },
             Err(error) => {
-                Self { text: error.as_bytes().iter().map(|&byte| char::from(byte)).collect(), bytes: true }
+                Self { text: error.as_bytes().iter().map(|&byte| char::from(byte)).collect(), latin1: true }
             }
         }
     }
 
-    /// The bytes that were read; `None` if `bytes` is set and a character of `text` is not Latin-1.
+    /// The bytes that were read; `None` if `latin1` is set and a character of `text` is not Latin-1.
     #[must_use]
     pub fn content(&self) -> Option<Vec<u8>> {
-        if self.bytes {
+        if self.latin1 {
             self.text.chars().map(|c| u8::try_from(c).ok()).collect()
         } else {
             Some(self.text.as_bytes().to_vec())
@@ -244,14 +244,14 @@ pub struct Guards {
     pub allow: Vec<String>,
     /// Globs of the only files that the configuration of the workspace permits to be edited, in addition to `allow`.
     /// Default: all files.
-    #[serde(rename = "workspace_allow", skip_serializing_if = "Vec::is_empty")]
-    pub within: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub workspace_allow: Vec<String>,
     /// Globs of files that may not be edited. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
     /// Which uncommitted changes are accepted. Default: `none`.
     #[serde(skip_serializing_if = "is_default")]
-    pub dirty: Dirt,
+    pub dirty: DirtyPolicy,
     /// Whether files outside of the workspace may be edited, through links. Default: false.
     #[serde(skip_serializing_if = "is_default")]
     pub outside: bool,
@@ -259,8 +259,8 @@ pub struct Guards {
     #[serde(skip_serializing_if = "is_default")]
     pub hard_links: bool,
     /// Names of checks that the caller overrides: the edit is applied even if they fail. Sorted. Default: none.
-    #[serde(rename = "overrides", skip_serializing_if = "Vec::is_empty")]
-    pub given_up: Vec<CheckName>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub overrides: Vec<CheckName>,
     /// How an edit is applied to files that changed since it was planned. Default: `rename`.
     #[serde(skip_serializing_if = "is_default")]
     pub strategy: Strategy,
@@ -269,7 +269,7 @@ pub struct Guards {
 /// Which uncommitted changes are accepted when an edit is applied, strictest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Dirt {
+pub enum DirtyPolicy {
     /// None in the whole worktree.
     #[default]
     None,
@@ -309,7 +309,7 @@ pub enum Scope {
 /// A form of selector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Form {
+pub enum SelectorForm {
     /// A line and a column.
     Cursor,
     /// A qualified name.

@@ -51,7 +51,7 @@ pub struct Resolved {
     pub via: Via,
     /// The steps from the selector to the target, such as re-exports and base classes. Absent when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub evidence: Vec<Hop>,
+    pub evidence: Vec<EvidenceStep>,
     /// The confidence, from 0 to 1; 1 is certain.
     pub confidence: Score,
     /// Whether the target follows from the selector with certainty.
@@ -142,14 +142,13 @@ pub struct RelocationRules {
     /// The winnowing window: one of `w` consecutive k-grams is kept.
     pub w: u32,
     /// How a text is normalized before it is compared.
-    #[serde(rename = "normalization")]
-    pub normalisation: String,
+    pub normalization: String,
 }
 
 /// A step from a selector to its target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Hop {
+pub struct EvidenceStep {
     /// The kind of step: `import`, `starImport`, `inherited`, `alias`, `submodule` or `unresolvedImport`.
     pub step: String,
     /// A selector of the code that makes the step.

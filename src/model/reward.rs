@@ -31,7 +31,7 @@ pub struct ProcessReward {
     /// The diagnostics before this bundle's own edit, as the difference to `state.scope`; absent when nothing is
     /// edited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<Earlier>,
+    pub before: Option<EarlierDiagnostics>,
     /// Diagnostics that were measured additionally for this step, in files that only one of the two bundles covers;
     /// absent when none were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -146,20 +146,20 @@ pub struct RewardState {
 #[serde(deny_unknown_fields)]
 pub struct RewardScope {
     /// Files with diagnostics, sorted by path.
-    pub files: Vec<FileState>,
+    pub files: Vec<FileDiagnostics>,
     /// Files without diagnostics, sorted by path.
     pub clean: Vec<DocUri>,
     /// Guarded formula: diagnostics that disappeared without being repaired, and still count. Absent when empty.
-    #[serde(default, rename = "outstanding", skip_serializing_if = "Vec::is_empty")]
-    pub owed: Vec<Owed>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outstanding: Vec<OutstandingDiagnostic>,
 }
 
 /// The diagnostics of an earlier state, as the difference to a later one. Files that are not listed are the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Earlier {
+pub struct EarlierDiagnostics {
     /// Files whose diagnostics were different, with the earlier ones, sorted by path.
-    pub files: Vec<FileState>,
+    pub files: Vec<FileDiagnostics>,
     /// Files that had no diagnostics and have some later, or are not in the later state, sorted by path. Absent when
     /// empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -168,8 +168,8 @@ pub struct Earlier {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub absent: Vec<DocUri>,
     /// Guarded formula: diagnostics that had disappeared without being repaired. Absent when empty.
-    #[serde(default, rename = "outstanding", skip_serializing_if = "Vec::is_empty")]
-    pub owed: Vec<Owed>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outstanding: Vec<OutstandingDiagnostic>,
 }
 
 /// Diagnostics that were measured additionally so that two bundles can be compared over the same files.
@@ -186,20 +186,19 @@ pub struct Supplement {
 /// A file with its diagnostics.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct FileState {
+pub struct FileDiagnostics {
     /// The file.
     pub uri: DocUri,
     /// The number of diagnostics by severity.
     pub counts: Counts,
     /// The fingerprints of the diagnostics, without hints.
-    #[serde(rename = "fingerprints")]
-    pub prints: Vec<Fingerprint>,
+    pub fingerprints: Vec<DiagnosticFingerprint>,
 }
 
 /// What identifies a diagnostic independently of its position.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Fingerprint {
+pub struct DiagnosticFingerprint {
     /// The server's name of the rule; absent if it gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
@@ -216,7 +215,7 @@ pub struct Fingerprint {
 /// A diagnostic that disappeared without being repaired.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Owed {
+pub struct OutstandingDiagnostic {
     /// The file.
     pub uri: DocUri,
     /// The dotted name of the definition that enclosed it; empty at module level.
@@ -228,13 +227,13 @@ pub struct Owed {
     pub severity: Severity,
     /// Why the diagnostic disappeared.
     #[serde(rename = "reason")]
-    pub why: Debt,
+    pub why: OutstandingReason,
 }
 
 /// Why a diagnostic disappeared without being repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Debt {
+pub enum OutstandingReason {
     /// The file was deleted, or is no longer checked.
     FileGone,
     /// A comment or decorator suppresses it.
@@ -246,8 +245,7 @@ pub enum Debt {
     /// The code was removed.
     CodeGone,
     /// The missing definition was fabricated: a name or attribute was added that does nothing.
-    #[serde(rename = "fabricated")]
-    MadeUp,
+    Fabricated,
 }
 
 /// Where diagnostics come from.

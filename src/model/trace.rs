@@ -22,7 +22,7 @@ use super::request::Request;
 use super::server::ServerKind;
 use crate::digest::Digest;
 use crate::path::WorkspacePath;
-use crate::tape::Side;
+use crate::tape::MessageSender;
 
 /// The version of the trace format. Traces with another major version are rejected.
 ///
@@ -43,7 +43,7 @@ pub struct Event {
     pub seq: u64,
     /// The kind and content of the event.
     #[serde(flatten)]
-    pub body: Body,
+    pub body: EventBody,
     /// When the event was written, in milliseconds since 1970-01-01 (UTC). Not compared; absent when times are not
     /// recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ pub struct Event {
 /// The kind and content of an event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Body {
+pub enum EventBody {
     /// Begins an operation.
     Header {
         /// `lanser-trace`.
@@ -72,7 +72,7 @@ pub enum Body {
         environment: Option<Box<Environment>>,
     },
     /// The state of a workspace.
-    Workspace(Box<Workspace>),
+    Workspace(Box<RecordedWorkspace>),
     /// The content of a file.
     Blob {
         /// The digest of the bytes.
@@ -98,21 +98,21 @@ pub enum Body {
         server: ServerKind,
     },
     /// A file system call.
-    File(Asked),
+    File(RecordedCall),
     /// A lookup in the workspace's index of identifiers and symbols.
-    Index(Asked),
+    Index(RecordedCall),
     /// A lookup in git's revisions.
-    History(Asked),
+    History(RecordedCall),
     /// A lookup in the stored contents of earlier bundles.
-    Contents(Asked),
+    Contents(RecordedCall),
     /// A check of files that are to be written.
-    Guard(Asked),
+    Guard(RecordedCall),
     /// The write of an edit.
-    Transaction(Asked),
+    Transaction(RecordedCall),
     /// A message between lanser and the server.
     Frame {
         /// The sender.
-        from: Side,
+        from: MessageSender,
         /// The JSON-RPC message. IDs are numbered within the operation.
         message: Value,
     },
@@ -148,7 +148,7 @@ pub enum Body {
 /// A recorded call to the outside, with its result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Asked {
+pub struct RecordedCall {
     /// The call.
     #[serde(rename = "request")]
     pub question: Value,
@@ -160,7 +160,7 @@ pub struct Asked {
 /// The state of a workspace, as far as answers depend on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Workspace {
+pub struct RecordedWorkspace {
     /// The digest of the other members of this event; request events refer to it.
     pub id: Digest,
     /// The digest in `environment.workspace.digest` of bundles.
@@ -185,7 +185,7 @@ pub struct Workspace {
 /// An operation, as `lanser trace list` shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Summary {
+pub struct OperationSummary {
     /// The number of the operation.
     pub op: u64,
     /// The command; `null` when the request could not be parsed.

@@ -1,418 +1,440 @@
-//! From a request to what is told: attempts until one stands.
+//! Answers one request. Retries when the workspace changes underneath, and when the server fails.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::ask::Due;
-use super::declared::may_be_shared;
+use super::ask::Deadline;
 use super::failure::Failure;
-use super::flights::{Boarded, Leader};
-use super::ground::{Ground, Tools};
-use super::memo::Key;
-use super::pool::{Access, Kind, Starting};
-use super::state::State;
-use super::traced::record::Origin;
-use super::{Attempt, Orchestrator, ask, blocking, blocking_within, flights, needs_server, query};
+use super::inputs::{Inputs, Tools};
+use super::memo::MemoKey;
+use super::order_dependence::may_be_shared;
+use super::pool::{Isolation, StartingWorker, WorkerKind};
+use super::request_state::RequestState;
+use super::single_flight::{FlightLeader, FlightRole};
+use super::traced::record::AnswerOrigin;
+use super::{Attempt, Orchestrator, ask, blocking, blocking_within, navigation, needs_server, single_flight};
 use crate::bundle::portable::PathMap;
-use crate::bundle::seal::Draft;
+use crate::bundle::seal::BundleDraft;
 use crate::lsp::LspError;
-use crate::model::bundle::{Bundle, Road};
+use crate::model::bundle::{Bundle, ServedFrom};
 use crate::model::request::Request;
 
-/// How long is waited before a crashed server is started again, the first and the second time.
-const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(500)];
+/// The delays before a crashed server is restarted: the first and the second time.
+const RESTART_BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(500)];
 
-/// How long after the end of the caller's time the attempt itself may say what was not answered.
-const GRACE: Duration = Duration::from_millis(300);
+/// How long after the deadline an attempt may still report by itself what timed out.
+const TIMEOUT_GRACE: Duration = Duration::from_millis(300);
 
-/// How much of the caller's time must be left for another attempt to be worth it.
-const WORTHWHILE: Duration = Duration::from_secs(1);
+/// The time that must be left before the deadline for another attempt to be worthwhile.
+const MIN_RETRY_TIME: Duration = Duration::from_secs(1);
 
-/// How long a question is asked on a ground that is only presumed before the workspace is looked at meanwhile. What takes
-/// longer would be a pity to ask in vain.
-const EARLY: Duration = Duration::from_millis(100);
+/// How long an attempt on presumed inputs runs before they are scanned concurrently. A longer attempt is expensive to
+/// discard.
+const EARLY_SCAN_DELAY: Duration = Duration::from_millis(100);
 
-/// Where an attempt is made.
-struct Basis {
-    ground: Arc<Ground>,
-    /// Whether it was surveyed after the request had come. If not, it is presumed to be the ground still.
+/// The inputs of an attempt.
+struct AttemptInputs {
+    inputs: Arc<Inputs>,
+    /// Whether they were scanned after the request arrived. If not, they are only presumed to be unchanged.
     fresh: bool,
-    /// A server that is being started meanwhile.
-    starting: Option<Starting>,
+    /// A server that is being started concurrently.
+    starting: Option<StartingWorker>,
 }
 
-/// What happened before an attempt that could not stand.
+/// The failures of earlier attempts, and what they imply for the next.
 #[derive(Default)]
-struct Setbacks {
+struct RetryState {
     crashes: usize,
     hangs: usize,
     changes: usize,
-    /// How it has to be asked, where that turned out to be another way than it seemed.
-    access: Option<Access>,
-    /// When the caller's time ends: it begins when there is something to ask, and not while a server is installed.
-    due: Option<Due>,
+    /// The isolation that the request needs, where an attempt has shown that the default does not suffice.
+    isolation: Option<Isolation>,
+    /// The caller's deadline. Its time starts when the request can be sent, not while a server is being installed.
+    deadline: Option<Deadline>,
 }
 
-/// An answer that is ready to be told.
-pub(super) enum Told {
-    /// Worked out.
-    Made(Box<Made>),
-    /// Worked out for somebody who asked the same.
+/// An answer that is ready to be returned.
+pub(super) enum FinalAnswer {
+    /// Computed for this request.
+    Computed(Box<ComputedAnswer>),
+    /// Computed for an identical concurrent request.
     Shared(Arc<Bundle>),
-    /// Kept from before.
-    Kept(Box<Bundle>),
+    /// From the memo.
+    Cached(Box<Bundle>),
 }
 
-/// An answer that was worked out.
-pub(super) struct Made {
+/// An answer that was computed for this request.
+pub(super) struct ComputedAnswer {
     pub(super) attempt: Attempt,
-    pub(super) road: Road,
-    /// By what it is to be kept.
-    pub(super) key: Option<Key>,
-    /// Who waits for it too.
-    pub(super) leader: Option<Leader>,
-    /// What it came of.
-    pub(super) origin: Origin,
+    pub(super) served_from: ServedFrom,
+    /// Its key in the memo.
+    pub(super) key: Option<MemoKey>,
+    /// Delivers it to the identical requests that wait for it.
+    pub(super) leader: Option<FlightLeader>,
+    /// What it was computed from, for the trace.
+    pub(super) origin: AnswerOrigin,
 }
 
-impl Told {
-    /// What was worked out, or failed, for one caller only.
-    pub(super) fn alone(attempt: Attempt, origin: Origin) -> Self {
-        Self::Made(Box::new(Made { attempt, road: Road::Cold, key: None, leader: None, origin }))
+impl FinalAnswer {
+    /// A result, or an error, that is shared with no other request.
+    pub(super) fn unshared(attempt: Attempt, origin: AnswerOrigin) -> Self {
+        Self::Computed(Box::new(ComputedAnswer {
+            attempt,
+            served_from: ServedFrom::Server,
+            key: None,
+            leader: None,
+            origin,
+        }))
     }
 }
 
 impl Orchestrator {
-    /// Attempts until one stands: on another ground when the workspace changed, on another server when that failed.
-    pub(super) async fn answer(&self, request: &Request, arrived: Instant) -> Told {
-        let mut setbacks = Setbacks::default();
-        let mut basis = self.presumed(request);
+    /// Makes attempts until one is valid: on new inputs when the workspace changed, with another server when one
+    /// failed.
+    pub(super) async fn answer(&self, request: &Request, arrived: Instant) -> FinalAnswer {
+        let mut retry = RetryState::default();
+        let mut basis = self.presumed_inputs(request);
         loop {
-            let Basis { ground, fresh, starting } = match basis.take() {
+            let AttemptInputs { inputs, fresh, starting } = match basis.take() {
                 Some(basis) => basis,
-                None => match self.look(request).await {
+                None => match self.first_scan(request).await {
                     Ok(basis) => basis,
-                    Err(failure) => return failed(request, failure, None, None, Road::Cold),
+                    Err(failure) => return failed(request, failure, None, None, ServedFrom::Server),
                 },
             };
-            let key = self.key(request, &ground);
-            if let Some(bundle) = self.remembered(key).await {
-                self.settings.progress.proving();
+            let key = self.memo_key(request, &inputs);
+            if let Some(bundle) = self.memo_get(key).await {
+                self.settings.progress.verifying();
                 if fresh {
-                    return Told::Kept(bundle);
+                    return FinalAnswer::Cached(bundle);
                 }
-                self.shared.surveyor.thrift.turn().await;
-                match self.survey(arrived).await {
-                    Ok(now) if Arc::ptr_eq(&now, &ground) => return Told::Kept(bundle),
-                    Ok(now) => basis = Some(Basis { ground: now, fresh: true, starting: None }),
-                    Err(failure) => return failed(request, failure, None, None, Road::Memo),
+                self.shared.scanner.throttle.wait().await;
+                match self.scan_since(arrived).await {
+                    Ok(now) if Arc::ptr_eq(&now, &inputs) => return FinalAnswer::Cached(bundle),
+                    Ok(now) => basis = Some(AttemptInputs { inputs: now, fresh: true, starting: None }),
+                    Err(failure) => return failed(request, failure, None, None, ServedFrom::Memo),
                 }
                 continue;
             }
-            let (state, is_past) = match self.resolve(request, &ground, fresh).await {
+            let (state, is_stale) = match self.resolve(request, &inputs, fresh).await {
                 Ok(resolved) => resolved,
-                Err(failure) => return failed(request, failure, Some(&ground), None, Road::Cold),
+                Err(failure) => return failed(request, failure, Some(&inputs), None, ServedFrom::Server),
             };
-            if is_past {
-                basis = match self.survey(arrived).await {
-                    Ok(now) => Some(Basis { ground: now, fresh: true, starting: None }),
-                    Err(failure) => return failed(request, failure, Some(&ground), Some(&state), Road::Cold),
+            if is_stale {
+                basis = match self.scan_since(arrived).await {
+                    Ok(now) => Some(AttemptInputs { inputs: now, fresh: true, starting: None }),
+                    Err(failure) => {
+                        return failed(request, failure, Some(&inputs), Some(&state), ServedFrom::Server);
+                    }
                 };
                 continue;
             }
-            let leader = match self.shared.flights.board(request, &ground, &self.settings) {
-                Boarded::Leader(leader) => leader,
-                Boarded::Follower(answer) => {
-                    self.settings.progress.proving();
-                    match flights::wait(answer).await {
-                        Some(bundle) => return Told::Shared(bundle),
+            let leader = match self.shared.single_flight.join(request, &inputs, &self.settings) {
+                FlightRole::Leader(leader) => leader,
+                FlightRole::Follower(answer) => {
+                    self.settings.progress.verifying();
+                    match single_flight::wait(answer).await {
+                        Some(bundle) => return FinalAnswer::Shared(bundle),
                         None => {
-                            basis = Some(Basis { ground, fresh, starting });
+                            basis = Some(AttemptInputs { inputs, fresh, starting });
                             continue;
                         }
                     }
                 }
             };
-            let asking = self.more_to_come();
-            let mut road = Road::Syntax;
-            let due = *setbacks.due.get_or_insert_with(|| Due::of(request, &self.settings));
-            let (at, due) = (due.at, Due { is_last: due.is_last || setbacks.hangs > 0, ..due });
-            let attempted = self.attempt(request, &state, starting, setbacks.access, due, &mut road);
+            let pending = self.pending_guard();
+            let mut served_from = ServedFrom::Syntax;
+            let deadline = *retry.deadline.get_or_insert_with(|| Deadline::of(request, &self.settings));
+            let (at, deadline) =
+                (deadline.at, Deadline { is_last: deadline.is_last || retry.hangs > 0, ..deadline });
+            let attempted =
+                self.attempt(request, &state, starting, retry.isolation, deadline, &mut served_from);
             let attempted = async {
-                let late = || LspError::Timeout {
+                let timed_out = || LspError::Timeout {
                     method: request.cmd.as_str().to_owned(),
                     after: self.settings.timeout,
                 };
-                let outcome = tokio::time::timeout_at((at + GRACE).into(), attempted).await;
+                let outcome = tokio::time::timeout_at((at + TIMEOUT_GRACE).into(), attempted).await;
                 outcome
-                    .unwrap_or_else(|_| Err(late().into()))
+                    .unwrap_or_else(|_| Err(timed_out().into()))
                     .map_err(|failure| failure.within(self.settings.timeout))
             };
             let outcome = if fresh {
                 attempted.await
             } else {
-                let overtaken = async {
-                    tokio::time::sleep(EARLY).await;
-                    self.shared.surveyor.thrift.turn().await;
-                    match self.survey(arrived).await {
-                        Ok(now) if !Arc::ptr_eq(&now, &ground) => now,
+                let inputs_changed = async {
+                    tokio::time::sleep(EARLY_SCAN_DELAY).await;
+                    self.shared.scanner.throttle.wait().await;
+                    match self.scan_since(arrived).await {
+                        Ok(now) if !Arc::ptr_eq(&now, &inputs) => now,
                         _ => std::future::pending().await,
                     }
                 };
                 tokio::select! {
                     biased;
                     outcome = attempted => outcome,
-                    now = overtaken => {
-                        basis = Some(Basis { ground: now, fresh: true, starting: None });
+                    now = inputs_changed => {
+                        basis = Some(AttemptInputs { inputs: now, fresh: true, starting: None });
                         continue;
                     }
                 }
             };
             if let Err(failure) = &outcome
-                && self.recover(request, failure, &mut setbacks, road).await
+                && self.should_retry(request, failure, &mut retry, served_from).await
             {
-                basis = Some(Basis { ground, fresh, starting: None });
+                basis = Some(AttemptInputs { inputs, fresh, starting: None });
                 continue;
             }
             leader.close();
-            drop(asking);
-            self.settings.progress.proving();
-            match self.check(request, &state, fresh).await {
-                Err(failure) => return failed(request, failure, Some(&ground), Some(&state), road),
+            drop(pending);
+            self.settings.progress.verifying();
+            match self.changes_since(request, &state, fresh).await {
+                Err(failure) => return failed(request, failure, Some(&inputs), Some(&state), served_from),
                 Ok(None) => {
-                    let told = match outcome {
+                    let computed = match outcome {
                         Ok(mut attempt) => {
-                            if let Some(held) = attempt.held.take().filter(|_| state.rests_on_ground()) {
-                                let kind = Kind::of(request, self.settings.server);
-                                self.shared.pool.keep(kind, request, &ground, held);
+                            if let Some(held) = attempt.held.take().filter(|_| state.inputs_cover_answer()) {
+                                let kind = WorkerKind::of(request, self.settings.server);
+                                self.shared.pool.keep(kind, request, &inputs, held);
                             }
-                            let (ground, state) = (Some(ground.clone()), Some(state.clone()));
-                            Made {
+                            let (inputs, state) = (Some(inputs.clone()), Some(state.clone()));
+                            ComputedAnswer {
                                 attempt,
-                                road,
+                                served_from,
                                 key,
                                 leader: None,
-                                origin: Origin { ground, state, fault: None },
+                                origin: AnswerOrigin { inputs, state, fault: None },
                             }
                         }
-                        Err(failure) => failure_of(request, failure, Some(&ground), Some(&state), road),
+                        Err(failure) => {
+                            failure_of(request, failure, Some(&inputs), Some(&state), served_from)
+                        }
                     };
-                    return Told::Made(Box::new(Made { leader: Some(leader), ..told }));
+                    return FinalAnswer::Computed(Box::new(ComputedAnswer {
+                        leader: Some(leader),
+                        ..computed
+                    }));
                 }
-                // What was only presumed had changed before.
-                Ok(Some((_, what))) if fresh && setbacks.changes > 0 => {
-                    return failed(request, Failure::Changed(what), Some(&ground), Some(&state), road);
+                // A change of presumed inputs does not count: it may have happened before the request.
+                Ok(Some((_, what))) if fresh && retry.changes > 0 => {
+                    return failed(request, Failure::Changed(what), Some(&inputs), Some(&state), served_from);
                 }
                 Ok(Some((now, _))) => {
-                    setbacks.changes += usize::from(fresh);
-                    basis = Some(Basis { ground: now, fresh: true, starting: None });
+                    retry.changes += usize::from(fresh);
+                    basis = Some(AttemptInputs { inputs: now, fresh: true, starting: None });
                 }
             }
         }
     }
 
-    /// The ground that was there when it was last looked at, if a request can be asked on it.
-    fn presumed(&self, request: &Request) -> Option<Basis> {
-        let ground = self.shared.surveyor.last()?;
-        let usable = ground.tools.found.is_ok() || !needs_server(request);
-        usable.then_some(Basis { ground, fresh: false, starting: None })
+    /// The inputs of the last scan, if they allow to answer the request.
+    fn presumed_inputs(&self, request: &Request) -> Option<AttemptInputs> {
+        let inputs = self.shared.scanner.last()?;
+        let usable = inputs.tools.found.is_ok() || !needs_server(request);
+        usable.then_some(AttemptInputs { inputs, fresh: false, starting: None })
     }
 
-    /// Looks at the workspace for the first time, while the server is started that will probably be asked.
-    async fn look(&self, request: &Request) -> Result<Basis, Failure> {
-        let (needed, began) = (needs_server(request), Instant::now());
-        let (settings, memory) = (self.settings.clone(), self.shared.surveyor.memory.clone());
-        let tools = blocking(move || Tools::find(&settings, &memory, needed)).await??;
-        // When the same was asked before, there may be an answer without a server.
-        let known = self.shared.memo.as_ref().is_some_and(|memo| memo.may_know(request));
-        let starting = (needed && !known && tools.found.is_ok())
-            .then(|| self.shared.pool.start(Kind::of(request, self.settings.server), &tools));
-        let ground = self.shared.surveyor.since(began, &self.settings, Some(tools)).await?;
-        Ok(Basis { ground, fresh: true, starting })
+    /// Scans the workspace for the first time, and starts the server that is probably needed concurrently.
+    async fn first_scan(&self, request: &Request) -> Result<AttemptInputs, Failure> {
+        let (needs_server, began) = (needs_server(request), Instant::now());
+        let (settings, environment_cache) =
+            (self.settings.clone(), self.shared.scanner.environment_cache.clone());
+        let tools = blocking(move || Tools::find(&settings, &environment_cache, needs_server)).await??;
+        // For a request that was answered before, the memo may have an answer, so that no server is needed.
+        let may_be_cached = self.shared.memo.as_ref().is_some_and(|memo| memo.has_request(request));
+        let starting = (needs_server && !may_be_cached && tools.found.is_ok())
+            .then(|| self.shared.pool.start(WorkerKind::of(request, self.settings.server), &tools));
+        let inputs = self.shared.scanner.scan_since(began, &self.settings, Some(tools)).await?;
+        Ok(AttemptInputs { inputs, fresh: true, starting })
     }
 
-    async fn survey(&self, moment: Instant) -> Result<Arc<Ground>, Failure> {
-        self.shared.surveyor.since(moment, &self.settings, None).await
+    async fn scan_since(&self, moment: Instant) -> Result<Arc<Inputs>, Failure> {
+        self.shared.scanner.scan_since(moment, &self.settings, None).await
     }
 
-    /// Resolves the selector. And whether a ground that was only presumed is past: the selector was resolved in other contents
-    /// than it has, which is known without looking at the whole workspace.
+    /// Resolves the selector. The flag says that presumed inputs are stale: the selector was resolved in file
+    /// contents that differ from theirs, which is known without a scan of the whole workspace.
     async fn resolve(
         &self,
         request: &Request,
-        ground: &Arc<Ground>,
+        inputs: &Arc<Inputs>,
         fresh: bool,
-    ) -> Result<(Arc<State>, bool), Failure> {
-        let (settings, request, ground) = (self.settings.clone(), request.clone(), ground.clone());
+    ) -> Result<(Arc<RequestState>, bool), Failure> {
+        let (settings, request, inputs) = (self.settings.clone(), request.clone(), inputs.clone());
         let (limit, tape) = (settings.timeout, self.tape());
         blocking_within(limit, "the disk or git's folder", move || {
-            let state = Arc::new(State::take(&settings, &request, ground, tape));
-            let is_past = !fresh && state.first_misread().is_some();
-            (state, is_past)
+            let state = Arc::new(RequestState::new(&settings, &request, inputs, tape));
+            let is_stale = !fresh && state.first_changed_file().is_some();
+            (state, is_stale)
         })
         .await
     }
 
-    /// One attempt. A selector that leads nowhere is told without waiting for the server, and in the same words whether
-    /// there is one or not.
+    /// Makes one attempt. A selector that resolves to nothing is reported without waiting for the server, with the
+    /// same message whether there is a server or not.
     pub(super) async fn attempt(
         &self,
         request: &Request,
-        state: &Arc<State>,
-        starting: Option<Starting>,
-        access: Option<Access>,
-        due: Due,
-        road: &mut Road,
+        state: &Arc<RequestState>,
+        starting: Option<StartingWorker>,
+        isolation: Option<Isolation>,
+        deadline: Deadline,
+        served_from: &mut ServedFrom,
     ) -> Result<Attempt, Failure> {
         if let Some(error) = state.target_error() {
-            return Err(Failure::told(error));
+            return Err(Failure::reported(error));
         }
         if !needs_server(request) {
-            return Ok(query::located(request, state, &self.settings));
+            return Ok(navigation::locate(request, state, &self.settings));
         }
-        let kind = Kind::of(request, self.settings.server);
-        if let Some((server, read)) = self.shared.pool.recall(kind, request, &state.ground).await {
-            *road = Road::Warm;
-            let said = ask::ask(request, state, &server.on(&state.tape), &self.settings, due).await;
+        let kind = WorkerKind::of(request, self.settings.server);
+        if let Some((server, read)) = self.shared.pool.recall(kind, request, &state.inputs).await {
+            *served_from = ServedFrom::WarmServer;
+            let answered =
+                ask::ask(request, state, &server.recording(&state.tape), &self.settings, deadline).await;
             let now = state.read_outside();
             if now.iter().any(|(path, digest)| read.get(path) != Some(digest)) {
-                // A server that has read them does not look at them again.
+                // A server that has read these files does not read them again.
                 self.shared.pool.forget(kind, request);
-                return Err(Failure::Unclean);
+                return Err(Failure::NeedsFreshServer);
             }
             let forgotten = || LspError::Forgotten { method: request.cmd.as_str().to_owned() };
-            return said.map_err(|failure| match failure {
-                // What cannot be made of the words is asked of the server.
-                Failure::Server(_) | Failure::Unclean | Failure::Company => forgotten().into(),
+            return answered.map_err(|failure| match failure {
+                // The cached responses do not suffice, so the server is used.
+                Failure::Server(_) | Failure::NeedsFreshServer | Failure::NeedsExclusiveServer => {
+                    forgotten().into()
+                }
                 failure => failure,
             });
         }
-        *road = Road::Cold;
+        *served_from = ServedFrom::Server;
         let mut starting = starting;
         if let Some(starting) = &mut starting {
-            starting.started().await?;
+            starting.wait().await?;
         }
-        let access = match access {
-            Some(access) => access,
+        let isolation = match isolation {
+            Some(isolation) => isolation,
             None => {
-                // Among many questions it pays to know which can be asked beside others.
-                if self.shared.many && may_be_shared(request) {
+                // With many concurrent requests it pays to find out which of them can share a server.
+                if self.shared.concurrent && may_be_shared(request) {
                     let state = state.clone();
-                    blocking(move || state.look_far()).await?;
+                    blocking(move || state.read_other_files()).await?;
                 }
-                ask::access(request, state)
+                ask::isolation(request, state)
             }
         };
-        if access != Access::Shared {
-            self.settings.progress.aside();
+        if isolation != Isolation::Shared {
+            self.settings.progress.waiting_for_exclusive();
         }
         let server = self
             .shared
             .pool
-            .lease(kind, access, &state.ground, &state.files)
+            .acquire(kind, isolation, &state.inputs, &state.files)
             .await?
-            .on(&state.tape)
-            .noting(request, access);
+            .recording(&state.tape)
+            .with_response_cache(request, isolation);
         if let Some(starting) = starting {
-            starting.leased();
+            starting.keep();
         }
-        if !server.is_pristine() {
-            *road = Road::Warm;
+        if !server.is_fresh() {
+            *served_from = ServedFrom::WarmServer;
         }
-        let due = Due { is_last: due.is_last || server.is_pristine(), ..due };
-        let answered = ask::ask(request, state, &server, &self.settings, due).await;
+        let deadline = Deadline { is_last: deadline.is_last || server.is_fresh(), ..deadline };
+        let answered = ask::ask(request, state, &server, &self.settings, deadline).await;
         if answered.as_ref().is_err_and(Failure::is_hang) {
-            server.hung();
+            server.mark_hung();
         } else {
-            server.ended();
+            server.mark_finished();
         }
         answered
     }
 
-    /// Whether it is worth another attempt on the same ground.
-    async fn recover(
+    /// Whether to make another attempt on the same inputs.
+    async fn should_retry(
         &self,
         request: &Request,
         failure: &Failure,
-        setbacks: &mut Setbacks,
-        road: Road,
+        retry: &mut RetryState,
+        served_from: ServedFrom,
     ) -> bool {
         match failure {
-            // What is asked hangs on more than the ground, such as on what a revision is.
+            // The request depends on more than the inputs, such as on what a revision refers to.
             Failure::Server(LspError::Forgotten { .. }) => {
-                self.shared.pool.forget(Kind::of(request, self.settings.server), request);
+                self.shared.pool.forget(WorkerKind::of(request, self.settings.server), request);
                 true
             }
-            failure if failure.is_crash() && setbacks.crashes < BACKOFF.len() => {
-                tokio::time::sleep(BACKOFF[setbacks.crashes]).await;
-                setbacks.crashes += 1;
+            failure if failure.is_crash() && retry.crashes < RESTART_BACKOFF.len() => {
+                tokio::time::sleep(RESTART_BACKOFF[retry.crashes]).await;
+                retry.crashes += 1;
                 true
             }
             failure if failure.is_hang() => {
-                // One that was asked before may only be tired, and any may have had bad luck once.
-                setbacks.hangs += 1;
-                setbacks.hangs == 1 && setbacks.due.is_none_or(|due| Instant::now() + WORTHWHILE < due.at)
+                // A server that has answered other requests may be slow because of them, and any may time out once by
+                // chance.
+                retry.hangs += 1;
+                retry.hangs == 1
+                    && retry.deadline.is_none_or(|deadline| Instant::now() + MIN_RETRY_TIME < deadline.at)
             }
-            // A server that trips over what it has learned may do better when it has learned nothing.
-            Failure::Unclean | Failure::Server(LspError::Server { .. })
-                if setbacks.access != Some(Access::Pristine) && road == Road::Warm =>
+            // A server may fail because of its accumulated state; a fresh one has none.
+            Failure::NeedsFreshServer | Failure::Server(LspError::Server { .. })
+                if retry.isolation != Some(Isolation::Fresh) && served_from == ServedFrom::WarmServer =>
             {
-                setbacks.access = Some(Access::Pristine);
+                retry.isolation = Some(Isolation::Fresh);
                 true
             }
-            Failure::Company if setbacks.access.is_none() => {
-                setbacks.access = Some(Access::Alone);
+            Failure::NeedsExclusiveServer if retry.isolation.is_none() => {
+                retry.isolation = Some(Isolation::Reset);
                 true
             }
             _ => false,
         }
     }
 
-    /// Looks at what the outcome rests on once more: `None` when it is as it was, else what it is now, and what changed.
-    async fn check(
+    /// Scans the inputs again. `None` if they are unchanged, else the new inputs and what changed.
+    async fn changes_since(
         &self,
         request: &Request,
-        state: &Arc<State>,
+        state: &Arc<RequestState>,
         fresh: bool,
-    ) -> Result<Option<(Arc<Ground>, String)>, Failure> {
-        let asked = Instant::now();
+    ) -> Result<Option<(Arc<Inputs>, String)>, Failure> {
+        let started = Instant::now();
         let now = if self.shared.resident {
-            self.shared.surveyor.thrift.turn().await;
-            self.survey(asked).await?
+            self.shared.scanner.throttle.wait().await;
+            self.scan_since(started).await?
         } else if needs_server(request) || !fresh {
-            let (now, ()) = tokio::join!(self.survey(asked), self.shared.pool.close());
+            let (now, ()) = tokio::join!(self.scan_since(started), self.shared.pool.close());
             now?
         } else {
-            state.ground.clone()
+            state.inputs.clone()
         };
-        if !Arc::ptr_eq(&now, &state.ground) {
-            let what = state.ground.first_difference(&now);
+        if !Arc::ptr_eq(&now, &state.inputs) {
+            let what = state.inputs.first_difference(&now);
             return Ok(Some((now, what)));
         }
         let state = state.clone();
-        let misread = blocking(move || state.first_misread()).await?;
-        Ok(misread.map(|what| (now, what)))
+        let changed = blocking(move || state.first_changed_file()).await?;
+        Ok(changed.map(|what| (now, what)))
     }
 
-    /// By what the answer is kept; `None` when it is not.
-    fn key(&self, request: &Request, ground: &Ground) -> Option<Key> {
-        // With both coordinate systems an answer has more than what is kept.
-        // What git says of the files is no part of the ground.
-        let kept = self.shared.memo.is_some()
+    /// The answer's key in the memo; `None` if it is not cached.
+    fn memo_key(&self, request: &Request, inputs: &Inputs) -> Option<MemoKey> {
+        // What git reports about files is not part of the inputs. With both coordinate systems an answer contains
+        // more than the memo stores.
+        let is_cacheable = self.shared.memo.is_some()
             && self.settings.trace.is_none()
             && needs_server(request)
             && !request.cmd.edits()
             && !self.settings.verbose;
-        kept.then(|| Key::of(request, ground)).flatten()
+        is_cacheable.then(|| MemoKey::of(request, inputs)).flatten()
     }
 
-    async fn remembered(&self, key: Option<Key>) -> Option<Box<Bundle>> {
+    async fn memo_get(&self, key: Option<MemoKey>) -> Option<Box<Bundle>> {
         let (key, shared) = (key?, self.shared.clone());
         let found = blocking(move || shared.memo.as_ref().and_then(|memo| memo.get(&key)).map(Box::new));
         found.await.ok().flatten()
     }
 
-    pub(super) async fn keep(&self, key: Option<Key>, bundle: &Bundle) {
+    pub(super) async fn memo_put(&self, key: Option<MemoKey>, bundle: &Bundle) {
         let Some(key) = key.filter(|_| bundle.error.is_none()) else { return };
         let (shared, bundle) = (self.shared.clone(), bundle.clone());
         let keeping = blocking(move || {
@@ -421,41 +443,41 @@ impl Orchestrator {
             }
         });
         if !self.shared.resident {
-            // A process that ends must have written.
+            // A process that is about to exit must finish writing.
             let _ = keeping.await;
         }
     }
 }
 
-/// An attempt that failed, for one caller.
+/// A failed attempt, as an answer for this caller only.
 fn failed(
     request: &Request,
     failure: Failure,
-    ground: Option<&Arc<Ground>>,
-    state: Option<&Arc<State>>,
-    road: Road,
-) -> Told {
-    Told::Made(Box::new(failure_of(request, failure, ground, state, road)))
+    inputs: Option<&Arc<Inputs>>,
+    state: Option<&Arc<RequestState>>,
+    served_from: ServedFrom,
+) -> FinalAnswer {
+    FinalAnswer::Computed(Box::new(failure_of(request, failure, inputs, state, served_from)))
 }
 
-/// An attempt that failed, as a bundle with what is known all the same.
+/// A failed attempt as a draft of a bundle, with everything that is known nonetheless.
 pub(super) fn failure_of(
     request: &Request,
     failure: Failure,
-    ground: Option<&Arc<Ground>>,
-    state: Option<&Arc<State>>,
-    road: Road,
-) -> Made {
+    inputs: Option<&Arc<Inputs>>,
+    state: Option<&Arc<RequestState>>,
+    served_from: ServedFrom,
+) -> ComputedAnswer {
     let nothing = PathMap::new();
-    let paths = ground.map_or(&nothing, |ground| &ground.paths);
+    let paths = inputs.map_or(&nothing, |inputs| &inputs.paths);
     let is_outside = failure.is_outside();
-    let mut draft = Draft::failed(Some(request.clone()), failure.into_body(paths));
+    let mut draft = BundleDraft::failed(Some(request.clone()), failure.into_body(paths));
     draft.resolution = state.and_then(|state| state.resolution(request));
-    draft.relocation = super::located::rules_of(draft.resolution.as_ref());
-    draft.environment = ground.map(|ground| ground.environment.clone());
-    draft.warnings = ground.map(|ground| ground.warnings.clone()).unwrap_or_default();
+    draft.relocation = super::resolution::rules_of(draft.resolution.as_ref());
+    draft.environment = inputs.map(|inputs| inputs.environment.clone());
+    draft.warnings = inputs.map(|inputs| inputs.warnings.clone()).unwrap_or_default();
     let fault = draft.error.clone().filter(|_| is_outside);
-    let origin = Origin { ground: ground.cloned(), state: state.cloned(), fault };
+    let origin = AnswerOrigin { inputs: inputs.cloned(), state: state.cloned(), fault };
     let attempt = Attempt { draft, dual: Vec::new(), plan: None, measured: None, held: None };
-    Made { attempt, road, key: None, leader: None, origin }
+    ComputedAnswer { attempt, served_from, key: None, leader: None, origin }
 }

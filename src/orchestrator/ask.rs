@@ -1,239 +1,242 @@
-//! Asking a running server: what every question has in common.
+//! Runs a request on a server: dispatches to the handler of its command and assembles the draft. [`RequestContext`]
+//! is what all handlers receive.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::declared::may_be_shared;
 use super::failure::Failure;
-use super::places::Places;
-use super::pool::{Access, Lease};
-use super::refactor::{self, Refactored};
-use super::state::State;
-use super::{Attempt, Settings, diagnose, hierarchy, imports, located, outline, query};
-use crate::bundle::seal::Draft;
-use crate::lsp::Questions;
+use super::locations::LocationBuilder;
+use super::order_dependence::may_be_shared;
+use super::pool::{Isolation, WorkerGuard};
+use super::refactor::{self, CheckedEdit};
+use super::request_state::RequestState;
+use super::{
+    Attempt, Settings, call_hierarchy, diagnose, navigation, outline, resolution, unresolved_imports,
+};
+use crate::bundle::seal::BundleDraft;
+use crate::lsp::LspRequests;
 use crate::lsp::error::LspError;
 use crate::model::bundle::Limits;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::facts::{CompletenessStatus, Facts};
 use crate::model::request::{Command, Request};
 use crate::path::AbsPath;
-use crate::reward::Measured;
+use crate::reward::MeasuredDiagnostics;
 use crate::text::SourceEncoding;
 use crate::workspace::files::Files as _;
 
-/// What a question gives.
-pub(super) struct Answer {
+/// The output of a handler.
+pub(super) struct HandlerOutput {
     pub(super) facts: Facts,
     pub(super) limits: Option<Limits>,
-    /// What the answer depends on of what the server offers.
+    /// The server capabilities that the answer depends on.
     pub(super) capabilities: BTreeMap<String, bool>,
-    /// What it would write.
-    pub(super) refactored: Option<Refactored>,
-    /// Why it is not all: the time limit.
+    /// The edits to write, if the request plans any.
+    pub(super) refactored: Option<CheckedEdit>,
+    /// Why the answer is incomplete: the time limit.
     pub(super) error: Option<ErrorBody>,
 }
 
 /// When an answer is due.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Due {
+pub(super) struct Deadline {
     /// The end of the caller's time.
     pub(super) at: Instant,
-    /// How much of the time is kept to make an answer of what is known.
+    /// The time that is reserved for building an answer from what is known.
     pub(super) reserve: Duration,
-    /// Whether there will be no other attempt when the server does not answer in time.
+    /// Whether no other attempt follows if the server does not respond in time.
     pub(super) is_last: bool,
 }
 
-impl Due {
-    /// When a request that begins now is due: where what is known by then is an answer. Else each answer of the server has the
-    /// time for itself.
+impl Deadline {
+    /// The deadline of a request that starts now. Only requests whose partial results are an answer have one; for all
+    /// others each response of the server has the whole timeout.
     pub(super) fn of(request: &Request, settings: &Settings) -> Self {
         if !matches!(request.cmd, Command::References | Command::Calls) {
             return Self::never();
         }
-        let reserve = (settings.timeout / 10).min(RESERVE);
+        let reserve = (settings.timeout / 10).min(MAX_RESERVE);
         Self { at: Instant::now() + settings.timeout, reserve, is_last: false }
     }
 
-    /// An answer that is waited for as long as it takes, each question of it for its own time.
+    /// No deadline: each response of the server has its own timeout.
     pub(super) fn never() -> Self {
-        const LONG: Duration = Duration::from_secs(24 * 60 * 60);
-        Self { at: Instant::now() + LONG, reserve: Duration::ZERO, is_last: true }
+        const FAR_FUTURE: Duration = Duration::from_secs(24 * 60 * 60);
+        Self { at: Instant::now() + FAR_FUTURE, reserve: Duration::ZERO, is_last: true }
     }
 
-    /// What is left for a question to the server, so that something is left to make an answer of it.
-    fn left(self) -> Duration {
+    /// The time that is left for the server, after the reserve.
+    fn remaining(self) -> Duration {
         self.at.saturating_duration_since(Instant::now() + self.reserve)
     }
 }
 
-/// How much of a caller's time is kept to make an answer of what is known, at most.
-const RESERVE: Duration = Duration::from_secs(2);
+/// The upper limit of the reserved time (see [`Deadline::reserve`]).
+const MAX_RESERVE: Duration = Duration::from_secs(2);
 
-/// What a question is asked with.
-pub(super) struct Asking<'a> {
+/// What a handler works with.
+pub(super) struct RequestContext<'a> {
     pub(super) request: &'a Request,
-    pub(super) state: &'a State,
-    pub(super) server: &'a Lease,
+    pub(super) state: &'a RequestState,
+    pub(super) server: &'a WorkerGuard,
     pub(super) settings: &'a Settings,
-    /// How long each answer of the server is waited for.
-    pub(super) time: Duration,
-    /// When the answer is due, and whether there will be no other attempt.
-    pub(super) due: Due,
-    pub(super) places: &'a Places<'a>,
-    /// How many files the server's own configuration includes.
+    /// The time limit for each response of the server.
+    pub(super) response_timeout: Duration,
+    /// When the answer is due, and whether no other attempt follows.
+    pub(super) deadline: Deadline,
+    pub(super) locations: &'a LocationBuilder<'a>,
+    /// The number of files that the server's own configuration includes.
     pub(super) enumerated: u32,
     /// The diagnostics that were measured for the reward.
-    pub(super) measured: Mutex<Option<Measured>>,
+    pub(super) measured: Mutex<Option<MeasuredDiagnostics>>,
 }
 
-/// How the request's question may be asked: what rests on inferred types must not find any that others made the server
-/// infer.
-pub(super) fn access(request: &Request, state: &State) -> Access {
+/// The isolation that a request needs: an answer that depends on inferred types must not depend on those that other
+/// requests made the server infer.
+pub(super) fn isolation(request: &Request, state: &RequestState) -> Isolation {
     match request.cmd {
-        // What such a file imports from its own folder, no survey sees.
-        _ if !state.is_covered() => Access::Pristine,
-        _ if may_be_shared(request) && state.is_declared() => Access::Shared,
-        Command::Symbols | Command::Locate => Access::Shared,
-        cmd if cmd.edits() => Access::Unmoved,
-        _ => Access::Alone,
+        // Scans do not cover what such a file imports from its own folder.
+        _ if !state.is_target_covered() => Isolation::Fresh,
+        _ if may_be_shared(request) && state.is_declared() => Isolation::Shared,
+        Command::Symbols | Command::Locate => Isolation::Shared,
+        cmd if cmd.edits() => Isolation::NeverSynced,
+        _ => Isolation::Reset,
     }
 }
 
-/// Asks the request's question.
+/// Runs the request on a server.
 pub(super) async fn ask(
     request: &Request,
-    state: &State,
-    server: &Lease,
+    state: &RequestState,
+    server: &WorkerGuard,
     settings: &Settings,
-    due: Due,
+    deadline: Deadline,
 ) -> Result<Attempt, Failure> {
     let client = &server.client;
     settings.progress.step("the server reads the workspace");
-    let enumerated = client.ready(settings.timeout.min(due.left())).await?.files;
-    client.introduce(&state.tape);
-    let places = Places {
+    let enumerated = client.ready(settings.timeout.min(deadline.remaining())).await?.files;
+    client.record_initialize(&state.tape);
+    let locations = LocationBuilder {
         state,
         files: &state.files,
-        paths: &state.ground.paths,
+        paths: &state.inputs.paths,
         server_unit: client.encoding(),
         io_unit: request.options.index_io,
         dual: settings.verbose.then(|| Mutex::new(BTreeSet::new())),
     };
-    let time = server.patience(settings);
-    let asking = Asking {
+    let response_timeout = server.answer_timeout(settings);
+    let cx = RequestContext {
         request,
         state,
         server,
         settings,
-        time,
-        due,
-        places: &places,
+        response_timeout,
+        deadline,
+        locations: &locations,
         enumerated,
         measured: Mutex::default(),
     };
     settings.progress.step(&format!("{} works on it", settings.server));
-    // Before anything else, so that every question finds them read rightly, whatever it is about.
-    asking.open(state.ground.snapshot.encoded().iter().map(|path| state.ground.snapshot.absolute(path)))?;
-    let answer = match request.cmd {
+    // First of all, so that the server has the right text of every file, whatever the request is about.
+    cx.open(state.inputs.snapshot.not_utf8().iter().map(|path| state.inputs.snapshot.absolute(path)))?;
+    let output = match request.cmd {
         Command::Definition
         | Command::Declaration
         | Command::TypeDefinition
         | Command::Implementation
-        | Command::References => Box::pin(query::locations(&asking)).await?,
-        Command::Hover => query::hover(&asking).await?,
-        Command::Symbols => outline::symbols(&asking).await?,
-        Command::Calls => Box::pin(hierarchy::calls(&asking)).await?,
-        Command::Diagnostics => diagnose::diagnostics(&asking).await?,
-        Command::Locate => Answer {
+        | Command::References => Box::pin(navigation::locations(&cx)).await?,
+        Command::Hover => navigation::hover(&cx).await?,
+        Command::Symbols => outline::symbols(&cx).await?,
+        Command::Calls => Box::pin(call_hierarchy::calls(&cx)).await?,
+        Command::Diagnostics => diagnose::diagnostics(&cx).await?,
+        Command::Locate => HandlerOutput {
             facts: Facts::new(crate::model::facts::Provenance::Syntax),
             limits: None,
             capabilities: BTreeMap::new(),
             refactored: None,
             error: None,
         },
-        Command::PrepareRename => refactor::prepare(&asking).await?,
-        Command::Rename => Box::pin(refactor::rename(&asking)).await?,
-        Command::Actions => Box::pin(refactor::actions(&asking)).await?,
-        Command::Apply | Command::Check => Box::pin(refactor::apply(&asking)).await?,
+        Command::PrepareRename => refactor::prepare(&cx).await?,
+        Command::Rename => Box::pin(refactor::rename(&cx)).await?,
+        Command::Actions => Box::pin(refactor::actions(&cx)).await?,
+        Command::Apply | Command::Check => Box::pin(refactor::apply(&cx)).await?,
         Command::Undo => {
-            let error = ErrorBody::new(ErrorSymbol::Usage, "undo is not asked of a server");
-            return Err(Failure::told(error));
+            let error = ErrorBody::new(ErrorSymbol::Usage, "undo does not use a server");
+            return Err(Failure::reported(error));
         }
     };
-    let measured = asking.measured.into_inner().unwrap_or_else(PoisonError::into_inner);
-    state.keep_contents(settings);
-    let resolution = state.resolution_in(request, &places);
-    let mut environment = state.ground.environment.clone();
+    let measured = cx.measured.into_inner().unwrap_or_else(PoisonError::into_inner);
+    state.cache_contents(settings);
+    let resolution = state.resolution_in(request, &locations);
+    let mut environment = state.inputs.environment.clone();
     environment.tool = Some(server.tool(settings.server));
     environment.position_encoding = client.encoding().as_lsp().to_owned();
-    let incomplete = answer
+    let incomplete = output
         .facts
         .completeness
         .as_ref()
         .is_some_and(|verdict| verdict.status != CompletenessStatus::Complete);
-    let cut = answer.limits.as_ref().is_some_and(|limits| limits.truncated);
-    let unchecked = answer.facts.diagnostics.as_ref().is_some_and(|found| !found.not_checked.is_empty());
-    let (edits, error, plan) = match answer.refactored {
-        Some(Refactored { edits, error, plan }) => (Some(edits), error, Some(plan)),
-        None => (None, answer.error, None),
+    let cut = output.limits.as_ref().is_some_and(|limits| limits.truncated);
+    let unchecked = output.facts.diagnostics.as_ref().is_some_and(|found| !found.not_checked.is_empty());
+    let (edits, error, plan) = match output.refactored {
+        Some(CheckedEdit { edits, error, plan }) => (Some(edits), error, Some(plan)),
+        None => (None, output.error, None),
     };
-    let mut warnings = state.ground.warnings.clone();
-    warnings.extend(imports::unresolved(state, &answer.facts));
-    let draft = Draft {
+    let mut warnings = state.inputs.warnings.clone();
+    warnings.extend(unresolved_imports::warning(state, &output.facts));
+    let draft = BundleDraft {
         request: Some(request.clone()),
-        relocation: located::rules_of(resolution.as_ref()),
+        relocation: resolution::rules_of(resolution.as_ref()),
         resolution,
-        facts: Some(answer.facts),
+        facts: Some(output.facts),
         edits,
         environment: Some(environment),
-        capabilities: answer.capabilities,
+        capabilities: output.capabilities,
         error,
         warnings,
-        limits: answer.limits,
+        limits: output.limits,
         partial: incomplete || cut || unchecked,
     };
-    Ok(Attempt { draft, dual: places.into_dual(), plan, measured, held: server.held(state) })
+    Ok(Attempt { draft, dual: locations.into_dual(), plan, measured, held: server.held(state) })
 }
 
-impl Asking<'_> {
-    /// What the server can be asked, each to be answered in time.
-    pub(super) fn questions(&self) -> Questions {
-        self.server.questions(self.time.min(self.due.left())).on(&self.state.tape)
+impl RequestContext<'_> {
+    /// The server's requests, each limited by its own timeout and by the deadline.
+    pub(super) fn requests(&self) -> LspRequests {
+        self.server.requests(self.response_timeout.min(self.deadline.remaining())).recording(&self.state.tape)
     }
 
-    /// What the server can be asked until the answer is due: for questions after the first one, which another attempt would not
-    /// answer sooner.
-    pub(super) fn last_questions(&self) -> Questions {
-        let left = self.due.left();
-        // An answer without a limit of its own gives each question the same time.
-        let within = if left > self.settings.timeout { self.time } else { left };
-        self.server.questions(within).on(&self.state.tape)
+    /// The server's requests, limited by the deadline alone: for requests after the first one, which another attempt
+    /// would not answer sooner.
+    pub(super) fn requests_until_deadline(&self) -> LspRequests {
+        let remaining = self.deadline.remaining();
+        // Without a deadline each request has the usual timeout.
+        let within = if remaining > self.settings.timeout { self.response_timeout } else { remaining };
+        self.server.requests(within).recording(&self.state.tape)
     }
 
-    /// Whether a failure is the end of the caller's time, so that what is known is the answer. What is recorded is recorded
-    /// whole or as the failure that it is.
-    pub(super) fn is_over(&self, failure: &Failure) -> bool {
+    /// Whether a failure means that the deadline has passed, so that the partial result is the answer. While
+    /// recording, an operation is recorded completely or as the failure that it is.
+    pub(super) fn is_past_deadline(&self, failure: &Failure) -> bool {
         failure.is_hang() && self.state.tape.is_off()
     }
 
-    /// The error of an answer that the time did not suffice for.
-    pub(super) fn late(&self) -> ErrorBody {
+    /// The error of an answer that is incomplete because of the deadline.
+    pub(super) fn timeout_error(&self) -> ErrorBody {
         let message = format!(
-            "the time limit of {} s ended before everything was looked at",
+            "the time limit of {} s passed before the search was complete",
             self.settings.timeout.as_secs_f64()
         );
-        ErrorBody::new(ErrorSymbol::LsTimeout, message).hint("give it longer with --timeout SECONDS")
+        ErrorBody::new(ErrorSymbol::LsTimeout, message).hint("increase the limit with --timeout SECONDS")
     }
 
-    /// Records what the reward is made of.
-    pub(super) fn measured(&self, measured: Measured) {
+    /// Records the diagnostics from which the reward is computed.
+    pub(super) fn measured(&self, measured: MeasuredDiagnostics) {
         *self.measured.lock().unwrap_or_else(PoisonError::into_inner) = Some(measured);
     }
 
-    /// Makes documents known to the server, in the order of their paths. Those that cannot be read are returned.
+    /// Opens documents in the server, in the order of their paths. Returns those that cannot be read.
     pub(super) fn open(&self, paths: impl IntoIterator<Item = AbsPath>) -> Result<Vec<AbsPath>, Failure> {
         let mut unreadable = Vec::new();
         let wanted: BTreeSet<AbsPath> = paths.into_iter().filter(|path| !self.is_open(path)).collect();
@@ -246,13 +249,14 @@ impl Asking<'_> {
         Ok(unreadable)
     }
 
-    /// Whether a document is open for the whole question.
+    /// Whether a document stays open for the whole request.
     pub(super) fn is_open(&self, path: &AbsPath) -> bool {
         self.server.used().contains(path)
     }
 
-    /// Opens those of an answer's files outside the workspace whose encoding the server does not read by itself: its columns in them are
-    /// wrong until it was given their text. Tells whether there were any, and so whether to ask again.
+    /// Opens those of the given files, outside the workspace, whose encoding the server does not detect: its columns
+    /// in them are wrong until it receives their text. Returns whether there were any, that is, whether to repeat the
+    /// request.
     pub(super) fn open_encoded<'p>(
         &self,
         paths: impl IntoIterator<Item = &'p AbsPath>,
@@ -271,26 +275,26 @@ impl Asking<'_> {
         Ok(true)
     }
 
-    /// Makes sure that an answer does not depend on what the server was asked before, where renewing it does not help: for
-    /// places outside the workspace. Of a library's name it tells also the uses in those files of libraries that it happens
-    /// to have read; and which file a library's submodule comes from (`os.path`: one of three) hangs on who imported it.
-    pub(super) fn require_clean<'p>(
+    /// Requires a fresh server for locations outside the workspace, where a reset does not suffice. For a name of a
+    /// library, Pyright also returns the uses in those library files that it happens to have read; and the file from
+    /// which a library's submodule comes (`os.path` has three candidates) depends on who imported it.
+    pub(super) fn require_fresh_outside_workspace<'p>(
         &self,
         paths: impl IntoIterator<Item = &'p AbsPath>,
     ) -> Result<(), Failure> {
         if paths.into_iter().all(|path| self.state.is_in_workspace(path)) {
             Ok(())
         } else {
-            self.require_pristine()
+            self.require_fresh()
         }
     }
 
-    /// Makes sure that the server was never asked anything.
-    pub(super) fn require_pristine(&self) -> Result<(), Failure> {
-        if self.server.is_pristine() { Ok(()) } else { Err(Failure::Unclean) }
+    /// Requires a server that has not answered any request.
+    pub(super) fn require_fresh(&self) -> Result<(), Failure> {
+        if self.server.is_fresh() { Ok(()) } else { Err(Failure::NeedsFreshServer) }
     }
 
-    /// The capability that a question depends on, as the bundle tells it.
+    /// The capability that a request depends on, as the bundle records it.
     ///
     /// # Errors
     /// `E/UNSUPPORTED_CAP` when the server lacks it.

@@ -1,19 +1,20 @@
-//! Making an answer over the workspace complete, and saying how complete it is.
+//! Completeness of answers that cover the whole workspace.
 //!
-//! The word index says which files have a name; they are opened, whatever the server's configuration includes. Afterwards
-//! every occurrence of the name is explained (see [`super::occurrences`]), and the verdict says what is left.
+//! Every file that contains the name, according to the word index, is opened, whatever the server's configuration
+//! includes. Afterwards every occurrence of the name is explained (see [`super::occurrences`]), and the verdict
+//! reports what is left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::ask::Asking;
+use super::ask::RequestContext;
 use super::blocking;
 use super::failure::Failure;
+use super::locations::preview;
 use super::occurrences::{Explained, Token, UnresolvedToken};
-use super::places::preview;
-use crate::lsp::Place;
+use crate::lsp::LspLocation;
 use crate::model::facts::{
-    Completeness, CompletenessStatus, ExplainedCounts, Occurrence, Residue, Unresolved, UnresolvedUse,
+    Completeness, CompletenessStatus, ExplainedCounts, Occurrence, Residue, Unresolved, UnresolvedOccurrence,
 };
 use crate::model::request::Scope;
 use crate::path::AbsPath;
@@ -21,15 +22,15 @@ use crate::resolve::occurrences::{self, OccurrenceKind};
 use crate::workspace::files::{Document, Files as _};
 use crate::workspace::parallel::parallel_map;
 
-/// The most occurrences of a residue that are listed; all are counted.
-const LISTED: usize = 20;
+/// At most this many occurrences of a residue are listed; all are counted.
+const MAX_LISTED: usize = 20;
 
-/// The longest receiver of an unresolved occurrence, in characters.
-const MAX_RECEIVER: usize = 60;
+/// The maximum length of an unresolved occurrence's receiver, in characters.
+const MAX_RECEIVER_LENGTH: usize = 60;
 
-/// Which files hold a name, and which of them the server was shown.
-pub(super) struct Searched {
-    /// Readable files of the workspace that hold it.
+/// The files that contain a name, and which of them the server knows.
+pub(super) struct SearchedFiles {
+    /// Readable files of the workspace that contain it.
     with_name: Vec<Arc<Document>>,
     /// How many of them the server knows.
     shown: usize,
@@ -37,14 +38,14 @@ pub(super) struct Searched {
     unreadable: Vec<AbsPath>,
 }
 
-impl Searched {
-    /// How complete an answer is of which only the searched files count.
-    pub(super) fn of_files(&self, asking: &Asking<'_>) -> Completeness {
-        let (status, reason) = status(asking, &self.unreadable);
+impl SearchedFiles {
+    /// The completeness of an answer for which only the searched files matter, not the occurrences.
+    pub(super) fn of_files(&self, cx: &RequestContext<'_>) -> Completeness {
+        let (status, reason) = status(cx, &self.unreadable);
         Completeness {
             status,
             reason,
-            scope: asking.request.options.scope,
+            scope: cx.request.options.scope,
             files_with_name: count(self.with_name.len()),
             files_searched: count(self.shown),
             explained: None,
@@ -52,22 +53,22 @@ impl Searched {
         }
     }
 
-    /// The files with the name.
+    /// The files that contain the name.
     pub(super) fn with_name(&self) -> impl Iterator<Item = &Arc<Document>> {
         self.with_name.iter()
     }
 }
 
-/// Opens every file in which one more name is written: an alias.
-pub(super) fn make_known_too(
-    asking: &Asking<'_>,
-    searched: &mut Searched,
+/// Also opens every file that contains another name: an alias.
+pub(super) fn also_open_files_with_name(
+    cx: &RequestContext<'_>,
+    searched: &mut SearchedFiles,
     name: &str,
 ) -> Result<(), Failure> {
-    let more = make_known(asking, &[name], &[])?;
+    let more = open_files_with_names(cx, &[name], &[])?;
     for document in more.with_name {
         if searched.with_name.iter().all(|known| known.path != document.path) {
-            searched.shown += usize::from(asking.is_open(&document.path));
+            searched.shown += usize::from(cx.is_open(&document.path));
             searched.with_name.push(document);
         }
     }
@@ -75,37 +76,38 @@ pub(super) fn make_known_too(
     Ok(())
 }
 
-/// Opens every file of the workspace in which one of the names stands, and the files of the question itself.
-pub(super) fn make_known(
-    asking: &Asking<'_>,
+/// Opens every file of the workspace that contains one of the names, and the files of the targets.
+pub(super) fn open_files_with_names(
+    cx: &RequestContext<'_>,
     names: &[&str],
     targets: &[&AbsPath],
-) -> Result<Searched, Failure> {
-    let snapshot = &asking.state.ground.snapshot;
-    let holding: BTreeSet<AbsPath> = names
+) -> Result<SearchedFiles, Failure> {
+    let snapshot = &cx.state.inputs.snapshot;
+    let files_with_name: BTreeSet<AbsPath> = names
         .iter()
-        .flat_map(|name| asking.state.files_with_word(name))
+        .flat_map(|name| cx.state.files_with_word(name))
         .map(|path| snapshot.absolute(&path))
         .collect();
-    let mut unreadable = unreadable(asking);
-    let configured = asking.request.options.scope == Scope::Configured;
-    let open: BTreeSet<AbsPath> = if configured { BTreeSet::new() } else { holding.clone() }
+    let mut unreadable = unreadable(cx);
+    let configured = cx.request.options.scope == Scope::Configured;
+    let open: BTreeSet<AbsPath> = if configured { BTreeSet::new() } else { files_with_name.clone() }
         .into_iter()
         .chain(targets.iter().copied().cloned())
         .collect();
-    unreadable.extend(asking.open(open.iter().cloned())?);
-    let with_name: Vec<_> = holding.iter().filter_map(|path| asking.state.files.read(path).ok()).collect();
+    unreadable.extend(cx.open(open.iter().cloned())?);
+    let with_name: Vec<_> =
+        files_with_name.iter().filter_map(|path| cx.state.files.read(path).ok()).collect();
     let shown = with_name.iter().filter(|document| open.contains(&document.path)).count();
-    Ok(Searched { with_name, shown, unreadable })
+    Ok(SearchedFiles { with_name, shown, unreadable })
 }
 
-/// Starts to look for the name's occurrences, while the server is busy with the question.
+/// Starts to search the name's occurrences, while the server is busy.
 pub(super) fn occurrences(
-    asking: &Asking<'_>,
-    searched: &Searched,
+    cx: &RequestContext<'_>,
+    searched: &SearchedFiles,
     name: &str,
-) -> impl Future<Output = Result<Vec<Found>, Failure>> + use<> {
-    let (documents, name, threads) = (searched.with_name.clone(), name.to_owned(), asking.settings.threads);
+) -> impl Future<Output = Result<Vec<FileOccurrences>, Failure>> + use<> {
+    let (documents, name, threads) = (searched.with_name.clone(), name.to_owned(), cx.settings.threads);
     blocking(move || {
         parallel_map(&documents, threads, |document| {
             let found = occurrences::occurrences(&document.text, document.digest, &name);
@@ -114,21 +116,24 @@ pub(super) fn occurrences(
     })
 }
 
-/// The occurrences of one file.
-type Found = (Arc<Document>, Vec<(std::ops::Range<usize>, OccurrenceKind)>);
+/// The occurrences in one file.
+type FileOccurrences = (Arc<Document>, Vec<(std::ops::Range<usize>, OccurrenceKind)>);
 
-/// How complete an answer over the workspace is for which `documents` files were searched, where nothing is said of
-/// occurrences.
-pub(super) fn of_documents(asking: &Asking<'_>, documents: usize, unreadable: &[AbsPath]) -> Completeness {
-    let (status, reason) = status(asking, unreadable);
+/// The completeness of an answer for which `documents` files were searched, without a statement about occurrences.
+pub(super) fn of_documents(
+    cx: &RequestContext<'_>,
+    documents: usize,
+    unreadable: &[AbsPath],
+) -> Completeness {
+    let (status, reason) = status(cx, unreadable);
     let count = u32::try_from(documents).unwrap_or(u32::MAX);
     Completeness {
         status,
         reason,
-        scope: asking.request.options.scope,
+        scope: cx.request.options.scope,
         files_with_name: count,
-        files_searched: if asking.request.options.scope == Scope::Configured {
-            asking.enumerated.min(count)
+        files_searched: if cx.request.options.scope == Scope::Configured {
+            cx.enumerated.min(count)
         } else {
             count
         },
@@ -138,32 +143,32 @@ pub(super) fn of_documents(asking: &Asking<'_>, documents: usize, unreadable: &[
 }
 
 /// The workspace's files that cannot be read.
-pub(super) fn unreadable(asking: &Asking<'_>) -> Vec<AbsPath> {
-    let snapshot = &asking.state.ground.snapshot;
+pub(super) fn unreadable(cx: &RequestContext<'_>) -> Vec<AbsPath> {
+    let snapshot = &cx.state.inputs.snapshot;
     let failed = snapshot.files().iter().filter(|(_, digest)| digest.is_none());
     failed.map(|(path, _)| snapshot.absolute(path)).collect()
 }
 
-/// The verdict, and why it is not better.
-fn status(asking: &Asking<'_>, unreadable: &[AbsPath]) -> (CompletenessStatus, Option<String>) {
+/// The status, and the reason if it is not `complete`.
+fn status(cx: &RequestContext<'_>, unreadable: &[AbsPath]) -> (CompletenessStatus, Option<String>) {
     let reason = if let Some(path) = unreadable.first() {
-        let uri = asking.places.paths.uri(path);
+        let uri = cx.locations.paths.uri(path);
         Some(format!("{} of the workspace's files cannot be read, the first is {uri}", unreadable.len()))
-    } else if let Some(first) = asking.state.ground.snapshot.unreadable().first() {
+    } else if let Some(first) = cx.state.inputs.snapshot.unreadable().first() {
         Some(format!("the folder or name {first:?} cannot be read"))
-    } else if asking.request.options.scope == Scope::Configured {
-        Some("the search was kept to what the server's configuration includes".to_owned())
+    } else if cx.request.options.scope == Scope::Configured {
+        Some("the search was limited to what the server's configuration includes".to_owned())
     } else {
         None
     };
     (if reason.is_some() { CompletenessStatus::Unknown } else { CompletenessStatus::Complete }, reason)
 }
 
-/// The occurrences that are none of these places, in the order of files and places.
+/// The occurrences at none of the claimed places, in the order of files and positions.
 pub(super) fn unclaimed<'p>(
-    asking: &Asking<'_>,
-    occurrences: &[Found],
-    claimed: impl Iterator<Item = &'p Place>,
+    cx: &RequestContext<'_>,
+    occurrences: &[FileOccurrences],
+    claimed: impl Iterator<Item = &'p LspLocation>,
 ) -> Vec<Token> {
     let mut by_file: BTreeMap<&AbsPath, BTreeSet<_>> = BTreeMap::new();
     for place in claimed {
@@ -174,7 +179,7 @@ pub(super) fn unclaimed<'p>(
     for (document, found) in occurrences {
         let claimed = by_file.get(&document.path).unwrap_or(&nothing);
         for (span, kind) in found {
-            let start = document.lines.position(&document.text, span.start, asking.places.server_unit);
+            let start = document.lines.position(&document.text, span.start, cx.locations.server_unit);
             if !claimed.contains(&start) {
                 unclaimed.push(Token { document: document.clone(), span: span.clone(), kind: *kind });
             }
@@ -184,26 +189,31 @@ pub(super) fn unclaimed<'p>(
     unclaimed
 }
 
-/// What a rename leaves of the old name, beside what it edits.
-pub(super) fn residue(asking: &Asking<'_>, unclaimed: &[Token]) -> Residue {
+/// The occurrences of the old name that a rename leaves unedited.
+pub(super) fn residue(cx: &RequestContext<'_>, unclaimed: &[Token]) -> Residue {
     let mut residue = Residue { count: count(unclaimed.len()), ..Residue::default() };
     for one in unclaimed {
         *residue.kinds.entry(one.kind.as_str().to_owned()).or_default() += 1;
     }
     let mut listed: Vec<&Token> = unclaimed.iter().collect();
-    listed.sort_by_key(|one| weight(one.kind));
-    listed.truncate(LISTED);
+    listed.sort_by_key(|one| listing_order(one.kind));
+    listed.truncate(MAX_LISTED);
     let items = listed.into_iter().map(|one| {
-        let (_, _, at) = asking.places.span(&one.document, one.span.clone());
+        let (_, _, at) = cx.locations.span(&one.document, one.span.clone());
         Occurrence { at, kind: one.kind.as_str().to_owned() }
     });
     residue.items = items.collect();
     residue
 }
 
-/// How complete a list of references is for which every occurrence was explained. The unresolved ones are listed whole.
-pub(super) fn verdict(asking: &Asking<'_>, searched: &Searched, explained: &Explained) -> Completeness {
-    let (mut status, mut reason) = status(asking, &searched.unreadable);
+/// The completeness of a list of references whose occurrences were all explained. All unresolved occurrences are
+/// listed.
+pub(super) fn verdict(
+    cx: &RequestContext<'_>,
+    searched: &SearchedFiles,
+    explained: &Explained,
+) -> Completeness {
+    let (mut status, mut reason) = status(cx, &searched.unreadable);
     if let Some(cut) = explained.cut.clone().filter(|_| status == CompletenessStatus::Complete) {
         (status, reason) = (CompletenessStatus::Unknown, Some(cut));
     }
@@ -213,7 +223,7 @@ pub(super) fn verdict(asking: &Asking<'_>, searched: &Searched, explained: &Expl
     Completeness {
         status,
         reason,
-        scope: asking.request.options.scope,
+        scope: cx.request.options.scope,
         files_with_name: count(searched.with_name.len()),
         files_searched: count(searched.shown),
         explained: Some(ExplainedCounts {
@@ -224,12 +234,12 @@ pub(super) fn verdict(asking: &Asking<'_>, searched: &Searched, explained: &Expl
         }),
         unresolved: Unresolved {
             count: count(explained.unresolved.len()),
-            items: explained.unresolved.iter().map(|one| unresolved_use(asking, one)).collect(),
+            items: explained.unresolved.iter().map(|one| unresolved_use(cx, one)).collect(),
         },
     }
 }
 
-/// Why occurrences are unresolved, the most frequent reason first.
+/// The reasons why occurrences are unresolved, the most frequent first.
 fn reasons(unresolved: &[UnresolvedToken]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for one in unresolved {
@@ -240,15 +250,15 @@ fn reasons(unresolved: &[UnresolvedToken]) -> String {
     if let [(reason, _)] = counts.as_slice() {
         return (*reason).to_owned();
     }
-    let told: Vec<String> =
+    let parts: Vec<String> =
         counts.iter().take(3).map(|(reason, count)| format!("{reason} ({count})")).collect();
     let more = if counts.len() > 3 { ", …" } else { "" };
-    format!("{}{more}", told.join(", "))
+    format!("{}{more}", parts.join(", "))
 }
 
-fn unresolved_use(asking: &Asking<'_>, one: &UnresolvedToken) -> UnresolvedUse {
-    let (uri, range, at) = asking.places.span(&one.token.document, one.token.span.clone());
-    UnresolvedUse {
+fn unresolved_use(cx: &RequestContext<'_>, one: &UnresolvedToken) -> UnresolvedOccurrence {
+    let (uri, range, at) = cx.locations.span(&one.token.document, one.token.span.clone());
+    UnresolvedOccurrence {
         uri,
         range,
         at,
@@ -262,7 +272,7 @@ fn unresolved_use(asking: &Asking<'_>, one: &UnresolvedToken) -> UnresolvedUse {
 /// The first line of an expression, cut when it is long.
 fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
-    match line.char_indices().nth(MAX_RECEIVER) {
+    match line.char_indices().nth(MAX_RECEIVER_LENGTH) {
         Some((cut, _)) => format!("{}…", &line[..cut]),
         None if line.len() < text.len() => format!("{line}…"),
         None => line.to_owned(),
@@ -273,9 +283,9 @@ fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// What is told first: tokens, which may be uses that nobody could prove; then strings, which a program may read; comments
-/// last.
-const fn weight(kind: OccurrenceKind) -> u8 {
+/// The order of the listing: tokens, which may be unproven uses, then strings, which a program may evaluate, then
+/// comments.
+const fn listing_order(kind: OccurrenceKind) -> u8 {
     match kind {
         OccurrenceKind::Identifier | OccurrenceKind::Attribute | OccurrenceKind::Keyword => 0,
         OccurrenceKind::Exported | OccurrenceKind::String => 1,

@@ -1,14 +1,14 @@
-//! `diag`: what the server finds wrong, file by file.
+//! `diag`: the server's diagnostics, file by file.
 //!
-//! Diagnostics are pulled, never waited for: a pull of a file that is not open is an empty full report, whatever the file
-//! holds, so each file is opened, asked about and closed again. Memory is bounded by the server's own.
+//! Diagnostics are pulled, not pushed. The pull for a file that is not open returns an empty full report, whatever
+//! the file contains, so each file is opened, pulled and closed again. This adds no memory beyond the server's.
 
 use std::collections::BTreeMap;
 
-use super::ask::{Answer, Asking};
+use super::ask::{HandlerOutput, RequestContext};
 use super::failure::Failure;
-use super::places::Places;
-use super::reward::{self, Found};
+use super::locations::LocationBuilder;
+use super::reward::{self, DiagnosticsByFile};
 use crate::bundle::order::sort;
 use crate::bundle::page::page;
 use crate::lsp::{self, DiagnosticTag};
@@ -17,31 +17,35 @@ use crate::model::facts::{
 };
 use crate::model::request::Severity;
 use crate::path::{AbsPath, DocUri};
-use crate::reward::Measured;
+use crate::reward::MeasuredDiagnostics;
 use crate::workspace::files::Files as _;
 
-/// How many files are open and asked about at a time. More than one keeps the server busy while answers travel.
-const WINDOW: usize = 4;
+/// How many files are open and pulled concurrently. More than one keeps the server busy while responses are in
+/// transit.
+const CONCURRENT_PULLS: usize = 4;
 
 /// Answers `diagnostics`.
-pub(super) async fn diagnostics(asking: &Asking<'_>) -> Result<Answer, Failure> {
-    let capabilities = asking.require("diagnostic", asking.server.client.capabilities().diagnostic)?;
-    let files = asking.state.request_files(asking.request)?;
-    let least = asking.request.options.severity.unwrap_or(Severity::Information);
-    let mut tally = Tally {
+pub(super) async fn diagnostics(cx: &RequestContext<'_>) -> Result<HandlerOutput, Failure> {
+    let capabilities = cx.require("diagnostic", cx.server.client.capabilities().diagnostic)?;
+    let files = cx.state.request_files(cx.request)?;
+    let least = cx.request.options.severity.unwrap_or(Severity::Information);
+    let mut tally = DiagnosticTally {
         least,
         items: Vec::new(),
         counts: BTreeMap::new(),
         not_checked: Vec::new(),
         checked: 0,
-        found: Found::new(),
+        found: DiagnosticsByFile::new(),
     };
-    for (number, window) in files.chunks(WINDOW).enumerate() {
-        asking.settings.progress.step(&format!("checked {} of {} files", number * WINDOW, files.len()));
-        check(asking, window, &mut tally).await?;
+    for (number, window) in files.chunks(CONCURRENT_PULLS).enumerate() {
+        cx.settings.progress.step(&format!("checked {} of {} files", number * CONCURRENT_PULLS, files.len()));
+        check(cx, window, &mut tally).await?;
     }
-    let Tally { mut items, counts, not_checked, checked, found, .. } = tally;
-    asking.measured(Measured { after: reward::listed(asking, &found), ..Measured::default() });
+    let DiagnosticTally { mut items, counts, not_checked, checked, found, .. } = tally;
+    cx.measured(MeasuredDiagnostics {
+        after: reward::measured_scope(cx, &found),
+        ..MeasuredDiagnostics::default()
+    });
     sort(&mut items);
     let mut total = Counts::default();
     for counts in counts.values() {
@@ -50,14 +54,14 @@ pub(super) async fn diagnostics(asking: &Asking<'_>) -> Result<Answer, Failure> 
         total.information += counts.information;
         total.hint += counts.hint;
     }
-    let options = &asking.request.options;
+    let options = &cx.request.options;
     let (items, limits) = page(items, options.limit, options.cursor.as_deref())?;
     let mut facts = Facts::new(Provenance::Lsp);
     facts.diagnostics = Some(Diagnostics {
         items,
         counts: total,
         verdict: options.fail_on.map(|severity| {
-            // Nobody knows what a file has that was not checked.
+            // An unchecked file may have errors.
             let passes = !total.any_from(severity) && not_checked.is_empty();
             if passes { Verdict::Pass } else { Verdict::Fail }
         }),
@@ -65,67 +69,75 @@ pub(super) async fn diagnostics(asking: &Asking<'_>) -> Result<Answer, Failure> 
         files: counts.into_iter().map(|(uri, counts)| FileCounts { uri, counts }).collect(),
         not_checked,
     });
-    Ok(Answer { facts, limits: Some(limits), capabilities, refactored: None, error: None })
+    Ok(HandlerOutput { facts, limits: Some(limits), capabilities, refactored: None, error: None })
 }
 
-/// What was found so far.
-struct Tally {
+/// The diagnostics found so far.
+struct DiagnosticTally {
     least: Severity,
     items: Vec<Diagnostic>,
-    /// Of files that have any.
+    /// By file, of files that have any.
     counts: BTreeMap<DocUri, Counts>,
     not_checked: Vec<NotChecked>,
     checked: u32,
-    /// All of them by file, for the reward.
-    found: Found,
+    /// All diagnostics by file, for the reward.
+    found: DiagnosticsByFile,
 }
 
-async fn check(asking: &Asking<'_>, files: &[AbsPath], tally: &mut Tally) -> Result<(), Failure> {
+async fn check(
+    cx: &RequestContext<'_>,
+    files: &[AbsPath],
+    tally: &mut DiagnosticTally,
+) -> Result<(), Failure> {
     let mut pulls = Vec::new();
     for path in files {
-        match asking.state.files.read(path) {
+        match cx.state.files.read(path) {
             Ok(document) => {
-                let for_long = asking.is_open(path);
-                asking.server.open(&document)?;
-                pulls.push((path, for_long, asking.questions().diagnostics(path)));
+                let stays_open = cx.is_open(path);
+                cx.server.open(&document)?;
+                pulls.push((path, stays_open, cx.requests().diagnostics(path)));
             }
             Err(error) => tally.not_checked.push(NotChecked {
-                uri: asking.places.paths.uri(path),
-                reason: asking.places.paths.text(&error.to_string()),
+                uri: cx.locations.paths.uri(path),
+                reason: cx.locations.paths.text(&error.to_string()),
             }),
         }
     }
-    for (path, for_long, pull) in pulls {
+    for (path, stays_open, pull) in pulls {
         let found = pull.await?;
         tally.checked += 1;
         let all = tally.found.entry(path.clone()).or_default();
         for item in &found.items {
-            let item = diagnostic(asking.places, path, item);
+            let item = diagnostic(cx.locations, path, item);
             all.push(item.clone());
             tally.counts.entry(item.uri.clone()).or_default().add(item.severity);
             if item.severity >= tally.least {
                 tally.items.push(item);
             }
         }
-        if !for_long {
-            asking.server.release(path)?;
+        if !stays_open {
+            cx.server.release(path)?;
         }
     }
     Ok(())
 }
 
-pub(super) fn diagnostic(places: &Places<'_>, path: &AbsPath, found: &lsp::Diagnostic) -> Diagnostic {
-    let (uri, at, preview) = places.describe(path, found.range);
-    let text = |text: &str| places.paths.text(text);
+pub(super) fn diagnostic(
+    locations: &LocationBuilder<'_>,
+    path: &AbsPath,
+    found: &lsp::LspDiagnostic,
+) -> Diagnostic {
+    let (uri, at, preview) = locations.describe(path, found.range);
+    let text = |text: &str| locations.paths.text(text);
     Diagnostic {
         uri,
         range: found.range,
         at,
         severity: match found.severity {
-            lsp::Severity::Error => Severity::Error,
-            lsp::Severity::Warning => Severity::Warning,
-            lsp::Severity::Information => Severity::Information,
-            lsp::Severity::Hint => Severity::Hint,
+            lsp::LspSeverity::Error => Severity::Error,
+            lsp::LspSeverity::Warning => Severity::Warning,
+            lsp::LspSeverity::Information => Severity::Information,
+            lsp::LspSeverity::Hint => Severity::Hint,
         },
         rule: found.code.clone(),
         message: text(&found.message),
@@ -141,7 +153,7 @@ pub(super) fn diagnostic(places: &Places<'_>, path: &AbsPath, found: &lsp::Diagn
             .related
             .iter()
             .map(|related| Related {
-                location: places.location(&related.place),
+                location: locations.location(&related.place),
                 message: text(&related.message),
             })
             .collect(),

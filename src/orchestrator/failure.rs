@@ -1,4 +1,4 @@
-//! Why an attempt came to nothing, and what the bundle says of it.
+//! Why an attempt failed, and the error in the bundle for it.
 
 use std::time::Duration;
 
@@ -8,54 +8,54 @@ use crate::lsp::error::LspError;
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::toolchain::Unavailable;
 
-/// Why an attempt came to nothing.
+/// Why an attempt failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
-    /// There is no server.
+    /// No server is available.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
     /// The server failed.
     #[error(transparent)]
     Server(#[from] LspError),
-    /// The workspace changed under the answer.
+    /// The workspace changed while the answer was computed.
     #[error("{0} changed while the request ran")]
     Changed(String),
-    /// The answer depends on what the server was asked before.
-    #[error("the answer depends on what the server was asked before")]
-    Unclean,
-    /// The answer may depend on what the server is asked beside it.
-    #[error("the answer may depend on what the server is asked beside it")]
-    Company,
-    /// The list cannot be continued.
+    /// The answer may depend on earlier requests, so a fresh server is needed.
+    #[error("the answer depends on earlier requests to the server")]
+    NeedsFreshServer,
+    /// The answer may depend on concurrent requests, so exclusive use of a server is needed.
+    #[error("the answer may depend on concurrent requests to the server")]
+    NeedsExclusiveServer,
+    /// The cursor is invalid.
     #[error(transparent)]
     Cursor(#[from] CursorError),
-    /// Anything that is already told in the words of a bundle.
+    /// Any error that already has the form of a bundle.
     #[error("{}", .0.message)]
-    Told(Box<ErrorBody>),
+    Reported(Box<ErrorBody>),
 }
 
 impl Failure {
-    /// A failure in the words of a bundle.
-    pub(super) fn told(error: ErrorBody) -> Self {
-        Self::Told(Box::new(error))
+    /// A failure from an error in the form of a bundle.
+    pub(super) fn reported(error: ErrorBody) -> Self {
+        Self::Reported(Box::new(error))
     }
 
-    /// Nothing is there, or the server has nothing to say of it.
+    /// A failure with `E/NOT_FOUND`.
     pub(super) fn not_found(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::told(ErrorBody::new(ErrorSymbol::NotFound, message).hint(hint))
+        Self::reported(ErrorBody::new(ErrorSymbol::NotFound, message).hint(hint))
     }
 
-    /// Whether a new server may do better.
+    /// Whether the server ended, so that a new one may succeed.
     pub(super) const fn is_crash(&self) -> bool {
         matches!(self, Self::Server(LspError::Crashed { .. } | LspError::EndOfStream | LspError::Closed))
     }
 
-    /// Whether the server did not answer in time.
+    /// Whether the server did not respond in time.
     pub(super) const fn is_hang(&self) -> bool {
         matches!(self, Self::Server(LspError::Timeout { .. }))
     }
 
-    /// The same failure; one by the time limit names the caller's limit, whatever was left of it for this question.
+    /// Makes a timeout report the caller's limit instead of the time that was left for the single request.
     pub(super) fn within(mut self, limit: Duration) -> Self {
         if let Self::Server(LspError::Timeout { after, .. }) = &mut self {
             *after = limit;
@@ -63,19 +63,21 @@ impl Failure {
         self
     }
 
-    /// Whether something outside failed: no record of what was asked and answered tells it.
+    /// Whether the cause is external, so that replaying the recorded I/O does not reproduce the failure.
     pub(super) fn is_outside(&self) -> bool {
         match self {
-            Self::Unavailable(_) | Self::Changed(_) | Self::Unclean | Self::Company => true,
+            Self::Unavailable(_) | Self::Changed(_) | Self::NeedsFreshServer | Self::NeedsExclusiveServer => {
+                true
+            }
             Self::Server(error) => error.is_outside(),
-            Self::Cursor(_) | Self::Told(_) => false,
+            Self::Cursor(_) | Self::Reported(_) => false,
         }
     }
 
-    /// The error object of the bundle, free of the machine's paths.
+    /// The error object of the bundle, without paths of this machine.
     pub(super) fn into_body(self, paths: &PathMap) -> ErrorBody {
         match self {
-            Self::Told(error) => *error,
+            Self::Reported(error) => *error,
             Self::Unavailable(error) => ErrorBody::new(ErrorSymbol::LsUnavailable, paths.text(&error.what))
                 .hint(error.hint)
                 .data(ErrorData::Tried {
@@ -89,24 +91,26 @@ impl Failure {
                 ErrorSymbol::ContentModified,
                 format!("{path} changed while the request ran, twice"),
             )
-            .hint("ask again when nothing writes into the workspace")
+            .hint("repeat the request when no program writes to the workspace")
             .data(ErrorData::Changed { path }),
-            // A server that nobody asked before gives no such answer.
-            Self::Unclean | Self::Company => ErrorBody::new(ErrorSymbol::Internal, self.to_string()),
+            // Retrying with a fresh server prevents these.
+            Self::NeedsFreshServer | Self::NeedsExclusiveServer => {
+                ErrorBody::new(ErrorSymbol::Internal, self.to_string())
+            }
             Self::Cursor(error) => {
                 let symbol = match error {
                     CursorError::Syntax(_) => ErrorSymbol::Usage,
                     CursorError::Stale(_) => ErrorSymbol::ContentModified,
                 };
-                ErrorBody::new(symbol, error.to_string()).hint("ask again without --cursor")
+                ErrorBody::new(symbol, error.to_string()).hint("repeat the request without --cursor")
             }
             Self::Server(error) => server_error(&error, paths),
         }
     }
 }
 
-/// A text with every absolute path cut to its last name: where programs and caches lie is the machine's business, and an
-/// answer is the same on all of them. `lanser doctor` shows the whole paths.
+/// Shortens every absolute path in a text to its last name: bundles must not contain folders of this machine. `lanser
+/// doctor` shows the whole paths.
 fn without_folders(text: &str) -> String {
     let words = text.split(' ').map(|word| {
         let path = word.trim_end_matches([',', ';', ':', ')', '`', '"']);
@@ -125,7 +129,7 @@ fn server_error(error: &LspError, paths: &PathMap) -> ErrorBody {
     match error {
         LspError::Timeout { method, after } => {
             let message = format!("the server did not answer {method} within {} s", after.as_secs_f64());
-            ErrorBody::new(ErrorSymbol::LsTimeout, message).hint("give it longer with --timeout SECONDS")
+            ErrorBody::new(ErrorSymbol::LsTimeout, message).hint("increase the limit with --timeout SECONDS")
         }
         LspError::Crashed { exit, stderr } => {
             let lines = stderr.lines().map(|line| paths.text(line)).collect();
@@ -144,9 +148,9 @@ fn server_error(error: &LspError, paths: &PathMap) -> ErrorBody {
         }
         LspError::Cancelled => body(ErrorSymbol::RequestCancelled),
         LspError::ContentModified { .. } => body(ErrorSymbol::ContentModified),
-        // The server lives and says the same when it is asked again.
+        // The server is still running and would return the same error again.
         LspError::Server { .. } => body(ErrorSymbol::NotFound)
-            .hint("the server failed at this place; ask about another, or with --server basedpyright"),
+            .hint("the server failed at this location; try another location, or --server basedpyright"),
         LspError::Encoding(_) => body(ErrorSymbol::IndexingMismatch),
         LspError::NotOpen(_) | LspError::Forgotten { .. } => body(ErrorSymbol::Internal),
     }

@@ -1,33 +1,36 @@
-//! `impl` for servers that do not offer it: the classes that derive from a class, and the members that take the place of one.
+//! `impl` for servers that do not support it: the subclasses of a class, and the overrides of a member.
 
 use std::collections::BTreeMap;
 
-use super::ask::{Answer, Asking};
+use super::ask::{HandlerOutput, RequestContext};
 use super::completeness;
 use super::failure::Failure;
+use super::navigation::{no_result, position};
 use super::occurrences::{files_with, offset_of};
-use super::query::{nothing_there, position};
-use super::state::Subject;
+use super::request_state::RequestTarget;
 use crate::bundle::order::sort;
 use crate::bundle::page::page;
-use crate::lsp::Place;
+use crate::lsp::LspLocation;
 use crate::model::facts::{Completeness, CompletenessStatus, Facts, Provenance};
 use crate::resolve::classes::{Class, Classes};
 use crate::workspace::files::Document;
 
-/// Answers `impl` from the index of the workspace's classes; the server says only which definition is meant.
-pub(super) async fn by_index(asking: &Asking<'_>, subject: &Subject) -> Result<Answer, Failure> {
+/// Answers `impl` from the index of the workspace's classes. The server only resolves the definition.
+pub(super) async fn by_index(
+    cx: &RequestContext<'_>,
+    target: &RequestTarget,
+) -> Result<HandlerOutput, Failure> {
     let mut capabilities: BTreeMap<String, bool> =
-        asking.require("definition", asking.server.client.capabilities().definition)?;
+        cx.require("definition", cx.server.client.capabilities().definition)?;
     capabilities.insert("implementation".to_owned(), false);
-    asking.open([subject.document.path.clone()])?;
-    let questions = asking.questions();
-    let found = questions.definition(&subject.document.path, position(asking, subject)).await?;
-    let classes = Classes::new(&asking.state.files, &asking.state.ground.roots);
+    cx.open([target.document.path.clone()])?;
+    let requests = cx.requests();
+    let found = requests.definition(&target.document.path, position(cx, target)).await?;
+    let classes = Classes::new(&cx.state.files, &cx.state.inputs.roots);
     let mut places = Vec::new();
     let (mut is_cut, mut is_protocol) = (false, false);
     for place in &found.items {
-        let Some((document, offset)) = offset_of(asking, place) else { continue };
+        let Some((document, offset)) = offset_of(cx, place) else { continue };
         let (class, member) = match classes.class_at(&document.path, offset) {
             Some(class) => (class, None),
             None => {
@@ -41,31 +44,31 @@ pub(super) async fn by_index(asking: &Asking<'_>, subject: &Subject) -> Result<A
             }
         };
         is_protocol |= class.is_derived_from("Protocol");
-        let below = classes.subclasses(&class, &|name| files_with(asking, name));
+        let below = classes.subclasses(&class, &|name| files_with(cx, name));
         is_cut |= below.is_cut;
         for derived in below.classes {
-            places.extend(tokens(asking, &derived, member.as_deref()));
+            places.extend(tokens(cx, &derived, member.as_deref()));
         }
     }
     if places.is_empty() {
-        return Err(nothing_there(asking, subject));
+        return Err(no_result(cx, target));
     }
     let mut facts = Facts::new(Provenance::IndexLsp);
-    facts.completeness = Some(verdict(asking, is_cut, is_protocol));
-    let mut locations: Vec<_> = places.iter().map(|place| asking.places.location(place)).collect();
+    facts.completeness = Some(verdict(cx, is_cut, is_protocol));
+    let mut locations: Vec<_> = places.iter().map(|place| cx.locations.location(place)).collect();
     sort(&mut locations);
-    let options = &asking.request.options;
+    let options = &cx.request.options;
     let (locations, limits) = page(locations, options.limit, options.cursor.as_deref())?;
     facts.implementations = Some(locations);
-    Ok(Answer { facts, limits: Some(limits), capabilities, refactored: None, error: None })
+    Ok(HandlerOutput { facts, limits: Some(limits), capabilities, refactored: None, error: None })
 }
 
-/// The name tokens of a class, or of its own members of a name.
-fn tokens(asking: &Asking<'_>, class: &Class, member: Option<&str>) -> Vec<Place> {
+/// The name tokens of a class, or of its own members with a name.
+fn tokens(cx: &RequestContext<'_>, class: &Class, member: Option<&str>) -> Vec<LspLocation> {
     let document: &Document = class.document();
-    let place = |span: &std::ops::Range<usize>| Place {
+    let place = |span: &std::ops::Range<usize>| LspLocation {
         path: document.path.clone(),
-        range: document.lines.range(&document.text, span.clone(), asking.places.server_unit),
+        range: document.lines.range(&document.text, span.clone(), cx.locations.server_unit),
     };
     match member {
         Some(name) => class.members(name).map(place).collect(),
@@ -73,11 +76,11 @@ fn tokens(asking: &Asking<'_>, class: &Class, member: Option<&str>) -> Vec<Place
     }
 }
 
-fn verdict(asking: &Asking<'_>, is_cut: bool, is_protocol: bool) -> Completeness {
-    let files = asking.state.ground.snapshot.files().len();
-    let mut verdict = completeness::of_documents(asking, files, &completeness::unreadable(asking));
+fn verdict(cx: &RequestContext<'_>, is_cut: bool, is_protocol: bool) -> Completeness {
+    let files = cx.state.inputs.snapshot.files().len();
+    let mut verdict = completeness::of_documents(cx, files, &completeness::unreadable(cx));
     let reason = if is_cut {
-        Some("there are more subclasses than are looked at")
+        Some("there are more subclasses than the search limit")
     } else if is_protocol {
         Some("classes that have the members of a protocol without inheriting from it are not listed")
     } else {

@@ -1,7 +1,8 @@
-//! lanser for programs: a workspace that is opened, asked typed requests, and answers with typed bundles.
+//! The library API: [`Workspace`] opens a folder, takes typed requests, and returns typed bundles.
 //!
-//! Everything that the command line takes from options, environment and configuration files has a default here or is said
-//! by the program; configuration files are not read. Deliberately absent: printing, sessions, exit codes.
+//! Everything that the command line takes from options, environment and configuration files has a default here or is
+//! set by the program; configuration files are not read. Printing, sessions and exit codes are deliberately not part
+//! of it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,32 +10,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{
-    Orchestrator, Progress, Report, Scored, Settings, Source, checked, read_selector, score, sealed,
+    Orchestrator, Progress, RunningServers, ScoreHead, Settings, StateSource, read_selector, score, sealed,
+    validate_request,
 };
-use crate::bundle::seal::Draft;
+use crate::bundle::seal::BundleDraft;
 use crate::model::bundle::Bundle;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Direction, EditInput, Options, Request};
 use crate::model::server::ServerKind;
 use crate::path::{AbsPath, WorkspacePath, absolute::AbsPathError, private};
-use crate::reward::Terms;
+use crate::reward::RewardFormula;
 use crate::reward::episode::Episode;
 use crate::text::ColumnUnit;
-use crate::trace::writer::Writer;
-use crate::workspace::snapshot::Trust;
+use crate::trace::writer::TraceWriter;
+use crate::workspace::snapshot::ChangeDetection;
 
-/// How long an answer of the server is waited for when nothing else is said.
-const TIMEOUT: Duration = Duration::from_secs(60);
+/// The default time limit for a response of the server.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A folder of Python code that can be asked about.
+/// A folder of Python code that answers requests.
 ///
-/// Its language server is found, or installed into lanser's cache, and started by the first request that needs one; it
-/// stays for later ones and ends with [`Self::close`], or when the last clone is dropped. Any number of requests can be
-/// asked at once. Each answer is a [`Bundle`], also when there is none: then [`Bundle::error`] says why. What changed in the folder
-/// since the last request is noticed by itself.
+/// The first request that needs a language server finds it, or installs it into lanser's cache, and starts it. The server
+/// is kept for later requests until [`Self::close`] is called or the last clone is dropped. Any number of requests can run
+/// concurrently. Each returns a [`Bundle`]; if the request failed, [`Bundle::error`] has the reason. Changes in the folder since
+/// the last request are detected.
 ///
-/// Requests need a tokio runtime with time and I/O enabled. A program that is killed leaves the server to notice that; on Linux
-/// [`WorkspaceOptions::guard`] ends it for certain.
+/// Requests need a tokio runtime with time and I/O enabled. If the program is killed, the server may outlive it for a while; on
+/// Linux, [`WorkspaceOptions::guard`] ends it immediately.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -60,7 +62,7 @@ pub struct Workspace {
     columns: ColumnUnit,
 }
 
-/// What a workspace is opened with. Every value has a default.
+/// How to open a workspace. Every option has a default.
 #[derive(Clone)]
 #[must_use]
 pub struct WorkspaceOptions {
@@ -72,7 +74,7 @@ pub struct WorkspaceOptions {
     timeout: Duration,
     offline: bool,
     trust_workspace: bool,
-    trust: Trust,
+    trust: ChangeDetection,
     cache: Option<PathBuf>,
     keep: bool,
     guard: Option<PathBuf>,
@@ -86,21 +88,21 @@ pub struct WorkspaceOptions {
 /// Why a workspace cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// It is not there, or no folder.
-    #[error("{path} is no folder that can be read")]
+    /// The folder does not exist, or the path is not a folder.
+    #[error("{path} is not a readable folder")]
     Folder {
         /// The path as it was given.
         path: PathBuf,
     },
-    /// What is asked cannot be recorded there.
+    /// The trace file cannot be written.
     #[error("cannot record into {path}: {reason}")]
     Trace {
         /// The path as it was given.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         reason: std::io::Error,
     },
-    /// A path has no name in UTF-8, or is relative where it must not be.
+    /// A path is not UTF-8, or is relative where it must not be.
     #[error(transparent)]
     Path(#[from] AbsPathError),
 }
@@ -109,12 +111,12 @@ impl Workspace {
     /// Opens a folder with the defaults: the pinned Pyright, and the environment of this process.
     ///
     /// # Errors
-    /// When it is no folder.
+    /// If it is not a folder.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, OpenError> {
         Self::options(folder).open()
     }
 
-    /// What a folder is opened with, to be changed before [`WorkspaceOptions::open`].
+    /// The options for a folder, to be changed before [`WorkspaceOptions::open`].
     pub fn options(folder: impl AsRef<Path>) -> WorkspaceOptions {
         WorkspaceOptions {
             folder: folder.as_ref().to_owned(),
@@ -122,17 +124,17 @@ impl Workspace {
             server_version: None,
             server_command: None,
             python: None,
-            timeout: TIMEOUT,
+            timeout: DEFAULT_TIMEOUT,
             offline: false,
             trust_workspace: false,
-            trust: Trust::Stat,
+            trust: ChangeDetection::Stat,
             cache: None,
             keep: true,
             guard: None,
             environment: None,
             columns: ColumnUnit::default(),
             threads: None,
-            progress: Arc::new(Silent),
+            progress: Arc::new(SilentProgress),
             trace: None,
         }
     }
@@ -142,16 +144,17 @@ impl Workspace {
         self.ask_until(request, std::future::pending()).await
     }
 
-    /// Answers a request; when `interrupted` ends first, with `E/REQUEST_CANCELLED`. A write that has begun is finished.
+    /// Answers a request. If `interrupted` completes first, the bundle has the error `E/REQUEST_CANCELLED`. A write
+    /// that has begun is finished.
     pub async fn ask_until(&self, request: Request, interrupted: impl Future<Output = ()>) -> Bundle {
-        match checked(request.clone()) {
+        match validate_request(request.clone()) {
             Ok(request) => self.orchestrator.run(request, interrupted).await,
             Err(error) => self.orchestrator.refused(request, error),
         }
     }
 
-    /// Where a name is defined. Like everywhere here the selector is a text: `py://pkg.mod#Class.method`, `path:LINE:COL`, or
-    /// any other form.
+    /// Where a name is defined. All selectors here are text: `py://pkg.mod#Class.method`, `path:LINE:COL`, or any
+    /// other form.
     pub async fn definition(&self, selector: &str) -> Bundle {
         self.about(Command::Definition, selector, |_| {}).await
     }
@@ -171,7 +174,7 @@ impl Workspace {
         self.about(Command::Implementation, selector, |_| {}).await
     }
 
-    /// Every use of a symbol, with how complete that is.
+    /// The references of a symbol, and how complete they are.
     pub async fn references(&self, selector: &str) -> Bundle {
         self.about(Command::References, selector, |_| {}).await
     }
@@ -186,7 +189,7 @@ impl Workspace {
         self.about(Command::Locate, selector, |_| {}).await
     }
 
-    /// Who calls a function, or what it calls, in so many steps (1 to 8).
+    /// The callers of a function, or what it calls, to a depth of 1 to 8.
     pub async fn calls(&self, selector: &str, direction: Direction, steps: u32) -> Bundle {
         self.about(Command::Calls, selector, |options| {
             options.direction = Some(direction);
@@ -205,7 +208,7 @@ impl Workspace {
         self.of_files(Command::Symbols, |options| options.query = Some(name.to_owned())).await
     }
 
-    /// What is wrong in files and folders; in the whole workspace when none are given.
+    /// The diagnostics of files and folders; of the whole workspace if none are given.
     pub async fn diagnostics(&self, paths: &[WorkspacePath]) -> Bundle {
         self.of_files(Command::Diagnostics, |options| options.paths = paths.to_vec()).await
     }
@@ -218,48 +221,50 @@ impl Workspace {
                 let options = self.default_options();
                 self.ask(Request { cmd: Command::Rename, selector: Some(selector), new_name, options }).await
             }
-            Err(error) => unreadable(error),
+            Err(error) => unparsable_selector(error),
         }
     }
 
-    /// Which diagnostics an edit brings and which it ends: a `WorkspaceEdit` as JSON, a bundle, or a unified diff.
+    /// The diagnostics that an edit adds and removes. The edit is a `WorkspaceEdit` as JSON, a bundle, or a unified
+    /// diff.
     pub async fn check(&self, edit: Vec<u8>) -> Bundle {
         self.of_files(Command::Check, |options| options.edit = Some(EditInput::new(edit))).await
     }
 
-    /// Scores heads against a base by one server, which is started for that and ended with it; each is told as soon as it is known.
+    /// Scores heads against a base with one server, which is started and stopped by this call. Each episode is
+    /// reported as soon as it is known.
     ///
     /// # Errors
-    /// When there is no such base, or no server.
+    /// If the base does not exist, or no server is available.
     pub async fn score(
         &self,
-        base: &Source,
-        heads: &[Scored],
-        terms: &Terms,
+        base: &StateSource,
+        heads: &[ScoreHead],
+        terms: &RewardFormula,
         tell: impl FnMut(Episode),
     ) -> Result<(), ErrorBody> {
         score(&self.orchestrator.settings, base, heads, terms, std::future::pending(), tell).await
     }
 
-    /// Looks at the folder and starts the server, if none runs and one is installed. For who does not want the first request
-    /// to wait for that.
+    /// Scans the folder and starts the server, if it is installed and not running yet, so that the first request need
+    /// not wait for it.
     pub async fn warm_up(&self) {
         self.orchestrator.warm_up().await;
     }
 
-    /// What is running.
+    /// The running servers.
     #[must_use]
-    pub fn report(&self) -> Report {
+    pub fn report(&self) -> RunningServers {
         self.orchestrator.report()
     }
 
-    /// Who answers, for [`super::batch::run`].
+    /// The orchestrator, for [`super::batch::run`].
     #[must_use]
     pub const fn orchestrator(&self) -> &Orchestrator {
         &self.orchestrator
     }
 
-    /// Ends the servers.
+    /// Stops the servers.
     pub async fn close(self) {
         self.orchestrator.close().await;
     }
@@ -271,7 +276,7 @@ impl Workspace {
     async fn about(&self, cmd: Command, selector: &str, set: impl FnOnce(&mut Options)) -> Bundle {
         let selector = match read_selector(selector, self.columns) {
             Ok(selector) => selector,
-            Err(error) => return unreadable(error),
+            Err(error) => return unparsable_selector(error),
         };
         let mut options = self.default_options();
         set(&mut options);
@@ -286,74 +291,74 @@ impl Workspace {
 }
 
 impl WorkspaceOptions {
-    /// Which server (default: Pyright).
+    /// The kind of server (default: Pyright).
     pub const fn server(mut self, server: ServerKind) -> Self {
         self.server = server;
         self
     }
 
-    /// Which version of it (default: the pinned one).
+    /// The server's version (default: the pinned one).
     pub fn server_version(mut self, version: impl Into<String>) -> Self {
         self.server_version = Some(version.into());
         self
     }
 
-    /// The server's script, package folder or executable, instead of looking for it.
+    /// The server's script, package folder or executable, instead of searching for it.
     pub fn server_command(mut self, command: impl Into<PathBuf>) -> Self {
         self.server_command = Some(command.into());
         self
     }
 
-    /// A file to which everything is appended that answers are made from, for [`super::Replay`] (default: none).
+    /// A trace file to which the recorded I/O of every request is appended, for [`super::Replay`] (default: none).
     pub fn trace(mut self, file: impl Into<PathBuf>) -> Self {
         self.trace = Some(file.into());
         self
     }
 
-    /// The interpreter whose environment the code is looked at in (default: `$VIRTUAL_ENV`, `.venv`, `PATH`).
+    /// The interpreter whose environment the code is analyzed in (default: `$VIRTUAL_ENV`, `.venv`, `PATH`).
     pub fn python(mut self, interpreter: impl Into<PathBuf>) -> Self {
         self.python = Some(interpreter.into());
         self
     }
 
-    /// How long an answer of the server is waited for (default: 60 s).
+    /// The time limit for each response of the server (default: 60 s).
     pub const fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Whether nothing may be installed (default: no).
+    /// Whether installing anything is forbidden (default: no).
     pub const fn offline(mut self, offline: bool) -> Self {
         self.offline = offline;
         self
     }
 
-    /// Whether programs that the folder brings may be run (default: no).
+    /// Whether programs from the folder may be run (default: no).
     pub const fn trust_workspace(mut self, trust: bool) -> Self {
         self.trust_workspace = trust;
         self
     }
 
-    /// What proves that a file is unchanged (default: its `stat`).
-    pub const fn freshness(mut self, proof: Trust) -> Self {
+    /// How changed files are detected (default: by `stat`).
+    pub const fn freshness(mut self, proof: ChangeDetection) -> Self {
         self.trust = proof;
         self
     }
 
-    /// The cache folder, where servers are installed and answers are kept (default: as the command line's).
+    /// The cache folder for servers and bundles (default: as for the command line).
     pub fn cache(mut self, folder: impl Into<PathBuf>) -> Self {
         self.cache = Some(folder.into());
         self
     }
 
-    /// Whether what was learned of the folder is read from the cache and kept there (default: yes).
+    /// Whether results about the folder are read from and written to the cache (default: yes).
     pub const fn keep(mut self, keep: bool) -> Self {
         self.keep = keep;
         self
     }
 
-    /// The `lanser` program, which then makes sure that the server dies with the thread that started it: with a guard, ask
-    /// from a runtime with one thread.
+    /// The `lanser` program, which then stops the server when the thread that started it ends. With a guard, send
+    /// requests from a runtime with one thread.
     pub fn guard(mut self, program: impl Into<PathBuf>) -> Self {
         self.guard = Some(program.into());
         self
@@ -365,7 +370,7 @@ impl WorkspaceOptions {
         self
     }
 
-    /// What a column counts, in selectors given as text and in the `at` of locations (default: code points).
+    /// The unit of columns, in selectors given as text and in the `at` of locations (default: code points).
     pub const fn columns(mut self, unit: ColumnUnit) -> Self {
         self.columns = unit;
         self
@@ -377,16 +382,16 @@ impl WorkspaceOptions {
         self
     }
 
-    /// Who is told of long work (default: nobody).
+    /// Receives progress (default: nothing does).
     pub fn progress(mut self, progress: Arc<dyn Progress>) -> Self {
         self.progress = progress;
         self
     }
 
-    /// Opens the workspace. Nothing is started yet.
+    /// Opens the workspace. No server is started yet.
     ///
     /// # Errors
-    /// When the folder is none, or a path cannot be used.
+    /// If the folder is not a folder, or a path cannot be used.
     pub fn open(self) -> Result<Workspace, OpenError> {
         let settings = self.settings()?;
         Ok(Workspace { orchestrator: Orchestrator::new(settings), columns: self.columns })
@@ -395,7 +400,7 @@ impl WorkspaceOptions {
     fn settings(&self) -> Result<Settings, OpenError> {
         let real = std::fs::canonicalize(&self.folder).ok().filter(|real| real.is_dir());
         let root = AbsPath::new(real.ok_or_else(|| OpenError::Folder { path: self.folder.clone() })?)?;
-        let environment = self.environment.clone().unwrap_or_else(of_process);
+        let environment = self.environment.clone().unwrap_or_else(process_environment);
         let absolute =
             |path: &PathBuf| AbsPath::new(std::path::absolute(path).unwrap_or_else(|_| path.clone()));
         let optional = |path: &Option<PathBuf>| path.as_ref().map(absolute).transpose();
@@ -406,7 +411,7 @@ impl WorkspaceOptions {
         };
         let trace = match &self.trace {
             Some(file) => {
-                let writer = Writer::open(&absolute(file)?, Vec::new())
+                let writer = TraceWriter::open(&absolute(file)?, Vec::new())
                     .map_err(|reason| OpenError::Trace { path: file.clone(), reason })?;
                 Some(Arc::new(writer))
             }
@@ -450,21 +455,21 @@ impl std::fmt::Debug for WorkspaceOptions {
     }
 }
 
-/// Nobody is told.
-struct Silent;
+/// Ignores progress.
+struct SilentProgress;
 
-impl Progress for Silent {
+impl Progress for SilentProgress {
     fn step(&self, _text: &str) {}
 
-    fn say(&self, _text: &str) {}
+    fn notify(&self, _text: &str) {}
 
     fn done(&self) {}
 }
 
-/// A selector that cannot be read.
-fn unreadable(error: ErrorBody) -> Bundle {
+/// The bundle for a selector that cannot be parsed.
+fn unparsable_selector(error: ErrorBody) -> Bundle {
     debug_assert_eq!(error.symbol, ErrorSymbol::BadSelectorSyntax);
-    sealed(Draft::failed(None, error))
+    sealed(BundleDraft::failed(None, error))
 }
 
 /// How many threads may scan and parse on this machine.
@@ -472,10 +477,10 @@ pub(crate) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(8)
 }
 
-/// Lanser's cache: `LANSER_CACHE_DIR`, else the platform's cache folder. Where there is none, or others can write to it,
-/// a folder of the user's own among temporary files.
+/// Lanser's cache: `LANSER_CACHE_DIR`, else the platform's cache folder. If there is none, or other users can write
+/// to it, a private folder among temporary files.
 ///
-/// What is in it is run, so one that somebody else may have filled is none.
+/// Programs from the cache are run, so a folder that another user may have filled is not used.
 pub(crate) fn cache_folder(
     environment: &BTreeMap<String, String>,
     temp: &AbsPath,
@@ -491,25 +496,25 @@ pub(crate) fn cache_folder(
         (None, None, Some(home)) => Some(absolute(home).join(".cache/lanser")),
         (None, None, None) => None,
     };
-    named.filter(|cache| private::is_own(cache.as_path())).unwrap_or_else(|| private_cache(temp))
+    named.filter(|cache| private::is_trusted(cache.as_path())).unwrap_or_else(|| private_cache(temp))
 }
 
-/// A cache among temporary files, which all users share: in a folder that is made now, so that it is nobody else's.
+/// A cache among temporary files, which all users share: a private folder, created if necessary.
 fn private_cache(temp: &AbsPath) -> AbsPath {
     let user = rustix::process::geteuid().as_raw();
     let usual = temp.join(&format!("lanser-{user}-cache"));
-    // What cannot be made is told by whoever writes to it.
-    let _ = private::make(usual.as_path());
+    // If it cannot be created, writing to it reports the error.
+    let _ = private::create(usual.as_path());
     let is_link = usual.as_path().symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
-    if private::is_own(usual.as_path()) && !is_link {
+    if private::is_trusted(usual.as_path()) && !is_link {
         return usual;
     }
-    // Somebody was there first: a name that nobody can know before.
+    // Another user has created it: use an unpredictable name.
     let since = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos());
     temp.join(&format!("lanser-{user}-{}-{since:x}-cache", std::process::id()))
 }
 
-/// The user's folder for what lanser has to remember: journals, and which repositories are trusted (XDG Base Directory
+/// The user's folder for lanser's state: journals, and the list of trusted repositories (XDG Base Directory
 /// Specification, "state").
 pub(crate) fn state_folder(environment: &BTreeMap<String, String>, cache: &AbsPath) -> AbsPath {
     let of = |name: &str| environment.get(name).and_then(|path| AbsPath::new(path).ok());
@@ -524,7 +529,7 @@ pub(crate) fn search_path(environment: &BTreeMap<String, String>) -> Vec<PathBuf
 }
 
 /// The variables of this process whose names and values are UTF-8.
-fn of_process() -> BTreeMap<String, String> {
+fn process_environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()
@@ -535,36 +540,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_workspace() {
+    fn paths_that_are_not_folders() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("f");
         std::fs::write(&file, "").unwrap();
         for path in [file, folder.path().join("nowhere")] {
-            assert!(matches!(Workspace::open(&path), Err(OpenError::Folder { path: told }) if told == path));
+            assert!(
+                matches!(Workspace::open(&path), Err(OpenError::Folder { path: given }) if given == path)
+            );
         }
     }
 
     #[test]
-    fn answers_that_need_no_server() {
+    fn requests_that_need_no_server() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("m.py"), "def f(): ...\n").unwrap();
         let workspace = Workspace::options(folder.path()).keep(false).offline(true).open().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        // As a task: a program with many threads can ask.
-        let (found, unread, empty) = runtime
+        // As a task: `Workspace` must be usable with a multi-threaded runtime.
+        let (found, unparsable, empty) = runtime
             .block_on(async {
-                let asked = tokio::spawn(async move {
+                let requests = tokio::spawn(async move {
                     let found = workspace.locate("py://m#f").await;
-                    let unread = workspace.hover("py://").await;
+                    let unparsable = workspace.hover("py://").await;
                     let empty = workspace.search(" ").await;
                     workspace.close().await;
-                    (found, unread, empty)
+                    (found, unparsable, empty)
                 });
-                asked.await
+                requests.await
             })
             .unwrap();
         assert_eq!(found.resolution.unwrap().resolved.unwrap().at, "m.py@L1:C5");
-        assert_eq!(unread.error.unwrap().symbol, ErrorSymbol::BadSelectorSyntax);
+        assert_eq!(unparsable.error.unwrap().symbol, ErrorSymbol::BadSelectorSyntax);
         assert_eq!(empty.error.unwrap().symbol, ErrorSymbol::Usage);
     }
 }

@@ -1,91 +1,92 @@
-//! The memo: answers that were given before on the same ground.
+//! The memo: an on-disk cache of bundles, keyed by request and inputs.
 //!
-//! An answer is kept by its request and by everything else that it depends on. Unless the user named the server's program,
-//! none of that names a folder of this machine: so one memo serves every checkout of the same content, and a folder of it can be copied to another machine.
-//! Only what succeeded is kept. What is read back is believed only when its `bundleId` is that of its content.
+//! Unless the user named the server's program, no part of a key or of a cached bundle names a folder of this machine.
+//! So one memo serves every checkout of the same content, and can be copied to another machine. Only successful
+//! bundles are cached. A bundle that is read back is used only if its `bundleId` matches its content.
 
 use std::io::{self, BufWriter, Write};
 
 use super::Settings;
-use super::ground::Ground;
+use super::inputs::Inputs;
 use crate::bundle::seal::bundle_id;
 use crate::digest::Digest;
 use crate::model::bundle::{Bundle, Volatile};
 use crate::model::request::Request;
 use crate::path::WorkspacePath;
 use crate::selector::PositionSpec;
-use crate::toolchain::Source;
+use crate::toolchain::ServerSource;
+use crate::workspace::disk_cache::{DiskCache, DiskCacheStats};
 use crate::workspace::files::read_bytes;
-use crate::workspace::kept::{Holding, Kept};
 
-/// The most bytes that the memo takes.
-const LIMIT: u64 = 512 << 20;
+/// The maximum size of the memo, in bytes.
+const MAX_BYTES: u64 = 512 << 20;
 
-/// How much of an answer is written at a time, in bytes.
-const CHUNK: usize = 64 << 10;
+/// The size of the write buffer, in bytes.
+const WRITE_BUFFER_BYTES: usize = 64 << 10;
 
-/// The answers that were given before.
+/// The on-disk cache of bundles.
 #[derive(Debug)]
 pub(super) struct Memo {
-    kept: Kept,
+    store: DiskCache,
 }
 
-/// What an answer is kept by.
+/// The key of a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct MemoKey {
     request: Digest,
-    ground: Digest,
+    inputs: Digest,
 }
 
 impl Memo {
-    /// The memo in lanser's cache; `None` when nothing is to be kept.
+    /// The memo in lanser's cache folder; `None` if caching is disabled.
     pub(super) fn of(settings: &Settings) -> Option<Self> {
-        settings.keep.then(|| Self { kept: Kept::new(settings.cache.join("memo"), LIMIT) })
+        settings.keep.then(|| Self { store: DiskCache::new(settings.cache.join("memo"), MAX_BYTES) })
     }
 
-    /// Whether this was ever asked, on whatever ground.
-    pub(super) fn may_know(&self, request: &Request) -> bool {
-        request_digest(request).is_some_and(|request| self.kept.has_group(&request))
+    /// Whether the memo has a bundle for this request, for any inputs.
+    pub(super) fn has_request(&self, request: &Request) -> bool {
+        request_digest(request).is_some_and(|request| self.store.has_group(&request))
     }
 
-    /// The answer to a request on a ground. Blocking.
-    pub(super) fn get(&self, key: &Key) -> Option<Bundle> {
-        let bundle: Bundle = serde_json::from_slice(&self.kept.get(&key.request, &key.ground)?).ok()?;
+    /// Returns the bundle for a key. Blocking.
+    pub(super) fn get(&self, key: &MemoKey) -> Option<Bundle> {
+        let bundle: Bundle = serde_json::from_slice(&self.store.get(&key.request, &key.inputs)?).ok()?;
         (bundle_id(&bundle).ok()? == bundle.bundle_id).then_some(bundle)
     }
 
-    /// Keeps an answer that is one. Blocking.
-    pub(super) fn put(&self, key: &Key, bundle: &Bundle) {
+    /// Caches a bundle, which must not be an error. Blocking.
+    pub(super) fn put(&self, key: &MemoKey, bundle: &Bundle) {
         let mut bundle = bundle.clone();
         bundle.meta.volatile = Volatile::default();
-        self.kept.put(&key.request, &key.ground, |out| {
-            let mut portable = BufWriter::with_capacity(CHUNK, Portable { out, last: Vec::new() });
+        self.store.put(&key.request, &key.inputs, |out| {
+            let mut portable =
+                BufWriter::with_capacity(WRITE_BUFFER_BYTES, PortableWriter { out, last: Vec::new() });
             serde_json::to_writer(&mut portable, &bundle)?;
             portable.flush()
         });
     }
 }
 
-/// A writer that fails at what names a folder of this machine, which is nothing for another checkout.
-struct Portable<'o> {
+/// A writer that fails if the data names a folder of this machine, which would be useless to another checkout.
+struct PortableWriter<'o> {
     out: &'o mut dyn Write,
-    /// The last bytes that were written, fewer than a name has.
+    /// The last bytes written: one fewer than the searched prefix has.
     last: Vec<u8>,
 }
 
-impl Write for Portable<'_> {
+impl Write for PortableWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        /// How every such name begins.
-        const HERE: &[u8] = b"file:///";
-        let is_here = |bytes: &[u8]| bytes.windows(HERE.len()).any(|window| window == HERE);
-        const MOST: usize = HERE.len() - 1;
-        self.last.extend(bytes.iter().take(MOST));
-        if is_here(&self.last) || is_here(bytes) {
+        /// The prefix of every such name.
+        const PREFIX: &[u8] = b"file:///";
+        let has_prefix = |bytes: &[u8]| bytes.windows(PREFIX.len()).any(|window| window == PREFIX);
+        const PREFIX_REST: usize = PREFIX.len() - 1;
+        self.last.extend(bytes.iter().take(PREFIX_REST));
+        if has_prefix(&self.last) || has_prefix(bytes) {
             return Err(io::Error::other("it names a folder of this machine"));
         }
-        match bytes.last_chunk::<MOST>() {
+        match bytes.last_chunk::<PREFIX_REST>() {
             Some(last) => self.last = last.to_vec(),
-            None => drop(self.last.drain(..self.last.len().saturating_sub(MOST))),
+            None => drop(self.last.drain(..self.last.len().saturating_sub(PREFIX_REST))),
         }
         self.out.write_all(bytes)?;
         Ok(bytes.len())
@@ -96,39 +97,45 @@ impl Write for Portable<'_> {
     }
 }
 
-impl Key {
-    /// The key of a request on a ground; `None` when there is no server that could have answered, when the request is
-    /// about a file that is no part of the ground, or when its selector carries a version.
-    pub(super) fn of(request: &Request, ground: &Ground) -> Option<Self> {
-        // What a revision is, and which contents are still kept, is no part of the ground.
+impl MemoKey {
+    /// The key of a request for some inputs. `None` if no server is available that could have answered, if the
+    /// request is about a file that the inputs do not cover, or if its selector names a revision.
+    pub(super) fn of(request: &Request, inputs: &Inputs) -> Option<Self> {
+        // What a revision refers to, and which contents are still cached, is not part of the inputs.
         if request.selector.as_ref().is_some_and(|selector| selector.doc_version().is_some()) {
             return None;
         }
-        let found = ground.tools.found.as_ref().ok()?;
+        let found = inputs.tools.found.as_ref().ok()?;
         let about = request.selector.as_ref().and_then(PositionSpec::uri);
-        let known = |wanted: &WorkspacePath| {
+        let is_covered = |wanted: &WorkspacePath| {
             let below = format!("{wanted}/");
-            let files = ground.snapshot.files();
+            let files = inputs.snapshot.files();
             files.contains_key(wanted) || files.keys().any(|path| path.as_str().starts_with(&below))
         };
-        if about.is_some_and(|uri| !ground.covers(uri)) || !request.options.paths.iter().all(known) {
+        if about.is_some_and(|uri| !inputs.covers(uri)) || !request.options.paths.iter().all(is_covered) {
             return None;
         }
-        let mut fields = vec![serde_json::to_vec(&ground.environment).ok()?];
-        // Two builds of one version may answer differently.
+        let mut fields = vec![serde_json::to_vec(&inputs.environment).ok()?];
+        // Two builds of one version may give different answers.
         fields.push(env!("LANSER_BUILD").as_bytes().to_vec());
         fields.push(format!("{} {} {}", found.kind, found.version, found.node_version).into_bytes());
-        if found.source == Source::Command {
-            // Two programs that somebody named may call themselves by one version.
+        if found.source == ServerSource::Command {
+            // Two programs given by the user may report the same version.
             fields.push(found.script.as_str().as_bytes().to_vec());
             fields.push(read_bytes(&found.script).ok()?);
         }
-        fields.extend(ground.warnings.iter().map(|warning| warning.clone().into_bytes()));
-        let outside = ground.outside().map(|folder| folder.as_str().to_owned());
-        let more = ground.snapshot.unreadable().iter().chain(ground.snapshot.shape()).cloned().chain(outside);
-        fields.extend(more.map(String::into_bytes));
-        let ground = Digest::of_fields(fields.iter().map(Vec::as_slice));
-        Some(Self { request: request_digest(request)?, ground })
+        fields.extend(inputs.warnings.iter().map(|warning| warning.clone().into_bytes()));
+        let outside = inputs.outside().map(|folder| folder.as_str().to_owned());
+        let other_names = inputs
+            .snapshot
+            .unreadable()
+            .iter()
+            .chain(inputs.snapshot.import_layout())
+            .cloned()
+            .chain(outside);
+        fields.extend(other_names.map(String::into_bytes));
+        let inputs = Digest::of_fields(fields.iter().map(Vec::as_slice));
+        Some(Self { request: request_digest(request)?, inputs })
     }
 }
 
@@ -136,10 +143,10 @@ fn request_digest(request: &Request) -> Option<Digest> {
     Some(Digest::of(&serde_json::to_vec(request).ok()?))
 }
 
-/// Looks into every answer of the memo, for `doctor --cache`.
+/// Verifies every bundle of the memo, for `doctor --cache`.
 #[must_use]
-pub fn verify_memo(settings: &Settings) -> Holding {
-    Kept::new(settings.cache.join("memo"), LIMIT).verify()
+pub fn verify_memo(settings: &Settings) -> DiskCacheStats {
+    DiskCache::new(settings.cache.join("memo"), MAX_BYTES).verify()
 }
 
 #[cfg(test)]
@@ -149,27 +156,27 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// However the words are cut into pieces.
+        /// The prefix is found however the data is split into writes.
         #[test]
-        fn what_names_a_folder_of_this_machine_is_found(
+        fn paths_of_this_machine_are_rejected(
             before in "[file:/]{0,9}", inside in prop::option::of("file://[/x]|ile:///"), after in "[file:/]{0,9}",
-            pieces in prop::collection::vec(1..12_usize, 1..6),
+            lengths in prop::collection::vec(1..12_usize, 1..6),
         ) {
-            let words = before + &inside.unwrap_or_default() + &after;
+            let text = before + &inside.unwrap_or_default() + &after;
             let mut out = Vec::new();
-            let mut portable = Portable { out: &mut out, last: Vec::new() };
-            let mut rest = words.as_bytes();
+            let mut portable = PortableWriter { out: &mut out, last: Vec::new() };
+            let mut rest = text.as_bytes();
             let mut wrote = Ok(());
-            for length in pieces.iter().cycle() {
-                let (piece, more) = rest.split_at((*length).min(rest.len()));
-                wrote = wrote.and_then(|()| portable.write_all(piece));
-                rest = more;
+            for length in lengths.iter().cycle() {
+                let (part, tail) = rest.split_at((*length).min(rest.len()));
+                wrote = wrote.and_then(|()| portable.write_all(part));
+                rest = tail;
                 if rest.is_empty() {
                     break;
                 }
             }
-            prop_assert_eq!(wrote.is_err(), words.contains("file:///"));
-            prop_assert!(wrote.is_err() || out == words.as_bytes());
+            prop_assert_eq!(wrote.is_err(), text.contains("file:///"));
+            prop_assert!(wrote.is_err() || out == text.as_bytes());
         }
     }
 }

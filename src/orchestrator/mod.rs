@@ -1,48 +1,50 @@
-//! The order of steps: from a request to a sealed bundle. The only module that knows it.
+//! The engine: turns a request into a sealed bundle. Only this module knows the order of the steps.
 //!
-//! One answer is one *attempt* on one [`ground`]: the memo is looked into ([`memo`]), the selector is resolved ([`state`]),
-//! a server is brought to the ground ([`pool`]) and asked ([`query`], [`outline`], [`hierarchy`], [`diagnose`]). Then the
-//! ground is surveyed. When it is still the same, the answer is told; when it is another one, the attempt is made again on
-//! that. So an orchestrator that has answered before begins at once on what it knows, and one survey, the one after the
-//! answer, proves that the answer is fresh.
+//! A request is answered in *attempts*. An attempt works on one set of [`inputs`], everything that the answer depends
+//! on besides the request: it looks the request up in the [`memo`], resolves the selector ([`request_state`]),
+//! acquires a server that is synced to the inputs ([`pool`]) and queries it ([`navigation`], [`outline`],
+//! [`call_hierarchy`], [`diagnose`]). Afterwards the inputs are scanned again. If they are unchanged, the answer is
+//! returned; if not, the attempt is repeated on the new inputs. An orchestrator that has answered before therefore
+//! starts at once with the inputs that it knows: the one scan after the answer proves that it is fresh.
 //!
-//! The documents that matter to a question are open, and of those that a fresh server would not know no other is; the server
-//! always enumerates first, because Pyright's inferred types depend on the order in which it learned its files.
+//! The documents that matter to a request are open, and no document is open that a fresh server would not know. The
+//! server always enumerates its files first, because the types that Pyright infers depend on the order in which it
+//! learns of files.
 
 mod answer;
 mod ask;
 pub mod batch;
+mod bundle_store;
+mod call_hierarchy;
 mod completeness;
-mod declared;
 mod diagnose;
 mod failure;
-mod flights;
-mod ground;
-mod hierarchy;
 mod implementations;
-mod imports;
+mod inputs;
 mod library;
-mod located;
+mod locations;
 mod memo;
+mod navigation;
 mod occurrences;
+mod order_dependence;
 mod outline;
-mod places;
 mod pool;
-mod python;
-mod query;
+mod python_env;
 mod refactor;
+mod references;
 mod report;
+mod request_input;
+mod request_state;
+mod resolution;
 mod reward;
+mod scan_throttle;
 mod server;
 pub mod session;
-pub mod stall;
-mod state;
-mod store;
-mod stubs;
-mod thrift;
+mod single_flight;
+mod stub_sources;
 pub mod traced;
-mod uses;
-mod written;
+mod unresolved_imports;
+pub mod watchdog;
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -52,104 +54,105 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::bundle::portable::PathMap;
-use crate::bundle::seal::{Draft, seal};
-use crate::edit::Plan;
-use crate::model::bundle::{Bundle, DualCoordinates, Road, Volatile};
+use crate::bundle::seal::{BundleDraft, seal};
+use crate::edit::EditPlan;
+use crate::model::bundle::{Bundle, DualCoordinates, ServedFrom, Volatile};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request};
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
-use crate::resolve::remember_readings;
-use crate::reward::{Measured, of_bundle};
+use crate::resolve::raise_parse_cache_limit;
+use crate::reward::{MeasuredDiagnostics, of_bundle};
 use crate::tape::Tape;
-use crate::trace::writer::Writer;
-use crate::workspace::snapshot::Trust;
-use answer::{Made, Told};
+use crate::trace::writer::TraceWriter;
+use crate::workspace::snapshot::ChangeDetection;
+use answer::{ComputedAnswer, FinalAnswer};
+pub use bundle_store::stored_bundle;
 use failure::Failure;
-use flights::Flights;
-use ground::{Ground, Surveyor, Tools};
+use inputs::{InputScanner, Inputs, Tools};
 pub use library::{OpenError, Workspace, WorkspaceOptions};
 pub(crate) use library::{cache_folder, processors, search_path, state_folder};
 use memo::Memo;
 pub use memo::verify_memo;
-use pool::{Held, Kind, Pool};
-pub use python::{ConfigurationReport, PythonReport, configuration_report, python_report};
-pub use report::{Report, ServerReport};
-pub use reward::{Scored, Source, is_revision, score, supplement};
+use pool::{Held, Pool, WorkerKind};
+pub use python_env::{ConfigurationReport, PythonReport, configuration_report, python_report};
+pub use report::{RunningServers, ServerReport};
+pub use request_input::{read_selector, validate_request};
+pub use reward::{ScoreHead, StateSource, is_revision, score, supplement};
+pub use scan_throttle::PendingGuard;
 use server::Server;
 pub use server::{tell_progress, toolchain_request};
-pub use store::stored_bundle;
-pub use thrift::MoreToCome;
-use traced::record::{Origin, record};
-pub use traced::{Again, Replay};
-pub use written::{checked, read_selector};
+use single_flight::SingleFlight;
+use traced::record::{AnswerOrigin, record};
+pub use traced::{Replay, ReplayedOperation};
 
-/// Who is told of long work.
+/// Receives progress of long-running work.
 pub trait Progress: Send + Sync {
-    /// What is being done right now.
+    /// The current activity; replaces the previous one.
     fn step(&self, text: &str);
-    /// Something that is worth knowing also later.
-    fn say(&self, text: &str);
-    /// The question waits for those that are asked beside each other, and has the server for itself then.
-    fn aside(&self) {}
-    /// The answer is there but for the proof that it is fresh.
-    fn proving(&self) {}
-    /// Nothing is being done any more.
+    /// A notice that should stay visible.
+    fn notify(&self, text: &str);
+    /// The request waits for exclusive use of a server, until the requests that share it are answered.
+    fn waiting_for_exclusive(&self) {}
+    /// The answer is complete; only the check that the inputs are unchanged is left.
+    fn verifying(&self) {}
+    /// The work has ended.
     fn done(&self);
 }
 
-/// Everything that an answer depends on besides the request, and where it may be kept.
+/// How to answer: the workspace, the server, and where to cache.
 #[derive(Clone)]
 pub struct Settings {
-    /// The workspace, links resolved.
+    /// The workspace, with symbolic links resolved.
     pub root: AbsPath,
-    /// The checkout of the workspace that this one is a copy of, if it is one.
+    /// The checkout of the original workspace, if this one is a copy.
     pub copy_of: Option<AbsPath>,
-    /// Which server.
+    /// The kind of server.
     pub server: ServerKind,
-    /// Which version of it; `None` is the pinned one.
+    /// The server's version; `None` means the pinned one.
     pub server_version: Option<String>,
-    /// A server that the user named.
+    /// The server given by the user.
     pub server_command: Option<AbsPath>,
-    /// An interpreter that the user named.
+    /// The interpreter given by the user.
     pub python: Option<AbsPath>,
-    /// The time for each answer of the server.
+    /// The time limit for each response of the server.
     pub timeout: Duration,
-    /// Whether nothing may be installed.
+    /// Whether installing anything is forbidden.
     pub offline: bool,
-    /// Whether programs that the checkout brings may be run: interpreters, servers, git's filters.
+    /// Whether programs from the checkout may be run: interpreters, servers, git filters.
     pub trust_workspace: bool,
-    /// What proves that a file is unchanged.
-    pub trust: Trust,
+    /// How changed files are detected.
+    pub trust: ChangeDetection,
     /// Lanser's cache folder.
     pub cache: AbsPath,
-    /// Whether what was learned of the workspace is read from there and kept there.
+    /// Whether results about the workspace are read from and written to the cache folder.
     pub keep: bool,
     /// The folder for temporary files.
     pub temp: AbsPath,
-    /// This program, when it can be called again to guard a server (see [`crate::lsp::process`]).
+    /// This program, if it can be called again to guard a server (see [`crate::lsp::process`]).
     pub guard: Option<AbsPath>,
     /// The folders of PATH.
     pub search_path: Vec<PathBuf>,
     /// The environment variables.
     pub environment: BTreeMap<String, String>,
-    /// Whether both coordinate systems are told.
+    /// Whether bundles contain both coordinate systems.
     pub verbose: bool,
     /// How many threads may scan and parse.
     pub threads: usize,
-    /// The bytes of memory above which a session restarts a server.
+    /// The memory above which a session restarts a server, in bytes.
     pub session_memory: u64,
-    /// Who is told of long work.
+    /// Receives progress.
     pub progress: Arc<dyn Progress>,
-    /// Where every operation is recorded, if anywhere. What is recorded is worked out: neither remembered nor shared.
-    pub trace: Option<Arc<Writer>>,
+    /// Where every operation is recorded, if anywhere. A recorded request is always computed: it neither uses the
+    /// memo nor shares another request's answer.
+    pub trace: Option<Arc<TraceWriter>>,
 }
 
 impl Settings {
-    /// The bytes of memory above which a session restarts a server when nothing else is said.
+    /// The default of [`Self::session_memory`]: 4 GiB.
     pub const SERVER_MEMORY: u64 = 4 << 30;
 
-    /// The folder that came with the workspace (see [`crate::workspace::root::checkout`]).
+    /// The checkout that contains the workspace (see [`crate::workspace::root::checkout`]).
     #[must_use]
     pub fn checkout(&self) -> AbsPath {
         if let Some(checkout) = &self.copy_of {
@@ -160,119 +163,121 @@ impl Settings {
     }
 }
 
-/// Answers requests about one workspace, and keeps what it learns for the next: servers, and what was seen of the workspace.
+/// Answers requests about one workspace. Keeps servers and scans for later requests. Clones share them.
 #[derive(Clone)]
 pub struct Orchestrator {
     settings: Arc<Settings>,
     shared: Arc<Shared>,
 }
 
-/// What the requests share.
+/// What all clones of an orchestrator share.
 struct Shared {
-    surveyor: Surveyor,
+    scanner: InputScanner,
     pool: Pool,
     memo: Option<Memo>,
-    flights: Flights,
-    /// Whether there will be more requests than one.
+    single_flight: SingleFlight,
+    /// Whether more than one request is expected.
     resident: bool,
-    /// Whether many of them come at a time.
-    many: bool,
+    /// Whether many concurrent requests are expected.
+    concurrent: bool,
 }
 
-/// What an attempt gives.
+/// The result of an attempt.
 struct Attempt {
-    draft: Draft,
+    draft: BundleDraft,
     dual: Vec<DualCoordinates>,
-    /// What it would write.
-    plan: Option<Plan>,
-    /// The diagnostics that its reward is made of.
-    measured: Option<Measured>,
-    /// What the server said, to be kept if the answer stands.
+    /// The edits to write, if the request plans any.
+    plan: Option<EditPlan>,
+    /// The diagnostics from which the reward is computed.
+    measured: Option<MeasuredDiagnostics>,
+    /// The server's responses, to be cached if the answer turns out to be valid.
     held: Option<Held>,
 }
 
 impl Orchestrator {
-    /// An orchestrator for many requests. [`Self::close`] ends what they started.
+    /// An orchestrator for many requests. [`Self::close`] stops the servers that they started.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self::with(settings, true, false)
     }
 
-    /// An orchestrator for many requests at a time, whose answers are worth more together than each of them at once.
+    /// An orchestrator for many concurrent requests, tuned for throughput instead of the latency of each.
     #[must_use]
     pub fn for_many(settings: Settings) -> Self {
-        /// Of what was read of files, in bytes: many questions are about many files, and they come back to them.
-        const READ: usize = 64 << 20;
-        remember_readings(READ);
+        /// Bytes of parsed file facts to cache: many requests about many files come back to the same ones.
+        const PARSED_FACTS_BYTES: usize = 64 << 20;
+        raise_parse_cache_limit(PARSED_FACTS_BYTES);
         Self::with(settings, true, true)
     }
 
-    /// An orchestrator for one request: the server says goodbye while the workspace is looked at for the last time.
+    /// An orchestrator for one request: its server shuts down while the workspace is scanned for the last time.
     #[must_use]
     pub fn for_one(settings: Settings) -> Self {
         Self::with(settings, false, false)
     }
 
-    fn with(settings: Settings, resident: bool, many: bool) -> Self {
+    fn with(settings: Settings, resident: bool, concurrent: bool) -> Self {
         let settings = Arc::new(settings);
         let shared = Shared {
-            surveyor: Surveyor::new(&settings, many),
-            pool: Pool::new(settings.clone(), resident, many),
+            scanner: InputScanner::new(&settings, concurrent),
+            pool: Pool::new(settings.clone(), resident, concurrent),
             memo: Memo::of(&settings),
-            flights: Flights::default(),
+            single_flight: SingleFlight::default(),
             resident,
-            many,
+            concurrent,
         };
         Self { settings, shared: Arc::new(shared) }
     }
 
-    /// The same orchestrator for another caller: with a time limit, a verbosity and an ear of its own.
+    /// The same orchestrator for another caller, with its own timeout, verbosity and progress sink.
     #[must_use]
     pub fn for_caller(&self, timeout: Duration, verbose: bool, progress: Arc<dyn Progress>) -> Self {
         let settings = Settings { timeout, verbose, progress, ..(*self.settings).clone() };
         Self { settings: Arc::new(settings), shared: self.shared.clone() }
     }
 
-    /// Looks at the workspace and starts the server that a first question would most likely be asked of, if there is none.
-    /// What stands in the way is told to whoever asks, and a server that has to be installed is installed for whoever asks.
+    /// Scans the workspace and starts the server that a first request most likely needs, unless one is running.
+    /// Errors are not reported here but by the first request, and a server that has to be installed is installed by
+    /// the first request.
     pub async fn warm_up(&self) {
-        let (settings, memory, began) =
-            (self.settings.clone(), self.shared.surveyor.memory.clone(), Instant::now());
-        let Ok(Ok(tools)) = blocking(move || Tools::find(&settings, &memory, false)).await else { return };
-        if let Ok(ground) = self.shared.surveyor.since(began, &self.settings, Some(tools)).await {
-            let _ = self.shared.pool.warm_up(Kind::usual(), &ground).await;
+        let (settings, environment_cache, began) =
+            (self.settings.clone(), self.shared.scanner.environment_cache.clone(), Instant::now());
+        let Ok(Ok(tools)) = blocking(move || Tools::find(&settings, &environment_cache, false)).await else {
+            return;
+        };
+        if let Ok(inputs) = self.shared.scanner.scan_since(began, &self.settings, Some(tools)).await {
+            let _ = self.shared.pool.warm_up(WorkerKind::usual(), &inputs).await;
         }
     }
 
-    /// Ends the servers.
+    /// Stops the servers.
     pub async fn close(&self) {
         self.shared.pool.close().await;
     }
 
-    /// Has a request of this kind asked of a server that runs already.
-    async fn seat(&self, request: &Request, server: Server, ground: &Arc<Ground>) {
-        self.shared.pool.seat(Kind::of(request, self.settings.server), server, ground).await;
+    /// Adopts a running server for requests of this kind.
+    async fn adopt_server(&self, request: &Request, server: Server, inputs: &Arc<Inputs>) {
+        self.shared.pool.adopt(WorkerKind::of(request, self.settings.server), server, inputs).await;
     }
 
-    /// A tape for an attempt.
     fn tape(&self) -> Tape {
         if self.settings.trace.is_some() { Tape::recording() } else { Tape::off() }
     }
 
-    /// Until what is returned is dropped there are more requests to come.
+    /// Announces that more requests are coming, until the returned guard is dropped.
     #[must_use]
-    pub fn more_to_come(&self) -> MoreToCome {
-        self.shared.surveyor.thrift.more_to_come()
+    pub fn pending_guard(&self) -> PendingGuard {
+        self.shared.scanner.throttle.pending_guard()
     }
 
-    /// What is running.
+    /// The running servers.
     #[must_use]
-    pub fn report(&self) -> Report {
+    pub fn report(&self) -> RunningServers {
         self.shared.pool.report()
     }
 
-    /// Answers a request, or tells why there is no answer; both are bundles. When `interrupted` ends first, the server is
-    /// told, and the bundle says `E/REQUEST_CANCELLED`.
+    /// Answers a request. Failures are bundles, too. If `interrupted` completes first, the server is told to cancel,
+    /// and the bundle has the error `E/REQUEST_CANCELLED`.
     pub async fn run(&self, request: Request, interrupted: impl Future<Output = ()>) -> Bundle {
         self.run_until(request, async {
             interrupted.await;
@@ -281,71 +286,72 @@ impl Orchestrator {
         .await
     }
 
-    /// The same; when `interrupted` ends first, the bundle says its error.
+    /// Like [`Self::run`]; if `interrupted` completes first, the bundle has the error that it returns.
     async fn run_until(&self, request: Request, interrupted: impl Future<Output = ErrorBody>) -> Bundle {
-        let bundle = self.told(request, interrupted).await;
+        let bundle = self.respond(request, interrupted).await;
         self.store(&bundle).await;
         bundle
     }
 
-    /// Keeps what was answered where it can be found by its id.
+    /// Stores a bundle so that it can be found by its id.
     async fn store(&self, bundle: &Bundle) {
         if !self.settings.keep {
             return;
         }
         let (cache, bundle) = (self.settings.cache.clone(), bundle.clone());
-        let storing = blocking(move || store::store(&cache, &bundle));
+        let storing = blocking(move || bundle_store::store(&cache, &bundle));
         if !self.shared.resident {
             // A process that ends must have written.
             let _ = storing.await;
         }
     }
 
-    async fn told(&self, mut request: Request, interrupted: impl Future<Output = ErrorBody>) -> Bundle {
-        self.name_portably(&mut request);
+    async fn respond(&self, mut request: Request, interrupted: impl Future<Output = ErrorBody>) -> Bundle {
+        self.make_uri_portable(&mut request);
         let began = Instant::now();
         let mut interrupted = pin!(interrupted);
-        // What an earlier lanser left half done is no state to answer about.
+        // A transaction that an earlier process left unfinished is recovered first.
         let settings = self.settings.clone();
         let _ = blocking(move || refactor::recover(&settings)).await;
         let tape = self.tape();
         if request.cmd == Command::Undo {
-            let (settings, undoing, noted) = (self.settings.clone(), request.clone(), tape.clone());
-            let draft = blocking(move || refactor::undo(&settings, &undoing, &noted)).await.unwrap_or_else(
-                |failure| Draft::failed(Some(request.clone()), failure.into_body(&PathMap::new())),
-            );
+            let (settings, undo_request, recording) = (self.settings.clone(), request.clone(), tape.clone());
+            let draft =
+                blocking(move || refactor::undo(&settings, &undo_request, &recording)).await.unwrap_or_else(
+                    |failure| BundleDraft::failed(Some(request.clone()), failure.into_body(&PathMap::new())),
+                );
             let bundle = rewarded(sealed(draft), None);
-            record(&self.settings, Some(request), Origin::default(), &tape, &bundle);
-            return self.finished(bundle, Vec::new(), Road::Syntax, began);
+            record(&self.settings, Some(request), AnswerOrigin::default(), &tape, &bundle);
+            return self.with_volatile(bundle, Vec::new(), ServedFrom::Syntax, began);
         }
-        let told = tokio::select! {
+        let answer = tokio::select! {
             biased;
-            told = self.answer(&request, began) => told,
+            answer = self.answer(&request, began) => answer,
             error = &mut interrupted => {
-                let origin = Origin { fault: Some(error.clone()), ..Origin::default() };
-                let draft = Draft::failed(Some(request.clone()), error);
-                Told::alone(Attempt { draft, dual: Vec::new(), plan: None, measured: None, held: None }, origin)
+                let origin = AnswerOrigin { fault: Some(error.clone()), ..AnswerOrigin::default() };
+                let draft = BundleDraft::failed(Some(request.clone()), error);
+                FinalAnswer::unshared(Attempt { draft, dual: Vec::new(), plan: None, measured: None, held: None }, origin)
             }
         };
         self.settings.progress.done();
-        match told {
-            Told::Kept(bundle) => self.finished(*bundle, Vec::new(), Road::Memo, began),
-            Told::Shared(bundle) => (*bundle).clone(),
-            Told::Made(made) => {
-                let Made { mut attempt, road, key, leader, origin } = *made;
+        match answer {
+            FinalAnswer::Cached(bundle) => self.with_volatile(*bundle, Vec::new(), ServedFrom::Memo, began),
+            FinalAnswer::Shared(bundle) => (*bundle).clone(),
+            FinalAnswer::Computed(computed) => {
+                let ComputedAnswer { mut attempt, served_from, key, leader, origin } = *computed;
                 let tape = origin.state.as_ref().map_or(tape, |state| state.tape.clone());
-                // The texts of a long answer's files are not needed any more, unless it is recorded what it came of.
+                // Frees the texts of the files, which are needed from here on only to record the operation.
                 let origin = if self.settings.trace.is_some() {
                     origin
                 } else {
                     drop(origin);
-                    Origin::default()
+                    AnswerOrigin::default()
                 };
                 self.write(&request, &mut attempt, &tape).await;
                 let bundle = rewarded(sealed(attempt.draft), attempt.measured);
                 record(&self.settings, Some(request), origin, &tape, &bundle);
-                self.keep(key, &bundle).await;
-                let bundle = self.finished(bundle, attempt.dual, road, began);
+                self.memo_put(key, &bundle).await;
+                let bundle = self.with_volatile(bundle, attempt.dual, served_from, began);
                 if let Some(leader) = leader {
                     leader.deliver(&bundle);
                 }
@@ -354,41 +360,41 @@ impl Orchestrator {
         }
     }
 
-    /// What is told of a request that was not asked.
+    /// The bundle for a request that was not run.
     pub(crate) fn refused(&self, mut request: Request, error: ErrorBody) -> Bundle {
-        self.name_portably(&mut request);
-        let bundle = rewarded(sealed(Draft::failed(Some(request.clone()), error.clone())), None);
-        let origin = Origin { fault: Some(error), ..Origin::default() };
+        self.make_uri_portable(&mut request);
+        let bundle = rewarded(sealed(BundleDraft::failed(Some(request.clone()), error.clone())), None);
+        let origin = AnswerOrigin { fault: Some(error), ..AnswerOrigin::default() };
         record(&self.settings, Some(request), origin, &Tape::off(), &bundle);
-        self.finished(bundle, Vec::new(), Road::Syntax, Instant::now())
+        self.with_volatile(bundle, Vec::new(), ServedFrom::Syntax, Instant::now())
     }
 
-    /// What is told of a request that could not be read.
-    fn unread(&self, error: ErrorBody) -> Bundle {
-        let bundle = rewarded(sealed(Draft::failed(None, error.clone())), None);
-        let origin = Origin { fault: Some(error), ..Origin::default() };
+    /// The bundle for a request that could not be parsed.
+    fn unparsable(&self, error: ErrorBody) -> Bundle {
+        let bundle = rewarded(sealed(BundleDraft::failed(None, error.clone())), None);
+        let origin = AnswerOrigin { fault: Some(error), ..AnswerOrigin::default() };
         record(&self.settings, None, origin, &Tape::off(), &bundle);
         bundle
     }
 
-    /// Names the file of a request's selector as bundles do.
-    fn name_portably(&self, request: &mut Request) {
+    /// Makes the URI of the request's selector portable, as in bundles.
+    fn make_uri_portable(&self, request: &mut Request) {
         if let Some(selector) = &mut request.selector {
             let paths = PathMap::new().workspace(self.settings.root.clone());
             selector.map_uri(|uri| paths.absolute(uri).map_or_else(|| uri.clone(), |path| paths.uri(&path)));
         }
     }
 
-    /// Writes what an attempt has planned, if that was asked for and nothing speaks against it. From here on the caller's
-    /// interruption is not heard: it is done whole, or not at all.
+    /// Writes the edits that an attempt has planned, if the request asks for it and no check failed. From here on
+    /// interruptions are ignored: the edit is written completely or not at all.
     async fn write(&self, request: &Request, attempt: &mut Attempt, tape: &Tape) {
         let Some(plan) = attempt.plan.take().filter(|_| request.writes()) else { return };
         if attempt.draft.error.is_some() || plan.changes().is_empty() {
             return;
         }
         self.settings.progress.step("the files are written");
-        let (settings, asked, noted) = (self.settings.clone(), request.clone(), tape.clone());
-        let written = blocking(move || refactor::commit(&settings, &asked, &plan, &noted)).await;
+        let (settings, owned_request, recording) = (self.settings.clone(), request.clone(), tape.clone());
+        let written = blocking(move || refactor::commit(&settings, &owned_request, &plan, &recording)).await;
         match written.unwrap_or_else(|failure| Err(failure.into_body(&PathMap::new()))) {
             Ok(transaction) => {
                 if let Some(edits) = &mut attempt.draft.edits {
@@ -399,19 +405,19 @@ impl Orchestrator {
         }
     }
 
-    /// A bundle with what is outside its hash.
-    fn finished(
+    /// Adds the volatile metadata, which is not part of the hash.
+    fn with_volatile(
         &self,
         mut bundle: Bundle,
         coordinates: Vec<DualCoordinates>,
-        road: Road,
+        served_from: ServedFrom,
         began: Instant,
     ) -> Bundle {
         bundle.meta.volatile = Volatile {
             id: None,
             line: None,
             elapsed_ms: Some(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)),
-            road: Some(road),
+            served_from: Some(served_from),
             root: Some(self.settings.root.to_string()),
             pid: Some(std::process::id()),
             coordinates,
@@ -420,45 +426,46 @@ impl Orchestrator {
     }
 }
 
-/// Whether a language server has to be asked.
+/// Whether a request needs a language server.
 fn needs_server(request: &Request) -> bool {
     !matches!(request.cmd, Command::Locate | Command::Undo)
 }
 
 fn cancelled() -> ErrorBody {
-    ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled").hint("ask again")
+    ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled").hint("repeat the request")
 }
 
-fn sealed(draft: Draft) -> Bundle {
+fn sealed(draft: BundleDraft) -> Bundle {
     let request = draft.request.clone();
     seal(draft).unwrap_or_else(|error| {
         let body = ErrorBody::new(ErrorSymbol::Internal, error.to_string());
-        seal(Draft::failed(request, body)).expect("an error is made of texts and small integers")
+        seal(BundleDraft::failed(request, body)).expect("an error is made of texts and small integers")
     })
 }
 
-/// A sealed bundle with its reward, which is no part of what was hashed.
-fn rewarded(mut bundle: Bundle, measured: Option<Measured>) -> Bundle {
+/// Adds the reward to a sealed bundle. It is not part of the hash.
+fn rewarded(mut bundle: Bundle, measured: Option<MeasuredDiagnostics>) -> Bundle {
     bundle.process_reward = Some(of_bundle(&bundle, measured));
     bundle
 }
 
-/// Does work that waits for the disk or takes long on a thread of its own.
+/// Runs blocking or long work on a separate thread.
 ///
-/// The work begins now, not when the result is waited for.
+/// The work starts immediately, not when the result is awaited.
 fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> impl Future<Output = Result<T, Failure>> {
     let working = tokio::task::spawn_blocking(work);
     async move {
-        // The words of a panic are not repeated: they name a task, and a bundle is the same in every run.
-        let failed = |_| Failure::told(ErrorBody::new(ErrorSymbol::Internal, "a part of the work failed"));
+        // The panic message is left out: it names a task, and a bundle is the same in every run.
+        let failed =
+            |_| Failure::reported(ErrorBody::new(ErrorSymbol::Internal, "a part of the work failed"));
         working.await.map_err(failed)
     }
 }
 
-/// The same for work that reads what a repository brings, such as its git folder: a pipe in the place of a file makes whoever
-/// reads it wait for ever, so it is waited for as long as an answer may take.
+/// Like [`blocking`], with a time limit, for work that reads untrusted files of a repository, such as its git folder:
+/// reading a named pipe in place of a file would block forever.
 async fn blocking_within<T: Send + 'static>(
     limit: Duration,
     what: &str,
@@ -467,7 +474,7 @@ async fn blocking_within<T: Send + 'static>(
     let Ok(done) = tokio::time::timeout(limit, blocking(work)).await else {
         let message = format!("{what} did not answer within {} s", limit.as_secs());
         let hint = "`git status` shows what is wrong; --timeout gives more time";
-        return Err(Failure::told(ErrorBody::new(ErrorSymbol::LsTimeout, message).hint(hint)));
+        return Err(Failure::reported(ErrorBody::new(ErrorSymbol::LsTimeout, message).hint(hint)));
     };
     done
 }

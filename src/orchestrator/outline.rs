@@ -1,14 +1,14 @@
-//! `symbols`: the outline of documents, and the search over the workspace.
+//! `symbols`: the outline of documents, and the symbol search over the workspace.
 
 use std::collections::BTreeSet;
 
-use super::ask::{Answer, Asking};
+use super::ask::{HandlerOutput, RequestContext};
 use super::completeness;
 use super::failure::Failure;
-use super::query::distinct;
+use super::navigation::distinct;
 use crate::bundle::order::sort;
 use crate::bundle::page::page;
-use crate::lsp::{self, Place, WorkspaceSymbol};
+use crate::lsp::{self, LspLocation, WorkspaceSymbol};
 use crate::model::facts::{Completeness, CompletenessStatus, Facts, Provenance, Symbol, Unresolved};
 use crate::model::request::Scope;
 use crate::path::AbsPath;
@@ -17,45 +17,44 @@ use crate::workspace::files::Files as _;
 use crate::workspace::parallel::parallel_map;
 
 /// Answers `symbols`.
-pub(super) async fn symbols(asking: &Asking<'_>) -> Result<Answer, Failure> {
-    let offered = asking.server.client.capabilities();
-    let (mut found, completeness, capabilities) = if let Some(query) = &asking.request.options.query {
-        let capabilities = asking.require("workspaceSymbol", offered.workspace_symbol)?;
-        let (found, completeness) = search(asking, query).await?;
+pub(super) async fn symbols(cx: &RequestContext<'_>) -> Result<HandlerOutput, Failure> {
+    let offered = cx.server.client.capabilities();
+    let (mut found, completeness, capabilities) = if let Some(query) = &cx.request.options.query {
+        let capabilities = cx.require("workspaceSymbol", offered.workspace_symbol)?;
+        let (found, completeness) = search(cx, query).await?;
         (found, Some(completeness), capabilities)
     } else {
-        let capabilities = asking.require("documentSymbol", offered.document_symbol)?;
-        let (found, completeness) = outlines(asking).await?;
+        let capabilities = cx.require("documentSymbol", offered.document_symbol)?;
+        let (found, completeness) = outlines(cx).await?;
         (found, completeness, capabilities)
     };
     sort(&mut found);
-    let options = &asking.request.options;
+    let options = &cx.request.options;
     let (found, limits) = page(found, options.limit, options.cursor.as_deref())?;
     let mut facts = Facts::new(Provenance::Lsp);
     facts.symbols = Some(found);
     facts.completeness = completeness;
-    Ok(Answer { facts, limits: Some(limits), capabilities, refactored: None, error: None })
+    Ok(HandlerOutput { facts, limits: Some(limits), capabilities, refactored: None, error: None })
 }
 
-/// The outlines of every file that the request means. What cannot be read does not stop the others, unless it was all
-/// that was asked about; then the verdict names it.
-async fn outlines(asking: &Asking<'_>) -> Result<(Vec<Symbol>, Option<Completeness>), Failure> {
-    let files = asking.state.request_files(asking.request)?;
+/// The outlines of all requested files. A file that cannot be read does not stop the others, unless it was the only
+/// one; the verdict names it.
+async fn outlines(cx: &RequestContext<'_>) -> Result<(Vec<Symbol>, Option<Completeness>), Failure> {
+    let files = cx.state.request_files(cx.request)?;
     let mut found = Vec::new();
     let mut unreadable = Vec::new();
     for path in &files {
-        if !asking.open([path.clone()])?.is_empty() {
-            let error =
-                asking.state.files.read(path).err().map_or_else(String::new, |error| error.to_string());
-            let error = asking.places.paths.text(&error);
+        if !cx.open([path.clone()])?.is_empty() {
+            let error = cx.state.files.read(path).err().map_or_else(String::new, |error| error.to_string());
+            let error = cx.locations.paths.text(&error);
             if files.len() == 1 {
                 return Err(Failure::not_found(error, "name a file that can be read"));
             }
             unreadable.push(error);
             continue;
         }
-        outline(asking, path, |symbol, container| {
-            found.push(of_document(asking, path, symbol, container.clone()));
+        outline(cx, path, |symbol, container| {
+            found.push(of_document(cx, path, symbol, container.clone()));
         })
         .await?;
     }
@@ -63,7 +62,7 @@ async fn outlines(asking: &Asking<'_>) -> Result<(Vec<Symbol>, Option<Completene
     let completeness = (!unreadable.is_empty()).then(|| Completeness {
         status: CompletenessStatus::Unknown,
         reason: Some(unreadable.join("; ")),
-        scope: asking.request.options.scope,
+        scope: cx.request.options.scope,
         files_with_name: count(files.len()),
         files_searched: count(files.len() - unreadable.len()),
         explained: None,
@@ -72,15 +71,15 @@ async fn outlines(asking: &Asking<'_>) -> Result<(Vec<Symbol>, Option<Completene
     Ok((found, completeness))
 }
 
-/// Tells every symbol of a document that is open, and what it is in.
+/// Passes every symbol of an open document, and its container, to `visit`.
 async fn outline(
-    asking: &Asking<'_>,
+    cx: &RequestContext<'_>,
     path: &AbsPath,
-    mut tell: impl FnMut(&lsp::Symbol, &Option<String>),
+    mut visit: impl FnMut(&lsp::LspSymbol, &Option<String>),
 ) -> Result<(), Failure> {
-    let symbols = asking.questions().document_symbols(path).await?;
+    let symbols = cx.requests().document_symbols(path).await?;
     // An explicit stack: a file may nest deeper than a thread's stack is long.
-    let mut stack: Vec<(lsp::Symbol, Option<String>)> =
+    let mut stack: Vec<(lsp::LspSymbol, Option<String>)> =
         symbols.into_iter().map(|symbol| (symbol, None)).collect();
     while let Some((symbol, container)) = stack.pop() {
         let container = container.or_else(|| symbol.container.clone());
@@ -88,18 +87,18 @@ async fn outline(
             .as_ref()
             .map_or_else(|| symbol.name.clone(), |outer| format!("{outer}.{}", symbol.name));
         stack.extend(symbol.children.iter().cloned().map(|child| (child, Some(inner.clone()))));
-        tell(&symbol, &container);
+        visit(&symbol, &container);
     }
     Ok(())
 }
 
 fn of_document(
-    asking: &Asking<'_>,
+    cx: &RequestContext<'_>,
     path: &AbsPath,
-    symbol: &lsp::Symbol,
+    symbol: &lsp::LspSymbol,
     container: Option<String>,
 ) -> Symbol {
-    let (uri, at, preview) = asking.places.describe(path, symbol.selection_range);
+    let (uri, at, preview) = cx.locations.describe(path, symbol.selection_range);
     Symbol {
         name: symbol.name.clone(),
         container,
@@ -108,45 +107,46 @@ fn of_document(
         range: symbol.range,
         selection_range: Some(symbol.selection_range),
         at,
-        symbol_id: asking.places.symbol_id(path, symbol.selection_range),
+        symbol_id: cx.locations.symbol_id(path, symbol.selection_range),
         preview,
     }
 }
 
-/// Searches names over the workspace. The server only searches what its configuration includes: a file that it leaves out
-/// is passed over even while it is open. So of those in which a word could match the outline is asked for and searched.
-async fn search(asking: &Asking<'_>, query: &str) -> Result<(Vec<Symbol>, Completeness), Failure> {
-    let snapshot = &asking.state.ground.snapshot;
+/// Searches symbols over the workspace. The server searches only the files that its configuration includes, and skips
+/// others even while they are open. For those of the others in which a word could match, the outline is requested and
+/// searched.
+async fn search(cx: &RequestContext<'_>, query: &str) -> Result<(Vec<Symbol>, Completeness), Failure> {
+    let snapshot = &cx.state.inputs.snapshot;
     let all: Vec<AbsPath> = snapshot.files().keys().map(|path| snapshot.absolute(path)).collect();
     let matching: BTreeSet<AbsPath> = {
-        let matches = parallel_map(&all, asking.settings.threads, |path| {
-            let document = asking.state.files.read(path).ok()?;
+        let matches = parallel_map(&all, cx.settings.threads, |path| {
+            let document = cx.state.files.read(path).ok()?;
             words(document.text.as_bytes()).any(|word| is_subsequence(query, word)).then(|| path.clone())
         });
         matches.into_iter().flatten().collect()
     };
-    let scope = asking.request.options.scope;
-    let questions = asking.questions();
-    let mut listing = questions.workspace_symbols(query).await?;
-    let places: Vec<Place> = listing.items.iter().map(|item| item.place.clone()).collect();
-    if asking.open_encoded(distinct(&places))? {
-        listing = questions.workspace_symbols(query).await?;
+    let scope = cx.request.options.scope;
+    let requests = cx.requests();
+    let mut listing = requests.workspace_symbols(query).await?;
+    let places: Vec<LspLocation> = listing.items.iter().map(|item| item.place.clone()).collect();
+    if cx.open_encoded(distinct(&places))? {
+        listing = requests.workspace_symbols(query).await?;
     }
-    let mut found: Vec<Symbol> = listing.items.iter().map(|item| of_workspace(asking, item)).collect();
+    let mut found: Vec<Symbol> = listing.items.iter().map(|item| of_workspace(cx, item)).collect();
     if scope == Scope::Workspace {
-        let included = &asking.state.ground.included;
-        let left_out: Vec<&AbsPath> = snapshot
+        let included = &cx.state.inputs.included;
+        let excluded: Vec<&AbsPath> = snapshot
             .files()
             .keys()
             .filter(|path| !included.includes(path))
             .filter_map(|path| matching.get(&snapshot.absolute(path)))
             .collect();
-        asking.open(left_out.iter().copied().cloned())?;
-        for path in left_out {
-            outline(asking, path, |symbol, container| {
+        cx.open(excluded.iter().copied().cloned())?;
+        for path in excluded {
+            outline(cx, path, |symbol, container| {
                 if is_subsequence(query, symbol.name.as_bytes()) {
-                    let symbol = of_document(asking, path, symbol, container.clone());
-                    // As the server tells what it finds by itself.
+                    let symbol = of_document(cx, path, symbol, container.clone());
+                    // The same form in which the server reports its own matches.
                     let range = symbol.selection_range.unwrap_or(symbol.range);
                     found.push(Symbol { range, selection_range: None, ..symbol });
                 }
@@ -154,12 +154,12 @@ async fn search(asking: &Asking<'_>, query: &str) -> Result<(Vec<Symbol>, Comple
             .await?;
         }
     }
-    let completeness = completeness::of_documents(asking, matching.len(), &completeness::unreadable(asking));
+    let completeness = completeness::of_documents(cx, matching.len(), &completeness::unreadable(cx));
     Ok((found, completeness))
 }
 
-fn of_workspace(asking: &Asking<'_>, item: &WorkspaceSymbol) -> Symbol {
-    let (uri, at, preview) = asking.places.describe(&item.place.path, item.place.range);
+fn of_workspace(cx: &RequestContext<'_>, item: &WorkspaceSymbol) -> Symbol {
+    let (uri, at, preview) = cx.locations.describe(&item.place.path, item.place.range);
     Symbol {
         name: item.name.clone(),
         container: item.container.clone().filter(|container| !container.is_empty()),
@@ -168,13 +168,13 @@ fn of_workspace(asking: &Asking<'_>, item: &WorkspaceSymbol) -> Symbol {
         range: item.place.range,
         selection_range: None,
         at,
-        symbol_id: asking.places.symbol_id(&item.place.path, item.place.range),
+        symbol_id: cx.locations.symbol_id(&item.place.path, item.place.range),
         preview,
     }
 }
 
-/// Whether the characters of `query` stand in `word` in their order, whatever their case: the widest match that servers
-/// use, so that no file is missed.
+/// Whether the characters of `query` appear in `word` in order, ignoring case. This is the most permissive match that
+/// servers use, so no file is missed.
 fn is_subsequence(query: &str, word: &[u8]) -> bool {
     let word = String::from_utf8_lossy(word);
     let mut rest = word.chars().flat_map(char::to_lowercase);
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_widest_match() {
+    fn subsequences_match() {
         assert!(is_subsequence("qs", b"QuerySet"));
         assert!(is_subsequence("QUERY", b"my_query"));
         assert!(!is_subsequence("sq", b"Query"));

@@ -1,10 +1,10 @@
-//! What an orchestrator has running, for `session status`.
+//! The report on running servers for `session status`.
 
 use serde::{Deserialize, Serialize};
 
-/// What an orchestrator has running.
+/// What an orchestrator is running.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Report {
+pub struct RunningServers {
     /// Its servers.
     pub servers: Vec<ServerReport>,
 }
@@ -18,8 +18,8 @@ pub struct ServerReport {
     pub version: String,
     /// Its process.
     pub pid: u32,
-    /// The memory of its process, in bytes, where the operating system tells.
+    /// The memory of its process in bytes, if the operating system reports it.
     pub memory_bytes: Option<u64>,
-    /// How many documents it has open.
+    /// The number of open documents.
     pub documents: usize,
 }

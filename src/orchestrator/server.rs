@@ -1,4 +1,4 @@
-//! A server's life: found or installed, started, greeted, stopped.
+//! The lifecycle of a server: find or install it, start it, initialize it, shut it down.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,44 +8,44 @@ use super::{Progress, Settings, blocking};
 use crate::lsp::client::{Client, InitializeOptions};
 use crate::lsp::process::{Launch, spawn};
 use crate::lsp::profile::{Profile, ServerSettings};
-use crate::lsp::stand_in::StandIn;
+use crate::lsp::python_shim::PythonShim;
 use crate::model::environment::Tool;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::server::ServerKind;
-use crate::toolchain::{self, Found, Progress as Installing};
+use crate::toolchain::{self, FoundServer, InstallEvent};
 use crate::workspace::python::PythonEnvironment;
 
-/// How long a server may take to say goodbye. It has nothing to lose: what it knows, it reads again.
-const GOODBYE: Duration = Duration::from_millis(500);
+/// The time that a server has to shut down. Killing it loses nothing: a new one reads everything again.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A running server that has answered `initialize`.
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) client: Client,
-    pub(super) found: Found,
+    pub(super) found: FoundServer,
 }
 
 impl Server {
-    /// What it is, as bundles say; `asked_for` is the one that was to be started.
-    pub(super) fn tool(&self, asked_for: ServerKind) -> Tool {
+    /// Its identity for bundles; `requested` is the kind that was to be started.
+    pub(super) fn tool(&self, requested: ServerKind) -> Tool {
         let identity = self.client.identity();
         Tool {
-            name: ServerKind::parse(&identity.name).unwrap_or(asked_for),
+            name: ServerKind::parse(&identity.name).unwrap_or(requested),
             version: identity.version.unwrap_or_else(|| self.found.version.clone()),
         }
     }
 
-    /// Starts the server that was found, and tells it of this environment; `cancellable` is for [`Launch::cancellable`].
+    /// Starts a server for this environment. `cancellable` is for [`Launch::cancellable`].
     pub(super) async fn start(
         settings: Arc<Settings>,
-        found: Found,
+        found: FoundServer,
         python: Option<&PythonEnvironment>,
         cancellable: bool,
     ) -> Result<Self, Failure> {
         let checked = found.clone();
-        if let Err(why) = blocking(move || toolchain::verify(&checked)).await? {
-            let hint = format!("`lanser server install {}` installs it anew", found.kind);
-            return Err(Failure::told(ErrorBody::new(ErrorSymbol::LsUnavailable, why).hint(hint)));
+        if let Err(reason) = blocking(move || toolchain::verify(&checked)).await? {
+            let hint = format!("`lanser server install {}` reinstalls it", found.kind);
+            return Err(Failure::reported(ErrorBody::new(ErrorSymbol::LsUnavailable, reason).hint(hint)));
         }
         let profile = Profile::of(found.kind);
         let launch = Launch {
@@ -57,7 +57,7 @@ impl Server {
             guard: settings.guard.clone(),
             temp_dir: settings.temp.clone(),
             cancellable,
-            python: python.map(stand_in).unwrap_or_default(),
+            python: python.map(python_shim).unwrap_or_default(),
             programs: settings.cache.join("stand-ins"),
         };
         let (connection, process) = spawn(&launch)?;
@@ -71,25 +71,25 @@ impl Server {
         Ok(Self { client, found })
     }
 
-    /// Says goodbye, and kills what does not listen.
+    /// Shuts the server down, and kills it if it does not respond.
     pub(super) async fn stop(self) {
-        // The answer is there already; how the server went is nobody's business any more, only that it did.
-        let _ = self.client.shutdown(GOODBYE).await;
+        // The answer is complete, so an error of the shutdown does not matter.
+        let _ = self.client.shutdown(SHUTDOWN_TIMEOUT).await;
     }
 }
 
-fn stand_in(python: &PythonEnvironment) -> StandIn {
-    StandIn {
+fn python_shim(python: &PythonEnvironment) -> PythonShim {
+    PythonShim {
         version: python.version.clone(),
         prefix: python.prefix.to_string(),
         search_path: python.search_path.clone(),
     }
 }
 
-/// What is asked of the toolchain.
+/// The toolchain request for these settings.
 #[must_use]
-pub fn toolchain_request(settings: &Settings) -> toolchain::Request {
-    toolchain::Request {
+pub fn toolchain_request(settings: &Settings) -> toolchain::ToolchainRequest {
+    toolchain::ToolchainRequest {
         kind: settings.server,
         version: settings.server_version.clone(),
         command: settings.server_command.as_ref().map(|command| vec![command.to_string()]),
@@ -104,8 +104,8 @@ pub fn toolchain_request(settings: &Settings) -> toolchain::Request {
     }
 }
 
-/// Finds a server; installs it when there is none and `install` says so. Blocking.
-pub(super) fn find(settings: &Settings, install: bool) -> Result<Found, toolchain::Unavailable> {
+/// Finds a server. If there is none, installs it if `install` is true. Blocking.
+pub(super) fn find(settings: &Settings, install: bool) -> Result<FoundServer, toolchain::Unavailable> {
     let request = toolchain_request(settings);
     if !install {
         return toolchain::find(&request);
@@ -113,26 +113,27 @@ pub(super) fn find(settings: &Settings, install: bool) -> Result<Found, toolchai
     toolchain::ensure(&request, &mut |event| tell_progress(&*settings.progress, &event))
 }
 
-/// Tells what an install is doing.
-pub fn tell_progress(progress: &dyn Progress, event: &Installing) {
+/// Reports the progress of an installation.
+pub fn tell_progress(progress: &dyn Progress, event: &InstallEvent) {
     match event {
-        Installing::Waiting { what } => {
-            progress.say(&format!("waiting for another process that installs {what}"));
+        InstallEvent::Waiting { what } => {
+            progress.notify(&format!("waiting for another process that installs {what}"));
         }
-        Installing::Installing { what, with } => {
-            progress.say(&format!("installing {what} with {with} (once)"));
+        InstallEvent::Installing { what, with } => {
+            progress.notify(&format!("installing {what} with {with} (once)"));
         }
-        Installing::Installed { what, at } => progress.say(&format!("installed {what} into {at}")),
+        InstallEvent::Installed { what, at } => progress.notify(&format!("installed {what} into {at}")),
     }
 }
 
-/// What the server's process sees of the environment: where programs, the user's folders and temporary files are, nothing
-/// that could change an answer.
+/// The environment variables of the server's process: where programs and the user's folders are, and nothing that
+/// could change an answer.
 fn server_environment(settings: &Settings) -> std::collections::BTreeMap<String, String> {
-    const PASSED: [&str; 2] = ["PATH", "HOME"];
-    // The user's own packages are not part of the environment whose identity the bundle has.
-    const SET: [(&str, &str); 2] = [("LC_ALL", "C.UTF-8"), ("PYTHONNOUSERSITE", "1")];
-    let passed = settings.environment.iter().filter(|(name, _)| PASSED.contains(&name.as_str()));
-    let passed = passed.map(|(name, value)| (name.clone(), value.clone()));
-    passed.chain(SET.map(|(name, value)| (name.to_owned(), value.to_owned()))).collect()
+    const INHERITED_VARIABLES: [&str; 2] = ["PATH", "HOME"];
+    // The user's site-packages are not part of the environment that the bundle identifies.
+    const FIXED_VARIABLES: [(&str, &str); 2] = [("LC_ALL", "C.UTF-8"), ("PYTHONNOUSERSITE", "1")];
+    let inherited =
+        settings.environment.iter().filter(|(name, _)| INHERITED_VARIABLES.contains(&name.as_str()));
+    let inherited = inherited.map(|(name, value)| (name.clone(), value.clone()));
+    inherited.chain(FIXED_VARIABLES.map(|(name, value)| (name.to_owned(), value.to_owned()))).collect()
 }

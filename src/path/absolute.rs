@@ -8,21 +8,21 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// An absolute path in UTF-8, lexically normal: no `.`, no `..`, no doubled or trailing separator.
 ///
-/// It says nothing about links: two of these can name one file. A copy shares the text: an answer has ten thousand places in
-/// the same files.
+/// Symbolic links are not resolved: two of these can name one file. Clones share the text, because an answer can have ten
+/// thousand locations in the same files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AbsPath {
-    /// Invariant: begins with `/`, components are normal.
+    /// Invariant: starts with `/`, components are normal.
     text: Arc<str>,
 }
 
 /// Why a path cannot be an [`AbsPath`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AbsPathError {
-    /// It is relative.
+    /// The path is relative.
     #[error("{0:?} is not an absolute path")]
     Relative(PathBuf),
-    /// Its name is not UTF-8, which no JSON bundle could carry.
+    /// The path is not UTF-8, so it cannot be written to a JSON bundle.
     #[error("the path {0:?} is not UTF-8")]
     NotUtf8(PathBuf),
 }
@@ -40,26 +40,26 @@ impl<'de> Deserialize<'de> for AbsPath {
 }
 
 impl AbsPath {
-    /// Takes an absolute path and normalises it lexically.
+    /// Normalizes an absolute path lexically.
     ///
     /// # Errors
-    /// When the path is relative or not UTF-8.
+    /// If the path is relative or not UTF-8.
     pub fn new(path: impl AsRef<Path>) -> Result<Self, AbsPathError> {
         let path = path.as_ref();
         let text = path.to_str().ok_or_else(|| AbsPathError::NotUtf8(path.to_owned()))?;
         if !text.starts_with('/') {
             return Err(AbsPathError::Relative(path.to_owned()));
         }
-        Ok(Self { text: normalise(text) })
+        Ok(Self { text: normalize(text) })
     }
 
     /// `self` followed by a relative path, which may contain `..`.
     #[must_use]
     pub fn join(&self, relative: &str) -> Self {
         if relative.starts_with('/') {
-            return Self { text: normalise(relative) };
+            return Self { text: normalize(relative) };
         }
-        Self { text: normalise(&format!("{}/{relative}", self.text)) }
+        Self { text: normalize(&format!("{}/{relative}", self.text)) }
     }
 
     /// The folder above; the root is its own parent.
@@ -74,7 +74,7 @@ impl AbsPath {
         self.text.rsplit('/').next().unwrap_or_default()
     }
 
-    /// What is left of `self` below `root`; empty when they are equal, `None` when it is elsewhere.
+    /// The path of `self` relative to `root`; empty if they are equal, `None` if `self` is not inside `root`.
     #[must_use]
     pub fn strip_prefix(&self, root: &Self) -> Option<&str> {
         let rest = self.text.strip_prefix(root.text.trim_end_matches('/'))?;
@@ -100,7 +100,7 @@ impl fmt::Display for AbsPath {
     }
 }
 
-fn normalise(text: &str) -> Arc<str> {
+fn normalize(text: &str) -> Arc<str> {
     let mut parts: Vec<&str> = Vec::new();
     for part in text.split('/') {
         match part {

@@ -4,9 +4,9 @@ use std::fmt;
 
 use super::{AbsPath, WorkspacePath, encode_portable, percent};
 
-/// Which file a bundle means, said without the machine it was made on.
+/// A URI of a file that does not depend on the machine.
 ///
-/// Printed, `#`, `?`, `%`, `"` and white space are percent-encoded, so that a selector can follow it.
+/// In the printed form `#`, `?`, `%`, `"` and white space are percent-encoded, so that a selector can follow it.
 /// Ordered by the printed form.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum DocUri {
@@ -15,14 +15,14 @@ pub enum DocUri {
     /// A file of the Python environment, relative to its prefix: `env://lib/python3.13/site-packages/…`. Files of
     /// the interpreter below a virtual environment are `env://~base/…`.
     Env(String),
-    /// A file that the server ships, such as a typeshed stub: `server://dist/typeshed-fallback/stdlib/…`.
+    /// A file of the server's package, such as a typeshed stub: `server://dist/typeshed-fallback/stdlib/…`.
     Server(String),
     /// Any other file: `file:///…`.
     File(AbsPath),
 }
 
 impl DocUri {
-    /// Reads the printed form. Relative paths may begin with `./`; `None` when it is no document URI.
+    /// Parses the printed form. Relative paths may start with `./`; `None` if the text is not a document URI.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let decode = |rest: &str| percent::decode(rest).filter(|path| !path.contains('\0'));
@@ -49,7 +49,7 @@ impl DocUri {
         WorkspacePath::new(path).map(Self::Workspace)
     }
 
-    /// The workspace path, for a file of the workspace.
+    /// The path of a workspace file; `None` for other files.
     #[must_use]
     pub fn workspace_path(&self) -> Option<&WorkspacePath> {
         match self {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_the_workspace_is_no_workspace_path() {
+    fn paths_that_leave_the_workspace_are_rejected() {
         for text in ["../a.py", "a/../../b.py", "", "a//b.py", "env://../x", "http://x/y.py", "a%00.py"] {
             assert_eq!(DocUri::parse(text), None, "{text}");
         }

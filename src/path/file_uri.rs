@@ -1,7 +1,7 @@
-//! `file:` URIs on the wire.
+//! `file:` URIs in messages of a language server.
 //!
-//! Servers spell them in different ways (Pyright as vscode-uri does: `+` is `%2B`, `(` is `%28`), so a URI is never
-//! compared as a string: it is decoded to a path at once, and encoded anew on the way out.
+//! Servers encode them differently (Pyright like vscode-uri: `+` is `%2B`, `(` is `%28`), so URIs are not compared as
+//! strings: they are decoded to paths on input and encoded again on output.
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ impl FileUri {
         &self.0
     }
 
-    /// Decodes any spelling of a `file:` URI to the path that it means, `..` resolved.
+    /// Decodes any spelling of a `file:` URI to its path, with `..` resolved.
     ///
     /// # Errors
     /// See [`FileUriError`].
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spelled_as_vscode_uri_does() {
+    fn paths_are_encoded_like_vscode_uri() {
         let path = AbsPath::new("/w/a b+(c)@,;=!'$&*[x]:^|#?%/ü.py").unwrap();
         let uri = FileUri::from_path(&path);
         assert_eq!(
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn any_spelling_is_read() {
+    fn any_spelling_is_decoded() {
         let expected = AbsPath::new("/w/ü (1).py").unwrap();
         for uri in ["file:///w/ü (1).py", "FILE://localhost/w/%c3%bc%20%281%29.py", "file:/w/x/../ü%20(1).py"]
         {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_local_file() {
+    fn uris_of_other_files_are_rejected() {
         for uri in ["http://x/y", "file://host/y", "file:///%zz", "file:///a%00b", "untitled:1", "é"] {
             assert!(FileUri::parse_path(uri).is_err(), "{uri}");
         }

@@ -1,5 +1,5 @@
-//! Paths and URIs: absolute paths, workspace paths, `file:` URIs as servers spell them, and the portable
-//! document URIs of bundles and selectors.
+//! Paths and URIs: absolute paths, workspace paths, `file:` URIs of servers, and the portable document URIs of bundles and
+//! selectors.
 
 pub mod absolute;
 pub mod doc_uri;

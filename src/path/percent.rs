@@ -1,19 +1,19 @@
-//! Percent-encoding, with the two sets of characters that lanser needs.
+//! Percent-encoding for `file:` URIs and for selectors.
 
 use std::fmt::Write as _;
 
-/// Encodes everything but `A-Z a-z 0-9 - . _ ~ /`, which is how vscode-uri and so Pyright spell a path.
+/// Encodes everything but `A-Z a-z 0-9 - . _ ~ /`, like vscode-uri and so Pyright.
 pub(super) fn encode_uri_path(path: &str) -> String {
     encode(path, |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte))
 }
 
-/// Encodes only what the selector grammar gives a meaning to: `#`, `?`, `%`, `"`, white space and controls.
+/// Encodes only the special characters of the selector grammar: `#`, `?`, `%`, `"`, white space and controls.
 #[must_use]
 pub fn encode_portable(path: &str) -> String {
     encode(path, |byte| !matches!(byte, b'#' | b'?' | b'%' | b'"' | 0..=b' ' | 0x7f))
 }
 
-/// Like [`encode_portable`], and `also` is encoded as well.
+/// Like [`encode_portable`], and encodes the bytes in `also` too.
 #[must_use]
 pub fn encode_portable_and(text: &str, also: &[u8]) -> String {
     encode(text, |byte| !matches!(byte, b'#' | b'?' | b'%' | b'"' | 0..=b' ' | 0x7f) && !also.contains(&byte))
@@ -37,7 +37,7 @@ fn encode(text: &str, keep: impl Fn(u8) -> bool) -> String {
     out
 }
 
-/// Decodes every `%XX`; `None` when a `%` is not followed by two hexadecimal digits or the result is not UTF-8.
+/// Decodes every `%XX`; `None` if a `%` is not followed by two hexadecimal digits or the result is not UTF-8.
 #[must_use]
 pub fn decode(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());

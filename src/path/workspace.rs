@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 /// A file or folder inside the workspace: relative, `/` as separator, UTF-8, no `.`, no `..`, not empty.
 ///
-/// Ordered by its text, which is the order of every list in a bundle. A copy shares the text.
+/// Ordered by its text, which is the order of every list in a bundle. Clones share the text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkspacePath(Arc<str>);
 
 impl WorkspacePath {
-    /// Takes a relative path; `None` when it is not in the form above.
+    /// A relative path; `None` if it is not in the form above.
     #[must_use]
     pub fn new(path: &str) -> Option<Self> {
         let normal = path.split('/').all(|part| !matches!(part, "" | "." | ".."));

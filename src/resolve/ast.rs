@@ -1,8 +1,8 @@
-//! AST paths: from the steps down to a construct, and from a place back up to its steps.
+//! AST paths: resolves the steps of a path to a construct, and makes the steps for a span.
 //!
-//! A step looks among everything inside of the step before it that is not inside of a further `class` or `def`, in source
-//! order. So `[class=C]/[def=m]` finds a method that stands under an `if` of the class, and a call does not change its
-//! ordinal because a nested function has calls of its own.
+//! A step selects among the nodes inside the previous step that are not inside a nested `class` or `def`, in source order. So
+//! `[class=C]/[def=m]` finds a method under an `if` of the class, and the calls of a nested function do not change the
+//! ordinals of the calls around it.
 
 use tree_sitter::Node;
 
@@ -10,46 +10,48 @@ use super::outline::Span;
 use super::syntax::{dotted, parse, preorder, text_of};
 use crate::selector::{AstStep, Construct};
 
-/// A construct that a path leads to.
+/// The construct that a path resolves to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
-    /// All of it; of a definition without its decorators.
+pub(super) struct AstMatch {
+    /// The whole construct; a definition is without its decorators.
     pub(super) span: Span,
     /// The name token of a definition, else the first identifier in it, else its empty start.
     pub(super) name_span: Span,
 }
 
-/// Where a path breaks off.
+/// Why a path does not resolve to one construct.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Broken {
-    /// Nothing is there for this step.
+pub(super) enum AstPathError {
+    /// Nothing matches the step with this index.
     Missing(usize),
-    /// Several are there and the step does not say which; what each of them would lead to.
-    Several(Vec<Found>),
+    /// Several constructs match.
+    Ambiguous(Vec<AstMatch>),
 }
 
-/// Follows steps from the module of a text, which is not among them.
-pub(super) fn follow(text: &str, steps: &[AstStep]) -> Result<Found, Broken> {
+/// Resolves the steps of a path, without its first step, which is the module.
+pub(super) fn follow(text: &str, steps: &[AstStep]) -> Result<AstMatch, AstPathError> {
     let tree = parse(text);
     let root = tree.root_node();
     let mut at = vec![root];
     for (number, step) in steps.iter().enumerate() {
-        let next: Vec<Node<'_>> = at.iter().flat_map(|node| under(*node, step, text)).collect();
+        let next: Vec<Node<'_>> = at.iter().flat_map(|node| nodes_of_step(*node, step, text)).collect();
         if next.is_empty() {
-            return Err(Broken::Missing(number));
+            return Err(AstPathError::Missing(number));
         }
         at = next;
     }
     match at.as_slice() {
         [node] => Ok(found(*node, root, text)),
-        several => Err(Broken::Several(several.iter().map(|node| found(*node, root, text)).collect())),
+        several => {
+            Err(AstPathError::Ambiguous(several.iter().map(|node| found(*node, root, text)).collect()))
+        }
     }
 }
 
-fn found(node: Node<'_>, root: Node<'_>, text: &str) -> Found {
+fn found(node: Node<'_>, root: Node<'_>, text: &str) -> AstMatch {
     let span = if node == root { 0..text.len() } else { node.byte_range() };
     if node == root {
-        return Found { span, name_span: 0..0 };
+        return AstMatch { span, name_span: 0..0 };
     }
     let name = node.child_by_field_name("name").filter(|_| is_scope(node));
     let mut first = name;
@@ -60,16 +62,16 @@ fn found(node: Node<'_>, root: Node<'_>, text: &str) -> Found {
         first.is_none()
     });
     let name_span = first.map_or(span.start..span.start, |name| name.byte_range());
-    Found { span, name_span }
+    AstMatch { span, name_span }
 }
 
 fn is_scope(node: Node<'_>) -> bool {
     matches!(node.kind(), "class_definition" | "function_definition")
 }
 
-/// What a step means under a construct.
-fn under<'t>(node: Node<'t>, step: &AstStep, text: &str) -> Vec<Node<'t>> {
-    let mut all = equals(node, step.construct, step.name(), text);
+/// The nodes that a step selects under a node.
+fn nodes_of_step<'t>(node: Node<'t>, step: &AstStep, text: &str) -> Vec<Node<'t>> {
+    let mut all = matching_nodes(node, step.construct, step.name(), text);
     match step.ordinal() {
         None => all,
         Some(ordinal) => {
@@ -79,29 +81,29 @@ fn under<'t>(node: Node<'t>, step: &AstStep, text: &str) -> Vec<Node<'t>> {
     }
 }
 
-/// Everything of a sort, and with a name if one is given, under a construct, in source order.
-fn equals<'t>(node: Node<'t>, construct: Construct, name: Option<&str>, text: &str) -> Vec<Node<'t>> {
+/// The nodes of a construct, and with a name if one is given, under a node, in source order.
+fn matching_nodes<'t>(node: Node<'t>, construct: Construct, name: Option<&str>, text: &str) -> Vec<Node<'t>> {
     let field = |name: &str| node.child_by_field_name(name).into_iter().collect::<Vec<_>>();
     match construct {
         Construct::Body if is_scope(node) => return field("body"),
         Construct::Params => return field("parameters"),
         Construct::Returns => return field("return_type"),
         Construct::Doc => return docstring(node, text).into_iter().collect(),
-        // A definition has one name of its own.
+        // The own name of a definition.
         Construct::Name if name.is_none() && is_scope(node) => return field("name"),
         _ => {}
     }
     let mut all = Vec::new();
     let mut add = |part: Node<'t>| {
-        if is_a(part, construct) && name.is_none_or(|name| bears(part, construct, name, text)) {
+        if is_construct(part, construct) && name.is_none_or(|name| has_name(part, construct, name, text)) {
             all.push(part);
         }
     };
     if construct == Construct::Decorator
-        && let Some(around) = node.parent().filter(|parent| parent.kind() == "decorated_definition")
+        && let Some(decorated) = node.parent().filter(|parent| parent.kind() == "decorated_definition")
     {
-        let mut cursor = around.walk();
-        around.named_children(&mut cursor).filter(|child| child.kind() == "decorator").for_each(add);
+        let mut cursor = decorated.walk();
+        decorated.named_children(&mut cursor).filter(|child| child.kind() == "decorator").for_each(add);
         return all;
     }
     if construct == Construct::Param {
@@ -120,7 +122,7 @@ fn equals<'t>(node: Node<'t>, construct: Construct, name: Option<&str>, text: &s
     all
 }
 
-fn is_a(node: Node<'_>, construct: Construct) -> bool {
+fn is_construct(node: Node<'_>, construct: Construct) -> bool {
     let kind = node.kind();
     match construct {
         Construct::Module => kind == "module",
@@ -166,7 +168,7 @@ fn is_a(node: Node<'_>, construct: Construct) -> bool {
     }
 }
 
-/// The name that a construct bears: what is defined, called, assigned to, imported from.
+/// The name of a construct: of the definition, the callee, the assigned target, or the imported module.
 fn name_of(node: Node<'_>, construct: Construct, text: &str) -> Option<String> {
     let of = |field: &str| node.child_by_field_name(field);
     match construct {
@@ -206,7 +208,7 @@ fn dotted_name(node: Node<'_>, text: &str) -> Option<String> {
     Some(text_of(node, text).split_whitespace().collect::<String>()).filter(|name| !name.is_empty())
 }
 
-fn bears(node: Node<'_>, construct: Construct, name: &str, text: &str) -> bool {
+fn has_name(node: Node<'_>, construct: Construct, name: &str, text: &str) -> bool {
     name_of(node, construct, text).as_deref() == Some(name)
 }
 
@@ -220,16 +222,16 @@ fn docstring<'t>(node: Node<'t>, text: &str) -> Option<Node<'t>> {
     (plain && !formatted && first.named_child_count() == 1).then_some(literal)
 }
 
-/// The steps that lead to the smallest construct that a span lies in, the module left out; `None` when there is no other
-/// than the module. Without an ordinal where none is needed.
+/// The steps of the smallest construct that contains a span, without the step of the module; `None` if only the module contains
+/// it. A step has an ordinal only where it is needed.
 pub(super) fn path_of(text: &str, span: &Span) -> Option<Vec<AstStep>> {
     let tree = parse(text);
     let end = span.end.max(span.start + 1).min(text.len());
     let mut node = tree.root_node().descendant_for_byte_range(span.start.min(end), end)?;
     loop {
         let construct = Construct::ALL.iter().copied().find(|construct| {
-            // A block or an identifier that is nothing else: parameters are named by their own step.
-            *construct != Construct::Module && is_named_by(node, *construct, text)
+            // The module has no step.
+            *construct != Construct::Module && is_selected_by(node, *construct, text)
         });
         if let Some(construct) = construct
             && let Some(steps) = steps_to(node, construct, text)
@@ -240,10 +242,10 @@ pub(super) fn path_of(text: &str, span: &Span) -> Option<Vec<AstStep>> {
     }
 }
 
-fn is_named_by(node: Node<'_>, construct: Construct, text: &str) -> bool {
+fn is_selected_by(node: Node<'_>, construct: Construct, text: &str) -> bool {
     let parent = node.parent();
     match construct {
-        Construct::Doc => around(node).and_then(|scope| docstring(scope, text)) == Some(node),
+        Construct::Doc => enclosing_scope(node).and_then(|scope| docstring(scope, text)) == Some(node),
         Construct::Returns => {
             parent.and_then(|parent| parent.child_by_field_name("return_type")) == Some(node)
         }
@@ -251,16 +253,16 @@ fn is_named_by(node: Node<'_>, construct: Construct, text: &str) -> bool {
             node.kind() == "parameters" && parent.is_some_and(|parent| parent.kind() == "function_definition")
         }
         Construct::Param => {
-            parent.is_some_and(|parent| parent.kind() == "parameters") && is_a(node, Construct::Param)
+            parent.is_some_and(|parent| parent.kind() == "parameters") && is_construct(node, Construct::Param)
         }
         Construct::Body => node.kind() == "block" && parent.is_some_and(is_scope),
         Construct::Decorator => node.kind() == "decorator",
-        _ => is_a(node, construct),
+        _ => is_construct(node, construct),
     }
 }
 
 /// The class, function or module around a node.
-fn around(node: Node<'_>) -> Option<Node<'_>> {
+fn enclosing_scope(node: Node<'_>) -> Option<Node<'_>> {
     let mut at = node.parent()?;
     if node.kind() == "decorator" {
         return at.child_by_field_name("definition");
@@ -275,7 +277,7 @@ fn around(node: Node<'_>) -> Option<Node<'_>> {
 }
 
 fn steps_to(node: Node<'_>, construct: Construct, text: &str) -> Option<Vec<AstStep>> {
-    let scope = around(node)?;
+    let scope = enclosing_scope(node)?;
     let mut steps = if scope.parent().is_none() {
         Vec::new()
     } else {
@@ -285,7 +287,7 @@ fn steps_to(node: Node<'_>, construct: Construct, text: &str) -> Option<Vec<AstS
     let is_own_name =
         construct == Construct::Name && scope.child_by_field_name("name") == Some(node) && is_scope(scope);
     let name = name_of(node, construct, text).filter(|_| !is_own_name);
-    let all = equals(scope, construct, name.as_deref(), text);
+    let all = matching_nodes(scope, construct, name.as_deref(), text);
     let at = all.iter().position(|other| *other == node)?;
     let ordinal = if all.len() > 1 { u32::try_from(at + 1).ok() } else { None };
     steps.push(AstStep::new(construct, name, ordinal)?);
@@ -300,14 +302,14 @@ mod tests {
 
     const TEXT: &str = "'''doc'''\nimport os.path as p\nfrom . import x\nCONST = f(1)\nif CONST:\n    class C(B):\n        'cd'\n        @d.e(1)\n        def m(self, a: int = 1, *b, **c) -> T:\n            x = g(a)\n            x = g(b, h())\n            def n(): return g(0)\n            return [y for y in x]\n        def m(self): raise E('s' 't')\nf(2)\n";
 
-    fn at(steps: &str) -> Result<String, Broken> {
+    fn at(steps: &str) -> Result<String, AstPathError> {
         let spec = parse(&format!("ast://[module=m]/{steps}"), ColumnUnit::Codepoint).unwrap();
         let PositionSpec::Ast(spec) = spec else { panic!("{steps}") };
         follow(TEXT, &spec.path[1..]).map(|found| TEXT[found.span].to_owned())
     }
 
     #[test]
-    fn down() {
+    fn paths_to_constructs() {
         for (steps, expected) in [
             ("doc", "'''doc'''"),
             ("[class=C]/doc", "'cd'"),
@@ -330,13 +332,13 @@ mod tests {
         ] {
             assert_eq!(at(steps).as_deref(), Ok(expected), "{steps}");
         }
-        assert_eq!(at("[class=D]/[def=m]"), Err(Broken::Missing(0)));
-        assert_eq!(at("[class=C]/[def=m][3]"), Err(Broken::Missing(1)));
-        assert!(matches!(at("[class=C]/[def=m]"), Err(Broken::Several(all)) if all.len() == 2));
+        assert_eq!(at("[class=D]/[def=m]"), Err(AstPathError::Missing(0)));
+        assert_eq!(at("[class=C]/[def=m][3]"), Err(AstPathError::Missing(1)));
+        assert!(matches!(at("[class=C]/[def=m]"), Err(AstPathError::Ambiguous(all)) if all.len() == 2));
     }
 
     #[test]
-    fn every_place_has_steps_that_lead_back_to_it() {
+    fn the_steps_of_every_span_resolve_to_a_construct_around_it() {
         let mut seen = std::collections::BTreeSet::new();
         for (offset, c) in TEXT.char_indices().filter(|(_, c)| !c.is_whitespace()) {
             let Some(steps) = path_of(TEXT, &(offset..offset + c.len_utf8())) else { continue };

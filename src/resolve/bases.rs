@@ -1,80 +1,80 @@
-//! Classes and their bases: inherited members, in the order that Python looks for them.
+//! Inherited members of classes, in the method resolution order of Python.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
-use super::hop::HopKind;
-use super::lookup::{Found, Lookup, Reached, Source, Trail};
+use super::lookup::{Lookup, LookupResult, NameTarget, SourceFile, Trail};
 use super::outline::DefinitionKind;
+use super::step::ResolutionStepKind;
 
-/// How many classes a linearisation may have.
-const MAX_BASES: usize = 256;
+/// The most classes in a method resolution order.
+const MAX_MRO: usize = 256;
 
-/// A class as the file it is in and its index in that file's outline.
-pub(super) type ClassRef = (Arc<Source>, usize);
+/// A class: its file, and its index in the file's outline.
+pub(super) type ClassRef = (Arc<SourceFile>, usize);
 
 impl Lookup<'_> {
-    /// What a name is in a class: bound in its body, set on its instances, or inherited.
+    /// Looks up a name in a class: bound in its body, set on its instances, or inherited.
     pub(super) fn in_class(
         &self,
-        source: &Arc<Source>,
+        source: &Arc<SourceFile>,
         class: usize,
         name: &str,
         trail: &Trail,
-    ) -> Vec<Reached> {
+    ) -> Vec<LookupResult> {
         let Some(trail) = self.enter(trail, source, Some(class), name) else { return Vec::new() };
         let own = self.in_scope(source, Some(class), name, &trail);
         if !own.is_empty() {
             return own;
         }
-        let hop_span = &source.outline.definitions[class].name_span;
-        let order = self.linearise(source, class, &trail);
+        let step_span = &source.outline.definitions[class].name_span;
+        let order = self.linearize(source, class, &trail);
         let mut above: Vec<ClassRef> = order.iter().skip(1).cloned().collect();
-        // What the class itself does not have, its metaclass may: the nearest that is named counts.
+        // The metaclass comes last. The nearest class that names one decides.
         let metaclass = order.iter().find_map(|(source, class)| {
             let definition = &source.outline.definitions[*class];
             let found = self.dotted(source, definition.parent, definition.metaclass.as_ref()?, &trail);
             found.iter().find_map(|reached| self.as_class(reached, &trail))
         });
         if let Some((source, class)) = metaclass {
-            above.extend(self.linearise(&source, class, &trail));
+            above.extend(self.linearize(&source, class, &trail));
         }
         for (base_source, base) in above {
             let found = self.in_scope(&base_source, Some(base), name, &trail);
             if !found.is_empty() {
                 let to = format!("{}:{}", base_source.module.name, base_source.outline.names(base).join("."));
-                let hop = self.hop(HopKind::Inherited, source, hop_span, to);
-                return found.into_iter().map(|reached| reached.after(hop.clone())).collect();
+                let step = self.step(ResolutionStepKind::Inherited, source, step_span, to);
+                return found.into_iter().map(|reached| reached.after(step.clone())).collect();
             }
         }
         Vec::new()
     }
 
     /// The names that can follow a result after a dot, for suggestions.
-    pub(super) fn member_names(&self, of: &Reached) -> BTreeSet<String> {
+    pub(super) fn member_names(&self, of: &LookupResult) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
         match &of.found {
-            Found::Definition { source, index, .. } => {
-                for (source, class) in self.linearise(source, *index, &Trail::default()) {
+            NameTarget::Definition { source, index, .. } => {
+                for (source, class) in self.linearize(source, *index, &Trail::default()) {
                     names.extend(source.outline.children(Some(class)).map(|(_, member)| member.name.clone()));
                 }
             }
-            Found::Module(module) | Found::Import { module: Some(module), .. } => {
+            NameTarget::Module(module) | NameTarget::Import { module: Some(module), .. } => {
                 if let Some(Ok(source)) = module.file().map(|file| self.source(module, file)) {
                     names.extend(source.outline.children(None).map(|(_, member)| member.name.clone()));
                 }
             }
-            Found::Import { module: None, .. } => {}
+            NameTarget::Import { module: None, .. } => {}
         }
         names
     }
 
-    /// A class and its bases in the order in which attributes are looked for (C3, as Python's `mro`). Bases that
-    /// cannot be found are left out; where no order is right, the first found order stands.
-    pub(super) fn linearise(&self, source: &Arc<Source>, class: usize, trail: &Trail) -> Vec<ClassRef> {
+    /// The method resolution order of a class, itself first (C3, as Python's `mro`). Bases that cannot be found are left out;
+    /// where C3 has no solution, bases are taken in the order they are found.
+    pub(super) fn linearize(&self, source: &Arc<SourceFile>, class: usize, trail: &Trail) -> Vec<ClassRef> {
         let itself = (source.clone(), class);
         let key = (source.document.path.clone(), class);
-        if let Some(order) = self.linearised.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
+        if let Some(order) = self.linearized.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return order.clone();
         }
         let Some(trail) = self.enter(trail, source, Some(class), "") else { return vec![itself] };
@@ -88,12 +88,12 @@ impl Lookup<'_> {
             if same_class(&base, &itself) {
                 continue;
             }
-            lists.push(self.linearise(&base.0, base.1, &trail));
+            lists.push(self.linearize(&base.0, base.1, &trail));
             direct.push(base);
         }
         lists.push(direct);
         let mut order = vec![itself];
-        while order.len() < MAX_BASES {
+        while order.len() < MAX_MRO {
             lists.retain(|list| !list.is_empty());
             let later = |class: &ClassRef| {
                 lists.iter().any(|list| list.iter().skip(1).any(|other| same_class(other, class)))
@@ -109,13 +109,13 @@ impl Lookup<'_> {
             }
             order.push(next);
         }
-        let mut known = self.linearised.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.linearized.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(key, order.clone());
         order
     }
 
-    /// The bases of a class that lead to no class, as they are written: what those have, nobody knows.
-    pub(super) fn unknown_bases(&self, source: &Arc<Source>, class: usize) -> Vec<String> {
+    /// The bases of a class that do not resolve to a class, as they are written: their members are unknown.
+    pub(super) fn unknown_bases(&self, source: &Arc<SourceFile>, class: usize) -> Vec<String> {
         let definition = &source.outline.definitions[class];
         let trail = Trail::default();
         let is_unknown = |base: &&String| {
@@ -125,10 +125,10 @@ impl Lookup<'_> {
         definition.bases.iter().filter(is_unknown).cloned().collect()
     }
 
-    /// The class that a result is, aliases followed.
-    fn as_class(&self, reached: &Reached, trail: &Trail) -> Option<ClassRef> {
-        let Found::Definition { source, group, .. } = &reached.found else { return None };
-        // A name may be bound in several branches, and only in one of them to a class that can be found.
+    /// The class of a lookup result, with aliases resolved.
+    fn as_class(&self, reached: &LookupResult, trail: &Trail) -> Option<ClassRef> {
+        let NameTarget::Definition { source, group, .. } = &reached.found else { return None };
+        // A name may be bound in several branches, and to a class that can be found in only one of them.
         group.iter().find_map(|&index| {
             let definition = &source.outline.definitions[index];
             if definition.kind == DefinitionKind::Class {
@@ -142,9 +142,9 @@ impl Lookup<'_> {
     }
 }
 
-/// Whether it is one of the special forms that can stand for a base, such as `Protocol`: they have no members.
-fn is_special(reached: &Reached) -> bool {
-    let Found::Definition { source, .. } = &reached.found else { return false };
+/// Whether a base is a special form of `typing`, such as `Protocol`: these have no members.
+fn is_special(reached: &LookupResult) -> bool {
+    let NameTarget::Definition { source, .. } = &reached.found else { return false };
     matches!(source.module.name.as_str(), "typing" | "typing_extensions")
 }
 

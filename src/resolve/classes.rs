@@ -1,16 +1,16 @@
-//! Classes of the workspace and their families: what a class inherits from, and what inherits from it.
+//! Finds classes, their base classes and their subclasses.
 //!
-//! Read from syntax through imports and aliases; types are not inferred. A class is identified by its module and its
-//! qualified name, so that a class and its declaration in a stub are one.
+//! Imports and aliases are followed by syntax; types are not inferred. A class is identified by its module and its qualified
+//! name, so that a class and its declaration in a stub are the same class.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::bases::ClassRef;
-use super::lookup::{Found, Lookup, Source, Trail};
-use super::modules::{ImportRoots, Module, Origin};
+use super::digest_cache::{DigestCache, MemorySize};
+use super::lookup::{Lookup, NameTarget, SourceFile, Trail};
+use super::modules::{ImportRoots, Module, ModuleOrigin};
 use super::outline::{Definition, DefinitionKind, Span};
-use super::remembered::{Remembered, Weigh};
 use crate::path::AbsPath;
 use crate::workspace::files::{Document, Files};
 
@@ -20,17 +20,17 @@ const MAX_SUBCLASSES: usize = 4_000;
 /// Finds classes; each file is read and parsed once.
 pub struct Classes<'f> {
     lookup: Lookup<'f>,
-    sources: Mutex<BTreeMap<AbsPath, Option<Arc<Source>>>>,
+    sources: Mutex<BTreeMap<AbsPath, Option<Arc<SourceFile>>>>,
 }
 
 /// A class.
 #[derive(Debug, Clone)]
 pub struct Class {
-    source: Arc<Source>,
+    source: Arc<SourceFile>,
     index: usize,
 }
 
-/// What makes two classes the same: the module, or the file where that has no name, and the qualified name.
+/// The identity of a class: the module, or the file if the module has no name, and the qualified name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClassId {
     /// The dotted name of the module.
@@ -39,12 +39,12 @@ pub struct ClassId {
     pub name: String,
 }
 
-/// A definition found at a place.
+/// A definition at a location.
 #[derive(Debug, Clone)]
-pub struct Defined {
-    /// What it is.
+pub struct DefinitionInfo {
+    /// The kind.
     pub kind: DefinitionKind,
-    /// Its own name.
+    /// Its last name.
     pub name: String,
     /// The class that it is a member of.
     pub class: Option<Class>,
@@ -57,9 +57,9 @@ pub struct Defined {
 /// The classes that inherit from a class.
 #[derive(Debug, Default)]
 pub struct Subclasses {
-    /// In the order of files and places.
+    /// Ordered by file and position.
     pub classes: Vec<Class>,
-    /// Whether the search ended before everything was looked at.
+    /// Whether the search reached a limit, so that classes may be missing.
     pub is_cut: bool,
 }
 
@@ -95,13 +95,13 @@ impl Class {
         &self.definition().name_span
     }
 
-    /// The name tokens of its own members of a name.
+    /// The name tokens of its own members with a name.
     pub fn members<'c>(&'c self, name: &'c str) -> impl Iterator<Item = &'c Span> {
         let children = self.source.outline.children(Some(self.index));
         children.filter(move |(_, member)| member.name == name).map(|(_, member)| &member.name_span)
     }
 
-    /// Whether it has a member of a name of its own.
+    /// Whether it has an own member with a name.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.members(name).next().is_some()
@@ -113,7 +113,7 @@ impl Class {
         self.source.outline.children(Some(self.index)).map(|(_, member)| member.name.as_str()).collect()
     }
 
-    /// The head of its own function of a name, from `def` to the colon.
+    /// The signature of its own function with a name, from `def` to the colon.
     #[must_use]
     pub fn signature_of(&self, name: &str) -> Option<&str> {
         let mut children = self.source.outline.children(Some(self.index));
@@ -121,7 +121,7 @@ impl Class {
         self.source.document.text.get(member.signature.clone()?)
     }
 
-    /// The bases as they are written, those that are dotted names.
+    /// The bases that are dotted names, as they are written.
     #[must_use]
     pub fn bases(&self) -> &[String] {
         &self.definition().bases
@@ -139,7 +139,7 @@ impl Class {
         self.definition().is_decorated(name)
     }
 
-    /// Whether it is neither derived nor decorated, so that its constructor is the one that it defines.
+    /// Whether it has neither bases nor decorators, so that its constructor is the one that it defines.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         let class = self.definition();
@@ -151,10 +151,10 @@ impl<'f> Classes<'f> {
     /// A search over these files.
     #[must_use]
     pub fn new(files: &'f dyn Files, roots: &'f ImportRoots) -> Self {
-        Self { lookup: Lookup::patient(files, roots), sources: Mutex::default() }
+        Self { lookup: Lookup::for_all_classes(files, roots), sources: Mutex::default() }
     }
 
-    fn source(&self, file: &AbsPath) -> Option<Arc<Source>> {
+    fn source(&self, file: &AbsPath) -> Option<Arc<SourceFile>> {
         if let Some(known) = self.sources.lock().unwrap_or_else(PoisonError::into_inner).get(file) {
             return known.clone();
         }
@@ -163,7 +163,7 @@ impl<'f> Classes<'f> {
         source
     }
 
-    fn read(&self, file: &AbsPath) -> Option<Arc<Source>> {
+    fn read(&self, file: &AbsPath) -> Option<Arc<SourceFile>> {
         let roots = self.lookup.roots;
         let name = roots.name_of_any(file).unwrap_or_default();
         let module = roots
@@ -175,20 +175,20 @@ impl<'f> Classes<'f> {
             source: Some(file.clone()),
             stub: None,
             folder: None,
-            origin: Origin::Workspace,
+            origin: ModuleOrigin::Workspace,
         });
         self.lookup.source(&module, file).ok()
     }
 
     /// The definition whose name begins at an offset of a file.
     #[must_use]
-    pub fn defined_at(&self, file: &AbsPath, offset: usize) -> Option<Defined> {
+    pub fn defined_at(&self, file: &AbsPath, offset: usize) -> Option<DefinitionInfo> {
         let source = self.source(file)?;
         let outline = &source.outline;
         let index = outline.definitions.iter().position(|found| found.name_span.start == offset)?;
         let definition = &outline.definitions[index];
         let class = definition.parent.filter(|&at| outline.definitions[at].kind == DefinitionKind::Class);
-        Some(Defined {
+        Some(DefinitionInfo {
             kind: definition.kind,
             name: definition.name.clone(),
             class: class.map(|index| Class { source: source.clone(), index }),
@@ -220,26 +220,26 @@ impl<'f> Classes<'f> {
         Some(Class { source, index })
     }
 
-    /// The classes that a class inherits from, in the order in which Python looks them up.
+    /// The classes that a class inherits from, in Python's method resolution order.
     #[must_use]
     pub fn ancestors(&self, class: &Class) -> Vec<Class> {
-        let order = self.lookup.linearise(&class.source, class.index, &Trail::default());
+        let order = self.lookup.linearize(&class.source, class.index, &Trail::default());
         order.into_iter().skip(1).map(|(source, index)| Class { source, index }).collect()
     }
 
-    /// Whether a class is, or inherits from, another one.
+    /// Whether a class is, or inherits from, another class.
     #[must_use]
     pub fn inherits(&self, class: &Class, from: &ClassId) -> bool {
         class.id() == *from || self.ancestors(class).iter().any(|above| above.id() == *from)
     }
 
-    /// Whether a class, or one that it inherits from, has a base that cannot be found.
+    /// Whether a class or one of its ancestors has a base that cannot be found.
     #[must_use]
     pub fn has_unknown_base(&self, class: &Class) -> bool {
         let own = std::iter::once(class.clone()).chain(self.ancestors(class));
         own.into_iter().any(|class| {
-            class.source.module.origin != Origin::Stdlib
-                && class.source.module.origin != Origin::Stubs
+            class.source.module.origin != ModuleOrigin::Stdlib
+                && class.source.module.origin != ModuleOrigin::Stubs
                 && (!class.definition().other_bases.is_empty()
                     || !self.lookup.unknown_bases(&class.source, class.index).is_empty())
         })
@@ -255,7 +255,7 @@ impl<'f> Classes<'f> {
         while let Some(name) = queue.pop() {
             for file in files_with(&name) {
                 let Ok(document) = self.lookup.files.read(&file) else { continue };
-                let heads = HEADS.get(document.digest, || Heads::of(&document.text));
+                let heads = HEADS.get(document.digest, || ClassHeads::of(&document.text));
                 let written = heads.aliases_of(&name);
                 // An alias may be imported again from there.
                 for &alias in &written {
@@ -292,20 +292,20 @@ impl<'f> Classes<'f> {
         Subclasses { classes: found.into_values().collect(), is_cut: self.lookup.is_exhausted() }
     }
 
-    /// Whether a name of a module, or a chain of names below it, leads to the definition whose name begins at an offset.
+    /// Whether a chain of names in a module resolves to the definition whose name begins at an offset.
     #[must_use]
-    pub fn leads_to(&self, module: &AbsPath, chain: &[String], file: &AbsPath, offset: usize) -> bool {
-        self.reached(module, chain).iter().any(|(found, at)| found == file && *at == offset)
+    pub fn resolves_to(&self, module: &AbsPath, chain: &[String], file: &AbsPath, offset: usize) -> bool {
+        self.resolve(module, chain).iter().any(|(found, at)| found == file && *at == offset)
     }
 
-    /// The definitions that a chain of names leads to in a module, given by its file.
+    /// The definitions that a chain of names resolves to in a module, which is given by its file.
     #[must_use]
-    pub fn reached(&self, module: &AbsPath, chain: &[String]) -> Vec<(AbsPath, usize)> {
+    pub fn resolve(&self, module: &AbsPath, chain: &[String]) -> Vec<(AbsPath, usize)> {
         let Some(source) = self.source(module) else { return Vec::new() };
         let reached = self.lookup.dotted(&source, None, &chain.join("."), &Trail::default());
         let mut found = Vec::new();
         for one in reached {
-            if let Found::Definition { source, group, .. } = one.found {
+            if let NameTarget::Definition { source, group, .. } = one.found {
                 let at = |index: &usize| source.outline.definitions[*index].name_span.start;
                 found.extend(group.iter().map(|index| (source.document.path.clone(), at(index))));
             }
@@ -313,9 +313,9 @@ impl<'f> Classes<'f> {
         found
     }
 
-    /// The other file of the module whose file is given: its stub, or the source of a stub.
+    /// The stub of a source file, or the source of a stub.
     #[must_use]
-    pub fn twin_file(&self, file: &AbsPath) -> Option<AbsPath> {
+    pub fn stub_or_source(&self, file: &AbsPath) -> Option<AbsPath> {
         let module = self.source(file)?.module.clone();
         if module.source.as_ref() == Some(file) {
             return module.stub;
@@ -330,12 +330,12 @@ impl<'f> Classes<'f> {
     /// The class in the other file of its module: its declaration in a stub, or the source of one.
     #[must_use]
     pub fn twin_of(&self, class: &Class) -> Option<Class> {
-        let file = self.twin_file(&class.document().path)?;
+        let file = self.stub_or_source(&class.document().path)?;
         let start = self.named(&file, &class.source.outline.names(class.index)).into_iter().next()?;
         self.class_at(&file, start)
     }
 
-    /// The definitions of a file that have a qualified name, by where their name tokens begin.
+    /// The definitions of a file with a qualified name, as the offsets of their name tokens.
     #[must_use]
     pub fn named(&self, file: &AbsPath, chain: &[String]) -> Vec<usize> {
         let Some(source) = self.source(file) else { return Vec::new() };
@@ -347,7 +347,7 @@ impl<'f> Classes<'f> {
         .collect()
     }
 
-    /// Every definition of a file with a name: its qualified name and where that name begins.
+    /// The definitions of a file with a last name: their qualified names and the offsets of their name tokens.
     #[must_use]
     pub fn definitions_named(&self, file: &AbsPath, name: &str) -> Vec<(Vec<String>, usize)> {
         let Some(source) = self.source(file) else { return Vec::new() };
@@ -357,13 +357,13 @@ impl<'f> Classes<'f> {
             .collect()
     }
 
-    /// Whether an expression that is a dotted name leads to a class, and to which.
+    /// The class that a dotted name resolves to.
     #[must_use]
     pub fn class_named(&self, file: &AbsPath, dotted: &str) -> Option<Class> {
         let source = self.source(file)?;
         let reached = self.lookup.dotted(&source, None, dotted, &Trail::default());
         reached.into_iter().find_map(|one| match one.found {
-            Found::Definition { source, index, .. }
+            NameTarget::Definition { source, index, .. }
                 if source.outline.definitions[index].kind == DefinitionKind::Class =>
             {
                 Some(Class { source, index })
@@ -412,18 +412,18 @@ fn words_of(text: &str) -> impl Iterator<Item = &str> {
     text.split(move |c| !is_word(c)).filter(|word| !word.is_empty())
 }
 
-/// What the search for subclasses needs of each text.
-static HEADS: Remembered<Heads> = Remembered::new();
+/// The class heads of each text, for the search for subclasses.
+static HEADS: DigestCache<ClassHeads> = DigestCache::new();
 
-/// The words in the heads of a text's classes, and the names that it gives to other names.
+/// The words in the class heads of a text, and its aliases.
 #[derive(Debug, Clone)]
-struct Heads {
+struct ClassHeads {
     words: BTreeSet<String>,
     /// A name and its alias: `import name as alias`, `alias = name`.
     aliases: BTreeSet<(String, String)>,
 }
 
-impl Heads {
+impl ClassHeads {
     fn of(text: &str) -> Self {
         let words = class_heads(text).flat_map(words_of).map(str::to_owned).collect();
         let mut aliases = BTreeSet::new();
@@ -455,12 +455,12 @@ impl Heads {
     }
 }
 
-impl Weigh for Heads {
-    fn weight(&self) -> usize {
-        /// What a text takes beside its bytes, in a set.
-        const TEXT: usize = 32;
-        let words = self.words.iter().map(|word| word.len() + TEXT);
-        let aliases = self.aliases.iter().map(|(name, alias)| name.len() + alias.len() + 2 * TEXT);
+impl MemorySize for ClassHeads {
+    fn memory_bytes(&self) -> usize {
+        /// The memory of a string in a set, beyond its bytes.
+        const STRING_BYTES: usize = 32;
+        let words = self.words.iter().map(|word| word.len() + STRING_BYTES);
+        let aliases = self.aliases.iter().map(|(name, alias)| name.len() + alias.len() + 2 * STRING_BYTES);
         size_of::<Self>() + words.chain(aliases).sum::<usize>()
     }
 }
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_is_found_through_imports_and_aliases() {
+    fn subclasses_are_found_through_imports_and_aliases() {
         let files = MemoryFiles::new([
             ("/w/a.py", "class Base:\n    def run(self): ...\nclass Near(Base): ...\nclass Other: ...\n"),
             (
@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stub_and_its_source_are_twins() {
+    fn a_stub_and_its_source_belong_together() {
         let files = MemoryFiles::new([
             ("/w/p/__init__.py", "from p.m import f\n"),
             ("/w/p/__init__.pyi", "def f() -> int: ...\n"),
@@ -513,9 +513,9 @@ mod tests {
         let roots = ImportRoots::of_folder(path("/w"));
         let classes = Classes::new(&files, &roots);
         let (source, stub) = (path("/w/p/__init__.py"), path("/w/p/__init__.pyi"));
-        assert_eq!(classes.twin_file(&source), Some(stub.clone()));
-        assert_eq!(classes.twin_file(&stub), Some(source.clone()));
-        assert!(classes.leads_to(&source, &["f".to_owned()], &path("/w/p/m.py"), 4));
+        assert_eq!(classes.stub_or_source(&source), Some(stub.clone()));
+        assert_eq!(classes.stub_or_source(&stub), Some(source.clone()));
+        assert!(classes.resolves_to(&source, &["f".to_owned()], &path("/w/p/m.py"), 4));
     }
 
     #[test]
@@ -523,7 +523,7 @@ mod tests {
         let text = "class A: pass\nclass B(x.A, k=f(1)): pass\n # class C(A)\n  class D(\n  A[int],\n):\n";
         let heads: Vec<&str> = class_heads(text).collect();
         assert_eq!(heads, ["x.A, k=f(1)", "\n  A[int],\n"]);
-        let heads = Heads::of("from a import B as C, D as E\nF = x.B\nB = B\nclass G(B, C): ...\n");
+        let heads = ClassHeads::of("from a import B as C, D as E\nF = x.B\nB = B\nclass G(B, C): ...\n");
         assert_eq!(heads.aliases_of("B"), BTreeSet::from(["C", "F"]));
         assert_eq!(heads.aliases_of("D"), BTreeSet::from(["E"]));
         assert_eq!(Vec::from_iter(&heads.words), ["B", "C"]);

@@ -1,29 +1,30 @@
-//! What name resolution and relocation ask the workspace's index of definitions.
+//! Queries of the workspace's index of definitions, for name resolution and relocation.
 //!
-//! Each method is one question, which an operation's tape records with its answer; nobody else holds the index itself.
+//! Each method is one query, which the operation's tape records with its result. The index itself is not accessible
+//! elsewhere.
 
 use std::sync::OnceLock;
 
-use super::index::{Entry, Index};
-use super::relocate::Wanted;
+use super::index::{Index, IndexEntry};
+use super::relocate::MissingDefinition;
 use crate::path::WorkspacePath;
 use crate::selector::SymbolId;
-use crate::tape::{Door, Tape};
+use crate::tape::{IoKind, Tape};
 use crate::workspace::snapshot::Snapshot;
 
 /// A definition with its file.
-pub type Definition = (WorkspacePath, Entry);
+pub type IndexedDefinition = (WorkspacePath, IndexEntry);
 
-/// The definitions of a workspace, looked at when they are asked for.
+/// The definitions of a workspace. The index is built at the first query.
 #[derive(Debug, Clone, Copy)]
 pub struct Definitions<'d> {
-    /// Where the index is kept once it was made.
+    /// The index, once it is built.
     pub index: &'d OnceLock<Index>,
     /// The workspace's files.
     pub snapshot: &'d Snapshot,
-    /// How many threads may read.
+    /// The number of threads that read files.
     pub threads: usize,
-    /// What the questions pass through.
+    /// The tape that records and replays the queries.
     pub tape: &'d Tape,
 }
 
@@ -32,60 +33,65 @@ impl Definitions<'_> {
         self.index.get_or_init(|| Index::of(self.snapshot, self.threads))
     }
 
-    /// The entry of a definition whose name begins at a byte of a file; for a further assignment to a variable, the entry
-    /// of the first.
+    /// The entry of the definition whose name begins at an offset of a file; for a repeated assignment to a variable, the
+    /// entry of the first.
     #[must_use]
-    pub fn entry(&self, path: &WorkspacePath, offset: usize, chain: &str) -> Option<Entry> {
+    pub fn entry(&self, path: &WorkspacePath, offset: usize, chain: &str) -> Option<IndexEntry> {
         let find = || self.index().entry(path, offset, chain).cloned();
-        self.tape.ask(Door::Index, &("entry", path, offset, chain), find, || None)
+        self.tape.query(IoKind::Index, &("entry", path, offset, chain), find, || None)
     }
 
-    /// The identity of a definition, unlike that of every other definition of the workspace.
+    /// The id of a definition, unique in the workspace.
     #[must_use]
-    pub fn id(&self, path: &WorkspacePath, entry: &Entry) -> SymbolId {
+    pub fn id(&self, path: &WorkspacePath, entry: &IndexEntry) -> SymbolId {
         let find = || self.index().id(path, entry);
-        self.tape.ask(Door::Index, &("id", path, entry.offset), find, || entry.id(None))
+        self.tape.query(IoKind::Index, &("id", path, entry.offset), find, || entry.id(None))
     }
 
-    /// The definitions of a file with these names.
+    /// The definitions of a file with this chain of names.
     #[must_use]
-    pub fn in_file(&self, path: &WorkspacePath, chain: &str) -> Vec<Entry> {
+    pub fn in_file(&self, path: &WorkspacePath, chain: &str) -> Vec<IndexEntry> {
         let find = || self.index().file(path).iter().filter(|entry| entry.chain == chain).cloned().collect();
-        self.tape.ask(Door::Index, &("names", path, chain), find, Vec::new)
+        self.tape.query(IoKind::Index, &("names", path, chain), find, Vec::new)
     }
 
-    /// The definitions with these names, from the module down, in order.
+    /// The definitions with this chain of names, in order.
     #[must_use]
-    pub fn with_chain(&self, chain: &str) -> Vec<Definition> {
-        self.those(&("chain", chain), |entry| entry.chain == chain)
+    pub fn with_chain(&self, chain: &str) -> Vec<IndexedDefinition> {
+        self.matching(&("chain", chain), |entry| entry.chain == chain)
     }
 
     /// The definitions with this last name, in order.
     #[must_use]
-    pub fn named(&self, name: &str) -> Vec<Definition> {
-        self.those(&("name", name), |entry| entry.name() == name)
+    pub fn named(&self, name: &str) -> Vec<IndexedDefinition> {
+        self.matching(&("name", name), |entry| entry.name() == name)
     }
 
-    /// The definitions whose bodies have at least `size` tokens and are at least `percent` like the one of an id.
+    /// The definitions whose bodies have at least `size` tokens and a similarity of at least `percent` to that of an id.
     #[must_use]
-    pub fn alike(&self, id: &SymbolId, percent: u32, size: u32) -> Vec<Definition> {
-        let least = f64::from(percent) / 100.0;
-        let is_alike = |entry: &Entry| entry.size >= size && entry.sketch.similarity(id.sketch) >= least;
-        self.those(&("alike", id, percent, size), is_alike)
+    pub fn similar(&self, id: &SymbolId, percent: u32, size: u32) -> Vec<IndexedDefinition> {
+        let min_similarity = f64::from(percent) / 100.0;
+        let is_similar =
+            |entry: &IndexEntry| entry.size >= size && entry.sketch.similarity(id.sketch) >= min_similarity;
+        self.matching(&("alike", id, percent, size), is_similar)
     }
 
-    /// The files that define something like one of `wanted`, the likeliest first.
+    /// The files with a definition like one of `wanted`, the likeliest first.
     #[must_use]
-    pub fn likely(&self, wanted: &[Wanted]) -> Vec<WorkspacePath> {
-        let find = || self.index().likely(wanted).into_iter().cloned().collect();
-        self.tape.ask(Door::Index, &("likely", wanted), find, Vec::new)
+    pub fn likely_files(&self, wanted: &[MissingDefinition]) -> Vec<WorkspacePath> {
+        let find = || self.index().likely_files(wanted).into_iter().cloned().collect();
+        self.tape.query(IoKind::Index, &("likely", wanted), find, Vec::new)
     }
 
-    fn those(&self, question: &impl serde::Serialize, is_it: impl Fn(&Entry) -> bool) -> Vec<Definition> {
+    fn matching(
+        &self,
+        query: &impl serde::Serialize,
+        is_match: impl Fn(&IndexEntry) -> bool,
+    ) -> Vec<IndexedDefinition> {
         let find = || {
-            let all = self.index().iter().filter(|(_, entry)| is_it(entry));
+            let all = self.index().iter().filter(|(_, entry)| is_match(entry));
             all.map(|(path, entry)| (path.clone(), entry.clone())).collect()
         };
-        self.tape.ask(Door::Index, question, find, Vec::new)
+        self.tape.query(IoKind::Index, query, find, Vec::new)
     }
 }

@@ -1,31 +1,31 @@
-//! Classes above, below and beside one another: who inherits a member, and who has one of the same name.
+//! The bases, derived classes and siblings of a class, and their members of given names.
 //!
-//! Above are the bases as Python linearises them, `object` last. Below is every class of the given files of which a base, found by
-//! its name and followed through imports, is the class or one below it. Beside are the other classes that those below
-//! inherit from: what they have, `super()` finds too, and may come before.
+//! Bases come in Python's method resolution order, `object` last. Derived classes are the classes of the given files with a
+//! base that, followed through imports, is the class or derived from it. Siblings are the other classes that derived
+//! classes inherit from: `super()` finds their members too, and they may take precedence.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::bases::ClassRef;
-use super::lookup::{Found, Lookup, Source, Trail};
-use super::modules::{ImportRoots, Module, Origin};
+use super::lookup::{Lookup, NameTarget, SourceFile, Trail};
+use super::modules::{ImportRoots, Module, ModuleOrigin};
 use super::outline::{DefinitionKind, Imported, Span};
 use crate::path::AbsPath;
 use crate::workspace::files::{Document, Files};
 
-/// How a class stands to the one that was asked about.
+/// The relation of a class to the requested class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Relation {
     /// The class inherits from it.
-    Above,
+    Base,
     /// It inherits from the class.
-    Below,
-    /// A class below inherits from both.
-    Beside,
+    Derived,
+    /// A derived class inherits from both.
+    Sibling,
 }
 
-/// A member of a class near another one.
+/// A member of a base, derived class or sibling.
 #[derive(Debug, Clone)]
 pub struct Member {
     /// The file.
@@ -34,13 +34,13 @@ pub struct Member {
     pub name_span: Span,
     /// The class that has it.
     pub class: String,
-    /// Where that class stands.
+    /// The relation of that class to the requested class.
     pub relation: Relation,
 }
 
-/// A base that cannot be found, so that nobody knows what it has.
+/// A base that cannot be found, so that its members are unknown.
 #[derive(Debug, Clone)]
-pub struct Unknown {
+pub struct UnknownBase {
     /// The file of the class that names it.
     pub document: Arc<Document>,
     /// The name token of that class.
@@ -49,21 +49,21 @@ pub struct Unknown {
     pub base: String,
 }
 
-/// What stands around a class.
+/// The classes related to a class.
 #[derive(Debug, Clone, Default)]
 pub struct Hierarchy {
-    /// The members that were asked for, by name, each once.
+    /// The requested members, by name, without duplicates.
     pub members: BTreeMap<String, Vec<Member>>,
-    /// The names of the classes below.
+    /// The names of the derived classes.
     pub below: BTreeSet<String>,
-    /// Bases of the class and of those around it that cannot be found.
-    pub unknown: Vec<Unknown>,
-    /// Whether there are more classes than anybody looks at.
+    /// Bases of the class and of related classes that cannot be found.
+    pub unknown: Vec<UnknownBase>,
+    /// Whether a limit was reached, so that classes may be missing.
     pub is_cut: bool,
 }
 
-/// Members of these names in the classes around the class whose name begins at `class` in a file. `below` are the files in
-/// which classes below are looked for.
+/// Finds the members of these names in the classes related to the class whose name begins at `class` in a file. Derived classes
+/// are searched in the files `below`.
 #[must_use]
 pub fn members(
     files: &dyn Files,
@@ -73,18 +73,18 @@ pub fn members(
     below: &[AbsPath],
     names: &[&str],
 ) -> Hierarchy {
-    let lookup = Lookup::patient(files, roots);
+    let lookup = Lookup::for_all_classes(files, roots);
     let Some(source) = source(&lookup, roots, file) else { return Hierarchy::default() };
     let Some(index) = class_at(&source, class) else { return Hierarchy::default() };
     let mut collection =
-        Collection { lookup: &lookup, names, seen: BTreeSet::new(), found: Hierarchy::default() };
-    let above = lookup.linearise(&source, index, &Trail::default());
+        HierarchyBuilder { lookup: &lookup, names, seen: BTreeSet::new(), found: Hierarchy::default() };
+    let above = lookup.linearize(&source, index, &Trail::default());
     for (at, of) in above.iter().enumerate() {
         // Of the class itself only its bases matter.
-        collection.add(of, (at > 0).then_some(Relation::Above));
+        collection.add(of, (at > 0).then_some(Relation::Base));
     }
     if let Some(object) = object(&lookup) {
-        collection.add(&object, Some(Relation::Above));
+        collection.add(&object, Some(Relation::Base));
     }
     let is_it = |(base, of): &ClassRef| *of == index && base.document.path == *file;
     for path in below {
@@ -93,14 +93,14 @@ pub fn members(
             if definition.kind != DefinitionKind::Class || definition.bases.is_empty() {
                 continue;
             }
-            let order = lookup.linearise(&other, at, &Trail::default());
+            let order = lookup.linearize(&other, at, &Trail::default());
             if !order.iter().skip(1).any(is_it) {
                 continue;
             }
             collection.found.below.insert(definition.name.clone());
             for class in &order {
-                let inherits = lookup.linearise(&class.0, class.1, &Trail::default()).iter().any(is_it);
-                collection.add(class, Some(if inherits { Relation::Below } else { Relation::Beside }));
+                let inherits = lookup.linearize(&class.0, class.1, &Trail::default()).iter().any(is_it);
+                collection.add(class, Some(if inherits { Relation::Derived } else { Relation::Sibling }));
             }
         }
     }
@@ -109,17 +109,17 @@ pub fn members(
     found
 }
 
-/// What was found so far.
-struct Collection<'c> {
+/// Collects members and unknown bases.
+struct HierarchyBuilder<'c> {
     lookup: &'c Lookup<'c>,
     names: &'c [&'c str],
-    /// The classes that were looked at, by file and place.
+    /// The visited classes, by file and index.
     seen: BTreeSet<(AbsPath, usize)>,
     found: Hierarchy,
 }
 
-impl Collection<'_> {
-    /// Adds the members of a class, when it stands somewhere around, and the bases of it that cannot be found.
+impl HierarchyBuilder<'_> {
+    /// Adds the members of a class if a relation is given, and its bases that cannot be found.
     fn add(&mut self, (source, index): &ClassRef, relation: Option<Relation>) {
         if !self.seen.insert((source.document.path.clone(), *index)) {
             return;
@@ -152,17 +152,17 @@ impl Collection<'_> {
             for name in self.names {
                 for span in words(text, name) {
                     let at = base.start + span.start..base.start + span.end;
-                    push(name, at, class.clone(), relation.unwrap_or(Relation::Above));
+                    push(name, at, class.clone(), relation.unwrap_or(Relation::Base));
                 }
             }
         }
-        // What libraries do not tell of their bases, nobody can change.
-        if source.module.origin != Origin::Stdlib && source.module.origin != Origin::Stubs {
+        // UnknownBase bases in the standard library and in stubs are ignored: the user cannot change them.
+        if source.module.origin != ModuleOrigin::Stdlib && source.module.origin != ModuleOrigin::Stubs {
             unknown.extend(self.lookup.unknown_bases(source, *index));
         }
         let class_span = &definition.name_span;
         let document = &source.document;
-        self.found.unknown.extend(unknown.into_iter().map(|base| Unknown {
+        self.found.unknown.extend(unknown.into_iter().map(|base| UnknownBase {
             document: document.clone(),
             class_span: class_span.clone(),
             base,
@@ -170,13 +170,13 @@ impl Collection<'_> {
     }
 }
 
-/// Whether an expression makes a class of tuples, which has its fields and nothing else.
+/// Whether an expression creates a named tuple class, which has no members but its fields.
 fn makes_a_tuple(expression: &str) -> bool {
     let function = expression.split('(').next().unwrap_or_default().trim();
     matches!(function.rsplit('.').next(), Some("namedtuple" | "NamedTuple"))
 }
 
-/// Where a name stands as a whole word.
+/// The occurrences of a name as a whole word.
 fn words(text: &str, name: &str) -> Vec<Span> {
     let is_word = |c: char| c == '_' || unicode_ident::is_xid_continue(c);
     let found = text.match_indices(name).map(|(at, _)| at..at + name.len());
@@ -192,12 +192,12 @@ fn object(lookup: &Lookup<'_>) -> Option<ClassRef> {
     let builtins = lookup.roots.find(lookup.files, "builtins").into_iter().next()?;
     let found = lookup.in_module(&builtins, "object", &Trail::default());
     found.into_iter().find_map(|reached| match reached.found {
-        Found::Definition { source, index, .. } => Some((source, index)),
+        NameTarget::Definition { source, index, .. } => Some((source, index)),
         _ => None,
     })
 }
 
-/// Whether one of the modules that a file imports, in whatever way, is one of `modules`.
+/// Whether a file imports one of `modules`, in any form.
 #[must_use]
 pub fn imports_any(files: &dyn Files, roots: &ImportRoots, file: &AbsPath, modules: &[AbsPath]) -> bool {
     let lookup = Lookup::new(files, roots);
@@ -220,7 +220,7 @@ pub fn imports_any(files: &dyn Files, roots: &ImportRoots, file: &AbsPath, modul
     })
 }
 
-fn source(lookup: &Lookup<'_>, roots: &ImportRoots, file: &AbsPath) -> Option<Arc<Source>> {
+fn source(lookup: &Lookup<'_>, roots: &ImportRoots, file: &AbsPath) -> Option<Arc<SourceFile>> {
     let name = roots.name_of(file).unwrap_or_default();
     let module = roots.find(lookup.files, &name).into_iter().find(|module| module.file() == Some(file));
     let module = module.unwrap_or_else(|| Module {
@@ -228,12 +228,12 @@ fn source(lookup: &Lookup<'_>, roots: &ImportRoots, file: &AbsPath) -> Option<Ar
         source: Some(file.clone()),
         stub: None,
         folder: None,
-        origin: Origin::Workspace,
+        origin: ModuleOrigin::Workspace,
     });
     lookup.source(&module, file).ok()
 }
 
-fn class_at(source: &Source, offset: usize) -> Option<usize> {
+fn class_at(source: &SourceFile, offset: usize) -> Option<usize> {
     source.outline.definitions.iter().position(|definition| {
         definition.kind == DefinitionKind::Class && definition.name_span.start == offset
     })

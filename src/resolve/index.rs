@@ -1,8 +1,8 @@
-//! Every definition of a workspace, by name and by structure: what symbol ids are made from, and where relocation looks for
-//! what left its file.
+//! An index of all definitions of a workspace, by name and by structure. Symbol ids are made from it, and relocation searches it
+//! for definitions that moved to another file.
 //!
-//! What is known of a content is kept by its digest between runs, so that one edited file costs one file. Where the cache is
-//! kept is the workspace's business; here is only what is in it.
+//! The definitions of each file are cached between runs by content digest, so that after an edit only the changed files are
+//! parsed. The location of the cache is up to the workspace; this module defines its content.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,40 +11,40 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 
 use super::outline::DefinitionKind;
-use super::relocate::side::{Side, is_compound};
-use super::relocate::{Wanted, hash_of, sketch};
+use super::relocate::structure::{TextStructure, is_compound};
+use super::relocate::{MissingDefinition, hash_of, sketch};
 use crate::digest::Digest;
 use crate::path::WorkspacePath;
 use crate::selector::{Sketch, SymbolId};
-use crate::workspace::cache_file::{Reader, Writer};
+use crate::workspace::cache_file::{FieldReader, FieldWriter};
 use crate::workspace::parallel::parallel_map;
 use crate::workspace::snapshot::Snapshot;
 
 /// One definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
-    /// What it is.
+pub struct IndexEntry {
+    /// The kind.
     pub kind: DefinitionKind,
     /// The names from the module down, joined by dots.
     pub chain: String,
-    /// The letters of its parameters.
+    /// The kinds of its parameters, one letter each.
     pub shape: String,
     /// The sketch of its body.
     pub sketch: Sketch,
-    /// How many tokens its body has.
+    /// The number of tokens in its body.
     pub size: u32,
-    /// Where its name begins, in bytes.
+    /// The byte offset of its name.
     pub offset: u32,
 }
 
-impl Entry {
-    /// The name itself.
+impl IndexEntry {
+    /// The last name of the chain.
     #[must_use]
     pub fn name(&self) -> &str {
         self.chain.rsplit('.').next().unwrap_or_default()
     }
 
-    /// The identity of the definition, when it is this one of so many with the same structure.
+    /// The id of the definition. `ordinal` is its number among the definitions of the same structure, and their count.
     #[must_use]
     pub fn id(&self, ordinal: Option<(u32, u32)>) -> SymbolId {
         SymbolId {
@@ -61,15 +61,15 @@ impl Entry {
     }
 }
 
-/// The definitions of one text, in the order of their names' places.
+/// The definitions of one text, in the order of their names.
 #[must_use]
-pub fn entries(text: &str) -> Vec<Entry> {
-    let side = Side::new(text);
-    let mut entries: Vec<Entry> = (0_u32..)
+pub fn entries(text: &str) -> Vec<IndexEntry> {
+    let side = TextStructure::new(text);
+    let mut entries: Vec<IndexEntry> = (0_u32..)
         .zip(&side.defs)
         .map(|(index, def)| {
             let (sketch, size) = sketch(&side, def);
-            Entry {
+            IndexEntry {
                 kind: def.kind,
                 chain: side.chain(index).join("."),
                 shape: side.shape_letters(def),
@@ -86,62 +86,64 @@ pub fn entries(text: &str) -> Vec<Entry> {
 /// The definitions of a workspace.
 #[derive(Debug, Default)]
 pub struct Index {
-    /// In the order of the paths.
-    files: Vec<(WorkspacePath, Arc<Vec<Entry>>)>,
-    /// How many identities were asked for.
-    asked: AtomicUsize,
-    /// The hash of each entry's names, its file's number and its own in the file; in order.
+    /// Sorted by path.
+    files: Vec<(WorkspacePath, Arc<Vec<IndexEntry>>)>,
+    /// The number of queries for an id.
+    id_queries: AtomicUsize,
+    /// For each entry the hash of its chain, the index of its file and its index in the file; sorted.
     by_chain: OnceLock<Vec<(u64, u32, u32)>>,
 }
 
-/// The format of the cache; another one is read as none.
-const MAGIC: [u8; 8] = *b"lnsrsy02";
-/// So few contents are not worth writing the whole cache again.
-const FEW: usize = 8;
-/// So many contents that no file has any more are.
-const MAX_STALE: usize = 64;
+/// The format of the cache; a cache of another format is ignored.
+const CACHE_MAGIC: [u8; 8] = *b"lnsrsy02";
+/// With at most so many new contents the cache is not rewritten.
+const MIN_NEW_TO_WRITE: usize = 8;
+/// With more outdated contents than this the cache is rewritten.
+const MAX_STALE_CONTENTS: usize = 64;
 /// The name of the cache.
-const CACHE: &str = "symbols";
+const CACHE_NAME: &str = "symbols";
 
-/// How alike two sketches are, at least, for a body to be thought of as the same one under another name.
-const ALIKE: f64 = 0.45;
-/// Bodies with fewer tokens are found by their names only.
-const TELLING: u32 = 12;
-/// So many identities are found by looking at every definition.
-const MAX_PLAIN: usize = 8;
-/// How many files are named that may hold a definition.
-const MAX_FILES: usize = 24;
+/// The least similarity of two sketches for two bodies to count as the same definition under another name.
+const MIN_SIMILARITY: f64 = 0.45;
+/// Definitions whose bodies have fewer tokens are found by name only.
+const MIN_BODY_TOKENS: u32 = 12;
+/// So many queries for an id scan all definitions; later ones use an index by chain.
+const MAX_LINEAR_ID_QUERIES: usize = 8;
+/// The most files that [`Index::likely_files`] returns.
+const MAX_LIKELY_FILES: usize = 24;
 
 impl Index {
-    /// The index of a workspace's files. What the cache knows is not read again; what it does not know is read on `threads`
-    /// threads and kept.
+    /// The index of a workspace's files. Contents that are not in the cache are parsed on `threads` threads and added to it.
     #[must_use]
     pub fn of(snapshot: &Snapshot, threads: usize) -> Self {
-        let mut known = snapshot.kept(CACHE, MAGIC).and_then(|bytes| decode(&bytes)).unwrap_or_default();
+        let mut cached = snapshot
+            .load_cached(CACHE_NAME, CACHE_MAGIC)
+            .and_then(|bytes| decode(&bytes))
+            .unwrap_or_default();
         let digests: std::collections::BTreeSet<Digest> =
             snapshot.files().values().flatten().copied().collect();
-        let before = known.len();
-        known.retain(|digest, _| digests.contains(digest));
+        let before = cached.len();
+        cached.retain(|digest, _| digests.contains(digest));
         let mut missing: BTreeMap<Digest, &WorkspacePath> = BTreeMap::new();
         for (path, digest) in snapshot.files() {
-            if let Some(digest) = digest.filter(|digest| !known.contains_key(digest)) {
+            if let Some(digest) = digest.filter(|digest| !cached.contains_key(digest)) {
                 missing.insert(digest, path);
             }
         }
-        // A few files are read sooner than all is written.
-        let changed = missing.len() > FEW || before - known.len() > MAX_STALE;
+        // Parsing a few files again is faster than writing the whole cache.
+        let changed = missing.len() > MIN_NEW_TO_WRITE || before - cached.len() > MAX_STALE_CONTENTS;
         let missing: Vec<(Digest, &WorkspacePath)> = missing.into_iter().collect();
         let read = parallel_map(&missing, threads, |(_, path)| {
             let text = crate::workspace::files::read_text(&snapshot.absolute(path))?;
             Some(Arc::new(entries(&text)))
         });
         for ((digest, _), entries) in missing.into_iter().zip(read) {
-            known.extend(entries.map(|entries| (digest, entries)));
+            cached.extend(entries.map(|entries| (digest, entries)));
         }
         if changed {
-            snapshot.keep(CACHE, MAGIC, &encode(&known));
+            snapshot.store_cached(CACHE_NAME, CACHE_MAGIC, &encode(&cached));
         }
-        let of = |digest: &Option<Digest>| digest.and_then(|digest| known.get(&digest).cloned());
+        let of = |digest: &Option<Digest>| digest.and_then(|digest| cached.get(&digest).cloned());
         let files = snapshot.files().iter().filter_map(|(path, digest)| Some((path.clone(), of(digest)?)));
         Self { files: files.collect(), ..Self::default() }
     }
@@ -156,31 +158,31 @@ impl Index {
     }
 
     /// Every definition with its file, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&WorkspacePath, &Entry)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&WorkspacePath, &IndexEntry)> {
         self.files.iter().flat_map(|(path, entries)| entries.iter().map(move |entry| (path, entry)))
     }
 
     /// The definitions of a file.
     #[must_use]
-    pub fn file(&self, path: &WorkspacePath) -> &[Entry] {
+    pub fn file(&self, path: &WorkspacePath) -> &[IndexEntry] {
         let at = self.files.binary_search_by(|(other, _)| other.cmp(path));
         at.map_or(&[], |at| self.files[at].1.as_slice())
     }
 
-    /// The entry of a definition whose name begins at a byte of a file; for a further assignment to a variable, the entry
-    /// of the first.
+    /// The entry of the definition whose name begins at an offset of a file; for a repeated assignment to a variable, the
+    /// entry of the first.
     #[must_use]
-    pub fn entry(&self, path: &WorkspacePath, offset: usize, chain: &str) -> Option<&Entry> {
+    pub fn entry(&self, path: &WorkspacePath, offset: usize, chain: &str) -> Option<&IndexEntry> {
         let entries = self.file(path);
         let exact = entries.iter().find(|entry| entry.offset as usize == offset);
         exact.or_else(|| entries.iter().find(|entry| entry.chain == chain && !is_compound(entry.kind)))
     }
 
-    /// The identity of a definition, unlike that of every other definition of the workspace.
+    /// The id of a definition, unique in the workspace.
     #[must_use]
-    pub fn id(&self, path: &WorkspacePath, entry: &Entry) -> SymbolId {
+    pub fn id(&self, path: &WorkspacePath, entry: &IndexEntry) -> SymbolId {
         let (mut count, mut which) = (0, None);
-        let mut look = |other_path: &WorkspacePath, other: &Entry| {
+        let mut compare = |other_path: &WorkspacePath, other: &IndexEntry| {
             if other.structure() == entry.structure() {
                 count += 1;
                 if other_path == path && other.offset == entry.offset {
@@ -188,22 +190,22 @@ impl Index {
                 }
             }
         };
-        // Whoever asks for one looks at all; whoever asks for many is worth an order by structure.
-        if self.asked.fetch_add(1, Ordering::Relaxed) < MAX_PLAIN {
-            self.iter().for_each(|(path, other)| look(path, other));
+        // A few queries scan all entries; only many are worth sorting them.
+        if self.id_queries.fetch_add(1, Ordering::Relaxed) < MAX_LINEAR_ID_QUERIES {
+            self.iter().for_each(|(path, other)| compare(path, other));
         } else {
             let chain = hash_of(entry.chain.as_bytes());
-            let by_chain = self.by_chain.get_or_init(|| self.in_order_of_chains());
+            let by_chain = self.by_chain.get_or_init(|| self.sorted_by_chain());
             let first = by_chain.partition_point(|(other, ..)| *other < chain);
             for &(_, file, at) in by_chain[first..].iter().take_while(|(other, ..)| *other == chain) {
                 let (path, entries) = &self.files[file as usize];
-                look(path, &entries[at as usize]);
+                compare(path, &entries[at as usize]);
             }
         }
         entry.id(which.map(|which| (which, count)).filter(|(_, count)| *count > 1))
     }
 
-    fn in_order_of_chains(&self) -> Vec<(u64, u32, u32)> {
+    fn sorted_by_chain(&self) -> Vec<(u64, u32, u32)> {
         let mut all = Vec::with_capacity(self.files.iter().map(|(_, entries)| entries.len()).sum());
         for ((_, entries), file) in self.files.iter().zip(0..) {
             all.extend(
@@ -214,25 +216,25 @@ impl Index {
         all
     }
 
-    /// The files that define something like one of `wanted`, the likeliest first.
+    /// The files with a definition like one of `wanted`, the likeliest first.
     #[must_use]
-    pub fn likely(&self, wanted: &[Wanted]) -> Vec<&WorkspacePath> {
+    pub fn likely_files(&self, wanted: &[MissingDefinition]) -> Vec<&WorkspacePath> {
         let mut scored: Vec<(f64, &WorkspacePath)> = Vec::new();
         for (path, entries) in &self.files {
             let likeness =
-                |entry: &Entry| wanted.iter().map(|wanted| likeness(wanted, entry)).fold(0.0, f64::max);
+                |entry: &IndexEntry| wanted.iter().map(|wanted| likeness(wanted, entry)).fold(0.0, f64::max);
             let best = entries.iter().map(likeness).fold(0.0, f64::max);
             if best > 0.0 {
                 scored.push((best, path));
             }
         }
         scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
-        scored.into_iter().take(MAX_FILES).map(|(_, path)| path).collect()
+        scored.into_iter().take(MAX_LIKELY_FILES).map(|(_, path)| path).collect()
     }
 }
 
-/// How much an entry is like what is wanted; 0 when it is something else.
-fn likeness(wanted: &Wanted, entry: &Entry) -> f64 {
+/// How likely an entry is the wanted definition; 0 when it is not.
+fn likeness(wanted: &MissingDefinition, entry: &IndexEntry) -> f64 {
     let same_sort = (wanted.kind.is_function() && entry.kind.is_function())
         || (is_compound(wanted.kind) == is_compound(entry.kind)
             && (wanted.kind == entry.kind || !is_compound(entry.kind)));
@@ -241,24 +243,24 @@ fn likeness(wanted: &Wanted, entry: &Entry) -> f64 {
     }
     let same_name = entry.name() == wanted.name;
     let sizes = (wanted.size.min(entry.size), wanted.size.max(entry.size));
-    let telling = sizes.0 >= TELLING && sizes.1 <= sizes.0.saturating_mul(3);
-    if !same_name && !telling {
+    let is_comparable = sizes.0 >= MIN_BODY_TOKENS && sizes.1 <= sizes.0.saturating_mul(3);
+    if !same_name && !is_comparable {
         return 0.0;
     }
-    let alike = wanted.sketch.similarity(entry.sketch);
+    let similarity = wanted.sketch.similarity(entry.sketch);
     if same_name {
-        1.0 + alike
-    } else if alike >= ALIKE {
-        alike
+        1.0 + similarity
+    } else if similarity >= MIN_SIMILARITY {
+        similarity
     } else {
         0.0
     }
 }
 
-fn encode(known: &BTreeMap<Digest, Arc<Vec<Entry>>>) -> Vec<u8> {
-    let mut writer = Writer::default();
-    writer.u64(known.len() as u64);
-    for (digest, entries) in known {
+fn encode(cached: &BTreeMap<Digest, Arc<Vec<IndexEntry>>>) -> Vec<u8> {
+    let mut writer = FieldWriter::default();
+    writer.u64(cached.len() as u64);
+    for (digest, entries) in cached {
         writer.digest(digest);
         writer.u64(entries.len() as u64);
         for entry in entries.iter() {
@@ -273,15 +275,15 @@ fn encode(known: &BTreeMap<Digest, Arc<Vec<Entry>>>) -> Vec<u8> {
     writer.0
 }
 
-fn decode(bytes: &[u8]) -> Option<BTreeMap<Digest, Arc<Vec<Entry>>>> {
-    let mut reader = Reader(bytes);
-    let mut known = BTreeMap::new();
+fn decode(bytes: &[u8]) -> Option<BTreeMap<Digest, Arc<Vec<IndexEntry>>>> {
+    let mut reader = FieldReader(bytes);
+    let mut cached = BTreeMap::new();
     for _ in 0..reader.u64()? {
         let digest = reader.digest()?;
         let count = usize::try_from(reader.u64()?).ok()?;
         let mut entries = Vec::with_capacity(count.min(1 << 16));
         for _ in 0..count {
-            entries.push(Entry {
+            entries.push(IndexEntry {
                 kind: KINDS.get(usize::from(*reader.bytes(1)?.first()?)).copied()?,
                 sketch: Sketch(u128::from_le_bytes(reader.bytes(16)?.try_into().ok()?)),
                 size: u32::from_le_bytes(reader.bytes(4)?.try_into().ok()?),
@@ -290,12 +292,12 @@ fn decode(bytes: &[u8]) -> Option<BTreeMap<Digest, Arc<Vec<Entry>>>> {
                 shape: reader.text()?.to_owned(),
             });
         }
-        known.insert(digest, Arc::new(entries));
+        cached.insert(digest, Arc::new(entries));
     }
-    Some(known)
+    Some(cached)
 }
 
-/// The kinds that entries have, in the order of their codes.
+/// The kinds of entries, in the order of their codes in the cache.
 const KINDS: [DefinitionKind; 7] = [
     DefinitionKind::Class,
     DefinitionKind::Function,
@@ -311,34 +313,34 @@ fn kind_code(kind: DefinitionKind) -> u8 {
     at.and_then(|at| u8::try_from(at).ok()).unwrap_or(u8::MAX)
 }
 
-/// The other files of a workspace as relocation asks for them.
-pub struct Others<'o, R, B> {
+/// The other files of a workspace, for relocation.
+pub struct OtherWorkspaceFiles<'o, R, B> {
     /// The workspace's definitions.
     pub index: &'o Index,
-    /// The target's own file, which is none of the others.
+    /// The file of the target, which is excluded.
     pub own: Option<&'o WorkspacePath>,
     /// Reads a file.
     pub read: R,
-    /// What a file was in the old state; `None` when it is the same now.
+    /// Returns a file in the old state; `None` when it is unchanged.
     pub before: B,
 }
 
-impl<R, B> super::relocate::Elsewhere for Others<'_, R, B>
+impl<R, B> super::relocate::OtherFiles for OtherWorkspaceFiles<'_, R, B>
 where
     R: Fn(&WorkspacePath) -> Option<Arc<crate::workspace::files::Document>>,
-    B: Fn(&WorkspacePath) -> Option<super::relocate::Before>,
+    B: Fn(&WorkspacePath) -> Option<super::relocate::OldContent>,
 {
-    fn files(&self, wanted: &[Wanted]) -> Vec<super::relocate::OtherFile> {
-        let others = self.index.likely(wanted).into_iter().filter(|path| Some(*path) != self.own);
+    fn files(&self, wanted: &[MissingDefinition]) -> Vec<super::relocate::OtherFile> {
+        let others = self.index.likely_files(wanted).into_iter().filter(|path| Some(*path) != self.own);
         others.filter_map(|path| other_file(path, &self.read, &self.before)).collect()
     }
 }
 
-/// A file as relocation sees it: what it is, and what it was.
+/// A file with its current and its old text.
 pub(super) fn other_file(
     path: &WorkspacePath,
     read: impl Fn(&WorkspacePath) -> Option<Arc<crate::workspace::files::Document>>,
-    before: impl Fn(&WorkspacePath) -> Option<super::relocate::Before>,
+    before: impl Fn(&WorkspacePath) -> Option<super::relocate::OldContent>,
 ) -> Option<super::relocate::OtherFile> {
     let (before, document) = (before(path)?, read(path)?);
     Some(super::relocate::OtherFile { path: path.as_str().to_owned(), document, before })
@@ -367,11 +369,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn the_cache_round_trips() {
         let text = "class A:\n    def f(self, *a): return 1\nX: int = 3\n";
-        let known = BTreeMap::from([(Digest::of(b"x"), Arc::new(entries(text)))]);
-        let bytes = encode(&known);
-        assert_eq!(decode(&bytes), Some(known));
+        let cached = BTreeMap::from([(Digest::of(b"x"), Arc::new(entries(text)))]);
+        let bytes = encode(&cached);
+        assert_eq!(decode(&bytes), Some(cached));
         for cut in 0..bytes.len() {
             assert_eq!(decode(&bytes[..cut]), None);
         }
@@ -384,9 +386,14 @@ mod tests {
         let two = format!("def two{body}");
         let index = index(&[("a.py", "def two(): pass\n"), ("b.py", &one), ("c.py", "def other(): pass\n")]);
         let entry = &entries(&two)[0];
-        let wanted =
-            Wanted { name: "two".to_owned(), kind: entry.kind, sketch: entry.sketch, size: entry.size };
-        let likely: Vec<&str> = index.likely(&[wanted]).into_iter().map(WorkspacePath::as_str).collect();
+        let wanted = MissingDefinition {
+            name: "two".to_owned(),
+            kind: entry.kind,
+            sketch: entry.sketch,
+            size: entry.size,
+        };
+        let likely: Vec<&str> =
+            index.likely_files(&[wanted]).into_iter().map(WorkspacePath::as_str).collect();
         assert_eq!(likely, ["a.py", "b.py"]);
     }
 }

@@ -1,41 +1,41 @@
-//! The meaning of selectors: where what they name is now, by syntax alone and with no server.
+//! Resolves selectors to their targets by syntax alone, without a language server.
 //!
-//! [`symbol`](symbol::symbol) takes a module and a chain of names through the import roots ([`modules`]), the definitions
-//! of files ([`outline`]), imports, bases and aliases; [`place`] takes a line and a column. Both end in a
-//! [`Target`](symbol::Target), in several, or in a reason with near names ([`near`]). [`occurrences`] finds where a name
-//! stands in a text, against which a server's answer is held.
+//! [`symbol`] resolves a module and a chain of names through the import roots ([`modules`]), the definitions of files
+//! ([`outline`]), imports, base classes and aliases; [`position`] resolves a line and a column. Both return one
+//! [`ResolvedTarget`](symbol::ResolvedTarget), several, or the reason for the failure with suggestions ([`not_found`]).
+//! [`occurrences`] finds every occurrence of a name in a text, to check a server's references for completeness.
 //!
-//! Everything is synchronous and reads through `workspace::files::Files` only. Types are deliberately not inferred: what
-//! an instance's attribute is depends on them, so such a selector is answered with a hint and not with a guess. Where
-//! Python would decide at run time (branches, rebinding) every candidate is returned.
+//! Everything is synchronous and reads files through `workspace::files::Files` only. Types are deliberately not inferred:
+//! the attributes of an instance depend on its type, so a selector of one fails with a hint instead of a guess. Where
+//! Python decides at run time (branches, rebinding), every candidate is returned.
 
 mod ast;
 mod bases;
-pub mod behind;
 pub mod classes;
 pub mod decorated;
 pub mod definitions;
-pub mod form;
+mod digest_cache;
+pub mod foreign;
 pub mod hierarchy;
-pub mod hop;
 pub mod index;
 pub mod locate;
 mod lookup;
 pub mod meaning;
 pub mod modules;
-pub mod near;
+pub mod not_found;
 pub mod occurrences;
-pub mod origin;
 pub mod outline;
-pub mod place;
+mod parsed_file;
+pub mod position;
 pub mod pytest;
-mod reading;
 mod recover;
 pub mod relocate;
-mod remembered;
 pub mod roles;
 pub mod scopes;
-mod stub;
+pub mod selector_forms;
+pub mod step;
+mod stub_location;
+pub mod stub_source;
 pub mod symbol;
 mod syntax;
 #[cfg(test)]
@@ -43,17 +43,18 @@ mod tests;
 pub mod usage;
 mod walk;
 
-/// Has the syntax trees of so many bytes of text remembered, if it were fewer: some ten times as much memory.
-pub fn remember_trees(bytes: usize) {
-    syntax::remember(bytes);
+/// Raises the limit of the cache of syntax trees to `bytes` of text, if it is lower. A tree takes some ten times the memory of
+/// its text.
+pub fn raise_tree_cache_limit(bytes: usize) {
+    syntax::raise_cache_limit(bytes);
 }
 
-/// Drops the oldest of the remembered syntax trees, until those left are of no more than so many bytes of text.
-pub fn forget_trees(beyond: usize) {
-    syntax::forget(beyond);
+/// Drops the oldest cached syntax trees until the texts of the remaining ones have at most `bytes` together.
+pub fn shrink_tree_cache(bytes: usize) {
+    syntax::shrink_cache(bytes);
 }
 
-/// Has so many bytes of what was read of files remembered, if it were fewer: about as much as the files are long.
-pub fn remember_readings(bytes: usize) {
-    remembered::remember(bytes);
+/// Raises the limit of each cache of parsed files to `bytes`, if it is lower. An entry takes about as much memory as its file.
+pub fn raise_parse_cache_limit(bytes: usize) {
+    digest_cache::raise_cache_limit(bytes);
 }

@@ -1,9 +1,9 @@
-//! From a module's name to its file and back, through the folders that the server searches.
+//! Maps a module's name to its file and back, through the folders that the server searches.
 //!
 //! The order is Pyright's: the stub folder (for stubs only), the root of the execution environment, its extra paths
-//! (`src` when the configuration names none), the standard library, the site-packages and the roots that their `.pth`
-//! files name. One difference is meant: a selector asks for a *definition*, so a source file is preferred, and the stub
-//! that the server reads instead of it is kept beside it ([`Module::stub`]).
+//! (`src` if the configuration names none), the standard library, the site-packages and the roots that their `.pth`
+//! files name. One difference is intended: a selector selects a *definition*, so a source file is preferred, and the stub
+//! that the server reads instead is recorded next to it ([`Module::stub`]).
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use crate::workspace::server_config::ServerConfig;
 
 /// Where a search folder comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Origin {
+pub enum ModuleOrigin {
     /// The workspace, or the root of an execution environment.
     Workspace,
     /// `extraPaths`, or `src`.
@@ -34,10 +34,10 @@ pub struct ImportRoot {
     /// The folder.
     pub folder: AbsPath,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: ModuleOrigin,
 }
 
-/// What the files below one folder see.
+/// The search folders that apply to the files below one folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct View {
     /// The folder of an execution environment; `None` for all other files.
@@ -48,7 +48,7 @@ struct View {
 /// The folders that modules are searched in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportRoots {
-    /// The workspace's own view first, then those of the execution environments.
+    /// The view of the workspace first, then those of the execution environments.
     views: Vec<View>,
     /// Shared by all views, after their own roots.
     environment: Vec<ImportRoot>,
@@ -63,12 +63,12 @@ pub struct Module {
     pub name: String,
     /// The source file.
     pub source: Option<AbsPath>,
-    /// The stub that the server reads in its place.
+    /// The stub that the server reads in place of the source.
     pub stub: Option<AbsPath>,
     /// The folder of submodules, for a package.
     pub folder: Option<AbsPath>,
     /// Where it was found.
-    pub origin: Origin,
+    pub origin: ModuleOrigin,
 }
 
 impl Module {
@@ -80,7 +80,7 @@ impl Module {
 }
 
 impl ImportRoots {
-    /// The roots of a workspace. `typeshed` is the folder of stubs that the server ships.
+    /// The roots of a workspace. `typeshed` is the folder of the stubs that are bundled with the server.
     #[must_use]
     pub fn new(
         files: &dyn Files,
@@ -95,8 +95,10 @@ impl ImportRoots {
         let extra =
             config.extra_paths.clone().unwrap_or_else(|| if is_source_root { vec![source] } else { vec![] });
         let view = |scope: Option<&AbsPath>, extra: &[AbsPath]| {
-            let root = ImportRoot { folder: scope.unwrap_or(workspace).clone(), origin: Origin::Workspace };
-            let extra = extra.iter().cloned().map(|folder| ImportRoot { folder, origin: Origin::ExtraPath });
+            let root =
+                ImportRoot { folder: scope.unwrap_or(workspace).clone(), origin: ModuleOrigin::Workspace };
+            let extra =
+                extra.iter().cloned().map(|folder| ImportRoot { folder, origin: ModuleOrigin::ExtraPath });
             View { scope: scope.cloned(), roots: std::iter::once(root).chain(extra).collect() }
         };
         let mut views = vec![view(None, &extra)];
@@ -105,43 +107,44 @@ impl ImportRoots {
         }));
         let mut environment = Vec::new();
         if let Some(python) = python {
-            environment.push(ImportRoot { folder: python.stdlib.clone(), origin: Origin::Stdlib });
+            environment.push(ImportRoot { folder: python.stdlib.clone(), origin: ModuleOrigin::Stdlib });
             let packages = python.site_packages.iter().cloned().chain(python.pth_roots(files));
-            environment.extend(packages.map(|folder| ImportRoot { folder, origin: Origin::Environment }));
+            environment
+                .extend(packages.map(|folder| ImportRoot { folder, origin: ModuleOrigin::Environment }));
         }
         let stub_path = Some(config.stub_path.clone().unwrap_or_else(|| workspace.join("typings")));
         Self { views, environment, stub_path, typeshed }
     }
 
-    /// One folder, and nothing else: no environment and no stubs.
+    /// A single folder, without a Python environment and stubs.
     #[must_use]
     pub fn of_folder(folder: AbsPath) -> Self {
-        let root = ImportRoot { folder, origin: Origin::Workspace };
+        let root = ImportRoot { folder, origin: ModuleOrigin::Workspace };
         Self { views: vec![View { scope: None, roots: vec![root] }], ..Self::default() }
     }
 
-    /// Whether a file is one of the stubs of the standard library that the server ships.
+    /// Whether a file is a stub of the standard library that is bundled with the server.
     #[must_use]
     pub fn is_shipped(&self, file: &AbsPath) -> bool {
         let shipped = self.typeshed.as_ref().map(|typeshed| typeshed.join("stdlib"));
         shipped.is_some_and(|folder| file.strip_prefix(&folder).is_some())
     }
 
-    /// The modules of this name: one, unless execution environments see different ones. In order of the views.
+    /// The modules of this name: one, unless execution environments have different ones. In the order of the views.
     #[must_use]
     pub fn find(&self, files: &dyn Files, name: &str) -> Vec<Module> {
         let mut found: Vec<Module> = Vec::new();
         for view in &self.views {
             if let Some(module) = self.find_in(files, view, name)
                 && !(self.views.len() > 1
-                    && module.origin == Origin::Environment
+                    && module.origin == ModuleOrigin::Environment
                     && self.is_shadowed(files, name))
                 && !found.iter().any(|other| other.source == module.source && other.stub == module.stub)
             {
                 found.push(module);
             }
         }
-        // A folder without files is a module only where nothing else is.
+        // A namespace package counts only if no other module is found.
         if found.iter().any(|module| module.file().is_some()) {
             found.retain(|module| module.file().is_some());
         }
@@ -155,12 +158,12 @@ impl ImportRoots {
         if let Some(module) = self.find_in(files, view, name) {
             return Some(module);
         }
-        // The last resort of the server: folders from the importing file's up to the root.
+        // The last resort of the server: the folders from that of the importing file up to the root.
         let root = &view.roots.first()?.folder;
         let mut folder = importer.parent();
         while folder.strip_prefix(root).is_some_and(|rest| !rest.is_empty()) {
-            if let Some(place) = look_up(files, &folder, name) {
-                return Some(place.into_module(name.to_owned(), Origin::Workspace));
+            if let Some(found) = find_in_folder(files, &folder, name) {
+                return Some(found.into_module(name.to_owned(), ModuleOrigin::Workspace));
             }
             folder = folder.parent();
         }
@@ -180,15 +183,16 @@ impl ImportRoots {
         for _ in 1..level {
             folder = folder.parent();
         }
-        let place = if name.is_empty() { package(files, &folder) } else { look_up(files, &folder, name) }?;
-        let full = place.source.as_ref().or(place.stub.as_ref()).and_then(|file| self.name_of(file));
-        let full = full.or_else(|| self.name_of(&place.folder.as_ref()?.join("__init__.py")));
+        let found =
+            if name.is_empty() { package(files, &folder) } else { find_in_folder(files, &folder, name) }?;
+        let full = found.source.as_ref().or(found.stub.as_ref()).and_then(|file| self.name_of(file));
+        let full = full.or_else(|| self.name_of(&found.folder.as_ref()?.join("__init__.py")));
         let name = full.unwrap_or_else(|| name.to_owned());
-        Some(self.known(files, place.into_module(name, Origin::Workspace)))
+        Some(self.with_stub_and_origin(files, found.into_module(name, ModuleOrigin::Workspace)))
     }
 
-    /// A module that was found by its folder, as it is seen through the roots: with its stub and origin.
-    fn known(&self, files: &dyn Files, module: Module) -> Module {
+    /// A module that was found by its folder, completed with its stub and origin if the roots find the same file.
+    fn with_stub_and_origin(&self, files: &dyn Files, module: Module) -> Module {
         let mut seen = self.find(files, &module.name).into_iter();
         seen.find(|other| other.file() == module.file()).unwrap_or(module)
     }
@@ -197,41 +201,41 @@ impl ImportRoots {
     #[must_use]
     pub fn submodule(&self, files: &dyn Files, package: &Module, name: &str) -> Option<Module> {
         let full = format!("{}.{name}", package.name);
-        let place = package.folder.as_ref().and_then(|folder| look_up(files, folder, name));
-        match place {
-            Some(place) => Some(self.known(files, place.into_module(full, package.origin))),
+        let found = package.folder.as_ref().and_then(|folder| find_in_folder(files, folder, name));
+        match found {
+            Some(found) => Some(self.with_stub_and_origin(files, found.into_module(full, package.origin))),
             None => self.find(files, &full).into_iter().next(),
         }
     }
 
-    /// The dotted name of a file, seen from the nearest root above it.
+    /// The dotted name of a file, relative to the nearest root above it.
     #[must_use]
     pub fn name_of(&self, file: &AbsPath) -> Option<String> {
         let all = self.all_roots();
         dotted(all.filter_map(|root| file.strip_prefix(root)).min_by_key(|rest| rest.len())?)
     }
 
-    /// The dotted name of a file, which may be one of the stubs that the server ships.
+    /// The dotted name of a file, which may be a stub that is bundled with the server.
     #[must_use]
     pub fn name_of_any(&self, file: &AbsPath) -> Option<String> {
         let shipped = self.typeshed.as_ref().and_then(|typeshed| {
             let stdlib = file.strip_prefix(&typeshed.join("stdlib"));
-            // Below `stubs` each package has a folder of its own.
+            // Below `stubs` each package has a separate folder.
             let other = || Some(file.strip_prefix(&typeshed.join("stubs"))?.split_once('/')?.1);
             dotted(stdlib.or_else(other)?)
         });
         shipped.or_else(|| self.name_of(file))
     }
 
-    /// The source files of the modules of this name that a stub may be of, shadowing left out of account. A stub of the
-    /// standard library is of no module of the workspace.
+    /// The source files of this module name that a stub may belong to, ignoring shadowing. A stub of the standard library does not
+    /// belong to a module of the workspace.
     #[must_use]
     pub fn sources(&self, files: &dyn Files, name: &str, stub: &AbsPath) -> Vec<AbsPath> {
         let shipped = self.typeshed.as_ref().map(|typeshed| typeshed.join("stdlib"));
         let is_shipped = shipped.is_some_and(|stdlib| stub.strip_prefix(&stdlib).is_some());
         let own = self.views.iter().flat_map(|view| &view.roots).filter(|_| !is_shipped);
         let roots = own.chain(&self.environment).map(|root| &root.folder);
-        roots.filter_map(|folder| look_up(files, folder, name)?.source).collect()
+        roots.filter_map(|folder| find_in_folder(files, folder, name)?.source).collect()
     }
 
     /// Every search folder in order.
@@ -250,27 +254,27 @@ impl ImportRoots {
     }
 
     fn find_in(&self, files: &dyn Files, view: &View, name: &str) -> Option<Module> {
-        let mut stub = self.stub_path.as_ref().and_then(|folder| look_up(files, folder, name)?.stub);
+        let mut stub = self.stub_path.as_ref().and_then(|folder| find_in_folder(files, folder, name)?.stub);
         let mut namespace = None;
         let mut stub_only = None;
         let mut is_shadowed = false;
         for root in view.roots.iter().chain(&self.environment) {
-            if let Some(place) = look_up(files, &root.folder, name) {
-                if place.source.is_some() {
-                    let mut module = place.into_module(name.to_owned(), root.origin);
-                    let shipped = || self.shipped_stub(files, root, name);
+            if let Some(found) = find_in_folder(files, &root.folder, name) {
+                if found.source.is_some() {
+                    let mut module = found.into_module(name.to_owned(), root.origin);
+                    let bundled = || self.bundled_stub(files, root, name);
                     module.stub = stub
                         .or_else(|| module.stub.take())
                         .or_else(|| stubs_package(files, &root.folder, name))
-                        .or_else(shipped);
+                        .or_else(bundled);
                     return Some(module);
                 }
-                match place.stub {
+                match found.stub {
                     Some(_) => {
-                        stub = stub.or_else(|| place.stub.clone());
-                        stub_only = stub_only.or(Some((place, root.origin)));
+                        stub = stub.or_else(|| found.stub.clone());
+                        stub_only = stub_only.or(Some((found, root.origin)));
                     }
-                    None => namespace = namespace.or(Some((place, root.origin))),
+                    None => namespace = namespace.or(Some((found, root.origin))),
                 }
             } else if let Some(found) = stubs_package(files, &root.folder, name) {
                 stub = stub.or(Some(found));
@@ -281,35 +285,40 @@ impl ImportRoots {
             }
         }
         if !is_shadowed && stub_only.is_none() && stub.is_none() {
-            stub =
-                self.typeshed.as_ref().and_then(|folder| look_up(files, &folder.join("stdlib"), name)?.stub);
+            stub = self
+                .typeshed
+                .as_ref()
+                .and_then(|folder| find_in_folder(files, &folder.join("stdlib"), name)?.stub);
         }
-        let place = stub_only.or_else(|| {
+        let found = stub_only.or_else(|| {
             let stub = stub.clone()?;
             let folder = stub.file_name().starts_with("__init__.").then(|| stub.parent());
-            Some((Place { source: None, stub: Some(stub), folder }, Origin::Stubs))
+            Some((ModuleFiles { source: None, stub: Some(stub), folder }, ModuleOrigin::Stubs))
         });
-        let (place, origin) = place.or(namespace)?;
-        Some(place.into_module(name.to_owned(), origin))
+        let (found, origin) = found.or(namespace)?;
+        Some(found.into_module(name.to_owned(), origin))
     }
 
-    /// Whether a package of the workspace has the name's place, in any view.
+    /// Whether a package of the workspace shadows the name, in any view.
     fn is_shadowed(&self, files: &dyn Files, name: &str) -> bool {
         self.views.iter().flat_map(|view| &view.roots).any(|root| shadows(files, root, name))
     }
 
-    /// The stub that the server ships for a module of the standard library or of a package without types of its own.
-    fn shipped_stub(&self, files: &dyn Files, root: &ImportRoot, name: &str) -> Option<AbsPath> {
+    /// The bundled stub of a module of the standard library, or of a package without `py.typed`.
+    fn bundled_stub(&self, files: &dyn Files, root: &ImportRoot, name: &str) -> Option<AbsPath> {
         let typeshed = self.typeshed.as_ref()?;
         match root.origin {
-            Origin::Stdlib => look_up(files, &typeshed.join("stdlib"), name)?.stub,
-            Origin::Environment => {
+            ModuleOrigin::Stdlib => find_in_folder(files, &typeshed.join("stdlib"), name)?.stub,
+            ModuleOrigin::Environment => {
                 let top = name.split('.').next()?;
                 if files.kind(&root.folder.join(top).join("py.typed")) == FileKind::File {
                     return None;
                 }
                 let stubs = typeshed.join("stubs");
-                files.list(&stubs).iter().find_map(|package| look_up(files, &stubs.join(package), name)?.stub)
+                files
+                    .list(&stubs)
+                    .iter()
+                    .find_map(|package| find_in_folder(files, &stubs.join(package), name)?.stub)
             }
             _ => None,
         }
@@ -327,21 +336,21 @@ fn dotted(relative: &str) -> Option<String> {
     parts.iter().all(|part| is_identifier(part)).then(|| parts.join("."))
 }
 
-/// What a name leads to in one folder.
-struct Place {
+/// The files of a module in one search folder.
+struct ModuleFiles {
     source: Option<AbsPath>,
     stub: Option<AbsPath>,
     folder: Option<AbsPath>,
 }
 
-impl Place {
-    fn into_module(self, name: String, origin: Origin) -> Module {
+impl ModuleFiles {
+    fn into_module(self, name: String, origin: ModuleOrigin) -> Module {
         Module { name, source: self.source, stub: self.stub, folder: self.folder, origin }
     }
 }
 
-/// The module of a dotted name below one folder: a package, else a module file, else a folder without `__init__`.
-fn look_up(files: &dyn Files, root: &AbsPath, name: &str) -> Option<Place> {
+/// Finds a module by its dotted name below one folder: a package, else a module file, else a folder without `__init__`.
+fn find_in_folder(files: &dyn Files, root: &AbsPath, name: &str) -> Option<ModuleFiles> {
     let (above, last) = name.rsplit_once('.').unwrap_or(("", name));
     let above = if above.is_empty() { root.clone() } else { root.join(&above.replace('.', "/")) };
     if last.is_empty() {
@@ -349,49 +358,53 @@ fn look_up(files: &dyn Files, root: &AbsPath, name: &str) -> Option<Place> {
     }
     let folder = above.join(last);
     let as_package = package(files, &folder);
-    if as_package.as_ref().is_some_and(|place| place.source.is_some() || place.stub.is_some()) {
+    if as_package.as_ref().is_some_and(|found| found.source.is_some() || found.stub.is_some()) {
         return as_package;
     }
     let file = |path: AbsPath| (files.kind(&path) == FileKind::File).then_some(path);
     let source = file(above.join(&format!("{last}.py")));
     let stub = file(above.join(&format!("{last}.pyi")));
     if source.is_some() || stub.is_some() {
-        return Some(Place { source, stub, folder: None });
+        return Some(ModuleFiles { source, stub, folder: None });
     }
     as_package
 }
 
-/// Whether a package above `name` is one that a root of the workspace has and no other folder can add to: Python looks for
-/// its submodules nowhere else.
+/// Whether a package above `name` is in a root of the workspace and cannot be extended by other folders: Python searches its
+/// submodules nowhere else.
 fn shadows(files: &dyn Files, root: &ImportRoot, name: &str) -> bool {
-    if !matches!(root.origin, Origin::Workspace | Origin::ExtraPath) {
+    if !matches!(root.origin, ModuleOrigin::Workspace | ModuleOrigin::ExtraPath) {
         return false;
     }
     name.match_indices('.').any(|(end, _)| {
         let init = root.folder.join(&name[..end].replace('.', "/")).join("__init__.py");
         files.kind(&init) == FileKind::File
-            // The older ways to spread a package over several folders.
+            // The older ways to distribute a package over several folders.
             && files.read(&init).is_ok_and(|document| {
                 !document.text.contains("extend_path") && !document.text.contains("declare_namespace")
             })
     })
 }
 
-/// The package that a folder is.
-fn package(files: &dyn Files, folder: &AbsPath) -> Option<Place> {
+/// The package of a folder.
+fn package(files: &dyn Files, folder: &AbsPath) -> Option<ModuleFiles> {
     if files.kind(folder) != FileKind::Folder {
         return None;
     }
     let file = |name: &str| Some(folder.join(name)).filter(|path| files.kind(path) == FileKind::File);
-    Some(Place { source: file("__init__.py"), stub: file("__init__.pyi"), folder: Some(folder.clone()) })
+    Some(ModuleFiles {
+        source: file("__init__.py"),
+        stub: file("__init__.pyi"),
+        folder: Some(folder.clone()),
+    })
 }
 
 /// The stub in a `top-stubs` package (PEP 561).
 fn stubs_package(files: &dyn Files, root: &AbsPath, name: &str) -> Option<AbsPath> {
     let (top, rest) = name.split_once('.').unwrap_or((name, ""));
     let folder = root.join(&format!("{top}-stubs"));
-    let place = if rest.is_empty() { package(files, &folder) } else { look_up(files, &folder, rest) };
-    place?.stub
+    let found = if rest.is_empty() { package(files, &folder) } else { find_in_folder(files, &folder, rest) };
+    found?.stub
 }
 
 #[cfg(test)]
@@ -452,7 +465,7 @@ mod tests {
             };
             assert_eq!(found("pkg.new").as_deref(), Some("/w/src/pkg/new.py"));
             assert_eq!(found("pkg.gone"), None);
-            // Namespace packages are in several folders, and stubs beside a source are of it.
+            // Namespace packages span several folders; a package with only a stub does not shadow.
             for (name, file) in
                 [("space.other", "space/other"), ("spread.other", "spread/other"), ("only.more", "only/more")]
             {
@@ -462,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_module_names() {
+    fn files_of_modules() {
         let files = [
             "/w/app.py",
             "/w/src/pkg/__init__.py",
@@ -522,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn the_configuration_decides() {
+    fn the_configuration_determines_the_roots() {
         let files = ["/w/src/a.py", "/w/lib/b.py", "/w/one/app.py", "/w/two/app.py"];
         let mut config = ServerConfig { extra_paths: Some(vec![at("/w/lib")]), ..ServerConfig::default() };
         assert_eq!(found(&files, &config, "a"), []);

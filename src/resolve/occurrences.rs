@@ -1,6 +1,6 @@
-//! Where a name stands in a text: as an identifier, an attribute, in strings and in comments.
+//! Finds every occurrence of a name in a text: as an identifier, as an attribute, in strings and in comments.
 //!
-//! This is what a server's answer is held against: an occurrence that the server did not claim is shown to the caller.
+//! A server's references are checked against them: an occurrence that the server did not report is shown to the caller.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,10 +11,10 @@ use super::outline::Span;
 use super::{syntax, walk};
 use crate::digest::Digest;
 
-/// What an occurrence of a name is.
+/// The kind of an occurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OccurrenceKind {
-    /// An identifier token that is none of the next two.
+    /// An identifier token that is neither of the next two.
     Identifier,
     /// The name after a dot, or of a keyword in a pattern.
     Attribute,
@@ -22,9 +22,9 @@ pub enum OccurrenceKind {
     Keyword,
     /// A string that is an entry of `__all__`.
     Exported,
-    /// A whole word inside of another string.
+    /// A whole word in another string.
     String,
-    /// A whole word inside of a comment.
+    /// A whole word in a comment.
     Comment,
 }
 
@@ -42,7 +42,7 @@ impl OccurrenceKind {
         }
     }
 
-    /// Whether the name is a token of its own, which a server could resolve.
+    /// Whether the name is an identifier token, which a server could resolve.
     #[must_use]
     pub const fn is_token(self) -> bool {
         matches!(self, Self::Identifier | Self::Attribute | Self::Keyword)
@@ -51,16 +51,16 @@ impl OccurrenceKind {
 
 /// One occurrence.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Occurrence {
-    /// The bytes of the name.
+pub struct TextOccurrence {
+    /// The offset of the name.
     pub start: usize,
-    /// The byte after its last.
+    /// The offset after the name.
     pub end: usize,
-    /// What it is.
+    /// The kind.
     pub kind: OccurrenceKind,
 }
 
-impl Occurrence {
+impl TextOccurrence {
     /// The bytes of the name.
     #[must_use]
     pub fn span(&self) -> Span {
@@ -68,31 +68,31 @@ impl Occurrence {
     }
 }
 
-/// How much is remembered of texts, in bytes: about what they take themselves.
-const REMEMBERED: usize = 6 << 20;
+/// The limit of the cache, in bytes. The spans of a text take about as much memory as the text.
+const CACHE_LIMIT_BYTES: usize = 6 << 20;
 
-/// The texts that were read last.
-static LATEST: Mutex<Latest> = Mutex::new(Latest { texts: BTreeMap::new(), size: 0, turn: 0 });
+/// The spans of the texts that were read last.
+static CACHE: Mutex<NameSpanCache> = Mutex::new(NameSpanCache { texts: BTreeMap::new(), size: 0, clock: 0 });
 
-/// Where in a text names can stand, whatever the name.
+/// All spans of a text in which a name can occur.
 #[derive(Debug, Default, Clone)]
-struct Anatomy {
-    /// Every identifier token, in order.
-    tokens: Vec<Stretch>,
-    /// Comments, and strings between their quotes.
-    others: Vec<Stretch>,
+struct NameSpans {
+    /// The identifier tokens, in order.
+    tokens: Vec<PackedSpan>,
+    /// The comments, and the strings between their quotes.
+    others: Vec<PackedSpan>,
 }
 
-/// A stretch of a text and what a name is that stands there.
+/// A span and the kind of a name in it.
 #[derive(Debug, Clone, Copy)]
-struct Stretch {
+struct PackedSpan {
     start: u32,
-    /// Its length in bytes times [`COUNT`], and the kind's number: there are millions of stretches. Files that are read have
-    /// [`MAX_FILE_BYTES`](crate::workspace::files::MAX_FILE_BYTES) at most, which leaves room.
+    /// The length in bytes times [`KIND_COUNT`], plus the number of the kind: packed, because there are millions of spans. Files
+    /// are read up to [`MAX_FILE_BYTES`](crate::workspace::files::MAX_FILE_BYTES), so that the product fits.
     length_and_kind: u32,
 }
 
-/// Every kind, in the order of their numbers.
+/// The kinds, in the order of their numbers.
 const KINDS: [OccurrenceKind; 6] = [
     OccurrenceKind::Identifier,
     OccurrenceKind::Attribute,
@@ -101,60 +101,62 @@ const KINDS: [OccurrenceKind; 6] = [
     OccurrenceKind::String,
     OccurrenceKind::Comment,
 ];
-const COUNT: u32 = KINDS.len() as u32;
+const KIND_COUNT: u32 = KINDS.len() as u32;
 
-/// What was learned of the texts that were read last, each with the turn of its last use.
-struct Latest {
-    texts: BTreeMap<Digest, (Arc<Anatomy>, u64)>,
-    /// Of all of them, in bytes.
+/// An LRU cache of the spans of texts.
+struct NameSpanCache {
+    /// The spans of each text, with the time of the last use.
+    texts: BTreeMap<Digest, (Arc<NameSpans>, u64)>,
+    /// The memory of all entries, in bytes.
     size: usize,
-    turn: u64,
+    /// A logical clock that advances with each access.
+    clock: u64,
 }
 
-/// Every occurrence of an identifier in a text whose digest is given, in order. Reads only a text that has the name at all,
-/// and one that was read lately not again.
+/// The occurrences of an identifier in a text whose digest is given, in order. The text is parsed only if it contains the name and
+/// is not in the cache.
 #[must_use]
-pub fn occurrences(text: &str, digest: Digest, name: &str) -> Vec<Occurrence> {
+pub fn occurrences(text: &str, digest: Digest, name: &str) -> Vec<TextOccurrence> {
     if name.is_empty() || !text.contains(name) {
         return Vec::new();
     }
-    let latest = || LATEST.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = latest().get(digest);
-    let anatomy = known.unwrap_or_else(|| {
-        let anatomy = Arc::new(Anatomy::of(text));
-        latest().insert(digest, anatomy.clone());
-        anatomy
+    let cache = || CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = cache().get(digest);
+    let spans = known.unwrap_or_else(|| {
+        let spans = Arc::new(NameSpans::of(text));
+        cache().insert(digest, spans.clone());
+        spans
     });
-    anatomy.occurrences(text, name)
+    spans.occurrences(text, name)
 }
 
-/// From this length on, in bytes, texts are read one after the other: a tree takes some 30 times its text, and what a session
-/// needed at a time it keeps.
-const LARGE: usize = 64 << 10;
+/// The length from which texts are parsed one at a time: a tree takes some 30 times the memory of its text, and the process keeps
+/// its peak memory.
+const LARGE_TEXT_BYTES: usize = 64 << 10;
 
-/// Whoever reads a large text.
-static READING_LARGE: Mutex<()> = Mutex::new(());
+/// Held while a large text is parsed.
+static LARGE_TEXT_LOCK: Mutex<()> = Mutex::new(());
 
-impl Anatomy {
-    /// Reads a text. What is kept is a copy: the original lies between the pieces of the tree, whose memory could hardly be
-    /// used again.
+impl NameSpans {
+    /// The spans of a text. Returns a clone, because the original was allocated between the nodes of the tree and would fragment
+    /// their memory.
     fn of(text: &str) -> Self {
         Self::read(text).clone()
     }
 
     fn read(text: &str) -> Self {
-        let large = (text.len() >= LARGE).then_some(&READING_LARGE);
-        let _turn = large.map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
+        let large = (text.len() >= LARGE_TEXT_BYTES).then_some(&LARGE_TEXT_LOCK);
+        let _guard = large.map(|lock| lock.lock().unwrap_or_else(PoisonError::into_inner));
         if large.is_some() {
-            syntax::forget(LARGE);
+            syntax::shrink_cache(LARGE_TEXT_BYTES);
         }
         let tree = syntax::parse_now(text);
-        let mut anatomy = Self::default();
+        let mut spans = Self::default();
         let mut cursor = tree.walk();
         let mut above: Vec<&str> = Vec::new();
         loop {
             let (node, parent) = (cursor.node(), above.last().copied().unwrap_or_default());
-            let goes_below = match node.kind() {
+            let visit_children = match node.kind() {
                 "identifier" => {
                     let kind = match (parent, cursor.field_name()) {
                         ("attribute", Some("attribute")) => OccurrenceKind::Attribute,
@@ -163,124 +165,125 @@ impl Anatomy {
                         ("keyword_pattern", _) => OccurrenceKind::Attribute,
                         _ => OccurrenceKind::Identifier,
                     };
-                    anatomy.tokens.push(Stretch::new(node.byte_range(), kind));
+                    spans.tokens.push(PackedSpan::new(node.byte_range(), kind));
                     false
                 }
                 "comment" => {
-                    anatomy.others.push(Stretch::new(node.byte_range(), OccurrenceKind::Comment));
+                    spans.others.push(PackedSpan::new(node.byte_range(), OccurrenceKind::Comment));
                     false
                 }
                 "string_content" => {
-                    anatomy.others.push(Stretch::new(node.byte_range(), OccurrenceKind::String));
+                    spans.others.push(PackedSpan::new(node.byte_range(), OccurrenceKind::String));
                     false
                 }
                 _ => true,
             };
-            if goes_below && cursor.goto_first_child() {
+            if visit_children && cursor.goto_first_child() {
                 above.push(node.kind());
                 continue;
             }
             while !cursor.goto_next_sibling() {
                 if !cursor.goto_parent() {
-                    anatomy.mark_exports(&tree, text);
-                    return anatomy;
+                    spans.mark_exports(&tree, text);
+                    return spans;
                 }
                 above.pop();
             }
         }
     }
 
-    /// Strings that are entries of `__all__` become what they are.
+    /// Changes the kind of strings that are entries of `__all__`.
     fn mark_exports(&mut self, tree: &Tree, text: &str) {
         if !text.contains("__all__") {
             return;
         }
         let exports = walk::outline(tree, text).exports.unwrap_or_default();
         let entries: Vec<_> = exports.names.iter().map(|entry| entry.span.clone()).collect();
-        for stretch in self.others.iter_mut().filter(|stretch| stretch.kind() == OccurrenceKind::String) {
-            let Span { start, end } = stretch.span();
+        for string in self.others.iter_mut().filter(|other| other.kind() == OccurrenceKind::String) {
+            let Span { start, end } = string.span();
             if entries.iter().any(|entry| entry.start <= start && end <= entry.end) {
-                *stretch = Stretch::new(start..end, OccurrenceKind::Exported);
+                *string = PackedSpan::new(start..end, OccurrenceKind::Exported);
             }
         }
     }
 
-    fn occurrences(&self, text: &str, name: &str) -> Vec<Occurrence> {
+    fn occurrences(&self, text: &str, name: &str) -> Vec<TextOccurrence> {
         let mut found = Vec::new();
         for token in &self.tokens {
             let Span { start, end } = token.span();
             if end - start == name.len() && text.get(start..end) == Some(name) {
-                found.push(Occurrence { start, end, kind: token.kind() });
+                found.push(TextOccurrence { start, end, kind: token.kind() });
             }
         }
-        for stretch in &self.others {
-            push_words(&mut found, text, stretch.span(), name, stretch.kind());
+        for other in &self.others {
+            push_words(&mut found, text, other.span(), name, other.kind());
         }
         found.sort();
         found.dedup();
         found
     }
 
-    /// How much memory it takes, in bytes.
+    /// The memory in bytes.
     const fn size(&self) -> usize {
-        (self.tokens.capacity() + self.others.capacity()) * size_of::<Stretch>() + size_of::<Self>()
+        (self.tokens.capacity() + self.others.capacity()) * size_of::<PackedSpan>() + size_of::<Self>()
     }
 }
 
-impl Stretch {
+impl PackedSpan {
     fn new(span: Span, kind: OccurrenceKind) -> Self {
-        let short = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let length = short(span.len()).min(u32::MAX / COUNT - 1);
-        Self { start: short(span.start), length_and_kind: length * COUNT + kind as u32 }
+        let to_u32 = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let length = to_u32(span.len()).min(u32::MAX / KIND_COUNT - 1);
+        Self { start: to_u32(span.start), length_and_kind: length * KIND_COUNT + kind as u32 }
     }
 
     const fn span(&self) -> Span {
         let start = self.start as usize;
-        start..start + (self.length_and_kind / COUNT) as usize
+        start..start + (self.length_and_kind / KIND_COUNT) as usize
     }
 
     const fn kind(&self) -> OccurrenceKind {
-        KINDS[(self.length_and_kind % COUNT) as usize]
+        KINDS[(self.length_and_kind % KIND_COUNT) as usize]
     }
 }
 
-impl Latest {
-    fn get(&mut self, digest: Digest) -> Option<Arc<Anatomy>> {
-        self.turn += 1;
-        let (anatomy, turn) = self.texts.get_mut(&digest)?;
-        *turn = self.turn;
-        Some(anatomy.clone())
+impl NameSpanCache {
+    fn get(&mut self, digest: Digest) -> Option<Arc<NameSpans>> {
+        self.clock += 1;
+        let (spans, last_use) = self.texts.get_mut(&digest)?;
+        *last_use = self.clock;
+        Some(spans.clone())
     }
 
-    /// Remembers one more; those that were not used for longest make room.
-    fn insert(&mut self, digest: Digest, anatomy: Arc<Anatomy>) {
-        self.turn += 1;
-        self.size += anatomy.size();
-        if let Some((old, _)) = self.texts.insert(digest, (anatomy, self.turn)) {
+    /// Adds an entry, and drops the least recently used ones beyond the limit.
+    fn insert(&mut self, digest: Digest, spans: Arc<NameSpans>) {
+        self.clock += 1;
+        self.size += spans.size();
+        if let Some((old, _)) = self.texts.insert(digest, (spans, self.clock)) {
             self.size -= old.size();
         }
-        while self.size > REMEMBERED {
-            let oldest = self.texts.iter().min_by_key(|(_, (_, turn))| *turn).map(|(digest, _)| *digest);
-            let Some((gone, _)) = oldest.and_then(|digest| self.texts.remove(&digest)) else { break };
-            self.size -= gone.size();
+        while self.size > CACHE_LIMIT_BYTES {
+            let oldest =
+                self.texts.iter().min_by_key(|(_, (_, last_use))| *last_use).map(|(digest, _)| *digest);
+            let Some((dropped, _)) = oldest.and_then(|digest| self.texts.remove(&digest)) else { break };
+            self.size -= dropped.size();
         }
     }
 }
 
-/// Adds the places where `name` stands as a whole word.
-fn push_words(found: &mut Vec<Occurrence>, text: &str, span: Span, name: &str, kind: OccurrenceKind) {
-    let Some(stretch) = text.get(span.clone()) else { return };
+/// Adds the occurrences of `name` as a whole word in a span.
+fn push_words(found: &mut Vec<TextOccurrence>, text: &str, span: Span, name: &str, kind: OccurrenceKind) {
+    let Some(part) = text.get(span.clone()) else { return };
     let is_word = |c: char| c == '_' || unicode_ident::is_xid_continue(c);
-    for (at, _) in stretch.match_indices(name) {
-        let before = stretch[..at].chars().next_back();
-        let after = stretch[at + name.len()..].chars().next();
-        // In `\nname` the letter belongs to the escape and not to the word.
-        let mut last_two = stretch[..at].chars().rev().take(2);
+    for (at, _) in part.match_indices(name) {
+        let before = part[..at].chars().next_back();
+        let after = part[at + name.len()..].chars().next();
+        // In `\nname` the `n` belongs to the escape sequence.
+        let mut last_two = part[..at].chars().rev().take(2);
         let is_escape =
             last_two.next().is_some_and(|c| c.is_ascii_alphabetic()) && last_two.next() == Some('\\');
         if (is_escape || !before.is_some_and(is_word)) && !after.is_some_and(is_word) {
             let start = span.start + at;
-            found.push(Occurrence { start, end: start + name.len(), kind });
+            found.push(TextOccurrence { start, end: start + name.len(), kind });
         }
     }
 }
@@ -289,34 +292,34 @@ fn push_words(found: &mut Vec<Occurrence>, text: &str, span: Span, name: &str, k
 mod tests {
     use super::*;
 
-    fn occurrences(text: &str, name: &str) -> Vec<Occurrence> {
+    fn occurrences(text: &str, name: &str) -> Vec<TextOccurrence> {
         super::occurrences(text, Digest::of(text.as_bytes()), name)
     }
 
     #[test]
-    fn what_is_remembered_is_bounded() {
-        let mut latest = Latest { texts: BTreeMap::new(), size: 0, turn: 0 };
-        let stretch = Stretch::new(0..1, OccurrenceKind::Comment);
-        let most = REMEMBERED / 10 / size_of::<Stretch>();
-        let anatomy = || Arc::new(Anatomy { tokens: vec![stretch; most], others: Vec::new() });
+    fn the_cache_is_bounded() {
+        let mut cache = NameSpanCache { texts: BTreeMap::new(), size: 0, clock: 0 };
+        let span = PackedSpan::new(0..1, OccurrenceKind::Comment);
+        let most = CACHE_LIMIT_BYTES / 10 / size_of::<PackedSpan>();
+        let spans = || Arc::new(NameSpans { tokens: vec![span; most], others: Vec::new() });
         for number in 0..40_u8 {
-            latest.insert(Digest::of(&[number]), anatomy());
-            assert!(latest.get(Digest::of(&[0])).is_some(), "it is used all the time");
-            assert!(latest.size <= REMEMBERED);
-            assert_eq!(latest.size, latest.texts.values().map(|(anatomy, _)| anatomy.size()).sum::<usize>());
+            cache.insert(Digest::of(&[number]), spans());
+            assert!(cache.get(Digest::of(&[0])).is_some(), "it is used all the time");
+            assert!(cache.size <= CACHE_LIMIT_BYTES);
+            assert_eq!(cache.size, cache.texts.values().map(|(spans, _)| spans.size()).sum::<usize>());
         }
-        assert!(latest.get(Digest::of(&[39])).is_some() && latest.get(Digest::of(&[1])).is_none());
-        latest.insert(Digest::of(&[39]), anatomy());
-        assert_eq!(latest.texts.len(), 9);
+        assert!(cache.get(Digest::of(&[39])).is_some() && cache.get(Digest::of(&[1])).is_none());
+        cache.insert(Digest::of(&[39]), spans());
+        assert_eq!(cache.texts.len(), 9);
     }
 
     #[test]
-    fn a_stretch_is_what_it_was_made_of() {
+    fn packed_spans_round_trip() {
         let longest = usize::try_from(crate::workspace::files::MAX_FILE_BYTES).unwrap();
         for kind in KINDS {
             for span in [0..0, 0..longest, longest - 3..longest] {
-                let stretch = Stretch::new(span.clone(), kind);
-                assert_eq!((stretch.span(), stretch.kind()), (span, kind));
+                let packed = PackedSpan::new(span.clone(), kind);
+                assert_eq!((packed.span(), packed.kind()), (span, kind));
             }
         }
     }
@@ -358,7 +361,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever the text, tokens are whole words and in order.
+        /// In any text, tokens are whole words and in order.
         #[test]
         fn whole_words_in_order(text in "[ab_ .()=,'\"#\n{}f]{0,80}") {
             let found = occurrences(&text, "ab");

@@ -1,11 +1,11 @@
-//! The definitions of one Python file: what they are called, what they are, and where their parts are.
+//! The definitions of one Python file: their names, kinds and the spans of their parts.
 //!
-//! An [`Outline`] is what every question about a name starts from. It is made by one walk over the statements of
-//! the syntax tree (see `walk`), which is then dropped: trees are several times as large as their text.
-//! Parameters and the local variables of functions are deliberately absent: no selector can name them.
+//! Resolving a name starts from an [`Outline`]. It is built by one walk over the statements of the syntax tree (see `walk`),
+//! which is then dropped: trees are several times as large as their text. Parameters and the local variables of functions
+//! are deliberately absent: no selector can name them.
 //!
-//! A file with syntax errors has an outline too. What stands beside an error is found as if the error were not there;
-//! what the parser could not make a statement of is missing, and `has_error` marks definitions that contain a break.
+//! A file with syntax errors has an outline too. Statements next to an error are found as if the error were not there; text
+//! that the parser could not read as a statement is missing, and `has_error` marks definitions that contain an error.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tree_sitter::Tree;
 
-use super::syntax::Latest;
+use super::syntax::TextCache;
 use super::{recover, syntax, walk};
 
-/// A stretch of a text in bytes, end exclusive.
+/// A byte range of a text, end exclusive.
 pub type Span = Range<usize>;
 
-/// What a definition is.
+/// The kind of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum DefinitionKind {
@@ -81,15 +81,15 @@ impl DefinitionKind {
 pub struct Definition {
     /// The name as it is written.
     pub name: String,
-    /// The definition that this one is inside of, as an index into [`Outline::definitions`].
+    /// The enclosing definition, as an index into [`Outline::definitions`].
     pub parent: Option<usize>,
-    /// What it is.
+    /// The kind.
     pub kind: DefinitionKind,
     /// The name token.
     pub name_span: Span,
     /// The whole statement without decorators; for a variable the name token.
     pub span: Span,
-    /// From `def`, `class` or `async` to the colon, which is included.
+    /// From `def`, `class` or `async` to the colon, inclusive.
     pub signature: Option<Span>,
     /// The block.
     pub body: Option<Span>,
@@ -97,17 +97,17 @@ pub struct Definition {
     pub doc: Option<Span>,
     /// Decorators as dotted names (`functools.cache`, `x.setter`), without arguments.
     pub decorators: Vec<String>,
-    /// The bases of a class that are dotted names; a subscript (`Generic[T]`) counts as what is subscripted.
+    /// The bases of a class that are dotted names; a subscript (`Generic[T]`) counts as its value (`Generic`).
     pub bases: Vec<String>,
-    /// The bases of a class that are anything else, such as calls.
+    /// The other bases of a class, such as calls.
     pub other_bases: Vec<Span>,
     /// The metaclass that a class names, as a dotted name.
     pub metaclass: Option<String>,
-    /// The dotted name that a variable is bound to, for `A = B`; a subscript (`A = B[int]`) counts as what is subscripted.
+    /// The dotted name that a variable is bound to, for `A = B`; a subscript (`A = B[int]`) counts as its value (`B`).
     pub alias_of: Option<String>,
-    /// The innermost branch of its scope that it stands in, as an index into [`Outline::branches`].
+    /// The innermost branch around it in its scope, as an index into [`Outline::branches`].
     pub branch: Option<usize>,
-    /// Whether the parser found an error inside it or in a statement around it.
+    /// Whether the parser found an error in it or in a statement around it.
     pub has_error: bool,
 }
 
@@ -134,10 +134,10 @@ pub(super) fn is_accessor_role(role: &str) -> bool {
     matches!(role, "setter" | "deleter" | "getter")
 }
 
-/// What kind of statement opens a branch.
+/// The kind of statement that opens a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BranchKind {
-    /// `if`, with the truth that the server takes its condition to have where that is fixed: `TYPE_CHECKING`.
+    /// `if`, with the truth of its condition where the server takes it as constant: `TYPE_CHECKING`.
     If(Option<bool>),
     /// `elif` or `else` of an `if`; false when an earlier condition is always true.
     Else(Option<bool>),
@@ -153,12 +153,12 @@ pub enum BranchKind {
     Case,
 }
 
-/// A block that is not simply run from top to bottom.
+/// A block that is not run unconditionally in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branch {
-    /// The branch around it in the same scope.
+    /// The enclosing branch in the same scope.
     pub parent: Option<usize>,
-    /// What opens it.
+    /// The kind of statement that opens it.
     pub kind: BranchKind,
     /// The clause's head, such as `if sys.version_info >= (3, 8)`.
     pub head: Span,
@@ -167,9 +167,9 @@ pub struct Branch {
 /// A name that an import statement binds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Import {
-    /// The definition whose scope it is in; `None` is the module.
+    /// The definition whose scope it is in; `None` for the module.
     pub parent: Option<usize>,
-    /// The branch it stands in.
+    /// The innermost branch around it.
     pub branch: Option<usize>,
     /// The number of leading dots.
     pub level: usize,
@@ -177,9 +177,9 @@ pub struct Import {
     pub module: String,
     /// What is imported.
     pub what: Imported,
-    /// The name that is bound; empty for `*`.
+    /// The name that it binds; empty for `*`.
     pub bound: String,
-    /// The token that binds: the alias, else the first part of the name.
+    /// The token of that name: the alias, else the first part of the imported name.
     pub bound_span: Span,
 }
 
@@ -205,21 +205,21 @@ pub struct ExportedName {
     pub span: Span,
 }
 
-/// `__all__`, as far as it is written out.
+/// The statically known part of `__all__`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exports {
     /// The names, in the order they are added.
     pub names: Vec<ExportedName>,
     /// Modules whose `__all__` is added (`__all__ += sub.__all__`), as dotted names.
     pub from: Vec<String>,
-    /// False when something else is done to it as well.
+    /// Whether it is only changed in ways that are understood.
     pub is_static: bool,
 }
 
 /// The definitions of one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outline {
-    /// In source order; a definition comes before what is inside of it.
+    /// In source order; a definition comes before those inside it.
     pub definitions: Vec<Definition>,
     /// In source order.
     pub imports: Vec<Import>,
@@ -234,15 +234,15 @@ pub struct Outline {
 }
 
 impl Outline {
-    /// Reads the definitions of a text. Never fails: see the module's description on syntax errors.
+    /// The outline of a text. Never fails: see the module documentation on syntax errors.
     #[must_use]
     pub fn parse(text: &str) -> Self {
-        static OUTLINES: Latest<Arc<Outline>> = Latest::new();
+        static OUTLINES: TextCache<Arc<Outline>> = TextCache::new();
         let known = OUTLINES.get(text, || Arc::new(Self::of_tree(&syntax::parse(text), text)));
         Arc::unwrap_or_clone(known)
     }
 
-    /// The same, of a text that was parsed already.
+    /// The outline of a text that is parsed already.
     pub(super) fn of_tree(tree: &Tree, text: &str) -> Self {
         let outline = walk::outline(tree, text);
         if outline.has_error { recover::complete(outline, text) } else { outline }
@@ -261,25 +261,24 @@ impl Outline {
         names
     }
 
-    /// The definitions directly inside of `parent`, with their indices.
+    /// The definitions directly inside `parent`, with their indices.
     pub fn children(&self, parent: Option<usize>) -> impl Iterator<Item = (usize, &Definition)> {
         self.definitions.iter().enumerate().filter(move |(_, definition)| definition.parent == parent)
     }
 
-    /// The imports directly inside of `parent`.
+    /// The imports directly inside `parent`.
     pub fn imports_of(&self, parent: Option<usize>) -> impl Iterator<Item = &Import> {
         self.imports.iter().filter(move |import| import.parent == parent)
     }
 
-    /// Whether the server never runs what stands in this branch (`if not TYPE_CHECKING`, or the `else` of
-    /// `if TYPE_CHECKING`).
+    /// Whether the server takes this branch as unreachable (`if not TYPE_CHECKING`, or the `else` of `if TYPE_CHECKING`).
     #[must_use]
     pub fn is_unreachable(&self, branch: Option<usize>) -> bool {
         self.branch_chain(branch)
             .any(|branch| matches!(branch.kind, BranchKind::If(Some(false)) | BranchKind::Else(Some(false))))
     }
 
-    /// A branch and the ones around it, innermost first.
+    /// A branch and its enclosing branches, innermost first.
     pub fn branch_chain(&self, branch: Option<usize>) -> impl Iterator<Item = &Branch> {
         let at = |index: Option<usize>| index.and_then(|index| self.branches.get(index));
         std::iter::successors(at(branch), move |branch| at(branch.parent))

@@ -1,4 +1,4 @@
-//! What pytest knows of a file: its fixtures, and which parameters it passes by name.
+//! The pytest fixtures of a file, and the parameters that pytest passes by name.
 //!
 //! The rules are those of pytest's documentation, "Fixture availability" and "Test discovery": a parameter of a test or of a
 //! fixture is the fixture of its name that is nearest: in the class, in the module, in a `conftest.py` of the folder or of
@@ -11,23 +11,23 @@ use tree_sitter::Node;
 use super::outline::Span;
 use super::syntax::{children, dotted, parse, preorder, text_of, unwrapped};
 
-/// How a fixture makes its value.
+/// How a fixture provides its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FixtureKind {
-    /// It returns it.
+    /// It returns the value.
     Returned,
-    /// It yields it.
+    /// It yields the value.
     Yielded,
-    /// It returns it from a coroutine.
+    /// It returns the value from a coroutine.
     Awaited,
-    /// It yields it from an asynchronous generator.
+    /// It yields the value from an asynchronous generator.
     AsyncYielded,
 }
 
 /// A fixture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fixture {
-    /// The name that parameters ask for.
+    /// The name by which parameters request it.
     pub name: String,
     /// The function.
     pub function: String,
@@ -35,7 +35,7 @@ pub struct Fixture {
     pub name_span: Span,
     /// The class that it is a method of.
     pub class: Option<String>,
-    /// How it makes its value.
+    /// How it provides its value.
     pub kind: FixtureKind,
     /// The decorator's expression.
     pub decorator: Span,
@@ -43,10 +43,10 @@ pub struct Fixture {
 
 /// A parameter that pytest passes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Requested {
+pub struct RequestedFixture {
     /// The parameter's name token.
     pub span: Span,
-    /// The fixture that it asks for.
+    /// The requested fixture.
     pub name: String,
     /// The function's name token.
     pub function: Span,
@@ -58,14 +58,14 @@ pub struct Requested {
     pub is_bare: bool,
 }
 
-/// What pytest knows of a file.
+/// The fixtures of a file and their uses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PytestFile {
-    /// Its fixtures, in the order of their places.
+    /// Its fixtures, in source order.
     pub fixtures: Vec<Fixture>,
-    /// The parameters that pytest passes, in the order of their places.
-    pub requested: Vec<Requested>,
-    /// Where a statement can be inserted at the beginning: after the docstring and `from __future__`.
+    /// The parameters that pytest passes, in source order.
+    pub requested: Vec<RequestedFixture>,
+    /// The offset at which a statement can be inserted: after the docstring and `from __future__`.
     pub start: usize,
 }
 
@@ -86,7 +86,7 @@ pub fn read(file_name: &str, text: &str) -> PytestFile {
         if node.kind() == "function_definition" {
             function(node, text, is_collected, &mut found);
         }
-        // Functions inside of functions are neither tests nor fixtures.
+        // Nested functions are neither tests nor fixtures.
         node.kind() != "function_definition"
     });
     found
@@ -133,13 +133,13 @@ fn function(node: Node<'_>, text: &str, is_collected: bool, found: &mut PytestFi
         if at == 0 && class.is_some() {
             continue;
         }
-        let asked = text_of(token, text);
-        found.requested.push(Requested {
+        let requested = text_of(token, text);
+        found.requested.push(RequestedFixture {
             span: token.byte_range(),
-            name: asked.to_owned(),
+            name: requested.to_owned(),
             function: name.byte_range(),
             class: class.clone(),
-            values: values.get(asked).cloned(),
+            values: values.get(requested).cloned(),
             is_bare,
         });
     }
@@ -151,7 +151,7 @@ fn class_of(node: Node<'_>, text: &str) -> Option<String> {
     class.child_by_field_name("name").map(|name| text_of(name, text).to_owned())
 }
 
-/// The name that `fixture(name="…")` gives.
+/// The name in `fixture(name="…")`.
 fn named(decorator: Node<'_>, text: &str) -> Option<String> {
     let arguments = decorator.child_by_field_name("arguments")?;
     let given = children(arguments).find(|argument| {
@@ -243,7 +243,8 @@ fn value_at<'t>(item: Node<'_>, at: usize, count: usize, text: &'t str) -> Optio
     parts.get(at).and_then(|part| text.get(part.byte_range()))
 }
 
-/// Where the first statement begins that is neither a docstring nor from `__future__`; the end when there is none.
+/// The offset of the first statement that is neither a docstring nor from `__future__`; the end of the text if there is no such
+/// statement.
 fn start(root: Node<'_>, text: &str) -> usize {
     let mut statements = children(root).filter(|child| child.kind() != "comment");
     let first = statements.find(|statement| {
@@ -259,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fixtures_and_who_asks_for_them() {
+    fn fixtures_and_their_uses() {
         let text = "\
 '''doc'''
 from __future__ import annotations

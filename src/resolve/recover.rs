@@ -1,9 +1,9 @@
-//! Definitions that the parser lost behind a syntax error.
+//! Recovers definitions that the parser loses after a syntax error.
 //!
-//! One unclosed bracket can swallow the rest of a file, while a server goes on at the next `def` or `class`. So a text
-//! with an error is cut where a statement must begin (a keyword at the start of a line, or a dedent, outside of
-//! triple-quoted strings), the pieces are read one by one, and indentation says what is inside of what.
-//! Which branch a definition stands in is lost inside of a piece that is itself broken.
+//! After one unclosed bracket the parser may lose the rest of a file, while a server continues at the next `def` or `class`. So
+//! a text with an error is split where a statement must begin (a keyword at the start of a line, or a dedent, outside
+//! triple-quoted strings), the parts are parsed one by one, and indentation determines the nesting. In a part that has an
+//! error itself, the branches of definitions are lost.
 
 use std::ops::Range;
 
@@ -14,31 +14,31 @@ use super::{syntax, walk};
 pub(super) fn complete(whole: Outline, text: &str) -> Outline {
     let lines = lines(text);
     let mut result = Outline { has_error: true, doc: whole.doc.clone(), ..Outline::default() };
-    for piece in pieces(&lines, text.len()) {
-        let part = &text[piece.clone()];
-        let outline = read(part);
+    for span in top_level_parts(&lines, text.len()) {
+        let part = &text[span.clone()];
+        let outline = parse(part);
         if outline.has_error {
-            repair(&mut result, part, piece.start);
+            recover_part(&mut result, part, span.start);
         } else {
-            append(&mut result, outline, &|at| at + piece.start, None);
+            append(&mut result, outline, &|at| at + span.start, None);
         }
     }
     result
 }
 
-fn read(part: &str) -> Outline {
+fn parse(part: &str) -> Outline {
     walk::outline(&syntax::parse(part), part)
 }
 
-/// One line that begins outside of a string.
-struct Line<'t> {
+/// A line of code that begins outside a triple-quoted string.
+struct CodeLine<'t> {
     start: usize,
     indent: usize,
     /// The text after the indentation.
     code: &'t str,
 }
 
-impl Line<'_> {
+impl CodeLine<'_> {
     fn is_decorator(&self) -> bool {
         self.code.starts_with('@')
     }
@@ -73,8 +73,8 @@ impl Line<'_> {
     }
 }
 
-/// The lines that hold code and begin outside of triple-quoted strings.
-fn lines(text: &str) -> Vec<Line<'_>> {
+/// The lines that contain code and begin outside triple-quoted strings.
+fn lines(text: &str) -> Vec<CodeLine<'_>> {
     let mut lines = Vec::new();
     let bytes = text.as_bytes();
     let mut quote: Option<u8> = None;
@@ -85,7 +85,7 @@ fn lines(text: &str) -> Vec<Line<'_>> {
             let indent = line.len() - code.len();
             let code = code.trim_end();
             if !code.is_empty() && !code.starts_with('#') {
-                lines.push(Line { start, indent, code });
+                lines.push(CodeLine { start, indent, code });
             }
         }
         quote = quote_after(&bytes[start..start + line.len()], quote);
@@ -94,7 +94,7 @@ fn lines(text: &str) -> Vec<Line<'_>> {
     lines
 }
 
-/// Which triple quote is open after a line that begins inside of `quote`.
+/// The triple quote that is open after a line, given the one that is open before it.
 fn quote_after(line: &[u8], mut quote: Option<u8>) -> Option<u8> {
     let mut at = 0;
     while let Some(&byte) = line.get(at) {
@@ -124,8 +124,8 @@ fn quote_after(line: &[u8], mut quote: Option<u8>) -> Option<u8> {
     quote
 }
 
-/// The stretches between lines without indentation at which a statement begins; decorators stay with their definition.
-fn pieces(lines: &[Line<'_>], end: usize) -> Vec<Range<usize>> {
+/// Splits at the lines without indentation at which a statement begins; decorators stay with their definition.
+fn top_level_parts(lines: &[CodeLine<'_>], end: usize) -> Vec<Range<usize>> {
     let mut starts = vec![0];
     let mut decorated = false;
     for line in lines.iter().filter(|line| line.indent == 0) {
@@ -136,20 +136,20 @@ fn pieces(lines: &[Line<'_>], end: usize) -> Vec<Range<usize>> {
     }
     starts.dedup();
     starts.push(end);
-    starts.windows(2).map(|pair| pair[0]..pair[1]).filter(|piece| !piece.is_empty()).collect()
+    starts.windows(2).map(|pair| pair[0]..pair[1]).filter(|part| !part.is_empty()).collect()
 }
 
-/// A definition that later lines may be inside of.
-struct Open {
+/// A definition whose body may continue on later lines.
+struct OpenDefinition {
     indent: usize,
     index: usize,
 }
 
-/// Reads a broken piece chunk by chunk: a chunk is one `def` or `class` without the ones inside of it.
-fn repair(result: &mut Outline, piece: &str, offset: usize) {
-    let lines = lines(piece);
-    let mut open: Vec<Open> = Vec::new();
-    for (first, chunk) in chunks(&lines, piece.len()) {
+/// Parses a part with an error in chunks: a chunk is one `def` or `class` without the nested ones.
+fn recover_part(result: &mut Outline, part: &str, offset: usize) {
+    let lines = lines(part);
+    let mut open: Vec<OpenDefinition> = Vec::new();
+    for (first, chunk) in chunks(&lines, part.len()) {
         let line = &lines[first];
         open.retain(|around| around.indent < line.indent);
         let parent = open.last().map(|around| around.index);
@@ -159,14 +159,14 @@ fn repair(result: &mut Outline, piece: &str, offset: usize) {
             None if line.indent > 0 => "if _:\n",
             None => "",
         };
-        let text = &piece[chunk.clone()];
-        let outline = read(&format!("{prefix}{text}"));
+        let text = &part[chunk.clone()];
+        let outline = parse(&format!("{prefix}{text}"));
         let shift = |at: usize| (at + chunk.start + offset).saturating_sub(prefix.len());
         let before = result.definitions.len();
         append(result, outline, &shift, parent.map(|index| (index, prefix.len())));
         let end = offset + chunk.start + text.trim_end().len();
         if let Some((name, kind)) =
-            lines[first..].iter().find(|line| !line.is_decorator()).and_then(Line::header)
+            lines[first..].iter().find(|line| !line.is_decorator()).and_then(CodeLine::header)
             && chunk.contains(&name.start)
         {
             let name = name.start + offset..name.end + offset;
@@ -174,14 +174,14 @@ fn repair(result: &mut Outline, piece: &str, offset: usize) {
             let index = match found {
                 Some(found) => before + found,
                 None => {
-                    let text = &piece[name.start - offset..name.end - offset];
+                    let text = &part[name.start - offset..name.end - offset];
                     let start = line.start + line.indent + offset;
                     result.definitions.push(header_only(text, kind, name, start, parent, result));
                     result.definitions.len() - 1
                 }
             };
             result.definitions[index].has_error = true;
-            open.push(Open { indent: line.indent, index });
+            open.push(OpenDefinition { indent: line.indent, index });
         }
         for around in &open {
             let definition = &mut result.definitions[around.index];
@@ -193,7 +193,7 @@ fn repair(result: &mut Outline, piece: &str, offset: usize) {
     }
 }
 
-/// A definition whose head alone can be read.
+/// A definition of which only the header can be parsed.
 fn header_only(
     name: &str,
     kind: DefinitionKind,
@@ -223,8 +223,8 @@ fn header_only(
     }
 }
 
-/// The chunks of a piece, each with the index of its first line.
-fn chunks(lines: &[Line<'_>], end: usize) -> Vec<(usize, Range<usize>)> {
+/// The chunks of a part, each with the index of its first line.
+fn chunks(lines: &[CodeLine<'_>], end: usize) -> Vec<(usize, Range<usize>)> {
     let mut firsts: Vec<usize> = Vec::new();
     let mut decorated = false;
     for (index, line) in lines.iter().enumerate() {
@@ -239,21 +239,21 @@ fn chunks(lines: &[Line<'_>], end: usize) -> Vec<(usize, Range<usize>)> {
     firsts.iter().zip(ends).map(|(&first, end)| (first, lines[first].start..end)).collect()
 }
 
-/// Adds the outline of a part. With `inside`, the part was read below a made-up first definition that ends at the
-/// given byte and stands for the given one.
+/// Adds the outline of a part. With `inside`, the part was parsed below a placeholder definition that ends at the given byte and
+/// represents the definition with the given index.
 fn append(
     result: &mut Outline,
     part: Outline,
     shift: &dyn Fn(usize) -> usize,
     inside: Option<(usize, usize)>,
 ) {
-    let made_up = usize::from(inside.is_some_and(|_| !part.definitions.is_empty()));
+    let placeholders = usize::from(inside.is_some_and(|_| !part.definitions.is_empty()));
     let base = result.definitions.len();
     let branches = result.branches.len();
     let moved = |span: Span| shift(span.start)..shift(span.end);
     let parent = |parent: Option<usize>| match parent {
-        Some(0) if made_up == 1 => inside.map(|(index, _)| index),
-        Some(index) => Some(index + base - made_up),
+        Some(0) if placeholders == 1 => inside.map(|(index, _)| index),
+        Some(index) => Some(index + base - placeholders),
         None => inside.map(|(index, _)| index),
     };
     let in_branch = |branch: Option<usize>| branch.map(|branch| branch + branches);
@@ -262,7 +262,7 @@ fn append(
         branch.head = moved(branch.head);
         result.branches.push(branch);
     }
-    for definition in part.definitions.into_iter().skip(made_up) {
+    for definition in part.definitions.into_iter().skip(placeholders) {
         result.definitions.push(Definition {
             parent: parent(definition.parent),
             name_span: moved(definition.name_span),

@@ -1,4 +1,4 @@
-//! What part a name token plays where it stands: after which object, in a call of what, a parameter of which function.
+//! The syntactic role of a name token: the object before its dot, the callee of its keyword argument, the function of its parameter.
 
 use tree_sitter::{Node, Tree};
 
@@ -8,7 +8,7 @@ use super::syntax::{children, dotted, parse, preorder, text_of, unwrapped};
 /// A parameter of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
-    /// The function's name token; nothing for a lambda.
+    /// The function's name token; `None` for a lambda.
     pub function: Option<Span>,
     /// The function's name; empty for a lambda.
     pub name: String,
@@ -34,9 +34,9 @@ pub fn parameter_at(text: &str, offset: usize) -> Option<Parameter> {
     })
 }
 
-/// The types that the overloads of a function give the parameter whose name begins at an offset, as dotted names without
-/// arguments; the members of a union one by one. Empty when the parameter has a type of its own other than `Any`, or the
-/// function no overloads.
+/// The types of the parameter whose name begins at an offset in the overloads of its function, as dotted names without
+/// arguments; a union gives each member. Empty when the implementation annotates the parameter with a type other than
+/// `Any`, or the function has no overloads.
 #[must_use]
 pub fn overloaded_types(text: &str, offset: usize) -> Vec<String> {
     let tree = parse(text);
@@ -70,8 +70,8 @@ fn overloaded(tree: &Tree, text: &str, offset: usize) -> Option<Vec<String>> {
     Some(types)
 }
 
-/// The classes that an annotation names, as dotted names: the parts of a union, what stands in `type[…]` and `Optional[…]`,
-/// generic classes without their arguments.
+/// The classes in an annotation, as dotted names: the members of a union, the argument of `type[…]` and `Optional[…]`, generic
+/// classes without their arguments.
 fn named_types(annotation: &str) -> Vec<String> {
     let annotation = annotation.trim().trim_matches(['"', '\'']).trim();
     let mut depth = 0_usize;
@@ -98,8 +98,8 @@ fn named_types(annotation: &str) -> Vec<String> {
     }
 }
 
-/// The parameters that a function's callers can pass by name: the function's name token begins at an offset. `None` when no
-/// function's does.
+/// The parameters that callers can pass by name to the function whose name token begins at an offset. `None` when no function
+/// name begins there.
 #[must_use]
 pub fn keywords_of(text: &str, offset: usize) -> Option<Vec<(String, Span)>> {
     let tree = parse(text);
@@ -109,13 +109,13 @@ pub fn keywords_of(text: &str, offset: usize) -> Option<Vec<(String, Span)>> {
     })?;
     let list = function.child_by_field_name("parameters")?;
     let tokens = children(list).filter_map(|parameter| Some((parameter, name_of_parameter(parameter)?)));
-    let kept = tokens.filter(|(parameter, token)| is_keyword(*token, *parameter, list));
-    Some(kept.map(|(_, token)| (text_of(token, text).to_owned(), token.byte_range())).collect())
+    let keywords = tokens.filter(|(parameter, token)| is_keyword(*token, *parameter, list));
+    Some(keywords.map(|(_, token)| (text_of(token, text).to_owned(), token.byte_range())).collect())
 }
 
-/// A function with the parameter that was looked for.
+/// A function that has a parameter of the requested name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Takes {
+pub struct FunctionWithParameter {
     /// The function's name.
     pub function: String,
     /// Its decorators as dotted names, without arguments.
@@ -124,9 +124,9 @@ pub struct Takes {
     pub parameter: Span,
 }
 
-/// Every function that has a parameter of this name, in the order of the parameters' places.
+/// The functions that have a parameter of this name, in the order of the parameters.
 #[must_use]
-pub fn takers(text: &str, name: &str) -> Vec<Takes> {
+pub fn functions_with_parameter(text: &str, name: &str) -> Vec<FunctionWithParameter> {
     let tree = parse(text);
     let mut found = Vec::new();
     preorder(tree.root_node(), |node| {
@@ -136,7 +136,7 @@ pub fn takers(text: &str, name: &str) -> Vec<Takes> {
             for token in children(list).filter_map(name_of_parameter) {
                 if text_of(token, text) == name {
                     let function = node.child_by_field_name("name");
-                    found.push(Takes {
+                    found.push(FunctionWithParameter {
                         function: function.map(|name| text_of(name, text).to_owned()).unwrap_or_default(),
                         decorators: decorators(node, text),
                         parameter: token.byte_range(),
@@ -146,12 +146,11 @@ pub fn takers(text: &str, name: &str) -> Vec<Takes> {
         }
         true
     });
-    found.sort_by_key(|taker| taker.parameter.start);
+    found.sort_by_key(|function| function.parameter.start);
     found
 }
 
-/// What stands before the dot of the attribute whose name begins at an offset, when that is a dotted name: the name, and where it
-/// begins.
+/// The object before the dot of the attribute whose name begins at an offset, if it is a dotted name: the name and its offset.
 #[must_use]
 pub fn object_of(text: &str, offset: usize) -> Option<(String, usize)> {
     let tree = parse(text);
@@ -163,7 +162,7 @@ pub fn object_of(text: &str, offset: usize) -> Option<(String, usize)> {
     Some((dotted(object, text)?, unwrapped(object).start_byte()))
 }
 
-/// The last name of what is called with the keyword argument whose name begins at an offset.
+/// The last name of the callee of the call with the keyword argument whose name begins at an offset.
 #[must_use]
 pub fn callee_of(text: &str, offset: usize) -> Option<Span> {
     let tree = parse(text);
@@ -178,7 +177,7 @@ pub fn callee_of(text: &str, offset: usize) -> Option<Span> {
     }
 }
 
-/// The last name of what is called by the innermost call around an offset.
+/// The last name of the callee of the innermost call around an offset.
 #[must_use]
 pub fn enclosing_call(text: &str, offset: usize) -> Option<String> {
     let tree = parse(text);
@@ -190,10 +189,10 @@ pub fn enclosing_call(text: &str, offset: usize) -> Option<String> {
     function.rsplit('.').next().map(str::to_owned)
 }
 
-/// The name of the innermost class around an offset, as Python sees it for `__x`; a class's own name, bases and decorators
-/// stand outside of it.
+/// The name of the innermost class around an offset, as Python uses it to mangle `__x`: the name, bases and decorators of a class
+/// are outside it.
 #[must_use]
-pub fn class_around(text: &str, offset: usize) -> Option<String> {
+pub fn enclosing_class(text: &str, offset: usize) -> Option<String> {
     let tree = parse(text);
     let mut node = token_at(&tree, offset)?;
     while let Some(parent) = node.parent() {
@@ -210,7 +209,7 @@ fn token_at(tree: &Tree, offset: usize) -> Option<Node<'_>> {
     (found.kind() == "identifier" && found.start_byte() == offset).then_some(found)
 }
 
-/// The parameter that a token is the name of, and the list that it stands in.
+/// The parameter whose name is a token, and its parameter list.
 fn parameter_of(token: Node<'_>) -> Option<(Node<'_>, Node<'_>)> {
     let mut node = token;
     // `*args: int` is three deep.
@@ -236,7 +235,7 @@ fn name_of_parameter(parameter: Node<'_>) -> Option<Node<'_>> {
     }
 }
 
-/// Whether callers can pass a parameter by name: it is not `*x` or `**x`, and no `/` follows.
+/// Whether callers can pass a parameter by name: it is neither `*x` nor `**x`, and no `/` follows.
 fn is_keyword(token: Node<'_>, parameter: Node<'_>, list: Node<'_>) -> bool {
     let mut at = token;
     while at != parameter {
@@ -266,7 +265,7 @@ fn decorators(function: Node<'_>, text: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Where `§` stands in a text, and the text without it.
+    /// The text without `§`, and the offset of `§`.
     fn marked(text: &str) -> (String, usize) {
         (text.replace('§', ""), text.find('§').unwrap())
     }
@@ -290,9 +289,12 @@ def h(o):
     o.z
 ";
         let of = |from: &str| overloaded_types(text, text.find(from).unwrap() + from.len());
-        assert_eq!(of("def f(a, o: Any, /)").len(), 0, "behind the parameter");
+        assert_eq!(of("def f(a, o: Any, /)").len(), 0, "after the parameter");
         assert_eq!(overloaded_types(text, text.find("o: Any").unwrap()), ["S", "None", "m.B"]);
-        assert!(overloaded_types(text, text.find("o: int").unwrap()).is_empty(), "it has a type of its own");
+        assert!(
+            overloaded_types(text, text.find("o: int").unwrap()).is_empty(),
+            "the parameter is annotated"
+        );
         assert!(
             overloaded_types(text, text.find("o):\n    o.z").unwrap()).is_empty(),
             "there are no overloads"
@@ -334,9 +336,9 @@ def h(o):
     }
 
     #[test]
-    fn who_takes_a_parameter() {
+    fn functions_that_have_a_parameter() {
         let text = "def test_a(x, y): pass\nclass T:\n  @f\n  def test_b(self, x: int): def_x = x\ndef g(y=x): pass\n";
-        let found: Vec<_> = takers(text, "x").into_iter().map(|taker| taker.function).collect();
+        let found: Vec<_> = functions_with_parameter(text, "x").into_iter().map(|one| one.function).collect();
         assert_eq!(found, ["test_a", "test_b"]);
     }
 
@@ -366,7 +368,7 @@ def h(o):
         assert_eq!(call("'§b'"), None);
         let around = |text: &str| {
             let (text, offset) = marked(text);
-            class_around(&text, offset)
+            enclosing_class(&text, offset)
         };
         assert_eq!(around("class A:\n  def f(self):\n    self.§x"), Some("A".to_owned()));
         assert_eq!(around("class A(B.§x): pass"), None);

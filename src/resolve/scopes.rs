@@ -1,8 +1,8 @@
-//! Which scope binds a name: what a new name would collide with, hide, or be hidden by.
+//! Determines which scope binds a name, and what a new name would collide with, hide, or be hidden by.
 //!
-//! Python's rules (reference, "Resolution of names") over syntax: modules, classes, functions, lambdas and comprehensions;
-//! `global` and `nonlocal`; a class's names are not seen from its functions. Names after a dot and the names of keyword
-//! arguments belong to no scope and are not looked at.
+//! It implements Python's rules (reference, "Resolution of names") over syntax: modules, classes, functions, lambdas and
+//! comprehensions; `global` and `nonlocal`; the names of a class are not visible in its functions. Names after a dot and
+//! the names of keyword arguments do not belong to a scope and are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use tree_sitter::{Node, Tree};
 use super::outline::Span;
 use super::syntax::{children, parse, preorder, text_of};
 
-/// What a scope is of.
+/// The kind of a scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScopeKind {
     /// The file.
@@ -25,70 +25,75 @@ pub enum ScopeKind {
 }
 
 #[derive(Debug)]
-struct Scope {
+struct LexicalScope {
     kind: ScopeKind,
     parent: Option<usize>,
     /// The body of a class.
     body: Option<Span>,
-    /// Names that `global` and `nonlocal` say belong elsewhere; whether to the module.
-    elsewhere: BTreeMap<String, bool>,
+    /// The names that the scope declares `global` (true) or `nonlocal` (false).
+    declared_outer: BTreeMap<String, bool>,
 }
 
-/// A name where it stands.
+/// One use of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NameUse {
     /// The token.
     pub span: Span,
     /// The name.
     pub name: String,
-    /// Whether it is bound there.
+    /// Whether the use binds the name.
     pub binds: bool,
     scope: usize,
 }
 
-/// The scopes of one text, and where some names stand in them.
+/// The scopes of one text, and the uses of some names in them.
 #[derive(Debug)]
 pub struct Scopes {
-    scopes: Vec<Scope>,
-    /// In the order of their places.
+    scopes: Vec<LexicalScope>,
+    /// In source order.
     uses: Vec<NameUse>,
 }
 
-/// Why a new name cannot stand where the old one does.
+/// A conflict of a new name with an existing one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collision {
-    /// The token that is in the way.
+    /// The conflicting token.
     pub span: Span,
-    /// What would happen.
+    /// The kind of the conflict.
     pub kind: CollisionKind,
 }
 
-/// What would happen.
+/// The kind of a conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CollisionKind {
-    /// The scope binds the new name already.
+    /// The scope already binds the new name.
     Bound,
-    /// A scope in between binds the new name, so that a renamed use would mean that.
+    /// A scope in between binds the new name, so that a renamed use would refer to that binding.
     Hidden,
-    /// A use of the new name means something farther out, and would mean what is renamed.
+    /// A use of the new name refers to a binding in an outer scope, and would refer to the renamed one.
     Captured,
 }
 
 impl Scopes {
-    /// Reads the scopes of a text and where these names stand.
+    /// The scopes of a text, with the uses of these names.
     #[must_use]
     pub fn of(text: &str, names: &[&str]) -> Self {
         Self::read(&parse(text), text, Some(names))
     }
 
-    /// Reads the scopes of a text and where all names stand.
+    /// The scopes of a text, with the uses of all names.
     pub(super) fn of_all(tree: &Tree, text: &str) -> Self {
         Self::read(tree, text, None)
     }
 
     fn read(tree: &Tree, text: &str, names: Option<&[&str]>) -> Self {
-        let module = Scope { kind: ScopeKind::Module, parent: None, body: None, elsewhere: BTreeMap::new() };
-        let mut reader = Reader { text, names, found: Self { scopes: vec![module], uses: Vec::new() } };
+        let module = LexicalScope {
+            kind: ScopeKind::Module,
+            parent: None,
+            body: None,
+            declared_outer: BTreeMap::new(),
+        };
+        let mut reader = ScopeReader { text, names, found: Self { scopes: vec![module], uses: Vec::new() } };
         reader.read(tree.root_node());
         let mut found = reader.found;
         found.uses.sort_by_key(|name| (name.span.start, !name.binds));
@@ -102,22 +107,22 @@ impl Scopes {
         self.uses.iter().find(|name| name.span.start == offset)
     }
 
-    /// Whether the name whose token begins at an offset is bound by the module, as it is seen from there.
+    /// Whether the name whose token begins at an offset refers to a binding of the module.
     #[must_use]
-    pub fn is_of_module(&self, offset: usize) -> bool {
-        self.at(offset).is_some_and(|name| self.home(&name.name, name.scope) == Some(0))
+    pub fn is_bound_by_module(&self, offset: usize) -> bool {
+        self.at(offset).is_some_and(|name| self.binding_scope(&name.name, name.scope) == Some(0))
     }
 
-    /// The tokens that bind the name whose token begins at an offset, as it is seen from there: none when the file does not
-    /// bind it. `None` when no name begins there.
+    /// The tokens that bind the name whose token begins at an offset: empty when the file does not bind it, `None` when no name
+    /// begins there.
     #[must_use]
     pub fn bound_by(&self, offset: usize) -> Option<Vec<Span>> {
         let name = self.at(offset)?;
-        let Some(home) = self.home(&name.name, name.scope) else { return Some(Vec::new()) };
+        let Some(home) = self.binding_scope(&name.name, name.scope) else { return Some(Vec::new()) };
         Some(self.bindings(&name.name, home).map(|binding| binding.span.clone()).collect())
     }
 
-    /// What binds each name in each scope, to look many up.
+    /// The bindings of all names, to look many up.
     pub(super) fn bindings_of_all(&self) -> Bindings<'_> {
         let mut bindings: BTreeMap<(usize, &str), Vec<&Span>> = BTreeMap::new();
         for used in self.uses.iter().filter(|used| used.binds) {
@@ -125,23 +130,23 @@ impl Scopes {
             bindings.entry((used.scope, name)).or_default().push(&used.span);
         }
         let elsewhere =
-            self.scopes.iter().flat_map(|scope| scope.elsewhere.keys().map(String::as_str)).collect();
+            self.scopes.iter().flat_map(|scope| scope.declared_outer.keys().map(String::as_str)).collect();
         Bindings { scopes: self, bindings, elsewhere }
     }
 
-    /// What is in the way when the tokens that begin at these offsets get another name. In the order of places, each once.
+    /// The conflicts when the tokens that begin at these offsets are renamed, in source order, without duplicates.
     #[must_use]
     pub fn collisions(&self, renamed: &[usize], new: &str) -> Vec<Collision> {
         let mut found = Vec::new();
         let mut homes = Vec::new();
         let is_renamed = |name: &NameUse| renamed.contains(&name.span.start);
         for token in self.uses.iter().filter(|name| is_renamed(name)) {
-            // What nobody binds here comes from `import *` or is a builtin: from outside of the module.
-            let home = self.home(&token.name, token.scope).unwrap_or(0);
+            // A name without a binding in the file comes from `import *` or is a builtin: from outside the module.
+            let home = self.binding_scope(&token.name, token.scope).unwrap_or(0);
             if !homes.contains(&home) {
                 homes.push(home);
             }
-            if let Some(nearer) = self.home(new, token.scope).filter(|nearer| *nearer != home)
+            if let Some(nearer) = self.binding_scope(new, token.scope).filter(|nearer| *nearer != home)
                 && self.is_inside(nearer, home)
                 && let Some(binding) = self.bindings(new, nearer).find(|name| !is_renamed(name))
             {
@@ -154,10 +159,10 @@ impl Scopes {
             }
         }
         for other in self.uses.iter().filter(|name| name.name == new && !is_renamed(name)) {
-            let now = self.home(new, other.scope);
+            let now = self.binding_scope(new, other.scope);
             let captured = |home: &&usize| {
                 now != Some(**home)
-                    && self.sees(other.scope, **home, new)
+                    && self.is_visible(other.scope, **home, new)
                     && now.is_none_or(|now| self.is_inside(**home, now))
             };
             if homes.iter().any(|home| captured(&home)) {
@@ -169,12 +174,12 @@ impl Scopes {
         found
     }
 
-    /// The scope that binds a name as it is seen from `scope`.
-    fn home(&self, name: &str, scope: usize) -> Option<usize> {
+    /// The scope whose binding a name in `scope` refers to.
+    fn binding_scope(&self, name: &str, scope: usize) -> Option<usize> {
         let mut at = Some(scope);
         while let Some(index) = at {
             let here = &self.scopes[index];
-            if let Some(is_global) = here.elsewhere.get(name) {
+            if let Some(is_global) = here.declared_outer.get(name) {
                 if *is_global {
                     return Some(0);
                 }
@@ -186,15 +191,15 @@ impl Scopes {
         None
     }
 
-    /// Whether a name bound in `home` is seen from `scope`.
-    fn sees(&self, scope: usize, home: usize, name: &str) -> bool {
+    /// Whether a binding of a name in scope `home` is visible in `scope`.
+    fn is_visible(&self, scope: usize, home: usize, name: &str) -> bool {
         let mut at = Some(scope);
         while let Some(index) = at {
             if index == home {
                 return scope == home || self.scopes[home].kind != ScopeKind::Class;
             }
-            // `global` looks past everything in between.
-            if self.scopes[index].elsewhere.get(name) == Some(&true) {
+            // `global` skips all scopes in between.
+            if self.scopes[index].declared_outer.get(name) == Some(&true) {
                 return home == 0;
             }
             at = self.scopes[index].parent;
@@ -217,22 +222,21 @@ impl Scopes {
         self.uses.iter().any(|used| used.binds && used.scope == scope && used.name == name)
     }
 
-    /// The tokens that bind a name in a scope, those in other scopes included that say so with `global`.
+    /// The tokens that bind a name of a scope, including those in other scopes that declare it `global` or `nonlocal`.
     fn bindings<'s>(&'s self, name: &'s str, scope: usize) -> impl Iterator<Item = &'s NameUse> {
         self.uses.iter().filter(move |used| {
-            let elsewhere = self.scopes[used.scope].elsewhere.get(name);
-            let lands = match elsewhere {
+            let declared_outer = self.scopes[used.scope].declared_outer.get(name);
+            let binds_in_scope = match declared_outer {
                 Some(true) => scope == 0,
-                Some(false) => self.home(name, used.scope) == Some(scope),
+                Some(false) => self.binding_scope(name, used.scope) == Some(scope),
                 None => used.scope == scope,
             };
-            used.binds && used.name == name && lands
+            used.binds && used.name == name && binds_in_scope
         })
     }
 }
 
-/// What binds each name in each scope. Where a scope says that a name of its own belongs elsewhere, nothing is known of that
-/// name.
+/// The bindings of each name in each scope. A name that any scope declares `global` or `nonlocal` is treated as unknown.
 #[derive(Debug)]
 pub(super) struct Bindings<'s> {
     scopes: &'s Scopes,
@@ -241,13 +245,13 @@ pub(super) struct Bindings<'s> {
 }
 
 impl<'s> Bindings<'s> {
-    /// What binds each name of the module; `None` where nothing is known of it.
+    /// The bindings of each name of the module; `None` for a name that is unknown.
     pub(super) fn of_module(&self) -> BTreeMap<&'s str, Option<&[&'s Span]>> {
         let own = self.of_scope(0).map(|(name, bound)| (name, Some(bound)));
         own.chain(self.elsewhere().map(|name| (name, None))).collect()
     }
 
-    /// What binds each name in the scope of a class, of whose body this is the stretch.
+    /// The bindings of each name in the scope of a class, which is given by the span of its body.
     pub(super) fn of_class(&self, body: &Span) -> BTreeMap<&'s str, &[&'s Span]> {
         let scope = self.scopes.scopes.iter().position(|scope| scope.body.as_ref() == Some(body));
         scope.into_iter().flat_map(|scope| self.of_scope(scope)).collect()
@@ -257,13 +261,13 @@ impl<'s> Bindings<'s> {
         self.bindings.range((scope, "")..(scope + 1, "")).map(|((_, name), bound)| (*name, bound.as_slice()))
     }
 
-    /// The names of which a scope says that they belong elsewhere.
+    /// The names that any scope declares `global` or `nonlocal`.
     pub(super) fn elsewhere(&self) -> impl Iterator<Item = &'s str> {
         self.elsewhere.iter().copied()
     }
 
-    /// The tokens that bind the name whose token begins at an offset, as it is seen from there: none when it comes from
-    /// outside of the file. `None` when no name begins there, or nothing is known of it, such as of a class's own.
+    /// The tokens that bind the name whose token begins at an offset: empty when it comes from outside the file, `None` when no
+    /// name begins there or its binding is unknown, such as for a name in the body of a class that binds it.
     pub(super) fn of(&self, offset: usize) -> Option<&[&'s Span]> {
         let uses = &self.scopes.uses;
         let used = &uses[uses.binary_search_by_key(&offset, |used| used.span.start).ok()?];
@@ -274,11 +278,11 @@ impl<'s> Bindings<'s> {
         let mut at = Some(used.scope);
         while let Some(index) = at {
             let scope = &self.scopes.scopes[index];
-            // The names of a class are not seen from the functions in it.
+            // The names of a class are not visible in its functions.
             if (index == used.scope || scope.kind != ScopeKind::Class)
                 && let Some(bound) = self.bindings.get(&(index, name))
             {
-                // Until it is bound there, a name in a class is that of the scope around it.
+                // Before its binding in the class, the name refers to the enclosing scope.
                 return (scope.kind != ScopeKind::Class).then_some(bound);
             }
             at = scope.parent;
@@ -287,15 +291,15 @@ impl<'s> Bindings<'s> {
     }
 }
 
-struct Reader<'r> {
+struct ScopeReader<'r> {
     text: &'r str,
-    /// Which names are looked at; all, when there are none.
+    /// The names to collect; `None` for all.
     names: Option<&'r [&'r str]>,
     found: Scopes,
 }
 
-impl<'r> Reader<'r> {
-    /// Reads everything, with a stack of our own: generated files nest deeply.
+impl<'r> ScopeReader<'r> {
+    /// Reads the tree with an explicit stack, because generated files nest deeply.
     fn read(&mut self, root: Node<'r>) {
         let mut stack = vec![(root, 0)];
         while let Some((node, scope)) = stack.pop() {
@@ -321,7 +325,7 @@ impl<'r> Reader<'r> {
                 | "generator_expression" => {
                     let inner = self.enter(ScopeKind::Comprehension, scope);
                     stack.extend(children(node).map(|child| (child, inner)));
-                    // What the first `for` goes through is worked out around the comprehension.
+                    // The first iterable is evaluated in the enclosing scope.
                     let first = children(node).find(|child| child.kind() == "for_in_clause");
                     if let Some(first) = first {
                         stack.retain(|(child, _)| *child != first);
@@ -338,7 +342,7 @@ impl<'r> Reader<'r> {
                     let is_global = node.kind() == "global_statement";
                     for name in children(node).filter(|child| child.kind() == "identifier") {
                         let name = text_of(name, self.text).to_owned();
-                        self.found.scopes[scope].elsewhere.insert(name, is_global);
+                        self.found.scopes[scope].declared_outer.insert(name, is_global);
                     }
                 }
                 "import_statement" | "import_from_statement" | "future_import_statement" => {
@@ -368,7 +372,7 @@ impl<'r> Reader<'r> {
                         self.target(target, scope, node.kind() == "named_expression");
                     }
                     if matches!(node.kind(), "case_pattern" | "splat_pattern" | "keyword_pattern") {
-                        // A plain name in a pattern is bound; a dotted one is looked up.
+                        // A plain name in a pattern is bound; a dotted one is a use.
                         for name in children(node)
                             .filter(|child| matches!(child.kind(), "dotted_name" | "identifier"))
                         {
@@ -417,10 +421,10 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Binds every plain name of a target; what stands in subscripts and before dots is used.
+    /// Binds every plain name of a target; names in subscripts and before dots are uses.
     fn target(&mut self, target: Node<'r>, scope: usize, is_walrus: bool) {
         let mut scope = scope;
-        // `:=` in a comprehension binds around it.
+        // `:=` in a comprehension binds in the enclosing scope.
         while is_walrus && self.found.scopes[scope].kind == ScopeKind::Comprehension {
             scope = self.found.scopes[scope].parent.unwrap_or(0);
         }
@@ -451,7 +455,12 @@ impl<'r> Reader<'r> {
     }
 
     fn enter(&mut self, kind: ScopeKind, parent: usize) -> usize {
-        self.found.scopes.push(Scope { kind, parent: Some(parent), body: None, elsewhere: BTreeMap::new() });
+        self.found.scopes.push(LexicalScope {
+            kind,
+            parent: Some(parent),
+            body: None,
+            declared_outer: BTreeMap::new(),
+        });
         self.found.scopes.len() - 1
     }
 
@@ -469,9 +478,9 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// The names of the keyword arguments that stand in one call with the keyword argument whose name begins at an offset.
+/// The names of the other keyword arguments in the call with the keyword argument whose name begins at an offset.
 #[must_use]
-pub fn keywords_beside(text: &str, offset: usize) -> Option<Vec<(String, Span)>> {
+pub fn sibling_keywords(text: &str, offset: usize) -> Option<Vec<(String, Span)>> {
     let tree = parse(text);
     let token = tree.root_node().descendant_for_byte_range(offset, offset + 1)?;
     let keyword = token.parent().filter(|parent| {
@@ -488,7 +497,7 @@ pub fn keywords_beside(text: &str, offset: usize) -> Option<Vec<(String, Span)>>
 mod tests {
     use super::*;
 
-    /// The lines (1-based) and kinds of what is in the way when every `old` token of the given lines becomes `new`.
+    /// The lines (1-based) and kinds of the conflicts when every `old` token of the given lines is renamed to `new`.
     fn check(text: &str, lines: &[usize]) -> Vec<(usize, CollisionKind)> {
         let line = |offset: usize| text[..offset].matches('\n').count() + 1;
         let tokens: Vec<usize> =
@@ -504,7 +513,7 @@ mod tests {
         assert_eq!(check("def old(): pass\nold()\nx.new\nf(new=1)\n'new'\n", &[1, 2]), []);
         // Another function's local has nothing to do with it.
         assert_eq!(check("def old(): pass\ndef f():\n  new = 1\n  return new\nold()\n", &[1, 5]), []);
-        // A method is not seen from the methods beside it.
+        // A method is not visible in the other methods of the class.
         assert_eq!(check("new = 1\nclass C:\n  def old(self): pass\n  def m(self): return new\n", &[3]), []);
     }
 
@@ -549,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn captures_what_meant_something_farther_out() {
+    fn captures_names_of_outer_scopes() {
         assert_eq!(check("old = 1\nprint(new)\n", &[1]), [(2, Captured)]);
         assert_eq!(check("new = 1\ndef f(old):\n  return new\n", &[2]), [(3, Captured)]);
         assert_eq!(check("new = 1\ndef f():\n  old = 2\n  def g(): return new\n", &[3]), [(4, Captured)]);
@@ -565,12 +574,12 @@ mod tests {
         let text = "import old\ndef f(old): old.x\ndef g(): old.x\n";
         let scopes = Scopes::of(text, &["old"]);
         let at: Vec<usize> = text.match_indices("old").map(|(at, _)| at).collect();
-        let of_module: Vec<bool> = at.into_iter().map(|at| scopes.is_of_module(at)).collect();
+        let of_module: Vec<bool> = at.into_iter().map(|at| scopes.is_bound_by_module(at)).collect();
         assert_eq!(of_module, [true, false, false, true]);
     }
 
     #[test]
-    fn an_alias_is_no_binding_of_what_it_hides() {
+    fn an_alias_does_not_bind_the_imported_name() {
         assert_eq!(check("from m import old as x\nnew = x\n", &[1]), []);
         assert_eq!(check("from m import old\nnew = old\n", &[1, 2]), [(2, Bound)]);
     }
@@ -578,8 +587,8 @@ mod tests {
     #[test]
     fn keyword_arguments_of_one_call() {
         let text = "f(old=1, new=g(old=2))";
-        assert_eq!(keywords_beside(text, 2).unwrap()[0].0, "new");
-        assert!(keywords_beside(text, 15).unwrap().is_empty());
-        assert!(keywords_beside(text, 0).is_none());
+        assert_eq!(sibling_keywords(text, 2).unwrap()[0].0, "new");
+        assert!(sibling_keywords(text, 15).unwrap().is_empty());
+        assert!(sibling_keywords(text, 0).is_none());
     }
 }

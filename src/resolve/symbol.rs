@@ -1,101 +1,107 @@
-//! Symbolic selectors: from a module and a chain of names to the definition.
+//! Resolves symbolic selectors: from a module and a chain of names to the definition.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::hop::Hop;
-use super::lookup::{Found, Lookup, Reached, Trail};
+use super::lookup::{Lookup, LookupResult, NameTarget, Trail};
 use super::modules::{ImportRoots, Module};
-use super::near::{Near, Reason};
+use super::not_found::{NotFound, NotFoundReason};
 use super::outline::{DefinitionKind, Span};
+use super::step::ResolutionStep;
 use crate::selector::{ModuleName, QualName, Role, SymbolSpec};
 use crate::workspace::files::{Document, Files};
 
-/// A definition, or a place in a file.
+/// The target of a selector: a definition, or a location in a file.
 #[derive(Debug, Clone)]
-pub struct Target {
+pub struct ResolvedTarget {
     /// The file.
     pub document: Arc<Document>,
-    /// What was asked for: the name token, the signature, the body, the docstring, the range.
+    /// The selected part: the name token, the signature, the body, the docstring, or the range.
     pub span: Span,
-    /// The name token, which servers are asked at; empty at the start of the file for a module.
+    /// The name token, which requests to the server use; empty at the start of the file for a module.
     pub name_span: Span,
-    /// What it is; `None` for a place that defines nothing.
+    /// The kind of the definition; `None` for a location that is not a definition.
     pub kind: Option<DefinitionKind>,
-    /// The name under which it really is defined, `module:Class.method`.
+    /// The name at its definition, `module:Class.method`, which may differ from the selected name.
     pub qualname: Option<QualName>,
-    /// How it was reached from the name that was asked for.
-    pub via: Vec<Hop>,
+    /// The steps from the selected name to the definition.
+    pub via: Vec<ResolutionStep>,
     /// The name tokens of other declarations of the same symbol in the same file: other assignments, overloads,
     /// accessors.
     pub declarations: Vec<Span>,
-    /// The conditions that it stands under, such as `if sys.version_info >= (3, 8)`, outermost first.
+    /// The heads of the branches around it, such as `if sys.version_info >= (3, 8)`, outermost first.
     pub conditions: Vec<String>,
-    /// The same definition in the stub that the server reads in place of the source. References asked at the stub's
-    /// name include the source's, and not the reverse (measured on Pyright 1.1.414), so this is where to ask for them.
-    pub stub: Option<StubPlace>,
-    /// Whether the parser found a syntax error inside of it.
+    /// The same definition in the stub that the server reads in place of the source. References requested at the stub's name
+    /// include those of the source, but not the reverse (measured on Pyright 1.1.414), so they are requested there.
+    pub stub: Option<StubLocation>,
+    /// Whether the parser found a syntax error in it.
     pub has_error: bool,
 }
 
 /// A name in a stub file.
 #[derive(Debug, Clone)]
-pub struct StubPlace {
+pub struct StubLocation {
     /// The stub.
     pub document: Arc<Document>,
     /// The name token.
     pub name_span: Span,
 }
 
-/// What a selector leads to.
+/// The result of resolving a selector.
 #[derive(Debug, Clone)]
-pub enum Outcome {
-    /// One place.
-    Found(Box<Target>),
-    /// Several, in the order in which they are met.
-    Ambiguous(Vec<Target>),
-    /// None.
-    NotFound(Near),
+pub enum ResolveOutcome {
+    /// One target.
+    Found(Box<ResolvedTarget>),
+    /// Several targets, in the order in which they are found.
+    Ambiguous(Vec<ResolvedTarget>),
+    /// No target.
+    NotFound(NotFound),
 }
 
 /// Resolves a symbolic selector.
 #[must_use]
-pub fn symbol(files: &dyn Files, roots: &ImportRoots, spec: &SymbolSpec) -> Outcome {
-    Symbol { lookup: Lookup::new(files, roots), spec }.resolve()
+pub fn resolve_symbol(files: &dyn Files, roots: &ImportRoots, spec: &SymbolSpec) -> ResolveOutcome {
+    SymbolResolver { lookup: Lookup::new(files, roots), spec }.resolve()
 }
 
-struct Symbol<'s> {
+struct SymbolResolver<'s> {
     lookup: Lookup<'s>,
     spec: &'s SymbolSpec,
 }
 
-impl Symbol<'_> {
-    fn resolve(&self) -> Outcome {
+impl SymbolResolver<'_> {
+    fn resolve(&self) -> ResolveOutcome {
         let (files, roots) = (self.lookup.files, self.lookup.roots);
         let modules = roots.find(files, self.spec.qualname.module.as_str());
         if modules.is_empty() {
-            return Outcome::NotFound(Near::module(&self.lookup, self.spec));
+            return ResolveOutcome::NotFound(NotFound::module(&self.lookup, self.spec));
         }
-        let mut reached: Vec<Reached> = Vec::new();
+        let mut reached: Vec<LookupResult> = Vec::new();
         let mut failure = None;
-        let mut beside = Vec::new();
+        let mut alternatives = Vec::new();
         for module in &modules {
-            match self.in_module(module, &mut beside) {
+            match self.in_module(module, &mut alternatives) {
                 Ok(found) => reached.extend(found),
                 Err(reason) => failure = failure.or(Some(reason)),
             }
         }
         if self.lookup.is_exhausted() {
-            return Outcome::NotFound(Near::because(Reason::TooDeep {
+            return ResolveOutcome::NotFound(NotFound::new(NotFoundReason::TooDeep {
                 name: self.spec.qualname.to_string(),
             }));
         }
         if reached.is_empty() {
-            let reason = failure.unwrap_or_else(|| Reason::Name {
+            let reason = failure.unwrap_or_else(|| NotFoundReason::Name {
                 module: self.spec.qualname.module.to_string(),
                 name: self.spec.qualname.names().join("."),
             });
-            return Outcome::NotFound(Near::name(&self.lookup, self.spec, &modules, beside, reason));
+            return ResolveOutcome::NotFound(NotFound::name(
+                &self.lookup,
+                self.spec,
+                &modules,
+                alternatives,
+                reason,
+            ));
         }
         let mut targets = Vec::new();
         let mut missing = None;
@@ -106,24 +112,27 @@ impl Symbol<'_> {
             }
         }
         let mut seen = BTreeSet::new();
-        let is_new = |target: &Target| {
+        let is_new = |target: &ResolvedTarget| {
             seen.insert((target.document.path.clone(), target.name_span.start, target.name_span.end))
         };
-        let mut distinct: Vec<Target> = targets.into_iter().filter(is_new).collect();
+        let mut distinct: Vec<ResolvedTarget> = targets.into_iter().filter(is_new).collect();
         match (distinct.len(), missing) {
-            (0, Some(reason)) => Outcome::NotFound(Near::because(reason)),
-            (1, _) => Outcome::Found(Box::new(distinct.remove(0))),
-            _ => Outcome::Ambiguous(distinct),
+            (0, Some(reason)) => ResolveOutcome::NotFound(NotFound::new(reason)),
+            (1, _) => ResolveOutcome::Found(Box::new(distinct.remove(0))),
+            _ => ResolveOutcome::Ambiguous(distinct),
         }
     }
 
-    /// Everything that the chain of names leads to in one module. Where it breaks off, `beside` gets the names that it
-    /// could go on with.
-    fn in_module(&self, module: &Module, beside: &mut Vec<String>) -> Result<Vec<Reached>, Reason> {
+    /// Looks up the chain of names in one module. Where it breaks off, the names that exist there are added to `alternatives`.
+    fn in_module(
+        &self,
+        module: &Module,
+        alternatives: &mut Vec<String>,
+    ) -> Result<Vec<LookupResult>, NotFoundReason> {
         if let Some(file) = module.file()
             && let Err(error) = self.lookup.source(module, file)
         {
-            return Err(Reason::Unreadable(error));
+            return Err(NotFoundReason::Unreadable(error));
         }
         let names = self.spec.qualname.names();
         let mut reached = self.lookup.in_module(module, &names[0], &Trail::default());
@@ -136,17 +145,17 @@ impl Symbol<'_> {
             if reached.is_empty() {
                 let chain = names[..done].join(".");
                 let members = before.iter().flat_map(|reached| self.lookup.member_names(reached));
-                beside.extend(members.map(|member| format!("{chain}.{member}")));
+                alternatives.extend(members.map(|member| format!("{chain}.{member}")));
                 return Err(no_member(&before, &names[..done].join("."), name, module));
             }
         }
         Ok(reached)
     }
 
-    fn target(&self, reached: &Reached) -> Result<Target, Reason> {
+    fn target(&self, reached: &LookupResult) -> Result<ResolvedTarget, NotFoundReason> {
         let files = self.lookup.files;
         match &reached.found {
-            Found::Definition { source, index, group } => {
+            NameTarget::Definition { source, index, group } => {
                 let outline = &source.outline;
                 let index = self.overload(outline, *index, group)?;
                 let definition = &outline.definitions[index];
@@ -156,7 +165,7 @@ impl Symbol<'_> {
                     Role::Body => definition.body.as_ref(),
                     Role::Doc => definition.doc.as_ref(),
                 };
-                let span = span.cloned().ok_or_else(|| Reason::Role {
+                let span = span.cloned().ok_or_else(|| NotFoundReason::Role {
                     name: definition.name.clone(),
                     kind: definition.kind,
                     role: self.spec.role,
@@ -170,12 +179,12 @@ impl Symbol<'_> {
                 });
                 let mut conditions: Vec<String> = conditions.collect();
                 conditions.reverse();
-                Ok(Target {
+                Ok(ResolvedTarget {
                     document: source.document.clone(),
                     span,
                     name_span: definition.name_span.clone(),
                     kind: Some(definition.kind),
-                    stub: self.lookup.stub_place(&source.module, &source.document.path, &names),
+                    stub: self.lookup.stub_location(&source.module, &source.document.path, &names),
                     qualname: ModuleName::new(&module).and_then(|module| QualName::new(module, names)),
                     via: reached.via.clone(),
                     declarations: declarations
@@ -185,14 +194,14 @@ impl Symbol<'_> {
                     has_error: definition.has_error,
                 })
             }
-            Found::Import { source, span, module } => {
-                self.whole_only(DefinitionKind::Import)?;
+            NameTarget::Import { source, span, module } => {
+                self.require_def_role(DefinitionKind::Import)?;
                 let module_name = module.as_ref().map_or(&source.module.name, |module| &module.name);
                 let name = source.document.text.get(span.clone()).unwrap_or_default().to_owned();
                 let qualname = ModuleName::new(&source.module.name)
                     .and_then(|of| QualName::new(of, vec![name]))
                     .filter(|_| !module_name.is_empty());
-                Ok(Target {
+                Ok(ResolvedTarget {
                     document: source.document.clone(),
                     span: span.clone(),
                     name_span: span.clone(),
@@ -205,20 +214,23 @@ impl Symbol<'_> {
                     has_error: false,
                 })
             }
-            Found::Module(module) => {
-                let no_file = || Reason::NoFile { module: module.name.clone() };
+            NameTarget::Module(module) => {
+                let no_file = || NotFoundReason::NoFile { module: module.name.clone() };
                 let file = module.file().ok_or_else(no_file)?;
-                let document = files.read(file).map_err(Reason::Unreadable)?;
-                let source = self.lookup.source(module, file).map_err(Reason::Unreadable)?;
-                let role =
-                    |role| Reason::Role { name: module.name.clone(), kind: DefinitionKind::Module, role };
+                let document = files.read(file).map_err(NotFoundReason::Unreadable)?;
+                let source = self.lookup.source(module, file).map_err(NotFoundReason::Unreadable)?;
+                let role = |role| NotFoundReason::Role {
+                    name: module.name.clone(),
+                    kind: DefinitionKind::Module,
+                    role,
+                };
                 let span = match self.spec.role {
                     Role::Def => 0..0,
                     Role::Sig => return Err(role(Role::Sig)),
                     Role::Body => 0..document.text.len(),
                     Role::Doc => source.outline.doc.clone().ok_or_else(|| role(Role::Doc))?,
                 };
-                Ok(Target {
+                Ok(ResolvedTarget {
                     document,
                     span,
                     name_span: 0..0,
@@ -234,49 +246,53 @@ impl Symbol<'_> {
         }
     }
 
-    /// The definition of a group that `overload=` asks for.
+    /// The definition of a group that `overload=` selects.
     fn overload(
         &self,
         outline: &super::outline::Outline,
-        shown: usize,
+        representative: usize,
         group: &[usize],
-    ) -> Result<usize, Reason> {
-        let Some(wanted) = self.spec.overload else { return Ok(shown) };
-        let definition = &outline.definitions[shown];
+    ) -> Result<usize, NotFoundReason> {
+        let Some(wanted) = self.spec.overload else { return Ok(representative) };
+        let definition = &outline.definitions[representative];
         // Accessors are not overloads of each other, and neither are assignments.
         let all: Vec<usize> = match definition.kind {
             kind if kind.is_function() => {
                 let functions = group.iter().copied();
                 functions.filter(|&index| !outline.definitions[index].is_accessor()).collect()
             }
-            _ => vec![shown],
+            _ => vec![representative],
         };
         let found = usize::try_from(wanted).ok().and_then(|wanted| all.get(wanted).copied());
-        found.ok_or(Reason::Overload { name: definition.name.clone(), wanted, count: all.len() })
+        found.ok_or(NotFoundReason::Overload { name: definition.name.clone(), wanted, count: all.len() })
     }
 
-    fn whole_only(&self, kind: DefinitionKind) -> Result<(), Reason> {
+    fn require_def_role(&self, kind: DefinitionKind) -> Result<(), NotFoundReason> {
         let role = self.spec.role;
         if role == Role::Def {
             return Ok(());
         }
-        Err(Reason::Role { name: self.spec.qualname.last().to_owned(), kind, role })
+        Err(NotFoundReason::Role { name: self.spec.qualname.last().to_owned(), kind, role })
     }
 }
 
-/// Why something has no such member.
-fn no_member(of: &[Reached], names: &str, name: &str, module: &Module) -> Reason {
-    let plain = Reason::Name { module: module.name.clone(), name: format!("{names}.{name}") };
+/// The reason why a lookup result has no such member.
+fn no_member(of: &[LookupResult], names: &str, name: &str, module: &Module) -> NotFoundReason {
+    let plain = NotFoundReason::Name { module: module.name.clone(), name: format!("{names}.{name}") };
     match of.first().map(|reached| &reached.found) {
-        Some(Found::Definition { source, index, .. }) => {
+        Some(NameTarget::Definition { source, index, .. }) => {
             let kind = source.outline.definitions[*index].kind;
             match kind {
                 DefinitionKind::Class => plain,
-                _ if kind.is_function() => Reason::Local { name: names.to_owned(), member: name.to_owned() },
-                _ => Reason::Instance { name: names.to_owned(), member: name.to_owned(), kind },
+                _ if kind.is_function() => {
+                    NotFoundReason::Local { name: names.to_owned(), member: name.to_owned() }
+                }
+                _ => NotFoundReason::Instance { name: names.to_owned(), member: name.to_owned(), kind },
             }
         }
-        Some(Found::Import { module: None, .. }) => Reason::UnresolvedImport { name: names.to_owned() },
+        Some(NameTarget::Import { module: None, .. }) => {
+            NotFoundReason::UnresolvedImport { name: names.to_owned() }
+        }
         _ => plain,
     }
 }

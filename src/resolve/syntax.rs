@@ -1,4 +1,4 @@
-//! The parser, and small readings of syntax nodes that several modules need.
+//! The parser, its cache of trees, and helpers for syntax nodes.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -9,77 +9,79 @@ use tree_sitter::{Node, Parser, Tree, TreeCursor};
 
 use crate::digest::Digest;
 
-/// How much text the remembered trees are of, in bytes: one question comes back to a tree or two, and what later ones need is
-/// remembered apart (see [`super::remembered`]). A tree takes some 30 times its text, in small pieces that keep the memory
-/// around them from the system.
-static REMEMBERED: AtomicUsize = AtomicUsize::new(1 << 17);
+/// The limit of the texts whose trees are cached, in bytes. One request uses a tree or two repeatedly; what later requests need
+/// is cached separately (see [`super::digest_cache`]). A tree takes some 30 times the memory of its text, in small
+/// allocations that keep the pages around them from being returned to the system.
+static CACHE_LIMIT_BYTES: AtomicUsize = AtomicUsize::new(1 << 17);
 
-/// Has the trees of so many bytes of text remembered, if it were fewer: for whoever does nothing but ask about files.
-pub(super) fn remember(bytes: usize) {
-    REMEMBERED.fetch_max(bytes, Ordering::Relaxed);
+/// Raises the limit of the cached trees to those of `bytes` of text, if it is lower: for operations that only query files.
+pub(super) fn raise_cache_limit(bytes: usize) {
+    CACHE_LIMIT_BYTES.fetch_max(bytes, Ordering::Relaxed);
 }
 
-/// Keeps the latest trees only, of so many bytes of text.
-pub(super) fn forget(beyond: usize) {
-    let mut trees = TREES.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut all = trees.iter().map(|(.., length)| length).sum::<usize>();
-    while all > beyond {
-        all -= trees.pop_front().map_or(all, |(.., length)| length);
+/// Drops the least recently used trees until the texts of the others have at most `bytes`.
+pub(super) fn shrink_cache(bytes: usize) {
+    let mut trees = TREE_CACHE.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut total = trees.iter().map(|(.., length)| length).sum::<usize>();
+    while total > bytes {
+        total -= trees.pop_front().map_or(total, |(.., length)| length);
     }
 }
 
-/// Only texts of this length and more are worth remembering, in bytes.
-const WORTH_IT: usize = 256;
+/// The length from which a text is worth caching, in bytes.
+const MIN_TEXT_BYTES: usize = 256;
 
-/// More texts than this are not remembered: they are looked through one by one.
-const MOST: usize = 1024;
+/// The most texts that one cache holds: they are searched linearly.
+const MAX_TEXTS: usize = 1024;
 
-/// What was made of the texts that were used last, the latest last, and how long the texts are.
-pub(super) struct Latest<T>(Mutex<VecDeque<(Digest, T, usize)>>);
+/// An LRU cache of values that are computed from a text: digest, value and length of the text, least recently used first.
+pub(super) struct TextCache<T>(Mutex<VecDeque<(Digest, T, usize)>>);
 
-static TREES: Latest<Tree> = Latest::new();
+static TREE_CACHE: TextCache<Tree> = TextCache::new();
 
-impl<T: Clone> Latest<T> {
+impl<T: Clone> TextCache<T> {
     pub(super) const fn new() -> Self {
         Self(Mutex::new(VecDeque::new()))
     }
 
-    /// What was made of this text, or what `make` makes of it.
+    /// The cached value for this text, or what `make` returns.
     pub(super) fn get(&self, text: &str, make: impl FnOnce() -> T) -> T {
-        if text.len() < WORTH_IT {
+        if text.len() < MIN_TEXT_BYTES {
             return make();
         }
         let digest = Digest::of(text.as_bytes());
-        let latest = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = {
-            let mut latest = latest();
-            let at = latest.iter().position(|(of, ..)| *of == digest);
-            at.and_then(|at| latest.remove(at))
+            let mut entries = lock();
+            let at = entries.iter().position(|(of, ..)| *of == digest);
+            at.and_then(|at| entries.remove(at))
         };
-        let made = known.map_or_else(make, |(_, made, _)| made);
-        let mut latest = latest();
-        // Somebody else may have made it meanwhile.
-        latest.retain(|(of, ..)| *of != digest);
-        latest.push_back((digest, made.clone(), text.len()));
-        let mut all = latest.iter().map(|(.., length)| length).sum::<usize>();
-        while latest.len() > MOST || (latest.len() > 1 && all > REMEMBERED.load(Ordering::Relaxed)) {
-            all -= latest.pop_front().map_or(0, |(.., length)| length);
+        let value = known.map_or_else(make, |(_, value, _)| value);
+        let mut entries = lock();
+        // Another thread may have inserted it meanwhile.
+        entries.retain(|(of, ..)| *of != digest);
+        entries.push_back((digest, value.clone(), text.len()));
+        let mut total = entries.iter().map(|(.., length)| length).sum::<usize>();
+        while entries.len() > MAX_TEXTS
+            || (entries.len() > 1 && total > CACHE_LIMIT_BYTES.load(Ordering::Relaxed))
+        {
+            total -= entries.pop_front().map_or(0, |(.., length)| length);
         }
-        made
+        value
     }
 }
 
 /// The syntax tree of a Python text. Never fails: an error is a node in the tree.
 #[must_use]
 pub(super) fn parse(text: &str) -> Tree {
-    TREES.get(text, || parse_now(text))
+    TREE_CACHE.get(text, || parse_now(text))
 }
 
-/// The same for a text that will hardly be asked about again.
+/// Parses without the cache: for a text that is hardly needed again.
 #[must_use]
 pub(super) fn parse_now(text: &str) -> Tree {
     thread_local! {
-        /// A parser keeps memory for the next text.
+        /// Reused, because a parser keeps its buffers for the next text.
         static PARSER: RefCell<Parser> = RefCell::new({
             let mut parser = Parser::new();
             parser
@@ -99,7 +101,7 @@ pub(super) fn text_of<'t>(node: Node<'_>, text: &'t str) -> &'t str {
     text.get(node.byte_range()).unwrap_or_default()
 }
 
-/// The dotted name that an expression is, white space left out: `a . b` is `a.b`. Parentheses are looked through.
+/// The dotted name of an expression that is one, without white space (`a . b` is `a.b`) and parentheses.
 pub(super) fn dotted(node: Node<'_>, text: &str) -> Option<String> {
     let mut node = unwrapped(node);
     let mut parts = Vec::new();
@@ -119,7 +121,7 @@ pub(super) fn dotted(node: Node<'_>, text: &str) -> Option<String> {
     }
 }
 
-/// What stands inside of parentheses.
+/// The expression inside parentheses or a `type` node; any other node itself.
 pub(super) fn unwrapped(mut node: Node<'_>) -> Node<'_> {
     while node.kind() == "parenthesized_expression" || node.kind() == "type" {
         match node.named_child(0) {
@@ -130,17 +132,17 @@ pub(super) fn unwrapped(mut node: Node<'_>) -> Node<'_> {
     node
 }
 
-/// The named nodes directly below a node.
+/// The named children of a node.
 pub(super) fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
     (0..node.named_child_count()).filter_map(move |index| node.named_child(u32::try_from(index).ok()?))
 }
 
-/// The text of a `dotted_name`, white space left out.
+/// The text of a `dotted_name`, without white space.
 pub(super) fn dotted_name(node: Node<'_>, text: &str) -> String {
     children(node).map(|part| text_of(part, text)).collect::<Vec<_>>().join(".")
 }
 
-/// Visits a node and all below it in source order, without recursion; `enter` says whether to go below a node.
+/// Visits a node and its descendants in source order, without recursion; `enter` returns whether to visit the children of a node.
 pub(super) fn preorder<'t>(node: Node<'t>, mut enter: impl FnMut(Node<'t>) -> bool) {
     let mut cursor: TreeCursor<'t> = node.walk();
     loop {
@@ -162,11 +164,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_texts_are_remembered_and_no_more() {
-        let (latest, made) = (Latest::new(), Cell::new(0));
+    fn only_the_latest_texts_are_cached() {
+        let (cache, made) = (TextCache::new(), Cell::new(0));
         let text = |number: usize| format!("# {number:0300}\n");
         let get = |text: &str| {
-            latest.get(text, || {
+            cache.get(text, || {
                 made.set(made.get() + 1);
                 text.len()
             })
@@ -175,18 +177,18 @@ mod tests {
             assert_eq!(get(&text(number)), 303);
         }
         assert_eq!(made.get(), 2);
-        // What is used again stays, and what was not is forgotten when there are too many.
-        for number in 2..=MOST {
+        // A text that is used again stays cached; the least recently used ones are dropped.
+        for number in 2..=MAX_TEXTS {
             get(&text(number));
             get(&text(0));
         }
-        assert_eq!(made.get(), MOST + 1);
+        assert_eq!(made.get(), MAX_TEXTS + 1);
         get(&text(0));
-        assert_eq!(made.get(), MOST + 1);
+        assert_eq!(made.get(), MAX_TEXTS + 1);
         get(&text(1));
-        assert_eq!(made.get(), MOST + 2, "it was forgotten");
+        assert_eq!(made.get(), MAX_TEXTS + 2, "it was dropped");
         get("x = 1\n");
         get("x = 1\n");
-        assert_eq!(made.get(), MOST + 4, "what is short is not worth it");
+        assert_eq!(made.get(), MAX_TEXTS + 4, "short texts are not cached");
     }
 }

@@ -1,39 +1,39 @@
-//! What a name token does where it is written: is it called, imported under another name, assigned, passed on.
+//! How a name token is used: whether it is called, imported under another name, assigned, or passed as a value.
 
 use tree_sitter::{Node, Tree};
 
 use super::outline::Span;
 use super::syntax::{children, dotted, parse, text_of, unwrapped};
 
-/// The syntax of one text, for questions about many of its tokens.
+/// The syntax tree of one text, to examine the uses of many of its tokens.
 pub struct Usage<'t> {
     tree: Tree,
     text: &'t str,
 }
 
-/// What a name token does.
+/// The use of a name token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TokenUse {
-    /// It is what a call calls.
+    /// It is the callee of a call.
     Called,
     /// An import binds it; the span of the alias for `import name as alias`.
     Imported(Option<Span>),
-    /// It is all of what is assigned: the last name tokens of the targets, for `a = b.c = name`.
+    /// It is the whole value of an assignment: the last name tokens of the targets, for `a = b.c = name`.
     Assigned(Vec<Span>),
-    /// It is handed on as a value: passed, returned, stored in a collection.
+    /// It is used as a value: passed, returned, stored in a collection.
     Passed,
-    /// Anything else: defined, deleted, annotated with, subclassed, looked into with a dot.
+    /// Anything else: a definition, a deletion, an annotation, a base class, an object before a dot.
     Other,
 }
 
-/// What is before the dot of an attribute.
+/// The expression before the dot of an attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receiver {
     /// The whole expression.
     pub span: Span,
     /// Its last name token: `b` of `a.b`, and of `a.b()`.
     pub name: Option<Span>,
-    /// Whether it is a call, so that `name` is a function and not the receiver.
+    /// Whether it is a call, so that `name` is the function that returns the receiver.
     pub is_call: bool,
     /// The whole expression if it is a dotted name.
     pub dotted: Option<String>,
@@ -41,7 +41,7 @@ pub struct Receiver {
     pub is_self: bool,
 }
 
-/// What a string is used for.
+/// The use of a string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StringUse {
     /// `x["key"]`: the last name token of `x`.
@@ -52,7 +52,7 @@ pub enum StringUse {
         function: String,
         /// The last name token of the argument before it.
         subject: Option<Span>,
-        /// The last name token of what is before the function's dot.
+        /// The last name token of the expression before the function's dot.
         receiver: Option<Span>,
     },
     /// Anything else.
@@ -62,13 +62,13 @@ pub enum StringUse {
 /// A keyword argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeywordUse {
-    /// The last name token of what is called; `None` in the head of a class.
+    /// The last name token of the callee; `None` in the head of a class.
     pub callee: Option<Span>,
-    /// The last name of what is called.
+    /// The last name of the callee.
     pub function: String,
     /// The last name token of the first positional argument, or of the receiver of a method.
     pub subject: Option<Span>,
-    /// Whether it is in the head of a class, beside its bases.
+    /// Whether it is in the head of a class, among its bases.
     pub is_class: bool,
 }
 
@@ -86,7 +86,7 @@ pub struct AssignedCall {
 }
 
 impl<'t> Usage<'t> {
-    /// Parses a text, or uses the tree of one parsed lately.
+    /// Parses a text, or takes its tree from the cache.
     #[must_use]
     pub fn of(text: &'t str) -> Self {
         Self { tree: parse(text), text }
@@ -97,7 +97,7 @@ impl<'t> Usage<'t> {
         (found.kind() == "identifier" && found.start_byte() == offset).then_some(found)
     }
 
-    /// What the name token at an offset does.
+    /// The use of the name token at an offset.
     #[must_use]
     pub fn of_token(&self, offset: usize) -> TokenUse {
         let Some(token) = self.token(offset) else { return TokenUse::Other };
@@ -105,7 +105,7 @@ impl<'t> Usage<'t> {
             return TokenUse::Imported(import);
         }
         let mut node = token;
-        // `x.name` is used as a whole.
+        // The use of `x.name` is that of the whole expression.
         if let Some(parent) = node.parent().filter(|parent| {
             parent.kind() == "attribute" && parent.child_by_field_name("attribute") == Some(node)
         }) {
@@ -172,7 +172,7 @@ impl<'t> Usage<'t> {
         Some(found)
     }
 
-    /// What is before the dot of the attribute whose name begins at an offset.
+    /// The expression before the dot of the attribute whose name begins at an offset.
     #[must_use]
     pub fn receiver(&self, offset: usize) -> Option<Receiver> {
         let token = self.token(offset)?;
@@ -245,7 +245,7 @@ impl<'t> Usage<'t> {
         })
     }
 
-    /// What the string around an offset is used for; `None` unless `name` is all that it contains.
+    /// The use of the string at a span; `None` unless the span is the whole content of a string.
     #[must_use]
     pub fn string(&self, span: &Span) -> Option<StringUse> {
         let content = self.tree.root_node().descendant_for_byte_range(span.start, span.end)?;
@@ -278,9 +278,9 @@ impl<'t> Usage<'t> {
         })
     }
 
-    /// The names of the functions that a token is inside of, with the offset of each name, innermost first.
+    /// The name tokens of the functions around an offset, innermost first.
     #[must_use]
-    pub fn functions_around(&self, offset: usize) -> Vec<Span> {
+    pub fn enclosing_functions(&self, offset: usize) -> Vec<Span> {
         let mut found = Vec::new();
         let mut node = self.tree.root_node().descendant_for_byte_range(offset, offset + 1);
         while let Some(at) = node {
@@ -293,7 +293,7 @@ impl<'t> Usage<'t> {
     }
 }
 
-/// The alias of an imported name; `None` when the token is not one that an import takes from somewhere.
+/// The alias of an imported name; `None` when the token is not the name of an import.
 fn imported(token: Node<'_>) -> Option<Option<Span>> {
     let name = token.parent().filter(|parent| parent.kind() == "dotted_name")?;
     let around = name.parent()?;
@@ -307,7 +307,7 @@ fn imported(token: Node<'_>) -> Option<Option<Span>> {
     }
 }
 
-/// The last name token of a dotted name or of what a call calls.
+/// The last name token of a dotted name.
 fn last_name(node: Node<'_>) -> Option<Node<'_>> {
     let node = unwrapped(node);
     match node.kind() {
@@ -317,7 +317,7 @@ fn last_name(node: Node<'_>) -> Option<Node<'_>> {
     }
 }
 
-/// What an assignment binds: the last name token of each target that is a dotted name.
+/// The targets of an assignment: the last name token of each one that is a dotted name.
 fn targets(assignment: Node<'_>) -> Vec<Span> {
     let mut found = Vec::new();
     let mut at = Some(assignment);
@@ -332,7 +332,7 @@ fn targets(assignment: Node<'_>) -> Vec<Span> {
 mod tests {
     use super::*;
 
-    /// Where `§` is in a text, and the text without it.
+    /// The text without `§`, and the offset of `§`.
     fn marked(text: &str) -> (String, usize) {
         (text.replace('§', ""), text.find('§').unwrap())
     }
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_token_does() {
+    fn uses_of_tokens() {
         for (text, expected) in [
             ("§f(1)", TokenUse::Called),
             ("a.§f()", TokenUse::Called),
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_before_the_dot() {
+    fn receivers() {
         for (text, name, is_call, is_self) in [
             ("a.b.§c", Some("b"), false, false),
             ("a.b().§c", Some("b"), true, false),

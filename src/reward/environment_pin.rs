@@ -1,33 +1,33 @@
-//! Rule 6: another configuration, interpreter, server or stub path than the base's gives no reward.
+//! Rule 6: no reward if the configuration, interpreter, server or stub path differs from the base.
 
 use std::collections::BTreeMap;
 
 use crate::model::environment::Environment;
 
-/// Files that say how a server looks at the code.
-const CONFIGURATION: [&str; 3] = ["pyrightconfig.json", "pyvenv.cfg", "basedpyrightconfig.json"];
+/// Files that configure the server's analysis.
+const CONFIGURATION_FILES: [&str; 3] = ["pyrightconfig.json", "pyvenv.cfg", "basedpyrightconfig.json"];
 
-/// Sections of `pyproject.toml` that do.
-const SECTIONS: [&str; 2] = ["pyright", "basedpyright"];
+/// Sections of `pyproject.toml` that configure it.
+const PYPROJECT_SECTIONS: [&str; 2] = ["pyright", "basedpyright"];
 
-/// Files by path with what they hold before and after; nothing where there is none.
-pub type Changed<'c> = BTreeMap<&'c str, (Option<&'c [u8]>, Option<&'c [u8]>)>;
+/// Changed files by path, with their content before and after; `None` where the file does not exist.
+pub type ContentChanges<'c> = BTreeMap<&'c str, (Option<&'c [u8]>, Option<&'c [u8]>)>;
 
-/// How many of the files that an edit changes say how the server looks at the code. `configuration` are those that were read as
-/// such; `stubs` is the folder of stubs.
+/// How many of the changed files affect the server's analysis. `configuration` lists the files that the server's configuration
+/// was read from; `stubs` is the stub folder.
 #[must_use]
-pub fn changed(files: &Changed<'_>, configuration: &[&str], stubs: &str) -> u32 {
+pub fn changed(files: &ContentChanges<'_>, configuration: &[&str], stubs: &str) -> u32 {
     let counts = files.iter().filter(|(path, (before, after))| {
         let name = path.rsplit('/').next().unwrap_or(path);
         if before == after {
             return false;
         }
         if name == "pyproject.toml" {
-            return section(*before) != section(*after);
+            return checker_sections(*before) != checker_sections(*after);
         }
         let in_stubs =
             path.strip_prefix(stubs).is_some_and(|rest| !stubs.is_empty() && rest.starts_with('/'));
-        CONFIGURATION.contains(&name)
+        CONFIGURATION_FILES.contains(&name)
             || configuration.contains(path)
             || in_stubs
             || path.contains("site-packages/")
@@ -35,18 +35,18 @@ pub fn changed(files: &Changed<'_>, configuration: &[&str], stubs: &str) -> u32 
     u32::try_from(counts.count()).unwrap_or(u32::MAX)
 }
 
-/// What a `pyproject.toml` says to the server.
-fn section(content: Option<&[u8]>) -> Option<Vec<Option<toml::Value>>> {
+/// The checker sections of a `pyproject.toml`.
+fn checker_sections(content: Option<&[u8]>) -> Option<Vec<Option<toml::Value>>> {
     let text = std::str::from_utf8(content?).ok()?;
     let Ok(all) = text.parse::<toml::Table>() else { return Some(vec![None, Some(toml::Value::from(text))]) };
     let tool = all.get("tool");
     let found: Vec<Option<toml::Value>> =
-        SECTIONS.iter().map(|name| tool.and_then(|tool| tool.get(name)).cloned()).collect();
-    // A file without any says as much as none.
+        PYPROJECT_SECTIONS.iter().map(|name| tool.and_then(|tool| tool.get(name)).cloned()).collect();
+    // A file without these sections is equal to no file.
     if found.iter().all(Option::is_none) { None } else { Some(found) }
 }
 
-/// What differs between the environments of two bundles; `None` when nothing does that says how a server looks at the code.
+/// The first difference between two environments that affects the server's analysis.
 #[must_use]
 pub fn difference(before: &Environment, after: &Environment) -> Option<&'static str> {
     let tools = before.tool.as_ref().zip(after.tool.as_ref());

@@ -1,112 +1,112 @@
-//! An episode's score in the shape that trainers read: a scalar, a dict of components, the components again as top-level numbers,
-//! and the steps.
+//! The score of an episode in the shape that trainers read: a scalar, a dict of components, the same components as top-level
+//! numbers, and the steps.
 
 use serde::Serialize;
 
-use super::formula::{self, Numbers};
-use super::judge::Judged;
+use super::formula::{self, StateValues};
+use super::judge::JudgedEdit;
 use super::saturation::{clipped, weight};
-use super::state::{Terms, count};
+use super::state::{RewardFormula, count};
 use super::visibility;
 use crate::digest::Score;
 use crate::model::error::ErrorBody;
-use crate::model::reward::{Integrity, Owed, Preset, Weights};
+use crate::model::reward::{Integrity, OutstandingDiagnostic, Preset, Weights};
 
 /// The score of one head against one base.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Episode {
-    /// The form of this object.
+    /// The schema of this object.
     pub schema: &'static str,
     /// The formula.
     pub preset: Preset,
-    /// The head as it was named.
+    /// The head as the caller named it.
     pub head: String,
-    /// The reward; `null` where nothing honest can be said.
+    /// The reward; `null` where it cannot be determined.
     pub reward: Option<Score>,
-    /// Whether there is one.
+    /// Whether there is a reward.
     pub scored: bool,
-    /// Why there is none.
+    /// Why there is no reward.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What went wrong where the head could not be judged.
+    /// The error when the head could not be judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorBody>,
-    /// What makes the score doubtful, in words.
+    /// Reasons to doubt the score, as text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// What the reward is the sum of.
-    pub reward_components: Parts,
-    /// The parts again, for those who do not look into dicts.
+    /// The parts that add up to the reward.
+    pub reward_components: RewardParts,
+    /// The same parts, for readers that do not look into nested objects.
     #[serde(flatten)]
-    pub parts: Parts,
+    pub parts: RewardParts,
     /// The steps: one, from the base to the head.
     pub steps: Vec<EpisodeStep>,
-    /// What the edit does besides.
+    /// The names of the integrity flags that are set.
     pub integrity_flags: Vec<&'static str>,
-    /// How often each.
+    /// The counts of all integrity flags.
     pub integrity: Integrity,
-    /// Whether the checker had anything to see.
+    /// Whether the checker could see any difference.
     pub visible: bool,
-    /// Diagnostics that went without being repaired.
+    /// Diagnostics that disappeared without being repaired.
     #[serde(rename = "outstanding", skip_serializing_if = "Vec::is_empty")]
-    pub owed: Vec<Owed>,
-    /// How many files were compared.
+    pub outstanding: Vec<OutstandingDiagnostic>,
+    /// The number of files that were compared.
     pub files: usize,
-    /// How many more could have been affected.
+    /// The number of files that may be affected but were not compared.
     pub files_left_out: usize,
     /// The weights.
     pub weights: Weights,
 }
 
-/// What a reward is the sum of, weighted. `null` where it cannot be said.
+/// The weighted parts of a reward; `null` where unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Parts {
+pub struct RewardParts {
     /// Diagnostics.
     pub diag: Option<Score>,
-    /// Safety: nothing is prepared here.
+    /// Safety; always 0, because a score prepares no edit.
     pub safety: Option<Score>,
-    /// Confidence: no selector is resolved here.
+    /// Confidence; always 0, because a score resolves no selector.
     pub confidence: Option<Score>,
-    /// An error of the caller's.
+    /// An error of the caller.
     pub tool_error: Option<Score>,
-    /// What integrity flags took away.
+    /// What integrity flags subtracted.
     pub integrity: Option<Score>,
 }
 
 /// A step of an episode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct EpisodeStep {
-    /// Its number.
+    /// Its number, from 1.
     pub t: u32,
     /// The reward.
     pub r: Option<Score>,
-    /// The diagnostics before, as the formula counts them.
+    /// The number of diagnostics before, as the formula counts them.
     pub prev: Option<Score>,
-    /// The diagnostics after.
+    /// The number of diagnostics after.
     pub cur: Option<Score>,
-    /// How many came.
+    /// How many appeared.
     pub new: u32,
-    /// How many went, owed ones among them.
+    /// How many disappeared, outstanding ones included.
     pub fixed: u32,
-    /// Whether the checker had anything to see.
+    /// Whether the checker could see any difference.
     pub visible: bool,
 }
 
-/// The form of an episode.
+/// The schema name of an episode.
 pub const SCHEMA: &str = "lanser.episode.v1";
 
 impl Episode {
-    /// The score of a head that was judged.
+    /// The score of a judged head.
     #[must_use]
-    pub fn of(head: &str, judged: &Judged, left_out: usize, terms: &Terms) -> Self {
-        let Terms { preset, weights } = *terms;
+    pub fn of(head: &str, judged: &JudgedEdit, files_left_out: usize, formula: &RewardFormula) -> Self {
+        let RewardFormula { preset, weights } = *formula;
         let guarded = preset == Preset::Guarded;
         let (was, now) = (count(&judged.before, preset), count(&judged.after, preset));
         let change = if guarded { clipped(was - now) } else { was - now };
-        let state = |diagnostics: f64| Numbers {
+        let state = |diagnostics: f64| StateValues {
             diagnostics: Some(diagnostics),
             error: Some(0.0),
-            ..Numbers::default()
+            ..StateValues::default()
         };
         let sum = formula::step(preset, &weights, &state(was), &state(was - change)).r;
         let capped = guarded && judged.integrity.is_hard() && sum.is_some_and(|sum| sum.get() > 0.0);
@@ -121,7 +121,7 @@ impl Episode {
         let reason =
             skewed.then(|| "E/VERSION_SKEW: the head changes the server's configuration or stubs".to_owned());
         let taken = if capped { sum.map(|sum| -sum.get()) } else { Some(0.0) };
-        let parts = Parts {
+        let parts = RewardParts {
             diag: sum.filter(|_| !skewed),
             safety: Score::new(0.0),
             confidence: Score::new(0.0),
@@ -153,24 +153,25 @@ impl Episode {
             integrity_flags: judged.integrity.flags().into_iter().map(|(name, _)| name).collect(),
             integrity: judged.integrity,
             visible,
-            owed: judged.after.owed.clone(),
+            outstanding: judged.after.outstanding.clone(),
             files: judged.after.files.len() + judged.after.clean.len(),
-            files_left_out: left_out,
+            files_left_out: files_left_out,
             weights,
         }
     }
 
-    /// A head that could not be judged: by the fault of who made it (`fault` is 1), or by another one (`None`).
+    /// The score of a head that could not be judged: by its author's fault (`fault` is 1), or for another reason (`None`).
     #[must_use]
-    pub fn failed(head: &str, error: ErrorBody, fault: Option<f64>, terms: &Terms) -> Self {
-        let still = Numbers { diagnostics: Some(0.0), error: Some(0.0), ..Numbers::default() };
+    pub fn failed(head: &str, error: ErrorBody, fault: Option<f64>, formula: &RewardFormula) -> Self {
+        let still = StateValues { diagnostics: Some(0.0), error: Some(0.0), ..StateValues::default() };
         let reward =
-            formula::step(terms.preset, &terms.weights, &still, &Numbers { error: fault, ..still }).r;
+            formula::step(formula.preset, &formula.weights, &still, &StateValues { error: fault, ..still }).r;
         let zero = reward.map(|_| Score::default());
-        let parts = Parts { diag: zero, safety: zero, confidence: zero, tool_error: reward, integrity: zero };
+        let parts =
+            RewardParts { diag: zero, safety: zero, confidence: zero, tool_error: reward, integrity: zero };
         Self {
             schema: SCHEMA,
-            preset: terms.preset,
+            preset: formula.preset,
             head: head.to_owned(),
             reward,
             scored: reward.is_some(),
@@ -183,16 +184,16 @@ impl Episode {
             integrity_flags: Vec::new(),
             integrity: Integrity::default(),
             visible: false,
-            owed: Vec::new(),
+            outstanding: Vec::new(),
             files: 0,
             files_left_out: 0,
-            weights: terms.weights,
+            weights: formula.weights,
         }
     }
 }
 
-/// The guarded weight of what was there before; for those who want to know how much there was to see.
+/// The guarded count of diagnostics before the edit: how much there was to repair.
 #[must_use]
-pub fn debt_before(judged: &Judged) -> f64 {
+pub fn weight_before(judged: &JudgedEdit) -> f64 {
     weight(&judged.before)
 }

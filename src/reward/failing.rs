@@ -1,4 +1,4 @@
-//! What fails in a statement: the expression that a diagnostic is about, and what is done there.
+//! Finds the expression that a diagnostic is about, and what the statement does with it.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -7,16 +7,16 @@ use tree_sitter::Node;
 
 use super::code::{preorder, tree};
 
-/// What a diagnostic is about.
+/// The kind of failure that a diagnostic reports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// An attribute that is not there.
+pub(super) enum FailureKind {
+    /// A missing attribute.
     Attribute,
-    /// A name that is not there, or perhaps not.
+    /// An undefined or possibly unbound name.
     Name,
-    /// A call, or what is handed to it.
+    /// A call or one of its arguments.
     Call,
-    /// A value that is of another type than what takes it.
+    /// A value of the wrong type.
     Value,
     /// An operator with its operands.
     Operation,
@@ -25,37 +25,37 @@ pub(super) enum Kind {
     Other,
 }
 
-/// How far around an expression its call is looked for.
-const DEEPEST: usize = 200;
+/// How many parents of an expression are searched for its call.
+const MAX_PARENTS: usize = 200;
 
 /// The expression that fails.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Failing {
-    /// What it is about.
-    pub(super) kind: Kind,
-    /// The name that fails: of the attribute, or of what is not defined.
+pub(super) struct FailingExpression {
+    /// The kind of failure.
+    pub(super) kind: FailureKind,
+    /// The name that fails: the attribute, or the undefined name.
     pub(super) name: String,
-    /// What the attribute is asked of: the last name of the expression before the dot.
+    /// The object of the attribute: the last name of the expression before the dot.
     pub(super) object: String,
-    /// What is called there.
+    /// The function that is called.
     pub(super) callee: String,
-    /// The names that are handed to that call.
+    /// The names in the arguments of that call.
     pub(super) handed: BTreeSet<String>,
-    /// The names in what fails.
+    /// The names in the failing expression.
     pub(super) names: BTreeSet<String>,
-    /// Whether something is called in what fails.
+    /// Whether the failing expression contains a call.
     pub(super) calls: bool,
 }
 
-/// What fails at a place of a text.
-pub(super) fn at(text: &str, span: Range<usize>, rule: Option<&str>) -> Failing {
+/// The failing expression at a span of a text.
+pub(super) fn at(text: &str, span: Range<usize>, rule: Option<&str>) -> FailingExpression {
     let tree = tree(text);
     let end = span.end.min(text.len());
     let Some(node) = tree.root_node().descendant_for_byte_range(span.start.min(end), end) else {
-        return Failing::default();
+        return FailingExpression::default();
     };
     let of = |node: Node<'_>| text.get(node.byte_range()).unwrap_or_default().to_owned();
-    let mut failing = Failing { kind: kind(rule), ..Failing::default() };
+    let mut failing = FailingExpression { kind: kind(rule), ..FailingExpression::default() };
     preorder(node, |inner| {
         if inner.kind() == "identifier" {
             failing.names.insert(of(inner));
@@ -63,7 +63,7 @@ pub(super) fn at(text: &str, span: Range<usize>, rule: Option<&str>) -> Failing 
         failing.calls |= inner.kind() == "call";
         true
     });
-    if matches!(failing.kind, Kind::Attribute | Kind::Name) {
+    if matches!(failing.kind, FailureKind::Attribute | FailureKind::Name) {
         failing.name = last_name(text, node);
         let attribute = if node.kind() == "attribute" { Some(node) } else { node.parent() };
         let object = attribute
@@ -71,7 +71,7 @@ pub(super) fn at(text: &str, span: Range<usize>, rule: Option<&str>) -> Failing 
             .and_then(|node| node.child_by_field_name("object"));
         match object {
             Some(object) => failing.object = last_name(text, object),
-            None if failing.kind == Kind::Attribute => failing.kind = Kind::Other,
+            None if failing.kind == FailureKind::Attribute => failing.kind = FailureKind::Other,
             None => {}
         }
     }
@@ -90,47 +90,47 @@ pub(super) fn at(text: &str, span: Range<usize>, rule: Option<&str>) -> Failing 
     failing
 }
 
-fn kind(rule: Option<&str>) -> Kind {
+fn kind(rule: Option<&str>) -> FailureKind {
     match rule.unwrap_or_default() {
         "reportAttributeAccessIssue"
         | "reportOptionalMemberAccess"
         | "reportFunctionMemberAccess"
-        | "reportUnknownMemberType" => Kind::Attribute,
+        | "reportUnknownMemberType" => FailureKind::Attribute,
         "reportUndefinedVariable"
         | "reportUnboundVariable"
         | "reportPossiblyUnbound"
-        | "reportPossiblyUnboundVariable" => Kind::Name,
-        "reportCallIssue" | "reportArgumentType" | "reportOptionalCall" => Kind::Call,
-        "reportReturnType" | "reportAssignmentType" => Kind::Value,
+        | "reportPossiblyUnboundVariable" => FailureKind::Name,
+        "reportCallIssue" | "reportArgumentType" | "reportOptionalCall" => FailureKind::Call,
+        "reportReturnType" | "reportAssignmentType" => FailureKind::Value,
         "reportOperatorIssue"
         | "reportOptionalOperand"
         | "reportIndexIssue"
         | "reportOptionalSubscript"
         | "reportOptionalIterable"
         | "reportOptionalContextManager"
-        | "reportTypedDictNotRequiredAccess" => Kind::Operation,
-        _ => Kind::Other,
+        | "reportTypedDictNotRequiredAccess" => FailureKind::Operation,
+        _ => FailureKind::Other,
     }
 }
 
-/// The call that fails, or that what fails is the function of or is handed to.
-fn call_of(node: Node<'_>, kind: Kind) -> Option<Node<'_>> {
+/// The call that fails, or whose function or argument fails.
+fn call_of(node: Node<'_>, kind: FailureKind) -> Option<Node<'_>> {
     let mut at = node;
-    // To find what is around something takes longer the deeper it is.
-    for _ in 0..DEEPEST {
+    // Finding a parent takes longer the deeper the node is.
+    for _ in 0..MAX_PARENTS {
         let is_function = |parent: Node<'_>| {
             parent
                 .child_by_field_name("function")
                 .is_some_and(|function| function.byte_range() == at.byte_range())
         };
-        if at.kind() == "call" && kind != Kind::Attribute {
+        if at.kind() == "call" && kind != FailureKind::Attribute {
             return Some(at);
         }
         let parent = at.parent()?;
         match parent.kind() {
-            "call" if kind != Kind::Attribute || is_function(parent) => return Some(parent),
-            "attribute" if kind == Kind::Attribute && at.id() != node.id() => return None,
-            "argument_list" if kind == Kind::Attribute => return None,
+            "call" if kind != FailureKind::Attribute || is_function(parent) => return Some(parent),
+            "attribute" if kind == FailureKind::Attribute && at.id() != node.id() => return None,
+            "argument_list" if kind == FailureKind::Attribute => return None,
             kind if kind.ends_with("_statement") || kind == "block" => return None,
             _ => at = parent,
         }
@@ -138,7 +138,7 @@ fn call_of(node: Node<'_>, kind: Kind) -> Option<Node<'_>> {
     None
 }
 
-/// The last name of an expression that names something.
+/// The last component of a dotted expression.
 fn last_name(text: &str, mut node: Node<'_>) -> String {
     loop {
         let inner = match node.kind() {
@@ -165,13 +165,13 @@ fn last_name(text: &str, mut node: Node<'_>) -> String {
 mod tests {
     use super::*;
 
-    fn of(text: &str, part: &str, rule: &str) -> Failing {
+    fn of(text: &str, part: &str, rule: &str) -> FailingExpression {
         let start = text.find(part).unwrap();
         at(text, start..start + part.len(), Some(rule))
     }
 
     #[test]
-    fn what_fails_is_found() {
+    fn the_failing_expression_is_found() {
         let attribute = of("return self.home.city.title(x, 1)\n", "title", "reportAttributeAccessIssue");
         assert_eq!((attribute.name.as_str(), attribute.object.as_str()), ("title", "city"));
         assert_eq!((attribute.callee.as_str(), attribute.handed.len()), ("title", 1));
@@ -182,11 +182,11 @@ mod tests {
         let call = of("y = repeat('=')\n", "repeat('=')", "reportCallIssue");
         assert_eq!((call.callee.as_str(), call.calls), ("repeat", true));
         let name = of("return totl + 2\n", "totl", "reportUndefinedVariable");
-        assert_eq!((name.name.as_str(), name.kind), ("totl", Kind::Name));
+        assert_eq!((name.name.as_str(), name.kind), ("totl", FailureKind::Name));
     }
 
     #[test]
-    fn what_is_nested_deep_is_found_without_end() {
+    fn deep_nesting_is_bounded() {
         let many = 50_000;
         let text = format!("x = {}a{}.b\n", "(".repeat(many), ")".repeat(many));
         let found = of(&text, "b", "reportAttributeAccessIssue");

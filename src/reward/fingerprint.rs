@@ -1,19 +1,19 @@
-//! Rule 1: fingerprints, not counts. What a diagnostic is, wherever it stands, and how two sets of them compare.
+//! Rule 1: fingerprints, not counts. Identifies a diagnostic independent of its position, and pairs two sets of them.
 
 use std::collections::BTreeMap;
 
 use crate::digest::Digest;
 use crate::model::facts::{Counts, Diagnostic};
 use crate::model::request::Severity;
-use crate::model::reward::{FileState, Fingerprint, RewardScope};
+use crate::model::reward::{DiagnosticFingerprint, FileDiagnostics, RewardScope};
 use crate::path::DocUri;
 
-/// How many hexadecimal digits of a message's digest are told.
-const DIGITS: usize = 16;
+/// How many hexadecimal digits of a message's digest are recorded.
+const MESSAGE_DIGITS: usize = 16;
 
-/// A message without what changes when its place does: every run of digits is one `0`.
+/// A message with every run of digits replaced by one `0`, so that it does not depend on line numbers.
 #[must_use]
-pub fn normalised(message: &str) -> String {
+pub fn normalized(message: &str) -> String {
     let mut out = String::with_capacity(message.len());
     for c in message.chars() {
         if !c.is_ascii_digit() {
@@ -25,12 +25,12 @@ pub fn normalised(message: &str) -> String {
     out
 }
 
-/// The fingerprint of a diagnostic that stands in the definition `symbol`.
+/// The fingerprint of a diagnostic in the definition `symbol`.
 #[must_use]
-pub fn of(found: &Diagnostic, symbol: &str) -> Fingerprint {
-    let mut message = Digest::of(normalised(&found.message).as_bytes()).to_hex();
-    message.truncate(DIGITS);
-    Fingerprint {
+pub fn of(found: &Diagnostic, symbol: &str) -> DiagnosticFingerprint {
+    let mut message = Digest::of(normalized(&found.message).as_bytes()).to_hex();
+    message.truncate(MESSAGE_DIGITS);
+    DiagnosticFingerprint {
         rule: found.rule.clone(),
         message,
         symbol: symbol.to_owned(),
@@ -39,24 +39,27 @@ pub fn of(found: &Diagnostic, symbol: &str) -> Fingerprint {
     }
 }
 
-/// What is recorded of files and their diagnostics, each with the definition that it stands in.
+/// The scope that is recorded for files and their diagnostics, each with the definition that contains it.
 #[must_use]
 pub fn scope<'d>(files: impl IntoIterator<Item = (DocUri, Vec<(&'d Diagnostic, String)>)>) -> RewardScope {
     let mut scope = RewardScope::default();
     for (uri, found) in files {
         let mut counts = Counts::default();
-        let mut prints: BTreeMap<Fingerprint, u32> = BTreeMap::new();
+        let mut fingerprints: BTreeMap<DiagnosticFingerprint, u32> = BTreeMap::new();
         for (item, symbol) in found {
             counts.add(item.severity);
             if item.severity > Severity::Hint {
-                *prints.entry(of(item, &symbol)).or_default() += 1;
+                *fingerprints.entry(of(item, &symbol)).or_default() += 1;
             }
         }
-        if prints.is_empty() && counts == Counts::default() {
+        if fingerprints.is_empty() && counts == Counts::default() {
             scope.clean.push(uri);
         } else {
-            let prints = prints.into_iter().map(|(print, count)| Fingerprint { count, ..print }).collect();
-            scope.files.push(FileState { uri, counts, prints });
+            let fingerprints = fingerprints
+                .into_iter()
+                .map(|(print, count)| DiagnosticFingerprint { count, ..print })
+                .collect();
+            scope.files.push(FileDiagnostics { uri, counts, fingerprints });
         }
     }
     let by_path = |uri: &DocUri| uri.to_string();
@@ -65,42 +68,42 @@ pub fn scope<'d>(files: impl IntoIterator<Item = (DocUri, Vec<(&'d Diagnostic, S
     scope
 }
 
-/// What became of diagnostics.
+/// How the diagnostics of two scopes compare, in numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Compared {
-    /// How many went.
+pub struct ScopeComparison {
+    /// Only in the first.
     pub fixed: u32,
-    /// How many came.
+    /// Only in the second.
     pub new: u32,
-    /// How many are where they were.
-    pub kept: u32,
-    /// How many are elsewhere, or say the same of another definition.
+    /// Unchanged.
+    pub unchanged: u32,
+    /// In both, but in another file or definition, or with another message.
     pub moved: u32,
 }
 
-/// One diagnostic of one side: file, and what it is.
-pub type Entry = (String, Fingerprint);
+/// A file and the fingerprint of one of its diagnostics.
+pub type FileFingerprint = (String, DiagnosticFingerprint);
 
-/// How two sets pair up: the entries of the first and of the second that have no partner, and how many pairs stayed and moved.
+/// The pairing of two sets: indices without a partner, and the numbers of pairs.
 #[derive(Debug, Default)]
-pub struct Paired {
-    /// Of the first set.
+pub struct Pairing {
+    /// Indices in the first set without a partner.
     pub gone: Vec<usize>,
-    /// Of the second.
+    /// Indices in the second set without a partner.
     pub new: Vec<usize>,
-    /// Pairs of one place.
-    pub kept: u32,
-    /// Pairs of different places.
+    /// Pairs that agree in everything.
+    pub unchanged: u32,
+    /// Other pairs.
     pub moved: u32,
 }
 
-/// Pairs two sets, from what is the same in every respect to what only is of one rule.
+/// Pairs two sets in six passes, from equality in every respect down to the same rule in the same file.
 #[must_use]
-pub fn pair(before: &[Entry], after: &[Entry]) -> Paired {
-    type Key<'e> = (Option<&'e str>, Option<&'e str>, Option<&'e str>, Option<&'e str>, Severity);
-    // Of one file, message and definition; then whatever moved or was renamed; at last what is of one rule and file: a message
-    // tells names, which an edit may change.
-    let levels: [fn(&Entry) -> Key<'_>; 6] = [
+pub fn pair(before: &[FileFingerprint], after: &[FileFingerprint]) -> Pairing {
+    type MatchKey<'e> = (Option<&'e str>, Option<&'e str>, Option<&'e str>, Option<&'e str>, Severity);
+    // First the same file, message and definition; then whatever moved or was renamed; last the same rule and file, because a
+    // message contains names, which an edit may change.
+    let levels: [fn(&FileFingerprint) -> MatchKey<'_>; 6] = [
         |(file, print)| (Some(file), rule(print), Some(&print.message), Some(&print.symbol), print.severity),
         |(_, print)| (None, rule(print), Some(&print.message), Some(&print.symbol), print.severity),
         |(file, print)| (Some(file), rule(print), Some(&print.message), None, print.severity),
@@ -108,15 +111,19 @@ pub fn pair(before: &[Entry], after: &[Entry]) -> Paired {
         |(file, print)| (Some(file), rule(print), None, Some(&print.symbol), print.severity),
         |(file, print)| (Some(file), rule(print), None, None, print.severity),
     ];
-    let mut paired =
-        Paired { gone: (0..before.len()).collect(), new: (0..after.len()).collect(), kept: 0, moved: 0 };
+    let mut pairing = Pairing {
+        gone: (0..before.len()).collect(),
+        new: (0..after.len()).collect(),
+        unchanged: 0,
+        moved: 0,
+    };
     for (level, key) in levels.into_iter().enumerate() {
-        let mut waiting: BTreeMap<Key<'_>, Vec<usize>> = BTreeMap::new();
-        for &at in paired.new.iter().rev() {
+        let mut waiting: BTreeMap<MatchKey<'_>, Vec<usize>> = BTreeMap::new();
+        for &at in pairing.new.iter().rev() {
             waiting.entry(key(&after[at])).or_default().push(at);
         }
         let mut taken = std::collections::BTreeSet::new();
-        paired.gone.retain(|&at| match waiting.get_mut(&key(&before[at])).and_then(Vec::pop) {
+        pairing.gone.retain(|&at| match waiting.get_mut(&key(&before[at])).and_then(Vec::pop) {
             Some(partner) => {
                 taken.insert(partner);
                 false
@@ -124,24 +131,24 @@ pub fn pair(before: &[Entry], after: &[Entry]) -> Paired {
             None => true,
         });
         let count = u32::try_from(taken.len()).unwrap_or(u32::MAX);
-        *(if level == 0 { &mut paired.kept } else { &mut paired.moved }) += count;
-        paired.new.retain(|at| !taken.contains(at));
+        *(if level == 0 { &mut pairing.unchanged } else { &mut pairing.moved }) += count;
+        pairing.new.retain(|at| !taken.contains(at));
     }
-    paired
+    pairing
 }
 
-fn rule(print: &Fingerprint) -> Option<&str> {
+fn rule(print: &DiagnosticFingerprint) -> Option<&str> {
     print.rule.as_deref()
 }
 
-/// The diagnostics of a scope, one by one.
+/// The diagnostics of a scope, each listed as often as it occurs.
 #[must_use]
-pub fn entries(scope: &RewardScope) -> Vec<Entry> {
+pub fn entries(scope: &RewardScope) -> Vec<FileFingerprint> {
     let mut all = Vec::new();
     for file in &scope.files {
         let uri = file.uri.to_string();
-        for print in &file.prints {
-            let one = Fingerprint { count: 1, ..print.clone() };
+        for print in &file.fingerprints {
+            let one = DiagnosticFingerprint { count: 1, ..print.clone() };
             all.extend(std::iter::repeat_n((uri.clone(), one), print.count as usize));
         }
     }
@@ -150,18 +157,23 @@ pub fn entries(scope: &RewardScope) -> Vec<Entry> {
 
 /// Compares two scopes.
 #[must_use]
-pub fn compare(before: &RewardScope, after: &RewardScope) -> Compared {
-    let paired = pair(&entries(before), &entries(after));
+pub fn compare(before: &RewardScope, after: &RewardScope) -> ScopeComparison {
+    let pairing = pair(&entries(before), &entries(after));
     let count = |list: &[usize]| u32::try_from(list.len()).unwrap_or(u32::MAX);
-    Compared { fixed: count(&paired.gone), new: count(&paired.new), kept: paired.kept, moved: paired.moved }
+    ScopeComparison {
+        fixed: count(&pairing.gone),
+        new: count(&pairing.new),
+        unchanged: pairing.unchanged,
+        moved: pairing.moved,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn entry(file: &str, rule: &str, message: &str, symbol: &str) -> Entry {
-        let print = Fingerprint {
+    fn entry(file: &str, rule: &str, message: &str, symbol: &str) -> FileFingerprint {
+        let print = DiagnosticFingerprint {
             rule: Some(rule.to_owned()),
             message: message.to_owned(),
             symbol: symbol.to_owned(),
@@ -172,23 +184,23 @@ mod tests {
     }
 
     #[test]
-    fn numbers_do_not_matter() {
-        assert_eq!(normalised("line 12, 3 of 40"), "line 0, 0 of 0");
-        assert_eq!(normalised("int64"), normalised("int8"));
+    fn numbers_in_messages_are_ignored() {
+        assert_eq!(normalized("line 12, 3 of 40"), "line 0, 0 of 0");
+        assert_eq!(normalized("int64"), normalized("int8"));
     }
 
     #[test]
-    fn what_moved_is_neither_fixed_nor_new() {
+    fn a_moved_diagnostic_is_neither_fixed_nor_new() {
         let before = [entry("a", "r", "m", "f"), entry("a", "r", "m", "f"), entry("a", "q", "n", "g")];
-        let paired =
+        let pairing =
             pair(&before, &[entry("a", "r", "m", "f"), entry("b", "r", "m", "f"), entry("a", "q", "o", "h")]);
-        assert!(paired.gone.is_empty() && paired.new.is_empty());
-        assert_eq!((paired.kept, paired.moved), (1, 2));
+        assert!(pairing.gone.is_empty() && pairing.new.is_empty());
+        assert_eq!((pairing.unchanged, pairing.moved), (1, 2));
     }
 
     #[test]
-    fn one_that_came_does_not_make_up_for_another_kind() {
-        let paired = pair(&[entry("a", "r", "m", "f")], &[entry("a", "q", "m", "f")]);
-        assert_eq!((paired.gone, paired.new), (vec![0], vec![0]));
+    fn diagnostics_of_different_rules_are_never_paired() {
+        let pairing = pair(&[entry("a", "r", "m", "f")], &[entry("a", "q", "m", "f")]);
+        assert_eq!((pairing.gone, pairing.new), (vec![0], vec![0]));
     }
 }

@@ -1,25 +1,26 @@
-//! Rule 8: what an edit does that could pass for a repair, read off the texts of both sides. Always reported; under the guarded
-//! formula whatever is set here caps the reward at 0.
+//! Rule 8: changes that could pass for a repair, found by comparing the texts of both sides. Always reported; under the guarded
+//! formula any flag except `tests_touched` caps the reward at 0.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::code::{Code, Symbol};
-use super::judge::Side;
+use super::code::{Code, CodeSymbol};
+use super::judge::SideCode;
 use super::suppressions;
 use crate::model::reward::Integrity;
 
-/// What the texts say. What needs more than texts is left at 0.
-pub(super) fn of(base: &Side<'_>, head: &Side<'_>, lineage: &BTreeMap<String, String>) -> Integrity {
+/// The flags that the texts show. Flags that need more than texts stay 0.
+pub(super) fn of(base: &SideCode<'_>, head: &SideCode<'_>, lineage: &BTreeMap<String, String>) -> Integrity {
     let names: BTreeSet<&str> = base.code.keys().chain(head.code.keys()).copied().collect();
-    let text = |side: &Side<'_>, name: &str| side.view(name).map(|view| view.document.text.clone());
+    let text = |side: &SideCode<'_>, name: &str| side.view(name).map(|view| view.document.text.clone());
     let touched: Vec<&str> = names.into_iter().filter(|name| text(base, name) != text(head, name)).collect();
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let both = |pick: fn(&Code) -> u32| {
-        let sum =
-            |side: &Side<'_>| touched.iter().filter_map(|name| side.code.get(name)).map(pick).sum::<u32>();
+        let sum = |side: &SideCode<'_>| {
+            touched.iter().filter_map(|name| side.code.get(name)).map(pick).sum::<u32>()
+        };
         sum(head).saturating_sub(sum(base))
     };
-    let texts = |side: &Side<'_>| -> Vec<(String, String)> {
+    let texts = |side: &SideCode<'_>| -> Vec<(String, String)> {
         touched.iter().filter_map(|name| Some(((*name).to_owned(), text(side, name)?))).collect()
     };
     let (old, new) = (texts(base), texts(head));
@@ -33,7 +34,7 @@ pub(super) fn of(base: &Side<'_>, head: &Side<'_>, lineage: &BTreeMap<String, St
         bodies_stubbed: count(bodies_stubbed(base, head, &touched)),
         stubs_added: count(stubs_added(base, head, &touched, lineage)),
         annotations_removed: count(annotations_removed(base, head, &touched)),
-        any_casts_added: both(|code| code.escapes.casts) + count(claims_added(base, head, &touched)),
+        any_casts_added: both(|code| code.escapes.casts) + count(unchecked_types_added(base, head, &touched)),
         exec_added: both(|code| code.escapes.dynamic),
         tests_touched: count(touched.iter().filter(|name| is_test(name)).count()),
         ..Integrity::default()
@@ -44,24 +45,24 @@ fn last(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
-fn symbols<'s>(side: &'s Side<'_>, touched: &[&str]) -> Vec<(&'s str, &'s Symbol)> {
+fn symbols<'s>(side: &'s SideCode<'_>, touched: &[&str]) -> Vec<(&'s str, &'s CodeSymbol)> {
     let of = |(name, code): (&'s &str, &'s Code)| code.symbols.iter().map(move |symbol| (*name, symbol));
     side.code.iter().filter(|(name, _)| touched.contains(name)).flat_map(of).collect()
 }
 
-/// Functions and classes that live nowhere any more, under no other name either.
-fn symbols_removed(base: &Side<'_>, head: &Side<'_>, touched: &[&str]) -> usize {
+/// Functions and classes that no longer exist, neither elsewhere nor under another name.
+fn symbols_removed(base: &SideCode<'_>, head: &SideCode<'_>, touched: &[&str]) -> usize {
     let (old, new) = (symbols(base, touched), symbols(head, touched));
-    let names = |list: &[(&str, &Symbol)]| -> BTreeSet<(String, String)> {
+    let names = |list: &[(&str, &CodeSymbol)]| -> BTreeSet<(String, String)> {
         list.iter().map(|(file, symbol)| ((*file).to_owned(), symbol.name.clone())).collect()
     };
     let (were, are) = (names(&old), names(&new));
     let seen = |name: &str| head.view(name).is_some_and(|view| view.seen);
-    let key = |file: &str, symbol: &Symbol| (file.to_owned(), symbol.name.clone());
+    let key = |file: &str, symbol: &CodeSymbol| (file.to_owned(), symbol.name.clone());
     let gone = old.iter().filter(|(file, symbol)| !seen(file) || !are.contains(&key(file, symbol)));
     let fresh: Vec<_> =
         new.iter().filter(|(file, symbol)| seen(file) && !were.contains(&key(file, symbol))).collect();
-    let lives = |file: &str, symbol: &Symbol| {
+    let lives = |file: &str, symbol: &CodeSymbol| {
         fresh.iter().any(|(other, found)| {
             found.is_class == symbol.is_class
                 && (last(&found.name) == last(&symbol.name)
@@ -71,9 +72,14 @@ fn symbols_removed(base: &Side<'_>, head: &Side<'_>, touched: &[&str]) -> usize 
     gone.filter(|(file, symbol)| !lives(file, symbol)).count()
 }
 
-/// How much of one definition's statements another has, in percent.
-fn share(base: &Side<'_>, head: &Side<'_>, old: (&str, &Symbol), new: (&str, &Symbol)) -> usize {
-    let of = |side: &Side<'_>, (file, symbol): (&str, &Symbol)| -> Vec<Vec<String>> {
+/// The share of one definition's statements that another contains, in percent.
+fn share(
+    base: &SideCode<'_>,
+    head: &SideCode<'_>,
+    old: (&str, &CodeSymbol),
+    new: (&str, &CodeSymbol),
+) -> usize {
+    let of = |side: &SideCode<'_>, (file, symbol): (&str, &CodeSymbol)| -> Vec<Vec<String>> {
         let inside = side.code.get(file).into_iter().flat_map(|code| code.statements.iter());
         let inside = inside.filter(|statement| {
             symbol.span.contains(&statement.span.start)
@@ -86,8 +92,8 @@ fn share(base: &Side<'_>, head: &Side<'_>, old: (&str, &Symbol), new: (&str, &Sy
     (own.iter().filter(|tokens| other.contains(tokens)).count() * 100).checked_div(own.len()).unwrap_or(0)
 }
 
-/// Functions that had a body and have none.
-fn bodies_stubbed(base: &Side<'_>, head: &Side<'_>, touched: &[&str]) -> usize {
+/// Functions that lost their body.
+fn bodies_stubbed(base: &SideCode<'_>, head: &SideCode<'_>, touched: &[&str]) -> usize {
     let (old, new) = (symbols(base, touched), symbols(head, touched));
     let mut there: BTreeMap<(&str, &str), bool> = BTreeMap::new();
     let mut anywhere: BTreeMap<&str, bool> = BTreeMap::new();
@@ -95,7 +101,7 @@ fn bodies_stubbed(base: &Side<'_>, head: &Side<'_>, touched: &[&str]) -> usize {
         *there.entry((file, &symbol.name)).or_insert(true) &= symbol.is_empty;
         *anywhere.entry(last(&symbol.name)).or_insert(true) &= symbol.is_empty;
     }
-    let emptied = |file: &str, symbol: &Symbol| {
+    let emptied = |file: &str, symbol: &CodeSymbol| {
         let same = there.get(&(file, symbol.name.as_str()));
         same.or_else(|| anywhere.get(last(&symbol.name))).copied().unwrap_or_default()
     };
@@ -103,10 +109,10 @@ fn bodies_stubbed(base: &Side<'_>, head: &Side<'_>, touched: &[&str]) -> usize {
     had.filter(|(file, symbol)| emptied(file, symbol)).count()
 }
 
-/// New stub files, new functions without a body, and what only the checker is told.
+/// New stub files, new functions without a body, and new declarations for the checker only.
 fn stubs_added(
-    base: &Side<'_>,
-    head: &Side<'_>,
+    base: &SideCode<'_>,
+    head: &SideCode<'_>,
     touched: &[&str],
     lineage: &BTreeMap<String, String>,
 ) -> usize {
@@ -122,7 +128,7 @@ fn stubs_added(
             && !file.ends_with(".pyi")
             && !known.contains(last(&symbol.name))
     });
-    let lies = |side: &Side<'_>| {
+    let typing_only = |side: &SideCode<'_>| {
         let of = side
             .code
             .iter()
@@ -135,13 +141,13 @@ fn stubs_added(
         });
         typing.count()
     };
-    files.count() + empty.count() + lies(head).saturating_sub(lies(base))
+    files.count() + empty.count() + typing_only(head).saturating_sub(typing_only(base))
 }
 
-/// The annotations of what can have one, by definition and name.
+/// Annotations by definition and slot (parameter, variable or `return`).
 type Slots<'s> = BTreeMap<(&'s str, &'s str), Vec<Option<&'s str>>>;
 
-fn slots<'s>(side: &'s Side<'_>, touched: &[&str]) -> Slots<'s> {
+fn slots<'s>(side: &'s SideCode<'_>, touched: &[&str]) -> Slots<'s> {
     let mut all = Slots::new();
     for (_, code) in side.code.iter().filter(|(name, _)| touched.contains(name)) {
         for ((symbol, slot), annotation) in &code.slots {
@@ -151,35 +157,34 @@ fn slots<'s>(side: &'s Side<'_>, touched: &[&str]) -> Slots<'s> {
     all
 }
 
-/// Annotations that went, or say less; and parameters that take anything.
-fn annotations_removed(base: &Side<'_>, head: &Side<'_>, touched: &[&str]) -> usize {
+/// Annotations that were removed or became less specific, and new catch-all parameters.
+fn annotations_removed(base: &SideCode<'_>, head: &SideCode<'_>, touched: &[&str]) -> usize {
     let (old, new) = (slots(base, touched), slots(head, touched));
     let functions: BTreeSet<&str> =
         old.keys().filter(|(_, slot)| *slot == "return").map(|(symbol, _)| *symbol).collect();
-    let mut lost = 0;
+    let mut removed = 0;
     for ((symbol, slot), annotations) in &new {
         let of = |list: &[Option<&str>]| list.iter().filter(|one| one.is_some()).count();
         match old.get(&(*symbol, *slot)) {
             Some(before) => {
-                lost += of(before).min(annotations.len()).saturating_sub(of(annotations));
+                removed += of(before).min(annotations.len()).saturating_sub(of(annotations));
                 let vaguer = annotations.iter().flatten().any(|now| {
                     before.iter().flatten().any(|then| is_vaguer(now, then)) && !before.contains(&Some(*now))
                 });
-                lost += usize::from(vaguer);
+                removed += usize::from(vaguer);
             }
             None if slot.starts_with("(*") && functions.contains(symbol) => {
-                lost += usize::from(annotations.iter().all(|one| one.is_none_or(|one| one == "object")));
+                removed += usize::from(annotations.iter().all(|one| one.is_none_or(|one| one == "object")));
             }
             None => {}
         }
     }
-    lost
+    removed
 }
 
-/// Types that are claimed where nothing checks the claim: overloads of a function that had none, variables that are functions
-/// of anything.
-fn claims_added(base: &Side<'_>, head: &Side<'_>, touched: &[&str]) -> usize {
-    let overloads = |side: &Side<'_>| -> Vec<String> {
+/// New types that nothing checks: overloads of a function that had none, and variables of type `Callable[...]`.
+fn unchecked_types_added(base: &SideCode<'_>, head: &SideCode<'_>, touched: &[&str]) -> usize {
+    let overloads = |side: &SideCode<'_>| -> Vec<String> {
         let all = symbols(side, touched);
         let declared =
             all.iter().filter(|(_, symbol)| symbol.decorators.iter().any(|(name, _)| name == "overload"));
@@ -198,7 +203,7 @@ fn claims_added(base: &Side<'_>, head: &Side<'_>, touched: &[&str]) -> usize {
     fresh + loose.count()
 }
 
-/// Names of types that say nothing of what is in them when they stand alone.
+/// Container types that do not give their item type when used without arguments.
 const BARE: [&str; 14] = [
     "dict",
     "list",
@@ -216,7 +221,7 @@ const BARE: [&str; 14] = [
     "Tuple",
 ];
 
-/// Whether an annotation says less than another: the same without its arguments, a bare container, or what everything is.
+/// Whether an annotation is less specific than another: the same type without arguments, a bare container, or `object`.
 fn is_vaguer(now: &str, then: &str) -> bool {
     let bare = |text: &str| text.split_whitespace().collect::<String>().trim_matches(['"', '\'']).to_owned();
     let (now, then) = (bare(now), bare(then));
@@ -225,7 +230,7 @@ fn is_vaguer(now: &str, then: &str) -> bool {
     now != then && (without || open || last(&now) == "object")
 }
 
-/// Whether a file is one of tests, by its name.
+/// Whether a file is a test, judged by its path.
 fn is_test(path: &str) -> bool {
     let name = last_part(path);
     path.split('/').any(|part| matches!(part, "test" | "tests" | "testing"))
@@ -249,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn each_flag_is_set_by_its_trick_and_by_it_alone() {
+    fn each_trick_sets_exactly_its_flag() {
         let base = "from m import g\ndef f(x: int) -> int:\n    y = g(x)\n    return y\n";
         let with = |old: &str, new: &str| flags(base, &base.replace(old, new));
         let one = |name: &'static str| vec![(name, 1)];
@@ -265,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stub_beside_a_file_and_an_edited_test_are_told() {
+    fn an_added_stub_and_an_edited_test_are_reported() {
         let base = || Case::default().base("a.py", "x = 1\n").head("a.py", "x = 1\n");
         assert_eq!(base().head("a.pyi", "x: str\n").judged().integrity.flags(), [("stubs_added", 1)]);
         let test =
@@ -275,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_renamed_or_moved_is_not_removed() {
+    fn a_renamed_or_moved_function_is_not_removed() {
         let base = "def f(x):\n    y = g(x)\n    return y\n";
         assert_eq!(flags(base, &base.replace("f(", "ff(")).flags(), vec![]);
         let moved = Case::default().base("a.py", base).head("a.py", "").head("b.py", base).judged();

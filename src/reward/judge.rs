@@ -1,79 +1,79 @@
-//! An edit judged: what went because it was repaired, and what only went out of sight.
+//! Judges an edit: which diagnostics were repaired, and which only disappeared.
 //!
-//! What is asked of a server comes in as diagnostics of both sides; everything else is read off the texts. A diagnostic that
-//! went is owed still unless the code that it was about is there, can be reached and read, and is another or is used in another
-//! way now. What the edit does besides is counted ([`super::integrity`]).
+//! The server's answers come in as diagnostics of both sides; everything else is read from the texts. A diagnostic that
+//! disappeared stays outstanding unless the code it was about is still there, is reachable and readable, and was changed or is
+//! used differently. Other suspicious changes are counted in [`super::integrity`].
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::code::Code;
-use super::fingerprint::{self, Compared, Entry};
+use super::fingerprint::{self, FileFingerprint, ScopeComparison};
 use super::saturation::weight;
-use super::succession::{Life, is_dead, is_unused_import, life};
-use super::{failing, integrity, made_up, reachability, scope_pin, syntax};
+use super::statement_fate::{StatementFate, is_dead, is_unused_import, statement_fate};
+use super::{fabricated, failing, integrity, reachability, scope_pin, syntax};
 use crate::model::facts::Diagnostic;
 use crate::model::request::Severity;
-use crate::model::reward::{Debt, Integrity, Owed, RewardScope};
+use crate::model::reward::{Integrity, OutstandingDiagnostic, OutstandingReason, RewardScope};
 use crate::path::DocUri;
 use crate::text::ColumnUnit;
 use crate::workspace::files::Document;
 
-/// A file on one side.
+/// A file on one side of the edit.
 #[derive(Debug, Clone)]
 pub struct FileView<'a> {
-    /// What it holds.
+    /// Its content.
     pub document: &'a Document,
-    /// What the server finds in it, hints included.
+    /// The server's diagnostics, hints included.
     pub found: &'a [Diagnostic],
-    /// The same with everything taken away that the edit adds to hide diagnostics; `None` where it adds nothing.
+    /// The diagnostics without the suppressions that the edit adds; `None` where it adds none.
     pub bare: Option<&'a [Diagnostic]>,
-    /// Whether the server looks at it.
+    /// Whether the server analyzes it.
     pub seen: bool,
 }
 
-/// Both sides: every file that the edit touches, and those in which it can have consequences.
+/// Both sides of an edit: every file that it touches, and the files in which it can have consequences.
 #[derive(Debug, Clone, Default)]
-pub struct Sides<'a> {
+pub struct EditSides<'a> {
     /// Before.
     pub base: BTreeMap<String, (DocUri, FileView<'a>)>,
     /// After.
     pub head: BTreeMap<String, (DocUri, FileView<'a>)>,
-    /// How many configuration files of the server are others.
+    /// How many configuration files of the server differ.
     pub config_changed: u32,
-    /// What columns count.
+    /// The unit of columns.
     pub unit: ColumnUnit,
 }
 
-/// What is to be said of an edit.
+/// The judgment of an edit.
 #[derive(Debug, Clone, Default)]
-pub struct Judged {
+pub struct JudgedEdit {
     /// The diagnostics before.
     pub before: RewardScope,
-    /// The diagnostics after, and what is owed.
+    /// The diagnostics after, and those still outstanding.
     pub after: RewardScope,
-    /// What the edit does besides.
+    /// The integrity flags.
     pub integrity: Integrity,
-    /// What became of the diagnostics.
-    pub compared: Compared,
+    /// How the diagnostics of both sides compare.
+    pub compared: ScopeComparison,
 }
 
-impl Judged {
-    /// Whether it would be paid as far as the texts say.
+impl JudgedEdit {
+    /// Whether the edit would be rewarded, judged by the texts alone.
     #[must_use]
     pub fn is_gain(&self) -> bool {
         weight(&self.after) < weight(&self.before) && !self.integrity.is_hard()
     }
 }
 
-/// One side, read.
-pub(super) struct Side<'s> {
+/// One side with its code parsed.
+pub(super) struct SideCode<'s> {
     pub(super) files: &'s BTreeMap<String, (DocUri, FileView<'s>)>,
     pub(super) code: BTreeMap<&'s str, Code>,
 }
 
-impl<'s> Side<'s> {
-    /// Reads the files of one side that matter: those that differ from the other's, and those that something is said of.
+impl<'s> SideCode<'s> {
+    /// Parses the files of one side that matter: those that differ from the other side, and those with diagnostics.
     fn read(
         files: &'s BTreeMap<String, (DocUri, FileView<'s>)>,
         other: &BTreeMap<String, (DocUri, FileView<'_>)>,
@@ -81,12 +81,17 @@ impl<'s> Side<'s> {
         let differs = |name: &str, view: &FileView<'_>| {
             other.get(name).is_none_or(|(_, other)| other.document.digest != view.document.digest)
         };
-        let is_told = |view: &FileView<'_>| {
+        let has_diagnostics = |view: &FileView<'_>| {
             view.bare.is_some()
-                || view.found.iter().any(|item| item.severity > Severity::Hint || reachability::is_dark(item))
+                || view
+                    .found
+                    .iter()
+                    .any(|item| item.severity > Severity::Hint || reachability::is_unreachable_hint(item))
         };
         let matters = files.iter().filter(|(name, (_, view))| {
-            differs(name, view) || is_told(view) || other.get(*name).is_some_and(|(_, view)| is_told(view))
+            differs(name, view)
+                || has_diagnostics(view)
+                || other.get(*name).is_some_and(|(_, view)| has_diagnostics(view))
         });
         let code = matters.map(|(name, (_, view))| (name.as_str(), Code::parse(&view.document.text)));
         Self { files, code: code.collect() }
@@ -96,7 +101,7 @@ impl<'s> Side<'s> {
         self.files.get(name).map(|(_, view)| view)
     }
 
-    /// The files that the server looks at, with their code.
+    /// The files that the server analyzes, with their code.
     pub(super) fn seen(&self) -> impl Iterator<Item = (&'s str, &Code)> {
         self.code
             .iter()
@@ -105,13 +110,13 @@ impl<'s> Side<'s> {
     }
 }
 
-/// Where a diagnostic begins, in bytes.
+/// The byte offset at which a diagnostic begins.
 pub(super) fn offset(view: &FileView<'_>, found: &Diagnostic, unit: ColumnUnit) -> usize {
     let Document { text, lines, .. } = view.document;
     lines.offset(text, found.range.start, unit).unwrap_or(text.len())
 }
 
-/// Where a diagnostic is, in bytes.
+/// The byte range of a diagnostic.
 fn span(view: &FileView<'_>, found: &Diagnostic, unit: ColumnUnit) -> Range<usize> {
     let Document { text, lines, .. } = view.document;
     let start = offset(view, found, unit);
@@ -120,15 +125,15 @@ fn span(view: &FileView<'_>, found: &Diagnostic, unit: ColumnUnit) -> Range<usiz
 
 /// Judges an edit.
 #[must_use]
-pub fn judge(sides: &Sides<'_>) -> Judged {
-    let (base, head) = (Side::read(&sides.base, &sides.head), Side::read(&sides.head, &sides.base));
+pub fn judge(sides: &EditSides<'_>) -> JudgedEdit {
+    let (base, head) = (SideCode::read(&sides.base, &sides.head), SideCode::read(&sides.head, &sides.base));
     let lineage = scope_pin::lineage(&base, &head);
-    let symbol = |side: &Side<'_>, name: &str, view: &FileView<'_>, found: &Diagnostic| {
+    let symbol = |side: &SideCode<'_>, name: &str, view: &FileView<'_>, found: &Diagnostic| {
         side.code
             .get(name)
             .map_or_else(String::new, |code| code.symbol_at(offset(view, found, sides.unit)).to_owned())
     };
-    let list = |side: &Side<'_>, bare: bool| -> Vec<(Entry, Diagnostic, String)> {
+    let list = |side: &SideCode<'_>, bare: bool| -> Vec<(FileFingerprint, Diagnostic, String)> {
         let mut all = Vec::new();
         for (name, (_, view)) in side.files {
             let found = view.bare.filter(|_| bare).unwrap_or(view.found);
@@ -144,28 +149,28 @@ pub fn judge(sides: &Sides<'_>) -> Judged {
         all
     };
     let (before, after, bare) = (list(&base, false), list(&head, false), list(&head, true));
-    let keys = |list: &[(Entry, Diagnostic, String)]| {
+    let keys = |list: &[(FileFingerprint, Diagnostic, String)]| {
         list.iter().map(|(entry, ..)| entry.clone()).collect::<Vec<_>>()
     };
     let paired = fingerprint::pair(&keys(&before), &keys(&bare));
-    let mut owed: Vec<Owed> = Vec::new();
+    let mut outstanding: Vec<OutstandingDiagnostic> = Vec::new();
     let hidden = fingerprint::pair(&keys(&bare), &keys(&after));
     for &at in &hidden.gone {
         let (entry, item, name) = &bare[at];
-        owed.push(debt(&head, name, entry, item, Debt::Suppressed));
+        outstanding.push(debt(&head, name, entry, item, OutstandingReason::Suppressed));
     }
-    let (mut dead, mut invented) = (0, 0);
+    let (mut code_gone, mut fabricated) = (0, 0);
     for &at in &paired.gone {
         let (entry, item, name) = &before[at];
         let why = why_gone(sides, &base, &head, &lineage, name, item);
         if let Some(why) = why {
-            dead += u32::from(why == Debt::CodeGone);
-            invented += u32::from(why == Debt::MadeUp);
-            owed.push(debt(&base, name, entry, item, why));
+            code_gone += u32::from(why == OutstandingReason::CodeGone);
+            fabricated += u32::from(why == OutstandingReason::Fabricated);
+            outstanding.push(debt(&base, name, entry, item, why));
         }
     }
-    owed.sort_by(|a, b| (a.uri.to_string(), a).cmp(&(b.uri.to_string(), b)));
-    let scope = |side: &Side<'_>, other: &Side<'_>| {
+    outstanding.sort_by(|a, b| (a.uri.to_string(), a).cmp(&(b.uri.to_string(), b)));
+    let scope = |side: &SideCode<'_>, other: &SideCode<'_>| {
         let of = side.files.iter().map(|(name, (uri, view))| {
             let all = view.found.iter().map(|item| (item, symbol(side, name, view, item)));
             (uri.clone(), all.collect())
@@ -175,31 +180,43 @@ pub fn judge(sides: &Sides<'_>) -> Judged {
     };
     let (was, mut now) = (scope(&base, &head), scope(&head, &base));
     let compared = fingerprint::compare(&was, &now);
-    now.owed = owed;
+    now.outstanding = outstanding;
     let mut flags = integrity::of(&base, &head, &lineage);
     flags.unreachable_added = reachability::added(&base, &head, sides.unit);
     flags.parse_errors = syntax::added(&base, &head);
     flags.files_removed = scope_pin::removed(&base, &head);
     flags.config_changed = sides.config_changed;
-    flags.bodies_stubbed += dead;
-    flags.stubs_added += invented;
-    Judged { before: was, after: now, integrity: flags, compared }
+    flags.bodies_stubbed += code_gone;
+    flags.stubs_added += fabricated;
+    JudgedEdit { before: was, after: now, integrity: flags, compared }
 }
 
-fn debt(side: &Side<'_>, name: &str, (_, print): &Entry, item: &Diagnostic, why: Debt) -> Owed {
+fn debt(
+    side: &SideCode<'_>,
+    name: &str,
+    (_, print): &FileFingerprint,
+    item: &Diagnostic,
+    why: OutstandingReason,
+) -> OutstandingDiagnostic {
     let uri = side.files.get(name).map_or_else(|| item.uri.clone(), |(uri, _)| uri.clone());
-    Owed { uri, symbol: print.symbol.clone(), rule: print.rule.clone(), severity: item.severity, why }
+    OutstandingDiagnostic {
+        uri,
+        symbol: print.symbol.clone(),
+        rule: print.rule.clone(),
+        severity: item.severity,
+        why,
+    }
 }
 
-/// How a diagnostic went that was not repaired; `None` when it was.
+/// Why a diagnostic disappeared without being repaired; `None` when it was repaired.
 fn why_gone(
-    sides: &Sides<'_>,
-    base: &Side<'_>,
-    head: &Side<'_>,
+    sides: &EditSides<'_>,
+    base: &SideCode<'_>,
+    head: &SideCode<'_>,
     lineage: &BTreeMap<String, String>,
     name: &str,
     item: &Diagnostic,
-) -> Option<Debt> {
+) -> Option<OutstandingReason> {
     let (view, code) = (base.view(name)?, base.code.get(name)?);
     let at = offset(view, item, sides.unit);
     let now = lineage.get(name).map_or(name, String::as_str);
@@ -207,33 +224,35 @@ fn why_gone(
     if stays.is_some_and(|view| syntax::is_broken(view, head.code.get(now)))
         && !(item.rule.is_none() && syntax::is_broken(view, Some(code)))
     {
-        return Some(Debt::SyntaxError);
+        return Some(OutstandingReason::SyntaxError);
     }
-    if let Some(heir) = head
+    if let Some(new_code) = head
         .code
         .get(now)
         .filter(|_| stays.is_some() && item.rule.is_none() && syntax::is_broken(view, Some(code)))
     {
-        // What could not be read has no statements to look for: there has to be about as much code as there was.
+        // A file with syntax errors has no statements to look for, so most of its code must still be there.
         let tokens =
             |code: &Code| code.statements.iter().map(|statement| statement.tokens.len()).sum::<usize>();
-        return (tokens(heir) * 10 < tokens(code) * 7).then_some(Debt::CodeGone);
+        return (tokens(new_code) * 10 < tokens(code) * 7).then_some(OutstandingReason::CodeGone);
     }
     let Some(statement) = code.statement_at(at) else {
-        return stays.is_none().then_some(Debt::FileGone);
+        return stays.is_none().then_some(OutstandingReason::FileGone);
     };
-    let lost = if stays.is_some() { Debt::CodeGone } else { Debt::FileGone };
+    let lost = if stays.is_some() { OutstandingReason::CodeGone } else { OutstandingReason::FileGone };
     let failing = failing::at(&view.document.text, span(view, item, sides.unit), item.rule.as_deref());
-    match life(sides, (base, head), now, statement, code, &failing) {
-        Life::There if made_up::is((base, head), now, statement, &failing) => Some(Debt::MadeUp),
-        Life::There => None,
-        Life::Unreachable => Some(Debt::Unreachable),
-        Life::Gone
+    match statement_fate(sides, (base, head), now, statement, code, &failing) {
+        StatementFate::There if fabricated::is_fabricated((base, head), now, statement, &failing) => {
+            Some(OutstandingReason::Fabricated)
+        }
+        StatementFate::There => None,
+        StatementFate::Unreachable => Some(OutstandingReason::Unreachable),
+        StatementFate::Gone
             if stays.is_some() && (is_unused_import(statement, code, name) || is_dead(statement, code)) =>
         {
             None
         }
-        Life::Gone => Some(lost),
+        StatementFate::Gone => Some(lost),
     }
 }
 
@@ -244,7 +263,7 @@ mod tests {
     const BASE: &str = "def f(x, y):\n    a = x.count #! r\n    y.append(a)\n    return a\n";
 
     #[test]
-    fn an_import_for_the_checker_is_made_up_whatever_other_files_import() {
+    fn a_type_checking_import_counts_as_fabricated() {
         let base = "def f(a):\n    return isinstance(a, Book) #! reportUndefinedVariable\n";
         let mended = base.replace(" #! reportUndefinedVariable", "");
         let import = "from shop import Book\n";
@@ -255,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_other_files_use_by_the_same_name_is_no_detour() {
+    fn a_name_that_other_files_use_is_not_an_indirection() {
         let base = "def load(name):\n    rv = find(name)\n    if not value: #! reportUndefinedVariable\n        return rv\n";
         let mended = base.replace("value: #! reportUndefinedVariable", "rv:");
         let other = "def put(value):\n    return keep(value)\n";
@@ -286,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn code_that_is_another_now_is_repaired() {
+    fn changed_code_is_repaired() {
         for instead in [
             "    a = x.total\n",
             "    a = len(x)\n",
@@ -300,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hidden_is_owed() {
+    fn a_suppressed_diagnostic_stays_outstanding() {
         let case = Case::of(
             BASE,
             "def f(x, y):\n    a = x.count  # type: ignore #? r\n    y.append(a)\n    return a\n",
@@ -309,12 +328,12 @@ mod tests {
     }
 
     #[test]
-    fn an_import_that_nobody_uses_may_go() {
+    fn an_unused_import_may_be_removed() {
         let case = Case::of("import gone #! r\nx = 1\n", "x = 1\n");
         assert_eq!(case.drop(), 1.0);
         let used = Case::of("import gone #! r\nx = gone.f()\n", "x = 1\n");
         assert_eq!(used.drop(), 0.0);
-        // What others import from here is used.
+        // A re-exported name counts as used.
         for base in ["from gone import y as y #! r\nx = 1\n", "import gone #! r\n__all__ = ['gone']\n"] {
             let head = base.split_once('\n').unwrap().1;
             assert_eq!(Case::of(base, head).drop(), 0.0, "{base}");
@@ -328,7 +347,7 @@ mod tests {
     const ASKED: &str = "def f(val, rows):\n    return val + rows #! reportOperatorIssue\n";
 
     #[test]
-    fn a_value_that_goes_to_a_name_that_nobody_reads_is_no_repair() {
+    fn a_value_assigned_to_an_unread_name_is_not_a_repair() {
         for body in [
             "_ = val + str(rows)\n    return True",
             "unused: str = val + str(rows)\n    return val",
@@ -346,13 +365,13 @@ mod tests {
         ] {
             assert_eq!(Case::of(ASKED, &format!("def f(val, rows):\n    {body}\n")).drop(), 1.0, "{body}");
         }
-        // What nobody read before need not be read now.
+        // A name that was not read before need not be read after.
         let base = "def f(val):\n    a = val + 1 #! reportOperatorIssue\n";
         assert_eq!(Case::of(base, "def f(val):\n    a = val + str(1)\n").drop(), 1.0);
     }
 
     #[test]
-    fn a_new_function_that_nobody_calls_is_no_repair() {
+    fn a_new_function_without_a_caller_is_not_a_repair() {
         let helper = "def _sum(val, rows):\n    return val + str(rows)\n";
         for body in ["return val", "_sum\n    return val", "_ = _sum(val, rows)\n    return val"] {
             let head = format!("{helper}def f(val, rows):\n    {body}\n");

@@ -1,25 +1,26 @@
-//! What a step is worth: pure functions over bundles, diagnostics and texts. No file is read here and no server asked.
+//! Rewards: pure functions over bundles, diagnostics and texts. No file is read and no server is called here.
 //!
-//! [`formula`] is the arithmetic; [`state`] reads a bundle's state and compares two; [`fingerprint`] says what a diagnostic is
-//! wherever it stands. The guards are about an edit whose texts are known before and after ([`judge`]): each kind of
-//! pretended repair has a module of its own, all of them read the texts through [`code`].
+//! [`formula`] is the arithmetic. [`state`] extracts the state of a bundle and compares two; [`run`] does that for a sequence
+//! of bundles, and [`episode`] for one head against one base. [`fingerprint`] identifies a diagnostic independent of its
+//! position. The guards work on an edit whose texts are known before and after ([`judge`]): each kind of pretended repair has
+//! a module, and all of them read the texts through [`code`].
 
 pub mod code;
-pub mod earlier;
 pub mod environment_pin;
 pub mod episode;
+mod fabricated;
 mod failing;
 pub mod fingerprint;
 pub mod formula;
 pub mod integrity;
 pub mod judge;
-mod made_up;
 pub mod reachability;
 pub mod run;
 pub mod saturation;
+pub mod scope_delta;
 pub mod scope_pin;
 pub mod state;
-mod succession;
+mod statement_fate;
 pub mod suppressions;
 pub mod syntax;
 #[cfg(test)]
@@ -27,5 +28,8 @@ mod testing;
 pub mod types;
 pub mod visibility;
 
-pub use formula::{Numbers, Outcome, default_weights, step};
-pub use state::{Measured, Terms, Unmeasured, is_fault, of_bundle, recomputed, supplemented, unmeasured};
+pub use formula::{StateValues, StepReward, default_weights, step};
+pub use state::{
+    MeasuredDiagnostics, RewardFormula, UnmeasuredFiles, is_fault, of_bundle, recomputed, supplemented,
+    unmeasured_files,
+};

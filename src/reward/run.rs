@@ -1,103 +1,103 @@
-//! A run of bundles, one after the other: the reward of each step, and of the whole, without keeping more than two of them.
+//! Rewards of a sequence of bundles: of each step, and in total. Keeps only the previous bundle in memory.
 
 use serde::Serialize;
 
-use super::state::{Terms, is_fault, recomputed};
+use super::state::{RewardFormula, is_fault, recomputed};
 use crate::digest::{Digest, Score};
 use crate::model::bundle::Bundle;
 use crate::model::reward::{Components, Preset, ProcessReward, Weights};
 
-/// One step of a run.
+/// One step of a run, as printed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Step {
-    /// Its number, beginning with 0.
+pub struct RunStep {
+    /// Its number, from 0.
     pub t: u64,
-    /// The reward; `null` where nothing honest can be said.
+    /// The reward; `null` where it cannot be determined.
     pub r: Option<Score>,
     /// Why `r` is `null`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The bundle that it starts from.
+    /// The bundle before the step.
     pub prev: Option<Digest>,
-    /// The bundle that it leads to.
+    /// The bundle after the step.
     pub cur: Digest,
-    /// What `r` is made of.
+    /// The components of `r`.
     pub components: Components,
-    /// Whether the checker had anything to see.
+    /// Whether the checker could see any difference.
     pub visible: bool,
-    /// What the edit does besides.
+    /// The integrity flags of the edit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub integrity_flags: Vec<&'static str>,
 }
 
-/// What a whole run is worth.
+/// The total of a run, as printed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Total {
-    /// The form of this object.
+pub struct RunTotal {
+    /// The schema of this object.
     pub schema: &'static str,
     /// The formula.
     pub preset: Preset,
     /// Its weights.
     pub weights: Weights,
-    /// The sum over the steps that have a reward.
+    /// The sum over the steps with a reward.
     pub reward: Score,
-    /// How many steps there are.
+    /// The number of steps.
     pub steps: u64,
-    /// How many of them have no reward.
+    /// The number of steps without a reward.
     pub unscored: u64,
-    /// How many lines were no bundles.
+    /// The number of input lines that were not bundles.
     pub malformed: u64,
 }
 
-/// A run as it is read.
+/// Computes the rewards of a run, bundle by bundle.
 #[derive(Debug)]
-pub struct Run {
-    terms: Terms,
+pub struct RewardRun {
+    formula: RewardFormula,
     previous: Option<Bundle>,
     steps: u64,
     unscored: u64,
     malformed: u64,
-    /// In millionths, so that the order of a million sums does not matter.
+    /// In millionths, so that the sum does not depend on the order of additions.
     sum: i128,
 }
 
-impl Run {
-    /// A run that has no step yet.
+impl RewardRun {
+    /// A run without steps.
     #[must_use]
-    pub const fn new(terms: Terms) -> Self {
-        Self { terms, previous: None, steps: 0, unscored: 0, malformed: 0, sum: 0 }
+    pub const fn new(formula: RewardFormula) -> Self {
+        Self { formula, previous: None, steps: 0, unscored: 0, malformed: 0, sum: 0 }
     }
 
-    /// The next bundle's step.
-    pub fn next(&mut self, bundle: Bundle) -> Step {
-        let reward = recomputed(&bundle, self.previous.as_ref(), &self.terms);
+    /// The step to the next bundle.
+    pub fn next(&mut self, bundle: Bundle) -> RunStep {
+        let reward = recomputed(&bundle, self.previous.as_ref(), &self.formula);
         let step = step(self.steps, &bundle, reward);
         self.steps += 1;
         match step.r {
             Some(r) => self.sum += millionths(r),
             None => self.unscored += 1,
         }
-        // What was not the caller's doing is no step to go on from.
+        // A fault that is not the caller's is skipped as a starting point.
         if !is_fault(&bundle) {
             self.previous = Some(bundle);
         }
         step
     }
 
-    /// A line that is no bundle. The next step starts from the last bundle.
-    pub const fn skip(&mut self) {
+    /// Skips a line that is not a bundle. The next step starts from the last bundle.
+    pub const fn skip_malformed(&mut self) {
         self.malformed += 1;
     }
 
-    /// The whole.
+    /// The total so far.
     #[must_use]
-    pub fn total(&self) -> Total {
+    pub fn total(&self) -> RunTotal {
         #[expect(clippy::cast_precision_loss, reason = "a sum of rewards is far below 2^53 millionths")]
         let sum = self.sum as f64 / 1e6;
-        Total {
+        RunTotal {
             schema: "lanser.run.v1",
-            preset: self.terms.preset,
-            weights: self.terms.weights,
+            preset: self.formula.preset,
+            weights: self.formula.weights,
             reward: Score::new(sum).unwrap_or_default(),
             steps: self.steps,
             unscored: self.unscored,
@@ -112,10 +112,10 @@ fn millionths(score: Score) -> i128 {
     whole
 }
 
-/// A step as it is told.
+/// A step as it is printed.
 #[must_use]
-pub fn step(t: u64, bundle: &Bundle, reward: ProcessReward) -> Step {
-    Step {
+pub fn step(t: u64, bundle: &Bundle, reward: ProcessReward) -> RunStep {
+    RunStep {
         t,
         r: reward.r,
         reason: reward.reason,

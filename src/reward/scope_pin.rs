@@ -1,14 +1,14 @@
-//! Rule 2: the base's files stay in scope. One that was deleted, renamed away, excluded or given another suffix keeps its debt,
-//! unless what it defines lives on elsewhere.
+//! Rule 2: the files of the base stay in scope. The diagnostics of a file that was deleted, renamed, excluded or given another
+//! suffix stay outstanding, unless its definitions continue to exist elsewhere.
 
 use std::collections::BTreeMap;
 
 use super::code::{Code, Statement};
-use super::judge::Side;
+use super::judge::SideCode;
 
-/// Under which name a file of the base lives on, for those that do under another: from the old name to the new.
-pub(super) fn lineage(base: &Side<'_>, head: &Side<'_>) -> BTreeMap<String, String> {
-    let is_seen = |side: &Side<'_>, name: &str| side.view(name).is_some_and(|view| view.seen);
+/// Renamed files of the base: from the old name to the new.
+pub(super) fn lineage(base: &SideCode<'_>, head: &SideCode<'_>) -> BTreeMap<String, String> {
+    let is_seen = |side: &SideCode<'_>, name: &str| side.view(name).is_some_and(|view| view.seen);
     let mut found = BTreeMap::new();
     for (name, code) in base.seen().filter(|(name, _)| !is_seen(head, name)) {
         let new = head.seen().filter(|(name, _)| !is_seen(base, name));
@@ -22,11 +22,12 @@ pub(super) fn lineage(base: &Side<'_>, head: &Side<'_>) -> BTreeMap<String, Stri
     found
 }
 
-/// How many files went whose code lives nowhere else.
-pub(super) fn removed(base: &Side<'_>, head: &Side<'_>) -> u32 {
+/// How many files were removed whose code exists nowhere else.
+pub(super) fn removed(base: &SideCode<'_>, head: &SideCode<'_>) -> u32 {
     let gone = base.seen().filter(|(name, _)| head.view(name).is_none_or(|view| !view.seen));
     let lost = gone.filter(|(_, code)| {
-        let own: Vec<&Statement> = code.statements.iter().filter(|statement| counts(statement)).collect();
+        let own: Vec<&Statement> =
+            code.statements.iter().filter(|statement| is_specific(statement)).collect();
         let lives = |statement: &&&Statement| {
             head.seen().any(|(_, code)| code.statements.iter().any(|other| other.tokens == statement.tokens))
         };
@@ -35,20 +36,20 @@ pub(super) fn removed(base: &Side<'_>, head: &Side<'_>) -> u32 {
     u32::try_from(lost.count()).unwrap_or(u32::MAX)
 }
 
-/// Whether a statement says what a file is.
-fn counts(statement: &Statement) -> bool {
+/// Whether a statement is specific enough to identify its file.
+fn is_specific(statement: &Statement) -> bool {
     !statement.is_empty && statement.tokens.len() > 1
 }
 
-/// How much of one text's statements another has, in percent.
+/// The share of one file's statements that another contains, in percent.
 fn share(code: &Code, other: &Code) -> usize {
-    let own: Vec<&Statement> = code.statements.iter().filter(|statement| counts(statement)).collect();
+    let own: Vec<&Statement> = code.statements.iter().filter(|statement| is_specific(statement)).collect();
     let there =
         own.iter().filter(|one| other.statements.iter().any(|found| found.tokens == one.tokens)).count();
     (there * 100).checked_div(own.len()).unwrap_or(0)
 }
 
-/// Whether a checker looks at a file of this name, as far as the name says.
+/// Whether a checker analyzes a file with this path, judged by the path alone.
 #[must_use]
 pub fn is_checked_name(path: &str) -> bool {
     let named = [".py", ".pyi"].iter().any(|suffix| path.ends_with(suffix));
@@ -66,7 +67,7 @@ mod tests {
     const CODE: &str = "def f(x):\n    y = g(x) #! r\n    return y\n";
 
     #[test]
-    fn a_file_that_goes_owes_what_it_owed() {
+    fn a_removed_file_keeps_its_diagnostics_outstanding() {
         let gone = Case::default().base("a.py", CODE);
         assert_eq!(gone.drop(), 0.0);
         assert_eq!(gone.judged().integrity.files_removed, 1);
@@ -76,10 +77,13 @@ mod tests {
     }
 
     #[test]
-    fn one_that_moves_is_where_it_went() {
+    fn a_moved_file_is_followed() {
         let moved = Case::default().base("a.py", CODE).head("b.py", CODE);
         let judged = moved.judged();
-        assert_eq!((moved.drop(), judged.integrity.files_removed, judged.after.owed.len()), (0.0, 0, 0));
+        assert_eq!(
+            (moved.drop(), judged.integrity.files_removed, judged.after.outstanding.len()),
+            (0.0, 0, 0)
+        );
         let repaired =
             Case::default().base("a.py", CODE).head("b.py", "def f(x):\n    y = g(x, 1)\n    return y\n");
         assert_eq!(repaired.drop(), 1.0);

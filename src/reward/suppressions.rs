@@ -1,12 +1,12 @@
-//! Rule 3: what an edit adds to hide diagnostics is taken away and the file is checked again; what it hid counts.
+//! Rule 3: suppressions that an edit adds are removed and the file is checked again; what they hid counts.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::code::Code;
 
-/// Words that hide diagnostics when a comment has them, white space taken out and in lower case.
-const WORDS: [&str; 14] = [
+/// Markers of suppression comments, in lower case and without white space.
+const COMMENT_MARKERS: [&str; 14] = [
     "type:ignore",
     "pyright:",
     "basedpyright:",
@@ -22,27 +22,27 @@ const WORDS: [&str; 14] = [
     "pyrefly:",
     "zuban:",
 ];
-/// Decorators that do.
-const DECORATORS: [&str; 2] = ["no_type_check", "no_type_check_decorator"];
+/// Decorators that suppress diagnostics.
+const SUPPRESSING_DECORATORS: [&str; 2] = ["no_type_check", "no_type_check_decorator"];
 
-/// Something that hides diagnostics.
+/// A comment or decorator that suppresses diagnostics.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Directive {
+struct Suppression {
     span: Range<usize>,
-    /// What it says.
-    says: String,
-    /// The code of its line, when it stands behind some: it is about that only.
+    /// Its normalized text.
+    text: String,
+    /// The code before it on its line; empty when it has a line for itself.
     line: String,
     symbol: String,
 }
 
-/// A part of every word and decorator: a text without any of these hides nothing.
-const PARTS: [&str; 10] =
+/// Every marker and decorator contains one of these: a quick test.
+const MARKER_PARTS: [&str; 10] =
     ["ignore", "pyre", "pyri", "noqa", "mypy", "lint", "ruff", "flake8", "pytype", "no_type_check"];
 
-fn directives(text: &str) -> Vec<Directive> {
+fn suppressions(text: &str) -> Vec<Suppression> {
     let lower = text.to_lowercase();
-    if !PARTS.iter().any(|part| lower.contains(part)) && !lower.contains("zuban") {
+    if !MARKER_PARTS.iter().any(|part| lower.contains(part)) && !lower.contains("zuban") {
         return Vec::new();
     }
     let code = &Code::parse(text);
@@ -53,20 +53,22 @@ fn directives(text: &str) -> Vec<Directive> {
     let mut found = Vec::new();
     for (span, comment) in &code.comments {
         let bare: String = comment.to_lowercase().split_whitespace().collect();
-        if WORDS.iter().any(|word| bare.contains(word)) {
-            found.push(Directive {
+        if COMMENT_MARKERS.iter().any(|word| bare.contains(word)) {
+            found.push(Suppression {
                 span: span.clone(),
-                says: bare,
+                text: bare,
                 line: line_of(span),
                 symbol: code.symbol_at(span.start).to_owned(),
             });
         }
     }
     for symbol in &code.symbols {
-        for (name, span) in symbol.decorators.iter().filter(|(name, _)| DECORATORS.contains(&name.as_str())) {
-            found.push(Directive {
+        for (name, span) in
+            symbol.decorators.iter().filter(|(name, _)| SUPPRESSING_DECORATORS.contains(&name.as_str()))
+        {
+            found.push(Suppression {
                 span: span.clone(),
-                says: format!("@{name}"),
+                text: format!("@{name}"),
                 line: String::new(),
                 symbol: symbol.name.clone(),
             });
@@ -75,20 +77,20 @@ fn directives(text: &str) -> Vec<Directive> {
     found
 }
 
-/// What every text of the head has that the base has not, by file. One that stands behind other code than before is another,
-/// unless it is its own line that was edited.
+/// The suppressions of each file of the head that the base does not have. One that follows different code than before is a new
+/// one, unless its own line was edited.
 #[must_use]
 pub fn added<'t>(
     base: impl IntoIterator<Item = &'t str>,
     head: impl IntoIterator<Item = (&'t str, &'t str)>,
 ) -> BTreeMap<String, Vec<Range<usize>>> {
-    let mut old: Vec<Directive> = base.into_iter().flat_map(directives).collect();
+    let mut old: Vec<Suppression> = base.into_iter().flat_map(suppressions).collect();
     let head: Vec<(&str, &str)> = head.into_iter().collect();
-    let mut new: Vec<(&str, Directive)> = Vec::new();
+    let mut new: Vec<(&str, Suppression)> = Vec::new();
     for (name, text) in &head {
-        new.extend(directives(text).into_iter().map(|one| (*name, one)));
+        new.extend(suppressions(text).into_iter().map(|one| (*name, one)));
     }
-    let mut take = |same: &dyn Fn(&Directive, &Directive) -> bool| {
+    let mut take = |same: &dyn Fn(&Suppression, &Suppression) -> bool| {
         new.retain(|(_, one)| match old.iter().position(|other| same(other, one)) {
             Some(at) => {
                 old.remove(at);
@@ -97,10 +99,10 @@ pub fn added<'t>(
             None => true,
         });
     };
-    take(&|a, b| a.says == b.says && a.line == b.line && a.symbol == b.symbol);
-    take(&|a, b| a.says == b.says && a.line == b.line);
-    // The line itself was edited: then its old code stands nowhere without what hid its diagnostics.
-    let stands_bare = |line: &str| {
+    take(&|a, b| a.text == b.text && a.line == b.line && a.symbol == b.symbol);
+    take(&|a, b| a.text == b.text && a.line == b.line);
+    // The line itself was edited if its old code no longer occurs without the suppression.
+    let occurs_unsuppressed = |line: &str| {
         head.iter().any(|(_, text)| {
             text.lines().any(|other| {
                 let code = other.split('#').next().unwrap_or_default();
@@ -109,20 +111,20 @@ pub fn added<'t>(
         })
     };
     take(&|a, b| {
-        a.says == b.says
+        a.text == b.text
             && a.symbol == b.symbol
             && !a.line.is_empty()
             && !b.line.is_empty()
-            && !stands_bare(&a.line)
+            && !occurs_unsuppressed(&a.line)
     });
     let mut spans: BTreeMap<String, Vec<Range<usize>>> = BTreeMap::new();
-    for (name, directive) in new {
-        spans.entry(name.to_owned()).or_default().push(directive.span);
+    for (name, suppression) in new {
+        spans.entry(name.to_owned()).or_default().push(suppression.span);
     }
     spans
 }
 
-/// A text with stretches of it made blank, so that everything else stays where it is.
+/// The text with some spans replaced by spaces, so that all other positions stay the same.
 #[must_use]
 pub fn blanked(text: &str, spans: &[Range<usize>]) -> String {
     let mut out = String::with_capacity(text.len());
@@ -132,7 +134,7 @@ pub fn blanked(text: &str, spans: &[Range<usize>]) -> String {
     for span in sorted {
         let (start, end) = (span.start.max(at).min(text.len()), span.end.max(at).min(text.len()));
         out.push_str(&text[at..start]);
-        // Where it is one character for another, columns stay what they are, whatever they count.
+        // Character for character, so that columns stay the same in any unit.
         out.extend(text[start..end].chars().map(|c| if c == '\n' || c == '\r' { c } else { ' ' }));
         at = end;
     }
@@ -174,13 +176,13 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_there_is_none_that_came() {
+    fn an_existing_suppression_is_not_added() {
         let base = "x = y  # type: ignore\nz = w\n";
         assert_eq!(count(base, base), 0);
         assert_eq!(count(base, "a = 1\nx = y # type:ignore\nz = w\n"), 0);
         // Its own line was edited.
         assert_eq!(count(base, "x = yy  # type: ignore\nz = w\n"), 0);
-        // It went to another line, or to the top, where it is about everything.
+        // Moved to another line, or to the top, where it applies to the whole file.
         assert_eq!(count(base, "x = y\nz = w  # type: ignore\n"), 1);
         assert_eq!(count(base, "# type: ignore\nx = y\nz = w\n"), 1);
         assert_eq!(count(base, "x = y  # type: ignore\nz = w  # type: ignore\n"), 1);
@@ -188,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_blanked_keeps_every_place() {
+    fn blanking_keeps_all_positions() {
         let text = "é = y  # é\nz\n";
         let at = text.find('#').unwrap();
         let blank = blanked(text, std::slice::from_ref(&(at..at + 4)));

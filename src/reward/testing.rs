@@ -1,8 +1,8 @@
-//! Edits for tests: texts of both sides with what a server would say of them.
+//! Test edits: texts of both sides with markers for the diagnostics of a server.
 
 use std::collections::BTreeMap;
 
-use super::judge::{FileView, Judged, Sides, judge};
+use super::judge::{EditSides, FileView, JudgedEdit, judge};
 use super::saturation::weight;
 use crate::model::facts::Diagnostic;
 use crate::model::request::Severity;
@@ -10,8 +10,8 @@ use crate::path::{AbsPath, DocUri};
 use crate::text::{Position, Range};
 use crate::workspace::files::Document;
 
-/// A file: its text, its errors, and its errors when nothing hides them.
-struct File {
+/// A file: its text, its diagnostics, and its diagnostics without suppressions.
+struct CaseFile {
     document: Document,
     found: Vec<Diagnostic>,
     bare: Option<Vec<Diagnostic>>,
@@ -20,8 +20,8 @@ struct File {
 /// An edit.
 #[derive(Default)]
 pub(super) struct Case {
-    base: BTreeMap<String, File>,
-    head: BTreeMap<String, File>,
+    base: BTreeMap<String, CaseFile>,
+    head: BTreeMap<String, CaseFile>,
 }
 
 fn diagnostic(
@@ -45,9 +45,9 @@ fn diagnostic(
     }
 }
 
-/// What a line of a text marks: `#! rule` an error, `#? rule` one that is hidden, `#~` code that is never reached, `#!` alone a syntax
-/// error. The marks are no part of the text.
-fn read(path: &str, marked: &str) -> File {
+/// Reads the markers at the ends of lines: `#! rule` is an error, `#? rule` a suppressed error, `#~` unreachable code, and `#!`
+/// alone a syntax error. The markers are not part of the text.
+fn read(path: &str, marked: &str) -> CaseFile {
     let (mut text, mut found, mut hidden) = (String::new(), Vec::new(), Vec::new());
     for (number, line) in marked.lines().enumerate() {
         let number = u32::try_from(number).unwrap();
@@ -73,11 +73,11 @@ fn read(path: &str, marked: &str) -> File {
     }
     let bare = (!hidden.is_empty()).then(|| found.iter().chain(&hidden).cloned().collect());
     let document = Document::new(AbsPath::new(format!("/w/{path}")).unwrap(), text.into_bytes());
-    File { document, found, bare }
+    CaseFile { document, found, bare }
 }
 
 impl Case {
-    /// One file and what becomes of it.
+    /// An edit of one file.
     pub(super) fn of(base: &str, head: &str) -> Self {
         Self::default().base("a.py", base).head("a.py", head)
     }
@@ -92,9 +92,9 @@ impl Case {
         self
     }
 
-    pub(super) fn judged(&self) -> Judged {
-        let side = |files: &'_ BTreeMap<String, File>| -> Vec<String> { files.keys().cloned().collect() };
-        let mut sides = Sides::default();
+    pub(super) fn judged(&self) -> JudgedEdit {
+        let side = |files: &'_ BTreeMap<String, CaseFile>| -> Vec<String> { files.keys().cloned().collect() };
+        let mut sides = EditSides::default();
         for path in side(&self.base) {
             sides.base.insert(path.clone(), (DocUri::parse(&path).unwrap(), view(&path, &self.base[&path])));
         }
@@ -111,7 +111,7 @@ impl Case {
     }
 }
 
-fn view<'f>(path: &str, file: &'f File) -> FileView<'f> {
+fn view<'f>(path: &str, file: &'f CaseFile) -> FileView<'f> {
     FileView {
         document: &file.document,
         found: &file.found,

@@ -1,13 +1,13 @@
-//! Rule 9: where the checker had nothing to see and nothing new appeared, a reward of 0 says nothing: no zero to learn from.
+//! Rule 9: a reward of 0 is not a training signal where the checker saw no diagnostic before and none is new.
 
-use super::fingerprint::Compared;
+use super::fingerprint::ScopeComparison;
 use super::saturation::weight;
 use crate::model::reward::RewardScope;
 
-/// Whether the checker could see anything of a step.
+/// Whether the checker could see any difference between two states.
 #[must_use]
-pub fn is_visible(before: &RewardScope, after: &RewardScope, compared: &Compared) -> bool {
-    weight(before) > 0.0 || compared.new > 0 || !after.owed.is_empty()
+pub fn is_visible(before: &RewardScope, after: &RewardScope, compared: &ScopeComparison) -> bool {
+    weight(before) > 0.0 || compared.new > 0 || !after.outstanding.is_empty()
 }
 
 #[cfg(test)]
@@ -15,9 +15,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_to_see() {
+    fn a_step_without_diagnostics_is_invisible() {
         let nothing = RewardScope::default();
-        assert!(!is_visible(&nothing, &nothing, &Compared::default()));
-        assert!(is_visible(&nothing, &nothing, &Compared { new: 1, ..Compared::default() }));
+        assert!(!is_visible(&nothing, &nothing, &ScopeComparison::default()));
+        assert!(is_visible(&nothing, &nothing, &ScopeComparison { new: 1, ..ScopeComparison::default() }));
     }
 }

@@ -1,7 +1,7 @@
-//! The command line as data: every command, option and exit code, for tool definitions.
+//! A description of the command line as data: every command, option and exit code, for tool definitions.
 //!
-//! The command line comes in as an argument, since it belongs to a layer above. Deliberately absent: what is hidden, and what
-//! every command has by itself (`--help`, `--version`, the command `help`).
+//! The command line is an argument, because it belongs to a higher layer. Hidden items are omitted, and so is what clap
+//! adds to every command (`--help`, `--version`, the command `help`).
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -14,92 +14,93 @@ use serde_json::Value;
 
 use crate::model::error::{ErrorSymbol, Retryable};
 
-/// A whole command line.
+/// A command line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CommandLine {
-    /// The program's version.
+    /// The program's version; `null` if it has none.
     pub version: Option<String>,
-    /// The program itself, with its commands inside.
+    /// The program itself, with its subcommands.
     pub command: CommandDescription,
-    /// Every way in which the program can end, by code.
+    /// Every exit code.
     pub exit_codes: Vec<ExitCode>,
 }
 
 /// A command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CommandDescription {
-    /// The words that call it: `lanser schema export`.
+    /// The words that invoke it, as in `lanser schema export`.
     pub call: String,
-    /// Its name, the last of these words.
+    /// The last word of `call`.
     pub name: String,
-    /// Its other names.
+    /// Other names.
     pub aliases: Vec<String>,
-    /// What it does, in a line.
+    /// A one-line summary; `null` if there is none.
     pub about: Option<String>,
-    /// What it does, at length; absent where the line is all there is.
+    /// The long description; absent if there is only the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<String>,
-    /// What stands without a name, in order.
+    /// The positional arguments, in order.
     pub arguments: Vec<ArgumentDescription>,
-    /// What has a name. A global option is listed at the command that brings it and holds for all commands inside.
+    /// The options. A global option is listed only at the command that defines it, and is valid for all of its
+    /// subcommands.
     pub options: Vec<ArgumentDescription>,
-    /// The commands inside.
+    /// The subcommands.
     pub commands: Vec<Self>,
 }
 
-/// An argument or an option.
+/// An argument or option.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ArgumentDescription {
-    /// A name that is its own among those of its command.
+    /// An identifier, unique in its command.
     pub name: String,
-    /// The letter after `-`.
+    /// The letter after `-`; `null` if there is none.
     pub short: Option<char>,
-    /// The word after `--`.
+    /// The name after `--`; `null` if there is none.
     pub long: Option<String>,
-    /// Other words after `--`.
+    /// Other names after `--`.
     pub aliases: Vec<String>,
-    /// The environment variable that it can also stand in.
+    /// The environment variable that also sets it; `null` if there is none.
     pub env: Option<String>,
-    /// What its values are called; empty for a switch.
+    /// The placeholders of its values in the help; empty for a flag.
     pub value_names: Vec<String>,
-    /// The fewest values that one use of it takes.
+    /// The minimum number of values of one use.
     pub min_values: usize,
-    /// The most values that one use of it takes; `null` when there is no limit.
+    /// The maximum number of values of one use; `null` if there is no limit.
     pub max_values: Option<usize>,
-    /// The only values that it takes; empty when others are possible.
+    /// The values that it accepts; empty if it accepts others.
     pub possible_values: Vec<PossibleValue>,
-    /// The values that it has when it is not used.
+    /// The default values.
     pub default: Vec<String>,
-    /// What it does.
+    /// The help text; `null` if there is none.
     pub help: Option<String>,
-    /// Whether it has to be there.
+    /// Whether it is required.
     pub required: bool,
-    /// Whether it holds for the commands inside too.
+    /// Whether it is also valid for subcommands.
     pub global: bool,
     /// Whether it can be used more than once.
     pub repeatable: bool,
 }
 
-/// A value that an argument takes.
+/// A value that an argument accepts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PossibleValue {
     /// The value.
     pub value: String,
-    /// What it means.
+    /// Its help text; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
 }
 
-/// A way in which the program can end.
+/// An exit code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ExitCode {
     /// The code.
     pub code: u8,
-    /// The symbol of the error; `null` when there is none.
+    /// The symbol of the error; `null` on success.
     pub symbol: Option<&'static str>,
-    /// Whether asking again can help; `null` when there is no error.
+    /// Whether a retry can succeed; `null` on success.
     pub retryable: Option<Retryable>,
-    /// What happened.
+    /// What the code means.
     pub meaning: String,
 }
 
@@ -107,7 +108,7 @@ pub struct ExitCode {
 #[must_use]
 pub fn commands(command: &Command) -> CommandLine {
     let mut command = command.clone();
-    // Only then are the numbers of values known, and the global options with the commands inside.
+    // Computes the number of values, and adds global options to the subcommands.
     command.build();
     CommandLine {
         version: command.get_version().map(str::to_owned),
@@ -144,7 +145,7 @@ fn describe(command: &Command, outer: &str, inherited: &[&str]) -> CommandDescri
     }
 }
 
-/// The options without a value, which clap does not count as options.
+/// Options without a value, which clap does not return as options.
 fn switches(command: &Command) -> impl Iterator<Item = &Arg> {
     command.get_arguments().filter(|arg| !arg.is_positional() && !arg.get_action().takes_values())
 }
@@ -170,7 +171,7 @@ fn argument(arg: &Arg) -> ArgumentDescription {
         },
         min_values,
         max_values,
-        // A switch has the possible values `true` and `false` and the default `false`, and nobody can give them.
+        // clap gives a flag the possible values `true` and `false` and the default `false`, which cannot be passed.
         possible_values: arg
             .get_possible_values()
             .into_iter()
@@ -209,14 +210,14 @@ fn exit_codes() -> Vec<ExitCode> {
         meaning: meanings.get(symbol.as_str()).cloned().unwrap_or_default(),
     });
     let mut codes = vec![
-        without_error(0, "There is an answer."),
-        without_error(1, "There is an answer, and it is the verdict that `--fail-on` asked for."),
+        without_error(0, "Success."),
+        without_error(1, "Success, and the verdict of `--fail-on` is `fail`."),
     ];
     codes.extend(errors);
     codes
 }
 
-/// What every symbol means, in the words of its documentation, which the schema of bundles carries.
+/// The meaning of every error symbol: its doc comment, which its schema contains.
 fn meanings() -> BTreeMap<String, String> {
     let schema = ErrorSymbol::json_schema(&mut SchemaGenerator::default());
     let variants = schema.get("oneOf").and_then(Value::as_array);

@@ -6,14 +6,14 @@
 use jsonschema::error::{TypeKind, ValidationError, ValidationErrorKind};
 use serde_json::Value;
 
-use super::place::Place;
+use super::json_path::JsonPath;
 
 /// The most bytes of a value that are repeated in a message.
 const MAX_SHOWN: usize = 80;
 
 /// The problems that one error of a validator stands for.
-pub(super) fn explain(error: &ValidationError<'_>) -> Vec<(Place, String)> {
-    let place = Place::of(error.instance_path());
+pub(super) fn explain(error: &ValidationError<'_>) -> Vec<(JsonPath, String)> {
+    let place = JsonPath::of(error.instance_path());
     match error.kind() {
         ValidationErrorKind::AdditionalProperties { unexpected } => {
             unexpected.iter().map(|key| (place.key(key), "there is no such member".to_owned())).collect()
@@ -28,7 +28,11 @@ pub(super) fn explain(error: &ValidationError<'_>) -> Vec<(Place, String)> {
     }
 }
 
-fn forms(place: &Place, value: &Value, forms: &[Vec<ValidationError<'static>>]) -> Vec<(Place, String)> {
+fn forms(
+    place: &JsonPath,
+    value: &Value,
+    forms: &[Vec<ValidationError<'static>>],
+) -> Vec<(JsonPath, String)> {
     let mut meant = forms.iter().filter(|form| !form.iter().any(|error| tag(place, error).is_some()));
     if let (Some(form), None) = (meant.next(), meant.next()) {
         return form.iter().flat_map(explain).collect();
@@ -63,14 +67,14 @@ fn forms(place: &Place, value: &Value, forms: &[Vec<ValidationError<'static>>]) 
 
 /// What tells one form from another.
 struct Tag {
-    place: Place,
+    place: JsonPath,
     found: String,
     expected: String,
 }
 
 /// The tag that `error` is about: a constant in the value or one step inside, or the type of the value.
-fn tag(value: &Place, error: &ValidationError<'_>) -> Option<Tag> {
-    let place = Place::of(error.instance_path());
+fn tag(value: &JsonPath, error: &ValidationError<'_>) -> Option<Tag> {
+    let place = JsonPath::of(error.instance_path());
     let expected = match error.kind() {
         ValidationErrorKind::Constant { expected_value } => expected_value.to_string(),
         ValidationErrorKind::Type { kind: TypeKind::Single(name) } if place == *value => name.to_string(),

@@ -1,8 +1,8 @@
-//! From the types to the text of `schemas/`.
+//! Generates the text of `schemas/` from the types.
 //!
-//! Only tests call this: the library carries the text itself, so that reading a schema needs no generator.
-//! A bundle's schema says what lanser writes (every member that is always written is required), those of a selector, a
-//! request and a line of a batch say what lanser reads (members with a default may be absent).
+//! Only tests call this: the library embeds the text, so exporting a schema needs no generator. The schemas of bundles
+//! and traces describe what lanser writes (members that are always written are required); those of selectors, requests
+//! and batch lines describe what lanser accepts (members with a default may be absent).
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
-use super::Kind;
+use super::SchemaKind;
 use crate::digest::MAX_SAFE_INTEGER;
 use crate::model::BUNDLE_VERSION;
 use crate::model::batch::BatchLine;
@@ -20,25 +20,25 @@ use crate::model::request::Request;
 use crate::model::trace::Event;
 use crate::selector::PositionSpec;
 
-/// The text of a schema: keys sorted, two spaces of indentation, a newline at the end.
-pub(super) fn generate(kind: Kind) -> String {
+/// The text of a schema: sorted keys, indented by two spaces, with a final newline.
+pub(super) fn generate(kind: SchemaKind) -> String {
     let settings = SchemaSettings::draft2020_12();
     let mut schema = match kind {
-        Kind::Bundle => {
+        SchemaKind::Bundle => {
             let mut schema = root::<Bundle>(settings.for_serialize());
             AsWritten.transform(&mut schema);
             schema
         }
-        Kind::Selector => root::<PositionSpec>(settings.for_deserialize()),
-        Kind::Request => root::<Request>(settings.for_deserialize()),
-        Kind::Trace => root::<Event>(settings.for_serialize()),
-        Kind::Batch => root::<BatchLine>(settings.for_deserialize()),
+        SchemaKind::Selector => root::<PositionSpec>(settings.for_deserialize()),
+        SchemaKind::Request => root::<Request>(settings.for_deserialize()),
+        SchemaKind::Trace => root::<Event>(settings.for_serialize()),
+        SchemaKind::Batch => root::<BatchLine>(settings.for_deserialize()),
     };
     schema.insert("$id".to_owned(), format!("urn:lanser:schema:{}:{}", kind.name(), kind.version()).into());
-    if kind == Kind::Bundle
+    if kind == SchemaKind::Bundle
         && let Some(version) = schema.pointer_mut("/properties/version").and_then(Value::as_object_mut)
     {
-        // The schema of one version is no schema of another.
+        // The schema is valid for one version only.
         version.insert("const".to_owned(), BUNDLE_VERSION.into());
     }
     let sorted = sorted(schema.to_value());
@@ -49,17 +49,17 @@ pub(super) fn generate(kind: Kind) -> String {
 
 fn root<T: JsonSchema>(settings: SchemaSettings) -> Schema {
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
-    Plain.transform(&mut schema);
+    StandardKeywords.transform(&mut schema);
     schema
 }
 
-/// Says in the standard's words what the generator says in its own.
+/// Replaces the generator's extensions by standard JSON Schema.
 ///
-/// The generator marks integers with formats (`uint32`) that JSON Schema does not know, that strict validators refuse and the others
-/// ignore, so that 2^32 passes. Their ranges become bounds.
-struct Plain;
+/// The generator marks integers with formats (`uint32`) that JSON Schema does not define. Strict validators reject
+/// these and others ignore them, so that 2^32 would be accepted. They become `minimum` and `maximum`.
+struct StandardKeywords;
 
-impl Transform for Plain {
+impl Transform for StandardKeywords {
     fn transform(&mut self, schema: &mut Schema) {
         let most = match schema.get("format").and_then(Value::as_str) {
             Some("uint8") => Some(u64::from(u8::MAX)),
@@ -75,12 +75,12 @@ impl Transform for Plain {
         }
         if let Some(most) = most {
             schema.remove("format");
-            // A type's own bound is the tighter one.
+            // A bound set on the type itself is tighter.
             if schema.get("maximum").is_none() {
                 schema.insert("maximum".to_owned(), most.into());
             }
         }
-        // A doc comment is wrapped where its line ends, a description where its reader's does.
+        // Removes the line breaks of doc comments.
         if let Some(Value::String(text)) = schema.get_mut("description") {
             *text = text.split("\n\n").map(|part| part.replace('\n', " ")).collect::<Vec<_>>().join("\n\n");
         }
@@ -88,8 +88,8 @@ impl Transform for Plain {
     }
 }
 
-/// Narrows a schema to what a serializer writes: nothing besides the known members, and no `null` for a member that may
-/// be absent, since such a member is left out instead.
+/// Narrows a schema to what the serializer writes: no unknown members, and no `null` for a member that may be absent,
+/// because such a member is omitted instead.
 struct AsWritten;
 
 impl Transform for AsWritten {
@@ -108,7 +108,7 @@ impl Transform for AsWritten {
     }
 }
 
-/// Takes `null` out of `"type": ["string", "null"]` and out of `"anyOf": [{"$ref": …}, {"type": "null"}]`.
+/// Removes `null` from `"type": ["string", "null"]` and from `"anyOf": [{"$ref": …}, {"type": "null"}]`.
 fn drop_null(property: &mut Value) {
     let Some(property) = property.as_object_mut() else { return };
     if let Some(Value::Array(types)) = property.get_mut("type") {

@@ -1,4 +1,4 @@
-//! The documents that have a schema, and the text of each.
+//! The kinds of documents that have a schema, and the text of each schema.
 
 use std::fmt;
 
@@ -7,24 +7,24 @@ use crate::model::trace::TRACE_VERSION;
 
 /// A kind of document that has a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum SchemaKind {
     /// An Analysis Bundle ([`crate::model::bundle::Bundle`]), as lanser writes it.
     Bundle,
-    /// A selector in its JSON form ([`crate::selector::PositionSpec`]), as lanser reads it.
+    /// A selector as JSON ([`crate::selector::PositionSpec`]), as lanser accepts it.
     Selector,
-    /// A request ([`crate::model::request::Request`]), as lanser reads it.
+    /// A request ([`crate::model::request::Request`]), as lanser accepts it.
     Request,
     /// A line of a trace ([`crate::model::trace::Event`]), as lanser writes it.
     Trace,
-    /// A line of a batch ([`crate::model::batch::BatchLine`]), as lanser reads it.
+    /// A line of a batch ([`crate::model::batch::BatchLine`]), as lanser accepts it.
     Batch,
 }
 
-impl Kind {
+impl SchemaKind {
     /// Every kind.
     pub const ALL: [Self; 5] = [Self::Bundle, Self::Selector, Self::Request, Self::Batch, Self::Trace];
 
-    /// The name on the command line: `bundle`.
+    /// The name on the command line, as in `bundle`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -36,7 +36,7 @@ impl Kind {
         }
     }
 
-    /// The name of the schema's file: `bundle.schema.json`.
+    /// The name of the schema file, as in `bundle.schema.json`.
     #[must_use]
     pub const fn file_name(self) -> &'static str {
         match self {
@@ -57,14 +57,14 @@ impl Kind {
         }
     }
 
-    /// Reads the name, or the name of the file.
+    /// Parses the name, or the name of the schema file.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| name == kind.name() || name == kind.file_name())
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for SchemaKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -72,13 +72,13 @@ impl fmt::Display for Kind {
 
 /// The JSON Schema (draft 2020-12) of a kind, byte for byte as in `schemas/`.
 #[must_use]
-pub const fn export(kind: Kind) -> &'static str {
+pub const fn export(kind: SchemaKind) -> &'static str {
     match kind {
-        Kind::Bundle => include_str!("../../schemas/bundle.schema.json"),
-        Kind::Selector => include_str!("../../schemas/selector.schema.json"),
-        Kind::Request => include_str!("../../schemas/request.schema.json"),
-        Kind::Trace => include_str!("../../schemas/trace.schema.json"),
-        Kind::Batch => include_str!("../../schemas/batch.schema.json"),
+        SchemaKind::Bundle => include_str!("../../schemas/bundle.schema.json"),
+        SchemaKind::Selector => include_str!("../../schemas/selector.schema.json"),
+        SchemaKind::Request => include_str!("../../schemas/request.schema.json"),
+        SchemaKind::Trace => include_str!("../../schemas/trace.schema.json"),
+        SchemaKind::Batch => include_str!("../../schemas/batch.schema.json"),
     }
 }
 
@@ -87,12 +87,12 @@ mod tests {
     use super::*;
     use crate::schema::generate::generate;
 
-    /// With `LANSER_UPDATE=1` the files are written instead.
+    /// With `LANSER_UPDATE=1` this test writes the files instead.
     #[test]
-    fn the_files_are_what_the_types_say() {
+    fn the_files_are_generated_from_the_types() {
         #[expect(clippy::disallowed_methods, reason = "a test's own switch, not a setting of the program")]
         let update = std::env::var_os("LANSER_UPDATE").is_some_and(|value| value == "1");
-        for kind in Kind::ALL {
+        for kind in SchemaKind::ALL {
             let generated = generate(kind);
             if update {
                 let path = format!("{}/schemas/{}", env!("CARGO_MANIFEST_DIR"), kind.file_name());
@@ -100,7 +100,7 @@ mod tests {
             } else {
                 assert!(
                     generated == export(kind),
-                    "{} is not what the types say; run the test with LANSER_UPDATE=1",
+                    "{} differs from the types; run the test with LANSER_UPDATE=1",
                     kind.file_name()
                 );
             }
@@ -108,8 +108,8 @@ mod tests {
     }
 
     #[test]
-    fn the_files_are_schemas_of_their_draft() {
-        for kind in Kind::ALL {
+    fn the_files_are_valid_schemas() {
+        for kind in SchemaKind::ALL {
             let schema: serde_json::Value = serde_json::from_str(export(kind)).unwrap();
             assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
             assert_eq!(schema["$id"], format!("urn:lanser:schema:{kind}:{}", kind.version()));
@@ -120,11 +120,11 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_back() {
-        for kind in Kind::ALL {
-            assert_eq!(Kind::parse(kind.name()), Some(kind));
-            assert_eq!(Kind::parse(kind.file_name()), Some(kind));
+    fn names_are_parsed() {
+        for kind in SchemaKind::ALL {
+            assert_eq!(SchemaKind::parse(kind.name()), Some(kind));
+            assert_eq!(SchemaKind::parse(kind.file_name()), Some(kind));
         }
-        assert_eq!(Kind::parse("Bundle"), None);
+        assert_eq!(SchemaKind::parse("Bundle"), None);
     }
 }

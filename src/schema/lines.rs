@@ -1,81 +1,81 @@
-//! Judging JSON Lines, one line at a time.
+//! Validates JSON LineResults, one line at a time.
 //!
-//! Memory is bounded by the longest line that is allowed, whatever the length of the file; a line that is damaged, or
-//! longer, is reported and the next one read.
+//! Memory is bounded by the maximum length of a line, whatever the length of the file. An invalid or longer line is
+//! reported, and the next one is read.
 
 use std::io::{self, BufRead};
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::Kind;
+use super::SchemaKind;
 use super::problem::Problems;
 use super::validate::validate;
 use crate::text::BoundedLines;
-use crate::text::bounded_lines::MAX_LINE;
+use crate::text::bounded_lines::MAX_LINE_BYTES;
 
-/// The verdict on one line.
+/// The result of one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct LineResult {
     /// The number of the line, counted from 1; blank lines are counted too.
     pub number: usize,
-    /// What is wrong with it, if anything. Positions are those in the file.
+    /// The problems of the line, if any, with positions in the file.
     pub verdict: Result<(), Problems>,
 }
 
-/// Judges every line that is not blank as a document of one kind; without one as a bundle when it has a `bundleId`, else as
-/// a line of a batch.
+/// Validates every line that is not blank as a document of one kind; without a kind, as a bundle if it has a
+/// `bundleId`, else as a line of a batch.
 ///
 /// The iterator ends after the first error of `reader`.
-pub fn validate_lines<R: BufRead>(kind: impl Into<Option<Kind>>, reader: R) -> Lines<R> {
-    Lines { kind: kind.into(), lines: BoundedLines::new(reader, MAX_LINE), failed: false }
+pub fn validate_lines<R: BufRead>(kind: impl Into<Option<SchemaKind>>, reader: R) -> LineResults<R> {
+    LineResults { kind: kind.into(), lines: BoundedLines::new(reader, MAX_LINE_BYTES), failed: false }
 }
 
-/// The verdicts on the lines of a reader; see [`validate_lines`].
+/// The results of the lines of a reader; see [`validate_lines`].
 #[derive(Debug)]
-pub struct Lines<R> {
-    kind: Option<Kind>,
+pub struct LineResults<R> {
+    kind: Option<SchemaKind>,
     lines: BoundedLines<R>,
     failed: bool,
 }
 
-impl<R: BufRead> Iterator for Lines<R> {
-    type Item = io::Result<Line>;
+impl<R: BufRead> Iterator for LineResults<R> {
+    type Item = io::Result<LineResult>;
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.failed {
-            let fits = match self.lines.advance() {
-                Ok(fits) => fits?,
+            let is_short_enough = match self.lines.advance() {
+                Ok(is_short_enough) => is_short_enough?,
                 Err(error) => {
                     self.failed = true;
                     return Some(Err(error));
                 }
             };
             let line = self.lines.line();
-            if fits && line.iter().all(u8::is_ascii_whitespace) {
+            if is_short_enough && line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            let verdict = if fits {
+            let verdict = if is_short_enough {
                 validate(self.kind.unwrap_or_else(|| kind_of(line)), line)
             } else {
-                Err(Problems::whole(format!("the line is longer than {MAX_LINE} bytes")))
+                Err(Problems::whole(format!("the line is longer than {MAX_LINE_BYTES} bytes")))
             };
-            return Some(Ok(Line {
+            return Some(Ok(LineResult {
                 number: self.number(),
-                verdict: verdict.map_err(|found| self.placed(found)),
+                verdict: verdict.map_err(|found| self.with_line_number(found)),
             }));
         }
         None
     }
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> LineResults<R> {
     fn number(&self) -> usize {
         usize::try_from(self.lines.number()).unwrap_or(usize::MAX)
     }
 
-    /// A line is one line of the file, and so is every position in it.
-    fn placed(&self, mut problems: Problems) -> Problems {
+    /// Sets the line number of every problem: a document is one line of the file.
+    fn with_line_number(&self, mut problems: Problems) -> Problems {
         for problem in &mut problems.listed {
             problem.position = Some((self.number(), problem.position.map_or(1, |(_, column)| column)));
         }
@@ -83,14 +83,14 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// What a line probably is.
-fn kind_of(line: &[u8]) -> Kind {
+/// Guesses the kind of a line.
+fn kind_of(line: &[u8]) -> SchemaKind {
     #[derive(Deserialize)]
-    struct Sign {
+    struct BundleMarker {
         #[serde(rename = "bundleId")]
         _bundle_id: IgnoredAny,
     }
-    if serde_json::from_slice::<Sign>(line).is_ok() { Kind::Bundle } else { Kind::Batch }
+    if serde_json::from_slice::<BundleMarker>(line).is_ok() { SchemaKind::Bundle } else { SchemaKind::Batch }
 }
 
 #[cfg(test)]
@@ -102,7 +102,7 @@ mod tests {
     const GOOD: &str = r#"{"kind":"cursor","uri":"a.py","line":1,"col":1}"#;
 
     fn verdicts(text: &str, capacity: usize) -> Vec<(usize, Option<String>)> {
-        validate_lines(Kind::Selector, BufReader::with_capacity(capacity, Cursor::new(text)))
+        validate_lines(SchemaKind::Selector, BufReader::with_capacity(capacity, Cursor::new(text)))
             .map(|line| {
                 let line = line.unwrap();
                 (line.number, line.verdict.err().map(|problems| problems.to_string()))
@@ -128,14 +128,16 @@ mod tests {
 
     #[test]
     fn an_unreadable_file_is_an_error_once() {
-        struct Broken;
-        impl Read for Broken {
+        struct BrokenReader;
+        impl Read for BrokenReader {
             fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
                 Err(io::ErrorKind::PermissionDenied.into())
             }
         }
-        let mut lines =
-            validate_lines(Kind::Selector, BufReader::new(Cursor::new(format!("{GOOD}\n")).chain(Broken)));
+        let mut lines = validate_lines(
+            SchemaKind::Selector,
+            BufReader::new(Cursor::new(format!("{GOOD}\n")).chain(BrokenReader)),
+        );
         assert!(lines.next().is_some_and(|line| line.is_ok_and(|line| line.verdict.is_ok())));
         assert!(lines.next().is_some_and(|line| line.is_err()));
         assert!(lines.next().is_none());

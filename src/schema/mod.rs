@@ -1,27 +1,27 @@
-//! The public documents as JSON Schemas, whether a document is one of them, and the command line as data.
+//! JSON Schemas of the public documents, validation against them, and a description of the command line as data.
 //!
-//! [`export`] gives the text of `schemas/`, which is generated from the types of `model` and `selector`; a test holds the
-//! two together. [`validate()`] goes further than a schema can: after the schema it reads the document as the type, and of a bundle it
-//! checks that the parts fit together (the digest, the exit code, the order of lists). [`validate_lines`] does the same for
-//! JSON Lines. [`commands()`] describes a command line for tool definitions.
+//! [`export`] returns the text in `schemas/`, which is generated from the types in `model` and `selector`; a test
+//! compares the two. [`validate()`] checks more than a schema can: after the schema it parses the document as its type,
+//! and for a bundle it checks that the parts are consistent (digest, exit code, order of lists). [`validate_lines`]
+//! does the same for JSON LineResults. [`commands()`] describes a command line for tool definitions.
 //!
-//! Deliberately absent: reading files, printing, other drafts than 2020-12, and schemas that are fetched from anywhere.
+//! Not included, by intent: reading files, printing, drafts other than 2020-12, and schemas fetched from elsewhere.
 
 mod commands;
-mod content;
+mod consistency;
 mod explain;
 #[cfg(test)]
 mod generate;
+mod json_path;
 mod kind;
 mod lines;
-mod place;
 mod problem;
 #[cfg(test)]
 mod tests;
 mod validate;
 
 pub use commands::{ArgumentDescription, CommandDescription, CommandLine, ExitCode, PossibleValue, commands};
-pub use kind::{Kind, export};
-pub use lines::{Line, Lines, validate_lines};
+pub use kind::{SchemaKind, export};
+pub use lines::{LineResult, LineResults, validate_lines};
 pub use problem::{MAX_PROBLEMS, Problem, Problems};
 pub use validate::validate;

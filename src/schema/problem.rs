@@ -1,21 +1,21 @@
-//! What is wrong with a document.
+//! The problems of an invalid document.
 
 use std::fmt;
 
-use super::place::Place;
+use super::json_path::JsonPath;
 use crate::digest::StrictJsonError;
 
-/// How many problems of one document are told.
+/// The maximum number of problems listed for one document.
 pub const MAX_PROBLEMS: usize = 20;
 
-/// One thing that is wrong with a document.
+/// One problem of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The path of the value that is at fault, as `$.facts.references[2].uri`.
+    /// The path of the invalid value, as in `$.facts.references[2].uri`.
     pub path: String,
     /// What is wrong there.
     pub message: String,
-    /// The line in the file and the column in bytes, both counted from 1; `None` when nothing stands at the path.
+    /// The line in the file and the column in bytes, both counted from 1; `None` if the path does not exist.
     pub position: Option<(usize, usize)>,
 }
 
@@ -30,12 +30,12 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with a document: at least one problem.
+/// The problems of a document: at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problems {
-    /// The first of them, at most [`MAX_PROBLEMS`].
+    /// The first problems, at most [`MAX_PROBLEMS`].
     pub listed: Vec<Problem>,
-    /// How many there are besides.
+    /// The number of further problems.
     pub more: usize,
 }
 
@@ -74,7 +74,7 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// Takes problems in, keeps the first and counts the rest.
+/// Collects problems: keeps the first and counts the rest.
 #[derive(Debug)]
 pub(super) struct Collector<'t> {
     text: &'t str,
@@ -82,27 +82,27 @@ pub(super) struct Collector<'t> {
 }
 
 impl<'t> Collector<'t> {
-    /// For a text that is JSON.
+    /// Creates a collector for a text that is JSON.
     pub(super) fn new(text: &'t str) -> Self {
         Self { text, found: Problems { listed: Vec::new(), more: 0 } }
     }
 
-    /// Takes one in.
-    pub(super) fn add(&mut self, place: &Place, message: impl Into<String>) {
+    /// Adds a problem.
+    pub(super) fn add(&mut self, path: &JsonPath, message: impl Into<String>) {
         if self.found.listed.len() == MAX_PROBLEMS {
             self.found.more += 1;
             return;
         }
-        let position = place.find(self.text);
-        self.found.listed.push(Problem { path: place.to_string(), message: message.into(), position });
+        let position = path.find(self.text);
+        self.found.listed.push(Problem { path: path.to_string(), message: message.into(), position });
     }
 
-    /// Whether there is none so far.
+    /// Whether no problem was added.
     pub(super) fn is_empty(&self) -> bool {
         self.found.listed.is_empty()
     }
 
-    /// The verdict.
+    /// The result.
     pub(super) fn finish(self) -> Result<(), Problems> {
         if self.is_empty() { Ok(()) } else { Err(self.found) }
     }

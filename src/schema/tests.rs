@@ -1,5 +1,5 @@
-//! Schema, type and meaning against one another: over `fixtures/schemas/`, over generated bundles and over
-//! everything that is one change away from a good bundle.
+//! Compares schema, type and consistency checks: on `fixtures/schemas/`, on generated bundles, and on every
+//! bundle that is one change away from a valid one.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,9 +9,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::validate::validator;
-use super::{Kind, MAX_PROBLEMS, validate};
+use super::{MAX_PROBLEMS, SchemaKind, validate};
 use crate::bundle::order;
-use crate::bundle::seal::{Draft, bundle_id, seal};
+use crate::bundle::seal::{BundleDraft, bundle_id, seal};
 use crate::digest::strict_json;
 use crate::model::batch::BatchLine;
 use crate::model::bundle::{Bundle, Limits};
@@ -35,12 +35,12 @@ fn fixtures(folder: &str) -> PathBuf {
 }
 
 /// The documents of a folder: file name, kind and bytes.
-fn corpus(folder: &str) -> Vec<(String, Kind, Vec<u8>)> {
+fn corpus(folder: &str) -> Vec<(String, SchemaKind, Vec<u8>)> {
     let mut files: Vec<_> = fs::read_dir(fixtures(folder))
         .unwrap()
         .map(|entry| {
             let name = entry.unwrap().file_name().into_string().unwrap();
-            let kind = Kind::parse(name.split('-').next().unwrap()).unwrap();
+            let kind = SchemaKind::parse(name.split('-').next().unwrap()).unwrap();
             let bytes = fs::read(fixtures(folder).join(&name)).unwrap();
             (name, kind, bytes)
         })
@@ -50,17 +50,17 @@ fn corpus(folder: &str) -> Vec<(String, Kind, Vec<u8>)> {
     files
 }
 
-fn fits_schema(kind: Kind, bytes: &[u8]) -> bool {
+fn fits_schema(kind: SchemaKind, bytes: &[u8]) -> bool {
     strict_json::from_slice::<Value>(bytes).is_ok_and(|value| validator(kind).is_valid(&value))
 }
 
-fn fits_type(kind: Kind, bytes: &[u8]) -> bool {
+fn fits_type(kind: SchemaKind, bytes: &[u8]) -> bool {
     match kind {
-        Kind::Bundle => strict_json::from_slice::<Bundle>(bytes).is_ok(),
-        Kind::Selector => strict_json::from_slice::<PositionSpec>(bytes).is_ok(),
-        Kind::Request => strict_json::from_slice::<Request>(bytes).is_ok(),
-        Kind::Trace => strict_json::from_slice::<Event>(bytes).is_ok(),
-        Kind::Batch => strict_json::from_slice::<BatchLine>(bytes).is_ok(),
+        SchemaKind::Bundle => strict_json::from_slice::<Bundle>(bytes).is_ok(),
+        SchemaKind::Selector => strict_json::from_slice::<PositionSpec>(bytes).is_ok(),
+        SchemaKind::Request => strict_json::from_slice::<Request>(bytes).is_ok(),
+        SchemaKind::Trace => strict_json::from_slice::<Event>(bytes).is_ok(),
+        SchemaKind::Batch => strict_json::from_slice::<BatchLine>(bytes).is_ok(),
     }
 }
 
@@ -69,13 +69,13 @@ fn sample(name: &str) -> Bundle {
     serde_json::from_slice(&bytes).unwrap()
 }
 
-/// What `validate` tells of a bundle.
-fn told(document: &Value) -> String {
+/// The problems that `validate` finds in a bundle.
+fn problems_of(document: &Value) -> String {
     let text = serde_json::to_vec(document).unwrap();
-    validate(Kind::Bundle, &text).map_or_else(|problems| problems.to_string(), |()| String::new())
+    validate(SchemaKind::Bundle, &text).map_or_else(|problems| problems.to_string(), |()| String::new())
 }
 
-/// A bundle with a change made to it and the digest made right again.
+/// A changed bundle with its digest recomputed.
 fn resealed(name: &str, change: impl FnOnce(&mut Bundle)) -> Value {
     let mut bundle = sample(name);
     change(&mut bundle);
@@ -90,7 +90,7 @@ fn schema_and_type_agree_on_the_corpus() {
         [("valid", true, true), ("invalid", false, false), ("refused-by-type", true, false)]
     {
         for (name, kind, mut bytes) in corpus(folder) {
-            if update() && kind == Kind::Bundle {
+            if update() && kind == SchemaKind::Bundle {
                 let mut bundle: Bundle = serde_json::from_slice(&bytes).unwrap();
                 bundle.bundle_id = bundle_id(&bundle).unwrap();
                 bytes = serde_json::to_vec_pretty(&bundle).unwrap();
@@ -110,7 +110,7 @@ fn schema_and_type_agree_on_the_corpus() {
     if update() {
         fs::write(golden, problems).unwrap();
     } else {
-        assert_eq!(problems, fs::read_to_string(golden).unwrap(), "LANSER_UPDATE=1 writes the file anew");
+        assert_eq!(problems, fs::read_to_string(golden).unwrap(), "LANSER_UPDATE=1 rewrites the file");
     }
 }
 
@@ -133,10 +133,10 @@ fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
 }
 
 #[test]
-fn one_change_to_a_bundle_is_seen() {
+fn every_single_change_to_a_bundle_is_found() {
     for name in ["full", "error", "minimal"] {
         let good = serde_json::to_value(sample(name)).unwrap();
-        assert_eq!(told(&good), "", "{name}");
+        assert_eq!(problems_of(&good), "", "{name}");
         let mut all = Vec::new();
         pointers(&good, "", &mut all);
         for pointer in all {
@@ -145,16 +145,16 @@ fn one_change_to_a_bundle_is_seen() {
                 change(document.pointer_mut(&pointer).unwrap());
                 document
             };
-            let fits = |document: &Value| validator(Kind::Bundle).is_valid(document);
+            let fits = |document: &Value| validator(SchemaKind::Bundle).is_valid(document);
 
-            // No place in a bundle takes a list of objects with a member of this name.
+            // No value in a bundle may be a list of objects with a member of this name.
             let other = changed(&|value| *value = json!([{"unknown": null}]));
             assert!(!fits(&other), "{name}: another type at {pointer}");
 
             if good.pointer(&pointer).unwrap().is_object() {
                 let more = changed(&|value| value["unknown"] = json!({}));
                 assert!(!fits(&more), "{name}: another member at {pointer}");
-                assert_ne!(told(&more), "");
+                assert_ne!(problems_of(&more), "");
             }
 
             let Some((parent, key)) = pointer.rsplit_once('/') else { continue };
@@ -164,40 +164,40 @@ fn one_change_to_a_bundle_is_seen() {
                 Value::Array(items) => drop(items.remove(key.parse().unwrap())),
                 _ => unreachable!("only containers have members"),
             }
-            // What is volatile may be there or not.
+            // Members of `volatile` are optional.
             if !pointer.starts_with("/meta/volatile/") {
-                assert_ne!(told(&less), "", "{name}: nothing at {pointer}");
+                assert_ne!(problems_of(&less), "", "{name}: nothing at {pointer}");
             }
         }
     }
 }
 
 #[test]
-fn the_digest_is_the_content_s() {
+fn the_digest_covers_the_content() {
     let good = serde_json::to_value(sample("full")).unwrap();
     let id = good["bundleId"].as_str().unwrap().to_owned();
     for at in "sha256:".len()..id.len() {
         let flipped = if id.as_bytes()[at] == b'0' { "1" } else { "0" };
         let mut document = good.clone();
         document["bundleId"] = format!("{}{flipped}{}", &id[..at], &id[at + 1..]).into();
-        let told = told(&document);
-        assert!(told.starts_with("$.bundleId (line 1, column "), "{told}");
-        assert!(told.ends_with(&format!("the content's digest is {id}")), "{told}");
+        let found = problems_of(&document);
+        assert!(found.starts_with("$.bundleId (line 1, column "), "{found}");
+        assert!(found.ends_with(&format!("the digest of the content is {id}")), "{found}");
     }
 }
 
 #[test]
-fn the_parts_of_a_bundle_fit_together() {
+fn inconsistent_parts_are_found() {
     let cases = [
         (
             resealed("full", |b| b.meta.exit_code = 3),
             "$.meta.exit_code",
-            "3 is not 0, the code that error and verdict ask for",
+            "3 is not 0, the exit code that follows from error and verdict",
         ),
         (
             resealed("error", |b| b.meta.exit_code = 0),
             "$.meta.exit_code",
-            "0 is not 3, the code that error and verdict ask for",
+            "0 is not 3, the exit code that follows from error and verdict",
         ),
         (
             resealed("error", |b| {
@@ -210,7 +210,7 @@ fn the_parts_of_a_bundle_fit_together() {
         (
             resealed("error", |b| b.error.as_mut().unwrap().retryable = ErrorSymbol::Internal.retryable()),
             "$.error.retryable",
-            "this is not what E/NOT_FOUND is",
+            "not the value for E/NOT_FOUND",
         ),
         (
             resealed("minimal", |b| b.status = sample("error").status),
@@ -224,19 +224,19 @@ fn the_parts_of_a_bundle_fit_together() {
         ),
     ];
     for (document, path, message) in cases {
-        let told = told(&document);
-        assert!(told.starts_with(&format!("{path} (line 1, ")) && told.ends_with(message), "{told}");
-        assert_eq!(told.lines().count(), 1, "{told}");
+        let found = problems_of(&document);
+        assert!(found.starts_with(&format!("{path} (line 1, ")) && found.ends_with(message), "{found}");
+        assert_eq!(found.lines().count(), 1, "{found}");
     }
 }
 
 #[test]
-fn lists_are_in_order() {
-    let out_of_order = "the list is not in order of uri and range, or holds an item twice, from here on";
+fn unsorted_lists_are_found() {
+    let out_of_order = "from here on, the list is not sorted by uri and range, or contains duplicates";
     let swapped = |change: &dyn Fn(&mut Facts)| {
-        told(&resealed("full", |b| change(Arc::make_mut(b.facts.as_mut().unwrap()))))
+        problems_of(&resealed("full", |b| change(Arc::make_mut(b.facts.as_mut().unwrap()))))
     };
-    for (told, path) in [
+    for (found, path) in [
         (swapped(&|f| f.references.as_mut().unwrap().swap(1, 2)), "$.facts.references[1]"),
         (
             swapped(&|f| {
@@ -248,45 +248,49 @@ fn lists_are_in_order() {
         (swapped(&|f| f.symbols.as_mut().unwrap().reverse()), "$.facts.symbols[0]"),
         (swapped(&|f| f.calls.as_mut().unwrap()[0].sites.reverse()), "$.facts.calls[0].sites[0]"),
     ] {
-        assert!(told.starts_with(&format!("{path} (line 1, ")) && told.ends_with(out_of_order), "{told}");
+        assert!(found.starts_with(&format!("{path} (line 1, ")) && found.ends_with(out_of_order), "{found}");
     }
 }
 
-/// A bundle's digest covers its text, so what the type reads in two spellings has only one in a bundle.
+/// A bundle's digest covers its text, so a value that the type accepts in two forms has only one form in a bundle.
 #[test]
-fn a_bundle_has_one_spelling() {
+fn a_bundle_has_one_form() {
     let good = serde_json::to_value(sample("full")).unwrap();
     for (pointer, value, message) in [
-        ("/facts/references/0/uri", json!("./a.py"), r#"a bundle has "a.py" here, not "./a.py""#),
-        ("/resolution/resolved/confidence", json!(0.875_000_1), "a bundle has 0.875 here, not 0.8750001"),
+        ("/facts/references/0/uri", json!("./a.py"), r#"a bundle contains "a.py" here, not "./a.py""#),
+        (
+            "/resolution/resolved/confidence",
+            json!(0.875_000_1),
+            "a bundle contains 0.875 here, not 0.8750001",
+        ),
     ] {
         let mut document = good.clone();
         *document.pointer_mut(pointer).unwrap() = value;
-        let told = told(&document);
-        assert!(told.ends_with(message) && told.lines().count() == 1, "{told}");
+        let found = problems_of(&document);
+        assert!(found.ends_with(message) && found.lines().count() == 1, "{found}");
     }
     let mut minimal = serde_json::to_value(sample("minimal")).unwrap();
     minimal["request"]["options"]["scope"] = "workspace".into();
-    let told = told(&minimal);
+    let found = problems_of(&minimal);
     assert!(
-        told.starts_with("$.request.options.scope ") && told.ends_with("a bundle leaves this out"),
-        "{told}"
+        found.starts_with("$.request.options.scope ") && found.ends_with("a bundle omits this member here"),
+        "{found}"
     );
 }
 
 #[test]
-fn another_version_is_another_format() {
+fn other_versions_are_rejected() {
     let mut document = serde_json::to_value(sample("minimal")).unwrap();
     document["version"] = "1.3".into();
-    let told = told(&document);
-    assert!(told.starts_with("$.version (line 1, ") && told.ends_with(r#""1.3" is not "1.5""#), "{told}");
+    let found = problems_of(&document);
+    assert!(found.starts_with("$.version (line 1, ") && found.ends_with(r#""1.3" is not "1.5""#), "{found}");
 }
 
 #[test]
 fn many_problems_are_counted() {
     let mut document = serde_json::to_value(sample("full")).unwrap();
     document["facts"]["references"] = vec![json!({}); 30].into();
-    let problems = validate(Kind::Bundle, &serde_json::to_vec(&document).unwrap()).unwrap_err();
+    let problems = validate(SchemaKind::Bundle, &serde_json::to_vec(&document).unwrap()).unwrap_err();
     assert_eq!(problems.listed.len(), MAX_PROBLEMS);
     assert_eq!(problems.more, 30 * 3 - MAX_PROBLEMS);
     assert!(problems.to_string().ends_with("\n… and 70 more"));
@@ -295,8 +299,8 @@ fn many_problems_are_counted() {
 #[test]
 fn long_values_are_not_repeated() {
     let long = json!({"kind": "cursor", "uri": ["x".repeat(9000)], "line": "y".repeat(9000), "col": 1});
-    let told = validate(Kind::Selector, &serde_json::to_vec(&long).unwrap()).unwrap_err().to_string();
-    assert!(told.len() < 300, "{told}");
+    let found = validate(SchemaKind::Selector, &serde_json::to_vec(&long).unwrap()).unwrap_err().to_string();
+    assert!(found.len() < 300, "{found}");
 }
 
 fn uri() -> impl Strategy<Value = DocUri> {
@@ -321,7 +325,7 @@ fn location() -> impl Strategy<Value = Location> {
 fn error() -> impl Strategy<Value = ErrorBody> {
     let lines = || prop::collection::vec(any::<String>(), 0..3);
     let data = prop_oneof![
-        lines().prop_map(|selectors| ErrorData::Near { selectors }),
+        lines().prop_map(|selectors| ErrorData::Suggestions { selectors }),
         (any::<String>(), any::<[u32; 2]>(), any::<String>())
             .prop_map(|(text, span, expected)| ErrorData::Syntax { text, span, expected }),
         lines().prop_map(|lines| ErrorData::Stderr { lines }),
@@ -337,7 +341,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn what_lanser_seals_is_a_bundle(
+    fn sealed_bundles_are_valid(
         spec in spec(),
         mut references in prop::collection::vec(location(), 0..6),
         error in prop::option::of(error()),
@@ -347,7 +351,7 @@ proptest! {
     ) {
         order::sort(&mut references);
         let facts = Facts { references: Some(references), ..Facts::new(Provenance::Lsp) };
-        let bundle = seal(Draft {
+        let bundle = seal(BundleDraft {
             edits: None,
             request: Some(Request::about(Command::References, spec)),
             resolution: None,
@@ -362,16 +366,16 @@ proptest! {
         })
         .unwrap();
         let text = serde_json::to_vec_pretty(&bundle).unwrap();
-        if let Err(problems) = validate(Kind::Bundle, &text) {
+        if let Err(problems) = validate(SchemaKind::Bundle, &text) {
             prop_assert!(false, "{problems}");
         }
         prop_assert_eq!(strict_json::from_slice::<Bundle>(&text).unwrap(), bundle);
     }
 
     #[test]
-    fn what_is_a_selector_is_one_in_both_forms(spec in spec()) {
+    fn selectors_are_valid_as_json_and_as_text(spec in spec()) {
         let json = serde_json::to_vec(&spec).unwrap();
-        prop_assert_eq!(validate(Kind::Selector, &json), Ok(()));
+        prop_assert_eq!(validate(SchemaKind::Selector, &json), Ok(()));
         prop_assert_eq!(selector::parse(&spec.to_string(), ColumnUnit::default()), Ok(spec));
     }
 }

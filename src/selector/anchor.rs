@@ -1,4 +1,4 @@
-//! Content anchors: a snippet of a file, and a hash of what stands around it.
+//! Content anchors: a snippet of a file, and a hash of the snippet with its context.
 
 use std::fmt;
 
@@ -9,26 +9,26 @@ use sha1::{Digest as _, Sha1};
 use super::DocVersion;
 use crate::path::DocUri;
 
-/// How many characters of context on each side are hashed when nothing else is said.
+/// The default number of characters of context on each side that are hashed.
 pub const DEFAULT_CONTEXT: u32 = 24;
 
 /// A snippet of a file: `anchor://src/app.py#"def%20route(self,"?hash=sha1:…`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnchorSpec {
-    /// The file in which it stood.
+    /// The file that contained it.
     pub uri: DocUri,
-    /// The text, as it stood there; not empty.
+    /// The exact text; not empty.
     #[serde(deserialize_with = "not_empty")]
     #[schemars(length(min = 1))]
     pub snippet: String,
-    /// How many characters before and after it `hash` covers.
+    /// The number of characters before and after it that `hash` covers.
     #[serde(default = "default_context")]
     pub ctx: u32,
     /// The hash of the snippet with its context, see [`ContextHash::of`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<ContextHash>,
-    /// What the snippet was taken from.
+    /// The version that the snippet was taken from.
     #[serde(rename = "docVersion", default, skip_serializing_if = "Option::is_none")]
     pub doc_version: Option<DocVersion>,
 }
@@ -39,7 +39,7 @@ const fn default_context() -> u32 {
 
 fn not_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
-    if text.is_empty() { Err(serde::de::Error::custom("a snippet is not empty")) } else { Ok(text) }
+    if text.is_empty() { Err(serde::de::Error::custom("a snippet must not be empty")) } else { Ok(text) }
 }
 
 /// The SHA-1 of a snippet with its context, printed `sha1:` and 40 hexadecimal digits. A checksum, not a signature.
@@ -48,7 +48,7 @@ pub struct ContextHash([u8; 20]);
 
 impl ContextHash {
     /// The hash of `text[span]` together with up to `ctx` characters (Unicode scalar values) before it and after it:
-    /// SHA-1 over the UTF-8 of that one stretch of the text. `None` when the span is not one of the text.
+    /// SHA-1 over the UTF-8 of that part of the text. `None` if the span is not valid in the text.
     #[must_use]
     pub fn of(text: &str, span: std::ops::Range<usize>, ctx: u32) -> Option<Self> {
         let (before, after) = (text.get(..span.start)?, text.get(span.end..)?);
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hash_is_of_one_stretch_of_text() {
+    fn the_hash_covers_the_snippet_and_its_context() {
         let text = "aé😀 snip é😀b";
         let at = text.find("snip").unwrap();
         let whole = ContextHash::of(text, at..at + 4, 99).unwrap();

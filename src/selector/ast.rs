@@ -1,4 +1,4 @@
-//! AST paths: a way down the constructs of Python, not the node types of a parser.
+//! AST paths: paths through the constructs of Python, independent of a parser's node types.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::DocVersion;
 
-/// A way down the constructs of a file: `ast://[module=pkg.mod]/[class=C]/[def=m]/call[2]`.
+/// A path through the constructs of a file: `ast://[module=pkg.mod]/[class=C]/[def=m]/call[2]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AstSpec {
@@ -17,42 +17,42 @@ pub struct AstSpec {
     #[serde(deserialize_with = "at_least_one")]
     #[schemars(length(min = 1))]
     pub path: Vec<AstStep>,
-    /// What the path was made from.
+    /// The version that the path was made from.
     #[serde(rename = "docVersion", default, skip_serializing_if = "Option::is_none")]
     pub doc_version: Option<DocVersion>,
 }
 
 fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<AstStep>, D::Error> {
     let path = Vec::deserialize(deserializer)?;
-    if path.is_empty() { Err(D::Error::custom("an AST path has at least one step")) } else { Ok(path) }
+    if path.is_empty() { Err(D::Error::custom("an AST path must have at least one step")) } else { Ok(path) }
 }
 
-/// One step: a construct, perhaps its name, perhaps which of several. In JSON an array: `["def", "m", 2]`.
+/// One step: a construct, optionally its name, optionally an ordinal. In JSON an array: `["def", "m", 2]`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AstStep {
-    /// What it is.
+    /// The construct.
     pub construct: Construct,
-    /// The name that it bears. Invariant, kept by [`AstStep::new`]: not empty, no control character.
+    /// The name of the construct. Invariant, ensured by [`AstStep::new`]: not empty, no control character.
     pub(super) name: Option<String>,
-    /// Which of the equals under the step before, 1-based; without it there must be one.
+    /// The 1-based ordinal among equal constructs under the previous step; without it there must be exactly one.
     pub(super) ordinal: Option<u32>,
 }
 
 impl AstStep {
-    /// A step; `None` when the name is empty or holds a control character, or the ordinal is 0.
+    /// A step; `None` if the name is empty or contains a control character, or the ordinal is 0.
     #[must_use]
     pub fn new(construct: Construct, name: Option<String>, ordinal: Option<u32>) -> Option<Self> {
         let named = name.as_ref().is_none_or(|name| !name.is_empty() && !name.chars().any(char::is_control));
         (named && ordinal != Some(0)).then_some(Self { construct, name, ordinal })
     }
 
-    /// The name that the construct bears.
+    /// The name of the construct.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// Which of the equals under the step before, 1-based.
+    /// The 1-based ordinal among equal constructs under the previous step.
     #[must_use]
     pub const fn ordinal(&self) -> Option<u32> {
         self.ordinal
@@ -83,7 +83,7 @@ constructs! {
     Module = "module",
     /// A class.
     Class = "class",
-    /// A function or method, `async` too.
+    /// A function or method, including `async` ones.
     Def = "def",
     /// An identifier.
     Name = "name",
@@ -99,7 +99,7 @@ constructs! {
     Body = "body",
     /// The docstring.
     Doc = "doc",
-    /// An assignment, augmented and annotated ones too.
+    /// An assignment, including augmented and annotated ones.
     Assign = "assign",
     /// A call.
     Call = "call",
@@ -162,7 +162,7 @@ impl<'de> Deserialize<'de> for AstStep {
 /// A name or an ordinal, after the construct.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Part {
+enum StepPart {
     Name(String),
     Ordinal(u32),
 }
@@ -179,17 +179,17 @@ impl<'de> Visitor<'de> for StepVisitor {
     fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<AstStep, A::Error> {
         let word: String = array.next_element()?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
         let construct = Construct::parse(&word)
-            .ok_or_else(|| A::Error::custom(format!("{word:?} is no construct; {}", names())))?;
+            .ok_or_else(|| A::Error::custom(format!("{word:?} is not a construct; expected {}", names())))?;
         let (mut name, mut ordinal) = (None, None);
         while let Some(part) = array.next_element()? {
             match part {
-                Part::Name(text) if name.is_none() && ordinal.is_none() => name = Some(text),
-                Part::Ordinal(number) if ordinal.is_none() => ordinal = Some(number),
+                StepPart::Name(text) if name.is_none() && ordinal.is_none() => name = Some(text),
+                StepPart::Ordinal(number) if ordinal.is_none() => ordinal = Some(number),
                 _ => return Err(A::Error::custom("a step has at most one name and then one ordinal")),
             }
         }
         AstStep::new(construct, name, ordinal)
-            .ok_or_else(|| A::Error::custom("a name is not empty, an ordinal is at least 1"))
+            .ok_or_else(|| A::Error::custom("a name must not be empty, and an ordinal must be at least 1"))
     }
 }
 
@@ -211,7 +211,7 @@ impl JsonSchema for AstStep {
             schemars::json_schema!({ "type": "string", "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]+$" });
         let ordinal = schemars::json_schema!({ "type": "integer", "minimum": 1, "maximum": u32::MAX });
         schemars::json_schema!({
-            "description": "a construct, perhaps its name, perhaps its 1-based ordinal: [\"def\", \"m\", 2]",
+            "description": "a construct, optionally its name, optionally its 1-based ordinal: [\"def\", \"m\", 2]",
             "type": "array",
             "anyOf": [
                 { "prefixItems": [construct.clone()], "items": false, "minItems": 1, "type": "array" },

@@ -1,4 +1,4 @@
-//! What the coordinates of a selector were true of: a content by its digest, or a revision of git.
+//! The version that a selector refers to: a content by its digest, or a git revision.
 
 use std::fmt;
 
@@ -16,13 +16,13 @@ pub enum DocVersion {
     Git(Revision),
 }
 
-/// A revision as git spells it. Invariant: not empty, no control character, no white space, no leading `-`, and no `:`, which
-/// would name a file of the revision.
+/// A git revision, as in `git rev-parse`. Invariant: not empty, no control character, no white space, no leading `-`, and no
+/// `:`, which would name a file of the revision.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Revision(String);
 
 impl Revision {
-    /// Takes a revision; `None` when it is not in the form above.
+    /// A revision; `None` if the text violates the invariant.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let plain = !text.is_empty()
@@ -81,7 +81,7 @@ impl JsonSchema for DocVersion {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "type": "string",
-            "description": "what the selector was made from: sha256:<digest of the content> or git:<revision>",
+            "description": "the version that the selector was made from: sha256:<digest of the content> or git:<revision>",
             "pattern": "^(sha256:[0-9a-f]{64}|git:[^-:\\s][^:\\s]*)$"
         })
     }

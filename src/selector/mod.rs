@@ -1,8 +1,8 @@
-//! The selector language: what a caller means, in two forms with one meaning.
+//! The selector language, in two equivalent forms.
 //!
 //! [`PositionSpec`] is the JSON form, a tagged union on `kind`; [`parse()`] and `Display` are the string form.
-//! `parse(&spec.to_string()) == spec` for every spec, and printing what was parsed gives the one canonical spelling.
-//! Nothing here touches a file: where a selector is *now* is the business of `resolve`.
+//! `parse(&spec.to_string()) == spec` for every spec, and printing a parsed selector gives its one canonical spelling.
+//! No file is read here: `resolve` locates selectors.
 //!
 //! Lines and columns are 1-based in both forms and an end is exclusive; columns count in the spec's `indexing` unit.
 
@@ -34,13 +34,13 @@ pub use symbol_id::{Sketch, SymbolId, SymidSpec};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum PositionSpec {
-    /// One place in a file: `src/app.py@L42:C7`.
+    /// A position in a file: `src/app.py@L42:C7`.
     Cursor(CursorSpec),
-    /// A stretch of a file: `src/app.py@R(42,7->44,1)`.
+    /// A range of a file: `src/app.py@R(42,7->44,1)`.
     Range(RangeSpec),
     /// A definition by its name: `py://pkg.mod#Class.method:sig`.
     Symbol(SymbolSpec),
-    /// A construct by the way down to it: `ast://[module=pkg.mod]/[class=C]/[def=m]`.
+    /// A construct by its path in the syntax tree: `ast://[module=pkg.mod]/[class=C]/[def=m]`.
     Ast(AstSpec),
     /// A snippet of a file: `anchor://src/app.py#"return%20view"`.
     Anchor(AnchorSpec),
@@ -48,7 +48,7 @@ pub enum PositionSpec {
     Symid(SymidSpec),
 }
 
-/// One place in a file.
+/// A position in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CursorSpec {
@@ -62,10 +62,10 @@ pub struct CursorSpec {
     #[serde(deserialize_with = "from_one")]
     #[schemars(range(min = 1))]
     pub col: u32,
-    /// What a column counts.
+    /// The unit of columns.
     #[serde(default)]
     pub indexing: ColumnUnit,
-    /// What the selector was made from.
+    /// The version that the selector was made from.
     #[serde(rename = "docVersion", default, skip_serializing_if = "Option::is_none")]
     pub doc_version: Option<DocVersion>,
 }
@@ -84,7 +84,7 @@ fn both_from_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u32; 2],
     pair.iter().all(|value| *value > 0).then_some(pair).ok_or_else(wrong)
 }
 
-/// A stretch of a file. Read from JSON its end is not before its start.
+/// A range of a file. Reading it from JSON fails if the end is before the start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RangeSpec {
@@ -94,10 +94,10 @@ pub struct RangeSpec {
     pub start: [u32; 2],
     /// 1-based line and column after the last character.
     pub end: [u32; 2],
-    /// What a column counts.
+    /// The unit of columns.
     #[serde(default)]
     pub indexing: ColumnUnit,
-    /// What the selector was made from.
+    /// The version that the selector was made from.
     #[serde(rename = "docVersion", default, skip_serializing_if = "Option::is_none")]
     pub doc_version: Option<DocVersion>,
 }
@@ -106,7 +106,7 @@ impl<'de> Deserialize<'de> for RangeSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct Fields {
+        struct RangeFields {
             uri: DocUri,
             #[serde(deserialize_with = "both_from_one")]
             start: [u32; 2],
@@ -117,9 +117,9 @@ impl<'de> Deserialize<'de> for RangeSpec {
             #[serde(rename = "docVersion", default)]
             doc_version: Option<DocVersion>,
         }
-        let Fields { uri, start, end, indexing, doc_version } = Fields::deserialize(deserializer)?;
+        let RangeFields { uri, start, end, indexing, doc_version } = RangeFields::deserialize(deserializer)?;
         if end < start {
-            return Err(D::Error::custom("its end stands before its start"));
+            return Err(D::Error::custom("the end is before the start"));
         }
         Ok(Self { uri, start, end, indexing, doc_version })
     }
@@ -131,13 +131,13 @@ impl<'de> Deserialize<'de> for RangeSpec {
 pub struct SymbolSpec {
     /// The module and the name inside it, `pkg.mod:Class.method`.
     pub qualname: QualName,
-    /// Which part of the definition.
+    /// The part of the definition.
     #[serde(default)]
     pub role: Role,
-    /// Which of several overloads, 0-based in source order, the implementation last.
+    /// The index of an overload, 0-based in source order; the implementation is last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overload: Option<u32>,
-    /// What the selector was made from.
+    /// The version that the selector was made from.
     #[serde(rename = "docVersion", default, skip_serializing_if = "Option::is_none")]
     pub doc_version: Option<DocVersion>,
 }
@@ -149,7 +149,7 @@ pub enum Role {
     /// The name token.
     #[default]
     Def,
-    /// From `def`, `class` or `async` to the colon, decorators left out.
+    /// From `def`, `class` or `async` to the colon, without decorators.
     Sig,
     /// The block.
     Body,
@@ -177,7 +177,7 @@ impl Role {
 }
 
 impl PositionSpec {
-    /// Gives the file that the selector names another name.
+    /// Replaces the URI of the file that the selector names.
     pub fn map_uri(&mut self, map: impl FnOnce(&DocUri) -> DocUri) {
         match self {
             Self::Cursor(cursor) => cursor.uri = map(&cursor.uri),
@@ -187,7 +187,7 @@ impl PositionSpec {
         }
     }
 
-    /// The file that the selector names itself; `None` when finding the file is part of its resolution.
+    /// The file that the selector names; `None` if resolving the selector finds the file.
     #[must_use]
     pub const fn uri(&self) -> Option<&DocUri> {
         match self {
@@ -198,7 +198,7 @@ impl PositionSpec {
         }
     }
 
-    /// What the selector was made from.
+    /// The version that the selector was made from.
     #[must_use]
     pub const fn doc_version(&self) -> Option<&DocVersion> {
         match self {
@@ -211,7 +211,7 @@ impl PositionSpec {
         }
     }
 
-    /// Says what the selector was made from.
+    /// Sets the version that the selector was made from.
     pub fn set_doc_version(&mut self, version: Option<DocVersion>) {
         match self {
             Self::Cursor(spec) => spec.doc_version = version,

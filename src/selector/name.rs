@@ -1,4 +1,4 @@
-//! Python names as selectors spell them.
+//! Python names in selectors.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Whether `text` is a Python identifier (keywords included: the grammar does not exclude them).
 ///
-/// Source: Python reference, "Identifiers and keywords", before NFKC normalisation, which servers do not do either.
+/// Source: Python reference, "Identifiers and keywords", before NFKC normalization, which servers do not apply either.
 #[must_use]
 pub fn is_identifier(text: &str) -> bool {
     let mut chars = text.chars();
@@ -19,7 +19,7 @@ pub fn is_identifier(text: &str) -> bool {
 pub struct ModuleName(String);
 
 impl ModuleName {
-    /// Takes a dotted name; `None` when a part is no identifier.
+    /// A dotted name; `None` if a part is not an identifier.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         text.split('.').all(is_identifier).then(|| Self(text.to_owned()))
@@ -53,7 +53,7 @@ pub struct QualName {
 }
 
 impl QualName {
-    /// Puts the parts together; `None` when there is no name or one is no identifier.
+    /// A qualified name; `None` if `names` is empty or contains a text that is not an identifier.
     #[must_use]
     pub fn new(module: ModuleName, names: Vec<String>) -> Option<Self> {
         (!names.is_empty() && names.iter().all(|name| is_identifier(name))).then_some(Self { module, names })

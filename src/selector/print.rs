@@ -1,4 +1,4 @@
-//! The canonical spelling.
+//! Prints selectors in the canonical spelling.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ impl fmt::Display for PositionSpec {
 impl fmt::Display for CursorSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@L{}:C{}", self.uri, self.line, self.col)?;
-        Query::new(f).indexing(self.indexing)?.version(self.doc_version.as_ref())
+        QueryWriter::new(f).indexing(self.indexing)?.version(self.doc_version.as_ref())
     }
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for RangeSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ([sl, sc], [el, ec]) = (self.start, self.end);
         write!(f, "{}@R({sl},{sc}->{el},{ec})", self.uri)?;
-        Query::new(f).indexing(self.indexing)?.version(self.doc_version.as_ref())
+        QueryWriter::new(f).indexing(self.indexing)?.version(self.doc_version.as_ref())
     }
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for SymbolSpec {
         if self.role != Role::Def {
             write!(f, ":{}", self.role.as_str())?;
         }
-        let mut query = Query::new(f);
+        let mut query = QueryWriter::new(f);
         if let Some(overload) = self.overload {
             query.option("overload", overload)?;
         }
@@ -61,7 +61,7 @@ impl fmt::Display for AstSpec {
             }
             step.fmt(f)?;
         }
-        Query::new(f).version(self.doc_version.as_ref())
+        QueryWriter::new(f).version(self.doc_version.as_ref())
     }
 }
 
@@ -80,7 +80,7 @@ impl fmt::Display for AnchorSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A backslash is encoded too, because one before a quote or a slash would be read as an escape.
         write!(f, "anchor://{}#\"{}\"", self.uri, encode_portable_and(&self.snippet, b"\\"))?;
-        let mut query = Query::new(f);
+        let mut query = QueryWriter::new(f);
         if self.ctx != DEFAULT_CONTEXT {
             query.option("ctx", self.ctx)?;
         }
@@ -94,17 +94,17 @@ impl fmt::Display for AnchorSpec {
 impl fmt::Display for SymidSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "sym://{}", self.id)?;
-        Query::new(f).version(self.doc_version.as_ref())
+        QueryWriter::new(f).version(self.doc_version.as_ref())
     }
 }
 
-/// The options after `?`, in the one order that is canonical.
-struct Query<'f, 'b> {
+/// Writes the options after `?`, in the canonical order.
+struct QueryWriter<'f, 'b> {
     f: &'f mut fmt::Formatter<'b>,
     separator: char,
 }
 
-impl<'f, 'b> Query<'f, 'b> {
+impl<'f, 'b> QueryWriter<'f, 'b> {
     const fn new(f: &'f mut fmt::Formatter<'b>) -> Self {
         Self { f, separator: '?' }
     }
@@ -115,7 +115,7 @@ impl<'f, 'b> Query<'f, 'b> {
         Ok(())
     }
 
-    /// The default unit is left out, so that there is one spelling.
+    /// Writes the unit. The default is omitted, so that there is one spelling.
     fn indexing(mut self, unit: ColumnUnit) -> Result<Self, fmt::Error> {
         if unit != ColumnUnit::default() {
             self.option("indexing", unit)?;

@@ -1,8 +1,8 @@
-//! The identity of a symbol, made of structure alone: `method:Session.get_adapter:ppd:0f3a…`.
+//! The identity of a symbol, derived from its structure alone: `method:Session.get_adapter:ppd:0f3a…`.
 //!
-//! The parts are readable, so that an id can be resolved when nothing but the id is left: the kind, the chain of names,
-//! the shape of the parameters, and a sketch of the body by which two bodies can be compared. Where several definitions
-//! of a workspace have the same structure, `:2of3` says which one.
+//! The parts are readable, so that an id can be resolved without other information: the kind, the chain of names, the shape
+//! of the parameters, and a sketch of the body by which two bodies can be compared. If several definitions of a workspace
+//! have the same structure, `:2of3` selects one.
 
 use std::fmt;
 
@@ -12,13 +12,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::DocVersion;
 use super::name::is_identifier;
 
-/// A symbol by its identity: `sym://…`.
+/// A symbol by its id: `sym://…`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SymidSpec {
-    /// The identity.
+    /// The id.
     pub id: SymbolId,
-    /// What the identity was made from.
+    /// The version that the id was made from.
     #[serde(rename = "docVersion", default, skip_serializing_if = "Option::is_none")]
     pub doc_version: Option<DocVersion>,
 }
@@ -26,21 +26,21 @@ pub struct SymidSpec {
 /// The identity of a symbol.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SymbolId {
-    /// What it is, as bundles name kinds: `method`. Invariant: ASCII letters.
+    /// The kind of definition, as in bundles: `method`. Invariant: ASCII letters.
     pub kind: String,
     /// The names from the module down. Invariant: identifiers, at least one.
     pub names: Vec<String>,
-    /// One letter for each parameter, or none: `p` required, `d` with a default, `a` `*args`, `n` and `m` the same as `p`
-    /// and `d` but by keyword only, `k` `**kwargs`.
+    /// One letter per parameter: `p` required, `d` with a default, `a` `*args`, `n` and `m` the same as `p` and `d` but
+    /// keyword-only, `k` `**kwargs`.
     pub shape: String,
     /// The sketch of the body.
     pub sketch: Sketch,
-    /// Which of how many definitions of the same structure, 1-based.
+    /// The 1-based number of the definition among those with the same structure, and their count.
     pub ordinal: Option<(u32, u32)>,
 }
 
-/// A similarity sketch: 32 slots of four bits each, of which two bodies share about as many as they share of their
-/// contents.
+/// A similarity sketch (MinHash): 32 slots of four bits each. The share of equal slots of two sketches estimates the
+/// similarity of the two bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Sketch(pub u128);
 
@@ -58,10 +58,10 @@ impl<'de> Deserialize<'de> for Sketch {
 }
 
 impl Sketch {
-    /// How many slots there are.
+    /// The number of slots.
     pub const SLOTS: u32 = 32;
 
-    /// An estimate of how much two bodies have in common, from 0 to 1; chance agreement is taken out.
+    /// The estimated similarity of two bodies, from 0 to 1, corrected for chance agreement.
     #[must_use]
     pub fn similarity(self, other: Self) -> f64 {
         let differing = self.0 ^ other.0;
@@ -119,8 +119,9 @@ impl Serialize for SymbolId {
 impl<'de> Deserialize<'de> for SymbolId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Self::parse(&text)
-            .ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no symbol id as bundles print it")))
+        Self::parse(&text).ok_or_else(|| {
+            serde::de::Error::custom(format!("{text:?} is not a symbol id as printed in bundles"))
+        })
     }
 }
 
@@ -132,7 +133,7 @@ impl JsonSchema for SymbolId {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "type": "string",
-            "description": "kind, names, parameter shape and body sketch: method:Session.get_adapter:ppd:<32 digits>, and which of several of the same structure: :2of3",
+            "description": "kind, names, parameter shape and body sketch: method:Session.get_adapter:ppd:<32 digits>, and the number among several with the same structure: :2of3",
             "pattern": "^[A-Za-z]+:[^:]+:[pdanmk]*:[0-9a-f]{32}(:[1-9][0-9]*of[1-9][0-9]*)?$"
         })
     }

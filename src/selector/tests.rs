@@ -58,7 +58,7 @@ fn canonical_spellings() {
 }
 
 #[test]
-fn the_caret_is_under_the_place() {
+fn the_caret_is_under_the_error() {
     for (text, expected) in [
         ("src/app.py", "          ^"),
         ("src/app.py@L0:C1", "            ^"),
@@ -102,10 +102,10 @@ fn the_caret_is_under_the_place() {
 }
 
 #[test]
-fn an_error_names_what_could_stand_there() {
+fn an_error_names_what_is_expected() {
     let expected = |text: &str| parse(text, ColumnUnit::Codepoint).unwrap_err().expected;
     assert!(expected("ast://[klass=C]").starts_with("one of module, class, def, name,"));
-    assert_eq!(expected("sym://x?y=1"), "a symbol id as bundles print it");
+    assert_eq!(expected("sym://x?y=1"), "a symbol id as printed in bundles");
     assert_eq!(expected("anchor://a.py#\"x\"?y=1"), "ctx=<number>, hash=sha1:<digits> or v=<version>");
     assert_eq!(expected("py://m#f?ctx=1"), "overload=<number> or v=<version>");
 }
@@ -151,8 +151,8 @@ fn uri() -> impl Strategy<Value = DocUri> {
         path.clone().prop_map(|path| DocUri::Server(path.to_string())),
         path.prop_map(|path| DocUri::File(AbsPath::new(format!("/{path}")).unwrap())),
     ]
-    // `x://` at the start of a workspace path reads as a scheme, and `x:/` as a drive; such a folder cannot be named
-    // relatively.
+    // `x://` at the start of a workspace path is parsed as a scheme, and `x:/` as a drive, so such a folder has no relative
+    // spelling.
     .prop_filter("no scheme inside", |uri| match uri {
         DocUri::Workspace(path) => {
             let path = path.as_str();
@@ -240,7 +240,7 @@ fn coordinates_are_counted_from_one_in_json_too() {
 }
 
 #[test]
-fn a_version_is_a_content_or_a_revision_and_no_file_of_one() {
+fn a_version_is_a_digest_or_a_revision_but_not_a_file_of_one() {
     for version in ["git:HEAD", "git:v1.2^{}", "git:HEAD~3", "git:a@%7B1%7D"] {
         assert!(parse(&format!("a.py:1:1?v={version}"), ColumnUnit::Codepoint).is_ok(), "{version}");
     }

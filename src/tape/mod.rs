@@ -1,11 +1,10 @@
-//! What passes through the doors of one operation: its questions to the outside, and the answers.
+//! Records and replays the I/O of one operation.
 //!
-//! An operation's outside is the workspace's files, its index, git, and a server. Whoever asks one of them goes through
-//! the operation's [`Tape`]. Off, a tape does nothing. Recording, it notes question and answer. Replaying, it answers what
-//! was recorded, and the outside is never asked: everything between the doors is the same code, live and replayed.
+//! The I/O of an operation reads the workspace's files, its index, git and a server, and all of it goes through the
+//! operation's [`Tape`]. A tape that is off does nothing. A recording tape stores each query with its answer. A replaying
+//! tape returns the recorded answers and performs no I/O, so that live and replayed operations run the same code.
 //!
-//! A question that was not recorded gets an empty answer, and is noted ([`Tape::first_lost`]): whatever comes of it, the
-//! replay is none of what was recorded.
+//! A query that was not recorded gets an empty answer and marks the replay as different ([`Tape::first_unrecorded`]).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,39 +14,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 
-/// Whom a question went to.
+/// The kind of I/O that a query belongs to.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Door {
-    /// The disk: what a path leads to, what a folder holds, what a file holds.
+pub enum IoKind {
+    /// The disk: the target of a path, the entries of a folder, the content of a file.
     File,
     /// The workspace's index of words and definitions.
     Index,
-    /// The revisions of git.
+    /// The git history.
     History,
-    /// The contents that earlier bundles were made from.
+    /// The stored contents that earlier bundles were computed from.
     Contents,
-    /// What git and the disk say of files that are to be written.
+    /// The state on disk and in git of files that are to be written.
     Guard,
-    /// The writing itself.
+    /// The write itself.
     Transaction,
 }
 
 /// One message between lanser and a server, as JSON text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// Who sent it.
-    pub from: Side,
-    /// The JSON-RPC message without its `jsonrpc` member. Ids count the operation's own calls, from 1.
+    /// The sender.
+    pub from: MessageSender,
+    /// The JSON-RPC message without its `jsonrpc` member. Ids count the calls of the operation from 1.
     pub message: String,
 }
 
-/// The two sides of a conversation.
+/// The sender of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub enum Side {
-    /// lanser.
+pub enum MessageSender {
+    /// lanser, the client.
     #[serde(rename = "c2s")]
     Client,
     /// The server.
@@ -55,33 +54,33 @@ pub enum Side {
     Server,
 }
 
-/// A call to the server that was recorded: what the server said before its answer, and the answer. Both as JSON text.
+/// A recorded call to the server: the messages that the server sent before its response, and the response. All as JSON text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exchange {
-    /// Requests of the server's own while it worked on the call.
+    /// Requests that the server sent while the call was in progress.
     pub meanwhile: Vec<String>,
-    /// The outcome: `{"result": …}` or `{"error": …}`; `None` when none came.
+    /// The response: `{"result": …}` or `{"error": …}`; `None` if the server did not respond.
     pub outcome: Option<String>,
 }
 
-/// What was recorded of an operation.
+/// The recorded I/O of an operation.
 #[derive(Debug, Default)]
-pub struct Recorded {
-    /// Questions and answers, both as JSON text.
-    pub answers: BTreeMap<(Door, String), String>,
-    /// The contents that answers name by their digests.
+pub struct Recording {
+    /// Queries and answers, both as JSON text.
+    pub answers: BTreeMap<(IoKind, String), String>,
+    /// The contents that answers refer to by digest.
     pub blobs: BTreeMap<Digest, Arc<Vec<u8>>>,
-    /// The conversation, in its order.
+    /// The messages exchanged with the server, in order.
     pub frames: Vec<Frame>,
-    /// How many calls there were.
+    /// The number of calls.
     calls: u64,
 }
 
-impl Recorded {
-    /// A record made of its parts.
+impl Recording {
+    /// A recording with these parts.
     #[must_use]
     pub const fn new(
-        answers: BTreeMap<(Door, String), String>,
+        answers: BTreeMap<(IoKind, String), String>,
         blobs: BTreeMap<Digest, Arc<Vec<u8>>>,
         frames: Vec<Frame>,
     ) -> Self {
@@ -89,9 +88,9 @@ impl Recorded {
     }
 }
 
-/// Contents by their digests.
+/// A store of contents by digest.
 pub trait Blobs: std::fmt::Debug + Send + Sync {
-    /// The content with this digest; `None` when it is not there or is another one.
+    /// The content with this digest; `None` if it is missing or does not match the digest.
     fn blob(&self, digest: &Digest) -> Option<Arc<Vec<u8>>>;
 }
 
@@ -101,42 +100,42 @@ impl Blobs for BTreeMap<Digest, Arc<Vec<u8>>> {
     }
 }
 
-/// What an operation is answered from.
+/// The recorded data that a replay reads.
 #[derive(Debug)]
-pub struct Source {
-    /// Questions and answers, both as JSON text.
-    pub answers: BTreeMap<(Door, String), String>,
-    /// The contents that answers name by their digests.
+pub struct ReplaySource {
+    /// Queries and answers, both as JSON text.
+    pub answers: BTreeMap<(IoKind, String), String>,
+    /// The contents that answers refer to by digest.
     pub blobs: Arc<dyn Blobs>,
-    /// Calls by method and canonical parameters; those that are alike in the order in which they were made.
+    /// Calls by method and canonical parameters; equal calls in the order in which they were made.
     pub calls: BTreeMap<(String, String), VecDeque<Exchange>>,
 }
 
-/// A question that was not recorded.
+/// A query or call that was not recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lost {
-    /// Whom it went to, in one word.
-    pub door: String,
-    /// The question as JSON text.
-    pub question: String,
+pub struct UnrecordedQuery {
+    /// The kind of I/O, `blob`, or the LSP method.
+    pub kind: String,
+    /// The query or the parameters as JSON text.
+    pub query: String,
 }
 
-/// The tape of one operation. Clones are the same tape.
+/// Records or replays the I/O of one operation. Clones share the same state.
 #[derive(Debug, Clone, Default)]
-pub struct Tape(Mode);
+pub struct Tape(TapeMode);
 
 #[derive(Debug, Clone, Default)]
-enum Mode {
+enum TapeMode {
     #[default]
     Off,
-    Recording(Arc<Mutex<Recorded>>),
-    Replaying(Arc<Mutex<Replaying>>),
+    Recording(Arc<Mutex<Recording>>),
+    Replaying(Arc<Mutex<ReplayState>>),
 }
 
 #[derive(Debug)]
-struct Replaying {
-    source: Source,
-    lost: Option<Lost>,
+struct ReplayState {
+    source: ReplaySource,
+    missing: Option<UnrecordedQuery>,
 }
 
 impl Tape {
@@ -146,126 +145,132 @@ impl Tape {
         Self::default()
     }
 
-    /// An empty tape that notes everything.
+    /// A tape that records.
     #[must_use]
     pub fn recording() -> Self {
-        Self(Mode::Recording(Arc::default()))
+        Self(TapeMode::Recording(Arc::default()))
     }
 
-    /// A tape that answers.
+    /// A tape that replays `source`.
     #[must_use]
-    pub fn replaying(source: Source) -> Self {
-        Self(Mode::Replaying(Arc::new(Mutex::new(Replaying { source, lost: None }))))
+    pub fn replaying(source: ReplaySource) -> Self {
+        Self(TapeMode::Replaying(Arc::new(Mutex::new(ReplayState { source, missing: None }))))
     }
 
-    /// Whether it does nothing.
+    /// Whether the tape does nothing.
     #[must_use]
     pub const fn is_off(&self) -> bool {
-        matches!(self.0, Mode::Off)
+        matches!(self.0, TapeMode::Off)
     }
 
-    /// Whether it notes everything.
+    /// Whether the tape records.
     #[must_use]
     pub const fn is_recording(&self) -> bool {
-        matches!(self.0, Mode::Recording(_))
+        matches!(self.0, TapeMode::Recording(_))
     }
 
-    /// Whether it answers.
+    /// Whether the tape replays.
     #[must_use]
     pub const fn is_replaying(&self) -> bool {
-        matches!(self.0, Mode::Replaying(_))
+        matches!(self.0, TapeMode::Replaying(_))
     }
 
-    /// The answer to a question: `live` asks the outside; `lost` is the empty answer.
-    pub fn ask<Q, A>(&self, door: Door, question: &Q, live: impl FnOnce() -> A, lost: impl FnOnce() -> A) -> A
+    /// Answers a query: `live` performs the I/O; `missing` is the answer if a replay has no record of it.
+    pub fn query<Q, A>(
+        &self,
+        kind: IoKind,
+        query: &Q,
+        live: impl FnOnce() -> A,
+        missing: impl FnOnce() -> A,
+    ) -> A
     where
         Q: Serialize + ?Sized,
         A: Serialize + DeserializeOwned,
     {
         match &self.0 {
-            Mode::Off => live(),
-            Mode::Recording(recorded) => {
+            TapeMode::Off => live(),
+            TapeMode::Recording(recorded) => {
                 let answer = live();
-                locked(recorded).answers.insert((door, text(question)), text(&answer));
+                locked(recorded).answers.insert((kind, text(query)), text(&answer));
                 answer
             }
-            Mode::Replaying(replaying) => {
+            TapeMode::Replaying(replaying) => {
                 let mut replaying = locked(replaying);
-                let key = (door, text(question));
-                let told =
-                    replaying.source.answers.get(&key).and_then(|told| serde_json::from_str(told).ok());
-                told.unwrap_or_else(|| {
-                    replaying.lose(door_name(door), key.1);
-                    lost()
+                let key = (kind, text(query));
+                let answer =
+                    replaying.source.answers.get(&key).and_then(|answer| serde_json::from_str(answer).ok());
+                answer.unwrap_or_else(|| {
+                    replaying.mark_unrecorded(kind_name(kind), key.1);
+                    missing()
                 })
             }
         }
     }
 
-    /// The same for a question whose answer is a content.
-    pub fn bytes<Q: Serialize + ?Sized>(
+    /// Answers a query whose answer is a content.
+    pub fn query_bytes<Q: Serialize + ?Sized>(
         &self,
-        door: Door,
-        question: &Q,
+        kind: IoKind,
+        query: &Q,
         live: impl FnOnce() -> Option<Vec<u8>>,
     ) -> Option<Vec<u8>> {
         if self.is_off() {
             return live();
         }
         let digest: Option<Digest> =
-            self.ask(door, question, || live().map(|bytes| self.keep(bytes)), || None);
+            self.query(kind, query, || live().map(|bytes| self.record_blob(bytes)), || None);
         self.blob(&digest?).map(|bytes| bytes.to_vec())
     }
 
-    /// Notes a content that answers name by its digest.
-    pub fn keep(&self, bytes: Vec<u8>) -> Digest {
+    /// Records a content that answers refer to by digest.
+    pub fn record_blob(&self, bytes: Vec<u8>) -> Digest {
         let digest = Digest::of(&bytes);
-        if let Mode::Recording(recorded) = &self.0 {
+        if let TapeMode::Recording(recorded) = &self.0 {
             locked(recorded).blobs.entry(digest).or_insert_with(|| Arc::new(bytes));
         }
         digest
     }
 
-    /// A content by its digest.
+    /// The recorded content with this digest.
     #[must_use]
     pub fn blob(&self, digest: &Digest) -> Option<Arc<Vec<u8>>> {
         match &self.0 {
-            Mode::Off => None,
-            Mode::Recording(recorded) => locked(recorded).blobs.get(digest).cloned(),
-            Mode::Replaying(replaying) => {
+            TapeMode::Off => None,
+            TapeMode::Recording(recorded) => locked(recorded).blobs.get(digest).cloned(),
+            TapeMode::Replaying(replaying) => {
                 let mut replaying = locked(replaying);
                 let found = replaying.source.blobs.blob(digest);
                 if found.is_none() {
-                    replaying.lose("blob", text(digest));
+                    replaying.mark_unrecorded("blob", text(digest));
                 }
                 found
             }
         }
     }
 
-    /// Notes that a call goes out; the number that its frames carry.
+    /// Records an outgoing call and returns the id of its messages; `None` if the tape does not record.
     #[must_use]
-    pub fn call(&self, message: impl FnOnce(u64) -> String) -> Option<u64> {
-        let Mode::Recording(recorded) = &self.0 else { return None };
+    pub fn record_call(&self, message: impl FnOnce(u64) -> String) -> Option<u64> {
+        let TapeMode::Recording(recorded) = &self.0 else { return None };
         let mut recorded = locked(recorded);
         recorded.calls += 1;
         let id = recorded.calls;
-        recorded.frames.push(Frame { from: Side::Client, message: message(id) });
+        recorded.frames.push(Frame { from: MessageSender::Client, message: message(id) });
         Some(id)
     }
 
-    /// Notes a message.
-    pub fn note(&self, from: Side, message: impl FnOnce() -> String) {
-        if let Mode::Recording(recorded) = &self.0 {
+    /// Records a message.
+    pub fn record_message(&self, from: MessageSender, message: impl FnOnce() -> String) {
+        if let TapeMode::Recording(recorded) = &self.0 {
             locked(recorded).frames.push(Frame { from, message: message() });
         }
     }
 
-    /// What was recorded of a call; `None` when it was never made, which is noted. The same call made again gives what came
-    /// of it again.
+    /// Replays a call; `None` if it was not recorded, which marks the replay as different. Equal calls are replayed in the
+    /// order in which they were recorded.
     #[must_use]
-    pub fn exchange(&self, method: &str, params: &str) -> Option<Exchange> {
-        let Mode::Replaying(replaying) = &self.0 else { return None };
+    pub fn replay_call(&self, method: &str, params: &str) -> Option<Exchange> {
+        let TapeMode::Replaying(replaying) = &self.0 else { return None };
         let mut replaying = locked(replaying);
         let found = replaying
             .source
@@ -273,52 +278,50 @@ impl Tape {
             .get_mut(&(method.to_owned(), params.to_owned()))
             .and_then(VecDeque::pop_front);
         if found.is_none() {
-            replaying.lose(method, params.to_owned());
+            replaying.mark_unrecorded(method, params.to_owned());
         }
         found
     }
 
-    /// The first question that was not recorded.
+    /// The first query or call that was not recorded.
     #[must_use]
-    pub fn first_lost(&self) -> Option<Lost> {
-        let Mode::Replaying(replaying) = &self.0 else { return None };
-        locked(replaying).lost.clone()
+    pub fn first_unrecorded(&self) -> Option<UnrecordedQuery> {
+        let TapeMode::Replaying(replaying) = &self.0 else { return None };
+        locked(replaying).missing.clone()
     }
 
-    /// What was recorded so far; it is taken out.
+    /// Removes and returns what was recorded so far.
     #[must_use]
-    pub fn take(&self) -> Recorded {
+    pub fn take_recording(&self) -> Recording {
         match &self.0 {
-            Mode::Recording(recorded) => std::mem::take(&mut *locked(recorded)),
-            Mode::Off | Mode::Replaying(_) => Recorded::default(),
+            TapeMode::Recording(recorded) => std::mem::take(&mut *locked(recorded)),
+            TapeMode::Off | TapeMode::Replaying(_) => Recording::default(),
         }
     }
 }
 
-impl Replaying {
-    fn lose(&mut self, door: &str, question: String) {
-        self.lost.get_or_insert(Lost { door: door.to_owned(), question });
+impl ReplayState {
+    fn mark_unrecorded(&mut self, kind: &str, query: String) {
+        self.missing.get_or_insert(UnrecordedQuery { kind: kind.to_owned(), query });
     }
 }
 
-/// The one word for a door.
+/// The name of a kind of I/O.
 #[must_use]
-pub const fn door_name(door: Door) -> &'static str {
-    match door {
-        Door::File => "file",
-        Door::Index => "index",
-        Door::History => "history",
-        Door::Contents => "contents",
-        Door::Guard => "guard",
-        Door::Transaction => "transaction",
+pub const fn kind_name(kind: IoKind) -> &'static str {
+    match kind {
+        IoKind::File => "file",
+        IoKind::Index => "index",
+        IoKind::History => "history",
+        IoKind::Contents => "contents",
+        IoKind::Guard => "guard",
+        IoKind::Transaction => "transaction",
     }
 }
 
-/// Data as JSON text with its members sorted, as it is again when it comes out of a file.
+/// Data as JSON text with sorted members, the form in which it is read from a trace.
 fn text<T: Serialize + ?Sized>(data: &T) -> String {
-    serde_json::to_value(data)
-        .map(|value| value.to_string())
-        .expect("what passes through a door is plain data")
+    serde_json::to_value(data).map(|value| value.to_string()).expect("queries and answers are plain data")
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -330,35 +333,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_recorded_is_answered_and_nothing_else() {
+    fn only_recorded_queries_are_answered() {
         let tape = Tape::recording();
-        assert_eq!(tape.ask(Door::Index, &("word", "a"), || vec![1, 2], Vec::new), [1, 2]);
-        assert_eq!(tape.bytes(Door::File, "x", || Some(b"content".to_vec())), Some(b"content".to_vec()));
-        assert_eq!(tape.bytes(Door::File, "y", || None), None);
-        let Recorded { answers, blobs, .. } = tape.take();
-        let replay = Tape::replaying(Source { answers, blobs: Arc::new(blobs), calls: BTreeMap::new() });
-        let never = || -> Vec<i32> { unreachable!("a replay asks nobody") };
-        assert_eq!(replay.ask(Door::Index, &("word", "a"), never, Vec::new), [1, 2]);
-        assert_eq!(replay.bytes(Door::File, "x", || unreachable!()), Some(b"content".to_vec()));
-        assert_eq!(replay.bytes(Door::File, "y", || unreachable!()), None);
-        assert_eq!(replay.first_lost(), None);
-        assert_eq!(replay.ask(Door::Index, &("word", "b"), never, Vec::new), Vec::<i32>::new());
-        assert_eq!(replay.first_lost().unwrap().question, r#"["word","b"]"#);
+        assert_eq!(tape.query(IoKind::Index, &("word", "a"), || vec![1, 2], Vec::new), [1, 2]);
+        assert_eq!(
+            tape.query_bytes(IoKind::File, "x", || Some(b"content".to_vec())),
+            Some(b"content".to_vec())
+        );
+        assert_eq!(tape.query_bytes(IoKind::File, "y", || None), None);
+        let Recording { answers, blobs, .. } = tape.take_recording();
+        let replay =
+            Tape::replaying(ReplaySource { answers, blobs: Arc::new(blobs), calls: BTreeMap::new() });
+        let never = || -> Vec<i32> { unreachable!("a replay performs no I/O") };
+        assert_eq!(replay.query(IoKind::Index, &("word", "a"), never, Vec::new), [1, 2]);
+        assert_eq!(replay.query_bytes(IoKind::File, "x", || unreachable!()), Some(b"content".to_vec()));
+        assert_eq!(replay.query_bytes(IoKind::File, "y", || unreachable!()), None);
+        assert_eq!(replay.first_unrecorded(), None);
+        assert_eq!(replay.query(IoKind::Index, &("word", "b"), never, Vec::new), Vec::<i32>::new());
+        assert_eq!(replay.first_unrecorded().unwrap().query, r#"["word","b"]"#);
     }
 
     #[test]
-    fn calls_that_are_alike_are_answered_in_their_order() {
+    fn equal_calls_are_replayed_in_order() {
         let exchange = |text: &str| Exchange { outcome: Some(text.to_owned()), ..Exchange::default() };
         let calls = BTreeMap::from([(
             ("m".to_owned(), "{}".to_owned()),
             VecDeque::from([exchange("1"), exchange("2")]),
         )]);
-        let replay =
-            Tape::replaying(Source { calls, answers: BTreeMap::new(), blobs: Arc::new(BTreeMap::new()) });
-        assert_eq!(replay.exchange("m", "{}"), Some(exchange("1")));
-        assert_eq!(replay.exchange("m", "{}"), Some(exchange("2")));
-        assert_eq!(replay.first_lost(), None);
-        assert_eq!(replay.exchange("m", "{}"), None);
-        assert_eq!(replay.first_lost().unwrap().door, "m");
+        let replay = Tape::replaying(ReplaySource {
+            calls,
+            answers: BTreeMap::new(),
+            blobs: Arc::new(BTreeMap::new()),
+        });
+        assert_eq!(replay.replay_call("m", "{}"), Some(exchange("1")));
+        assert_eq!(replay.replay_call("m", "{}"), Some(exchange("2")));
+        assert_eq!(replay.first_unrecorded(), None);
+        assert_eq!(replay.replay_call("m", "{}"), None);
+        assert_eq!(replay.first_unrecorded().unwrap().kind, "m");
     }
 }

@@ -1,17 +1,17 @@
-//! Lines of a stream that somebody else wrote, in memory that is bounded by the longest line that is allowed.
+//! Reads lines of an untrusted stream, in memory that is bounded by the longest line that is allowed.
 
 use std::io::{self, BufRead};
 
-/// The longest line of requests, selectors and other small documents, in bytes, its newline not counted.
-pub const MAX_LINE: usize = 64 << 20;
+/// The longest line of requests, selectors and other small documents, without its newline.
+pub const MAX_LINE_BYTES: usize = 64 << 20;
 
-/// A line this many times as long as a line may be has no end, like that of `/dev/zero`.
-const ENDLESS: usize = 16;
+/// A line that exceeds its limit by this factor is taken to be endless, like that of `/dev/zero`.
+const ENDLESS_FACTOR: usize = 16;
 
-/// What the next room for a line may stay, in bytes.
-const KEPT_CAPACITY: usize = 1 << 20;
+/// The capacity of the line buffer that is retained for the next line.
+const RETAINED_CAPACITY_BYTES: usize = 1 << 20;
 
-/// Reads lines. What does not fit into the limit is skipped without being stored.
+/// Reads lines. A line that exceeds the limit is skipped without being stored.
 #[derive(Debug)]
 pub struct BoundedLines<R> {
     reader: R,
@@ -19,7 +19,7 @@ pub struct BoundedLines<R> {
     limit: usize,
     number: u64,
     line: Vec<u8>,
-    /// Whether a line had no end: nothing behind it is read.
+    /// Whether an endless line was found: nothing after it is read.
     is_endless: bool,
 }
 
@@ -29,14 +29,14 @@ impl<R: BufRead> BoundedLines<R> {
         Self { reader, limit, number: 0, line: Vec::new(), is_endless: false }
     }
 
-    /// Reads the next line and returns whether it fits; `None` at the end. Nothing is read behind a line that is longer than
-    /// 16 times the limit.
+    /// Reads the next line and returns whether it fits the limit; `None` at the end. Nothing is read after a line that is
+    /// longer than 16 times the limit.
     ///
     /// # Errors
-    /// When the stream cannot be read.
+    /// If the stream cannot be read.
     pub fn advance(&mut self) -> io::Result<Option<bool>> {
         self.line.clear();
-        self.line.shrink_to(KEPT_CAPACITY);
+        self.line.shrink_to(RETAINED_CAPACITY_BYTES);
         let mut length = 0_usize;
         while !self.is_endless {
             let part = match self.reader.fill_buf() {
@@ -55,7 +55,7 @@ impl<R: BufRead> BoundedLines<R> {
             }
             let consumed = newline.map_or(part.len(), |at| at + 1);
             self.reader.consume(consumed);
-            self.is_endless = length > self.limit.saturating_mul(ENDLESS);
+            self.is_endless = length > self.limit.saturating_mul(ENDLESS_FACTOR);
             if ended || self.is_endless {
                 self.number += u64::from(any);
                 return Ok(any.then_some(length <= self.limit));
@@ -64,12 +64,12 @@ impl<R: BufRead> BoundedLines<R> {
         Ok(None)
     }
 
-    /// The line that was read last, without its newline; empty when it did not fit.
+    /// The line that was read last, without its newline; empty if it exceeded the limit.
     pub fn line(&self) -> &[u8] {
         &self.line
     }
 
-    /// Its number, counted from 1.
+    /// The 1-based number of that line.
     pub const fn number(&self) -> u64 {
         self.number
     }
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_whole_whatever_the_buffer() {
+    fn lines_do_not_depend_on_the_buffer_size() {
         let some = |text: &str| Some(text.to_owned());
         for capacity in [1, 2, 3, 100] {
             let all = read(b"abcd\n\nabcde\nab\r\n\nx", 4, capacity);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_ends_the_input_and_takes_no_memory() {
+    fn an_endless_line_ends_the_input_and_uses_no_memory() {
         let mut lines = BoundedLines::new(BufReader::new(io::repeat(b'x').chain(&b"\nlast\n"[..])), 10_000);
         assert_eq!(lines.advance().unwrap(), Some(false));
         assert!(lines.line.capacity() < 10_000);

@@ -1,22 +1,22 @@
-//! From the bytes of a Python source file to its text, as PEP 263 says: a UTF-8 byte order mark, else a coding
+//! Decodes the bytes of a Python source file to text according to PEP 263: a UTF-8 byte order mark, else a coding
 //! comment in the first two lines, else UTF-8.
 //!
-//! A byte order mark stays in the text as U+FEFF, because servers count it. Bytes that the declared encoding cannot
-//! read become U+FFFD, one for each maximal invalid sequence (WHATWG; what Node, and so Pyright, does when it reads
-//! such a file), and [`SourceEncoding::Lossy`] says so: good enough to ask about, never good enough to write back.
+//! A byte order mark stays in the text as U+FEFF, because servers count it. Bytes that are invalid in the declared encoding
+//! become U+FFFD, one for each maximal invalid sequence (WHATWG; Node, and so Pyright, does the same), and the encoding is
+//! [`SourceEncoding::Lossy`]: such a text can be queried but must not be written back.
 
 use encoding_rs::Encoding;
 
-/// How a source file's bytes were read.
+/// How a source file's bytes were decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceEncoding {
     /// UTF-8, with or without a byte order mark.
     Utf8,
     /// ISO 8859-1, where every byte is the scalar value of the same number.
     Latin1,
-    /// Another encoding that a coding comment names and that reads every byte.
+    /// Another encoding from a coding comment, in which every byte is valid.
     Declared(&'static Encoding),
-    /// Bytes that could not be read were replaced.
+    /// Invalid bytes were replaced.
     Lossy,
 }
 
@@ -25,7 +25,7 @@ pub enum SourceEncoding {
 pub struct Decoded {
     /// The text, a byte order mark included.
     pub text: String,
-    /// How it was read.
+    /// How it was decoded.
     pub encoding: SourceEncoding,
 }
 
@@ -62,7 +62,7 @@ fn decode_utf8(bytes: Vec<u8>) -> Decoded {
     }
 }
 
-/// The encoding that a coding comment names, folded to one spelling for the two that need no table.
+/// The encoding that a coding comment names, as a WHATWG label; UTF-8 and ISO 8859-1 have one spelling each.
 fn declared_encoding(bytes: &[u8]) -> Option<String> {
     if bytes.starts_with(b"\xef\xbb\xbf") {
         return None;
@@ -75,10 +75,10 @@ fn declared_encoding(bytes: &[u8]) -> Option<String> {
         let comment = first.trim_ascii_start().starts_with(b"#");
         if blank || comment { coding_comment(lines.next()?) } else { None }
     })?;
-    Some(fold(&name))
+    Some(normalize_encoding_name(&name))
 }
 
-/// `^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)`, the expression of PEP 263.
+/// Matches `^[ \t\f]*#.*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)`, the regular expression of PEP 263.
 fn coding_comment(line: &[u8]) -> Option<String> {
     let comment = line.trim_ascii_start().strip_prefix(b"#")?;
     let mut rest = comment;
@@ -99,8 +99,8 @@ fn coding_comment(line: &[u8]) -> Option<String> {
     None
 }
 
-/// Python's spelling rules for encoding names, towards WHATWG labels where the two differ.
-fn fold(name: &str) -> String {
+/// Normalizes an encoding name like Python, and maps it to the WHATWG label where the two differ.
+fn normalize_encoding_name(name: &str) -> String {
     let name = name.to_ascii_lowercase().replace('_', "-");
     let is = |stem: &str| name == stem || name.starts_with(&format!("{stem}-"));
     if is("utf-8") || name == "utf8" || name == "u8" || name == "ascii" || name == "us-ascii" {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_coding_comment_after_code_is_only_a_comment() {
+    fn a_coding_comment_after_code_is_ignored() {
         check(
             b"x = 1\n# coding: latin-1\n\xc3\xa9",
             "x = 1\n# coding: latin-1\n\u{e9}",
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn unreadable_bytes_are_replaced_and_said() {
+    fn invalid_bytes_are_replaced_and_marked() {
         check(b"a\xffb", "a\u{fffd}b", SourceEncoding::Lossy);
         check(b"# coding: klingon\n\xff", "# coding: klingon\n\u{fffd}", SourceEncoding::Lossy);
     }

@@ -1,8 +1,8 @@
-//! Where lines begin, and the conversion between byte offsets, server positions and a person's line and column.
+//! Line starts, and the conversion between byte offsets, server positions and the lines and columns shown to people.
 //!
 //! Line ends are `\n`, `\r\n` and a lone `\r`, as in LSP 3.17 ("Text Documents"); form feed, NEL and U+2028 are
-//! ordinary characters. A byte order mark counts as one column on line 0 towards the server (measured on Pyright
-//! 1.1.414, opened or not) and as none towards people, whose editors hide it.
+//! ordinary characters. In server positions a byte order mark counts as one column on line 0 (measured on Pyright
+//! 1.1.414, opened or not). In positions for people it does not count, because their editors hide it.
 
 use super::{ColumnUnit, Position, Range};
 
@@ -11,21 +11,22 @@ const BOM: char = '\u{feff}';
 /// The line starts of one text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineIndex {
-    /// Byte offset of each line's first byte. Invariant: not empty, strictly ascending, begins with 0. A session holds the
-    /// lines of a whole workspace at a time, and no file that is read has 4 GiB; what lies behind belongs to the last line.
+    /// Byte offset of each line's first byte. Invariant: not empty, strictly ascending, starts with 0. 32 bits save memory,
+    /// because a session holds the lines of a whole workspace. No file that is read has 4 GiB; text beyond that belongs to
+    /// the last line.
     starts: Vec<u32>,
     len: usize,
     has_bom: bool,
-    /// Every unit counts the same in an ASCII text, and no line need be walked: generated files have lines of megabytes.
+    /// In ASCII text all units are equal and columns need no scan of the line: generated files have lines of megabytes.
     is_ascii: bool,
 }
 
 impl LineIndex {
-    /// Reads the line starts of `text`.
+    /// Indexes the line starts of `text`.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let bytes = text.as_bytes();
-        // Counting costs little; growing takes up to three times the memory for a moment.
+        // Counting first is cheap; growing the vector temporarily takes up to three times the memory.
         let mut starts = Vec::with_capacity(1 + bytes.iter().filter(|&&byte| byte == b'\n').count());
         starts.push(0);
         for (i, &byte) in (0_u32..u32::MAX).zip(bytes) {
@@ -36,7 +37,7 @@ impl LineIndex {
         Self { starts, len: bytes.len(), has_bom: text.starts_with(BOM), is_ascii: text.is_ascii() }
     }
 
-    /// The number of lines; a text that ends in a line end has an empty last line.
+    /// The number of lines; a text that ends with a line end has an empty last line.
     #[must_use]
     pub fn line_count(&self) -> usize {
         self.starts.len()
@@ -103,7 +104,7 @@ impl LineIndex {
         Some(offset)
     }
 
-    /// A person's 1-based line and column for a byte offset.
+    /// The 1-based line and column shown to people for a byte offset.
     #[must_use]
     pub fn display(&self, text: &str, offset: usize, unit: ColumnUnit) -> (u32, u32) {
         let position = self.position(text, offset, unit);
@@ -111,7 +112,7 @@ impl LineIndex {
         (position.line + 1, position.column - hidden + 1)
     }
 
-    /// The byte offset of a person's 1-based line and column, or `None` when there is no such line or column.
+    /// The byte offset of a 1-based line and column as shown to people; `None` if the line or column does not exist.
     /// The column after the line's last character exists.
     #[must_use]
     pub fn from_display(&self, text: &str, line: u32, column: u32, unit: ColumnUnit) -> Option<usize> {
@@ -129,7 +130,7 @@ impl LineIndex {
     }
 }
 
-/// How many units some UTF-8 text takes, counted over its bytes: lines of megabytes are asked about again and again.
+/// The number of units of a UTF-8 text, counted over its bytes for speed: lines of megabytes are measured repeatedly.
 fn width(text: &[u8], unit: ColumnUnit) -> u32 {
     let count = |counts: fn(u8) -> bool| text.iter().filter(|&&byte| counts(byte)).count();
     let first = |byte: u8| byte & 0xc0 != 0x80;
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_is_a_column_for_the_server_and_none_for_people() {
+    fn a_byte_order_mark_is_a_column_for_the_server_but_not_for_people() {
         let text = "\u{feff}name = 1\nname\n";
         let index = LineIndex::new(text);
         let first = index.from_display(text, 1, 1, ColumnUnit::Codepoint).unwrap();
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn places_that_do_not_exist() {
+    fn positions_that_do_not_exist() {
         let text = "ab\n";
         let index = LineIndex::new(text);
         assert_eq!(index.from_display(text, 1, 4, ColumnUnit::Codepoint), None);
@@ -188,7 +189,7 @@ mod tests {
         assert_eq!(index.offset(text, Position::new(0, 99), ColumnUnit::Utf16), Some(2));
     }
 
-    /// The same question answered by counting one character after the other.
+    /// A reference implementation that counts character by character.
     fn naive(text: &str, offset: usize, unit: ColumnUnit) -> Position {
         let (mut line, mut column) = (0, 0);
         let mut chars = text.char_indices().peekable();
@@ -215,7 +216,7 @@ mod tests {
                     let position = index.position(&text, offset, unit);
                     prop_assert_eq!(position, naive(&text, offset, unit));
                     let back = index.offset(&text, position, unit).unwrap();
-                    // The place between `\r` and `\n` has the same position as the one before `\r`.
+                    // The offset between `\r` and `\n` has the same position as the one before `\r`.
                     prop_assert!(back == offset || (text[back..].starts_with("\r\n") && offset == back + 1));
                     if back == offset {
                         let (line, column) = index.display(&text, offset, unit);

@@ -1,14 +1,14 @@
-//! Positions and ranges as a language server counts them, and the units that columns are counted in.
+//! Positions and ranges of the language server protocol, and the units of columns.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What one column is.
+/// The unit of columns.
 ///
-/// The names are the ones of LSP 3.17 (`general.positionEncodings`) with one more spelling, `codepoint`, that
-/// people use for UTF-32 units. Source: LSP 3.17, "Position".
+/// The names are those of LSP 3.17 (`general.positionEncodings`), except that UTF-32 code units are called `codepoint`.
+/// Source: LSP 3.17, "Position".
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
 )]
@@ -16,10 +16,10 @@ pub enum ColumnUnit {
     /// Bytes of the UTF-8 form.
     #[serde(rename = "utf-8")]
     Utf8,
-    /// Code units of the UTF-16 form; what a server means when it says nothing.
+    /// Code units of the UTF-16 form; the default of LSP.
     #[serde(rename = "utf-16")]
     Utf16,
-    /// Unicode scalar values; lanser's default towards people and agents.
+    /// Unicode scalar values; lanser's default in input and output.
     #[default]
     #[serde(rename = "codepoint")]
     Codepoint,
@@ -36,7 +36,7 @@ impl ColumnUnit {
         }
     }
 
-    /// The spelling of selectors and of `--index-io`.
+    /// The spelling in selectors and in `--index-io`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -56,7 +56,7 @@ impl ColumnUnit {
         }
     }
 
-    /// Reads either spelling.
+    /// Parses either spelling.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         match name {
@@ -74,7 +74,7 @@ impl fmt::Display for ColumnUnit {
     }
 }
 
-/// A place in a document: 0-based line and column, the column in the unit that was negotiated with the server.
+/// A position in a document: 0-based line and column, the column in the unit that was negotiated with the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Position {
     /// 0-based line.
@@ -91,7 +91,7 @@ impl Position {
     }
 }
 
-/// A stretch of a document, end exclusive. In JSON it is the flat array `[sL, sC, eL, eC]`.
+/// A range of a document, end exclusive. In JSON it is the flat array `[sL, sC, eL, eC]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Range {
     /// The first position.
@@ -107,7 +107,7 @@ impl Range {
         Self { start, end }
     }
 
-    /// Whether `position` is inside, both ends included (a caret after the last character still touches it).
+    /// Whether `position` is inside, including both ends (a cursor after the last character still touches the range).
     #[must_use]
     pub fn touches(&self, position: Position) -> bool {
         self.start <= position && position <= self.end

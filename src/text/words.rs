@@ -1,11 +1,11 @@
 //! Identifier-like words of a source text, found without parsing.
 //!
-//! A superset of the identifier tokens: words in strings and comments are words too, because a forward reference in a
-//! string (`x: "Model"`) is a reference. What a word really is, tree-sitter says later, and only for files that have it.
+//! A superset of the identifier tokens. Words in strings and comments are included, because a forward reference in a string
+//! (`x: "Model"`) is a reference. Tree-sitter classifies a word later, only in the files that contain it.
 
-/// The maximal runs of ASCII letters, digits, `_` and non-ASCII bytes that do not begin with a digit.
+/// The maximal runs of ASCII letters, digits, `_` and non-ASCII bytes, without leading digits.
 ///
-/// A leading byte order mark is skipped: it would hide the first word.
+/// A leading byte order mark is skipped: it would become part of the first word.
 pub fn words(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes
         .strip_prefix(b"\xef\xbb\xbf")

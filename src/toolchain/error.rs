@@ -1,23 +1,23 @@
-//! Why there is no server.
+//! Errors of the search for a server.
 
 use std::fmt;
 
-/// One thing that was tried, and why it did not lead to a server.
+/// One attempt to find or install a server, and why it failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attempt {
-    /// The place looked at, or the command that was run.
+pub struct SearchAttempt {
+    /// The path that was checked, or the command that was run.
     pub what: String,
-    /// What was there instead, or how it failed. May have several lines when a program said so much.
+    /// Why it cannot be used, or how it failed. May have several lines, from the output of a program.
     pub why: String,
 }
 
-impl Attempt {
+impl SearchAttempt {
     pub(super) fn new(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self { what: what.into(), why: why.into() }
     }
 }
 
-impl fmt::Display for Attempt {
+impl fmt::Display for SearchAttempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.what, self.why)
     }
@@ -29,8 +29,8 @@ impl fmt::Display for Attempt {
 pub struct Unavailable {
     /// What is missing, in one line.
     pub what: String,
-    /// Everything that was tried, in order.
-    pub tried: Vec<Attempt>,
-    /// The one command, or the one thing to do, that mends it.
+    /// All attempts, in order.
+    pub tried: Vec<SearchAttempt>,
+    /// The command or change that fixes it.
     pub hint: String,
 }

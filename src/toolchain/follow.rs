@@ -1,4 +1,4 @@
-//! From an executable, a script or a folder to the package that it belongs to.
+//! Resolves an executable, a script or a folder to the package that it belongs to.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 use crate::model::server::ServerKind;
 
 use super::package::Package;
-use super::profile::in_site_packages;
+use super::server_kinds::in_site_packages;
 
-/// How much of a script is read: generated wrappers are far shorter.
-const SCRIPT_LIMIT: u64 = 16 * 1024;
+/// How much of a script is read; generated wrappers are far shorter.
+const SCRIPT_LIMIT_BYTES: u64 = 16 * 1024;
 
-/// Finds the package that a path belongs to: a package's folder, a script inside it, a link to one (npm), a shell
-/// wrapper around one (pnpm), or a console script of `pip` beside its `site-packages`.
+/// Finds the package that a path belongs to. The path is the folder of a package, a script in it, a link to such a script
+/// (npm), a shell wrapper around one (pnpm), or a console script of `pip`, with its `site-packages` in the same prefix.
 ///
-/// `kind` decides which package of a `site-packages` folder is looked at first. The error says what the path is instead.
+/// In a `site-packages` folder, a package of `kind` is preferred. The error says what the path is instead.
 pub(super) fn follow(path: &Path, kind: ServerKind) -> Result<Package, String> {
     let real = path.canonicalize().map_err(|error| format!("cannot be read: {error}"))?;
     if real.is_dir() {
-        // PyPI's `pyright` folder has the package one level down.
+        // In the `pyright` folder of PyPI's wheel the package is one level down.
         let below = real.join("dist");
         let inner = !real.join("package.json").exists() && below.join("package.json").exists();
         return Package::identify(if inner { &below } else { &real }).map_err(|error| error.to_string());
@@ -37,7 +37,7 @@ pub(super) fn follow(path: &Path, kind: ServerKind) -> Result<Package, String> {
     of_console_script(&text, bin, kind)
 }
 
-/// Whether this is a file that may be executed.
+/// Whether this is an executable file.
 pub(super) fn is_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
@@ -76,7 +76,7 @@ fn of_script(script: &Path) -> Result<Package, String> {
 /// The beginning of a script; `None` for a binary program.
 fn read_script(path: &Path) -> std::io::Result<Option<String>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(SCRIPT_LIMIT).read_to_end(&mut bytes)?;
+    File::open(path)?.take(SCRIPT_LIMIT_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes.starts_with(b"#!").then(|| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
@@ -88,18 +88,17 @@ fn wrapped_script(text: &str, bin: &Path) -> Option<PathBuf> {
     })
 }
 
-/// The package beside a console script: in a `site-packages` of the prefix, or beside the `bin` folder itself
-/// (`pip install --target`).
+/// The package of a console script: in a `site-packages` of its prefix, or next to its `bin` folder (`pip install --target`).
 fn of_console_script(text: &str, bin: &Path, kind: ServerKind) -> Result<Package, String> {
     let first = text.lines().next().unwrap_or_default();
-    // A long interpreter path is written as `#!/bin/sh` and a second line that only sh executes.
+    // pip writes a long interpreter path as `#!/bin/sh` and a second line that only sh executes.
     if !first.contains("python") && !text.contains("'''exec'") {
-        return Err(format!("is a script ({first}) that cannot be followed to a package"));
+        return Err(format!("is a script ({first}) whose package cannot be determined"));
     }
     let prefix = bin.parent().unwrap_or(bin);
     let mut sites = site_packages(prefix);
     sites.push(prefix.to_owned());
-    // The wanted kind first; the other only to say what there is instead.
+    // The wanted kind first; the other one only for the error message.
     let others = ServerKind::ALL.into_iter().filter(|other| *other != kind);
     let mut problem = None;
     for kind in std::iter::once(kind).chain(others) {
@@ -111,7 +110,7 @@ fn of_console_script(text: &str, bin: &Path, kind: ServerKind) -> Result<Package
         }
     }
     Err(problem.unwrap_or_else(|| {
-        "is a Python script without a server's package beside it (older ones download the server when they run)"
+        "is a Python script without an installed server package (older ones download the server when they run)"
             .to_owned()
     }))
 }
@@ -119,16 +118,16 @@ fn of_console_script(text: &str, bin: &Path, kind: ServerKind) -> Result<Package
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::toolchain::fake;
+    use crate::toolchain::fixtures;
 
     fn seen(path: &Path, kind: ServerKind) -> Result<(ServerKind, String), String> {
         follow(path, kind).map(|package| (package.kind, package.version))
     }
 
     #[test]
-    fn npm_links_lead_to_the_package_and_names_do_not_count() {
+    fn npm_links_lead_to_the_package_whatever_their_name() {
         let folder = tempfile::tempdir().unwrap();
-        fake::npm(folder.path(), "basedpyright", "1.40.1");
+        fixtures::npm(folder.path(), "basedpyright", "1.40.1");
         for name in ["pyright-langserver", "pyright", "basedpyright-langserver", "basedpyright"] {
             let bin = folder.path().join("node_modules/.bin").join(name);
             assert_eq!(
@@ -143,32 +142,32 @@ mod tests {
     fn console_scripts_lead_to_the_package_of_the_wanted_kind() {
         let folder = tempfile::tempdir().unwrap();
         let site = folder.path().join("lib/python3.12/site-packages");
-        fake::package(&site.join("pyright/dist"), "pyright", "1.1.407");
-        fake::package(&site.join("basedpyright"), "basedpyright", "1.40.1");
+        fixtures::package(&site.join("pyright/dist"), "pyright", "1.1.407");
+        fixtures::package(&site.join("basedpyright"), "basedpyright", "1.40.1");
         fs::create_dir_all(folder.path().join("lib/python3.9/site-packages")).unwrap();
         let bin = folder.path().join("bin/pyright");
-        fake::script(&bin, "#!/venv/bin/python3\nfrom pyright.cli import entrypoint\n");
+        fixtures::script(&bin, "#!/venv/bin/python3\nfrom pyright.cli import entrypoint\n");
         assert_eq!(seen(&bin, ServerKind::Pyright), Ok((ServerKind::Pyright, "1.1.407".into())));
         assert_eq!(seen(&bin, ServerKind::Basedpyright), Ok((ServerKind::Basedpyright, "1.40.1".into())));
-        fake::script(&bin, "#!/bin/sh\n'''exec' \"/a b/python\" \"$0\" \"$@\"\n' '''\n");
+        fixtures::script(&bin, "#!/bin/sh\n'''exec' \"/a b/python\" \"$0\" \"$@\"\n' '''\n");
         assert_eq!(seen(&bin, ServerKind::Pyright), Ok((ServerKind::Pyright, "1.1.407".into())));
     }
 
     #[test]
     fn a_target_folder_is_its_own_site_packages() {
         let folder = tempfile::tempdir().unwrap();
-        fake::package(&folder.path().join("pyright/dist"), "pyright", "1.1.414");
+        fixtures::package(&folder.path().join("pyright/dist"), "pyright", "1.1.414");
         let bin = folder.path().join("bin/pyright-langserver");
-        fake::script(&bin, "#!/usr/bin/env python3\n");
+        fixtures::script(&bin, "#!/usr/bin/env python3\n");
         assert_eq!(seen(&bin, ServerKind::Pyright), Ok((ServerKind::Pyright, "1.1.414".into())));
     }
 
     #[test]
     fn shell_wrappers_of_pnpm() {
         let folder = tempfile::tempdir().unwrap();
-        fake::package(&folder.path().join("global/5/node_modules/pyright"), "pyright", "1.1.414");
+        fixtures::package(&folder.path().join("global/5/node_modules/pyright"), "pyright", "1.1.414");
         let bin = folder.path().join("pyright");
-        fake::script(
+        fixtures::script(
             &bin,
             "#!/bin/sh\nbasedir=$(dirname \"$0\")\nif [ -x \"$basedir/node\" ]; then\n  exec \"$basedir/node\" \
              \"$basedir/global/5/node_modules/pyright/langserver.index.js\" \"$@\"\nfi\n",
@@ -177,15 +176,17 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_followed_says_so() {
+    fn unusable_paths_are_explained() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pyright");
         assert!(seen(&path, ServerKind::Pyright).unwrap_err().contains("cannot be read"));
-        fake::script(&path, "#!/usr/bin/env bash\nexec pyenv exec pyright\n");
-        assert!(seen(&path, ServerKind::Pyright).unwrap_err().contains("cannot be followed"));
-        fake::script(&path, "\u{7f}ELF");
+        fixtures::script(&path, "#!/usr/bin/env bash\nexec pyenv exec pyright\n");
+        assert!(seen(&path, ServerKind::Pyright).unwrap_err().contains("cannot be determined"));
+        fixtures::script(&path, "\u{7f}ELF");
         assert!(seen(&path, ServerKind::Pyright).unwrap_err().contains("is a program"));
-        fake::script(&path, "#!/usr/bin/python3\n");
-        assert!(seen(&path, ServerKind::Pyright).unwrap_err().contains("without a server's package"));
+        fixtures::script(&path, "#!/usr/bin/python3\n");
+        assert!(
+            seen(&path, ServerKind::Pyright).unwrap_err().contains("without an installed server package")
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! The package managers that can fetch a server: npm and pip, and how they are told to fetch exactly one thing into
-//! exactly one folder and to run none of its code.
+//! The package managers npm and pip, with the options that make them fetch exactly one package into exactly one folder
+//! without running any of its code.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,49 +10,49 @@ use serde::Deserialize;
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
 
-use super::child::{Run, run};
-use super::error::Attempt;
+use super::child::{ChildCommand, run};
+use super::error::SearchAttempt;
 use super::follow::is_executable;
 use super::pins::Pin;
-use super::profile::{in_site_packages, package_name};
-use super::request::Request;
+use super::request::ToolchainRequest;
+use super::server_kinds::{in_site_packages, package_name};
 
-/// How long an installer may take.
-const DEADLINE: Duration = Duration::from_secs(10 * 60);
-/// How long pip may take to say that it is there.
-const PROBE_DEADLINE: Duration = Duration::from_secs(60);
+/// How long an installer may run.
+const INSTALL_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+/// How long `pip --version` may take.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What the title of every attempt has in it in which an installer was run.
+/// Part of the title of every attempt that ran an installer.
 pub(super) const INSTALL: &str = " install ";
 
 /// A package manager on this machine.
 pub(super) enum Installer {
     /// npm.
     Npm(PathBuf),
-    /// pip: the program, and the arguments that make it pip.
+    /// pip: the program, and its first arguments (`-m pip`).
     Pip(PathBuf, &'static [&'static str]),
 }
 
 impl Installer {
-    /// The npm on PATH. That it runs is seen when it installs.
-    pub(super) fn npm(request: &Request) -> Result<Self, Attempt> {
-        on_path(request, "npm").map(Self::Npm).ok_or_else(|| Attempt::new("npm", "is not on PATH"))
+    /// The npm on PATH. It is not run before the install.
+    pub(super) fn npm(request: &ToolchainRequest) -> Result<Self, SearchAttempt> {
+        on_path(request, "npm").map(Self::Npm).ok_or_else(|| SearchAttempt::new("npm", "is not on PATH"))
     }
 
-    /// The first pip on PATH that runs: a python3 may be without one.
-    pub(super) fn pip(request: &Request) -> Result<Self, Attempt> {
+    /// The first pip on PATH that runs; not every python3 has one.
+    pub(super) fn pip(request: &ToolchainRequest) -> Result<Self, SearchAttempt> {
         const MODULE: &[&str] = &["-m", "pip"];
-        let ways = [("python3", MODULE), ("python", MODULE), ("pip3", &[]), ("pip", &[])];
+        let commands = [("python3", MODULE), ("python", MODULE), ("pip3", &[]), ("pip", &[])];
         let mut why = "there is no python3 and no pip on PATH".to_owned();
-        for (name, arguments) in ways {
+        for (name, arguments) in commands {
             let Some(program) = on_path(request, name) else { continue };
             let pip = Self::Pip(program, arguments);
-            match pip.start(request, Path::new("/"), &["--version"], PROBE_DEADLINE) {
+            match pip.start(request, Path::new("/"), &["--version"], PROBE_TIMEOUT) {
                 Ok(()) => return Ok(pip),
-                Err(error) => why = format!("{} is not there: {error}", pip.title()),
+                Err(error) => why = format!("{} does not run: {error}", pip.title()),
             }
         }
-        Err(Attempt::new("pip", why))
+        Err(SearchAttempt::new("pip", why))
     }
 
     /// Its name.
@@ -63,7 +63,7 @@ impl Installer {
         }
     }
 
-    /// Where it puts a server's package, relative to the folder that it installs into.
+    /// The path of an installed package, relative to the target folder.
     pub(super) fn package_folder(&self, kind: ServerKind) -> String {
         match self {
             Self::Npm(_) => format!("node_modules/{}", package_name(kind)),
@@ -71,16 +71,16 @@ impl Installer {
         }
     }
 
-    /// Installs one version of one package, without its dependencies' scripts, into an empty folder.
+    /// Installs one version of one package into an empty folder, without running scripts.
     pub(super) fn fetch(
         &self,
-        request: &Request,
+        request: &ToolchainRequest,
         package: &str,
         version: &str,
         folder: &AbsPath,
-    ) -> Result<(), Attempt> {
+    ) -> Result<(), SearchAttempt> {
         let (exact, arguments) = match self {
-            // The optional dependencies are file watchers; lanser tells its servers what changed.
+            // The optional dependencies are file watchers; lanser notifies its servers of changes.
             Self::Npm(_) => (
                 format!("{package}@{version}"),
                 vec![
@@ -97,7 +97,7 @@ impl Installer {
                     "--no-progress",
                 ],
             ),
-            // The dependencies are those of the wrapper script.
+            // The dependencies are only for the wrapper script.
             Self::Pip(..) => (
                 format!("{package}=={version}"),
                 vec![
@@ -114,32 +114,35 @@ impl Installer {
                 ],
             ),
         };
-        let failed = |error: String| Attempt::new(format!("{}{INSTALL}{exact}", self.title()), error);
+        let failed = |error: String| SearchAttempt::new(format!("{}{INSTALL}{exact}", self.title()), error);
         let pin = Pin::of(request.pins, package, version);
         let requirements = folder.join("requirements.txt");
         let what: Vec<&str> = match (self, pin) {
             (Self::Pip(..), Some(pin)) => {
                 std::fs::write(requirements.as_path(), pin.requirement())
-                    .map_err(|error| failed(format!("{requirements} cannot be written: {error}")))?;
+                    .map_err(|error| failed(format!("cannot write {requirements}: {error}")))?;
                 vec!["--require-hashes", "--requirement", requirements.as_str()]
             }
             _ => vec![exact.as_str()],
         };
         let arguments: Vec<&str> = arguments.into_iter().chain(what).collect();
-        self.start(request, folder.as_path(), &arguments, DEADLINE).map_err(failed)?;
+        self.start(request, folder.as_path(), &arguments, INSTALL_TIMEOUT).map_err(failed)?;
         match (self, pin) {
             (Self::Npm(_), Some(pin)) => match integrity(folder, package) {
                 Some(integrity) if pin.is_tarball(&integrity) => Ok(()),
-                came => {
-                    let came = came.unwrap_or_else(|| "something that npm does not tell".to_owned());
-                    Err(failed(format!("the registry sent another content than the pinned one: {came}")))
+                integrity => {
+                    let actual = integrity
+                        .map_or("npm recorded no integrity".to_owned(), |value| format!("integrity {value}"));
+                    Err(failed(format!(
+                        "the package from the registry differs from the pinned one: {actual}"
+                    )))
                 }
             },
             _ => Ok(()),
         }
     }
 
-    /// The command as a person would type it.
+    /// The command as typed in a shell.
     fn title(&self) -> String {
         match self {
             Self::Npm(program) => program.display().to_string(),
@@ -149,49 +152,50 @@ impl Installer {
         }
     }
 
-    /// Runs it in a folder: not the workspace, whose `.npmrc` could name another registry.
+    /// Runs it in `folder`, which must not be the workspace: its `.npmrc` could name another registry.
     fn start(
         &self,
-        request: &Request,
+        request: &ToolchainRequest,
         folder: &Path,
         arguments: &[&str],
-        deadline: Duration,
+        timeout: Duration,
     ) -> Result<(), String> {
         let (program, first): (_, &[&str]) = match self {
             Self::Npm(program) => (program, &[]),
             Self::Pip(program, first) => (program, first),
         };
         let mut environment = request.child_environment();
-        // Stronger than the user's pip.conf, where both are sensible but would stop an install into a folder.
+        // Overrides the user's pip.conf, where the first two are sensible but prevent an install into a folder.
         environment.extend([
             ("PIP_USER".into(), "0".into()),
             ("PIP_REQUIRE_VIRTUALENV".into(), "0".into()),
             ("PIP_ROOT_USER_ACTION".into(), "ignore".into()),
         ]);
         let arguments: Vec<&str> = first.iter().chain(arguments).copied().collect();
-        run(&Run { program, arguments: &arguments, folder, environment: &environment, deadline })
+        run(&ChildCommand { program, arguments: &arguments, folder, environment: &environment, timeout })
             .map(drop)
             .map_err(|error| error.to_string())
     }
 }
 
-/// The `integrity` of a package's tarball, which npm checked when it came, as npm notes it beside what it installed.
+/// The `integrity` of a package's tarball, which npm verified and recorded in its hidden lock file.
 fn integrity(folder: &AbsPath, package: &str) -> Option<String> {
     #[derive(Deserialize)]
-    struct Lock {
-        packages: BTreeMap<String, Entry>,
+    struct PackageLock {
+        packages: BTreeMap<String, LockedPackage>,
     }
     #[derive(Deserialize)]
-    struct Entry {
+    struct LockedPackage {
         integrity: Option<String>,
     }
     let lock = std::fs::read(folder.join("node_modules/.package-lock.json").as_path()).ok()?;
-    let mut lock: Lock = serde_json::from_slice(&lock).ok()?;
+    let mut lock: PackageLock = serde_json::from_slice(&lock).ok()?;
     lock.packages.remove(&format!("node_modules/{package}"))?.integrity
 }
 
-/// A program on the part of PATH that may be run from.
-fn on_path(request: &Request, name: &str) -> Option<PathBuf> {
+/// A program on the usable part of PATH.
+
+fn on_path(request: &ToolchainRequest, name: &str) -> Option<PathBuf> {
     let mut programs = request.usable_search_path().map(|folder| folder.join(name));
     programs.find(|path| is_executable(path) && request.may_run(path))
 }

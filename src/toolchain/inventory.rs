@@ -1,71 +1,71 @@
-//! Every place looked at and what is there, for `lanser server list` and `doctor`.
+//! All candidates for the server and node, for `lanser server which` and `doctor`.
 
 use super::error::Unavailable;
-use super::find::{Candidate, find, judge, survey};
-use super::node::{Node, candidates, examine};
+use super::find::{PackageCandidate, accept, find, server_candidates};
+use super::node::{Node, node_candidates, probe};
 use super::package::Package;
-use super::request::{Found, Request, Source};
-use super::store::Store;
+use super::request::{FoundServer, ServerSource, ToolchainRequest};
+use super::store::InstallStore;
 
-/// What there is, and what of it is taken.
+/// All candidates, and the chosen server.
 #[derive(Debug)]
 pub struct Inventory {
-    /// The places of servers, in the order of preference.
-    pub places: Vec<Place>,
-    /// The nodes, in the order of preference.
-    pub nodes: Vec<NodePlace>,
-    /// What [`find`] says.
-    pub chosen: Result<Found, Unavailable>,
+    /// The candidates for the server, in the order of preference.
+    pub servers: Vec<ServerCandidate>,
+    /// The candidates for node, in the order of preference.
+    pub nodes: Vec<NodeCandidate>,
+    /// The result of [`find`].
+    pub chosen: Result<FoundServer, Unavailable>,
 }
 
-/// One place where a server may be.
+/// A candidate for the server.
 #[derive(Debug)]
-pub struct Place {
-    /// How lanser comes to look there.
-    pub source: Source,
-    /// The place: a path, a command, or `PATH`.
-    pub place: String,
-    /// The package that is there, whatever its kind and version.
+pub struct ServerCandidate {
+    /// Where it comes from.
+    pub source: ServerSource,
+    /// A path, a command, or `PATH`.
+    pub location: String,
+    /// The package there, of any kind and version.
     pub package: Option<Package>,
-    /// Whether it is taken.
-    pub standing: Standing,
+    /// Whether it is used.
+    pub status: CandidateStatus,
 }
 
-/// One node.
+/// A candidate for node.
 #[derive(Debug)]
-pub struct NodePlace {
-    /// The path as it was found: a shim, perhaps.
-    pub place: String,
-    /// The program that it leads to.
+pub struct NodeCandidate {
+    /// The path as found; it may be a version manager's shim.
+    pub location: String,
+    /// The actual program.
     pub node: Option<Node>,
-    /// Whether it is taken.
-    pub standing: Standing,
+    /// Whether it is used.
+    pub status: CandidateStatus,
 }
 
-/// Whether something is taken, and why not.
+/// Whether a candidate is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
-    /// This one is taken.
+pub enum CandidateStatus {
+    /// It is used.
     Chosen,
-    /// It would do, but another comes first.
-    Spare,
-    /// It is taken, or would be, but something is wrong with it that only reading all of it shows.
-    Suspect(String),
-    /// It cannot be taken.
-    PassedOver(String),
+    /// It is usable, but another candidate is preferred.
+    Available,
+    /// It is used or usable, but its code is damaged. [`find`] does not check this, because it requires reading all of it.
+    Damaged(String),
+    /// It cannot be used.
+    Rejected(String),
 }
 
-/// Looks at every place. Slower than [`find`]: every node is asked, and the code in lanser's cache is compared with what
-/// was installed.
+/// Checks all candidates. Slower than [`find`]: it queries every node, and compares the code in lanser's cache with what was
+/// installed.
 #[must_use]
-pub fn inventory(request: &Request) -> Inventory {
+pub fn inventory(request: &ToolchainRequest) -> Inventory {
     let chosen = find(request);
     let mut seen = false;
-    let places = survey(request)
+    let servers = server_candidates(request)
         .into_iter()
         .map(|candidate| {
-            let standing = match judge(request, &candidate) {
-                Err(why) => Standing::PassedOver(why),
+            let status = match accept(request, &candidate) {
+                Err(why) => CandidateStatus::Rejected(why),
                 Ok(package) => {
                     let is_chosen = !seen
                         && chosen.as_ref().is_ok_and(|found| {
@@ -73,48 +73,48 @@ pub fn inventory(request: &Request) -> Inventory {
                         });
                     seen |= is_chosen;
                     let damage = match candidate.source {
-                        Source::Cache => cached_damage(request),
-                        Source::Command | Source::Workspace | Source::Path => None,
+                        ServerSource::Cache => cached_damage(request),
+                        ServerSource::Command | ServerSource::Workspace | ServerSource::Path => None,
                     };
                     match damage {
-                        Some(damage) => Standing::Suspect(damage),
-                        None if is_chosen => Standing::Chosen,
-                        None if chosen.is_ok() => Standing::Spare,
-                        None => Standing::PassedOver("there is no node to run it".to_owned()),
+                        Some(damage) => CandidateStatus::Damaged(damage),
+                        None if is_chosen => CandidateStatus::Chosen,
+                        None if chosen.is_ok() => CandidateStatus::Available,
+                        None => CandidateStatus::Rejected("no node to run it with".to_owned()),
                     }
                 }
             };
-            let Candidate { source, place, package, .. } = candidate;
-            Place { source, place, package: package.ok(), standing }
+            let PackageCandidate { source, location, package, .. } = candidate;
+            ServerCandidate { source, location, package: package.ok(), status }
         })
         .collect();
-    Inventory { places, nodes: nodes(request, chosen.as_ref().ok()), chosen }
+    Inventory { servers, nodes: nodes(request, chosen.as_ref().ok()), chosen }
 }
 
-fn cached_damage(request: &Request) -> Option<String> {
-    let slot = Store::new(&request.cache).server(request.kind, request.wanted_version());
+fn cached_damage(request: &ToolchainRequest) -> Option<String> {
+    let slot = InstallStore::new(&request.cache).server(request.kind, request.wanted_version());
     slot.verified_package(request.pins).err()
 }
 
-fn nodes(request: &Request, chosen: Option<&Found>) -> Vec<NodePlace> {
-    let named = survey(request).into_iter().find_map(|candidate| candidate.node);
-    let beside = chosen.map(|found| Package {
+fn nodes(request: &ToolchainRequest, chosen: Option<&FoundServer>) -> Vec<NodeCandidate> {
+    let named = server_candidates(request).into_iter().find_map(|candidate| candidate.node);
+    let package = chosen.map(|found| Package {
         kind: found.kind,
         version: found.version.clone(),
         root: found.package.clone(),
     });
     let mut seen = false;
-    candidates(request, named.as_deref(), beside.as_ref())
+    node_candidates(request, named.as_deref(), package.as_ref())
         .into_iter()
         .map(|path| {
-            let place = path.display().to_string();
-            match examine(request, &path) {
-                Err(why) => NodePlace { place, node: None, standing: Standing::PassedOver(why) },
+            let location = path.display().to_string();
+            match probe(request, &path) {
+                Err(why) => NodeCandidate { location, node: None, status: CandidateStatus::Rejected(why) },
                 Ok(node) => {
                     let is_chosen = !seen && chosen.is_some_and(|found| found.node == node.path);
                     seen |= is_chosen;
-                    let standing = if is_chosen { Standing::Chosen } else { Standing::Spare };
-                    NodePlace { place, node: Some(node), standing }
+                    let status = if is_chosen { CandidateStatus::Chosen } else { CandidateStatus::Available };
+                    NodeCandidate { location, node: Some(node), status }
                 }
             }
         })
@@ -126,45 +126,54 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::toolchain::fake::{self, World};
+    use crate::toolchain::fixtures::{self, FakeMachine};
     use crate::toolchain::install::install;
 
     #[test]
-    fn every_place_and_its_standing() {
-        let mut world = World::new();
-        fake::node(&world.at("old"), "12.0.0");
-        world.request.search_path.insert(0, world.at("old"));
-        fake::node(&world.at("bin"), "20.0.0");
-        fake::node(&world.at("third"), "22.0.0");
-        world.add_to_path("third");
-        fake::package(&world.at("tree"), "pyright", "1.1.414");
-        world.npm("tree", 0.0);
-        fake::npm(&world.at("other"), "basedpyright", "1.40.1");
-        world.add_to_path("other/node_modules/.bin");
-        let standings = |world: &World| {
-            inventory(&world.request).places.into_iter().map(|place| place.standing).collect::<Vec<_>>()
+    fn all_candidates_and_their_status() {
+        let mut machine = FakeMachine::new();
+        fixtures::node(&machine.at("old"), "12.0.0");
+        machine.request.search_path.insert(0, machine.at("old"));
+        fixtures::node(&machine.at("bin"), "20.0.0");
+        fixtures::node(&machine.at("third"), "22.0.0");
+        machine.add_to_path("third");
+        fixtures::package(&machine.at("tree"), "pyright", "1.1.414");
+        machine.npm("tree", 0.0);
+        fixtures::npm(&machine.at("other"), "basedpyright", "1.40.1");
+        machine.add_to_path("other/node_modules/.bin");
+        let statuses = |machine: &FakeMachine| {
+            inventory(&machine.request)
+                .servers
+                .into_iter()
+                .map(|location| location.status)
+                .collect::<Vec<_>>()
         };
-        let other = Standing::PassedOver("is basedpyright 1.40.1, not pyright".to_owned());
-        let none = Standing::PassedOver("is not installed".to_owned());
-        assert_eq!(standings(&world), [other.clone(), none]);
-        assert!(inventory(&world.request).chosen.is_err());
+        let other = CandidateStatus::Rejected("is basedpyright 1.40.1, not pyright".to_owned());
+        let none = CandidateStatus::Rejected("is not installed".to_owned());
+        assert_eq!(statuses(&machine), [other.clone(), none]);
+        assert!(inventory(&machine.request).chosen.is_err());
 
-        install(&world.request, &mut |_| ()).unwrap();
-        assert_eq!(standings(&world), [other.clone(), Standing::Chosen]);
-        let nodes = inventory(&world.request).nodes;
-        let nodes: Vec<_> = nodes.iter().map(|place| &place.standing).collect();
+        install(&machine.request, &mut |_| ()).unwrap();
+        assert_eq!(statuses(&machine), [other.clone(), CandidateStatus::Chosen]);
+        let nodes = inventory(&machine.request).nodes;
+        let nodes: Vec<_> = nodes.iter().map(|location| &location.status).collect();
         assert!(
-            matches!(nodes[..], [Standing::PassedOver(_), Standing::Chosen, Standing::Spare]),
+            matches!(
+                nodes[..],
+                [CandidateStatus::Rejected(_), CandidateStatus::Chosen, CandidateStatus::Available]
+            ),
             "{nodes:?}"
         );
 
-        fake::npm(&world.at("mine"), "pyright", "1.1.414");
-        world.request.search_path.insert(0, world.at("mine/node_modules/.bin"));
-        assert_eq!(standings(&world), [Standing::Chosen, other.clone(), Standing::Spare]);
+        fixtures::npm(&machine.at("mine"), "pyright", "1.1.414");
+        machine.request.search_path.insert(0, machine.at("mine/node_modules/.bin"));
+        assert_eq!(statuses(&machine), [CandidateStatus::Chosen, other.clone(), CandidateStatus::Available]);
 
-        world.request.search_path.remove(0);
-        let code = world.at("cache/servers/pyright-1.1.414/package/dist/pyright-langserver.js");
+        machine.request.search_path.remove(0);
+        let code = machine.at("cache/servers/pyright-1.1.414/package/dist/pyright-langserver.js");
         fs::write(code, "changed").unwrap();
-        assert!(matches!(&standings(&world)[..], [_, Standing::Suspect(why)] if why.contains("damaged")));
+        assert!(
+            matches!(&statuses(&machine)[..], [_, CandidateStatus::Damaged(why)] if why.contains("damaged"))
+        );
     }
 }

@@ -1,18 +1,19 @@
-//! Language servers and the Node.js that runs them: found, identified and, if need be, installed.
+//! Finds, identifies and installs language servers and the Node.js that runs them.
 //!
 //! A server is always launched as `node langserver.index.js`, never through a wrapper script: a killed `pip` wrapper
-//! leaves its node behind, and the `pyright-langserver` that npm puts beside a basedpyright *is* basedpyright. So an
-//! executable is only a hint: it is followed to the package that it belongs to, and that package is taken for what
-//! its own `package.json` says.
+//! leaves its node process behind, and the `pyright-langserver` that npm installs with basedpyright *is* basedpyright. So an
+//! executable is only a hint: it is resolved to the package that it belongs to, and the `package.json` of that package
+//! says what it is.
 //!
-//! [`find()`] only looks; [`ensure`] installs into lanser's cache what is missing; [`inventory()`] tells about every place,
-//! for `doctor`. All of it is synchronous: callers inside a runtime put it on a blocking thread.
+//! [`find()`] only searches, [`ensure`] also installs what is missing into lanser's cache, and [`inventory()`] lists all
+//! candidates for `doctor`. Everything is synchronous: async callers use a blocking thread.
 //!
-//! Deliberately absent: starting servers and talking to them (`lsp`), deciding whether a workspace is trusted, and
-//! removing what was installed (the folders of the cache are self-contained and can be deleted).
+//! Not here: starting servers and talking to them (`lsp`), deciding whether a workspace is trusted, and uninstalling
+//! (the folders of the cache are self-contained and can be deleted).
 
 mod child;
 mod error;
+mod event;
 mod find;
 mod follow;
 mod install;
@@ -22,36 +23,36 @@ mod node;
 mod node_versions;
 mod package;
 mod pins;
-mod profile;
-mod progress;
 mod request;
+mod server_kinds;
 mod store;
 
 #[cfg(test)]
-mod fake;
+mod fixtures;
 
-pub use error::{Attempt, Unavailable};
+pub use error::{SearchAttempt, Unavailable};
+pub use event::InstallEvent;
 pub use find::find;
 pub use install::{ensure, install};
-pub use inventory::{Inventory, NodePlace, Place, Standing, inventory};
+pub use inventory::{CandidateStatus, Inventory, NodeCandidate, ServerCandidate, inventory};
 pub use node::Node;
 pub use package::Package;
 pub use pins::{PINS, Pin};
-pub use profile::{OLDEST_NODE, default_version, supported_versions};
-pub use progress::Progress;
-pub use request::{Found, Request, Source};
+pub use request::{FoundServer, ServerSource, ToolchainRequest};
+pub use server_kinds::{OLDEST_NODE, default_version, supported_versions};
 
-/// Whether the code of a server in lanser's cache is that of the pinned version. Reads some megabytes.
+/// Verifies that the code of a server in lanser's cache is that of the pinned version. Reads some megabytes. Servers that
+/// lanser did not install always pass.
 ///
 /// # Errors
-/// With what is wrong; nothing is of a server that the user brought.
-pub fn verify(found: &Found) -> Result<(), String> {
+/// If the code differs or cannot be read.
+pub fn verify(found: &FoundServer) -> Result<(), String> {
     let pin = Pin::of_server(PINS, found.kind, &found.version);
-    let Some(pin) = pin.filter(|_| found.source == Source::Cache) else { return Ok(()) };
+    let Some(pin) = pin.filter(|_| found.source == ServerSource::Cache) else { return Ok(()) };
     let package = Package { kind: found.kind, version: found.version.clone(), root: found.package.clone() };
     match package.code_digest() {
         Ok(code) if pin.is_code(&code) => Ok(()),
         Ok(_) => Err(format!("the code of {} in {} is not what was installed", found.kind, found.package)),
-        Err(error) => Err(format!("{} cannot be read: {error}", found.package)),
+        Err(error) => Err(format!("cannot read {}: {error}", found.package)),
     }
 }

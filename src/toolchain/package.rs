@@ -1,4 +1,4 @@
-//! Packages, identified by what their `package.json` says, and the metadata of the wheel that they came in.
+//! Server packages on disk, identified by their `package.json` and, if installed from a wheel, by its metadata.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,31 +9,31 @@ use crate::digest::Digest;
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
 
-use super::profile::{REQUIRED_FILES, package_name, version_is_in_wheel_metadata};
+use super::server_kinds::{REQUIRED_FILES, package_name, version_is_in_wheel_metadata};
 
-/// A language server's package on disk, whole as far as can be seen without reading it.
+/// The package of a language server. All required files exist; their content is not checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Package {
-    /// The kind that its `name` says.
+    /// The kind, from its `name`.
     pub kind: ServerKind,
-    /// The version that it will say when it runs.
+    /// The version that the server will report when it runs.
     pub version: String,
     /// Its root, links resolved.
     pub root: AbsPath,
 }
 
-/// Why a folder is no server's package.
+/// Why a folder is not a server package.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NoPackage {
+pub(super) enum PackageError {
     #[error("there is no package.json in {0}")]
     NoManifest(PathBuf),
-    #[error("{0} cannot be read: {1}")]
+    #[error("cannot read {0}: {1}")]
     Unreadable(PathBuf, std::io::Error),
     #[error("{0} is not a package.json with a name and a version: {1}")]
     BrokenManifest(PathBuf, serde_json::Error),
-    #[error("it is {0} {1}, which is no server that lanser knows")]
+    #[error("it is {0} {1}, which is not a supported server")]
     Unknown(String, String),
-    #[error("it is {name} {version}, but not whole: {missing} is missing")]
+    #[error("it is {name} {version}, but incomplete: {missing} is missing")]
     Incomplete { name: String, version: String, missing: &'static str },
     #[error("its path is not UTF-8: {0:?}")]
     NotUtf8(PathBuf),
@@ -47,19 +47,19 @@ struct Manifest {
 
 impl Package {
     /// Identifies the package whose `package.json` is in this folder.
-    pub(super) fn identify(folder: &Path) -> Result<Self, NoPackage> {
-        let root = folder.canonicalize().map_err(|_| NoPackage::NoManifest(folder.to_owned()))?;
-        let root = AbsPath::new(&root).map_err(|_| NoPackage::NotUtf8(root))?;
+    pub(super) fn identify(folder: &Path) -> Result<Self, PackageError> {
+        let root = folder.canonicalize().map_err(|_| PackageError::NoManifest(folder.to_owned()))?;
+        let root = AbsPath::new(&root).map_err(|_| PackageError::NotUtf8(root))?;
         let path = root.join("package.json").as_path().to_owned();
         let text = fs::read(&path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => NoPackage::NoManifest(root.as_path().to_owned()),
-            _ => NoPackage::Unreadable(path.clone(), error),
+            std::io::ErrorKind::NotFound => PackageError::NoManifest(root.as_path().to_owned()),
+            _ => PackageError::Unreadable(path.clone(), error),
         })?;
         let Manifest { name, version } =
-            serde_json::from_slice(&text).map_err(|error| NoPackage::BrokenManifest(path, error))?;
-        let Some(kind) = ServerKind::parse(&name) else { return Err(NoPackage::Unknown(name, version)) };
+            serde_json::from_slice(&text).map_err(|error| PackageError::BrokenManifest(path, error))?;
+        let Some(kind) = ServerKind::parse(&name) else { return Err(PackageError::Unknown(name, version)) };
         if let Some(missing) = REQUIRED_FILES.into_iter().find(|file| !root.join(file).as_path().is_file()) {
-            return Err(NoPackage::Incomplete { name, version, missing });
+            return Err(PackageError::Incomplete { name, version, missing });
         }
         let version = match metadata_folder(&root, kind) {
             Some(folder) => wheel_version(&folder).unwrap_or(version),
@@ -68,24 +68,23 @@ impl Package {
         Ok(Self { kind, version, root })
     }
 
-    /// The wheel's metadata beside the package, where the version is in there and nowhere else.
+    /// The folder of the wheel's metadata, if the version is only in there.
     pub(super) fn metadata_folder(&self) -> Option<PathBuf> {
         metadata_folder(&self.root, self.kind)
     }
 
-    /// The script that is the server.
+    /// The script that starts the server.
     #[must_use]
     pub fn script(&self) -> AbsPath {
         self.root.join("langserver.index.js")
     }
 
-    /// The digest of the server's code: the path and content of every `*.js` and `dist/**/*.js`, in the order of their
-    /// paths.
+    /// The digest of the server's code: the paths and contents of all `*.js` and `dist/**/*.js`, sorted by path.
     ///
-    /// npm and PyPI carry the same bytes of Pyright, but different builds of basedpyright.
+    /// npm and PyPI have the same bytes of Pyright, but different builds of basedpyright.
     ///
     /// # Errors
-    /// When a file or folder cannot be read.
+    /// If a file or folder cannot be read.
     pub fn code_digest(&self) -> std::io::Result<Digest> {
         let top = fs::read_dir(self.root.as_path())?.map(|entry| Ok(entry?.file_name()));
         let top = top.collect::<std::io::Result<Vec<_>>>()?;
@@ -98,7 +97,7 @@ impl Package {
                 let name = entry.file_name();
                 let Some(name) = name.to_str() else { continue };
                 if entry.file_type()?.is_dir() {
-                    // The stubs are half of the package's files, and none of its code.
+                    // The stubs are half of the files and contain no code.
                     if name != "typeshed-fallback" {
                         folders.push(folder.join(name));
                     }
@@ -117,7 +116,7 @@ impl Package {
     }
 }
 
-/// `<name>-<version>.dist-info` beside the package.
+/// `<name>-<version>.dist-info` next to the package.
 fn metadata_folder(root: &AbsPath, kind: ServerKind) -> Option<PathBuf> {
     if !version_is_in_wheel_metadata(kind) {
         return None;
@@ -133,7 +132,7 @@ fn metadata_folder(root: &AbsPath, kind: ServerKind) -> Option<PathBuf> {
                 && path.join("METADATA").is_file()
         })
         .collect();
-    // pip leaves one; which of several would be true is anybody's guess, so at least it is always the same.
+    // pip leaves exactly one. If there are several, the choice is at least deterministic.
     found.sort();
     found.pop()
 }
@@ -148,13 +147,13 @@ fn wheel_version(folder: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::toolchain::fake;
+    use crate::toolchain::fixtures;
 
     #[test]
-    fn a_package_is_what_its_manifest_says() {
+    fn the_manifest_determines_kind_and_version() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("pyright");
-        fake::package(&root, "basedpyright", "1.40.1");
+        fixtures::package(&root, "basedpyright", "1.40.1");
         let package = Package::identify(&root).unwrap();
         assert_eq!((package.kind, package.version.as_str()), (ServerKind::Basedpyright, "1.40.1"));
     }
@@ -163,26 +162,26 @@ mod tests {
     fn a_wheel_of_basedpyright_has_its_version_in_the_metadata() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("basedpyright");
-        fake::wheel(folder.path(), "basedpyright", "1.40.1");
-        fake::package(&root, "basedpyright", "1.1.414");
+        fixtures::wheel(folder.path(), "basedpyright", "1.40.1");
+        fixtures::package(&root, "basedpyright", "1.1.414");
         assert_eq!(Package::identify(&root).unwrap().version, "1.40.1");
-        // Another package's metadata says nothing, and Pyright's own is always right.
+        // The metadata of other packages is ignored.
         fs::remove_dir_all(folder.path().join("basedpyright-1.40.1.dist-info")).unwrap();
-        fake::wheel(folder.path(), "basedpyright-extras", "3.0");
-        fake::package(&root, "basedpyright", "1.39.0");
+        fixtures::wheel(folder.path(), "basedpyright-extras", "3.0");
+        fixtures::package(&root, "basedpyright", "1.39.0");
         assert_eq!(Package::identify(&root).unwrap().version, "1.39.0");
     }
 
     #[test]
-    fn what_is_no_package() {
+    fn folders_that_are_not_packages() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("p");
         let why = || Package::identify(&root).unwrap_err().to_string();
         assert!(why().contains("no package.json"));
-        fake::package(&root, "pyright", "1.1.414");
+        fixtures::package(&root, "pyright", "1.1.414");
         fs::remove_file(root.join("dist/typeshed-fallback/stdlib/builtins.pyi")).unwrap();
-        assert!(why().contains("not whole"), "{}", why());
-        fake::package(&root, "left-pad", "1.0.0");
+        assert!(why().contains("incomplete"), "{}", why());
+        fixtures::package(&root, "left-pad", "1.0.0");
         assert!(why().contains("left-pad 1.0.0"));
         for broken in ["", "{\"name\":\"pyright\"}", "{\"name\":\"pyright\",\"version\":\"1.1.414\"", "\u{0}"]
         {
@@ -192,9 +191,9 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_sees_code_and_only_code() {
+    fn the_digest_depends_only_on_code() {
         let folder = tempfile::tempdir().unwrap();
-        fake::package(folder.path(), "pyright", "1.1.414");
+        fixtures::package(folder.path(), "pyright", "1.1.414");
         let package = Package::identify(folder.path()).unwrap();
         let before = package.code_digest().unwrap();
         fs::write(folder.path().join("dist/x.js.map"), "{}").unwrap();

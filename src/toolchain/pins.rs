@@ -1,24 +1,24 @@
-//! What the pinned versions are, by content: a version is a name that a registry can give to anything.
+//! The pinned versions by content: a registry can serve anything under a version number.
 
 use crate::digest::Digest;
 use crate::model::server::ServerKind;
 
-use super::profile::{NODE_WHEEL, NODE_WHEEL_VERSION, package_name};
+use super::server_kinds::{NODE_WHEEL, NODE_WHEEL_VERSION, package_name};
 
 /// The content of one version of one package.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Pin {
     package: &'static str,
     version: &'static str,
-    /// npm's `integrity` of the tarball: SHA-512 in base 64. Empty for what npm does not have.
+    /// npm's `integrity` of the tarball: SHA-512 in base 64. Empty if npm does not have the package.
     npm: &'static str,
-    /// SHA-256 of the wheels, one for each platform, in hexadecimal digits.
+    /// SHA-256 of the wheels, one per platform, in hexadecimal digits.
     wheels: &'static [&'static str],
-    /// [`super::Package::code_digest`] of npm's build and PyPI's, where they differ. Empty for what is no server.
+    /// [`super::Package::code_digest`] of npm's and PyPI's build, once if they are equal. Empty for packages other than servers.
     code: &'static [&'static str],
 }
 
-/// The contents of all versions that lanser installs, as npm's registry and PyPI had them in November 2026.
+/// All versions that lanser installs, as published on npm and PyPI in November 2026.
 pub const PINS: &[Pin] = &[
     Pin {
         package: "pyright",
@@ -83,13 +83,13 @@ impl Pin {
         integrity == self.npm
     }
 
-    /// A line of a requirements file of pip's.
+    /// The line for pip's requirements file.
     pub(super) fn requirement(&self) -> String {
         let hashes: String = self.wheels.iter().map(|hash| format!(" --hash=sha256:{hash}")).collect();
         format!("{}=={}{hashes}\n", self.package, self.version)
     }
 
-    /// Whether a server's code is that of one of the builds.
+    /// Whether a server's code is one of the pinned builds.
     pub(super) fn is_code(&self, code: &Digest) -> bool {
         let code = code.to_hex();
         self.code.iter().any(|one| *one == code)
@@ -102,7 +102,7 @@ mod tests {
     use crate::toolchain::supported_versions;
 
     #[test]
-    fn what_is_installed_is_pinned() {
+    fn everything_that_is_installed_is_pinned() {
         for kind in ServerKind::ALL {
             for version in supported_versions(kind) {
                 let pin = Pin::of_server(PINS, kind, version).unwrap();

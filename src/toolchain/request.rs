@@ -1,4 +1,4 @@
-//! What is asked for, and what was found.
+//! The wanted server and where to search for it, and the server that was found.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -9,45 +9,45 @@ use crate::model::server::ServerKind;
 use crate::path::AbsPath;
 
 use super::pins::Pin;
-use super::profile::default_version;
+use super::server_kinds::default_version;
 
-/// Which server is wanted, and where one may be looked for.
+/// The wanted server, and where to search for it.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct ToolchainRequest {
     /// The kind of server.
     pub kind: ServerKind,
-    /// The version asked for (`--server pyright@1.1.406`); `None` is the pinned one.
+    /// The requested version (`--server pyright@1.1.406`); `None` for the default version.
     pub version: Option<String>,
-    /// The server that the user named by flag, environment or user configuration: an absolute path (or a name on
-    /// PATH) of a `langserver.index.js`, of a package's folder or of an executable, after an optional `node`. Only
-    /// this one is considered then, and it may be of any version. Never taken from a workspace's own files.
+    /// The server from the user's flag, environment or configuration file: an absolute path (or a name on PATH) of a
+    /// `langserver.index.js`, of a package's folder or of an executable, after an optional `node`. If set, only this one
+    /// is considered, and it may be of any version. Never taken from the files of a workspace.
     pub command: Option<Vec<String>>,
     /// The root of the workspace, links resolved.
     pub workspace: AbsPath,
-    /// The folder that came with the workspace, or the workspace itself.
+    /// The repository of the workspace, or the workspace itself.
     pub checkout: AbsPath,
     /// Whether programs inside the checkout may be run.
     pub trust_workspace: bool,
     /// The folders of PATH, in order.
     pub search_path: Vec<PathBuf>,
-    /// The environment that installers are started with, after some variables are taken out.
+    /// The environment of installers, before some variables are removed.
     pub environment: BTreeMap<String, String>,
     /// lanser's cache folder of this user. Need not exist.
     pub cache: AbsPath,
-    /// Whether installing is forbidden.
+    /// Whether installing is disabled.
     pub offline: bool,
-    /// What the versions are by content. What is not in here is taken for what it says.
+    /// The pinned versions. Versions without a pin are not verified.
     pub pins: &'static [Pin],
 }
 
-impl Request {
-    /// The version that is looked for when no command is given.
+impl ToolchainRequest {
+    /// The version that is searched for if there is no command.
     #[must_use]
     pub fn wanted_version(&self) -> &str {
         self.version.as_deref().unwrap_or_else(|| default_version(self.kind))
     }
 
-    /// The wanted server as the user would name it: `pyright@1.1.406`, or `pyright` for the pinned version.
+    /// The wanted server as a value of `--server`: `pyright@1.1.406`, or `pyright` for the default version.
     pub(super) fn spec(&self) -> String {
         match &self.version {
             Some(version) => format!("{}@{version}", self.kind),
@@ -55,23 +55,23 @@ impl Request {
         }
     }
 
-    /// The folders of PATH from which programs may be run: a relative folder depends on where lanser was called, and
-    /// one inside an untrusted checkout would let the checkout name the program.
+    /// The folders of PATH from which programs may be run: not relative folders, which depend on the current folder, and not
+    /// folders inside of an untrusted repository.
     pub(super) fn usable_search_path(&self) -> impl Iterator<Item = &Path> {
         self.search_path.iter().map(PathBuf::as_path).filter(|folder| self.may_run(folder))
     }
 
-    /// Whether a program at this path may be run, wherever its links lead.
+    /// Whether the program at this path may be run; also checks the target of links.
     pub(super) fn may_run(&self, path: &Path) -> bool {
         let inside = |path: &Path| path.starts_with(self.checkout.as_path());
         path.is_absolute()
             && (self.trust_workspace || !inside(path) && !path.canonicalize().is_ok_and(|path| inside(&path)))
     }
 
-    /// The environment for installers and for asking programs their version, with PATH reduced to what may be run.
+    /// The environment for installers and version queries, with PATH reduced to the usable folders.
     ///
-    /// Version managers hide `node` and `python3` behind shims that need variables no list can name, so everything
-    /// passes but what would make these programs do something else than they are asked.
+    /// Version managers put `node` and `python3` behind shims that need variables that cannot be listed completely, so all
+    /// variables pass except those that would change what these programs do.
     pub(super) fn child_environment(&self) -> Vec<(OsString, OsString)> {
         let redirects = |name: &str| {
             let upper = name.to_ascii_uppercase();
@@ -90,8 +90,8 @@ impl Request {
     }
 }
 
-/// Variables that change which code node, npm, Python and pip run, or where a package lands. Names in upper case;
-/// npm reads its own in any.
+/// Variables that change which code node, npm, Python and pip run, or where a package is installed. In upper case; npm accepts
+/// its variables in any case.
 const REDIRECTING: &[&str] = &[
     "PATH",
     "NODE_OPTIONS",
@@ -121,10 +121,10 @@ const REDIRECTING: &[&str] = &[
     "PYTHONSTARTUP",
 ];
 
-/// How a server came to be considered.
+/// Where a server was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Source {
-    /// The user named it: flag, environment or user configuration.
+pub enum ServerSource {
+    /// The user's flag, environment or configuration file.
     Command,
     /// The workspace's `.venv` or `node_modules`.
     Workspace,
@@ -134,7 +134,7 @@ pub enum Source {
     Cache,
 }
 
-impl Source {
+impl ServerSource {
     /// The name in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -147,7 +147,7 @@ impl Source {
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for ServerSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -155,19 +155,20 @@ impl fmt::Display for Source {
 
 /// A server that can be launched: `node script …`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    /// The kind of server, as its package says.
+pub struct FoundServer {
+    /// The kind of server, from its package.
     pub kind: ServerKind,
-    /// Its version, as its package says.
+    /// Its version, from its package.
     pub version: String,
-    /// The node to run it with: the real program, no version manager's shim.
+    /// The node to run it with: the actual program, not a version manager's shim.
     pub node: AbsPath,
-    /// That node's version, such as `20.20.2`.
+    /// The version of that node, such as `20.20.2`.
     pub node_version: String,
+
     /// The `langserver.index.js` to run.
     pub script: AbsPath,
     /// The root of its package, links resolved: what `server://` URIs are relative to.
     pub package: AbsPath,
     /// How it was found.
-    pub source: Source,
+    pub source: ServerSource,
 }

@@ -1,8 +1,9 @@
 //! lanser's own cache of servers: `<cache>/servers/<name>-<version>/`.
 //!
-//! A folder there counts when it has its marker, which is written last, before the folder gets its name by one rename;
-//! so what is half done never looks whole, and is replaced by the next install. Installers wait for each other on a
-//! lock file, which only saves work: where locks do not work, both install, and the second rename finds the place taken.
+//! A folder is valid only with its marker. The marker is written last, before one rename gives the folder its name, so
+//! an incomplete install is never mistaken for a complete one, and the next install replaces it. Concurrent installers
+//! wait for each other on a lock file. This only saves work: on file systems without locks both install, and the second
+//! rename finds the folder taken.
 
 use std::fs::{self, File, TryLockError};
 use std::thread;
@@ -14,40 +15,42 @@ use crate::digest::Digest;
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
 
+use super::event::{InstallEvent, OnInstallEvent};
 use super::follow::is_executable;
 use super::package::Package;
 use super::pins::Pin;
-use super::profile::{NODE_WHEEL_VERSION, package_name};
-use super::progress::{Progress, Report};
+use super::server_kinds::{NODE_WHEEL_VERSION, package_name};
 
-/// Counted up when the layout of a folder changes.
+/// Incremented when the layout of a folder changes.
 const FORMAT: u32 = 1;
 const MARKER: &str = "installed.json";
-/// Where a server's package lies in its folder, whoever installed it.
+/// The path of a server's package in its folder, for all installers.
 pub(super) const PACKAGE: &str = "package";
-/// Where node lies in its folder.
+/// The path of node in its folder.
 pub(super) const NODE_PROGRAM: &str = "bin/node";
 
-/// How long another installer of the same thing is waited for: longer than one may take.
-const PATIENCE: Duration = Duration::from_secs(15 * 60);
+/// How long to wait for another installer of the same thing; longer than one may run.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(15 * 60);
+/// The interval between two attempts to take the lock.
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The folder of everything installed.
+/// The folder of all installs.
 #[derive(Debug, Clone)]
-pub(super) struct Store {
+pub(super) struct InstallStore {
     folder: AbsPath,
 }
 
-/// The place of one thing in the store.
+/// The folder of one server or node.
 #[derive(Debug, Clone)]
-pub(super) struct Slot {
+pub(super) struct InstallSlot {
     store: AbsPath,
     name: &'static str,
     version: String,
-    /// The system and machine, for what is not portable.
+    /// The operating system and architecture, if the content depends on them.
     platform: Option<String>,
 }
 
-/// What is known about a finished install.
+/// The marker file of a finished install.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Marker {
     format: u32,
@@ -55,18 +58,18 @@ pub(super) struct Marker {
     version: String,
     /// The installer, such as `npm`.
     with: String,
-    /// [`Package::code_digest`] as it was installed; none for node.
+    /// [`Package::code_digest`] of the installed server; none for node.
     code: Option<Digest>,
 }
 
-impl Store {
+impl InstallStore {
     pub(super) fn new(cache: &AbsPath) -> Self {
         Self { folder: cache.join("servers") }
     }
 
-    /// The place of a server.
-    pub(super) fn server(&self, kind: ServerKind, version: &str) -> Slot {
-        Slot {
+    /// The slot of a server.
+    pub(super) fn server(&self, kind: ServerKind, version: &str) -> InstallSlot {
+        InstallSlot {
             store: self.folder.clone(),
             name: package_name(kind),
             version: version.to_owned(),
@@ -74,10 +77,9 @@ impl Store {
         }
     }
 
-    /// The place of the node that is installed where there is none. A cache folder may be shared by machines of several
-    /// kinds, and node is the one thing in it that is not portable.
-    pub(super) fn node(&self) -> Slot {
-        Slot {
+    /// The slot of node. Machines of several platforms may share a cache folder, and only node depends on the platform.
+    pub(super) fn node(&self) -> InstallSlot {
+        InstallSlot {
             store: self.folder.clone(),
             name: "nodejs",
             version: NODE_WHEEL_VERSION.to_owned(),
@@ -86,13 +88,13 @@ impl Store {
     }
 }
 
-impl Slot {
-    /// What is kept here, for people.
+impl InstallSlot {
+    /// The content, for messages.
     pub(super) fn title(&self) -> String {
         format!("{} {}", self.name, self.version)
     }
 
-    /// The folder, whether it is there or not.
+    /// The folder, which may not exist.
     pub(super) fn folder(&self) -> AbsPath {
         self.store.join(&self.folder_name())
     }
@@ -102,13 +104,13 @@ impl Slot {
         self.folder().join(PACKAGE)
     }
 
-    /// The program of an installed node; `None` when the install is not finished.
+    /// The program of an installed node; `None` if it is not completely installed.
     pub(super) fn node_program(&self) -> Option<AbsPath> {
         let program = self.folder().join(NODE_PROGRAM);
         (self.marker().is_ok() && is_executable(program.as_path())).then_some(program)
     }
 
-    /// The server's package; the error says what is wrong with the folder. Cheap: what was installed is not read again.
+    /// The server's package; the error says what is wrong with the folder. Cheap: does not read the code.
     pub(super) fn package(&self) -> Result<Package, String> {
         self.marker()?;
         let package =
@@ -119,36 +121,36 @@ impl Slot {
         Err(format!("holds {} {} instead", package.kind, package.version))
     }
 
-    /// As [`Self::package`], and the code is compared with what is pinned, or else with what was installed.
+    /// As [`Self::package`], but also compares the code with the pin, or without a pin with the marker.
     pub(super) fn verified_package(&self, pins: &'static [Pin]) -> Result<Package, String> {
         let package = self.package()?;
         let code = package.code_digest().map_err(|error| format!("cannot be read: {error}"))?;
-        let is_whole = match Pin::of(pins, self.name, &self.version) {
+        let is_intact = match Pin::of(pins, self.name, &self.version) {
             Some(pin) => pin.is_code(&code),
             None => self.marker()?.code == Some(code),
         };
-        if is_whole { Ok(package) } else { Err("is damaged: its code is not what was installed".to_owned()) }
+        if is_intact { Ok(package) } else { Err("is damaged: its code is not what was installed".to_owned()) }
     }
 
-    /// Fills the place, unless it is `whole`: `build` gets an empty folder on the same file system and makes the content
-    /// there, which is then moved into its place. `report` hears of another installer that is waited for, and of the end.
+    /// Fills the slot, unless it is intact: `build` gets an empty folder on the same file system and creates the content
+    /// there, which is then moved into the slot. `report` receives the wait for another installer, and the end.
     ///
-    /// Whatever fails, nothing half-done is left that could be taken for an install.
+    /// After a failure, nothing is left that could be mistaken for an install.
     pub(super) fn fill<E: From<StoreError>>(
         &self,
-        whole: impl Fn(&Self) -> bool,
-        report: Report<'_>,
-        build: impl FnOnce(&AbsPath, Report<'_>) -> Result<(), E>,
+        is_intact: impl Fn(&Self) -> bool,
+        report: OnInstallEvent<'_>,
+        build: impl FnOnce(&AbsPath, OnInstallEvent<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let store = self.store.as_path();
         let cannot = |what: &str, error| StoreError::Folder(what.to_owned(), self.store.clone(), error);
-        crate::path::private::make(store).map_err(|error| cannot("make", error))?;
+        crate::path::private::create(store).map_err(|error| cannot("create", error))?;
         let lock = self.lock(report)?;
-        if whole(self) {
+        if is_intact(self) {
             return Ok(());
         }
         if lock.is_some() {
-            self.sweep();
+            self.remove_leftovers();
         }
         let staging = tempfile::Builder::new()
             .prefix(&self.staging_prefix())
@@ -159,17 +161,17 @@ impl Slot {
             .join("content");
         fs::create_dir(content.as_path()).map_err(|error| cannot("write into", error))?;
         build(&content, report)?;
-        self.publish(&content, whole)?;
+        self.publish(&content, is_intact)?;
         drop(staging);
         if lock.is_some() {
-            // Again: the installer of a killed lanser may have been writing on until now.
-            self.sweep();
+            // Again: the installer started by a killed lanser may have kept writing until now.
+            self.remove_leftovers();
         }
-        report(Progress::Installed { what: self.title(), at: self.folder() });
+        report(InstallEvent::Installed { what: self.title(), at: self.folder() });
         Ok(())
     }
 
-    /// Writes the marker of a finished install into the folder that [`Self::fill`] gave.
+    /// Writes the marker of a finished install into the folder provided by [`Self::fill`].
     pub(super) fn finish(
         &self,
         content: &AbsPath,
@@ -184,50 +186,50 @@ impl Slot {
             .map_err(|error| StoreError::Folder("write into".to_owned(), content.clone(), error))
     }
 
-    /// Gives the finished folder its name; what lies there is moved away first.
-    fn publish(&self, content: &AbsPath, whole: impl Fn(&Self) -> bool) -> Result<(), StoreError> {
+    /// Moves the finished folder into the slot, after moving away what is there.
+    fn publish(&self, content: &AbsPath, is_intact: impl Fn(&Self) -> bool) -> Result<(), StoreError> {
         let folder = self.folder();
         let away = content.join("../replaced");
         let _ = fs::rename(folder.as_path(), away.as_path());
         match fs::rename(content.as_path(), folder.as_path()) {
             Ok(()) => Ok(()),
-            // Only where locks do not work: somebody else was faster.
-            Err(_) if whole(self) => Ok(()),
+            // On file systems without locks, another process may have been faster.
+            Err(_) if is_intact(self) => Ok(()),
             Err(error) => Err(StoreError::Folder("move the install to".to_owned(), folder, error)),
         }
     }
 
-    /// Takes the lock, waiting for who has it. `None` on file systems without locks.
-    fn lock(&self, report: Report<'_>) -> Result<Option<File>, StoreError> {
+    /// Takes the lock, waiting for its holder. `None` on file systems without locks.
+    fn lock(&self, report: OnInstallEvent<'_>) -> Result<Option<File>, StoreError> {
         let path = self.store.join(&format!(".lock-{}", self.folder_name()));
         let file = File::options().create(true).append(true).open(path.as_path());
         let file = file.map_err(|error| StoreError::Folder("write".to_owned(), path.clone(), error))?;
         let started = Instant::now();
-        let mut told = false;
+        let mut is_reported = false;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(Some(file)),
                 Err(TryLockError::Error(_)) => return Ok(None),
-                Err(TryLockError::WouldBlock) if started.elapsed() > PATIENCE => {
+                Err(TryLockError::WouldBlock) if started.elapsed() > LOCK_TIMEOUT => {
                     return Err(StoreError::Busy { path });
                 }
                 Err(TryLockError::WouldBlock) => {
-                    if !told {
-                        report(Progress::Waiting { what: self.title() });
-                        told = true;
+                    if !is_reported {
+                        report(InstallEvent::Waiting { what: self.title() });
+                        is_reported = true;
                     }
-                    thread::sleep(Duration::from_millis(50));
+                    thread::sleep(LOCK_POLL_INTERVAL);
                 }
             }
         }
     }
 
-    /// Removes what killed installers left; under the lock, nobody else is staging this.
-    fn sweep(&self) {
+    /// Removes the staging folders of killed processes. The caller must hold the lock, so no running process uses them.
+    fn remove_leftovers(&self) {
         let prefix = self.staging_prefix();
         let entries = fs::read_dir(self.store.as_path()).into_iter().flatten().flatten();
         for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix)) {
-            // What cannot be removed is only in the way of disk space.
+            // A leftover that cannot be removed only wastes disk space.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -247,24 +249,24 @@ impl Slot {
             return Err("is not installed".to_owned());
         }
         let text = fs::read(self.folder().join(MARKER).as_path())
-            .map_err(|_| "is no finished install: its marker is missing".to_owned())?;
+            .map_err(|_| "is an incomplete install: its marker is missing".to_owned())?;
         let marker: Marker = serde_json::from_slice(&text)
-            .map_err(|error| format!("is no finished install: its marker is broken: {error}"))?;
+            .map_err(|error| format!("is an incomplete install: its marker is invalid: {error}"))?;
         if (marker.format, marker.name.as_str(), &marker.version) != (FORMAT, self.name, &self.version) {
-            return Err("is no install that this version of lanser understands".to_owned());
+            return Err("was installed by an incompatible version of lanser".to_owned());
         }
         Ok(marker)
     }
 }
 
-/// Why something cannot be put into the store.
+/// Why something cannot be installed into the store.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StoreError {
     #[error("cannot {0} {1}: {2}")]
     Folder(String, AbsPath, std::io::Error),
     #[error("{0}")]
     Path(String),
-    #[error("another process has held {path} for {} minutes", PATIENCE.as_secs() / 60)]
+    #[error("another process has held the lock {path} for {} minutes", LOCK_TIMEOUT.as_secs() / 60)]
     Busy { path: AbsPath },
 }
 
@@ -273,25 +275,25 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::toolchain::fake;
+    use crate::toolchain::fixtures;
 
-    /// What is done to a finished install, and how.
+    /// A kind of damage, and how it is done to a finished install.
     type Damage = (&'static str, fn(&Path));
 
-    fn slot(folder: &tempfile::TempDir) -> Slot {
-        Store::new(&AbsPath::new(folder.path()).unwrap()).server(ServerKind::Pyright, "1.1.414")
+    fn slot(folder: &tempfile::TempDir) -> InstallSlot {
+        InstallStore::new(&AbsPath::new(folder.path()).unwrap()).server(ServerKind::Pyright, "1.1.414")
     }
 
-    fn build(slot: &Slot, content: &AbsPath, _: Report<'_>) -> Result<(), StoreError> {
+    fn build(slot: &InstallSlot, content: &AbsPath, _: OnInstallEvent<'_>) -> Result<(), StoreError> {
         let package = content.join(PACKAGE);
-        fake::package(package.as_path(), "pyright", "1.1.414");
+        fixtures::package(package.as_path(), "pyright", "1.1.414");
         let code = Package::identify(package.as_path()).unwrap().code_digest().unwrap();
         slot.finish(content, "test", Some(code))
     }
 
-    fn fill(slot: &Slot) -> u32 {
+    fn fill(slot: &InstallSlot) -> u32 {
         let mut built = 0;
-        let count = |content: &AbsPath, report: Report<'_>| {
+        let count = |content: &AbsPath, report: OnInstallEvent<'_>| {
             built += 1;
             build(slot, content, report)
         };
@@ -319,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_half_done_is_never_taken_and_always_replaced() {
+    fn an_incomplete_install_is_never_used_and_always_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let slot = slot(&folder);
         let damages: &[Damage] = &[
@@ -330,7 +332,7 @@ mod tests {
                 fs::write(at.join(MARKER), text.replace("\"format\":1", "\"format\":2")).unwrap();
             }),
             ("script gone", |at| fs::remove_file(at.join("package/langserver.index.js")).unwrap()),
-            ("other version", |at| fake::package(&at.join(PACKAGE), "pyright", "1.1.400")),
+            ("other version", |at| fixtures::package(&at.join(PACKAGE), "pyright", "1.1.400")),
             ("all but the marker gone", |at| fs::remove_dir_all(at.join(PACKAGE)).unwrap()),
         ];
         for (what, damage) in damages {
@@ -350,13 +352,13 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_build_leaves_nothing_and_leftovers_are_swept() {
+    fn a_failed_build_leaves_nothing_and_leftovers_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let slot = slot(&folder);
         let fails = slot.fill(
             |_| false,
             &mut |_| (),
-            |content: &AbsPath, report: Report<'_>| {
+            |content: &AbsPath, report: OnInstallEvent<'_>| {
                 build(&slot, content, report)?;
                 Err(StoreError::Path("no".to_owned()))
             },
@@ -365,7 +367,7 @@ mod tests {
         assert!(slot.package().is_err());
         let servers = folder.path().join("servers");
         let leftover = servers.join(format!("{}dead", slot.staging_prefix()));
-        fake::package(&leftover.join("content/package"), "pyright", "1.1.414");
+        fixtures::package(&leftover.join("content/package"), "pyright", "1.1.414");
         let others = servers.join(".staging-pyright-1.1.4.alive");
         fs::create_dir_all(&others).unwrap();
         fill(&slot);
@@ -373,12 +375,12 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_that_cannot_be_written_says_so() {
+    fn a_read_only_cache_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("servers"), "a file").unwrap();
         let slot = slot(&folder);
         let error =
             slot.fill(|_| false, &mut |_| (), |content, report| build(&slot, content, report)).unwrap_err();
-        assert!(error.to_string().starts_with("cannot make"), "{error}");
+        assert!(error.to_string().starts_with("cannot create"), "{error}");
     }
 }

@@ -1,10 +1,10 @@
-//! Where two JSON documents differ first.
+//! Finds the first difference between two JSON documents, and the recorded call that is most similar to an unrecorded one.
 
 use serde_json::Value;
 
-use crate::tape::Side;
+use crate::tape::MessageSender;
 
-/// The first place, in the order of the members' names, at which two documents differ, as a JSONPath (RFC 9535).
+/// The JSONPath (RFC 9535) of the first difference between two documents, in the order of member names.
 #[must_use]
 pub fn difference(a: &Value, b: &Value) -> Option<String> {
     at("$".to_owned(), a, b)
@@ -40,16 +40,20 @@ fn step(path: &str, key: &str) -> String {
     if is_plain { format!("{path}.{key}") } else { format!("{path}[{}]", Value::from(key)) }
 }
 
-/// The recorded call that is most like one that was not recorded: the number of its event, and the first member of its
-/// parameters that differs.
+/// The recorded call most similar to one that was not recorded: its event number, and the path of the first parameter that
+/// differs.
 #[must_use]
-pub fn nearest_frame(frames: &[(u64, Side, Value)], method: &str, params: &str) -> Option<(u64, String)> {
+pub fn nearest_frame(
+    frames: &[(u64, MessageSender, Value)],
+    method: &str,
+    params: &str,
+) -> Option<(u64, String)> {
     let params: Value = serde_json::from_str(params).ok()?;
     frames
         .iter()
-        .filter(|(_, from, message)| *from == Side::Client && message["method"] == method)
+        .filter(|(_, from, message)| *from == MessageSender::Client && message["method"] == method)
         .filter_map(|(event, _, message)| Some((*event, difference(&message["params"], &params)?)))
-        // The longer the path to the difference, the more is the same.
+        // A longer path to the first difference means that more is equal.
         .max_by_key(|(_, field)| field.len())
         .map(|(event, field)| (event, field.replacen('$', "$.params", 1)))
 }
@@ -73,9 +77,9 @@ mod tests {
     fn the_nearest_call() {
         let call =
             |line: u32| json!({"id": 1, "method": "m", "params": {"position": {"line": line}, "uri": "u"}});
-        let frames = [(3, Side::Client, call(1)), (4, Side::Server, json!({"id": 1}))];
-        let asked = r#"{"position":{"line":2},"uri":"u"}"#;
-        assert_eq!(nearest_frame(&frames, "m", asked), Some((3, "$.params.position.line".to_owned())));
-        assert_eq!(nearest_frame(&frames, "n", asked), None);
+        let frames = [(3, MessageSender::Client, call(1)), (4, MessageSender::Server, json!({"id": 1}))];
+        let params = r#"{"position":{"line":2},"uri":"u"}"#;
+        assert_eq!(nearest_frame(&frames, "m", params), Some((3, "$.params.position.line".to_owned())));
+        assert_eq!(nearest_frame(&frames, "n", params), None);
     }
 }

@@ -1,49 +1,51 @@
-//! One line: written with its sum, read strictly.
+//! One line of a trace: writing it with its checksum, and reading it strictly.
 
 use serde::Serialize;
 
 use crate::digest::Digest;
-use crate::model::trace::{Body, Event};
+use crate::model::trace::{Event, EventBody};
 
-/// How many hexadecimal digits a sum has.
-const SUM: usize = 16;
+/// How many hexadecimal digits a checksum has.
+const SUM_DIGITS: usize = 16;
 
-/// Why a line is no event.
+/// Why a line is not a valid event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
-    /// It is no JSON of an event.
-    #[error("it is no event: {0}")]
+    /// It is not the JSON of an event.
+    #[error("the line is not a trace event: {0}")]
     Json(String),
-    /// Its sum is another one.
-    #[error("its content is not what its sum says")]
+    /// The checksum does not match.
+    #[error("the checksum does not match the content")]
     Sum,
-    /// Its time and its sum do not stand where lanser writes them.
-    #[error("it is not written as lanser writes it")]
-    Spelling,
+    /// `time` and `sum` are not written the way lanser writes them.
+    #[error("the line is not in the form that lanser writes")]
+    Form,
 }
 
-/// What a sum is taken of.
+/// The part of an event that its checksum covers.
 #[derive(Serialize)]
-struct Summed<'e> {
+struct ChecksumInput<'e> {
     op: u64,
     seq: u64,
     #[serde(flatten)]
-    body: &'e Body,
+    body: &'e EventBody,
 }
 
-fn sum(op: u64, seq: u64, body: &Body) -> String {
-    sum_of(serde_json::to_string(&Summed { op, seq, body }).expect("an event is plain data").as_bytes())
+fn sum(op: u64, seq: u64, body: &EventBody) -> String {
+    checksum_of(
+        serde_json::to_string(&ChecksumInput { op, seq, body }).expect("an event is plain data").as_bytes(),
+    )
 }
 
-fn sum_of(text: &[u8]) -> String {
+fn checksum_of(text: &[u8]) -> String {
     let mut hex = Digest::of(text).to_hex();
-    hex.truncate(SUM);
+    hex.truncate(SUM_DIGITS);
     hex
 }
 
-/// An event with its sum.
+/// An event with its checksum.
 #[must_use]
-pub fn event(op: u64, seq: u64, body: Body, time: Option<u64>) -> Event {
+pub fn event(op: u64, seq: u64, body: EventBody, time: Option<u64>) -> Event {
     let sum = sum(op, seq, &body);
     Event { op, seq, body, time, sum }
 }
@@ -54,41 +56,38 @@ pub fn line(event: &Event) -> String {
     serde_json::to_string(event).expect("an event is plain data")
 }
 
-/// Appends the line of an event to a text, without the newline; its sum.
-pub(super) fn line_of(op: u64, seq: u64, body: &Body, time: Option<u64>, text: &mut String) -> String {
-    let summed = serde_json::to_string(&Summed { op, seq, body }).expect("an event is plain data");
-    let sum = sum_of(summed.as_bytes());
+/// Appends the line of an event to `text`, without the newline, and returns its checksum.
+pub(super) fn line_of(op: u64, seq: u64, body: &EventBody, time: Option<u64>, text: &mut String) -> String {
+    let summed = serde_json::to_string(&ChecksumInput { op, seq, body }).expect("an event is plain data");
+    let sum = checksum_of(summed.as_bytes());
     text.push_str(summed.strip_suffix('}').unwrap_or(&summed));
-    text.push_str(&tail(time, &sum));
+    text.push_str(&suffix(time, &sum));
     sum
 }
 
-/// What follows in a line on that of which the sum is taken.
-fn tail(time: Option<u64>, sum: &str) -> String {
+/// The end of a line, after the part that the checksum covers.
+fn suffix(time: Option<u64>, sum: &str) -> String {
     match time {
         Some(time) => format!(",\"time\":{time},\"sum\":\"{sum}\"}}"),
         None => format!(",\"sum\":\"{sum}\"}}"),
     }
 }
 
-/// Reads a line without its newline. The sum is taken of the bytes as they are, so that none can change unnoticed, but for
-/// those of `time`.
-///
-/// # Errors
-/// See [`LineError`].
+/// Reads a line without its newline. The checksum is computed over the bytes as they are, so that any changed byte is
+/// noticed, except in `time`.
 pub fn read(text: &[u8]) -> Result<Event, LineError> {
-    let event = known(text)?;
-    let summed = text.strip_suffix(tail(event.time, &event.sum).as_bytes()).ok_or(LineError::Spelling)?;
-    if sum_of([summed, b"}"].concat().as_slice()) != event.sum {
+    let event = parse(text)?;
+    let summed = text.strip_suffix(suffix(event.time, &event.sum).as_bytes()).ok_or(LineError::Form)?;
+    if checksum_of([summed, b"}"].concat().as_slice()) != event.sum {
         return Err(LineError::Sum);
     }
     Ok(event)
 }
 
-/// Reads a line that was read before.
+/// Parses a line without verifying its checksum, for lines that were verified before.
 ///
 /// # Errors
-/// When it is none.
-pub(super) fn known(text: &[u8]) -> Result<Event, LineError> {
+/// When the line is not the JSON of an event.
+pub(super) fn parse(text: &[u8]) -> Result<Event, LineError> {
     serde_json::from_slice(text).map_err(|error| LineError::Json(error.to_string()))
 }

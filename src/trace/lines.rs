@@ -1,30 +1,30 @@
-//! Lines of a trace, read without trusting that they end.
+//! Reads lines of a trace with a length limit, and recognizes a last line without a newline.
 
 use std::io::{self, BufRead, Read as _};
 
-/// The most bytes of a line: the longest file that lanser reads, every byte of it escaped, fits. Its newline is not counted.
-pub(super) const MAX_LINE: usize = 512 << 20;
+/// The longest line in bytes, without its newline: enough for the largest file that lanser reads with every byte escaped.
+pub(super) const MAX_LINE_BYTES: usize = 512 << 20;
 
-/// What stands at a place of a file.
+/// The outcome of reading one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Line {
-    /// A line of so many bytes, its newline counted.
+pub(super) enum LineRead {
+    /// A line of this many bytes, including its newline.
     Whole(usize),
-    /// So many bytes, and then the end of the file.
+    /// This many bytes, then the end of the file.
     CutOff(usize),
     /// More than `limit` bytes without a newline.
     TooLong,
 }
 
-/// Reads a line into `text`, its newline left out.
-pub(super) fn next(reader: &mut impl BufRead, limit: usize, text: &mut Vec<u8>) -> io::Result<Line> {
+/// Reads a line into `text`, without its newline.
+pub(super) fn read_line(reader: &mut impl BufRead, limit: usize, text: &mut Vec<u8>) -> io::Result<LineRead> {
     text.clear();
     let count = reader.take(limit as u64 + 1).read_until(b'\n', text)?;
     if text.last() == Some(&b'\n') {
         text.pop();
-        return Ok(Line::Whole(count));
+        return Ok(LineRead::Whole(count));
     }
-    Ok(if count > limit { Line::TooLong } else { Line::CutOff(count) })
+    Ok(if count > limit { LineRead::TooLong } else { LineRead::CutOff(count) })
 }
 
 #[cfg(test)]
@@ -35,13 +35,13 @@ mod tests {
     fn whole_cut_off_and_too_long() {
         let mut text = Vec::new();
         let mut reader = &b"abc\n\nabcd\nabcde\nab"[..];
-        let mut read = |limit| next(&mut reader, limit, &mut text).unwrap();
-        assert_eq!(read(4), Line::Whole(4));
-        assert_eq!(read(4), Line::Whole(1));
-        assert_eq!(read(4), Line::Whole(5));
-        assert_eq!(read(4), Line::TooLong);
-        assert_eq!(read(4), Line::Whole(1));
-        assert_eq!(read(4), Line::CutOff(2));
-        assert_eq!(read(4), Line::CutOff(0));
+        let mut read = |limit| read_line(&mut reader, limit, &mut text).unwrap();
+        assert_eq!(read(4), LineRead::Whole(4));
+        assert_eq!(read(4), LineRead::Whole(1));
+        assert_eq!(read(4), LineRead::Whole(5));
+        assert_eq!(read(4), LineRead::TooLong);
+        assert_eq!(read(4), LineRead::Whole(1));
+        assert_eq!(read(4), LineRead::CutOff(2));
+        assert_eq!(read(4), LineRead::CutOff(0));
     }
 }

@@ -1,42 +1,42 @@
-//! One operation, as it is written and as it is read.
+//! One operation of a trace: turning it into events for the writer, and collecting events from the reader.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::machine::Machine;
+use super::path_redactor::PathRedactor;
 use crate::digest::{Digest, to_canonical};
 use crate::model::bundle::{Bundle, Volatile};
 use crate::model::error::ErrorBody;
 use crate::model::request::Request;
 use crate::model::server::ServerKind;
-use crate::model::trace::{Asked, Body, TRACE_VERSION, Workspace};
-use crate::tape::{Door, Exchange, Recorded, Side};
+use crate::model::trace::{EventBody, RecordedCall, RecordedWorkspace, TRACE_VERSION};
+use crate::tape::{Exchange, IoKind, MessageSender, Recording};
 
 /// The name of the format, in every header.
 pub const FORMAT: &str = "lanser-trace";
 
-/// Everything that is to be written of one operation.
+/// An operation that is over, ready to be written.
 #[derive(Debug)]
-pub struct Finished {
-    /// What was asked; `None` when it could not be read.
+pub struct FinishedOperation {
+    /// The request; `None` when it could not be read.
     pub request: Option<Request>,
-    /// Which server; `None` without a request.
+    /// The kind of server; `None` without a request.
     pub server: Option<ServerKind>,
-    /// The workspace on which it was answered. Blank where it came to none.
-    pub workspace: Option<Arc<Workspace>>,
-    /// What passed through the doors.
-    pub recorded: Recorded,
-    /// What failed outside, and whether the selector had been resolved before.
+    /// The workspace state that the answer is based on; `None` when the request failed before.
+    pub workspace: Option<Arc<RecordedWorkspace>>,
+    /// The recorded I/O.
+    pub recorded: Recording,
+    /// An external failure (server, changed workspace, caller), and whether the selector was resolved before it.
     pub fault: Option<(ErrorBody, bool)>,
-    /// The answer.
+    /// The resulting bundle.
     pub bundle: Bundle,
-    /// The machine's folders.
-    pub machine: Machine,
+    /// Replaces local folders in everything that is written.
+    pub redactor: PathRedactor,
 }
 
-impl Finished {
+impl FinishedOperation {
     /// An operation whose request could not be read.
     #[must_use]
     pub fn unread(error: ErrorBody, bundle: Bundle) -> Self {
@@ -44,72 +44,72 @@ impl Finished {
             request: None,
             server: None,
             workspace: None,
-            recorded: Recorded::default(),
+            recorded: Recording::default(),
             fault: Some((error, false)),
             bundle,
-            machine: Machine::default(),
+            redactor: PathRedactor::default(),
         }
     }
 
-    /// The events of the operation without those that `is_known` already, and without the end.
-    pub(super) fn bodies(self, argv: &[String], mut is_known: impl FnMut(&Digest) -> bool) -> Vec<Body> {
-        let Self { request, server, workspace, recorded, fault, mut bundle, machine } = self;
+    /// The events of the operation, except contents for which `is_known` is true and the final `end`.
+    pub(super) fn bodies(self, argv: &[String], mut is_known: impl FnMut(&Digest) -> bool) -> Vec<EventBody> {
+        let Self { request, server, workspace, recorded, fault, mut bundle, redactor } = self;
         let environment = workspace.as_ref().map(|workspace| Box::new(workspace.environment.clone()));
-        let mut bodies = vec![Body::Header {
+        let mut bodies = vec![EventBody::Header {
             format: FORMAT.to_owned(),
             version: TRACE_VERSION.to_owned(),
             lanser: env!("CARGO_PKG_VERSION").to_owned(),
-            argv: argv.iter().map(|argument| machine.argument(argument)).collect(),
+            argv: argv.iter().map(|argument| redactor.argument(argument)).collect(),
             environment,
         }];
         let id = workspace.as_ref().map(|workspace| workspace.id);
         if let Some(workspace) = workspace.filter(|workspace| !is_known(&workspace.id)) {
-            bodies.push(Body::Workspace(Box::new((*workspace).clone())));
+            bodies.push(EventBody::Workspace(Box::new((*workspace).clone())));
         }
         for (digest, bytes) in &recorded.blobs {
             if !is_known(digest) {
-                bodies.push(blob(*digest, bytes));
+                bodies.push(blob_body(*digest, bytes));
             }
         }
         if let (Some(request), Some(server)) = (request, server) {
             let resolved =
-                machine.in_uris().data(&request).filter(|resolved| *resolved != request).map(Box::new);
-            bodies.push(Body::Request { request: Box::new(request), resolved, workspace: id, server });
+                redactor.in_uris().data(&request).filter(|resolved| *resolved != request).map(Box::new);
+            bodies.push(EventBody::Request { request: Box::new(request), resolved, workspace: id, server });
         }
         for ((door, question), answer) in &recorded.answers {
-            let asked = Asked { question: machine.json(question), answer: machine.json(answer) };
+            let pair = RecordedCall { question: redactor.json(question), answer: redactor.json(answer) };
             bodies.push(match door {
-                Door::File => Body::File(asked),
-                Door::Index => Body::Index(asked),
-                Door::History => Body::History(asked),
-                Door::Contents => Body::Contents(asked),
-                Door::Guard => Body::Guard(asked),
-                Door::Transaction => Body::Transaction(asked),
+                IoKind::File => EventBody::File(pair),
+                IoKind::Index => EventBody::Index(pair),
+                IoKind::History => EventBody::History(pair),
+                IoKind::Contents => EventBody::Contents(pair),
+                IoKind::Guard => EventBody::Guard(pair),
+                IoKind::Transaction => EventBody::Transaction(pair),
             });
         }
         for frame in &recorded.frames {
-            bodies.push(Body::Frame { from: frame.from, message: machine.json(&frame.message) });
+            bodies.push(EventBody::Frame { from: frame.from, message: redactor.json(&frame.message) });
         }
         if let Some((error, resolved)) = fault {
-            bodies.push(Body::Fault { error: Box::new(error), resolved });
+            bodies.push(EventBody::Fault { error: Box::new(error), resolved });
         }
         bundle.meta.volatile = Volatile::default();
-        bodies.push(Body::Bundle { bundle: Box::new(bundle) });
+        bodies.push(EventBody::Bundle { bundle: Box::new(bundle) });
         bodies
     }
 }
 
-fn blob(digest: Digest, bytes: &Arc<Vec<u8>>) -> Body {
+fn blob_body(digest: Digest, bytes: &Arc<Vec<u8>>) -> EventBody {
     match std::str::from_utf8(bytes) {
-        Ok(text) => Body::Blob { digest, text: Some(text.to_owned()), hex: None },
+        Ok(text) => EventBody::Blob { digest, text: Some(text.to_owned()), hex: None },
         Err(_) => {
             let hex = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            Body::Blob { digest, text: None, hex: Some(hex) }
+            EventBody::Blob { digest, text: None, hex: Some(hex) }
         }
     }
 }
 
-/// The bytes of a blob; `None` when they are written neither way.
+/// The bytes of a blob; `None` unless exactly one of `text` and valid `hex` is given.
 pub(super) fn bytes_of(text: Option<String>, hex: Option<&str>) -> Option<Vec<u8>> {
     match (text, hex) {
         (Some(text), None) => Some(text.into_bytes()),
@@ -121,40 +121,40 @@ pub(super) fn bytes_of(text: Option<String>, hex: Option<&str>) -> Option<Vec<u8
     }
 }
 
-/// One operation as it was read.
+/// One operation, read from a trace.
 #[derive(Debug)]
-pub struct Operation {
-    /// Its number in the file.
+pub struct TracedOperation {
+    /// Its number in the file, from 1.
     pub op: u64,
-    /// What was asked; `None` when it could not be read.
+    /// The request; `None` when it could not be read.
     pub request: Option<Request>,
-    /// The same with the machine's folders replaced.
+    /// The request with local folders replaced.
     pub resolved: Option<Request>,
-    /// The workspace by its id.
+    /// The id of its workspace event.
     pub workspace: Option<Digest>,
-    /// Which server.
+    /// The kind of server.
     pub server: Option<ServerKind>,
-    /// Questions and answers, both as JSON text.
-    pub answers: BTreeMap<(Door, String), String>,
-    /// Calls by method and canonical parameters.
+    /// Recording answers by I/O boundary and question, both as JSON text.
+    pub answers: BTreeMap<(IoKind, String), String>,
+    /// Server calls by method and canonical parameters.
     pub calls: BTreeMap<(String, String), VecDeque<Exchange>>,
-    /// The conversation: number of the event, sender, message.
-    pub frames: Vec<(u64, Side, Value)>,
-    /// What the server said by itself when it was started, as JSON text.
+    /// All messages: event number, sender, message.
+    pub frames: Vec<(u64, MessageSender, Value)>,
+    /// What the server sent unprompted when it started, as JSON text.
     pub introduction: Vec<String>,
-    /// What failed outside, and whether the selector had been resolved before.
+    /// An external failure (server, changed workspace, caller), and whether the selector was resolved before it.
     pub fault: Option<(ErrorBody, bool)>,
-    /// The answer.
+    /// The resulting bundle.
     pub bundle: Option<Bundle>,
-    /// The arguments of the program that recorded it.
+    /// The command-line arguments of the recording process.
     pub argv: Vec<String>,
-    /// How many events it has.
+    /// The number of events.
     pub events: u64,
-    /// How many bytes they take.
+    /// The number of bytes of all its lines.
     pub bytes: u64,
 }
 
-impl Operation {
+impl TracedOperation {
     pub(super) fn new(op: u64) -> Self {
         Self {
             op,
@@ -174,53 +174,55 @@ impl Operation {
         }
     }
 
-    /// Takes an event in; blobs and workspaces are not part of it.
-    pub(super) fn take(&mut self, seq: u64, body: Body) {
+    /// Adds an event. Blobs and workspaces belong to the file, not to the operation.
+    pub(super) fn add_event(&mut self, seq: u64, body: EventBody) {
         match body {
-            Body::Header { argv, .. } => self.argv = argv,
-            Body::Request { request, resolved, workspace, server } => {
+            EventBody::Header { argv, .. } => self.argv = argv,
+            EventBody::Request { request, resolved, workspace, server } => {
                 self.request = Some(*request);
                 self.resolved = resolved.map(|request| *request);
                 self.workspace = workspace;
                 self.server = Some(server);
             }
-            Body::File(asked) => self.asked(Door::File, &asked),
-            Body::Index(asked) => self.asked(Door::Index, &asked),
-            Body::History(asked) => self.asked(Door::History, &asked),
-            Body::Contents(asked) => self.asked(Door::Contents, &asked),
-            Body::Guard(asked) => self.asked(Door::Guard, &asked),
-            Body::Transaction(asked) => self.asked(Door::Transaction, &asked),
-            Body::Frame { from, message } => self.frames.push((seq, from, message)),
-            Body::Fault { error, resolved } => self.fault = Some((*error, resolved)),
-            Body::Bundle { bundle } => self.bundle = Some(*bundle),
-            Body::Workspace(_) | Body::Blob { .. } | Body::End { .. } => {}
+            EventBody::File(pair) => self.insert_answer(IoKind::File, &pair),
+            EventBody::Index(pair) => self.insert_answer(IoKind::Index, &pair),
+            EventBody::History(pair) => self.insert_answer(IoKind::History, &pair),
+            EventBody::Contents(pair) => self.insert_answer(IoKind::Contents, &pair),
+            EventBody::Guard(pair) => self.insert_answer(IoKind::Guard, &pair),
+            EventBody::Transaction(pair) => self.insert_answer(IoKind::Transaction, &pair),
+            EventBody::Frame { from, message } => self.frames.push((seq, from, message)),
+            EventBody::Fault { error, resolved } => self.fault = Some((*error, resolved)),
+            EventBody::Bundle { bundle } => self.bundle = Some(*bundle),
+            EventBody::Workspace(_) | EventBody::Blob { .. } | EventBody::End { .. } => {}
         }
     }
 
-    fn asked(&mut self, door: Door, asked: &Asked) {
-        self.answers.insert((door, asked.question.to_string()), asked.answer.to_string());
+    fn insert_answer(&mut self, door: IoKind, pair: &RecordedCall) {
+        self.answers.insert((door, pair.question.to_string()), pair.answer.to_string());
     }
 
-    /// Orders the conversation by calls.
-    pub(super) fn settle(&mut self) {
-        let mut open: BTreeMap<u64, ((String, String), usize)> = BTreeMap::new();
+    /// Groups the frames into calls with their responses.
+    pub(super) fn group_calls(&mut self) {
+        let mut pending: BTreeMap<u64, ((String, String), usize)> = BTreeMap::new();
         let mut meanwhile: Vec<String> = Vec::new();
         for (_, from, message) in &self.frames {
             let id = message["id"].as_u64();
             match (from, message["method"].as_str(), id) {
-                (Side::Client, Some(method), Some(id)) => {
+                (MessageSender::Client, Some(method), Some(id)) => {
                     let key = (method.to_owned(), canonical(&message["params"]));
-                    let alike = self.calls.entry(key.clone()).or_default();
-                    open.insert(id, (key, alike.len()));
-                    alike.push_back(Exchange::default());
+                    let exchanges = self.calls.entry(key.clone()).or_default();
+                    pending.insert(id, (key, exchanges.len()));
+                    exchanges.push_back(Exchange::default());
                 }
-                (Side::Server, Some("window/logMessage" | "client/registerCapability"), _) => {
+                (MessageSender::Server, Some("window/logMessage" | "client/registerCapability"), _) => {
                     self.introduction.push(message.to_string());
                 }
-                (Side::Server, Some(_), _) => meanwhile.push(message.to_string()),
-                (Side::Server, None, Some(id)) => {
-                    let Some((key, at)) = open.get(&id) else { continue };
-                    if let Some(exchange) = self.calls.get_mut(key).and_then(|alike| alike.get_mut(*at)) {
+                (MessageSender::Server, Some(_), _) => meanwhile.push(message.to_string()),
+                (MessageSender::Server, None, Some(id)) => {
+                    let Some((key, at)) = pending.get(&id) else { continue };
+                    if let Some(exchange) =
+                        self.calls.get_mut(key).and_then(|exchanges| exchanges.get_mut(*at))
+                    {
                         exchange.outcome = Some(message.to_string());
                         exchange.meanwhile = std::mem::take(&mut meanwhile);
                     }
@@ -231,7 +233,7 @@ impl Operation {
     }
 }
 
-/// Parameters in the one form by which calls are matched.
+/// Parameters in canonical JSON, the form by which calls are matched.
 #[must_use]
 pub fn canonical(params: &Value) -> String {
     to_canonical(params)

@@ -1,4 +1,4 @@
-//! Reading a trace, one operation at a time.
+//! Reads a trace, one operation at a time, and verifies every line.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -6,28 +6,28 @@ use std::io::{self, BufRead as _, BufReader};
 use std::os::unix::fs::FileExt as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::directory::{Directory, Entry};
+use super::content_index::{ContentIndex, EndEntry};
 use super::event::{self, LineError};
-use super::lines::{Line, MAX_LINE, next};
-use super::operation::{FORMAT, Operation, bytes_of};
+use super::lines::{LineRead, MAX_LINE_BYTES, read_line};
+use super::operation::{FORMAT, TracedOperation, bytes_of};
 use crate::digest::Digest;
-use crate::model::trace::{Body, Event, TRACE_VERSION, Workspace};
+use crate::model::trace::{Event, EventBody, RecordedWorkspace, TRACE_VERSION};
 use crate::path::AbsPath;
 use crate::tape::Blobs;
 
-/// How many bytes of blobs stay in memory.
-const MAX_BLOBS: usize = 64 << 20;
+/// Limit for the blobs held in memory, in bytes.
+const MAX_CACHED_BLOB_BYTES: usize = 64 << 20;
 
-/// Why a trace cannot be read on.
+/// Why reading a trace stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The operating system refused.
+    /// Reading the file failed.
     #[error("cannot read the trace: {0}")]
     Io(#[from] io::Error),
-    /// It is no trace, or one of another version.
+    /// The file is not a trace, or has an unsupported version.
     #[error("{0}")]
     Foreign(String),
-    /// A line is not what was written.
+    /// A line differs from what was written.
     #[error("operation {op}, event {seq} (line {line}): {why}")]
     Damaged {
         /// The operation.
@@ -41,51 +41,52 @@ pub enum TraceError {
     },
 }
 
-/// Gives the operations of a trace in their order.
+/// Reads the operations of a trace in order.
 #[derive(Debug)]
-pub struct Reader {
+pub struct TraceReader {
     file: BufReader<File>,
-    store: Arc<Store>,
-    /// Where the next line begins.
+    store: Arc<ContentStore>,
+    /// The offset of the next line.
     offset: u64,
-    /// The lines that were read.
+    /// The number of lines read.
     line: u64,
-    /// The operations that were read.
+    /// The number of operations read.
     last: u64,
     truncated: Option<u64>,
     length: u64,
-    /// The events of the last operation, when they are wanted.
+    /// The events of the last operation; `None` when they are not collected.
     events: Option<Vec<Event>>,
-    /// What the ends have to say.
-    directory: Directory,
+    /// The expected index entries of the `end` events.
+    content_index: ContentIndex,
 }
 
-/// The blobs and workspaces of a trace, wherever they stand in it.
+/// Random access to the blobs and workspaces of a trace.
 #[derive(Debug)]
-pub struct Store {
+pub struct ContentStore {
     file: File,
-    places: Mutex<BTreeMap<Digest, (u64, usize)>>,
-    held: Mutex<Held>,
+    offsets: Mutex<BTreeMap<Digest, (u64, usize)>>,
+    cache: Mutex<BlobCache>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct BlobCache {
     blobs: BTreeMap<Digest, (Arc<Vec<u8>>, u64)>,
     bytes: usize,
-    turn: u64,
+    clock: u64,
 }
 
-impl Reader {
+impl TraceReader {
     /// Opens a trace.
     ///
     /// # Errors
     /// When it cannot be opened.
     pub fn open(path: &AbsPath) -> Result<Self, TraceError> {
         let file = File::open(path.as_path())?;
-        let store = Store { file: file.try_clone()?, places: Mutex::default(), held: Mutex::default() };
+        let store =
+            ContentStore { file: file.try_clone()?, offsets: Mutex::default(), cache: Mutex::default() };
         let length = file.metadata()?.len();
         let (file, store) = (BufReader::with_capacity(1 << 18, file), Arc::new(store));
-        let directory = Directory::default();
+        let content_index = ContentIndex::default();
         Ok(Self {
             file,
             store,
@@ -95,11 +96,11 @@ impl Reader {
             truncated: None,
             length,
             events: None,
-            directory,
+            content_index,
         })
     }
 
-    /// Has the events of each operation kept for [`Self::take_events`].
+    /// Makes [`Self::take_events`] return the events of each operation.
     pub fn keep_events(&mut self) {
         self.events = Some(Vec::new());
     }
@@ -109,47 +110,48 @@ impl Reader {
         self.events.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// The blobs and workspaces that were read so far.
+    /// The blobs and workspaces read so far.
     #[must_use]
-    pub fn store(&self) -> Arc<Store> {
+    pub fn store(&self) -> Arc<ContentStore> {
         self.store.clone()
     }
 
-    /// The line at which the trace breaks off in the middle of an operation, once its end was reached.
+    /// The line at which the trace breaks off in the middle of an operation; known only at the end of the file.
     #[must_use]
     pub const fn truncated(&self) -> Option<u64> {
         self.truncated
     }
 
-    /// How much of the file was read, and how much there is, in bytes.
+    /// The bytes read so far, and the size of the file.
     #[must_use]
     pub const fn progress(&self) -> (u64, u64) {
         (self.offset, self.length)
     }
 
-    /// The next operation; `None` at the end.
+    /// Reads the next operation; `None` at the end.
     ///
     /// # Errors
-    /// See [`TraceError`]. Nothing can be read after one.
-    pub fn next_operation(&mut self) -> Result<Option<Operation>, TraceError> {
+    /// See [`TraceError`]. Nothing can be read after an error.
+    pub fn next_operation(&mut self) -> Result<Option<TracedOperation>, TraceError> {
         let begin = self.offset;
-        let mut operation = Operation::new(self.last + 1);
+        let mut operation = TracedOperation::new(self.last + 1);
         let (mut sums, mut contents, mut text) = (Vec::new(), Vec::new(), Vec::new());
         if begin == 0 && self.file.fill_buf()?.first().is_some_and(|first| *first != b'{') {
-            return Err(TraceError::Foreign("it is no trace of lanser".to_owned()));
+            return Err(TraceError::Foreign("the file is not a lanser trace".to_owned()));
         }
         loop {
-            let count = match next(&mut self.file, MAX_LINE, &mut text)? {
-                Line::Whole(count) => count,
-                Line::CutOff(count) => {
+            let count = match read_line(&mut self.file, MAX_LINE_BYTES, &mut text)? {
+                LineRead::Whole(count) => count,
+                LineRead::CutOff(count) => {
                     if count > 0 || operation.events > 0 {
                         self.truncated = Some(self.line + u64::from(count > 0));
                     }
                     return Ok(None);
                 }
-                Line::TooLong => {
+                LineRead::TooLong => {
                     self.line += 1;
-                    let why = format!("the line is longer than the {MAX_LINE} bytes of the longest event");
+                    let why =
+                        format!("the line is longer than the {MAX_LINE_BYTES} bytes of the longest event");
                     return Err(self.damaged(operation.op, operation.events + 1, why));
                 }
             };
@@ -159,95 +161,98 @@ impl Reader {
             let seq = operation.events + 1;
             let event = self.read(&text, operation.op, seq)?;
             operation.events = seq;
-            contents.extend(self.note(&event.body, at, count - 1));
+            contents.extend(self.record_content(&event.body, at, count - 1));
             if let Some(events) = &mut self.events {
                 events.push(event.clone());
             }
-            if let Body::End { events, digest, back, contents: told } = event.body {
+            if let EventBody::End { events, digest, back, contents: named } = event.body {
                 let expected = Digest::of_fields(sums.iter().map(String::as_bytes));
-                let entry = self.directory.next(contents.clone());
-                self.directory.push(contents, at);
-                if events != seq || digest != expected || entry != (Entry { back, contents: told }) {
-                    let why = "the operation is not what its end says".to_owned();
+                let entry = self.content_index.entry_for_next(contents.clone());
+                self.content_index.push(contents, at);
+                if events != seq || digest != expected || entry != (EndEntry { back, contents: named }) {
+                    let why = "the operation does not match its end event".to_owned();
                     return Err(self.damaged(operation.op, seq, why));
                 }
                 operation.bytes = self.offset - begin;
-                operation.settle();
+                operation.group_calls();
                 self.last = operation.op;
                 return Ok(Some(operation));
             }
             sums.push(event.sum);
-            operation.take(seq, event.body);
+            operation.add_event(seq, event.body);
         }
     }
 
-    /// Reads a line that has to be that event.
+    /// Reads a line that must be event `seq` of operation `op`.
     fn read(&self, text: &[u8], op: u64, seq: u64) -> Result<Event, TraceError> {
         let event = match event::read(text) {
             Ok(event) => event,
             Err(LineError::Json(why)) if self.line == 1 => {
                 return Err(TraceError::Foreign(
-                    self.foreign(text).unwrap_or_else(|| format!("it is no trace of lanser: {why}")),
+                    self.header_error(text)
+                        .unwrap_or_else(|| format!("the file is not a lanser trace: {why}")),
                 ));
             }
             Err(error) => {
-                let foreign = Some(()).filter(|()| seq == 1).and_then(|()| self.foreign(text));
-                return Err(match foreign {
-                    Some(foreign) => TraceError::Foreign(foreign),
+                let header_error = Some(()).filter(|()| seq == 1).and_then(|()| self.header_error(text));
+                return Err(match header_error {
+                    Some(header_error) => TraceError::Foreign(header_error),
                     None => self.damaged(op, seq, error.to_string()),
                 });
             }
         };
         if seq == 1
-            && let Body::Header { format, version, .. } = &event.body
+            && let EventBody::Header { format, version, .. } = &event.body
             && (format != FORMAT || major(version) != major(TRACE_VERSION))
         {
-            return Err(TraceError::Foreign(refusal(format, version)));
+            return Err(TraceError::Foreign(unsupported_format(format, version)));
         }
-        if (event.op, event.seq) != (op, seq) || (seq == 1) != matches!(event.body, Body::Header { .. }) {
-            let why = format!("here stands event {} of operation {}", event.seq, event.op);
+        if (event.op, event.seq) != (op, seq) || (seq == 1) != matches!(event.body, EventBody::Header { .. })
+        {
+            let why = format!("the trace has event {} of operation {} here", event.seq, event.op);
             return Err(self.damaged(op, seq, why));
         }
-        if let Body::Blob { digest, text, hex } = &event.body {
+        if let EventBody::Blob { digest, text, hex } = &event.body {
             match bytes_of(text.clone(), hex.as_deref()).filter(|bytes| Digest::of(bytes) == *digest) {
-                Some(bytes) => self.store.hold(*digest, Arc::new(bytes)),
+                Some(bytes) => self.store.cache_blob(*digest, Arc::new(bytes)),
                 None => {
-                    return Err(self.damaged(op, seq, "the content is not that of its digest".to_owned()));
+                    return Err(self.damaged(op, seq, "the content does not match its digest".to_owned()));
                 }
             }
         }
         Ok(event)
     }
 
-    /// Why a header is not one of ours, when it is a header at all.
-    fn foreign(&self, text: &[u8]) -> Option<String> {
+    /// Why a header is not supported; `None` when the line is not a header or is supported.
+    fn header_error(&self, text: &[u8]) -> Option<String> {
         let header: serde_json::Value = serde_json::from_slice(text).ok()?;
         let (format, version) = (header["format"].as_str()?, header["version"].as_str()?);
-        (format != FORMAT || major(version) != major(TRACE_VERSION)).then(|| refusal(format, version))
+        (format != FORMAT || major(version) != major(TRACE_VERSION))
+            .then(|| unsupported_format(format, version))
     }
 
     fn damaged(&self, op: u64, seq: u64, why: String) -> TraceError {
         TraceError::Damaged { op, seq, line: self.line, why }
     }
 
-    /// Notes where a content stands; which one that is.
-    fn note(&self, body: &Body, offset: u64, length: usize) -> Option<Digest> {
+    /// Remembers the offset of a blob or workspace, and returns its digest.
+    fn record_content(&self, body: &EventBody, offset: u64, length: usize) -> Option<Digest> {
         let digest = match body {
-            Body::Blob { digest, .. } => *digest,
-            Body::Workspace(workspace) => workspace.id,
+            EventBody::Blob { digest, .. } => *digest,
+            EventBody::Workspace(workspace) => workspace.id,
             _ => return None,
         };
-        let mut places = self.store.places.lock().unwrap_or_else(PoisonError::into_inner);
-        places.entry(digest).or_insert((offset, length));
+        let mut offsets = self.store.offsets.lock().unwrap_or_else(PoisonError::into_inner);
+        offsets.entry(digest).or_insert((offset, length));
         Some(digest)
     }
 }
 
-fn refusal(format: &str, version: &str) -> String {
-    format!("it is written in {format} {version}, and this lanser reads {FORMAT} {TRACE_VERSION}")
+fn unsupported_format(format: &str, version: &str) -> String {
+    format!("the format is {format} {version}, but this version of lanser reads {FORMAT} {TRACE_VERSION}")
 }
 
-/// Whether a version of the format can be read.
+/// Whether this lanser can read a version of the format.
 pub(super) fn is_readable(version: &str) -> bool {
     major(version) == major(TRACE_VERSION)
 }
@@ -256,59 +261,59 @@ fn major(version: &str) -> &str {
     version.split('.').next().unwrap_or_default()
 }
 
-impl Store {
-    fn body(&self, digest: &Digest) -> Option<Body> {
-        let (offset, length) = *self.places.lock().unwrap_or_else(PoisonError::into_inner).get(digest)?;
+impl ContentStore {
+    fn body(&self, digest: &Digest) -> Option<EventBody> {
+        let (offset, length) = *self.offsets.lock().unwrap_or_else(PoisonError::into_inner).get(digest)?;
         let mut text = vec![0; length];
         self.file.read_exact_at(&mut text, offset).ok()?;
-        // It was judged when it was read for the first time.
-        event::known(&text).ok().map(|event| event.body)
+        // The line was verified when it was first read.
+        event::parse(&text).ok().map(|event| event.body)
     }
 
     /// A workspace by its id.
     #[must_use]
-    pub fn workspace(&self, id: &Digest) -> Option<Workspace> {
+    pub fn workspace(&self, id: &Digest) -> Option<RecordedWorkspace> {
         match self.body(id)? {
-            Body::Workspace(workspace) => Some(*workspace),
+            EventBody::Workspace(workspace) => Some(*workspace),
             _ => None,
         }
     }
 }
 
-impl Blobs for Store {
+impl Blobs for ContentStore {
     fn blob(&self, digest: &Digest) -> Option<Arc<Vec<u8>>> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.turn += 1;
-        let turn = held.turn;
-        if let Some((bytes, used)) = held.blobs.get_mut(digest) {
-            *used = turn;
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.clock += 1;
+        let clock = cache.clock;
+        if let Some((bytes, used)) = cache.blobs.get_mut(digest) {
+            *used = clock;
             return Some(bytes.clone());
         }
-        drop(held);
-        let Body::Blob { text, hex, .. } = self.body(digest)? else { return None };
+        drop(cache);
+        let EventBody::Blob { text, hex, .. } = self.body(digest)? else { return None };
         let bytes = Arc::new(bytes_of(text, hex.as_deref())?);
-        self.hold(*digest, bytes.clone());
+        self.cache_blob(*digest, bytes.clone());
         Some(bytes)
     }
 }
 
-impl Store {
-    /// Keeps a content in memory, for as long as there is room.
-    fn hold(&self, digest: Digest, bytes: Arc<Vec<u8>>) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let turn = held.turn;
+impl ContentStore {
+    /// Keeps a blob in memory, and evicts the least recently used ones above the limit.
+    fn cache_blob(&self, digest: Digest, bytes: Arc<Vec<u8>>) {
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let clock = cache.clock;
         let length = bytes.len();
-        if held.blobs.insert(digest, (bytes, turn)).is_none() {
-            held.bytes += length;
+        if cache.blobs.insert(digest, (bytes, clock)).is_none() {
+            cache.bytes += length;
         }
-        while held.bytes > MAX_BLOBS && held.blobs.len() > 1 {
+        while cache.bytes > MAX_CACHED_BLOB_BYTES && cache.blobs.len() > 1 {
             let Some(oldest) =
-                held.blobs.iter().min_by_key(|(_, (_, used))| *used).map(|(digest, _)| *digest)
+                cache.blobs.iter().min_by_key(|(_, (_, used))| *used).map(|(digest, _)| *digest)
             else {
                 break;
             };
-            if let Some((gone, _)) = held.blobs.remove(&oldest) {
-                held.bytes -= gone.len();
+            if let Some((gone, _)) = cache.blobs.remove(&oldest) {
+                cache.bytes -= gone.len();
             }
         }
     }

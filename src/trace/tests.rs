@@ -1,4 +1,4 @@
-//! Whatever byte of a trace changes, reading it finds out.
+//! Reading a trace detects any changed byte and any truncation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::machine::Machine;
-use super::operation::Finished;
-use super::reader::Reader;
-use super::writer::Writer;
-use crate::bundle::seal::{Draft, seal};
+use super::operation::FinishedOperation;
+use super::path_redactor::PathRedactor;
+use super::reader::TraceReader;
+use super::writer::TraceWriter;
+use crate::bundle::seal::{BundleDraft, seal};
 use crate::digest::Digest;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request};
@@ -18,9 +18,9 @@ use crate::model::server::ServerKind;
 use crate::path::AbsPath;
 use crate::selector::parse;
 use crate::tape::Blobs as _;
-use crate::tape::{Door, Frame, Recorded, Side};
+use crate::tape::{Frame, IoKind, MessageSender, Recording};
 
-fn operation(number: usize) -> Finished {
+fn operation(number: usize) -> FinishedOperation {
     let error = ErrorBody::new(ErrorSymbol::NotFound, format!("nothing {number}"));
     let selector = parse("a.py@L1:C1", Default::default()).unwrap();
     let request = Request::about(Command::Definition, selector);
@@ -28,42 +28,42 @@ fn operation(number: usize) -> Finished {
     let other = vec![0xff, 0xfe, u8::try_from(number % 256).unwrap()];
     let blobs = [bytes, other].map(|bytes| (Digest::of(&bytes), Arc::new(bytes)));
     let frame = |from, message: serde_json::Value| Frame { from, message: message.to_string() };
-    let recorded = Recorded::new(
-        BTreeMap::from([((Door::Index, "[\"word\",\"x\"]".to_owned()), "[\"a.py\"]".to_owned())]),
+    let recorded = Recording::new(
+        BTreeMap::from([((IoKind::Index, "[\"word\",\"x\"]".to_owned()), "[\"a.py\"]".to_owned())]),
         BTreeMap::from(blobs),
         vec![
             frame(
-                Side::Client,
+                MessageSender::Client,
                 json!({"id": 1, "method": "m", "params": {"n": number, "uri": "file:///w/a.py"}}),
             ),
-            frame(Side::Server, json!({"id": 1, "result": [0.25, "file:///w/b.py"]})),
+            frame(MessageSender::Server, json!({"id": 1, "result": [0.25, "file:///w/b.py"]})),
         ],
     );
     let root = AbsPath::new("/w").unwrap();
-    Finished {
+    FinishedOperation {
         request: Some(request.clone()),
         server: Some(ServerKind::Pyright),
         workspace: None,
         recorded,
         fault: Some((error.clone(), false)),
-        bundle: seal(Draft::failed(Some(request), error)).unwrap(),
-        machine: Machine::new([(&root, "workspace")]),
+        bundle: seal(BundleDraft::failed(Some(request), error)).unwrap(),
+        redactor: PathRedactor::new([(&root, "workspace")]),
     }
 }
 
 fn trace(operations: usize) -> (tempfile::TempDir, AbsPath) {
     let folder = tempfile::tempdir().unwrap();
     let path = AbsPath::new(folder.path().join("t.jsonl")).unwrap();
-    let writer = Writer::open(&path, vec!["def".to_owned()]).unwrap();
+    let writer = TraceWriter::open(&path, vec!["def".to_owned()]).unwrap();
     for number in 0..operations {
         writer.append(operation(number)).unwrap();
     }
     (folder, path)
 }
 
-/// How many operations are read, and whether all is well.
+/// How many operations can be read, and whether the trace ended without an error.
 fn read(path: &AbsPath) -> (usize, bool) {
-    let Ok(mut reader) = Reader::open(path) else { return (0, false) };
+    let Ok(mut reader) = TraceReader::open(path) else { return (0, false) };
     let mut count = 0;
     loop {
         match reader.next_operation() {
@@ -77,7 +77,7 @@ fn read(path: &AbsPath) -> (usize, bool) {
 #[test]
 fn operations_are_read_as_they_were_written() {
     let (_folder, path) = trace(3);
-    let mut reader = Reader::open(&path).unwrap();
+    let mut reader = TraceReader::open(&path).unwrap();
     for number in 0..3 {
         let read = reader.next_operation().unwrap().unwrap();
         let written = operation(number);
@@ -95,14 +95,14 @@ fn operations_are_read_as_they_were_written() {
 }
 
 #[test]
-fn writers_do_not_mix() {
+fn concurrent_writers_do_not_interleave() {
     let folder = tempfile::tempdir().unwrap();
     let path = AbsPath::new(folder.path().join("t.jsonl")).unwrap();
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let path = &path;
             scope.spawn(move || {
-                let writer = Writer::open(path, Vec::new()).unwrap();
+                let writer = TraceWriter::open(path, Vec::new()).unwrap();
                 for number in 0..10 {
                     writer.append(operation(thread * 100 + number)).unwrap();
                 }
@@ -112,59 +112,55 @@ fn writers_do_not_mix() {
     assert_eq!(read(&path), (40, true));
 }
 
-/// However long a trace is, appending to it reads its end only; and what stands in it is not written twice.
+/// Appending reads only the end of a trace, however long it is, and writes no content twice.
 #[test]
-fn appending_reads_no_more_than_the_end() {
+fn appending_reads_only_the_end() {
     let (folder, path) = trace(20);
     for number in 0..20 {
-        // Each by a writer that has seen nothing.
-        Writer::open(&path, Vec::new()).unwrap().append(operation(number)).unwrap();
+        // Each by a new writer.
+        TraceWriter::open(&path, Vec::new()).unwrap().append(operation(number)).unwrap();
     }
     assert_eq!(read(&path), (40, true));
     let text = std::fs::read_to_string(path.as_path()).unwrap();
     let blobs = text.lines().filter(|line| line.contains("\"kind\":\"blob\""));
-    assert_eq!(
-        blobs.count(),
-        40,
-        "each operation has two contents, and every second operation those of another"
-    );
-    // What is damaged far from the end is not seen by who appends; by who reads it is.
+    assert_eq!(blobs.count(), 40, "each operation has two contents, shared with one other operation");
+    // Damage far from the end is detected by the reader, not by a writer.
     let line = text.lines().position(|line| line.contains("\"kind\":\"frame\"")).unwrap();
     let mut lines: Vec<&str> = text.lines().collect();
     lines[line] = "damaged";
     std::fs::write(path.as_path(), lines.join("\n") + "\n").unwrap();
-    // The places in the ends are others now: the last ones lead nowhere, and are told.
-    let refused = Writer::open(&path, Vec::new()).unwrap().append(operation(3)).unwrap_err();
+    // The offsets in the `end` events are wrong now, so following them fails, and the writer reports it.
+    let refused = TraceWriter::open(&path, Vec::new()).unwrap().append(operation(3)).unwrap_err();
     assert!(refused.to_string().contains("damaged"), "{refused}");
     let same_length = format!("{:<1$}", "damaged", text.lines().nth(line).unwrap().len());
     lines[line] = &same_length;
     std::fs::write(path.as_path(), lines.join("\n") + "\n").unwrap();
-    Writer::open(&path, Vec::new()).unwrap().append(operation(3)).unwrap();
+    TraceWriter::open(&path, Vec::new()).unwrap().append(operation(3)).unwrap();
     assert!(!read(&path).1);
     drop(folder);
 }
 
-/// A long operation that its writer could not finish is cut off, and the one before is found behind it.
+/// A long unfinished operation is truncated, and the complete one before it is found.
 #[test]
-fn a_long_unfinished_operation_is_cut_off() {
+fn a_long_unfinished_operation_is_truncated() {
     let (_folder, path) = trace(3);
     let whole = std::fs::read_to_string(path.as_path()).unwrap();
     let mut long = operation(9);
     let bytes = "# a comment\n".repeat(50_000).into_bytes();
     long.recorded.blobs.insert(Digest::of(&bytes), Arc::new(bytes));
-    Writer::open(&path, Vec::new()).unwrap().append(long).unwrap();
+    TraceWriter::open(&path, Vec::new()).unwrap().append(long).unwrap();
     let text = std::fs::read_to_string(path.as_path()).unwrap();
     let end = text.rfind("{\"op\":4,\"seq\":").unwrap();
     for length in [end + 10, end, end - 1, whole.len() + 70_000, whole.len() + 1] {
         std::fs::write(path.as_path(), &text[..length]).unwrap();
-        Writer::open(&path, Vec::new()).unwrap().append(operation(4)).unwrap();
+        TraceWriter::open(&path, Vec::new()).unwrap().append(operation(4)).unwrap();
         assert_eq!(read(&path), (4, true), "{length} bytes");
         assert!(std::fs::read_to_string(path.as_path()).unwrap().starts_with(&whole));
     }
 }
 
 #[test]
-fn every_prefix_is_read() {
+fn every_prefix_is_readable() {
     let (_folder, path) = trace(2);
     let bytes = std::fs::read(path.as_path()).unwrap();
     let ends: Vec<usize> = {
@@ -184,9 +180,9 @@ fn every_prefix_is_read() {
         let whole = ends.iter().filter(|end| **end <= length).count();
         let is_cut = length > 0 && !ends.contains(&length);
         assert_eq!(read(&path), (whole, !is_cut), "{length} bytes");
-        // The next writer goes on after what is whole.
+        // The next writer continues after the complete operations.
         if length % 97 == 0 {
-            Writer::open(&path, Vec::new()).unwrap().append(operation(7)).unwrap();
+            TraceWriter::open(&path, Vec::new()).unwrap().append(operation(7)).unwrap();
             assert_eq!(read(&path), (whole + 1, true), "{length} bytes");
         }
     }
@@ -195,7 +191,7 @@ fn every_prefix_is_read() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
     #[test]
-    fn any_changed_byte_is_found(place in 0.0..1.0_f64, byte in any::<u8>()) {
+    fn any_changed_byte_is_detected(place in 0.0..1.0_f64, byte in any::<u8>()) {
         static TRACE: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(|| {
             let (_folder, path) = trace(2);
             std::fs::read(path.as_path()).unwrap()
@@ -204,7 +200,7 @@ proptest! {
         let at = (place * TRACE.len() as f64) as usize;
         let mut bytes = TRACE.clone();
         prop_assume!(bytes[at] != byte);
-        // The time is no part of what is compared: the digits after `"time":`.
+        // `time` (the digits after `"time":`) is not verified.
         let line = bytes[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let rest = std::str::from_utf8(&bytes[line..]).unwrap();
         let digits = rest.find("\"time\":").map(|time| line + time + 7);

@@ -1,10 +1,11 @@
-//! Appending operations to a trace.
+//! Appends operations to a trace.
 //!
-//! An operation is written in one piece under a lock of the whole file, so writers in any number of processes never mix. A
-//! writer that was killed leaves at most one unfinished operation at the end, which the next one cuts off.
+//! Each operation is written with one call while the whole file is locked, so writers in any number of processes never
+//! interleave. A writer that is killed leaves at most one unfinished operation at the end, which the next writer truncates.
 //!
-//! Of a file that is there no more is read than its end, and the few ends to which that leads ([`super::directory`]): appending
-//! takes as long as the names of its contents take to read, not its operations. Damage elsewhere is for the reader to find.
+//! Of an existing file, only the last `end` event and the few that it leads to are read ([`super::content_index`]): the cost of
+//! appending grows with the number of contents, not with the size of the operations. Damage elsewhere is left for the reader
+//! to report.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -14,52 +15,52 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::directory::{Directory, Entry, span};
+use super::content_index::{ContentIndex, EndEntry, span};
 use super::event::{LineError, line_of, read};
-use super::lines::{Line, MAX_LINE, next};
-use super::operation::Finished;
+use super::lines::{LineRead, MAX_LINE_BYTES, read_line};
+use super::operation::FinishedOperation;
 use super::reader::is_readable;
 use crate::digest::Digest;
-use crate::model::trace::{Body, Event};
+use crate::model::trace::{Event, EventBody};
 use crate::path::AbsPath;
 
-/// How every trace begins.
-const BEGINNING: &[u8] = b"{\"op\":1,\"seq\":1,\"kind\":\"header\"";
+/// The first bytes of every trace.
+const HEADER_PREFIX: &[u8] = b"{\"op\":1,\"seq\":1,\"kind\":\"header\"";
 
-/// A trace that operations are appended to.
+/// A trace file open for appending.
 #[derive(Debug)]
-pub struct Writer {
+pub struct TraceWriter {
     argv: Vec<String>,
-    state: Mutex<State>,
-    /// Whether an operation could not be written.
+    state: Mutex<WriterState>,
+    /// Whether writing an operation has failed.
     has_failed: AtomicBool,
 }
 
 #[derive(Debug)]
-struct State {
+struct WriterState {
     file: File,
-    /// How far the file is known.
+    /// How many bytes of the file this writer has accounted for.
     length: u64,
     /// The number of the last operation.
     last: u64,
-    /// The blobs and workspaces in the file.
+    /// Digests of the blobs and workspaces in the file.
     known: BTreeSet<Digest>,
-    /// Where they are named.
-    directory: Directory,
+    /// The `end` events that name them.
+    content_index: ContentIndex,
 }
 
-impl Writer {
-    /// Opens a trace, or begins one. `argv` is told in every header.
+impl TraceWriter {
+    /// Opens a trace, or creates one. `argv` is written into every header.
     ///
     /// # Errors
-    /// When the file cannot be opened for reading and writing, or is something else than a trace.
+    /// When the file cannot be opened for reading and writing, or is not a trace.
     pub fn open(path: &AbsPath, argv: Vec<String>) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).append(true).create(true).open(path.as_path())?;
-        let (known, directory) = (BTreeSet::new(), Directory::default());
-        let state = State { file, length: 0, last: 0, known, directory };
-        // Another writer may be beginning it.
+        let (known, content_index) = (BTreeSet::new(), ContentIndex::default());
+        let state = WriterState { file, length: 0, last: 0, known, content_index };
+        // Another writer may be creating it.
         state.file.lock()?;
-        let is_trace = state.see_that_it_is_a_trace();
+        let is_trace = state.check_is_trace();
         state.file.unlock()?;
         is_trace?;
         Ok(Self { argv, state: Mutex::new(state), has_failed: AtomicBool::new(false) })
@@ -68,8 +69,8 @@ impl Writer {
     /// Appends an operation.
     ///
     /// # Errors
-    /// When it cannot be written whole; the file is as before then.
-    pub fn append(&self, operation: Finished) -> io::Result<()> {
+    /// When it cannot be written completely; the file is then as it was before.
+    pub fn append(&self, operation: FinishedOperation) -> io::Result<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let written = state.file.lock().and_then(|()| {
             let written = state.append(operation, &self.argv);
@@ -80,15 +81,15 @@ impl Writer {
         written
     }
 
-    /// Whether an operation could not be written.
+    /// Whether writing an operation has failed.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::Relaxed)
     }
 }
 
-impl State {
-    fn append(&mut self, operation: Finished, argv: &[String]) -> io::Result<()> {
+impl WriterState {
+    fn append(&mut self, operation: FinishedOperation, argv: &[String]) -> io::Result<()> {
         self.catch_up()?;
         let op = self.last + 1;
         let known = &mut self.known;
@@ -100,45 +101,45 @@ impl State {
             }
             is_known
         });
-        let (text, end) = lines(op, bodies, self.directory.next(new.clone()));
+        let (text, end) = lines(op, bodies, self.content_index.entry_for_next(new.clone()));
         let before = self.length;
         if let Err(error) = self.file.write_all(text.as_bytes()) {
             let _ = self.file.set_len(before);
             return Err(error);
         }
         known.extend(new.iter().copied());
-        self.directory.push(new, before + end as u64);
+        self.content_index.push(new, before + end as u64);
         self.length = before + text.len() as u64;
         self.last = op;
         Ok(())
     }
 
-    /// Learns what other writers have appended, and cuts off what one of them left unfinished.
+    /// Reads what other writers have appended, and truncates an operation that one of them left unfinished.
     fn catch_up(&mut self) -> io::Result<()> {
         let length = self.file.metadata()?.len();
         if length < self.length {
-            // Somebody began it anew.
+            // Another process has replaced the content.
             self.length = 0;
             self.last = 0;
             self.known.clear();
-            self.directory = Directory::default();
+            self.content_index = ContentIndex::default();
         }
         if length == self.length {
             return Ok(());
         }
         if self.length == 0 {
-            self.begin_at_the_end(length)?;
+            self.load_last_end(length)?;
         }
-        self.read_on()?;
+        self.read_appended()?;
         if self.length < length {
             self.file.set_len(self.length)?;
         }
         Ok(())
     }
 
-    /// Goes to the last operation that is whole.
-    fn begin_at_the_end(&mut self, length: u64) -> io::Result<()> {
-        self.see_that_it_is_a_trace()?;
+    /// Initializes the state from the last complete operation.
+    fn load_last_end(&mut self, length: u64) -> io::Result<()> {
+        self.check_is_trace()?;
         let Some(mut at) = last_end(&self.file, length)? else { return Ok(()) };
         let (mut ends, mut expected) = (Vec::new(), None);
         loop {
@@ -159,73 +160,74 @@ impl State {
                 _ => return Err(damaged()),
             }
         }
-        self.directory = Directory::of(ends);
-        self.known = self.directory.contents().copied().collect();
+        self.content_index = ContentIndex::of(ends);
+        self.known = self.content_index.contents().copied().collect();
         Ok(())
     }
 
-    /// The end of an operation whose line begins at a place, and where the line is over.
-    fn end_at(&self, at: u64) -> io::Result<(End, u64)> {
+    /// Reads the `end` event at an offset; also returns the offset after its line.
+    fn end_at(&self, at: u64) -> io::Result<(OperationEnd, u64)> {
         let mut reader = &self.file;
         reader.seek(SeekFrom::Start(at))?;
         let mut text = Vec::new();
-        let Line::Whole(count) = next(&mut BufReader::new(reader), MAX_LINE, &mut text)? else {
+        let LineRead::Whole(count) = read_line(&mut BufReader::new(reader), MAX_LINE_BYTES, &mut text)?
+        else {
             return Err(damaged());
         };
         let event = read(&text).map_err(|_| damaged())?;
         match event.body {
-            Body::End { back, contents, .. } if event.op > 0 => {
-                Ok((End { op: event.op, entry: Entry { back, contents } }, at + count as u64))
+            EventBody::End { back, contents, .. } if event.op > 0 => {
+                Ok((OperationEnd { op: event.op, entry: EndEntry { back, contents } }, at + count as u64))
             }
             _ => Err(damaged()),
         }
     }
 
-    /// Whether the file begins as a trace does, and as one of a version that can be read.
-    fn see_that_it_is_a_trace(&self) -> io::Result<()> {
-        let mut beginning = [0; BEGINNING.len()];
+    /// Verifies that the file begins like a trace of a supported version.
+    fn check_is_trace(&self) -> io::Result<()> {
+        let mut prefix = [0; HEADER_PREFIX.len()];
         let mut count = 0;
-        while count < beginning.len() {
-            match self.file.read_at(&mut beginning[count..], count as u64)? {
+        while count < prefix.len() {
+            match self.file.read_at(&mut prefix[count..], count as u64)? {
                 0 => break,
                 more => count += more,
             }
         }
-        if beginning[..count] != BEGINNING[..count] {
-            return Err(foreign());
+        if prefix[..count] != HEADER_PREFIX[..count] {
+            return Err(not_a_trace());
         }
         let (mut reader, mut text) = (&self.file, Vec::new());
         reader.seek(SeekFrom::Start(0))?;
-        if matches!(next(&mut BufReader::new(reader), MAX_LINE, &mut text)?, Line::Whole(_)) {
-            readable(&text).map_err(|_| foreign())?;
+        if matches!(read_line(&mut BufReader::new(reader), MAX_LINE_BYTES, &mut text)?, LineRead::Whole(_)) {
+            read_supported(&text).map_err(|_| not_a_trace())?;
         }
         Ok(())
     }
 
-    /// Reads what follows the last operation that is known.
-    fn read_on(&mut self) -> io::Result<()> {
+    /// Reads the operations after the last known one.
+    fn read_appended(&mut self) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(self.length))?;
         let mut reader = BufReader::new(&self.file);
         let (mut text, mut at, mut news) = (Vec::new(), self.length, Vec::new());
         loop {
-            let count = match next(&mut reader, MAX_LINE, &mut text)? {
-                Line::Whole(count) => count,
-                // What a writer of ours began there may be cut off, and nothing else.
-                Line::CutOff(_) => break,
-                Line::TooLong => return Err(damaged()),
+            let count = match read_line(&mut reader, MAX_LINE_BYTES, &mut text)? {
+                LineRead::Whole(count) => count,
+                // Only an unfinished line of a writer may be truncated, nothing else.
+                LineRead::CutOff(_) => break,
+                LineRead::TooLong => return Err(damaged()),
             };
-            // What is damaged, or of another version, is nothing to be cut off: it is for the reader to tell.
-            let event = readable(&text).map_err(|_| damaged())?;
+            // Damaged events and events of other versions are never truncated; the reader reports them.
+            let event = read_supported(&text).map_err(|_| damaged())?;
             match event.body {
-                Body::Blob { digest, .. } => news.push(digest),
-                Body::Workspace(workspace) => news.push(workspace.id),
-                Body::End { back, contents, .. } => {
+                EventBody::Blob { digest, .. } => news.push(digest),
+                EventBody::Workspace(workspace) => news.push(workspace.id),
+                EventBody::End { back, contents, .. } => {
                     let own = std::mem::take(&mut news);
-                    if self.directory.next(own.clone()) != (Entry { back, contents }) {
+                    if self.content_index.entry_for_next(own.clone()) != (EndEntry { back, contents }) {
                         return Err(damaged());
                     }
                     self.known.extend(&own);
-                    self.directory.push(own, at);
+                    self.content_index.push(own, at);
                     self.last = event.op;
                     self.length = at + count as u64;
                 }
@@ -237,44 +239,47 @@ impl State {
     }
 }
 
-/// The end of an operation.
-struct End {
+/// A parsed `end` event.
+struct OperationEnd {
     op: u64,
-    entry: Entry,
+    entry: EndEntry,
 }
 
 fn damaged() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "the file is a damaged trace")
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        "the file is a damaged trace; inspect it with `lanser trace list`",
+    )
 }
 
-fn foreign() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "the file is there and is no trace")
+fn not_a_trace() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the file exists and is not a lanser trace")
 }
 
-/// An event of a version that can be read.
-fn readable(text: &[u8]) -> Result<Event, LineError> {
+/// Reads an event, and refuses headers of unsupported versions.
+fn read_supported(text: &[u8]) -> Result<Event, LineError> {
     let event = read(text)?;
     match &event.body {
-        Body::Header { version, .. } if !is_readable(version) => {
-            Err(LineError::Json(format!("it is of version {version}")))
+        EventBody::Header { version, .. } if !is_readable(version) => {
+            Err(LineError::Json(format!("unsupported format version {version}")))
         }
         _ => Ok(event),
     }
 }
 
-/// Where the line of the last end begins that is whole; `None` when there is none. Read backwards.
+/// The offset of the last complete `end` line, found by reading backwards; `None` when there is none.
 fn last_end(file: &File, length: u64) -> io::Result<Option<u64>> {
-    /// How much is read at a time.
-    const STEP: usize = 64 << 10;
-    /// The longest beginning of an end: two numbers, and the words around them.
-    const WORDS: usize = 96;
+    /// Bytes read at a time.
+    const CHUNK_BYTES: usize = 64 << 10;
+    /// The longest beginning of an `end` line up to its kind: two numbers, and the text around them.
+    const PREFIX_BYTES: usize = 96;
     let (mut stop, mut is_whole) = (length, false);
-    let mut part = vec![0; STEP + WORDS];
+    let mut part = vec![0; CHUNK_BYTES + PREFIX_BYTES];
     while stop > 0 {
-        let start = stop.saturating_sub(STEP as u64);
-        let taken = usize::try_from(length.min(stop + WORDS as u64) - start).unwrap_or(STEP);
+        let start = stop.saturating_sub(CHUNK_BYTES as u64);
+        let taken = usize::try_from(length.min(stop + PREFIX_BYTES as u64) - start).unwrap_or(CHUNK_BYTES);
         file.read_exact_at(&mut part[..taken], start)?;
-        let own = usize::try_from(stop - start).unwrap_or(STEP);
+        let own = usize::try_from(stop - start).unwrap_or(CHUNK_BYTES);
         for at in (0..own).rev().filter(|at| part[*at] == b'\n') {
             if is_whole && is_end(&part[at + 1..taken]) {
                 return Ok(Some(start + at as u64 + 1));
@@ -286,7 +291,7 @@ fn last_end(file: &File, length: u64) -> io::Result<Option<u64>> {
     Ok(None)
 }
 
-/// Whether a line begins as the end of an operation does.
+/// Whether a line begins like an `end` event.
 fn is_end(line: &[u8]) -> bool {
     fn after<'t>(text: &'t [u8], word: &[u8]) -> Option<&'t [u8]> {
         let rest = text.strip_prefix(word)?;
@@ -296,8 +301,8 @@ fn is_end(line: &[u8]) -> bool {
     rest.is_some_and(|rest| rest.starts_with(b",\"kind\":\"end\""))
 }
 
-/// The text of an operation, and where in it its end begins.
-fn lines(op: u64, bodies: Vec<Body>, entry: Entry) -> (String, usize) {
+/// The lines of an operation, and the offset of its `end` in them.
+fn lines(op: u64, bodies: Vec<EventBody>, entry: EndEntry) -> (String, usize) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
     let time = now.and_then(|now| u64::try_from(now.as_millis()).ok());
     let (mut text, mut sums) = (String::new(), Vec::new());
@@ -308,8 +313,8 @@ fn lines(op: u64, bodies: Vec<Body>, entry: Entry) -> (String, usize) {
         text.push('\n');
     }
     let digest = Digest::of_fields(sums.iter().map(String::as_bytes));
-    let (Entry { back, contents }, at) = (entry, text.len());
-    line_of(op, seq + 1, &Body::End { events: seq + 1, digest, back, contents }, time, &mut text);
+    let (EndEntry { back, contents }, at) = (entry, text.len());
+    line_of(op, seq + 1, &EventBody::End { events: seq + 1, digest, back, contents }, time, &mut text);
     text.push('\n');
     (text, at)
 }

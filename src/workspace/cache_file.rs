@@ -1,16 +1,19 @@
-//! Small binary files in lanser's cache: written whole beside their place and renamed into it, read whole, and ignored
-//! when anything about them is wrong. A cache can be lost at any time; it can never be believed by mistake.
+//! Small binary cache files.
+//!
+//! A file is written to a temporary file in the same folder and renamed into place. It is read whole, and ignored when
+//! its magic number or its checksum is wrong. Losing a cache file is harmless; using a damaged one would not be.
 
 use std::io::Write as _;
 
 use crate::digest::Digest;
 use crate::path::AbsPath;
 
-/// Writes `payload` under a magic word and its digest. Failure is no error: the next run just pays again.
+/// Writes a magic number, the payload's checksum, and the payload. Errors are ignored: the next run computes the
+/// payload again.
 pub(super) fn store(path: &AbsPath, magic: [u8; 8], payload: &[u8]) {
     let folder = path.parent();
     let write = || -> std::io::Result<()> {
-        crate::path::private::make(folder.as_path())?;
+        crate::path::private::create(folder.as_path())?;
         let mut file = tempfile::NamedTempFile::new_in(folder.as_path())?;
         file.write_all(&magic)?;
         file.write_all(&checksum(payload).to_le_bytes())?;
@@ -21,7 +24,7 @@ pub(super) fn store(path: &AbsPath, magic: [u8; 8], payload: &[u8]) {
     let _ = write();
 }
 
-/// Reads what [`store`] wrote; `None` when it is missing, of another version, or damaged.
+/// Reads a payload that [`store`] wrote; `None` when the file is missing, damaged, or has another magic number.
 pub(super) fn load(path: &AbsPath, magic: [u8; 8]) -> Option<Vec<u8>> {
     let mut bytes = std::fs::read(path.as_path()).ok()?;
     let payload = bytes.strip_prefix(&magic)?;
@@ -32,22 +35,22 @@ pub(super) fn load(path: &AbsPath, magic: [u8; 8]) -> Option<Vec<u8>> {
     Some(bytes.split_off(16))
 }
 
-/// A cheap sum against truncation and bit rot, not against an adversary: the folder is the user's own.
+/// A cheap checksum against truncation and bit rot, not against an attacker: only the user can write to the folder.
 fn checksum(payload: &[u8]) -> u64 {
     let mut sum = payload.len() as u64;
     for chunk in payload.chunks(8) {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        sum = (sum.rotate_left(5) ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut eight_bytes = [0; 8];
+        eight_bytes[..chunk.len()].copy_from_slice(chunk);
+        sum = (sum.rotate_left(5) ^ u64::from_le_bytes(eight_bytes)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
     sum
 }
 
-/// Writes fields one after the other.
+/// Writes fields in sequence.
 #[derive(Debug, Default)]
-pub(crate) struct Writer(pub(crate) Vec<u8>);
+pub(crate) struct FieldWriter(pub(crate) Vec<u8>);
 
-impl Writer {
+impl FieldWriter {
     pub(crate) fn u64(&mut self, value: u64) {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
@@ -66,27 +69,27 @@ impl Writer {
     }
 }
 
-/// Reads fields one after the other; `None` at the first that is not there.
+/// Reads fields in sequence. Each method returns `None` when the bytes do not hold such a field.
 #[derive(Debug)]
-pub(crate) struct Reader<'b>(pub(crate) &'b [u8]);
+pub(crate) struct FieldReader<'b>(pub(crate) &'b [u8]);
 
-impl<'b> Reader<'b> {
+impl<'b> FieldReader<'b> {
     pub(crate) fn bytes(&mut self, count: usize) -> Option<&'b [u8]> {
         let (head, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(head)
     }
 
-    fn word(&mut self) -> Option<[u8; 8]> {
+    fn eight_bytes(&mut self) -> Option<[u8; 8]> {
         self.bytes(8)?.try_into().ok()
     }
 
     pub(crate) fn u64(&mut self) -> Option<u64> {
-        self.word().map(u64::from_le_bytes)
+        self.eight_bytes().map(u64::from_le_bytes)
     }
 
     pub(crate) fn i64(&mut self) -> Option<i64> {
-        self.word().map(i64::from_le_bytes)
+        self.eight_bytes().map(i64::from_le_bytes)
     }
 
     pub(crate) fn digest(&mut self) -> Option<Digest> {

@@ -1,8 +1,8 @@
-//! The door to file contents.
+//! Access to file contents.
 //!
-//! [`Files`] has two real implementations: [`DiskFiles`] reads each file once and remembers what it read, so that one
-//! request sees one state of the disk and knows afterwards what its answer rests on; [`MemoryFiles`] holds texts.
-//! Everything that reads source (name resolution, the completeness check, opening documents) goes through it.
+//! Everything that reads source (name resolution, the completeness check, opening documents) goes through the trait
+//! [`Files`]. [`DiskFiles`] reads each file once and caches it, so that a request sees one state of the disk and can
+//! list the files that its response depends on. [`MemoryFiles`] holds texts in memory.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -13,39 +13,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::path::AbsPath;
-use crate::tape::{Door, Tape};
+use crate::tape::{IoKind, Tape};
 use crate::text::{LineIndex, SourceEncoding, decode_source};
 
-/// Files beyond this size are not read: no source file is that long, and a server would be lost in it.
+/// Larger files are not read: no source file is that large, and a server could not handle it.
 pub const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Longer source files are not analyzed, in bytes. A syntax tree takes up to 500 times its text (measured on nested f-strings;
-/// 20 to 40 times on ordinary code), and the largest generated modules that are published have some 6 MB.
+/// Larger source files are not analyzed. A syntax tree takes up to 500 times the memory of its text (measured on nested
+/// f-strings; 20 to 40 times on ordinary code). The largest published generated modules have about 6 MB.
 const MAX_SOURCE_BYTES: usize = 16 << 20;
 
-/// A source file with a longer line is not analyzed, in bytes: tokens without end on one line are what takes the most memory.
+/// A source file with a longer line is not analyzed: very many tokens on one line take the most memory.
 const MAX_LINE_BYTES: usize = 4 << 20;
 
-/// A source file with more lines that begin a definition is not analyzed.
+/// A source file in which more lines begin a definition is not analyzed.
 const MAX_DEFINITIONS: usize = 200_000;
 
-/// One source file as it was when it was read.
+/// A source file, decoded.
 #[derive(Debug)]
 pub struct Document {
-    /// Where it is.
+    /// Its path.
     pub path: AbsPath,
-    /// Its text, a byte order mark included.
+    /// Its text, including a byte order mark.
     pub text: String,
-    /// How the bytes were read.
+    /// The encoding that the bytes were decoded with.
     pub encoding: SourceEncoding,
     /// The digest of the bytes.
     pub digest: Digest,
-    /// Where its lines begin.
+    /// The index of its lines.
     pub lines: LineIndex,
 }
 
 impl Document {
-    /// A document from the bytes of a file.
+    /// Decodes the bytes of a file.
     #[must_use]
     pub fn new(path: AbsPath, bytes: Vec<u8>) -> Self {
         let digest = Digest::of(&bytes);
@@ -61,157 +61,158 @@ impl AsRef<str> for Document {
     }
 }
 
-/// What a path leads to, links followed.
+/// What a path refers to, following symbolic links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileKind {
     /// A regular file.
     File,
     /// A folder.
     Folder,
-    /// Nothing, something that is neither, or a loop of links.
+    /// Nothing, something that is neither, or a loop of symbolic links.
     Missing,
 }
 
 /// Why a file could not be read.
 #[derive(Debug, Clone, Serialize, Deserialize, thiserror::Error)]
 pub enum ReadError {
-    /// There is no file.
+    /// The file does not exist.
     #[error("there is no file {path}")]
     Missing {
-        /// The path asked for.
+        /// The requested path.
         path: AbsPath,
     },
     /// The operating system refused.
     #[error("cannot read {path}: {reason}")]
     Refused {
-        /// The path asked for.
+        /// The requested path.
         path: AbsPath,
-        /// Its words, without the number, which differs between systems.
+        /// Its error message, without the error number, which differs between systems.
         reason: String,
     },
-    /// It is larger than a file may be.
-    #[error("{path} has {bytes} bytes, more than the {most} that lanser reads")]
+    /// The file is too large.
+    #[error("{path} has {bytes} bytes, more than the {limit} that lanser reads")]
     TooLarge {
-        /// The path asked for.
+        /// The requested path.
         path: AbsPath,
-        /// Its size.
+        /// Its size in bytes.
         bytes: u64,
-        /// How large it may be.
-        most: u64,
+        /// The limit in bytes.
+        #[serde(rename = "most")]
+        limit: u64,
     },
-    /// A line of it is longer than [`MAX_LINE_BYTES`].
+    /// A line is longer than [`MAX_LINE_BYTES`].
     #[error("line {line} of {path} has {bytes} bytes, more than the {MAX_LINE_BYTES} that lanser analyzes")]
     LongLine {
-        /// The path asked for.
+        /// The requested path.
         path: AbsPath,
-        /// Which line, 1-based.
+        /// The number of the line, 1-based.
         line: usize,
-        /// Its length.
+        /// Its length in bytes.
         bytes: usize,
     },
-    /// It has more than [`MAX_DEFINITIONS`].
+    /// The file has more than [`MAX_DEFINITIONS`] definitions.
     #[error("{path} has {count} definitions, more than the {MAX_DEFINITIONS} that lanser analyzes")]
     ManyDefinitions {
-        /// The path asked for.
+        /// The requested path.
         path: AbsPath,
-        /// How many lines begin one.
+        /// The number of lines that begin a definition.
         count: usize,
     },
 }
 
-/// Where file contents come from.
+/// A source of file contents.
 pub trait Files: Send + Sync {
-    /// Reads a file. Two calls give the same document.
+    /// Reads a file. All calls with the same path return the same document.
     ///
     /// # Errors
     /// See [`ReadError`].
     fn read(&self, path: &AbsPath) -> Result<Arc<Document>, ReadError>;
 
-    /// What a path leads to.
+    /// What a path refers to, following symbolic links.
     fn kind(&self, path: &AbsPath) -> FileKind;
 
-    /// The names in a folder, sorted; empty when it cannot be read. Names that are not UTF-8 are left out.
+    /// The names in a folder, sorted; empty when the folder cannot be read. Names that are not UTF-8 are omitted.
     fn list(&self, folder: &AbsPath) -> Vec<String>;
 
-    /// The path with every link resolved; the path itself when it leads nowhere.
+    /// The path with all symbolic links resolved; the path itself when it does not exist.
     fn canonical(&self, path: &AbsPath) -> AbsPath;
 }
 
-type Reading = Result<Arc<Document>, ReadError>;
+type ReadResult = Result<Arc<Document>, ReadError>;
 
-/// What came of reading a file.
+/// The cached outcome of reading a file.
 #[derive(Debug)]
-struct Read {
-    /// The digest of its bytes, also where those are not analyzed; `None` when it could not be read.
+struct CachedRead {
+    /// The digest of the bytes, also of a file beyond the analysis limits; `None` when the file could not be read.
     digest: Option<Digest>,
-    reading: Reading,
+    result: ReadResult,
 }
 
-/// The disk, each file read once; or what a tape says of it.
+/// Files on disk, each read once, or their record on a replaying tape.
 #[derive(Debug, Default)]
 pub struct DiskFiles {
-    read: Mutex<BTreeMap<AbsPath, Read>>,
+    reads: Mutex<BTreeMap<AbsPath, CachedRead>>,
     tape: Tape,
 }
 
 impl DiskFiles {
-    /// A reader that has read nothing yet.
+    /// A reader with an empty cache.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A reader whose questions pass through a tape.
+    /// A reader that records to, or replays from, a tape.
     #[must_use]
     pub fn on(tape: Tape) -> Self {
         Self { tape, ..Self::default() }
     }
 
-    /// The bytes of a file, as a tape has them.
+    /// The bytes of a file, from the tape when it replays.
     fn bytes(&self, path: &AbsPath) -> Result<Vec<u8>, ReadError> {
         if self.tape.is_off() {
             return read_bytes(path);
         }
         let missing = || ReadError::Missing { path: path.clone() };
-        let read = || read_bytes(path).map(|bytes| self.tape.keep(bytes));
-        let digest = self.tape.ask(Door::File, &("read", path), read, || Err(missing()))?;
+        let read = || read_bytes(path).map(|bytes| self.tape.record_blob(bytes));
+        let digest = self.tape.query(IoKind::File, &("read", path), read, || Err(missing()))?;
         self.tape.blob(&digest).map(|bytes| bytes.to_vec()).ok_or_else(missing)
     }
 
-    /// What was read so far: path and digest of content, `None` where reading failed.
+    /// The files read so far with the digests of their contents; `None` where reading failed.
     #[must_use]
     pub fn used(&self) -> BTreeMap<AbsPath, Option<Digest>> {
-        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        read.iter().map(|(path, read)| (path.clone(), read.digest)).collect()
+        let reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
+        reads.iter().map(|(path, read)| (path.clone(), read.digest)).collect()
     }
 
-    /// Whether a file that was read still has the content that it had, or still cannot be read.
+    /// Whether a file that was read still has the same content, or still cannot be read.
     #[must_use]
     pub fn is_unchanged(&self, path: &AbsPath) -> bool {
-        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(then) = read.get(path).map(|read| read.digest) else { return true };
-        drop(read);
-        read_bytes(path).ok().map(|bytes| Digest::of(&bytes)) == then
+        let reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(digest) = reads.get(path).map(|read| read.digest) else { return true };
+        drop(reads);
+        read_bytes(path).ok().map(|bytes| Digest::of(&bytes)) == digest
     }
 }
 
 impl Files for DiskFiles {
-    fn read(&self, path: &AbsPath) -> Reading {
-        if let Some(read) = self.read.lock().unwrap_or_else(PoisonError::into_inner).get(path) {
-            return read.reading.clone();
+    fn read(&self, path: &AbsPath) -> ReadResult {
+        if let Some(read) = self.reads.lock().unwrap_or_else(PoisonError::into_inner).get(path) {
+            return read.result.clone();
         }
         let new = match self.bytes(path) {
-            Err(error) => Read { digest: None, reading: Err(error) },
-            Ok(bytes) => match limits(path, &bytes) {
-                Err(error) => Read { digest: Some(Digest::of(&bytes)), reading: Err(error) },
+            Err(error) => CachedRead { digest: None, result: Err(error) },
+            Ok(bytes) => match check_limits(path, &bytes) {
+                Err(error) => CachedRead { digest: Some(Digest::of(&bytes)), result: Err(error) },
                 Ok(()) => {
                     let document = Document::new(path.clone(), bytes);
-                    Read { digest: Some(document.digest), reading: Ok(Arc::new(document)) }
+                    CachedRead { digest: Some(document.digest), result: Ok(Arc::new(document)) }
                 }
             },
         };
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        read.entry(path.clone()).or_insert(new).reading.clone()
+        let mut reads = self.reads.lock().unwrap_or_else(PoisonError::into_inner);
+        reads.entry(path.clone()).or_insert(new).result.clone()
     }
 
     fn kind(&self, path: &AbsPath) -> FileKind {
@@ -220,7 +221,7 @@ impl Files for DiskFiles {
             Ok(metadata) if metadata.is_file() => FileKind::File,
             _ => FileKind::Missing,
         };
-        self.tape.ask(Door::File, &("kind", path), kind, || FileKind::Missing)
+        self.tape.query(IoKind::File, &("kind", path), kind, || FileKind::Missing)
     }
 
     fn list(&self, folder: &AbsPath) -> Vec<String> {
@@ -231,15 +232,15 @@ impl Files for DiskFiles {
             names.sort_unstable();
             names
         };
-        self.tape.ask(Door::File, &("list", folder), list, Vec::new)
+        self.tape.query(IoKind::File, &("list", folder), list, Vec::new)
     }
 
     fn canonical(&self, path: &AbsPath) -> AbsPath {
-        self.tape.ask(Door::File, &("canonical", path), || canonical(path), || path.clone())
+        self.tape.query(IoKind::File, &("canonical", path), || canonical(path), || path.clone())
     }
 }
 
-/// The path with every link resolved; the path itself when it leads nowhere.
+/// The path with all symbolic links resolved; the path itself when it does not exist.
 #[must_use]
 pub fn canonical(path: &AbsPath) -> AbsPath {
     std::fs::canonicalize(path.as_path())
@@ -248,7 +249,7 @@ pub fn canonical(path: &AbsPath) -> AbsPath {
         .unwrap_or_else(|| path.clone())
 }
 
-/// Reads a regular file whole.
+/// Reads a whole regular file.
 ///
 /// # Errors
 /// See [`ReadError`].
@@ -264,26 +265,26 @@ pub fn read_bytes(path: &AbsPath) -> Result<Vec<u8>, ReadError> {
         return Err(ReadError::Refused { path: path.clone(), reason: "not a regular file".to_owned() });
     }
     if metadata.len() > MAX_FILE_BYTES {
-        return Err(ReadError::TooLarge { path: path.clone(), bytes: metadata.len(), most: MAX_FILE_BYTES });
+        return Err(ReadError::TooLarge { path: path.clone(), bytes: metadata.len(), limit: MAX_FILE_BYTES });
     }
-    // What the metadata says need not hold: files of `/proc` say 0, and a file may grow.
+    // The size in the metadata may be wrong: files in `/proc` have size 0, and a file may grow.
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
     let file = std::fs::File::open(path.as_path()).map_err(refused)?;
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(refused)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
         let bytes = bytes.len() as u64;
-        return Err(ReadError::TooLarge { path: path.clone(), bytes, most: MAX_FILE_BYTES });
+        return Err(ReadError::TooLarge { path: path.clone(), bytes, limit: MAX_FILE_BYTES });
     }
     Ok(bytes)
 }
 
 /// Refuses a source file that would take too much time or memory to analyze.
-fn limits(path: &AbsPath, bytes: &[u8]) -> Result<(), ReadError> {
-    /// The length of the shortest line that begins a definition, `def f():`, in bytes.
-    const SHORTEST: usize = 8;
+fn check_limits(path: &AbsPath, bytes: &[u8]) -> Result<(), ReadError> {
+    /// The length of the shortest line that begins a definition, `def f():`.
+    const MIN_DEFINITION_BYTES: usize = 8;
     if bytes.len() > MAX_SOURCE_BYTES {
-        let most = MAX_SOURCE_BYTES as u64;
-        return Err(ReadError::TooLarge { path: path.clone(), bytes: bytes.len() as u64, most });
+        let limit = MAX_SOURCE_BYTES as u64;
+        return Err(ReadError::TooLarge { path: path.clone(), bytes: bytes.len() as u64, limit });
     }
     let lines = || bytes.split(|byte| *byte == b'\n');
     if bytes.len() > MAX_LINE_BYTES
@@ -291,12 +292,12 @@ fn limits(path: &AbsPath, bytes: &[u8]) -> Result<(), ReadError> {
     {
         return Err(ReadError::LongLine { path: path.clone(), line, bytes: text.len() });
     }
-    if bytes.len() > MAX_DEFINITIONS * SHORTEST {
-        let begins = |line: &&[u8]| {
+    if bytes.len() > MAX_DEFINITIONS * MIN_DEFINITION_BYTES {
+        let begins_definition = |line: &&[u8]| {
             let line = line.trim_ascii_start();
-            [&b"def "[..], b"class ", b"async def "].iter().any(|word| line.starts_with(word))
+            [&b"def "[..], b"class ", b"async def "].iter().any(|keyword| line.starts_with(keyword))
         };
-        let count = lines().filter(begins).count();
+        let count = lines().filter(begins_definition).count();
         if count > MAX_DEFINITIONS {
             return Err(ReadError::ManyDefinitions { path: path.clone(), count });
         }
@@ -332,7 +333,7 @@ impl MemoryFiles {
 }
 
 impl Files for MemoryFiles {
-    fn read(&self, path: &AbsPath) -> Reading {
+    fn read(&self, path: &AbsPath) -> ReadResult {
         self.documents.get(path).cloned().ok_or_else(|| ReadError::Missing { path: path.clone() })
     }
 
@@ -372,14 +373,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_would_take_too_long_is_refused_with_its_own_words() {
+    fn each_analysis_limit_has_its_own_message() {
         let temp = tempfile::tempdir().unwrap();
         let read = |text: String| {
             let path = AbsPath::new(temp.path().canonicalize().unwrap().join("a.py")).unwrap();
             std::fs::write(path.as_path(), text).unwrap();
             let files = DiskFiles::new();
             let error = files.read(&path).unwrap_err().to_string().replace(path.as_str(), "a.py");
-            assert!(files.is_unchanged(&path), "an answer without it can stand");
+            assert!(files.is_unchanged(&path), "a response without the file stays valid");
             error
         };
         let line = "x".repeat(MAX_LINE_BYTES);
@@ -400,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn one_request_sees_one_state_and_notices_another() {
+    fn a_reader_returns_its_first_read_and_detects_a_change() {
         let folder = tempfile::tempdir().unwrap();
         let root = AbsPath::new(folder.path()).unwrap();
         let path = root.join("a.py");
@@ -415,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_appears_is_a_change_too() {
+    fn a_file_that_appears_is_a_change() {
         let folder = tempfile::tempdir().unwrap();
         let path = AbsPath::new(folder.path()).unwrap().join("a.py");
         let files = DiskFiles::new();

@@ -1,7 +1,7 @@
-//! Old states of the workspace out of git: the files of a revision, and where they went since.
+//! Reads the workspace's files at git revisions, and finds the current paths of files that were renamed since.
 //!
-//! Read with libgit2, which writes nothing here and runs no filter and no hook. What it refuses (another object format, a
-//! repository that belongs to somebody else) is told, not worked around.
+//! It uses libgit2, which writes nothing here and runs no filter and no hook. What libgit2 refuses (another object
+//! format, a repository owned by another user) is reported as an error.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -13,83 +13,83 @@ use super::files::{MAX_FILE_BYTES, canonical, read_bytes};
 use super::snapshot::Snapshot;
 use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
-use crate::tape::{Door, Tape};
+use crate::tape::{IoKind, Tape};
 
-/// Why a revision cannot be had.
+/// Why a revision cannot be read.
 #[derive(Debug, Clone, Serialize, Deserialize, thiserror::Error)]
 pub enum HistoryError {
-    /// There is no repository around the workspace, or none that can be read.
-    #[error("the workspace is in no git repository that can be read: {0}")]
+    /// The workspace is not in a git repository, or the repository cannot be read.
+    #[error("cannot read a git repository around the workspace: {0}")]
     NoRepository(String),
-    /// The repository has no such revision.
-    #[error("git knows no revision {revision}: {reason}")]
+    /// The repository does not have the revision.
+    #[error("git has no revision {revision}: {reason}")]
     NoRevision {
-        /// What was asked for.
+        /// The requested revision.
         revision: String,
-        /// The words of git.
+        /// git's error message.
         reason: String,
     },
 }
 
-/// git's mode of a symbolic link.
-const LINK: i32 = 0o120_000;
-/// How many revisions are looked at for a content.
+/// The file mode of a symbolic link in git.
+const SYMLINK_MODE: i32 = 0o120_000;
+/// A content is searched for in at most this many revisions.
 const MAX_COMMITS: usize = 400;
-/// How many contents of a file are looked at.
+/// A content is compared with at most this many contents of its file.
 const MAX_VERSIONS: usize = 64;
 
-/// The repository around the workspace, and the workspace's folder in it, with a slash at its end unless it is empty.
+/// The repository around the workspace, and the workspace's path in it, which ends with a slash unless it is empty.
 fn repository_around(root: &AbsPath) -> Result<(Repository, String), HistoryError> {
     let no_repository = |error: git2::Error| HistoryError::NoRepository(error.message().to_owned());
     let repository = Repository::discover(root.as_path()).map_err(no_repository)?;
     let folder = repository.workdir().and_then(|folder| AbsPath::new(folder).ok());
     let folder = folder.ok_or_else(|| HistoryError::NoRepository("it has no working tree".to_owned()))?;
-    let inside = canonical(root);
-    let prefix = inside.strip_prefix(&canonical(&folder)).unwrap_or_default();
+    let prefix = canonical(root);
+    let prefix = prefix.strip_prefix(&canonical(&folder)).unwrap_or_default();
     let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
     Ok((repository, prefix))
 }
 
-/// Whether git ignores a file of the workspace at `root`; `None` where there is no repository.
+/// A predicate for the files of the workspace at `root` that git ignores; `None` outside of a repository.
 #[must_use]
-pub fn ignored(root: &AbsPath) -> Option<impl Fn(&WorkspacePath) -> bool + use<>> {
+pub fn ignore_filter(root: &AbsPath) -> Option<impl Fn(&WorkspacePath) -> bool + use<>> {
     let (repository, prefix) = repository_around(root).ok()?;
     Some(move |path: &WorkspacePath| {
-        let whole = format!("{prefix}{path}");
-        // What is tracked is part of the tree whatever the rules say of its name.
-        let tracked = repository.index().is_ok_and(|index| index.get_path(whole.as_ref(), 0).is_some());
-        !tracked && repository.is_path_ignored(&whole).unwrap_or(false)
+        let path = format!("{prefix}{path}");
+        // A tracked file is part of the tree even if an ignore rule matches it.
+        let tracked = repository.index().is_ok_and(|index| index.get_path(path.as_ref(), 0).is_some());
+        !tracked && repository.is_path_ignored(&path).unwrap_or(false)
     })
 }
 
-/// The Python files of the workspace at `root` with their digests, as a snapshot would have them, in recent revisions: the present
-/// one first, then its first parents, at most `most`. Told as long as `tell` says so, each with the revision's name.
-pub fn recent(
+/// Visits up to `limit` recent revisions: `HEAD`, then its first parents. `visit` gets the name of each revision and
+/// the Python files of the workspace at `root` with their digests, as in a snapshot. It returns whether to go on.
+pub fn visit_recent(
     root: &AbsPath,
-    most: usize,
-    mut tell: impl FnMut(&str, BTreeMap<WorkspacePath, Option<Digest>>) -> bool,
+    limit: usize,
+    mut visit: impl FnMut(&str, BTreeMap<WorkspacePath, Option<Digest>>) -> bool,
 ) {
     let Ok((repository, _)) = repository_around(root) else { return };
     let mut commit = repository.head().and_then(|head| head.peel_to_commit()).ok();
     let mut known: BTreeMap<git2::Oid, Option<Digest>> = BTreeMap::new();
     let mut last = None;
-    for _ in 0..most {
+    for _ in 0..limit {
         let Some(now) = commit else { return };
         let tree = now.tree_id();
         if last.replace(tree) != Some(tree) {
             let Ok((repository, prefix)) = repository_around(root) else { return };
-            let revision = Revision { repository, tree, prefix, blobs: OnceCell::new() };
-            let kept = |path: &WorkspacePath| {
+            let revision = GitRevision { repository, tree, prefix, blobs: OnceCell::new() };
+            let in_snapshot = |path: &WorkspacePath| {
                 path.is_python() && !path.as_str().split('/').any(super::walk::is_skipped)
             };
-            let files = revision.blobs_of(kept).into_iter().map(|(path, blob)| {
+            let files = revision.blobs_of(in_snapshot).into_iter().map(|(path, blob)| {
                 let digest = known.entry(blob).or_insert_with(|| {
                     let blob = revision.repository.find_blob(blob).ok()?;
                     (blob.size() as u64 <= MAX_FILE_BYTES).then(|| Digest::of(blob.content()))
                 });
                 (path, *digest)
             });
-            if !tell(&now.id().to_string(), files.collect()) {
+            if !visit(&now.id().to_string(), files.collect()) {
                 return;
             }
         }
@@ -97,100 +97,101 @@ pub fn recent(
     }
 }
 
-/// The state of the workspace at a revision, or what a tape says of it.
-pub struct Past {
-    /// `None` where a tape answers.
-    revision: Option<Revision>,
+/// The files of the workspace at a git revision, from the repository or from a replaying tape.
+pub struct RevisionFiles {
+    /// `None` when a tape replays.
+    revision: Option<GitRevision>,
     tape: Tape,
-    /// What was asked for, in the questions to the tape.
+    /// The requested revision, as a key on the tape.
     name: String,
 }
 
-impl Past {
-    /// The state of the workspace at `root` at a revision.
+impl RevisionFiles {
+    /// The files of the workspace at `root` at a revision.
     ///
     /// # Errors
     /// See [`HistoryError`].
     pub fn at(root: &AbsPath, revision: &str, tape: &Tape) -> Result<Self, HistoryError> {
         let mut found = None;
-        let find = || Revision::at(root, revision).map(|revision| found = Some(revision));
-        let lost = || Err(HistoryError::NoRepository("it was not recorded".to_owned()));
-        tape.ask(Door::History, &("at", revision), find, lost)?;
+        let find = || GitRevision::at(root, revision).map(|revision| found = Some(revision));
+        let lost = || Err(HistoryError::NoRepository("it is not in the trace".to_owned()));
+        tape.query(IoKind::History, &("at", revision), find, lost)?;
         Ok(Self { revision: found, tape: tape.clone(), name: revision.to_owned() })
     }
 
-    /// The state of the workspace at the latest revision, on the way of first parents from the present one, in which a file
-    /// had a content. `None` when it had not, as far back as is looked.
+    /// The files at the latest revision, among `HEAD` and its first parents, in which a file had a given content.
+    /// `None` when none of the searched revisions has it.
     #[must_use]
-    pub fn holding(root: &AbsPath, path: &WorkspacePath, digest: &Digest, tape: &Tape) -> Option<Self> {
+    pub fn containing(root: &AbsPath, path: &WorkspacePath, digest: &Digest, tape: &Tape) -> Option<Self> {
         let mut found = None;
         let find = || {
-            found = Revision::holding(root, path, digest);
+            found = GitRevision::containing(root, path, digest);
             found.is_some()
         };
         let name = format!("{path} {digest}");
-        let has = tape.ask(Door::History, &("holding", &name), find, || false);
+        let has = tape.query(IoKind::History, &("holding", &name), find, || false);
         has.then(|| Self { revision: found, tape: tape.clone(), name })
     }
 
-    /// The content of a file; `None` when there was no such file.
+    /// The content of a file; `None` when the file did not exist.
     #[must_use]
     pub fn read(&self, path: &WorkspacePath) -> Option<Vec<u8>> {
-        let question = (&self.name, "read", path.as_str());
-        self.tape.bytes(Door::History, &question, || self.revision.as_ref()?.read(path))
+        let key = (&self.name, "read", path.as_str());
+        self.tape.query_bytes(IoKind::History, &key, || self.revision.as_ref()?.read(path))
     }
 
-    /// Whether a path was a file, a folder, or nothing (`None`).
+    /// Whether a path was a folder or a file; `None` when it did not exist.
     #[must_use]
     pub fn is_folder(&self, path: &str) -> Option<bool> {
-        self.ask("folder", path, |revision| revision.is_folder(path))
+        self.recorded("folder", path, |revision| revision.is_folder(path))
     }
 
     /// The names in a folder, sorted.
     #[must_use]
     pub fn list(&self, path: &str) -> Vec<String> {
-        self.ask("list", path, |revision| revision.list(path))
+        self.recorded("list", path, |revision| revision.list(path))
     }
 
     /// Every Python file.
     #[must_use]
     pub fn python_files(&self) -> Vec<WorkspacePath> {
-        self.ask("files", "", Revision::python_files)
+        self.recorded("files", "", GitRevision::python_files)
     }
 
-    /// Every file that is wanted, with its content; nothing where a tape answers.
+    /// The files that `wanted` selects, with their contents; empty when a tape replays.
     #[must_use]
     pub fn files(&self, wanted: impl Fn(&WorkspacePath) -> bool) -> BTreeMap<WorkspacePath, Vec<u8>> {
         self.revision.as_ref().map(|revision| revision.files(wanted)).unwrap_or_default()
     }
 
-    /// The present path of a file that is gone, found as git finds renames: of the files that are new the one that has the most
-    /// of its bytes, in whole lines, at least half of the longer of both, and that is not more like another file that is gone.
+    /// The current path of a removed file, found as git detects renames: the added file that shares the most bytes with
+    /// it, in whole lines. They must share at least half of the longer file, and the added file must not be more
+    /// similar to another removed file.
     #[must_use]
     pub fn renamed(&self, path: &WorkspacePath, now: &Snapshot) -> Option<WorkspacePath> {
-        self.ask("renamed", path.as_str(), |revision| revision.renamed(path, now))
+        self.recorded("renamed", path.as_str(), |revision| revision.renamed(path, now))
     }
 
-    fn ask<A>(&self, what: &str, path: &str, live: impl FnOnce(&Revision) -> A) -> A
+    fn recorded<A>(&self, what: &str, path: &str, live: impl FnOnce(&GitRevision) -> A) -> A
     where
         A: Default + Serialize + serde::de::DeserializeOwned,
     {
-        let asked = || self.revision.as_ref().map(live).unwrap_or_default();
-        self.tape.ask(Door::History, &(&self.name, what, path), asked, A::default)
+        let read = || self.revision.as_ref().map(live).unwrap_or_default();
+        self.tape.query(IoKind::History, &(&self.name, what, path), read, A::default)
     }
 }
 
 /// A revision in a repository.
-struct Revision {
+struct GitRevision {
     repository: Repository,
     tree: git2::Oid,
-    /// The workspace's folder in the repository, with a slash at its end unless it is empty.
+    /// The workspace's path in the repository, which ends with a slash unless it is empty.
     prefix: String,
-    /// The Python files, once they were asked for.
+    /// The Python files, once they were listed.
     blobs: OnceCell<BTreeMap<WorkspacePath, git2::Oid>>,
 }
 
-impl Revision {
+impl GitRevision {
     fn at(root: &AbsPath, revision: &str) -> Result<Self, HistoryError> {
         let (repository, prefix) = repository_around(root)?;
         let tree = {
@@ -204,9 +205,9 @@ impl Revision {
         Ok(Self { repository, tree, prefix, blobs: OnceCell::new() })
     }
 
-    fn holding(root: &AbsPath, path: &WorkspacePath, digest: &Digest) -> Option<Self> {
+    fn containing(root: &AbsPath, path: &WorkspacePath, digest: &Digest) -> Option<Self> {
         let (repository, prefix) = repository_around(root).ok()?;
-        let whole = format!("{prefix}{path}");
+        let repository_path = format!("{prefix}{path}");
         let tree = {
             let mut commit = repository.head().ok()?.peel_to_commit().ok()?;
             let mut last = None;
@@ -214,7 +215,7 @@ impl Revision {
             let mut found = None;
             for _ in 0..MAX_COMMITS {
                 let tree = commit.tree().ok()?;
-                let blob = tree.get_path(whole.as_ref()).ok().map(|entry| entry.id());
+                let blob = tree.get_path(repository_path.as_ref()).ok().map(|entry| entry.id());
                 if blob != last
                     && let Some(blob) = blob.and_then(|blob| repository.find_blob(blob).ok())
                 {
@@ -253,8 +254,8 @@ impl Revision {
         if path.is_empty() && self.prefix.is_empty() {
             return Some(true);
         }
-        let whole = format!("{}{path}", self.prefix);
-        let entry = self.tree()?.get_path(whole.trim_end_matches('/').as_ref()).ok()?;
+        let repository_path = format!("{}{path}", self.prefix);
+        let entry = self.tree()?.get_path(repository_path.trim_end_matches('/').as_ref()).ok()?;
         match entry.kind() {
             Some(ObjectType::Tree) => Some(true),
             Some(ObjectType::Blob) => Some(false),
@@ -263,13 +264,13 @@ impl Revision {
     }
 
     fn list(&self, path: &str) -> Vec<String> {
-        let whole = format!("{}{path}", self.prefix);
-        let whole = whole.trim_end_matches('/');
+        let repository_path = format!("{}{path}", self.prefix);
+        let repository_path = repository_path.trim_end_matches('/');
         let root = self.tree();
-        let folder = if whole.is_empty() {
+        let folder = if repository_path.is_empty() {
             root
         } else {
-            let entry = root.as_ref().and_then(|tree| tree.get_path(whole.as_ref()).ok());
+            let entry = root.as_ref().and_then(|tree| tree.get_path(repository_path.as_ref()).ok());
             entry.and_then(|entry| self.repository.find_tree(entry.id()).ok())
         };
         let Some(folder) = folder else { return Vec::new() };
@@ -291,30 +292,31 @@ impl Revision {
         self.blobs_of(wanted).into_iter().filter_map(read).collect()
     }
 
-    /// The Python files with their blobs, in one walk of the revision.
+    /// The Python files with their blobs, from one walk of the tree.
     fn find_blobs(&self) -> BTreeMap<WorkspacePath, git2::Oid> {
         self.blobs_of(WorkspacePath::is_python)
     }
 
-    /// The files that are wanted with their blobs, in one walk of the revision.
+    /// The files that `wanted` selects, with their blobs, from one walk of the tree.
     fn blobs_of(&self, wanted: impl Fn(&WorkspacePath) -> bool) -> BTreeMap<WorkspacePath, git2::Oid> {
         let mut found = BTreeMap::new();
         let mut visit = |folder: &str, entry: &git2::TreeEntry<'_>| {
-            let whole = entry.name().map(|name| format!("{folder}{name}")).unwrap_or_default();
-            let inside = whole.strip_prefix(&self.prefix);
-            // A link's blob is the path that it leads to, and no source.
-            if entry.kind() == Some(ObjectType::Blob) && entry.filemode() != LINK {
+            let repository_path = entry.name().map(|name| format!("{folder}{name}")).unwrap_or_default();
+            let inside = repository_path.strip_prefix(&self.prefix);
+            // The blob of a symbolic link is its target path, not source.
+            if entry.kind() == Some(ObjectType::Blob) && entry.filemode() != SYMLINK_MODE {
                 let path = inside.and_then(WorkspacePath::new).filter(|path| wanted(path));
                 found.extend(path.map(|path| (path, entry.id())));
             }
-            let leads_in = inside.is_some() || self.prefix.starts_with(&format!("{whole}/"));
-            if entry.kind() == Some(ObjectType::Tree) && !leads_in {
+            let leads_to_workspace =
+                inside.is_some() || self.prefix.starts_with(&format!("{repository_path}/"));
+            if entry.kind() == Some(ObjectType::Tree) && !leads_to_workspace {
                 return TreeWalkResult::Skip;
             }
             TreeWalkResult::Ok
         };
         if let Some(tree) = self.tree() {
-            // A tree that cannot be read is one without files.
+            // A tree that cannot be read counts as empty.
             let _ = tree.walk(TreeWalkMode::PreOrder, |folder, entry| visit(folder, entry));
         }
         found
@@ -322,42 +324,42 @@ impl Revision {
 
     fn renamed(&self, path: &WorkspacePath, now: &Snapshot) -> Option<WorkspacePath> {
         let before = self.blobs.get_or_init(|| self.find_blobs());
-        let gone: Vec<(&WorkspacePath, Vec<u8>)> = before
+        let removed: Vec<(&WorkspacePath, Vec<u8>)> = before
             .keys()
             .filter(|other| !now.files().contains_key(*other))
             .filter_map(|other| Some((other, self.read(other)?)))
             .collect();
-        let own = &gone.iter().find(|(other, _)| *other == path)?.1;
+        let own = &removed.iter().find(|(other, _)| *other == path)?.1;
         let name = |path: &WorkspacePath| path.as_str().rsplit('/').next().map(str::to_owned);
-        let new = now.files().keys().filter(|other| other.is_python() && !before.contains_key(*other));
-        let mut candidates: Vec<(u64, bool, &WorkspacePath, Vec<u8>)> = new
-            .take(MAX_NEW)
+        let added = now.files().keys().filter(|other| other.is_python() && !before.contains_key(*other));
+        let mut candidates: Vec<(u64, bool, &WorkspacePath, Vec<u8>)> = added
+            .take(MAX_NEW_FILES)
             .filter_map(|other| {
                 let bytes = read_bytes(&now.absolute(other)).ok()?;
-                let likeness = likeness(own, &bytes);
-                (likeness >= HALF).then(|| (likeness, name(other) == name(path), other, bytes))
+                let similarity = similarity(own, &bytes);
+                (similarity >= MIN_SIMILARITY).then(|| (similarity, name(other) == name(path), other, bytes))
             })
             .collect();
         candidates.sort_by(|a, b| (b.0, b.1).cmp(&(a.0, a.1)).then_with(|| a.2.cmp(b.2)));
-        let is_ours = |(own, _, _, bytes): &&(u64, bool, &WorkspacePath, Vec<u8>)| {
-            gone.iter().all(|(other, text)| *other == path || likeness(text, bytes) <= *own)
+        let is_most_similar_here = |(own, _, _, bytes): &&(u64, bool, &WorkspacePath, Vec<u8>)| {
+            removed.iter().all(|(other, text)| *other == path || similarity(text, bytes) <= *own)
         };
-        candidates.iter().find(is_ours).map(|(_, _, path, _)| (*path).clone())
+        candidates.iter().find(is_most_similar_here).map(|(_, _, path, _)| (*path).clone())
     }
 }
 
-/// How many new files are looked at for one that is gone.
-const MAX_NEW: usize = 2000;
-/// Two files that have half of their bytes in common are one, as git sees it.
-const HALF: u64 = 500;
+/// At most this many added files are compared with a removed one.
+const MAX_NEW_FILES: usize = 2000;
+/// The similarity, in thousandths, from which two files count as renamed; git's default.
+const MIN_SIMILARITY: u64 = 500;
 
-/// The share of the longer text, in thousandths, that both have in common as whole lines.
-fn likeness(old: &[u8], new: &[u8]) -> u64 {
+/// The similarity of two texts: how much of the longer one, in thousandths, they share as whole lines.
+fn similarity(old: &[u8], new: &[u8]) -> u64 {
     let (shorter, longer) = (old.len().min(new.len()) as u64, old.len().max(new.len()) as u64);
     if old == new {
         return 1000;
     }
-    if longer == 0 || shorter * 1000 / longer < HALF {
+    if longer == 0 || shorter * 1000 / longer < MIN_SIMILARITY {
         return 0;
     }
     let mut lines: BTreeMap<&[u8], u64> = BTreeMap::new();
@@ -377,7 +379,7 @@ fn likeness(old: &[u8], new: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workspace::snapshot::Trust;
+    use crate::workspace::snapshot::ChangeDetection;
 
     fn commit(repository: &Repository, message: &str) -> String {
         let mut index = repository.index().unwrap();
@@ -392,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_a_revision_and_where_they_went() {
+    fn files_of_a_revision_and_their_renames() {
         let folder = tempfile::tempdir().unwrap();
         let at = |path: &str| folder.path().join(path);
         let repository = Repository::init(folder.path()).unwrap();
@@ -406,7 +408,7 @@ mod tests {
         std::fs::write(at("ws/b.py"), "x = 2\n").unwrap();
         let root = AbsPath::new(at("ws")).unwrap();
         let path = |path: &str| WorkspacePath::new(path).unwrap();
-        let past = Past::at(&root, "HEAD", &Tape::off()).unwrap();
+        let past = RevisionFiles::at(&root, "HEAD", &Tape::off()).unwrap();
         assert_eq!(past.read(&path("pkg/a.py")).as_deref(), Some(text.as_bytes()));
         assert_eq!(past.read(&path("b.py")).as_deref(), Some(&b"x = 1\n"[..]));
         assert_eq!(past.read(&path("c.py")), None);
@@ -419,23 +421,27 @@ mod tests {
             (past.is_folder("pkg"), past.is_folder("b.py"), past.is_folder("d")),
             (Some(true), Some(false), None)
         );
-        let now = Snapshot::take(&root, None, Trust::Content, 1);
+        let now = Snapshot::take(&root, None, ChangeDetection::Content, 1);
         assert_eq!(past.renamed(&path("pkg/a.py"), &now), Some(path("c.py")));
         assert_eq!(past.renamed(&path("b.py"), &now), None);
-        assert!(Past::at(&root, &first[..8], &Tape::off()).is_ok());
+        assert!(RevisionFiles::at(&root, &first[..8], &Tape::off()).is_ok());
         commit(&repository, "two");
         let tree = past.revision.as_ref().map(|revision| revision.tree);
-        let holding =
-            |file: &str, text: &str| Revision::holding(&root, &path(file), &Digest::of(text.as_bytes()));
-        assert_eq!(holding("b.py", "x = 1\n").map(|past| past.tree), tree);
-        assert_ne!(holding("b.py", "x = 2\n").map(|past| past.tree), tree);
-        assert!(holding("b.py", "x = 3\n").is_none() && holding("d.py", "x = 1\n").is_none());
-        assert!(holding("pkg/a.py", &text).is_some());
-        assert!(matches!(Past::at(&root, "nowhere", &Tape::off()), Err(HistoryError::NoRevision { .. })));
+        let containing = |file: &str, text: &str| {
+            GitRevision::containing(&root, &path(file), &Digest::of(text.as_bytes()))
+        };
+        assert_eq!(containing("b.py", "x = 1\n").map(|past| past.tree), tree);
+        assert_ne!(containing("b.py", "x = 2\n").map(|past| past.tree), tree);
+        assert!(containing("b.py", "x = 3\n").is_none() && containing("d.py", "x = 1\n").is_none());
+        assert!(containing("pkg/a.py", &text).is_some());
+        assert!(matches!(
+            RevisionFiles::at(&root, "nowhere", &Tape::off()),
+            Err(HistoryError::NoRevision { .. })
+        ));
     }
 
     #[test]
-    fn a_new_file_is_what_most_of_it_was() {
+    fn a_rename_goes_to_the_most_similar_removed_file() {
         let folder = tempfile::tempdir().unwrap();
         let root = AbsPath::new(folder.path()).unwrap();
         let write = |path: &str, text: &str| {
@@ -451,26 +457,26 @@ mod tests {
         write("other/c.py", &lines("c"));
         commit(&repository, "one");
         let inner = root.join("w[1]");
-        let past = Past::at(&inner, "HEAD", &Tape::off()).unwrap();
+        let past = RevisionFiles::at(&inner, "HEAD", &Tape::off()).unwrap();
         assert_eq!(past.python_files(), [path("a.py"), path("b.py")]);
         std::fs::remove_file(inner.join("a.py").as_path()).unwrap();
         std::fs::remove_file(inner.join("b.py").as_path()).unwrap();
-        // It is more like the other one that is gone.
+        // It is more similar to the other removed file.
         write("w[1]/new.py", &format!("{}{}x = 1\n", lines("a"), lines("b")));
-        let now = Snapshot::take(&inner, None, Trust::Content, 1);
+        let now = Snapshot::take(&inner, None, ChangeDetection::Content, 1);
         assert_eq!(past.renamed(&path("a.py"), &now), None);
         assert_eq!(past.renamed(&path("b.py"), &now), Some(path("new.py")));
         write("w[1]/a/a.py", &lines("a"));
-        let now = Snapshot::take(&inner, None, Trust::Content, 1);
+        let now = Snapshot::take(&inner, None, ChangeDetection::Content, 1);
         assert_eq!(past.renamed(&path("a.py"), &now), Some(path("a/a.py")));
-        assert_eq!(likeness(b"", b""), 1000);
-        assert_eq!(likeness(b"a\n", b""), 0);
+        assert_eq!(similarity(b"", b""), 1000);
+        assert_eq!(similarity(b"a\n", b""), 0);
     }
 
     #[test]
     fn no_repository() {
         let folder = tempfile::tempdir().unwrap();
         let root = AbsPath::new(folder.path()).unwrap();
-        assert!(matches!(Past::at(&root, "HEAD", &Tape::off()), Err(HistoryError::NoRepository(_))));
+        assert!(matches!(RevisionFiles::at(&root, "HEAD", &Tape::off()), Err(HistoryError::NoRepository(_))));
     }
 }

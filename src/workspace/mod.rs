@@ -1,25 +1,29 @@
-//! The workspace: the only module that touches the user's file system.
+//! The workspace: the only module that touches the user's files.
 //!
-//! [`root`] finds it, [`walk`] lists its Python files, [`snapshot`] knows their contents by digest and which of them hold
-//! a word, [`files`] reads them, [`transaction`] changes them; [`git`] and [`history`] ask git; [`python`] and [`server_config`] read what else decides what a server sees. Absent: what a
-//! selector means (`resolve`), what a server says (`lsp`).
+//! - [`root`] finds the workspace's folder, [`walk`] lists its Python files, and [`snapshot`] records them by content
+//!   digest, with an index of the words in them. [`files`] reads them, and [`transaction`] writes them.
+//! - [`git`] and [`history`] read the git repository around it.
+//! - [`python`], [`virtual_env`] and [`server_config`] read what else determines a server's answers: the Python
+//!   environment and the server's configuration.
+//!
+//! Not here: resolving selectors (`resolve`) and talking to servers (`lsp`).
 
 pub(crate) mod cache_file;
-pub mod configured;
-pub mod contents;
+pub mod content_store;
+pub mod disk_cache;
 mod distributions;
+pub mod file_tree;
 pub mod files;
 pub mod git;
 pub mod history;
-pub mod kept;
+pub mod include_filter;
 pub(crate) mod parallel;
-pub mod prose;
 pub mod python;
 pub mod root;
 pub mod server_config;
 pub mod snapshot;
+pub mod text_search;
 pub mod transaction;
-pub mod tree;
 pub mod trust;
 pub mod virtual_env;
 pub mod walk;

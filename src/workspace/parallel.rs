@@ -1,8 +1,8 @@
-//! Work on every item of a list, on several threads.
+//! Maps a function over a list on several threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// `f` of every item, in the items' order. Items are taken one by one, so uneven ones spread.
+/// The results of `f` in the order of the items. Threads take items one by one, which balances items of uneven cost.
 pub(crate) fn parallel_map<T: Sync, R: Send>(
     items: &[T],
     threads: usize,
@@ -22,10 +22,10 @@ pub(crate) fn parallel_map<T: Sync, R: Send>(
         }
     };
     let mut done = std::thread::scope(|scope| {
-        let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let workers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
         let mut done = work();
-        for helper in helpers {
-            done.extend(helper.join().expect("a panic in the work is a panic here"));
+        for worker in workers {
+            done.extend(worker.join().expect("a panic in a worker is a panic here"));
         }
         done
     });

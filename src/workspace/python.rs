@@ -1,8 +1,9 @@
 //! The Python environment: which interpreter, and where it and its packages are.
 //!
-//! The interpreter is asked once; its answer is kept in the cache folder under everything that could change it, so that
-//! the next process pays a few `stat` calls. It is asked in isolated mode (`-I`), so neither `PYTHONPATH` nor the user's
-//! own site folder is part of the environment: both differ between machines that otherwise agree.
+//! The interpreter is run once to describe itself. The description is cached on disk under a key of everything that
+//! could change it, so that the next process needs only a few `stat` calls. The interpreter runs in isolated mode
+//! (`-I`), so neither `PYTHONPATH` nor the user's site folder is part of the environment: both differ between machines
+//! that are otherwise equal.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -13,17 +14,17 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::distributions::Records;
+use super::distributions::RecordDigests;
 use super::files::{FileKind, Files, read_bytes};
 use super::virtual_env;
 use crate::digest::Digest;
 use crate::path::AbsPath;
 
-/// How long an interpreter may take to describe itself.
-const DEADLINE: Duration = Duration::from_secs(10);
-/// The format of the cached answer; another number is read as no answer.
+/// The time limit for an interpreter to describe itself.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The version of the cached description's format. Another version is ignored.
 const FORMAT: u32 = 2;
-/// `.pth` files from this size on are not read; Pyright's limit.
+/// `.pth` files of this size or larger are not read. This is Pyright's limit.
 const MAX_PTH_BYTES: usize = 64 * 1024;
 
 const PROBE: &str = r#"
@@ -45,10 +46,11 @@ print(json.dumps({
 }))
 "#;
 
-/// What an interpreter says about itself.
+/// A Python environment: an interpreter, its version and its folders.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PythonEnvironment {
-    /// The interpreter as it was chosen; links are not followed, because a virtual environment is told by the link.
+    /// The path of the interpreter. Symbolic links are not resolved, because a virtual environment is recognized by its
+    /// link.
     pub interpreter: AbsPath,
     /// Such as `3.11.7`.
     pub version: String,
@@ -62,12 +64,12 @@ pub struct PythonEnvironment {
     pub stdlib: AbsPath,
     /// The existing folders of installed packages, in the interpreter's order.
     pub site_packages: Vec<AbsPath>,
-    /// The existing folders in which modules are looked for, in order: `sys.path` without the current folder.
+    /// The existing folders of `sys.path`, in order, without the current folder.
     #[serde(default)]
     pub search_path: Vec<AbsPath>,
 }
 
-/// Why an interpreter could not be asked.
+/// Why an interpreter could not be probed.
 #[derive(Debug, thiserror::Error)]
 pub enum PythonError {
     /// It cannot be run.
@@ -75,17 +77,17 @@ pub enum PythonError {
     Start {
         /// The interpreter.
         interpreter: AbsPath,
-        /// The system's words.
+        /// The system's error message.
         reason: String,
     },
-    /// It did not answer in time.
-    #[error("{interpreter} did not describe itself within {} s", DEADLINE.as_secs())]
+    /// It did not finish in time.
+    #[error("{interpreter} did not describe itself within {} s", PROBE_TIMEOUT.as_secs())]
     Deadline {
         /// The interpreter.
         interpreter: AbsPath,
     },
-    /// It answered something else.
-    #[error("{interpreter} did not describe itself: {reason}")]
+    /// Its output is not a description.
+    #[error("{interpreter} did not print a description of itself: {reason}")]
     Answer {
         /// The interpreter.
         interpreter: AbsPath,
@@ -94,10 +96,10 @@ pub enum PythonError {
     },
 }
 
-/// Where an interpreter may be named.
+/// Where the user may have named an interpreter.
 #[derive(Debug, Clone, Default)]
-pub struct Candidates<'c> {
-    /// What the user said.
+pub struct InterpreterHints<'c> {
+    /// The interpreter or environment that the user configured.
     pub explicit: Option<AbsPath>,
     /// The active virtual environment.
     pub virtual_env: Option<AbsPath>,
@@ -107,30 +109,30 @@ pub struct Candidates<'c> {
     pub search_path: &'c [PathBuf],
 }
 
-/// How an environment is learned of.
+/// An environment to be tried, and how its description is obtained.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Candidate {
+pub enum EnvironmentCandidate {
     /// By running this interpreter.
     Run(AbsPath),
-    /// By reading this folder ([`super::virtual_env`]), whatever is in it.
+    /// By reading the files of this folder ([`super::virtual_env`]), without running anything.
     Read(AbsPath),
 }
 
-/// The environments in which a workspace may be looked at, the preferred first: the one named (and then no other), the
-/// active one, a virtual environment in the workspace's root (`.venv`, `venv`, then any folder with a `pyvenv.cfg`), those
-/// of the interpreters on the search path. None when the one named may not be run.
+/// The environments to try for a workspace, in order of preference: the configured one (and then no other), the active
+/// ones, the virtual environments in the workspace's root (`.venv`, `venv`, then any folder with a `pyvenv.cfg`), and
+/// those of the interpreters on the search path. Empty when the configured one must not be run.
 ///
-/// Nothing that the checkout brings is run, unless it is `trusted`: virtual environments are read, and so is any environment
-/// that is in the checkout or that it names by a link in the workspace's root. A program that the user named and that is in
-/// no environment is run.
+/// Unless the checkout is `trusted`, no program in it is run: virtual environments are read from their files, and so is
+/// any environment whose path or interpreter is in the checkout, also through symbolic links. A configured program that is
+/// not in an environment is run.
 #[must_use]
 pub fn candidates(
-    named: &Candidates<'_>,
+    hints: &InterpreterHints<'_>,
     files: &dyn Files,
     root: &AbsPath,
     checkout: &AbsPath,
     trusted: bool,
-) -> Vec<Candidate> {
+) -> Vec<EnvironmentCandidate> {
     let python = |prefix: &AbsPath| {
         let names = ["bin/python", "bin/python3"];
         names.into_iter().map(|name| prefix.join(name)).find(|path| files.kind(path) == FileKind::File)
@@ -139,34 +141,34 @@ pub fn candidates(
         path.strip_prefix(checkout).is_some() || files.canonical(path).strip_prefix(checkout).is_some()
     };
     let is_read = |prefix: &AbsPath, program: Option<&AbsPath>| {
-        let is_brought = || is_inside(prefix) || program.is_some_and(is_inside);
+        let is_in_checkout = || is_inside(prefix) || program.is_some_and(is_inside);
         !trusted
             && (virtual_env::is_virtual(files, prefix)
-                || virtual_env::is_environment(files, prefix) && is_brought())
+                || virtual_env::is_environment(files, prefix) && is_in_checkout())
     };
     let of_prefix = |prefix: &AbsPath| {
         let program = python(prefix);
         match program {
-            program if is_read(prefix, program.as_ref()) => Some(Candidate::Read(prefix.clone())),
-            Some(program) => (trusted || !is_inside(&program)).then_some(Candidate::Run(program)),
+            program if is_read(prefix, program.as_ref()) => Some(EnvironmentCandidate::Read(prefix.clone())),
+            Some(program) => (trusted || !is_inside(&program)).then_some(EnvironmentCandidate::Run(program)),
             None => None,
         }
     };
     let of_program = |program: &AbsPath| {
         let prefix = program.parent().parent();
         let is_read = is_read(&prefix, Some(program));
-        if is_read { Candidate::Read(prefix) } else { Candidate::Run(program.clone()) }
+        if is_read { EnvironmentCandidate::Read(prefix) } else { EnvironmentCandidate::Run(program.clone()) }
     };
-    if let Some(explicit) = &named.explicit {
+    if let Some(explicit) = &hints.explicit {
         return match of_prefix(explicit) {
             Some(folder) => vec![folder],
-            // An environment whose interpreter leads into the checkout.
+            // An environment whose interpreter is a link into the checkout.
             None if python(explicit).is_some() => Vec::new(),
             None => vec![of_program(explicit)],
         };
     }
-    let active = [&named.virtual_env, &named.conda_prefix].into_iter().flatten();
-    let mut found: Vec<Candidate> = active.filter_map(of_prefix).collect();
+    let active = [&hints.virtual_env, &hints.conda_prefix].into_iter().flatten();
+    let mut found: Vec<EnvironmentCandidate> = active.filter_map(of_prefix).collect();
     let preferred = [".venv", "venv"].map(str::to_owned);
     let in_workspace = preferred.into_iter().chain(files.list(root)).map(|name| root.join(&name));
     found.extend(
@@ -174,14 +176,14 @@ pub fn candidates(
             .filter(|folder| virtual_env::is_virtual(files, folder))
             .filter_map(|folder| of_prefix(&folder)),
     );
-    let folders = named.search_path.iter().filter_map(|folder| AbsPath::new(folder).ok());
+    let folders = hints.search_path.iter().filter_map(|folder| AbsPath::new(folder).ok());
     let programs = folders
         .flat_map(|folder| ["python3", "python"].map(|name| folder.join(name)))
         .filter(|path| files.kind(path) == FileKind::File);
     let on_path = programs.map(|program| of_program(&program));
     found.extend(on_path.filter(|found| match found {
-        Candidate::Run(program) => trusted || !is_inside(program),
-        Candidate::Read(_) => true,
+        EnvironmentCandidate::Run(program) => trusted || !is_inside(program),
+        EnvironmentCandidate::Read(_) => true,
     }));
     let mut distinct = Vec::new();
     for candidate in found {
@@ -192,9 +194,9 @@ pub fn candidates(
     distinct
 }
 
-/// The interpreter's own words; paths as it prints them.
+/// What an interpreter printed about itself, with the paths as printed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Answer {
+struct InterpreterInfo {
     version: String,
     implementation: String,
     prefix: String,
@@ -205,96 +207,97 @@ struct Answer {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Cached {
+struct CachedInterpreterInfo {
     format: u32,
     key: String,
-    answer: Answer,
+    answer: InterpreterInfo,
 }
 
-/// What was learned of interpreters and installed packages, in this process and, where there is a cache folder, before it.
-/// Everything is kept under what could change it.
+/// A cache of what was read about interpreters and installed packages, in memory and, if there is a cache folder, on
+/// disk. Each entry's key includes everything that could change it.
 #[derive(Debug, Default)]
-pub struct Memory {
-    pub(super) cache: Option<AbsPath>,
-    answers: Mutex<BTreeMap<Digest, Answer>>,
-    /// Of each site-packages folder.
-    pub(super) records: Mutex<BTreeMap<AbsPath, Records>>,
+pub struct EnvironmentCache {
+    /// The cache folder on disk.
+    pub(super) folder: Option<AbsPath>,
+    interpreters: Mutex<BTreeMap<Digest, InterpreterInfo>>,
+    /// By site-packages folder.
+    pub(super) records: Mutex<BTreeMap<AbsPath, RecordDigests>>,
 }
 
-impl Memory {
-    /// A memory that knows what was kept in the cache folder, and keeps there what it learns.
+impl EnvironmentCache {
+    /// A cache that reads and writes `folder`, if there is one.
     #[must_use]
-    pub fn new(cache: Option<AbsPath>) -> Self {
-        Self { cache, ..Self::default() }
+    pub fn new(folder: Option<AbsPath>) -> Self {
+        Self { folder, ..Self::default() }
     }
 }
 
 impl PythonEnvironment {
-    /// Asks an interpreter, unless `memory` knows what it says. `environment` is what its process inherits (`PATH` and
-    /// `HOME` are enough).
+    /// Runs an interpreter to describe itself, unless `cache` has its description. `environment` is passed to the
+    /// process (`PATH` and `HOME` are enough).
     ///
     /// # Errors
-    /// See [`PythonError`]. A cache that cannot be read or written is none.
+    /// See [`PythonError`]. Errors of the cache files are ignored.
     pub fn probe(
         interpreter: &AbsPath,
-        memory: &Memory,
+        cache: &EnvironmentCache,
         environment: &[(String, String)],
     ) -> Result<Self, PythonError> {
         let key = key_of(interpreter);
-        let answers = || memory.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = answers().get(&key).and_then(|answer| Self::from_answer(interpreter, answer));
+        let interpreters = || cache.interpreters.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = interpreters().get(&key).and_then(|info| Self::from_info(interpreter, info));
         if let Some(found) = known.filter(|found| found.stdlib.as_path().is_dir()) {
             return Ok(found);
         }
-        let (answer, found) = Self::learn(interpreter, &key, memory.cache.as_ref(), environment)?;
-        answers().insert(key, answer);
+        let (info, found) = Self::describe(interpreter, &key, cache.folder.as_ref(), environment)?;
+        interpreters().insert(key, info);
         Ok(found)
     }
 
-    /// Asks an interpreter, or reads what it said before from the cache folder.
-    fn learn(
+    /// Reads the description of an interpreter from the cache folder, or runs the interpreter.
+    fn describe(
         interpreter: &AbsPath,
         key: &Digest,
-        cache: Option<&AbsPath>,
+        cache_folder: Option<&AbsPath>,
         environment: &[(String, String)],
-    ) -> Result<(Answer, Self), PythonError> {
-        let file = cache.map(|folder| folder.join(&format!("python/{}.json", &key.to_hex()[..32])));
-        if let Some(answer) = file.as_ref().and_then(|file| read_cached(file, key))
-            && let Some(found) = Self::from_answer(interpreter, &answer)
+    ) -> Result<(InterpreterInfo, Self), PythonError> {
+        let file = cache_folder.map(|folder| folder.join(&format!("python/{}.json", &key.to_hex()[..32])));
+        if let Some(info) = file.as_ref().and_then(|file| read_cached(file, key))
+            && let Some(found) = Self::from_info(interpreter, &info)
             && found.stdlib.as_path().is_dir()
         {
-            return Ok((answer, found));
+            return Ok((info, found));
         }
-        let answer = ask(interpreter, environment)?;
-        let found = Self::from_answer(interpreter, &answer).ok_or_else(|| PythonError::Answer {
+        let info = run_probe(interpreter, environment)?;
+        let found = Self::from_info(interpreter, &info).ok_or_else(|| PythonError::Answer {
             interpreter: interpreter.clone(),
-            reason: "a folder that it names is not an absolute path in UTF-8".to_owned(),
+            reason: "a folder in it is not an absolute path in UTF-8".to_owned(),
         })?;
         if let Some(file) = file {
-            let cached = Cached { format: FORMAT, key: key.to_string(), answer: answer.clone() };
+            let cached = CachedInterpreterInfo { format: FORMAT, key: key.to_string(), answer: info.clone() };
             if let Ok(text) = serde_json::to_vec(&cached) {
-                // The next process asks again when this fails.
+                // Errors are ignored: the next process runs the interpreter again.
                 let _ = write_atomically(&file, &text);
             }
         }
-        Ok((answer, found))
+        Ok((info, found))
     }
 
-    fn from_answer(interpreter: &AbsPath, answer: &Answer) -> Option<Self> {
+    fn from_info(interpreter: &AbsPath, info: &InterpreterInfo) -> Option<Self> {
         let path = |text: &String| AbsPath::new(text).ok();
         Some(Self {
             interpreter: interpreter.clone(),
-            version: answer.version.clone(),
-            implementation: answer.implementation.clone(),
-            prefix: path(&answer.prefix)?,
-            base_prefix: path(&answer.base_prefix)?,
-            stdlib: path(&answer.stdlib)?,
-            site_packages: answer.site_packages.iter().filter_map(path).collect(),
-            search_path: answer.search_path.iter().filter_map(path).collect(),
+            version: info.version.clone(),
+            implementation: info.implementation.clone(),
+            prefix: path(&info.prefix)?,
+            base_prefix: path(&info.base_prefix)?,
+            stdlib: path(&info.stdlib)?,
+            site_packages: info.site_packages.iter().filter_map(path).collect(),
+            search_path: info.search_path.iter().filter_map(path).collect(),
         })
     }
 
-    /// The folders that `.pth` files of the site-packages name, in the order of the files' names.
+    /// The folders that the `.pth` files of the site-packages folders list, in the order of the files' names.
     #[must_use]
     pub fn pth_roots(&self, files: &dyn Files) -> Vec<AbsPath> {
         let mut roots = Vec::new();
@@ -306,18 +309,19 @@ impl PythonEnvironment {
         roots
     }
 
-    /// What the environment is, whatever folder it is in: interpreter version and implementation, the installed
-    /// distributions with the content of their files as their RECORD has it, and the `.pth` files. Equal on two machines
-    /// that have the same packages. RECORDs are remembered by size and time of change.
+    /// A digest of the environment that does not depend on its folder. It covers the interpreter's version and
+    /// implementation, the installed distributions with the file hashes in their RECORDs, and the `.pth` files. It is
+    /// equal on two machines that have the same packages. The digests of RECORDs are cached by size and modification
+    /// time.
     #[must_use]
-    pub fn identity(&self, files: &dyn Files, workspace: &AbsPath, memory: &Memory) -> Digest {
+    pub fn identity(&self, files: &dyn Files, workspace: &AbsPath, cache: &EnvironmentCache) -> Digest {
         let mut fields: Vec<String> = vec![self.implementation.clone(), self.version.clone()];
         let mut folders: Vec<(String, &AbsPath)> =
             self.site_packages.iter().map(|folder| (self.portable(folder, workspace), folder)).collect();
         folders.sort();
         for (name, folder) in folders {
             fields.push(format!("site-packages {name}"));
-            fields.extend(super::distributions::identities(files, folder, memory));
+            fields.extend(super::distributions::identities(files, folder, cache));
             for (file, lines) in pth_files(files, folder) {
                 fields.push(format!("pth {file}"));
                 fields.extend(lines.iter().map(|line| {
@@ -328,11 +332,12 @@ impl PythonEnvironment {
         Digest::of_fields(fields.iter().map(String::as_bytes))
     }
 
-    /// A folder as it is called on every machine: relative to the workspace or the environment, else its last name.
+    /// A machine-independent name of a folder: relative to the workspace or the environment, otherwise its last
+    /// component.
     fn portable(&self, folder: &AbsPath, workspace: &AbsPath) -> String {
         let roots = [("env", &self.prefix), ("base", &self.base_prefix), ("workspace", workspace)];
         let inside = roots.into_iter().filter_map(|(name, root)| Some((name, folder.strip_prefix(root)?)));
-        // The nearest root: an environment may be in the workspace and the workspace below the environment.
+        // The nearest root: an environment may be inside the workspace, or the workspace inside the environment.
         match inside.min_by_key(|(_, rest)| rest.len()) {
             Some((name, rest)) => format!("{name}:{rest}"),
             None => format!("outside:{}", folder.file_name()),
@@ -340,7 +345,7 @@ impl PythonEnvironment {
     }
 }
 
-/// The existing folders that the `.pth` files of a folder name, in the order of the files' names.
+/// The existing folders that the `.pth` files of a folder list, in the order of the files' names.
 pub(super) fn pth_folders(files: &dyn Files, folder: &AbsPath) -> Vec<AbsPath> {
     let mut found = Vec::new();
     for (_, lines) in pth_files(files, folder) {
@@ -350,7 +355,7 @@ pub(super) fn pth_folders(files: &dyn Files, folder: &AbsPath) -> Vec<AbsPath> {
     found
 }
 
-/// The lines of each `.pth` file of a folder, comments and empty lines left out.
+/// The lines of each `.pth` file of a folder, without comments and empty lines.
 fn pth_files(files: &dyn Files, folder: &AbsPath) -> Vec<(String, Vec<String>)> {
     let names = files.list(folder).into_iter().filter(|name| name.ends_with(".pth"));
     let read = names.filter_map(|name| {
@@ -365,12 +370,12 @@ fn pth_files(files: &dyn Files, folder: &AbsPath) -> Vec<(String, Vec<String>)> 
     read.collect()
 }
 
-/// A line of a `.pth` file that the interpreter executes.
+/// Whether the interpreter executes this line of a `.pth` file.
 fn is_code(line: &str) -> bool {
     line.strip_prefix("import").is_some_and(|rest| rest.starts_with([' ', '\t']))
 }
 
-/// Everything that could make the interpreter's answer another one.
+/// A digest of everything that could change the interpreter's description.
 fn key_of(interpreter: &AbsPath) -> Digest {
     let mut fields = vec![PROBE.to_owned(), interpreter.as_str().to_owned()];
     fields.push(super::files::canonical(interpreter).as_str().to_owned());
@@ -382,36 +387,39 @@ fn key_of(interpreter: &AbsPath) -> Digest {
     Digest::of_fields(fields.iter().map(String::as_bytes))
 }
 
-/// Size and time of change of a file; empty when there is none.
+/// The size and modification time of a file; empty when the file does not exist.
 pub(super) fn stamp_of(path: &AbsPath) -> String {
     let Ok(metadata) = std::fs::metadata(path.as_path()) else { return String::new() };
-    let changed = metadata.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-    format!("{} {}", metadata.len(), changed.unwrap_or_default().as_nanos())
+    let modified = metadata.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    format!("{} {}", metadata.len(), modified.unwrap_or_default().as_nanos())
 }
 
-fn read_cached(file: &AbsPath, key: &Digest) -> Option<Answer> {
-    let cached: Cached = serde_json::from_slice(&read_bytes(file).ok()?).ok()?;
+fn read_cached(file: &AbsPath, key: &Digest) -> Option<InterpreterInfo> {
+    let cached: CachedInterpreterInfo = serde_json::from_slice(&read_bytes(file).ok()?).ok()?;
     (cached.format == FORMAT && cached.key == key.to_string()).then_some(cached.answer)
 }
 
-/// Writes beside the file and renames, so that nobody reads a half-written one.
+/// Writes a temporary file and renames it into place, so that readers never see a half-written file.
 pub(super) fn write_atomically(file: &AbsPath, bytes: &[u8]) -> std::io::Result<()> {
     use std::io::Write as _;
     let folder = file.parent();
-    crate::path::private::make(folder.as_path())?;
-    let mut beside = tempfile::NamedTempFile::new_in(folder.as_path())?;
-    beside.write_all(bytes)?;
-    beside.persist(file.as_path()).map_err(|error| error.error)?;
+    crate::path::private::create(folder.as_path())?;
+    let mut temporary = tempfile::NamedTempFile::new_in(folder.as_path())?;
+    temporary.write_all(bytes)?;
+    temporary.persist(file.as_path()).map_err(|error| error.error)?;
     Ok(())
 }
 
-/// Runs the interpreter.
-fn ask(interpreter: &AbsPath, environment: &[(String, String)]) -> Result<Answer, PythonError> {
-    let start = |error: std::io::Error| PythonError::Start {
+/// Runs the interpreter to describe itself.
+fn run_probe(
+    interpreter: &AbsPath,
+    environment: &[(String, String)],
+) -> Result<InterpreterInfo, PythonError> {
+    let cannot_run = |error: std::io::Error| PythonError::Start {
         interpreter: interpreter.clone(),
         reason: error.kind().to_string(),
     };
-    let answer = |reason: String| PythonError::Answer { interpreter: interpreter.clone(), reason };
+    let bad_output = |reason: String| PythonError::Answer { interpreter: interpreter.clone(), reason };
     let mut child = Command::new(interpreter.as_path())
         .args(["-I", "-c", PROBE])
         .current_dir(Path::new("/"))
@@ -421,8 +429,8 @@ fn ask(interpreter: &AbsPath, environment: &[(String, String)]) -> Result<Answer
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
-        .map_err(start)?;
-    // Read on a thread of its own: a reader can wait for ever on a grandchild that holds the pipe.
+        .map_err(cannot_run)?;
+    // Read on a separate thread: a grandchild that holds the pipe open could block the reader forever.
     let (sender, receiver) = std::sync::mpsc::channel();
     let mut out = child.stdout.take().expect("because standard output was asked to be piped");
     std::thread::spawn(move || {
@@ -432,27 +440,27 @@ fn ask(interpreter: &AbsPath, environment: &[(String, String)]) -> Result<Answer
         let _ = sender.send(read.map(|_| bytes));
     });
     let started = Instant::now();
-    let received = receiver.recv_timeout(DEADLINE);
+    let received = receiver.recv_timeout(PROBE_TIMEOUT);
     let status = loop {
-        match child.try_wait().map_err(start)? {
+        match child.try_wait().map_err(cannot_run)? {
             Some(status) => break Some(status),
-            None if started.elapsed() > DEADLINE => break None,
+            None if started.elapsed() > PROBE_TIMEOUT => break None,
             None => std::thread::sleep(Duration::from_millis(2)),
         }
     };
     let (Ok(read), Some(status)) = (received, status) else {
-        // Both fail only when it is gone already.
+        // Both fail only when the process has already ended.
         let _ = child.kill();
         let _ = child.wait();
         return Err(PythonError::Deadline { interpreter: interpreter.clone() });
     };
-    let bytes = read.map_err(start)?;
+    let bytes = read.map_err(cannot_run)?;
     if !status.success() {
-        return Err(answer(format!("it ended with {status}")));
+        return Err(bad_output(format!("it ended with {status}")));
     }
     serde_json::from_slice(&bytes).map_err(|error| {
         let printed: String = String::from_utf8_lossy(&bytes).chars().take(200).collect();
-        answer(format!("{error}; it printed {printed:?}"))
+        bad_output(format!("{error}; it printed {printed:?}"))
     })
 }
 
@@ -479,7 +487,7 @@ mod tests {
     const ANSWER: &str = r#"{"version":"3.9.1","implementation":"cpython","prefix":"/","base_prefix":"/","stdlib":"/","site_packages":["/"],"search_path":["/"]}"#;
 
     #[test]
-    fn the_order_of_choice() {
+    fn the_order_of_preference() {
         let files = MemoryFiles::new([
             ("/act/bin/python", ""),
             ("/w/myenv/pyvenv.cfg", ""),
@@ -490,36 +498,39 @@ mod tests {
             ("/usr/bin/python3", ""),
         ]);
         let path = ["relative", "/none", "/w/bin", "/w/myenv/bin", "/usr/bin"].map(PathBuf::from);
-        let mut named = Candidates { search_path: &path, ..Candidates::default() };
-        let all = |named: &Candidates<'_>, root: &str, trusted| {
-            candidates(named, &files, &at(root), &at(root), trusted)
+        let mut hints = InterpreterHints { search_path: &path, ..InterpreterHints::default() };
+        let all = |hints: &InterpreterHints<'_>, root: &str, trusted| {
+            candidates(hints, &files, &at(root), &at(root), trusted)
         };
-        let (run, read) = (|path: &str| Candidate::Run(at(path)), |path: &str| Candidate::Read(at(path)));
-        // What is in the checkout is read, and a program that is in no environment is nothing.
-        assert_eq!(all(&named, "/w", false), [read("/w/venv"), read("/w/myenv"), run("/usr/bin/python3")]);
+        let (run, read) = (
+            |path: &str| EnvironmentCandidate::Run(at(path)),
+            |path: &str| EnvironmentCandidate::Read(at(path)),
+        );
+        // Environments in the checkout are read, and a program there that is not in an environment is ignored.
+        assert_eq!(all(&hints, "/w", false), [read("/w/venv"), read("/w/myenv"), run("/usr/bin/python3")]);
         let trusted = ["/w/venv/bin/python3", "/w/myenv/bin/python", "/w/bin/python3", "/usr/bin/python3"];
-        assert_eq!(all(&named, "/w", true), trusted.map(run));
-        assert_eq!(all(&named, "/x", false)[0], run("/w/bin/python3"));
-        named.conda_prefix = Some(at("/gone"));
-        assert_eq!(all(&named, "/w", false)[0], read("/w/venv"));
-        named.virtual_env = Some(at("/w/myenv"));
-        assert_eq!(all(&named, "/w", false)[0], read("/w/myenv"));
-        named.virtual_env = Some(at("/act"));
-        assert_eq!(all(&named, "/w", false)[0], run("/act/bin/python"));
+        assert_eq!(all(&hints, "/w", true), trusted.map(run));
+        assert_eq!(all(&hints, "/x", false)[0], run("/w/bin/python3"));
+        hints.conda_prefix = Some(at("/gone"));
+        assert_eq!(all(&hints, "/w", false)[0], read("/w/venv"));
+        hints.virtual_env = Some(at("/w/myenv"));
+        assert_eq!(all(&hints, "/w", false)[0], read("/w/myenv"));
+        hints.virtual_env = Some(at("/act"));
+        assert_eq!(all(&hints, "/w", false)[0], run("/act/bin/python"));
         for (explicit, expected) in [
             ("/nowhere/python", run("/nowhere/python")),
             ("/w/myenv", read("/w/myenv")),
             ("/w/myenv/bin/python", read("/w/myenv")),
             ("/act", run("/act/bin/python")),
         ] {
-            named.explicit = Some(at(explicit));
-            assert_eq!(all(&named, "/w", false), [expected]);
+            hints.explicit = Some(at(explicit));
+            assert_eq!(all(&hints, "/w", false), [expected]);
         }
-        assert_eq!(all(&Candidates::default(), "/x", true), []);
+        assert_eq!(all(&InterpreterHints::default(), "/x", true), []);
     }
 
     #[test]
-    fn a_link_in_the_workspace_names_no_program() {
+    fn a_link_in_the_workspace_never_makes_a_program_run() {
         let folder = tempfile::tempdir().unwrap();
         let root = AbsPath::new(folder.path().canonicalize().unwrap()).unwrap();
         let (checkout, elsewhere) = (root.join("repository"), root.join("elsewhere"));
@@ -538,24 +549,26 @@ mod tests {
         link("repository/pkg", &root.join("link"));
         link("../evil", &workspace.join("python3"));
         let path = [root.join("link").as_path().to_owned()];
-        let mut named = Candidates { search_path: &path, ..Candidates::default() };
-        let all = |named: &Candidates<'_>| candidates(named, &DiskFiles::new(), &workspace, &checkout, false);
-        let read = [".venv", "venv"].map(|name| Candidate::Read(workspace.join(name)));
-        assert_eq!(all(&named), read);
-        // One's own environment whose interpreter leads into the checkout.
+        let mut hints = InterpreterHints { search_path: &path, ..InterpreterHints::default() };
+        let all =
+            |hints: &InterpreterHints<'_>| candidates(hints, &DiskFiles::new(), &workspace, &checkout, false);
+        let read = [".venv", "venv"].map(|name| EnvironmentCandidate::Read(workspace.join(name)));
+        assert_eq!(all(&hints), read);
+        // An environment outside of the checkout whose interpreter is a link into it.
         std::fs::remove_file(elsewhere.join("bin/python").as_path()).unwrap();
         link("../../repository/evil", &elsewhere.join("bin/python"));
-        named.virtual_env = Some(elsewhere.clone());
-        assert_eq!(all(&named)[0], Candidate::Read(elsewhere));
+        hints.virtual_env = Some(elsewhere.clone());
+        assert_eq!(all(&hints)[0], EnvironmentCandidate::Read(elsewhere));
     }
 
     #[test]
-    fn asked_once_and_a_damaged_cache_is_none() {
+    fn an_interpreter_runs_once_and_a_damaged_cache_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let calls = folder.path().join("calls");
         let python = script(folder.path(), &format!("echo x >> '{}'\necho '{ANSWER}'", calls.display()));
         let cache = AbsPath::new(folder.path().join("cache")).unwrap();
-        let probe = || PythonEnvironment::probe(&python, &Memory::new(Some(cache.clone())), &[]).unwrap();
+        let probe =
+            || PythonEnvironment::probe(&python, &EnvironmentCache::new(Some(cache.clone())), &[]).unwrap();
         let calls = || std::fs::read_to_string(&calls).unwrap().lines().count();
         let first = probe();
         assert_eq!(first.version, "3.9.1");
@@ -569,18 +582,18 @@ mod tests {
         std::fs::write(folder.path().join("pyvenv.cfg"), "home = /x\n").unwrap();
         assert_eq!(probe(), first);
         assert_eq!(calls(), 3);
-        let memory = Memory::default();
+        let in_memory = EnvironmentCache::default();
         for _ in 0..2 {
-            assert_eq!(PythonEnvironment::probe(&python, &memory, &[]).unwrap(), first);
-            assert_eq!(calls(), 4, "a process asks once even if nothing is kept");
+            assert_eq!(PythonEnvironment::probe(&python, &in_memory, &[]).unwrap(), first);
+            assert_eq!(calls(), 4, "a process runs it once even without a cache folder");
         }
     }
 
     #[test]
-    fn what_is_no_interpreter() {
+    fn a_program_that_is_not_an_interpreter_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let probe = |python: &AbsPath| {
-            PythonEnvironment::probe(python, &Memory::default(), &[]).unwrap_err().to_string()
+            PythonEnvironment::probe(python, &EnvironmentCache::default(), &[]).unwrap_err().to_string()
         };
         let missing = AbsPath::new(folder.path().join("none")).unwrap();
         assert_eq!(probe(&missing), format!("cannot run {missing}: entity not found"));
@@ -604,7 +617,7 @@ mod tests {
     }
 
     #[test]
-    fn path_files_name_roots() {
+    fn pth_files_list_roots() {
         let files = MemoryFiles::new([
             ("/e/lib/site-packages/b.pth", "# comment\nimport os; os.x\n\n/w/src\n../../missing\n"),
             ("/e/lib/site-packages/a.pth", "vendored\n"),
@@ -616,7 +629,7 @@ mod tests {
     }
 
     #[test]
-    fn identity_is_of_the_content_and_not_of_the_place() {
+    fn identity_depends_on_the_content_and_not_on_the_folder() {
         let folder = tempfile::tempdir().unwrap();
         let install = |name: &str, hash: &str| {
             let root = AbsPath::new(folder.path().join(name)).unwrap();
@@ -632,7 +645,7 @@ mod tests {
             environment(&root.join("work/.venv")).identity(
                 &DiskFiles::new(),
                 &root.join("work"),
-                &Memory::default(),
+                &EnvironmentCache::default(),
             )
         };
         let first = install("one", "aa");

@@ -1,15 +1,15 @@
-//! Where a workspace begins.
+//! Finds the root folder of a workspace.
 
 use super::files::canonical;
 use crate::path::AbsPath;
 
-/// A folder that has one of these is the root of a workspace.
+/// A folder that contains one of these is a workspace root.
 const MARKERS: [&str; 7] =
     ["lanser.toml", "pyrightconfig.json", "pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg"];
 
-/// The nearest folder from `start` upwards that has a marker; `start` itself when there is none.
+/// The nearest folder at or above `start` that contains a marker; `start` itself when no folder does.
 ///
-/// Links are resolved, so that one folder has one name.
+/// Symbolic links are resolved, so that a folder has only one path.
 #[must_use]
 pub fn discover(start: &AbsPath) -> AbsPath {
     let start = canonical(start);
@@ -26,10 +26,10 @@ pub fn discover(start: &AbsPath) -> AbsPath {
     }
 }
 
-/// The folder that came with the workspace: the outermost git worktree around it, or the workspace itself. Whoever wrote the
-/// workspace wrote all of it, submodules and what is around them included.
+/// The outermost git worktree around the workspace, or the workspace itself outside of git. Its content is as
+/// trustworthy as the workspace: it has the same author, submodules and their superprojects included.
 ///
-/// A worktree that holds the user's `home` folder is none of those: some keep their own settings in git.
+/// A worktree that contains the user's `home` folder does not count: some users keep their settings in git.
 #[must_use]
 pub fn checkout(root: &AbsPath, home: Option<&AbsPath>) -> AbsPath {
     let home = home.map(canonical);
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checkout_is_the_outermost_worktree_but_for_the_home_folder() {
+    fn checkout_is_the_outermost_worktree_that_does_not_contain_home() {
         let folder = tempfile::tempdir().unwrap();
         let home = canonical(&AbsPath::new(folder.path()).unwrap());
         let root = home.join("src/outer/inner/pkg");

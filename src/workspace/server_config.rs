@@ -1,10 +1,11 @@
-//! What the server's own configuration files say, as far as it decides where modules are found.
+//! Reads the server's configuration files, as far as they affect where modules are found.
 //!
-//! Read as Pyright 1.1.414 does when it is started by an editor: `pyrightconfig.json` in the workspace root, else the
-//! section of `pyproject.toml` there, else, when that file has no such section, the nearest configuration above it; then
-//! what it `extends`, each file's paths relative to its own folder, nearer files winning key by key. A file that cannot
-//! be read or has the wrong shape is left out, as the server does, and noted in [`ServerConfig::problems`].
-//! Settings that change diagnostics are deliberately not interpreted: the digests of the files stand for them.
+//! Follows Pyright 1.1.414 when it is started by an editor: `pyrightconfig.json` in the workspace root; otherwise the
+//! section of `pyproject.toml` there; otherwise, if that file has no such section, the nearest configuration above it.
+//! Then the files that it `extends` are read. Paths are relative to the folder of their file, and nearer files win key
+//! by key. Like the server, this module skips a file that cannot be read or has the wrong structure, and reports it in
+//! [`ServerConfig::problems`]. Settings that change only diagnostics are not interpreted: the digests of the files
+//! cover them.
 
 use std::collections::BTreeMap;
 
@@ -17,17 +18,17 @@ use crate::path::AbsPath;
 
 const CONFIG_FILE: &str = "pyrightconfig.json";
 const PROJECT_FILE: &str = "pyproject.toml";
-/// A chain of `extends` longer than this is a mistake.
+/// The limit for a chain of `extends`.
 const MAX_EXTENDS: usize = 32;
-/// A wildcard in `extraPaths` does not enter more folders than this.
-const MAX_EXPANDED: usize = 4096;
+/// The limit of folders that a wildcard in `extraPaths` enters.
+const MAX_EXPANDED_FOLDERS: usize = 4096;
 
 /// An entry of `executionEnvironments`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ExecutionEnvironment {
-    /// The folder whose files it holds for.
+    /// The folder whose files it applies to.
     pub root: AbsPath,
-    /// Its own `extraPaths`; `None` means those of the whole configuration.
+    /// Its `extraPaths`; `None` means those of the configuration.
     pub extra_paths: Option<Vec<AbsPath>>,
 }
 
@@ -53,7 +54,7 @@ pub struct ServerConfig {
     pub include: Vec<String>,
     /// `exclude`, as written.
     pub exclude: Vec<String>,
-    /// What could not be read, for people.
+    /// Messages about what could not be read.
     pub problems: Vec<String>,
 }
 
@@ -61,7 +62,7 @@ impl ServerConfig {
     /// Reads the configuration of a workspace.
     #[must_use]
     pub fn read(files: &dyn Files, root: &AbsPath, server: ServerKind) -> Self {
-        let mut reader = Reader { files, root, server, config: Self::default() };
+        let mut reader = ConfigReader { files, root, server, config: Self::default() };
         // The nearest file comes first, so it is applied last.
         for (section, folder) in reader.chain().into_iter().rev() {
             reader.apply(&section, &folder);
@@ -76,7 +77,7 @@ impl ServerConfig {
     }
 }
 
-struct Reader<'f> {
+struct ConfigReader<'f> {
     files: &'f dyn Files,
     root: &'f AbsPath,
     server: ServerKind,
@@ -85,8 +86,8 @@ struct Reader<'f> {
 
 type Section = Map<String, Value>;
 
-impl Reader<'_> {
-    /// The configuration sections that hold, nearest first, each with the folder its paths are relative to.
+impl ConfigReader<'_> {
+    /// The configuration sections that apply, nearest first, each with the folder that its paths are relative to.
     fn chain(&mut self) -> Vec<(Section, AbsPath)> {
         let own = [CONFIG_FILE, PROJECT_FILE].map(|name| self.root.join(name));
         let Some(start) = own.into_iter().find(|path| self.files.kind(path) == FileKind::File) else {
@@ -100,7 +101,7 @@ impl Reader<'_> {
         while let Some(last) = above.last().filter(|last| last.parent() != **last) {
             above.push(last.parent());
         }
-        // Any `pyrightconfig.json` above comes before any `pyproject.toml` above, however near.
+        // A `pyrightconfig.json` in any folder above wins over every `pyproject.toml` above, even a nearer one.
         for name in [CONFIG_FILE, PROJECT_FILE] {
             for path in above.iter().map(|folder| folder.join(name)) {
                 if self.files.kind(&path) == FileKind::File {
@@ -125,7 +126,7 @@ impl Reader<'_> {
                 Some(Value::String(next)) => {
                     let next = folder.join(next);
                     if seen.contains(&next) || seen.len() >= MAX_EXTENDS {
-                        self.problem(&path, "its chain of \"extends\" leads back to itself");
+                        self.problem(&path, "its chain of \"extends\" is circular or too long");
                     } else {
                         seen.push(next.clone());
                         at = Some(next);
@@ -144,15 +145,15 @@ impl Reader<'_> {
         self.config.problems.push(format!("{name}: {what}"));
     }
 
-    /// The section of one file; `None` when there is none or it cannot be read.
+    /// The section in one file; `None` when the file has none or cannot be read.
     fn section(&mut self, path: &AbsPath) -> Option<Section> {
         let document = match self.files.read(path) {
             Ok(document) => document,
             Err(error) => {
-                // The error's text has the whole path, which would differ between machines.
+                // The error message contains the absolute path, which differs between machines.
                 let what = match error {
-                    super::files::ReadError::Missing { .. } => "there is no such file",
-                    _ => "it cannot be read",
+                    super::files::ReadError::Missing { .. } => "the file does not exist",
+                    _ => "the file cannot be read",
                 };
                 self.problem(path, what);
                 return None;
@@ -251,14 +252,14 @@ impl Reader<'_> {
         all
     }
 
-    /// The folders that a path with wildcards means, sorted.
+    /// The folders that match a path with wildcards, sorted.
     fn matching_folders(&self, pattern: &str, folder: &AbsPath) -> Vec<AbsPath> {
         let start = if pattern.starts_with('/') { folder.join("/") } else { folder.clone() };
         let segments: Vec<&str> =
             pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
         let mut found = Vec::new();
         let mut stack = vec![(start, 0)];
-        for _ in 0..MAX_EXPANDED {
+        for _ in 0..MAX_EXPANDED_FOLDERS {
             let Some((folder, depth)) = stack.pop() else { break };
             let Some(&segment) = segments.get(depth) else {
                 found.push(folder);
@@ -292,11 +293,11 @@ fn strings(items: &[Value]) -> Vec<String> {
     items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Whether a name fits one segment of a pattern with `*` and `?`.
+/// Whether a name matches one segment of a pattern with `*` and `?`.
 fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
-    // Where to go on after the last `*` has taken one more character.
+    // Where to continue after the last `*` consumes one more character.
     let mut retry: Option<(usize, usize)> = None;
     while n < name.len() {
         if pattern.get(p) == Some(&'*') {
@@ -314,7 +315,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     pattern[p..].iter().all(|&c| c == '*')
 }
 
-/// A path as seen from the workspace root.
+/// A path relative to the workspace root, with `../` for each level above it.
 fn relative(path: &AbsPath, root: &AbsPath) -> String {
     let mut up = String::new();
     let mut folder = root.clone();
@@ -327,10 +328,10 @@ fn relative(path: &AbsPath, root: &AbsPath) -> String {
     }
 }
 
-/// JSON with comments and trailing commas, made plain. Line ends are kept, so that an error names the right line.
+/// Removes comments and trailing commas from JSON. Line ends are kept, so that an error has the right line number.
 fn plain_json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    // Where the last comma is in `out`, while only white space and comments have come after it.
+    // The position in `out` of the last comma, if only white space and comments follow it.
     let mut comma: Option<usize> = None;
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -411,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn extended_files_are_relative_to_themselves_and_lose() {
+    fn paths_in_extended_files_are_relative_to_them_and_nearer_files_win() {
         let config = read(&[
             ("/w/pyrightconfig.json", r#"{"extends": "conf/base.json", "venv": "mine"}"#),
             ("/w/conf/base.json", r#"{"extends": "../../up.toml", "venv": "theirs", "venvPath": "envs"}"#),
@@ -427,15 +428,15 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_ends() {
+    fn a_cycle_of_extends_ends() {
         let config =
             read(&[("/w/pyrightconfig.json", r#"{"extends": "./pyrightconfig.json", "venv": "v"}"#)]);
         assert_eq!(config.venv.as_deref(), Some("v"));
-        assert_eq!(config.problems, ["pyrightconfig.json: its chain of \"extends\" leads back to itself"]);
+        assert_eq!(config.problems, ["pyrightconfig.json: its chain of \"extends\" is circular or too long"]);
     }
 
     #[test]
-    fn broken_files_are_data() {
+    fn invalid_files_are_reported_as_problems() {
         let config = read(&[("/w/pyrightconfig.json", "{\n\"extraPaths\": [\n}"), ("/w/pyproject.toml", "")]);
         assert_eq!(config.problems, ["pyrightconfig.json: it is not valid JSON: line 3"]);
         assert_eq!(config.files.len(), 1);
@@ -445,19 +446,19 @@ mod tests {
     }
 
     #[test]
-    fn a_project_file_without_the_section_leads_upwards() {
+    fn the_search_goes_up_from_a_project_file_without_the_section() {
         let config = read(&[
             ("/w/pyproject.toml", "[project]\nname = 'x'\n"),
             ("/pyrightconfig.json", r#"{"extraPaths": ["lib"]}"#),
         ]);
         assert_eq!(config.extra_paths, Some(vec![at("/lib")]));
         assert_eq!(config.files.keys().collect::<Vec<_>>(), ["../pyrightconfig.json", "pyproject.toml"]);
-        // Without any file of its own, the workspace has no configuration.
+        // Without a configuration file in its root, the workspace has no configuration.
         assert_eq!(read(&[("/pyrightconfig.json", "{}")]), ServerConfig::default());
     }
 
     #[test]
-    fn basedpyright_has_a_section_of_its_own() {
+    fn basedpyright_reads_its_own_section() {
         let files = MemoryFiles::new([("/w/pyproject.toml", "[tool.basedpyright]\nvenv = 'b'\n")]);
         let venv = |server| ServerConfig::read(&files, &at("/w"), server).venv;
         assert_eq!(venv(ServerKind::Basedpyright).as_deref(), Some("b"));

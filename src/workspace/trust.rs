@@ -1,7 +1,7 @@
-//! The repositories that the user trusts: what they bring may be run.
+//! The list of repositories that the user trusts. Programs that a trusted repository contains may be run.
 //!
-//! A list in the user's state folder, as `git`'s `safe.directory` and `direnv allow` keep one. A repository is known by its
-//! path and by who owned its folder then, so that somebody else's at the same place is another one.
+//! The list is a file in the user's state folder, like git's `safe.directory` and `direnv allow`. An entry has the
+//! repository's path and the owner of its folder, so that another user's repository at the same path is not trusted.
 
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -10,21 +10,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::path::{AbsPath, private};
 
-/// Counted up when a list can no longer be read as the last one.
+/// The version of the file format. A file with another version is ignored.
 const FORMAT: u32 = 1;
 
-/// The list, and where it is kept.
+/// The list of trusted repositories, and the file that stores it.
 #[derive(Debug, Clone)]
 pub struct TrustList {
     file: AbsPath,
-    repositories: Vec<Repository>,
+    repositories: Vec<TrustedRepository>,
 }
 
-/// A repository that is trusted.
+/// A trusted repository.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Repository {
-    /// Its folder, links resolved.
+pub struct TrustedRepository {
+    /// Its folder, with symbolic links resolved.
     pub path: String,
     /// The user id of the folder's owner.
     pub owner: u32,
@@ -32,21 +32,22 @@ pub struct Repository {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Stored {
+struct StoredTrustList {
     format: u32,
-    repositories: Vec<Repository>,
+    repositories: Vec<TrustedRepository>,
 }
 
 impl TrustList {
-    /// The list in the user's state folder. One that cannot be read, or that others can write to, is empty.
+    /// Reads the list from the user's state folder. A list that cannot be read, or that other users can write to,
+    /// counts as empty.
     #[must_use]
     pub fn read(state: &AbsPath) -> Self {
         let file = state.join("trusted.json");
-        let repositories = Self::stored(&file).unwrap_or_default();
+        let repositories = Self::read_file(&file).unwrap_or_default();
         Self { file, repositories }
     }
 
-    fn stored(file: &AbsPath) -> Option<Vec<Repository>> {
+    fn read_file(file: &AbsPath) -> Option<Vec<TrustedRepository>> {
         let own = rustix::process::geteuid().as_raw();
         for path in [file.clone(), file.parent()] {
             let metadata = path.as_path().symlink_metadata().ok()?;
@@ -54,17 +55,17 @@ impl TrustList {
                 return None;
             }
         }
-        let stored: Stored = serde_json::from_slice(&std::fs::read(file.as_path()).ok()?).ok()?;
+        let stored: StoredTrustList = serde_json::from_slice(&std::fs::read(file.as_path()).ok()?).ok()?;
         (stored.format == FORMAT).then_some(stored.repositories)
     }
 
-    /// The repositories, by path.
+    /// The repositories, sorted by path.
     #[must_use]
-    pub fn repositories(&self) -> &[Repository] {
+    pub fn repositories(&self) -> &[TrustedRepository] {
         &self.repositories
     }
 
-    /// Whether a repository is trusted, given its folder with links resolved.
+    /// Whether the repository in this folder is trusted. Symbolic links in the path must be resolved.
     #[must_use]
     pub fn trusts(&self, checkout: &AbsPath) -> bool {
         owner(checkout).is_ok_and(|owner| {
@@ -72,12 +73,12 @@ impl TrustList {
         })
     }
 
-    /// Adds a repository; whether it was not there before.
+    /// Adds a repository. Returns whether it is new in the list.
     ///
     /// # Errors
-    /// When there is no such folder, or the list cannot be written.
+    /// When the folder does not exist, or the list cannot be written.
     pub fn add(&mut self, checkout: &AbsPath) -> io::Result<bool> {
-        let added = Repository { path: checkout.to_string(), owner: owner(checkout)? };
+        let added = TrustedRepository { path: checkout.to_string(), owner: owner(checkout)? };
         if self.repositories.contains(&added) {
             return Ok(false);
         }
@@ -87,7 +88,7 @@ impl TrustList {
         self.write().map(|()| true)
     }
 
-    /// Removes a repository; whether it was there.
+    /// Removes a repository. Returns whether it was in the list.
     ///
     /// # Errors
     /// When the list cannot be written.
@@ -102,10 +103,10 @@ impl TrustList {
 
     fn write(&self) -> io::Result<()> {
         let folder = self.file.parent();
-        private::make(folder.as_path())?;
-        // Made by an older version, perhaps.
+        private::create(folder.as_path())?;
+        // An older version may have created it with other permissions.
         std::fs::set_permissions(folder.as_path(), std::fs::Permissions::from_mode(0o700))?;
-        let stored = Stored { format: FORMAT, repositories: self.repositories.clone() };
+        let stored = StoredTrustList { format: FORMAT, repositories: self.repositories.clone() };
         let text = serde_json::to_vec_pretty(&stored).map_err(io::Error::other)?;
         super::python::write_atomically(&self.file, &text)
     }
@@ -124,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trust_is_given_taken_and_kept() {
+    fn trust_is_added_removed_and_stored() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| AbsPath::new(folder.path().join(name)).unwrap();
         std::fs::create_dir(at("repository").as_path()).unwrap();
@@ -135,10 +136,11 @@ mod tests {
         assert!(!TrustList::read(&state).add(&at("repository")).unwrap());
         let list = TrustList::read(&state);
         assert!(list.trusts(&at("repository")) && !list.trusts(&at("state")));
-        // Somebody else's folder at the same place is another one.
-        let other = Repository { owner: list.repositories[0].owner + 1, ..list.repositories[0].clone() };
+        // A folder of another user at the same path is not trusted.
+        let other =
+            TrustedRepository { owner: list.repositories[0].owner + 1, ..list.repositories[0].clone() };
         assert!(!TrustList { repositories: vec![other], ..list }.trusts(&at("repository")));
-        // A list that others can write to is nobody's word.
+        // A list that other users can write to is ignored.
         let file = state.join("trusted.json");
         let set =
             |mode| std::fs::set_permissions(file.as_path(), std::fs::Permissions::from_mode(mode)).unwrap();

@@ -1,12 +1,12 @@
-//! An environment read from its files, without running anything of it.
+//! Reads a Python environment from its files, without running any program in it.
 //!
-//! What a checkout brings may be read and never run: not its interpreter, which can be a link to any program, not the one
-//! that `home` of its `pyvenv.cfg` leads to, whose standard library runs before the first option is looked at, and not the
-//! code lines of its `.pth` files. Version, folders and the paths in `.pth` files stand in files, and that is what a
-//! language server needs to know.
+//! Nothing in an untrusted checkout may be run: not its interpreter, which can be a link to any program; not the
+//! interpreter that `home` in its `pyvenv.cfg` names, whose standard library runs before the first option is read; and
+//! not the code lines of its `.pth` files. A language server needs only the version, the folders and the paths in
+//! `.pth` files, and all of them can be read from files.
 //!
-//! The layouts are those of `venv`, `virtualenv` and `uv` (`pyvenv.cfg`, <https://docs.python.org/3/library/site.html>) and of
-//! conda (`conda-meta`).
+//! The layouts are those of `venv`, `virtualenv` and `uv` (`pyvenv.cfg`, <https://docs.python.org/3/library/site.html>)
+//! and of conda (`conda-meta`).
 
 use super::files::{FileKind, Files};
 use super::python::{PythonEnvironment, pth_folders};
@@ -24,28 +24,29 @@ pub fn is_virtual(files: &dyn Files, folder: &AbsPath) -> bool {
     files.kind(&folder.join("pyvenv.cfg")) == FileKind::File
 }
 
-/// The environment in a folder, as its files tell.
+/// Reads the environment in a folder.
 ///
 /// # Errors
-/// With what is missing.
+/// A message that says what is missing.
 pub fn read(files: &dyn Files, prefix: &AbsPath) -> Result<PythonEnvironment, String> {
     if is_virtual(files, prefix) { virtual_environment(files, prefix) } else { conda(files, prefix) }
 }
 
 fn virtual_environment(files: &dyn Files, prefix: &AbsPath) -> Result<PythonEnvironment, String> {
     let file = prefix.join("pyvenv.cfg");
-    let text = files.read(&file).map_err(|error| format!("{file} cannot be read: {error}"))?;
-    let config = Config::parse(&text.text);
+    let text = files.read(&file).map_err(|error| format!("cannot read {file}: {error}"))?;
+    let config = PyvenvConfig::parse(&text.text);
     let version = config.get("version").or_else(|| config.get("version_info")).and_then(version);
-    let Some(lib) = library(files, prefix, version.as_deref()) else {
-        return Err(format!("{prefix} has no folder of packages"));
+    let Some(lib) = library_folder(files, prefix, version.as_deref()) else {
+        return Err(format!("{prefix} has no site-packages folder"));
     };
     // Such as `python3.11`, `pypy3.10`.
     let name = lib.file_name().to_owned();
     let short = name.trim_start_matches(|c: char| !c.is_ascii_digit()).to_owned();
-    let version = version.filter(|version| is_of(version, &short)).unwrap_or_else(|| format!("{short}.0"));
+    let version =
+        version.filter(|version| has_short_version(version, &short)).unwrap_or_else(|| format!("{short}.0"));
     let base_prefix = config.get("home").and_then(|home| AbsPath::new(home).ok()).map(|home| {
-        // The folder of programs may have a link to an interpreter elsewhere.
+        // The interpreter in `home` may be a link to one in another folder.
         let programs = [&name, "python3", "python"].map(|program| files.canonical(&home.join(program)));
         let prefixes = programs.iter().map(|program| program.parent().parent());
         let has_library =
@@ -69,14 +70,14 @@ fn virtual_environment(files: &dyn Files, prefix: &AbsPath) -> Result<PythonEnvi
     Ok(found.environment(files))
 }
 
-/// A conda environment is a whole installation; what is installed stands in `conda-meta`.
+/// A conda environment is a complete installation. `conda-meta` lists the installed packages.
 fn conda(files: &dyn Files, prefix: &AbsPath) -> Result<PythonEnvironment, String> {
     let packages = files.list(&prefix.join("conda-meta"));
     let version = packages.iter().find_map(|name| {
         let rest = name.strip_prefix("python-")?.strip_suffix(".json")?;
         version(rest.split('-').next()?)
     });
-    let version = version.ok_or_else(|| format!("{prefix} has no Python"))?;
+    let version = version.ok_or_else(|| format!("{prefix}/conda-meta does not list Python"))?;
     let short = version.rsplit_once('.').map_or(version.as_str(), |(short, _)| short).to_owned();
     let name = format!("python{short}");
     let site_packages = site_folders(files, prefix, &name);
@@ -86,11 +87,11 @@ fn conda(files: &dyn Files, prefix: &AbsPath) -> Result<PythonEnvironment, Strin
     Ok(found.environment(files))
 }
 
-/// What was read of an environment.
+/// What was read about an environment.
 struct Layout<'l> {
     prefix: &'l AbsPath,
     base_prefix: AbsPath,
-    /// Of the folder in `lib`.
+    /// The name of the folder in `lib`, such as `python3.11`.
     name: &'l str,
     version: String,
     implementation: String,
@@ -102,7 +103,7 @@ impl Layout<'_> {
         let stdlib = self.base_prefix.join(&format!("lib/{}", self.name));
         let mut search_path = vec![stdlib.clone(), stdlib.join("lib-dynload")];
         search_path.retain(|folder| files.kind(folder) == FileKind::Folder);
-        // As `site` does it: each folder of packages, and behind it what its `.pth` files name.
+        // The order of the `site` module: each site-packages folder, followed by the folders that its `.pth` files list.
         for folder in &self.site_packages {
             for path in std::iter::once(folder.clone()).chain(pth_folders(files, folder)) {
                 if !search_path.contains(&path) {
@@ -126,8 +127,8 @@ impl Layout<'_> {
     }
 }
 
-/// The folder in `lib` that has packages: the one of this version, else the first.
-fn library(files: &dyn Files, prefix: &AbsPath, version: Option<&str>) -> Option<AbsPath> {
+/// The folder in `lib` that has a `site-packages` folder: the one of this version, otherwise the first.
+fn library_folder(files: &dyn Files, prefix: &AbsPath, version: Option<&str>) -> Option<AbsPath> {
     let names: Vec<AbsPath> = ["lib", "lib64"]
         .map(|lib| prefix.join(lib))
         .into_iter()
@@ -139,23 +140,23 @@ fn library(files: &dyn Files, prefix: &AbsPath, version: Option<&str>) -> Option
         .collect();
     let is_wanted = |lib: &&AbsPath| {
         let short = lib.file_name().trim_start_matches(|c: char| !c.is_ascii_digit());
-        version.is_some_and(|version| is_of(version, short))
+        version.is_some_and(|version| has_short_version(version, short))
     };
     names.iter().find(is_wanted).or(names.first()).cloned()
 }
 
-/// `python3.11`, `python3.13t`, `pypy3.10`.
+/// Whether this is the name of a folder in `lib` such as `python3.11`, `python3.13t`, `pypy3.10`.
 fn is_library(name: &str) -> bool {
     ["python3.", "pypy3."].iter().any(|start| name.starts_with(start))
 }
 
-/// Whether `3.11.7` is a `3.11`.
-fn is_of(version: &str, short: &str) -> bool {
+/// Whether a version such as `3.11.7` belongs to a short one such as `3.11`.
+fn has_short_version(version: &str, short: &str) -> bool {
     let short = short.trim_end_matches('t');
     version.strip_prefix(short).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// The folders of packages of an environment. `lib64` is mostly a link to `lib`.
+/// The site-packages folders of an environment. `lib64` is usually a link to `lib`.
 fn site_folders(files: &dyn Files, prefix: &AbsPath, name: &str) -> Vec<AbsPath> {
     let mut found: Vec<AbsPath> = Vec::new();
     for lib in ["lib", "lib64"] {
@@ -168,7 +169,8 @@ fn site_folders(files: &dyn Files, prefix: &AbsPath, name: &str) -> Vec<AbsPath>
     found
 }
 
-/// The three numbers at the beginning of `3.11.7`, `3.11.7.final.0` and `3.14.0rc1`; `None` for what is no version.
+/// The three numbers at the beginning of `3.11.7`, `3.11.7.final.0` and `3.14.0rc1`; `None` when the text is not a
+/// version.
 fn version(text: &str) -> Option<String> {
     let mut numbers = text.trim().split('.').map(|part| {
         let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
@@ -180,15 +182,15 @@ fn version(text: &str) -> Option<String> {
 }
 
 /// The lines `key = value` of a `pyvenv.cfg`.
-struct Config<'c>(Vec<(String, &'c str)>);
+struct PyvenvConfig<'c>(Vec<(String, &'c str)>);
 
-impl<'c> Config<'c> {
+impl<'c> PyvenvConfig<'c> {
     fn parse(text: &'c str) -> Self {
         let lines = text.lines().filter_map(|line| line.split_once('='));
         Self(lines.map(|(key, value)| (key.trim().to_ascii_lowercase(), value.trim())).collect())
     }
 
-    /// The last value of a key, as Python has it.
+    /// The last value of a key, as in Python.
     fn get(&self, key: &str) -> Option<&'c str> {
         self.0.iter().rev().find(|(name, _)| name == key).map(|(_, value)| *value)
     }
@@ -237,20 +239,20 @@ mod tests {
         assert_eq!(of("implementation = CPython\nversion_info = 3.11.4.final.0\n"), cpython("3.11.4"));
         assert_eq!(of("uv = 0.5\nversion_info = 3.11.9\n"), cpython("3.11.9"));
         assert_eq!(of("VERSION=3.11.2\n"), cpython("3.11.2"));
-        // The folder knows better than a line that was left over.
+        // The folder's name wins over a stale line.
         assert_eq!(of("version = 3.9.1\n"), cpython("3.11.0"));
         assert_eq!(of(""), cpython("3.11.0"));
     }
 
     #[test]
-    fn packages_of_the_base_are_there_when_the_environment_says_so() {
+    fn system_site_packages_are_included_on_request() {
         let found = environment("home = /opt/py/bin\ninclude-system-site-packages = true\n", &[]).unwrap();
         let own = ["/w/.venv/lib/python3.11/site-packages", "/opt/py/lib/python3.11/site-packages"];
         assert_eq!(found.site_packages, own.map(at));
     }
 
     #[test]
-    fn a_conda_environment_is_a_whole_installation() {
+    fn a_conda_environment_is_read_from_conda_meta() {
         let files = MemoryFiles::new([
             ("/e/conda-meta/history", ""),
             ("/e/conda-meta/python-3.12.4-h5148396_1.json", ""),
@@ -262,13 +264,13 @@ mod tests {
         assert_eq!((found.version.as_str(), found.prefix == found.base_prefix), ("3.12.4", true));
         assert_eq!(found.search_path, ["/e/lib/python3.12", "/e/lib/python3.12/site-packages"].map(at));
         let files = MemoryFiles::new([("/e/conda-meta/history", "")]);
-        assert_eq!(read(&files, &at("/e")).unwrap_err(), "/e has no Python");
+        assert_eq!(read(&files, &at("/e")).unwrap_err(), "/e/conda-meta does not list Python");
     }
 
     #[test]
-    fn what_has_no_packages_is_no_environment() {
+    fn a_folder_without_site_packages_is_not_an_environment() {
         let files = MemoryFiles::new([("/e/pyvenv.cfg", "home = /usr/bin\n")]);
-        assert_eq!(read(&files, &at("/e")).unwrap_err(), "/e has no folder of packages");
+        assert_eq!(read(&files, &at("/e")).unwrap_err(), "/e has no site-packages folder");
     }
 
     proptest::proptest! {
@@ -278,7 +280,7 @@ mod tests {
             paths in ".{0,40}(\n(import )?.{0,24}){0,3}",
         ) {
             let found = environment(&config, &[("/w/.venv/lib/python3.11/site-packages/b.pth", paths.as_str())]);
-            // The layout alone tells that it is one, whatever the files say.
+            // The folder layout alone makes it an environment, whatever the files contain.
             let found = found.unwrap();
             proptest::prop_assert!(found.version.starts_with("3.11."));
             proptest::prop_assert_eq!(&found.prefix, &at("/w/.venv"));

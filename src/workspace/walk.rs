@@ -1,29 +1,30 @@
-//! Which Python files a workspace has.
+//! Lists the Python files of a workspace.
 //!
-//! What a server's configuration includes or excludes, and what git ignores, plays no part: completeness must not hang
-//! on it. Left out are only folders that never hold the workspace's own code: names that begin with a dot,
-//! `node_modules`, `__pycache__`, and virtual environments (a `pyvenv.cfg` inside). Links to folders are followed when
-//! they lead out of the workspace, each place once, in the order of their paths, so that a loop ends and the result does
-//! not depend on which thread came first.
+//! The walk ignores the server's `include` and `exclude` and git's ignore rules, because completeness must not depend
+//! on them. It skips only folders that never contain the workspace's own code: names that begin with a dot,
+//! `node_modules`, `__pycache__`, and virtual environments (folders with a `pyvenv.cfg`). Symbolic links to folders
+//! outside the workspace are followed, each target once and in path order, so that a loop ends and the result does not
+//! depend on thread timing.
 //!
-//! A walk that follows another asks about every folder and every file, but reads only the folders that changed: what comes,
-//! goes or is renamed changes the times of the folder that it is in. Times near the walk's own prove nothing (git's "racy"
-//! rule), and are believed only where the file system is known to keep them.
+//! A rescan calls `stat` on every known folder and file, but reads only the folders that changed: creating, removing or
+//! renaming an entry changes the times of its folder. Times close to the time of the walk prove nothing (git's "racy"
+//! rule), and folder times are trusted only on file systems that are known to update them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use super::cache_file::{Reader, Writer};
+use super::cache_file::{FieldReader, FieldWriter};
 use super::files::canonical;
 use super::parallel::parallel_map;
 use crate::path::{AbsPath, WorkspacePath};
 
-/// Times this near to the walk that recorded them are not trusted; the coarsest file systems count in two seconds.
-pub(super) const RACY_NANOS: i64 = 2_000_000_000;
+/// Times within this many nanoseconds of the walk that recorded them are not trusted. The coarsest file systems have a
+/// resolution of two seconds.
+pub(super) const RACY_WINDOW_NANOS: i64 = 2_000_000_000;
 
-/// What the file system says of a file without its being read.
+/// The metadata of a file that shows whether it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stat {
     /// Size in bytes.
@@ -46,51 +47,52 @@ impl Stat {
         }
     }
 
-    /// Whether it was taken so near to a change that it may stand for what was there before. `began` is the time when the
-    /// walk began, in nanoseconds since 1970.
+    /// Whether the file changed so shortly before the walk that a later change might not be visible in its times.
+    /// `began` is the start of the walk, in nanoseconds since 1970.
     pub(super) fn is_racy(&self, began: i64) -> bool {
-        self.mtime.max(self.ctime) > began - RACY_NANOS
+        self.mtime.max(self.ctime) > began - RACY_WINDOW_NANOS
     }
 }
 
-/// The files of a workspace, by the folders that they are in.
+/// The files of a workspace, by folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Walk {
+pub struct WorkspaceWalk {
     /// By path relative to the root.
-    folders: BTreeMap<String, Arc<Folder>>,
-    /// Links to folders, and where they lead.
+    folders: BTreeMap<String, Arc<WalkedFolder>>,
+    /// The resolved targets of symbolic links to folders.
     links: BTreeMap<String, AbsPath>,
-    /// Whether every folder that is reached is there: [`Walk::write`] leaves some out.
-    is_whole: bool,
+    /// Whether every reached folder is in `folders`; [`WorkspaceWalk::write`] omits some.
+    is_complete: bool,
 }
 
-/// What one folder holds.
+/// The content of one folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Folder {
-    /// Of the folder itself, just before it was read; `None` when that proves nothing.
+struct WalkedFolder {
+    /// The folder's `stat`, taken just before it was read; `None` when it would not show a later change.
     stat: Option<FolderStat>,
-    /// The Python files that are no links; `None` where the file system would not say anything about it.
+    /// The Python files that are not links; `None` where `stat` failed.
     files: Vec<(WorkspacePath, Option<Stat>)>,
-    links: Vec<Link>,
-    /// The folders in it that are to be read.
+    links: Vec<SymbolicLink>,
+    /// Its subfolders, except the skipped ones.
     below: Vec<String>,
     /// Compiled modules and `py.typed`.
     other: Vec<String>,
-    /// Names in it that are not UTF-8.
+    /// Its entries whose name is not UTF-8 or whose type is unknown.
     unreadable: Vec<String>,
-    kind: Kind,
+    kind: FolderKind,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Kind {
+enum FolderKind {
     #[default]
     Read,
-    /// A virtual environment, whose content is not the workspace's.
+    /// A virtual environment, whose content does not belong to the workspace.
     Environment,
     Unreadable,
 }
 
-/// A folder at one moment. Another device is another file system mounted there.
+/// The metadata of a folder that shows whether its entries changed. A different device means that another file system
+/// was mounted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FolderStat {
     device: u64,
@@ -101,92 +103,98 @@ struct FolderStat {
 
 /// A symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Link {
+struct SymbolicLink {
     path: String,
-    /// Its text.
+    /// The path that it contains.
     target: String,
-    leads_to: Target,
+    resolves_to: LinkTarget,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Target {
+enum LinkTarget {
     Folder,
     Python(Stat),
     Other,
 }
 
-impl Walk {
-    /// Walks a workspace on `threads` threads, after the walk `self` of the same one; after an empty one, everything is
-    /// read. Tells also whether nothing is different. `began` is now, in nanoseconds since 1970.
+impl WorkspaceWalk {
+    /// Walks the workspace of `self` again on `threads` threads. After a default walk, everything is read. The flag in
+    /// the result says whether nothing changed. `began` is the current time, in nanoseconds since 1970.
     #[must_use]
-    pub fn again(&self, root: &AbsPath, threads: usize, began: i64) -> (Self, bool) {
+    pub fn rescan(&self, root: &AbsPath, threads: usize, began: i64) -> (Self, bool) {
         let known: Vec<_> = self.folders.iter().collect();
         let checked = parallel_map(&known, threads, |(path, folder)| check(root, path, folder));
-        let mut same = self.is_whole;
+        let mut same = self.is_complete;
         let mut unchanged = BTreeMap::new();
         for ((path, folder), checked) in known.into_iter().zip(checked) {
-            same &= matches!(checked, Checked::Same);
+            same &= matches!(checked, FolderCheck::Same);
             match checked {
-                Checked::Same => drop(unchanged.insert(path.as_str(), folder.clone())),
-                Checked::Files(folder) => drop(unchanged.insert(path, Arc::new(folder))),
-                Checked::Other => {}
+                FolderCheck::Same => drop(unchanged.insert(path.as_str(), folder.clone())),
+                FolderCheck::Files(folder) => drop(unchanged.insert(path, Arc::new(folder))),
+                FolderCheck::Other => {}
             }
         }
-        // A link may have been read again since the links were followed.
+        // `read` reads the links again, so their kinds may differ from the followed ones.
         same &= self.folder_links().into_iter().eq(self.links.keys().map(String::as_str));
         if same && self.links.iter().all(|(link, target)| canonical(&root.join(link)) == *target) {
             return (self.clone(), true);
         }
-        let now = Self::reached(&Reading { root, threads, began, unchanged, trusted: Mutex::default() });
+        let now = Self::read_reachable(&FolderReader {
+            root,
+            threads,
+            began,
+            unchanged,
+            trusted_devices: Mutex::default(),
+        });
         let same = now == *self;
         (now, same)
     }
 
-    /// The links that lead to folders which may be the workspace's.
+    /// The links to folders that are not skipped.
     fn folder_links(&self) -> BTreeSet<&str> {
         let links = self.folders.values().flat_map(|folder| &folder.links);
         links
-            .filter(|link| link.leads_to == Target::Folder && !is_skipped(name_of(&link.path)))
+            .filter(|link| link.resolves_to == LinkTarget::Folder && !is_skipped(name_of(&link.path)))
             .map(|link| link.path.as_str())
             .collect()
     }
 
-    /// Everything that is reached from the root.
-    fn reached(reading: &Reading<'_>) -> Self {
-        let root = reading.root;
+    /// Everything that is reachable from the root.
+    fn read_reachable(reader: &FolderReader<'_>) -> Self {
+        let root = reader.root;
         let real_root = canonical(root);
         let mut walk = Self::default();
         let mut visited = BTreeSet::new();
         let mut next = vec![String::new()];
         while !next.is_empty() {
-            let part = reading.tree(std::mem::take(&mut next));
+            let part = reader.read_tree(std::mem::take(&mut next));
             let links = part.iter().flat_map(|(_, folder)| &folder.links);
             let links: BTreeSet<_> = links
-                .filter(|link| link.leads_to == Target::Folder && !is_skipped(name_of(&link.path)))
+                .filter(|link| link.resolves_to == LinkTarget::Folder && !is_skipped(name_of(&link.path)))
                 .map(|link| link.path.clone())
                 .collect();
             walk.folders.extend(part);
             for link in links {
                 let target = canonical(&root.join(&link));
                 let inside = target.strip_prefix(&real_root).is_some();
-                let around = real_root.strip_prefix(&target).is_some();
-                let again = visited.iter().any(|seen| target.strip_prefix(seen).is_some());
+                let contains_root = real_root.strip_prefix(&target).is_some();
+                let visited_before = visited.iter().any(|seen| target.strip_prefix(seen).is_some());
                 walk.links.insert(link.clone(), target.clone());
-                if !inside && !around && !again {
+                if !inside && !contains_root && !visited_before {
                     visited.insert(target);
                     next.push(link);
                 }
             }
         }
-        walk.is_whole = true;
+        walk.is_complete = true;
         walk
     }
 
-    /// Every Python file; `None` where the file system would not say anything about it.
+    /// Every Python file; `None` where `stat` failed.
     #[must_use]
     pub fn files(&self) -> BTreeMap<WorkspacePath, Option<Stat>> {
         let linked = self.folders.values().flat_map(|folder| &folder.links).filter_map(|link| {
-            let Target::Python(stat) = link.leads_to else { return None };
+            let LinkTarget::Python(stat) = link.resolves_to else { return None };
             Some((WorkspacePath::new(&link.path)?, Some(stat)))
         });
         self.folders.values().flat_map(|folder| folder.files.iter().cloned()).chain(linked).collect()
@@ -195,18 +203,18 @@ impl Walk {
     /// Folders that could not be read, and names that are not UTF-8.
     #[must_use]
     pub fn unreadable(&self) -> BTreeSet<String> {
-        let unreadable = self.folders.iter().filter(|(_, folder)| folder.kind == Kind::Unreadable);
+        let unreadable = self.folders.iter().filter(|(_, folder)| folder.kind == FolderKind::Unreadable);
         let names = self.folders.values().flat_map(|folder| folder.unreadable.iter().cloned());
         names.chain(unreadable.map(|(path, _)| path.clone())).collect()
     }
 
-    /// What else decides where an import leads: folders without Python files, links with their targets, compiled modules,
-    /// `py.typed`.
+    /// What else affects import resolution: folders without Python files, symbolic links with their targets, compiled
+    /// modules, `py.typed`.
     #[must_use]
-    pub fn shape(&self) -> BTreeSet<String> {
+    pub fn import_layout(&self) -> BTreeSet<String> {
         let mut shape = BTreeSet::new();
-        for (path, folder) in self.folders.iter().filter(|(_, folder)| folder.kind == Kind::Read) {
-            let is_python = |link: &Link| matches!(link.leads_to, Target::Python(_));
+        for (path, folder) in self.folders.iter().filter(|(_, folder)| folder.kind == FolderKind::Read) {
+            let is_python = |link: &SymbolicLink| matches!(link.resolves_to, LinkTarget::Python(_));
             if folder.files.is_empty() && !folder.links.iter().any(is_python) {
                 shape.insert(format!("{path}/"));
             }
@@ -216,25 +224,25 @@ impl Walk {
         shape
     }
 
-    /// The folders whose times tell when they change.
-    fn settled(&self) -> impl Iterator<Item = (&String, &Folder, FolderStat)> {
+    /// The folders whose recorded times will show a change.
+    fn settled(&self) -> impl Iterator<Item = (&String, &WalkedFolder, FolderStat)> {
         self.folders.iter().filter_map(|(path, folder)| Some((path, &**folder, folder.stat?)))
     }
 
-    /// Whether the next walk of another process could begin with one as well as with the other.
-    pub(super) fn serves_like(&self, other: &Self) -> bool {
+    /// Whether another process could rescan from either of the two.
+    pub(super) fn is_equivalent(&self, other: &Self) -> bool {
         self.links == other.links && self.settled().eq(other.settled())
     }
 
-    /// Writes what the next walk of another process can begin with, but for what is known of the files.
-    pub(super) fn write(&self, writer: &mut Writer) {
+    /// Writes what another process needs to rescan, except the `stat`s of the files.
+    pub(super) fn write(&self, writer: &mut FieldWriter) {
         writer.u64(self.links.len() as u64);
         for (link, target) in &self.links {
             writer.text(link);
             writer.text(target.as_str());
         }
         let settled = self.settled().count();
-        writer.u64(u64::from(self.is_whole && settled == self.folders.len()));
+        writer.u64(u64::from(self.is_complete && settled == self.folders.len()));
         writer.u64(settled as u64);
         for (path, folder, stat) in self.settled() {
             writer.text(path);
@@ -242,7 +250,7 @@ impl Walk {
             writer.u64(stat.inode);
             writer.i64(stat.mtime);
             writer.i64(stat.ctime);
-            writer.u64(u64::from(folder.kind == Kind::Environment));
+            writer.u64(u64::from(folder.kind == FolderKind::Environment));
             let files: Vec<_> = folder.files.iter().map(|(path, _)| path.as_str()).collect();
             let links: Vec<_> = folder.links.iter().map(|link| link.path.as_str()).collect();
             for names in [&files, &links] {
@@ -254,9 +262,10 @@ impl Walk {
         }
     }
 
-    /// Reads what [`Walk::write`] wrote; `stats` are the files'. What is known of links is asked of the file system again.
+    /// Reads what [`WorkspaceWalk::write`] wrote. `stats` returns the recorded `stat` of a file. Links are read from
+    /// the file system.
     pub(super) fn read(
-        reader: &mut Reader<'_>,
+        reader: &mut FieldReader<'_>,
         root: &AbsPath,
         stats: impl Fn(&WorkspacePath) -> Option<Stat>,
     ) -> Option<Self> {
@@ -264,13 +273,13 @@ impl Walk {
         for _ in 0..reader.u64()? {
             links.insert(reader.text()?.to_owned(), AbsPath::new(reader.text()?).ok()?);
         }
-        let is_whole = reader.u64()? != 0;
+        let is_complete = reader.u64()? != 0;
         let mut folders = BTreeMap::new();
         for _ in 0..reader.u64()? {
             let path = reader.text()?.to_owned();
             let (device, inode) = (reader.u64()?, reader.u64()?);
             let stat = Some(FolderStat { device, inode, mtime: reader.i64()?, ctime: reader.i64()? });
-            let kind = if reader.u64()? == 0 { Kind::Read } else { Kind::Environment };
+            let kind = if reader.u64()? == 0 { FolderKind::Read } else { FolderKind::Environment };
             let mut names = || read_names(reader, &path);
             let files = names()?.into_iter().map(|path| {
                 let path = WorkspacePath::new(&path)?;
@@ -278,49 +287,50 @@ impl Walk {
                 Some((path, stat))
             });
             let files = files.collect::<Option<Vec<_>>>()?;
-            let links = names()?.into_iter().map(|path| Link::read(root, path)).collect();
+            let links = names()?.into_iter().map(|path| SymbolicLink::read(root, path)).collect();
             let (below, other, unreadable) = (names()?, names()?, names()?);
-            folders.insert(path, Arc::new(Folder { stat, files, links, below, other, unreadable, kind }));
+            folders
+                .insert(path, Arc::new(WalkedFolder { stat, files, links, below, other, unreadable, kind }));
         }
-        Some(Self { folders, links, is_whole })
+        Some(Self { folders, links, is_complete })
     }
 }
 
-fn write_names(writer: &mut Writer, paths: &[impl AsRef<str>]) {
+fn write_names(writer: &mut FieldWriter, paths: &[impl AsRef<str>]) {
     writer.u64(paths.len() as u64);
     for path in paths {
         writer.text(name_of(path.as_ref()));
     }
 }
 
-fn read_names(reader: &mut Reader<'_>, folder: &str) -> Option<Vec<String>> {
+fn read_names(reader: &mut FieldReader<'_>, folder: &str) -> Option<Vec<String>> {
     let count = reader.u64()?;
     (0..count).map(|_| Some(inside(folder, reader.text()?))).collect()
 }
 
-/// What became of a folder that was read before.
-enum Checked {
+/// How a folder compares with an earlier read.
+enum FolderCheck {
     Same,
-    /// What the file system says of its files is different, but not which they are.
-    Files(Folder),
-    /// It has to be read again, or is gone.
+    /// Files were written or links changed, but the entries are the same.
+    Files(WalkedFolder),
+    /// The folder has to be read again, or is gone.
     Other,
 }
 
-/// Looks at a folder that was read before, and at everything in it.
-fn check(root: &AbsPath, path: &str, folder: &Folder) -> Checked {
-    let mut place = format!("{root}/{path}");
-    let now = std::fs::metadata(&place).ok().map(|metadata| FolderStat::of(&metadata));
+/// Checks a folder that was read before, and its files and links, by `stat`.
+fn check(root: &AbsPath, path: &str, folder: &WalkedFolder) -> FolderCheck {
+    let mut full_path = format!("{root}/{path}");
+    let now = std::fs::metadata(&full_path).ok().map(|metadata| FolderStat::of(&metadata));
     if folder.stat.is_none() || folder.stat != now {
-        return Checked::Other;
+        return FolderCheck::Other;
     }
-    let mut changed: Option<Folder> = None;
+    let mut changed: Option<WalkedFolder> = None;
     for (at, (file, before)) in folder.files.iter().enumerate() {
-        place.truncate(root.as_str().len() + 1);
-        place.push_str(file.as_str());
-        let now = std::fs::symlink_metadata(&place).ok();
+        full_path.truncate(root.as_str().len() + 1);
+        full_path.push_str(file.as_str());
+        let now = std::fs::symlink_metadata(&full_path).ok();
         if now.as_ref().is_some_and(|metadata| !metadata.is_file()) {
-            return Checked::Other;
+            return FolderCheck::Other;
         }
         let now = now.as_ref().map(Stat::of);
         if now != *before {
@@ -328,12 +338,12 @@ fn check(root: &AbsPath, path: &str, folder: &Folder) -> Checked {
         }
     }
     for (at, link) in folder.links.iter().enumerate() {
-        let now = Link::read(root, link.path.clone());
+        let now = SymbolicLink::read(root, link.path.clone());
         if now != *link {
             changed.get_or_insert_with(|| folder.clone()).links[at] = now;
         }
     }
-    changed.map_or(Checked::Same, Checked::Files)
+    changed.map_or(FolderCheck::Same, FolderCheck::Files)
 }
 
 impl FolderStat {
@@ -343,41 +353,41 @@ impl FolderStat {
     }
 }
 
-impl Link {
+impl SymbolicLink {
     fn read(root: &AbsPath, path: String) -> Self {
-        let place = root.join(&path);
-        let target = std::fs::read_link(place.as_path()).unwrap_or_default().display().to_string();
-        let leads_to = match std::fs::metadata(place.as_path()) {
-            Ok(metadata) if metadata.is_dir() => Target::Folder,
-            Ok(metadata) if metadata.is_file() && is_python(&path) => Target::Python(Stat::of(&metadata)),
-            _ => Target::Other,
+        let full_path = root.join(&path);
+        let target = std::fs::read_link(full_path.as_path()).unwrap_or_default().display().to_string();
+        let resolves_to = match std::fs::metadata(full_path.as_path()) {
+            Ok(metadata) if metadata.is_dir() => LinkTarget::Folder,
+            Ok(metadata) if metadata.is_file() && is_python(&path) => LinkTarget::Python(Stat::of(&metadata)),
+            _ => LinkTarget::Other,
         };
-        Self { path, target, leads_to }
+        Self { path, target, resolves_to }
     }
 }
 
-/// What is needed to read folders.
-struct Reading<'a> {
+/// Reads folders on several threads.
+struct FolderReader<'a> {
     root: &'a AbsPath,
     threads: usize,
-    /// When the walk began, in nanoseconds since 1970.
+    /// The start of the walk, in nanoseconds since 1970.
     began: i64,
-    /// Folders that need not be read.
-    unchanged: BTreeMap<&'a str, Arc<Folder>>,
-    /// Whether the times of a device's folders tell of what comes and goes in them.
-    trusted: Mutex<BTreeMap<u64, bool>>,
+    /// Folders that need not be read again.
+    unchanged: BTreeMap<&'a str, Arc<WalkedFolder>>,
+    /// By device, whether [`updates_folder_times`] holds for its file system.
+    trusted_devices: Mutex<BTreeMap<u64, bool>>,
 }
 
-/// Folders still to be read and the number of threads that are reading one.
-struct Queue {
+/// The folders to be read, and the number of threads that are reading one.
+struct FolderQueue {
     folders: Vec<String>,
     busy: usize,
 }
 
-impl Reading<'_> {
-    /// These folders and all below them.
-    fn tree(&self, folders: Vec<String>) -> Vec<(String, Arc<Folder>)> {
-        let queue = Mutex::new(Queue { folders, busy: 0 });
+impl FolderReader<'_> {
+    /// Reads these folders and all folders below them.
+    fn read_tree(&self, folders: Vec<String>) -> Vec<(String, Arc<WalkedFolder>)> {
+        let queue = Mutex::new(FolderQueue { folders, busy: 0 });
         let wake = Condvar::new();
         let work = || {
             let mut found = Vec::new();
@@ -387,7 +397,7 @@ impl Reading<'_> {
                     state.busy += 1;
                     drop(state);
                     let known = self.unchanged.get(path.as_str()).cloned();
-                    let folder = known.unwrap_or_else(|| Arc::new(self.folder(&path)));
+                    let folder = known.unwrap_or_else(|| Arc::new(self.read_folder(&path)));
                     let below = folder.below.clone();
                     found.push((path, folder));
                     state = queue.lock().unwrap_or_else(PoisonError::into_inner);
@@ -402,24 +412,24 @@ impl Reading<'_> {
             }
         };
         std::thread::scope(|scope| {
-            let helpers: Vec<_> = (1..self.threads).map(|_| scope.spawn(work)).collect();
+            let workers: Vec<_> = (1..self.threads).map(|_| scope.spawn(work)).collect();
             let mut all = work();
-            for helper in helpers {
-                all.extend(helper.join().expect("the walk does not panic"));
+            for worker in workers {
+                all.extend(worker.join().expect("the walk does not panic"));
             }
             all
         })
     }
 
-    fn folder(&self, path: &str) -> Folder {
-        let place = self.root.join(path);
-        // Before its entries: what comes meanwhile changes it.
-        let stat = self.stat(&place);
-        let unreadable = Folder { kind: Kind::Unreadable, ..Folder::default() };
-        let Ok(entries) = std::fs::read_dir(place.as_path()) else { return unreadable };
-        let mut folder = Folder { stat, ..Folder::default() };
+    fn read_folder(&self, path: &str) -> WalkedFolder {
+        let full_path = self.root.join(path);
+        // Taken before the entries are read, so that a concurrent change is visible in a later `stat`.
+        let stat = self.stat(&full_path);
+        let unreadable = WalkedFolder { kind: FolderKind::Unreadable, ..WalkedFolder::default() };
+        let Ok(entries) = std::fs::read_dir(full_path.as_path()) else { return unreadable };
+        let mut folder = WalkedFolder { stat, ..WalkedFolder::default() };
         for entry in entries {
-            // Half a folder is none: what was not told may be anything.
+            // An incomplete listing counts as unreadable: any entry may be missing.
             let Ok(entry) = entry else { return unreadable };
             let name = match entry.file_name().into_string() {
                 Ok(name) => name,
@@ -429,11 +439,11 @@ impl Reading<'_> {
                 }
             };
             if name == "pyvenv.cfg" && !path.is_empty() {
-                return Folder { stat, kind: Kind::Environment, ..Folder::default() };
+                return WalkedFolder { stat, kind: FolderKind::Environment, ..WalkedFolder::default() };
             }
             let inner = inside(path, &name);
             let Ok(kind) = entry.file_type() else {
-                // Next time it may be told.
+                // Without a `stat`, the next walk reads the folder again and may learn the type.
                 folder.stat = None;
                 folder.unreadable.push(inner);
                 continue;
@@ -443,7 +453,7 @@ impl Reading<'_> {
                     folder.below.push(inner);
                 }
             } else if kind.is_symlink() {
-                folder.links.push(Link::read(self.root, inner));
+                folder.links.push(SymbolicLink::read(self.root, inner));
             } else if kind.is_file() && is_python(&name) {
                 let stat = entry.metadata().ok().as_ref().map(Stat::of);
                 folder.files.extend(WorkspacePath::new(&inner).map(|file| (file, stat)));
@@ -451,7 +461,7 @@ impl Reading<'_> {
                 folder.other.push(inner);
             }
         }
-        // A file system may tell them in another order the next time.
+        // File systems may list entries in any order.
         folder.files.sort();
         folder.links.sort();
         folder.below.sort();
@@ -460,20 +470,20 @@ impl Reading<'_> {
         folder
     }
 
-    /// What the file system says of a folder, if that will show whether it has changed.
-    fn stat(&self, place: &AbsPath) -> Option<FolderStat> {
-        let metadata = std::fs::metadata(place.as_path()).ok()?;
-        let mut trusted = self.trusted.lock().unwrap_or_else(PoisonError::into_inner);
-        let trusted = *trusted.entry(metadata.dev()).or_insert_with(|| keeps_folder_times(place));
+    /// The `stat` of a folder; `None` when it would not show a later change.
+    fn stat(&self, folder: &AbsPath) -> Option<FolderStat> {
+        let metadata = std::fs::metadata(folder.as_path()).ok()?;
+        let mut trusted = self.trusted_devices.lock().unwrap_or_else(PoisonError::into_inner);
+        let trusted = *trusted.entry(metadata.dev()).or_insert_with(|| updates_folder_times(folder));
         (trusted && !Stat::of(&metadata).is_racy(self.began)).then(|| FolderStat::of(&metadata))
     }
 }
 
-/// Whether a folder's times change whenever an entry comes, goes or is renamed: known of these local file systems, and not
-/// of those that come over a network or from a host, which may keep times of their own for a while.
+/// Whether a folder's times change whenever an entry is created, removed or renamed. That is known of these local file
+/// systems, but not of network file systems and those shared by a virtual machine's host, which may cache times.
 #[cfg(target_os = "linux")]
-fn keeps_folder_times(place: &AbsPath) -> bool {
-    // From linux/magic.h; the first is that of ext2, ext3 and ext4.
+fn updates_folder_times(folder: &AbsPath) -> bool {
+    // Magic numbers from linux/magic.h; `EXT` is that of ext2, ext3 and ext4.
     const EXT: u64 = 0xef53;
     const XFS: u64 = 0x5846_5342;
     const BTRFS: u64 = 0x9123_683e;
@@ -482,18 +492,18 @@ fn keeps_folder_times(place: &AbsPath) -> bool {
     const BCACHEFS: u64 = 0xca45_1a4e;
     const TMPFS: u64 = 0x0102_1994;
     const OVERLAYFS: u64 = 0x794c_7630;
-    let Ok(stat) = rustix::fs::statfs(place.as_path()) else { return false };
+    let Ok(stat) = rustix::fs::statfs(folder.as_path()) else { return false };
     let kind = u64::try_from(stat.f_type).unwrap_or_default();
     [EXT, XFS, BTRFS, F2FS, ZFS, BCACHEFS, TMPFS, OVERLAYFS].contains(&(kind & 0xffff_ffff))
 }
 
-/// Elsewhere nobody has tried.
+/// Not tested on other systems.
 #[cfg(not(target_os = "linux"))]
-const fn keeps_folder_times(_: &AbsPath) -> bool {
+const fn updates_folder_times(_: &AbsPath) -> bool {
     false
 }
 
-/// The path of what is in a folder, both relative to the root.
+/// The path of an entry of a folder, both relative to the root.
 fn inside(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
@@ -506,7 +516,7 @@ fn is_python(name: &str) -> bool {
     name.ends_with(".py") || name.ends_with(".pyi")
 }
 
-/// Whether a folder of this name never holds the workspace's own code.
+/// Whether a folder of this name never contains the workspace's own code.
 pub(crate) fn is_skipped(name: &str) -> bool {
     name.starts_with('.') || name == "node_modules" || name == "__pycache__"
 }
@@ -549,18 +559,18 @@ mod tests {
         symlink(at("nowhere"), at("dangling.py")).unwrap();
         let root = AbsPath::new(folder.path()).unwrap();
         for threads in [1, 2, 7] {
-            let (walk, _) = Walk::default().again(&root, threads, i64::MAX);
+            let (walk, _) = WorkspaceWalk::default().rescan(&root, threads, i64::MAX);
             let files = walk.files();
             let names: Vec<_> = files.keys().map(WorkspacePath::as_str).collect();
             assert_eq!(names, ["a.py", "a1/o.py", "link.py", "pkg/b.pyi", "pkg/sub/c d#.py", "x.py/d.py"]);
             assert!(walk.unreadable().is_empty());
-            let links = walk.shape().iter().filter(|line| line.contains(" -> ")).count();
-            assert_eq!(links, 6, "{:?}", walk.shape());
+            let links = walk.import_layout().iter().filter(|line| line.contains(" -> ")).count();
+            assert_eq!(links, 6, "{:?}", walk.import_layout());
         }
     }
 
-    /// One thing that happens to a folder or to one outside, chosen by a number.
-    fn happen(root: &std::path::Path, outside: &std::path::Path, number: u64) {
+    /// Makes one change in a folder or in one outside of it, chosen by a number.
+    fn change_something(root: &std::path::Path, outside: &std::path::Path, number: u64) {
         let names = [
             "a.py",
             "b.py",
@@ -584,7 +594,7 @@ mod tests {
             1 => other = out,
             _ => {}
         }
-        // Whatever cannot be done is left undone.
+        // A change that fails is skipped.
         drop(match number % 8 {
             0 | 1 => fs::write(one, "x"),
             2 => fs::create_dir_all(one),
@@ -597,64 +607,66 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_after_another_sees_what_a_first_one_sees() {
+    fn a_rescan_equals_a_first_walk() {
         let [folder, outside] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let root = AbsPath::new(folder.path()).unwrap();
-        // So late that nothing is racy: what is tried here is whether the times tell.
+        // So late that no time is racy: this tests whether the times show every change.
         let late = i64::MAX;
-        let (mut walk, _) = Walk::default().again(&root, 2, late);
+        let (mut walk, _) = WorkspaceWalk::default().rescan(&root, 2, late);
         let mut number: u64 = 0x9e37_79b9;
         let mut differed = 0;
         for step in 0..400 {
             number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            happen(folder.path(), outside.path(), number >> 33);
-            // Longer than the clock of file systems ticks.
+            change_something(folder.path(), outside.path(), number >> 33);
+            // Longer than a clock tick of file systems.
             std::thread::sleep(std::time::Duration::from_millis(12));
-            let (now, same) = walk.again(&root, 2, late);
-            let (first, _) = Walk::default().again(&root, 1, late);
+            let (now, same) = walk.rescan(&root, 2, late);
+            let (first, _) = WorkspaceWalk::default().rescan(&root, 1, late);
             assert_eq!(now, first, "after step {step}");
-            assert_eq!(same, walk.is_whole && now == walk, "after step {step}");
+            assert_eq!(same, walk.is_complete && now == walk, "after step {step}");
             differed += usize::from(!same);
-            let mut writer = Writer::default();
+            let mut writer = FieldWriter::default();
             now.write(&mut writer);
             let files = now.files();
-            let read =
-                Walk::read(&mut Reader(&writer.0), &root, |path| files.get(path).copied().flatten()).unwrap();
-            assert!(read.serves_like(&now));
+            let read = WorkspaceWalk::read(&mut FieldReader(&writer.0), &root, |path| {
+                files.get(path).copied().flatten()
+            })
+            .unwrap();
+            assert!(read.is_equivalent(&now));
             walk = if step % 2 == 0 { now } else { read };
-            // What was changed moments before is not written.
+            // A folder that was changed just before is not written.
             if step % 5 == 0 && walk.folders.len() > 1 {
                 walk.folders.pop_last();
-                walk.is_whole = false;
+                walk.is_complete = false;
             }
         }
         assert!(differed > 100, "{differed}");
     }
 
     #[test]
-    fn times_near_the_walk_prove_nothing() {
+    fn times_close_to_the_walk_are_not_trusted() {
         let folder = tempfile::tempdir().unwrap();
         let root = AbsPath::new(folder.path()).unwrap();
         fs::create_dir(folder.path().join("p")).unwrap();
-        let (walk, _) = Walk::default().again(&root, 1, 0);
+        let (walk, _) = WorkspaceWalk::default().rescan(&root, 1, 0);
         assert_eq!(walk.settled().count(), 0);
-        let (walk, _) = Walk::default().again(&root, 1, i64::MAX);
-        assert_eq!(walk.settled().count(), if keeps_folder_times(&root) { 2 } else { 0 });
+        let (walk, _) = WorkspaceWalk::default().rescan(&root, 1, i64::MAX);
+        assert_eq!(walk.settled().count(), if updates_folder_times(&root) { 2 } else { 0 });
     }
 
-    /// As in a run that begins with what another one kept.
+    /// As in a process that starts from another process's records.
     #[test]
-    fn a_link_that_comes_to_lead_to_a_folder_outside() {
+    fn a_link_whose_target_becomes_a_folder_outside_is_followed() {
         let [folder, outside] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let root = AbsPath::new(folder.path()).unwrap();
         symlink(outside.path().join("later"), folder.path().join("link")).unwrap();
-        let (walk, _) = Walk::default().again(&root, 1, i64::MAX);
-        let mut writer = Writer::default();
+        let (walk, _) = WorkspaceWalk::default().rescan(&root, 1, i64::MAX);
+        let mut writer = FieldWriter::default();
         walk.write(&mut writer);
         fs::create_dir(outside.path().join("later")).unwrap();
         fs::write(outside.path().join("later/a.py"), "").unwrap();
-        let read = Walk::read(&mut Reader(&writer.0), &root, |_| None).unwrap();
-        let (now, same) = read.again(&root, 1, i64::MAX);
+        let read = WorkspaceWalk::read(&mut FieldReader(&writer.0), &root, |_| None).unwrap();
+        let (now, same) = read.rescan(&root, 1, i64::MAX);
         assert!(!same);
         assert_eq!(now.files().keys().map(WorkspacePath::as_str).collect::<Vec<_>>(), ["link/a.py"]);
     }

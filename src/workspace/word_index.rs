@@ -1,13 +1,13 @@
-//! Which contents hold which words, kept by content digest between runs.
+//! Which file contents contain which words, cached by content digest between runs.
 //!
-//! Only hashes of words are kept: a collision makes one more file a candidate, and candidates are read anyway.
+//! Only hashes of words are stored: a collision makes one more file a candidate, and candidates are read anyway.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::cache_file::{Reader, Writer, load, store};
+use super::cache_file::{FieldReader, FieldWriter, load, store};
 use super::parallel::parallel_map;
 use crate::digest::Digest;
 use crate::path::AbsPath;
@@ -15,57 +15,58 @@ use crate::text::words::{word_hash, words};
 
 const MAGIC: [u8; 8] = *b"lnsrwd02";
 
-/// So few contents are not worth writing the whole index again.
-const FEW: usize = 8;
+/// The index is saved only when it has more new contents than this.
+const SAVE_THRESHOLD: usize = 8;
 
 /// The hashes of the words of one content. Invariant: ascending, no duplicates.
 pub(super) type WordSet = Box<[u64]>;
 
-/// The words of some source in UTF-8.
+/// The words of a UTF-8 source text.
 pub(super) fn word_set(bytes: &[u8]) -> WordSet {
     let mut all: Vec<u64> = words(bytes).map(word_hash).collect();
     all.sort_unstable();
     all.dedup();
-    // A copy: there was room for every word as often as it stands there.
+    // A copy, because the vector has capacity for every repetition of a word.
     all.as_slice().into()
 }
 
-/// The words of contents.
-pub(super) type Sets = BTreeMap<Digest, Arc<WordSet>>;
+/// The words of several contents, by digest.
+pub(super) type WordSets = BTreeMap<Digest, Arc<WordSet>>;
 
-/// The words of every content of a snapshot.
+/// The words of every content of a snapshot, read when they are first needed.
 #[derive(Debug)]
 pub(super) struct WordIndex {
-    place: Option<AbsPath>,
+    /// The index's cache file.
+    path: Option<AbsPath>,
     /// The contents of the snapshot.
     digests: BTreeSet<Digest>,
-    /// The words of contents that the scan read anyway.
-    fresh: Sets,
-    /// The words of all contents, once somebody asked.
-    all: Mutex<Option<Sets>>,
-    /// How many contents were read that no cache knows.
-    learned: AtomicUsize,
+    /// The words of the contents that the scan read.
+    fresh: WordSets,
+    /// The words of all contents, once they were needed.
+    all: Mutex<Option<WordSets>>,
+    /// How many contents were read that are not in the cache file.
+    new_contents: AtomicUsize,
 }
 
 impl WordIndex {
-    pub(super) fn new(place: Option<AbsPath>, digests: BTreeSet<Digest>, fresh: Sets) -> Self {
-        let learned = AtomicUsize::new(fresh.len());
-        Self { place, digests, fresh, all: Mutex::new(None), learned }
+    pub(super) fn new(path: Option<AbsPath>, digests: BTreeSet<Digest>, fresh: WordSets) -> Self {
+        let new_contents = AtomicUsize::new(fresh.len());
+        Self { path, digests, fresh, all: Mutex::new(None), new_contents }
     }
 
-    /// The index of a later snapshot: what this one knows of the contents that are still there, and what is fresh.
-    pub(super) fn followed_by(&self, digests: BTreeSet<Digest>, fresh: Sets) -> Self {
+    /// The index of a later snapshot: the known words of the contents that remain, and `fresh`.
+    pub(super) fn followed_by(&self, digests: BTreeSet<Digest>, fresh: WordSets) -> Self {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let known = all.as_ref().unwrap_or(&self.fresh).iter();
-        let learned = AtomicUsize::new(self.learned.load(Ordering::Relaxed) + fresh.len());
-        let mut fresh: Sets = fresh;
+        let new_contents = AtomicUsize::new(self.new_contents.load(Ordering::Relaxed) + fresh.len());
+        let mut fresh: WordSets = fresh;
         fresh.extend(
             known.filter(|(digest, _)| digests.contains(digest)).map(|(digest, set)| (*digest, set.clone())),
         );
-        Self { place: self.place.clone(), digests, fresh, all: Mutex::new(None), learned }
+        Self { path: self.path.clone(), digests, fresh, all: Mutex::new(None), new_contents }
     }
 
-    /// The contents that hold `word`. `read` gives the text of a content that no cache knows.
+    /// The contents that contain `word`. `read` returns the text of a content that is not in the cache.
     pub(super) fn digests_with(
         &self,
         word: &str,
@@ -77,7 +78,7 @@ impl WordIndex {
             let mut all = self.known();
             let missing: Vec<Digest> =
                 self.digests.iter().filter(|digest| !all.contains_key(digest)).copied().collect();
-            self.learned.fetch_add(missing.len(), Ordering::Relaxed);
+            self.new_contents.fetch_add(missing.len(), Ordering::Relaxed);
             let sets =
                 parallel_map(&missing, threads, |digest| read(digest).map(|text| word_set(text.as_bytes())));
             all.extend(
@@ -89,40 +90,43 @@ impl WordIndex {
         all.iter().filter(|(_, set)| set.binary_search(&hash).is_ok()).map(|(digest, _)| *digest).collect()
     }
 
-    /// Writes the index when more was learned than the next process learns in a moment.
-    pub(super) fn keep(&self) {
-        let Some(place) = self.place.as_ref().filter(|_| self.learned.load(Ordering::Relaxed) > FEW) else {
+    /// Writes the index to its cache file when it has more than [`SAVE_THRESHOLD`] new contents.
+    pub(super) fn save(&self) {
+        let Some(path) =
+            self.path.as_ref().filter(|_| self.new_contents.load(Ordering::Relaxed) > SAVE_THRESHOLD)
+        else {
             return;
         };
-        self.learned.store(0, Ordering::Relaxed);
+        self.new_contents.store(0, Ordering::Relaxed);
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        // Before somebody asked, it need not be of all contents: for the next process it is good, but not for an answer.
+        // Without a lookup so far, the known words may not cover all contents. That is enough for the cache file, not
+        // for a lookup.
         let known = all.as_ref().map_or_else(|| Cow::Owned(self.known()), Cow::Borrowed);
-        let mut writer = Writer::default();
+        let mut writer = FieldWriter::default();
         writer.u64(known.len() as u64);
         for (digest, set) in known.iter() {
             writer.digest(digest);
             writer.u64(set.len() as u64);
             set.iter().for_each(|&hash| writer.u64(hash));
         }
-        store(place, MAGIC, &writer.0);
+        store(path, MAGIC, &writer.0);
     }
 
-    /// What the cache knows of this snapshot's contents, and what the scan read.
-    fn known(&self) -> Sets {
+    /// The words of this snapshot's contents as far as the cache file and the scan have them.
+    fn known(&self) -> WordSets {
         if self.digests.iter().all(|digest| self.fresh.contains_key(digest)) {
             return self.fresh.clone();
         }
-        let mut known = self.place.as_ref().and_then(load_sets).unwrap_or_default();
+        let mut known = self.path.as_ref().and_then(load_sets).unwrap_or_default();
         known.retain(|digest, _| self.digests.contains(digest));
         known.extend(self.fresh.iter().map(|(digest, set)| (*digest, set.clone())));
         known
     }
 }
 
-fn load_sets(place: &AbsPath) -> Option<Sets> {
-    let payload = load(place, MAGIC)?;
-    let mut reader = Reader(&payload);
+fn load_sets(path: &AbsPath) -> Option<WordSets> {
+    let payload = load(path, MAGIC)?;
+    let mut reader = FieldReader(&payload);
     let count = reader.u64()?;
     let mut sets = BTreeMap::new();
     for _ in 0..count {

@@ -1,11 +1,11 @@
-//! The same content gives the same bytes: in another folder, with its files created in another order, in another locale and
-//! time zone, under another umask, asked again, without lanser's cache and with every file read anew.
+//! The same content gives the same bytes: in another folder, with files created in another order, in another locale and time
+//! zone, under another umask, when repeated, without lanser's cache, and with every file read again.
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use crate::support::{Behaviour, FakeServer, Project, TestEnv, portable};
+use crate::support::{Behavior, FakeServer, Project, TestEnv, portable};
 
-/// Two checkouts of one content that have nothing else in common.
+/// Two checkouts with the same content that differ in everything else.
 fn checkouts() -> [TestEnv; 2] {
     let project = Project::fixture("shop").and("src/shop/größe.py", "def größe(): ...\n");
     let one = TestEnv::pyright(&project);
@@ -20,7 +20,7 @@ fn checkouts() -> [TestEnv; 2] {
     [one, two]
 }
 
-/// Asks both checkouts, and the first one again by another road.
+/// Compares the answers of both checkouts, and of the first one without caches.
 #[track_caller]
 fn same(envs: &[TestEnv; 2], questions: &[&[&str]]) {
     let [one, two] = envs;
@@ -28,11 +28,11 @@ fn same(envs: &[TestEnv; 2], questions: &[&[&str]]) {
         let args = || question.iter().chain([&"--json"]);
         let first = portable(&one.lanser(args()).bundle());
         for env in envs {
-            for word in env.machine_words() {
+            for word in env.machine_paths() {
                 assert!(!first.contains(&word), "{question:?} tells {word}\n{first}");
             }
         }
-        let elsewhere = portable(&two.lanser_under("0077", args()).bundle());
+        let elsewhere = portable(&two.lanser_with_umask("0077", args()).bundle());
         assert_eq!(first, elsewhere, "{question:?} in another checkout");
         let again = match number % 3 {
             0 => one.lanser(args().chain([&"--no-cache"])),
@@ -44,7 +44,7 @@ fn same(envs: &[TestEnv; 2], questions: &[&[&str]]) {
 }
 
 #[test]
-fn places() {
+fn locations() {
     same(
         &checkouts(),
         &[
@@ -59,14 +59,14 @@ fn places() {
 }
 
 #[test]
-fn words() {
+fn text_answers() {
     same(
         &checkouts(),
         &[
             &["hover", "py://shop.items#Item.gross"],
             &["symbols", "src/shop"],
             &["symbols", "--query", "price"],
-            // A hover over a module may tell its path.
+            // A hover over a module may contain its path.
             &["hover", "src/shop/till.py:1:8"],
         ],
     );
@@ -85,7 +85,7 @@ fn calls_and_diagnostics() {
 }
 
 #[test]
-fn what_needs_no_server() {
+fn commands_without_a_server() {
     same(
         &checkouts(),
         &[
@@ -105,44 +105,44 @@ fn what_needs_no_server() {
     );
 }
 
-/// What a server says of itself while it dies may name its own folder.
+/// The last output of a dying server may contain the path of its folder.
 #[test]
 fn failures_of_the_server() {
     let envs = checkouts();
-    for behaviour in [
-        Behaviour::good().dies_on("textDocument/hover", 3, "lost in $HERE/dist"),
-        Behaviour::good().prints_garbage_on("textDocument/hover"),
-        Behaviour::good().lacks("hoverProvider"),
-        Behaviour::good().hangs_on("textDocument/hover"),
+    for behavior in [
+        Behavior::good().dies_on("textDocument/hover", 3, "lost in $HERE/dist"),
+        Behavior::good().prints_garbage_on("textDocument/hover"),
+        Behavior::good().lacks("hoverProvider"),
+        Behavior::good().hangs_on("textDocument/hover"),
     ] {
         let told = envs.each_ref().map(|env| {
-            let server = FakeServer::new(env, &behaviour);
+            let server = FakeServer::new(env, &behavior);
             let args = ["hover", "src/shop/till.py:9:21", "--timeout", "1", "--json"];
             let bundle = env.lanser(args.into_iter().chain(["--server-command", server.command()])).bundle();
             let told = portable(&bundle);
             assert!(!told.contains(server.command()), "{told}");
             told
         });
-        assert_eq!(told[0], told[1], "{behaviour:?}");
+        assert_eq!(told[0], told[1], "{behavior:?}");
         assert!(told[0].contains("\"status\": \"error\""), "{}", told[0]);
     }
 }
 
-/// What was tried is about this machine, and it is in the hash domain.
+/// The list of attempts to find a server is about this machine, but is in the hash domain.
 #[test]
-fn no_server_is_told_without_paths_of_the_machine() {
+fn a_missing_server_is_reported_without_paths_of_the_machine() {
     let mut env = TestEnv::with(&Project::fixture("shop"));
     env.set("LANSER_CACHE_DIR", env.path("cache"));
     env.set("PATH", env.path_of(&["env"]));
     let told = portable(&env.lanser(["def", "py://shop#Book", "--offline", "--json"]).bundle());
-    for word in env.machine_words() {
+    for word in env.machine_paths() {
         assert!(!told.contains(&word), "{told}");
     }
 }
 
-/// Whatever was asked before, and whichever names the files have, an answer to one content is one.
+/// Earlier requests and the names of files do not change the answer for one content.
 #[test]
-fn another_content_is_another_bundle() {
+fn different_content_gives_a_different_bundle() {
     let [one, _] = checkouts();
     let ask = |env: &TestEnv| env.lanser(["locate", "py://shop#Book", "--json"]).answer();
     let before = ask(&one);

@@ -1,15 +1,14 @@
-//! The table of exit codes, row by row and through the binary: as text, and as a bundle that says the same. Every failure
-//! has a deadline of its own.
+//! The table of exit codes, row by row: as text, and as a bundle with the same code. Every failure has a time limit.
 
 use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{Behaviour, FakeServer, Project, TestEnv, is_alive, wait_until};
+use crate::support::{Behavior, FakeServer, Project, TestEnv, is_alive, wait_until};
 
-/// Time for a failure that needs no server.
-const AT_ONCE: Duration = Duration::from_secs(10);
+/// Time limit for a failure that needs no server.
+const NO_SERVER_TIMEOUT: Duration = Duration::from_secs(10);
 
 fn project() -> Project {
     Project::parse(
@@ -34,7 +33,7 @@ class Order:
     )
 }
 
-/// Runs a command as text and with `--json`, makes sure that both fail in the same way and in time, and gives what they say.
+/// Runs a command as text and with `--json`, asserts that both fail in the same way and in time, and returns both outputs.
 #[track_caller]
 fn fails(env: &TestEnv, args: &[&str], code: i32, symbol: &str, within: Duration) -> (String, Value) {
     let text = env.lanser(args);
@@ -49,21 +48,21 @@ fn fails(env: &TestEnv, args: &[&str], code: i32, symbol: &str, within: Duration
     (said, error)
 }
 
-/// A server takes any text for Python, and nothing wrong in nothing would pass for an answer.
+/// A server treats any text as Python, and would report no errors in a file that has none.
 #[test]
-fn what_is_no_python_is_not_asked_about() {
+fn other_files_than_python_are_refused() {
     let env = TestEnv::pyright(
         &project().and("notes.txt", "total = 1\n").and("tool", "#!/usr/bin/env python3\ntotal = 1\n"),
     );
     for verb in ["refs", "def", "hover"] {
         let (said, _) = fails(&env, &[verb, "notes.txt:1:1"], 2, "E/USAGE", Duration::from_secs(60));
-        assert!(said.contains("notes.txt is no Python file"), "{said}");
+        assert!(said.contains("notes.txt is not a Python file"), "{said}");
     }
     assert!(env.lanser(["hover", "tool:2:1"]).text().contains("total"));
     let empty = TestEnv::pyright(&Project::parse("//- /notes.txt\nnothing\n"));
     let args = ["diag", "--fail-on", "error"];
     let (said, _) = fails(&empty, &args, 3, "E/NOT_FOUND", Duration::from_secs(60));
-    assert!(said.contains("no Python file in the workspace"), "{said}");
+    assert!(said.contains("the workspace contains no Python files"), "{said}");
 }
 
 #[test]
@@ -88,9 +87,10 @@ fn code_0_and_1() {
 }
 
 #[test]
-fn code_2_a_selector_that_cannot_be_read_has_a_caret() {
+fn code_2_a_selector_with_a_syntax_error_has_a_caret() {
     let env = TestEnv::with(&project());
-    let (said, error) = fails(&env, &["def", "pkg/mod.py@L1:Cx"], 2, "E/BAD_SELECTOR_SYNTAX", AT_ONCE);
+    let (said, error) =
+        fails(&env, &["def", "pkg/mod.py@L1:Cx"], 2, "E/BAD_SELECTOR_SYNTAX", NO_SERVER_TIMEOUT);
     let lines: Vec<&str> = said.lines().collect();
     let at = lines.iter().position(|line| line.trim() == "pkg/mod.py@L1:Cx").unwrap();
     assert_eq!(lines[at + 1].find('^'), lines[at].find("x"), "{said}");
@@ -99,7 +99,7 @@ fn code_2_a_selector_that_cannot_be_read_has_a_caret() {
     for selector in
         ["", "py://", "py://m", "py://m#", "pkg/mod.py:0:1", "{\"kind\":\"cursor\"}", "{", "sym://x"]
     {
-        fails(&env, &["locate", selector], 2, "E/BAD_SELECTOR_SYNTAX", AT_ONCE);
+        fails(&env, &["locate", selector], 2, "E/BAD_SELECTOR_SYNTAX", NO_SERVER_TIMEOUT);
     }
 }
 
@@ -124,23 +124,23 @@ fn code_2_usage() {
         assert!(!error["message"].as_str().unwrap().is_empty() && error["hint"].is_string(), "{error}");
     }
     env.write("lanser.toml", "server-command = 'evil.js'\n");
-    let (said, _) = fails(&env, &["locate", "pkg/mod.py:1:5"], 2, "E/USAGE", AT_ONCE);
-    assert!(said.contains("a workspace may not set \"server-command\""), "{said}");
+    let (said, _) = fails(&env, &["locate", "pkg/mod.py:1:5"], 2, "E/USAGE", NO_SERVER_TIMEOUT);
+    assert!(said.contains("a workspace must not set \"server-command\""), "{said}");
 }
 
 #[test]
-fn code_3_says_what_is_near() {
+fn code_3_has_suggestions() {
     let env = TestEnv::with(&project());
-    let (said, error) = fails(&env, &["locate", "py://pkg.mod#handel"], 3, "E/NOT_FOUND", AT_ONCE);
+    let (said, error) = fails(&env, &["locate", "py://pkg.mod#handel"], 3, "E/NOT_FOUND", NO_SERVER_TIMEOUT);
     assert!(said.contains("did you mean:\n  py://pkg.mod#handle\n"), "{said}");
     assert_eq!(error["data"]["selectors"][0], "py://pkg.mod#handle");
     for selector in
         ["py://nowhere#f", "pkg/none.py:1:1", "pkg/mod.py:99:1", "pkg/mod.py:1:99", "env://lib/x.py:1:1"]
     {
-        fails(&env, &["locate", selector], 3, "E/NOT_FOUND", AT_ONCE);
+        fails(&env, &["locate", selector], 3, "E/NOT_FOUND", NO_SERVER_TIMEOUT);
     }
-    fails(&env, &["diag", "nowhere"], 3, "E/NOT_FOUND", AT_ONCE);
-    fails(&env, &["symbols", "nowhere.py"], 3, "E/NOT_FOUND", AT_ONCE);
+    fails(&env, &["diag", "nowhere"], 3, "E/NOT_FOUND", NO_SERVER_TIMEOUT);
+    fails(&env, &["symbols", "nowhere.py"], 3, "E/NOT_FOUND", NO_SERVER_TIMEOUT);
 }
 
 #[test]
@@ -154,14 +154,15 @@ fn code_3_when_the_server_has_no_answer() {
 #[test]
 fn code_4_lists_the_candidates() {
     let env = TestEnv::with(&project());
-    let (said, _) = fails(&env, &["locate", "py://pkg.twice#Order.total"], 4, "E/AMBIGUOUS", AT_ONCE);
+    let (said, _) =
+        fails(&env, &["locate", "py://pkg.twice#Order.total"], 4, "E/AMBIGUOUS", NO_SERVER_TIMEOUT);
     assert!(said.contains("  pkg/twice.py:6:13  method pkg.twice:Order.total"), "{said}");
     assert!(said.contains("  pkg/twice.py:8:13  method pkg.twice:Order.total"), "{said}");
     let bundle = env.lanser(["locate", "py://pkg.twice#Order.total", "--json"]).bundle();
     assert_eq!(bundle["resolution"]["ambiguous"], true);
     let listed = bundle["resolution"]["disambiguation"].as_array().unwrap();
     assert_eq!(listed.len(), 2);
-    // Each candidate is a selector that is not ambiguous.
+    // Each candidate is an unambiguous selector.
     for candidate in listed {
         let at = candidate["at"].as_str().unwrap();
         assert_eq!(env.lanser(["locate", at, "--json"]).answer()["resolution"]["resolved"]["at"], at);
@@ -173,10 +174,10 @@ fn code_64_a_server_that_hangs() {
     let project = project();
     for method in ["initialize", "textDocument/hover"] {
         let env = TestEnv::with(&project);
-        let server = FakeServer::new(&env, &Behaviour::good().hangs_on(method));
+        let server = FakeServer::new(&env, &Behavior::good().hangs_on(method));
         let at = project.at(0);
         let args = ["hover", &at, "--timeout", "1", "--server-command", server.command()];
-        let (said, _) = fails(&env, &args, 64, "E/LS_TIMEOUT", AT_ONCE);
+        let (said, _) = fails(&env, &args, 64, "E/LS_TIMEOUT", NO_SERVER_TIMEOUT);
         assert!(said.contains(method) && said.contains("within 1 s"), "{said}");
         assert!(!server.pids().is_empty());
         assert!(server.pids().into_iter().all(|pid| !is_alive(pid)), "a server that hangs is killed");
@@ -184,11 +185,11 @@ fn code_64_a_server_that_hangs() {
 }
 
 #[test]
-fn code_65_a_server_that_dies_is_started_again_and_its_last_words_are_told() {
+fn code_65_a_dying_server_is_restarted_and_its_stderr_is_reported() {
     let project = project();
     for method in ["initialize", "textDocument/hover"] {
         let env = TestEnv::with(&project);
-        let server = FakeServer::new(&env, &Behaviour::good().dies_on(method, 7, "out of cheese"));
+        let server = FakeServer::new(&env, &Behavior::good().dies_on(method, 7, "out of cheese"));
         let at = project.at(0);
         let args = ["hover", &at, "--server-command", server.command()];
         let (said, error) = fails(&env, &args, 65, "E/LS_CRASH", Duration::from_secs(15));
@@ -203,35 +204,35 @@ fn code_65_a_server_that_dies_is_started_again_and_its_last_words_are_told() {
 fn code_65_garbage_and_a_closed_pipe() {
     let project = project();
     let at = project.at(0);
-    for behaviour in [
-        Behaviour::good().prints_garbage_on("initialize"),
-        Behaviour::good().prints_garbage_on("textDocument/hover"),
-        Behaviour::good().goes_silent_on("initialize"),
-        Behaviour::good().goes_silent_on("textDocument/hover"),
+    for behavior in [
+        Behavior::good().prints_garbage_on("initialize"),
+        Behavior::good().prints_garbage_on("textDocument/hover"),
+        Behavior::good().goes_silent_on("initialize"),
+        Behavior::good().goes_silent_on("textDocument/hover"),
     ] {
         let env = TestEnv::with(&project);
-        let server = FakeServer::new(&env, &behaviour);
+        let server = FakeServer::new(&env, &behavior);
         let args = ["hover", &at, "--server-command", server.command()];
         let (said, _) = fails(&env, &args, 65, "E/LS_CRASH", Duration::from_secs(15));
         assert!(said.contains("hint: `lanser doctor`"), "{said}");
-        assert!(server.pids().into_iter().all(|pid| !is_alive(pid)), "{behaviour:?}");
+        assert!(server.pids().into_iter().all(|pid| !is_alive(pid)), "{behavior:?}");
     }
 }
 
 #[test]
-fn code_66_says_what_was_tried_and_what_mends_it() {
+fn code_66_reports_what_was_tried_and_the_fix() {
     let project = project();
     let at = project.at(0);
     let mut env = TestEnv::with(&project);
     env.set("LANSER_CACHE_DIR", env.path("cache"));
     env.set("PATH", env.path_of(&["env"]));
-    let (said, error) = fails(&env, &["def", &at, "--offline"], 66, "E/LS_UNAVAILABLE", AT_ONCE);
+    let (said, error) = fails(&env, &["def", &at, "--offline"], 66, "E/LS_UNAVAILABLE", NO_SERVER_TIMEOUT);
     assert!(said.contains("  tried PATH: ") && said.contains("lanser server install pyright"), "{said}");
     assert_eq!(error["data"]["kind"], "tried");
-    // There is a server, but nothing to run it with.
-    let server = FakeServer::new(&env, &Behaviour::good());
+    // A server is installed, but no Node.js to run it.
+    let server = FakeServer::new(&env, &Behavior::good());
     let args = ["def", &at, "--offline", "--server-command", server.command()];
-    let (said, _) = fails(&env, &args, 66, "E/LS_UNAVAILABLE", AT_ONCE);
+    let (said, _) = fails(&env, &args, 66, "E/LS_UNAVAILABLE", NO_SERVER_TIMEOUT);
     assert!(said.contains("Node.js"), "{said}");
 }
 
@@ -240,37 +241,43 @@ fn code_66_another_version_and_another_server() {
     let project = project();
     let at = project.at(0);
     let env = TestEnv::with(&project);
-    let old = FakeServer::of_version(&env, "1.1.300", &Behaviour::good());
+    let old = FakeServer::of_version(&env, "1.1.300", &Behavior::good());
     let args = ["def", &at, "--server", "pyright@1.1.414", "--server-command", old.command()];
-    let (said, _) = fails(&env, &args, 66, "E/LS_UNAVAILABLE", AT_ONCE);
+    let (said, _) = fails(&env, &args, 66, "E/LS_UNAVAILABLE", NO_SERVER_TIMEOUT);
     assert!(said.contains("is pyright 1.1.300, and 1.1.414 is wanted"), "{said}");
     let args = ["def", &at, "--server", "basedpyright", "--server-command", old.command()];
-    let (said, _) = fails(&env, &args, 66, "E/LS_UNAVAILABLE", AT_ONCE);
+    let (said, _) = fails(&env, &args, 66, "E/LS_UNAVAILABLE", NO_SERVER_TIMEOUT);
     assert!(said.contains("is pyright 1.1.300, not basedpyright"), "{said}");
     let args = ["def", &at, "--server", "pyright@1.1.1"];
-    let (said, _) = fails(&env, &args, 66, "E/LS_UNAVAILABLE", AT_ONCE);
+    let (said, _) = fails(&env, &args, 66, "E/LS_UNAVAILABLE", NO_SERVER_TIMEOUT);
     assert!(said.contains("1.1.406, 1.1.407, 1.1.414"), "{said}");
 }
 
 #[test]
-fn code_71_what_may_not_be_written_or_read() {
+fn code_71_missing_permissions() {
     let env = TestEnv::with(&project());
-    // Permissions do not bind root; a device that is no folder binds everybody.
-    fails(&env, &["completions", "--man", "/dev/null/man"], 71, "E/FS_PERMISSIONS", AT_ONCE);
-    fails(&env, &["schema", "export", "--out", "/dev/null/schemas"], 71, "E/FS_PERMISSIONS", AT_ONCE);
+    // Permissions do not restrict root; a device instead of a folder restricts everybody.
+    fails(&env, &["completions", "--man", "/dev/null/man"], 71, "E/FS_PERMISSIONS", NO_SERVER_TIMEOUT);
+    fails(
+        &env,
+        &["schema", "export", "--out", "/dev/null/schemas"],
+        71,
+        "E/FS_PERMISSIONS",
+        NO_SERVER_TIMEOUT,
+    );
     std::fs::create_dir(env.file("folder.py")).unwrap();
-    let (said, _) = fails(&env, &["locate", "folder.py:1:1"], 71, "E/FS_PERMISSIONS", AT_ONCE);
+    let (said, _) = fails(&env, &["locate", "folder.py:1:1"], 71, "E/FS_PERMISSIONS", NO_SERVER_TIMEOUT);
     assert!(said.contains("folder.py"), "{said}");
 }
 
 #[test]
-fn code_72_what_the_server_does_not_offer() {
+fn code_72_missing_server_capabilities() {
     let project = project();
     let at = project.at(0);
     let env = TestEnv::with(&project);
-    let server = FakeServer::new(&env, &Behaviour::good().lacks("hoverProvider"));
+    let server = FakeServer::new(&env, &Behavior::good().lacks("hoverProvider"));
     let args = ["hover", &at, "--server-command", server.command()];
-    let (said, _) = fails(&env, &args, 72, "E/UNSUPPORTED_CAP", AT_ONCE);
+    let (said, _) = fails(&env, &args, 72, "E/UNSUPPORTED_CAP", NO_SERVER_TIMEOUT);
     assert!(said.contains("hover"), "{said}");
 }
 
@@ -280,7 +287,7 @@ fn code_73_ctrl_c_ends_in_one_bundle_and_leaves_nothing() {
     let at = project.at(0);
     for signal in [Signal::INT, Signal::TERM] {
         let env = TestEnv::with(&project);
-        let server = FakeServer::new(&env, &Behaviour::good().hangs_on("textDocument/hover"));
+        let server = FakeServer::new(&env, &Behavior::good().hangs_on("textDocument/hover"));
         let args = ["hover", &at, "--server-command", server.command()];
         for json in [false, true] {
             let asked = || server.received().iter().filter(|method| *method == "textDocument/hover").count();
@@ -309,7 +316,7 @@ fn code_74_the_workspace_changes_while_the_request_runs() {
     let at = project.at(0);
     for json in [false, true] {
         let env = TestEnv::with(&project);
-        let server = FakeServer::new(&env, &Behaviour::good().waits_before("textDocument/hover"));
+        let server = FakeServer::new(&env, &Behavior::good().waits_before("textDocument/hover"));
         let args = ["hover", &at, "--server-command", server.command()];
         let running = env.start(args.iter().chain(json.then_some(&"--json")));
         let waits = || server.received().iter().filter(|word| *word == "waiting").count();
@@ -318,7 +325,7 @@ fn code_74_the_workspace_changes_while_the_request_runs() {
             env.write("pkg/new.py", format!("round = {round}\n"));
             server.trigger();
             if round == 1 {
-                // The second attempt is to wait again.
+                // The second attempt waits again.
                 wait_until("a second attempt", Duration::from_secs(20), || server.pids().len() == 2);
                 server.untrigger();
             }
@@ -334,11 +341,11 @@ fn code_74_the_workspace_changes_while_the_request_runs() {
 }
 
 #[test]
-fn one_change_under_the_answer_is_mended_by_asking_again() {
+fn one_change_during_a_request_is_retried() {
     let project = project();
     let at = project.at(0);
     let env = TestEnv::with(&project);
-    let server = FakeServer::new(&env, &Behaviour::good().waits_before("textDocument/hover"));
+    let server = FakeServer::new(&env, &Behavior::good().waits_before("textDocument/hover"));
     let running = env.start(["hover", &at, "--json", "--server-command", server.command()]);
     wait_until("the server is asked", Duration::from_secs(20), || {
         server.received().iter().any(|word| word == "waiting")
@@ -350,17 +357,17 @@ fn one_change_under_the_answer_is_mended_by_asking_again() {
 }
 
 #[test]
-fn what_the_server_takes_back_is_asked_again() {
+fn content_modified_responses_are_retried() {
     let project = project();
     let at = project.at(0);
     let env = TestEnv::with(&project);
-    let server = FakeServer::new(&env, &Behaviour::good().takes_back("textDocument/hover", 3));
+    let server = FakeServer::new(&env, &Behavior::good().fails_as_modified("textDocument/hover", 3));
     let args = ["hover", &at, "--server-command", server.command()];
     assert_eq!(env.lanser(args).text(), "said by the fake server\n");
     assert_eq!(server.received().iter().filter(|word| *word == "textDocument/hover").count(), 4);
-    let server = FakeServer::new(&env, &Behaviour::good().takes_back("textDocument/hover", 99));
+    let server = FakeServer::new(&env, &Behavior::good().fails_as_modified("textDocument/hover", 99));
     let args = ["hover", &at, "--server-command", server.command()];
-    fails(&env, &args, 74, "E/CONTENT_MODIFIED", AT_ONCE);
+    fails(&env, &args, 74, "E/CONTENT_MODIFIED", NO_SERVER_TIMEOUT);
 }
 
 #[test]
@@ -369,15 +376,15 @@ fn code_75_units_of_columns() {
     let at = project.at(0);
     let env = TestEnv::with(&project);
     let (said, _) =
-        fails(&env, &["locate", &at, "--index-io", "utf-7"], 75, "E/INDEXING_UNSUPPORTED", AT_ONCE);
+        fails(&env, &["locate", &at, "--index-io", "utf-7"], 75, "E/INDEXING_UNSUPPORTED", NO_SERVER_TIMEOUT);
     assert!(said.contains("codepoint, utf-8 or utf-16"), "{said}");
-    let server = FakeServer::new(&env, &Behaviour::good().counts_in("utf-7"));
+    let server = FakeServer::new(&env, &Behavior::good().position_encoding("utf-7"));
     let args = ["hover", &at, "--server-command", server.command()];
-    let (said, _) = fails(&env, &args, 75, "E/INDEXING_MISMATCH", AT_ONCE);
+    let (said, _) = fails(&env, &args, 75, "E/INDEXING_MISMATCH", NO_SERVER_TIMEOUT);
     assert!(said.contains("utf-7"), "{said}");
-    // Every unit that is offered is understood.
+    // Every offered unit is supported.
     for unit in ["utf-8", "utf-16", "utf-32"] {
-        let server = FakeServer::new(&env, &Behaviour::good().counts_in(unit));
+        let server = FakeServer::new(&env, &Behavior::good().position_encoding(unit));
         let bundle = env.lanser(["def", &at, "--json", "--server-command", server.command()]).answer();
         assert_eq!(bundle["environment"]["positionEncoding"], unit);
         assert_eq!(bundle["facts"]["definitions"][0]["at"], "pkg/mod.py@L1:C5");

@@ -1,11 +1,11 @@
-//! Checkouts that try to make lanser run something, and the environments of honest ones, made by the real tools.
+//! Hostile checkouts that try to make lanser run a program, and normal environments created by the real tools.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use crate::support::{Project, TestEnv, python};
 
-/// A repository with a workspace in a folder of it, and programs that leave a trace when they are run.
+/// A repository with a workspace in one of its folders, and programs that leave a trace when they are run.
 struct Checkout {
     env: TestEnv,
     workspace: PathBuf,
@@ -20,7 +20,7 @@ impl Checkout {
         env.write("evil.sh", format!("#!/bin/sh\ntouch '{}'\n", env.path("ran").display()));
         std::fs::set_permissions(env.file("evil.sh"), PermissionsExt::from_mode(0o755)).unwrap();
         env.cwd.clone_from(&workspace);
-        env.set("LANSER_CACHE_DIR", env.path("memory"));
+        env.set("LANSER_CACHE_DIR", env.path("test-cache"));
         Self { env, workspace }
     }
 
@@ -28,7 +28,7 @@ impl Checkout {
         self.workspace.parent().unwrap().join("evil.sh")
     }
 
-    /// A virtual environment in the workspace whose interpreter leads there.
+    /// A virtual environment in the workspace whose interpreter is a link to `interpreter`.
     fn environment(&self, name: &str, interpreter: &Path) -> PathBuf {
         let folder = self.workspace.join(name);
         self.env.write(&format!("{name}/pyvenv.cfg"), "home = /usr/bin\nversion = 3.11.2\n");
@@ -44,9 +44,9 @@ impl Checkout {
         self.env.path("ran").exists()
     }
 
-    /// Asks in every way that looks at the environment; nothing of the checkout runs.
+    /// Runs every command that inspects the environment, and asserts that no program of the checkout ran.
     #[track_caller]
-    fn ask(&self) {
+    fn assert_nothing_runs(&self) {
         for args in [
             &["locate", "py://a#f"][..],
             &["refs", "py://a#f"],
@@ -70,30 +70,30 @@ fn path_with(first: &Path) -> std::ffi::OsString {
 }
 
 #[test]
-fn an_interpreter_that_leads_into_the_repository_is_not_run() {
+fn an_interpreter_linked_into_the_repository_is_not_run() {
     let checkout = Checkout::new();
     checkout.environment(".venv", Path::new("../../../evil.sh"));
-    checkout.ask();
+    checkout.assert_nothing_runs();
 }
 
 #[test]
-fn an_interpreter_that_leads_anywhere_else_is_not_run() {
+fn an_interpreter_linked_anywhere_else_is_not_run() {
     let checkout = Checkout::new();
     let elsewhere = checkout.env.path("elsewhere.sh");
     std::fs::copy(checkout.evil(), &elsewhere).unwrap();
     checkout.environment("some-folder", &elsewhere);
-    checkout.ask();
+    checkout.assert_nothing_runs();
 }
 
 #[test]
-fn an_environment_that_the_workspace_names_by_a_link_is_not_run() {
+fn a_linked_environment_of_the_workspace_is_not_run() {
     let mut checkout = Checkout::new();
     let outside = checkout.env.path("outside");
     std::fs::rename(checkout.environment("made", &checkout.evil()), &outside).unwrap();
     symlink(&outside, checkout.workspace.join(".venv")).unwrap();
-    checkout.ask();
+    checkout.assert_nothing_runs();
     checkout.env.set("VIRTUAL_ENV", &outside);
-    checkout.ask();
+    checkout.assert_nothing_runs();
 }
 
 #[test]
@@ -101,20 +101,20 @@ fn an_active_environment_of_the_checkout_is_read() {
     let mut checkout = Checkout::new();
     let folder = checkout.environment("env", &checkout.evil());
     checkout.env.set("VIRTUAL_ENV", &folder);
-    checkout.ask();
+    checkout.assert_nothing_runs();
     checkout.env.set("VIRTUAL_ENV", "");
     checkout.env.set("PATH", path_with(&folder.join("bin")));
-    checkout.ask();
+    checkout.assert_nothing_runs();
     let named = checkout.env.lanser(["refs", "py://a#f", "--python", "env/bin/python"]);
     assert!(named.text().ends_with("2 references, complete\n") && !checkout.has_run(), "{named}");
     std::fs::remove_file(folder.join("pyvenv.cfg")).unwrap();
     checkout.env.write("env/conda-meta/python-3.11.2-h1.json", "{}");
     checkout.env.set("CONDA_PREFIX", &folder);
-    checkout.ask();
+    checkout.assert_nothing_runs();
 }
 
 #[test]
-fn copies_of_a_checkout_run_nothing_of_it_either() {
+fn copies_of_a_checkout_run_nothing_of_it() {
     let mut checkout = Checkout::new();
     let folder = checkout.environment("env", &checkout.evil());
     std::fs::remove_file(folder.join("pyvenv.cfg")).unwrap();
@@ -133,7 +133,7 @@ fn copies_of_a_checkout_run_nothing_of_it_either() {
 }
 
 #[test]
-fn neither_home_nor_path_files_of_an_environment_run() {
+fn home_and_pth_files_of_an_environment_do_not_run() {
     let checkout = Checkout::new();
     let python = python().unwrap();
     let folder = checkout.environment(".venv", &python);
@@ -149,11 +149,11 @@ fn neither_home_nor_path_files_of_an_environment_run() {
     std::fs::write(folder.join("pyvenv.cfg"), format!("home = {}\nversion = 3.11.2\n", home.display()))
         .unwrap();
     checkout.env.write("sitecustomize.py", &code);
-    checkout.ask();
+    checkout.assert_nothing_runs();
 }
 
 #[test]
-fn programs_that_a_folder_of_the_search_path_leads_to_in_the_checkout_are_not_run() {
+fn programs_on_path_linked_into_the_checkout_are_not_run() {
     let mut checkout = Checkout::new();
     let tools = checkout.workspace.parent().unwrap().join("tools");
     std::fs::create_dir(&tools).unwrap();
@@ -164,19 +164,19 @@ fn programs_that_a_folder_of_the_search_path_leads_to_in_the_checkout_are_not_ru
     symlink(&tools, &link).unwrap();
     for first in [tools, link] {
         checkout.env.set("PATH", path_with(&first));
-        checkout.ask();
+        checkout.assert_nothing_runs();
     }
 }
 
 #[test]
-fn what_a_trusted_repository_brings_is_run_until_it_is_trusted_no_longer() {
+fn programs_of_a_repository_run_only_while_it_is_trusted() {
     let checkout = Checkout::new();
     checkout.environment(".venv", Path::new("../../../evil.sh"));
     let top = checkout.workspace.parent().unwrap().display().to_string();
     let trust = |verb: &str| checkout.env.lanser(["trust", verb]).text().to_owned();
     assert_eq!(trust("list"), "");
-    assert_eq!(trust("add"), format!("{top} is trusted now: what it brings may be run\n"));
-    assert_eq!(trust("add"), format!("{top} was trusted already\n"));
+    assert_eq!(trust("add"), format!("{top} is now trusted: its programs may be run\n"));
+    assert_eq!(trust("add"), format!("{top} is already trusted\n"));
     assert_eq!(trust("list"), format!("{top}\n"));
     let located = checkout.env.lanser(["locate", "py://a#f"]);
     assert!(checkout.has_run(), "{located}");
@@ -191,15 +191,15 @@ fn what_a_trusted_repository_brings_is_run_until_it_is_trusted_no_longer() {
         "{doctor}"
     );
     std::fs::remove_file(checkout.env.path("ran")).unwrap();
-    assert_eq!(trust("remove"), format!("{top} is trusted no longer\n"));
+    assert_eq!(trust("remove"), format!("{top} is no longer trusted\n"));
     assert_eq!(trust("remove"), format!("{top} was not trusted\n"));
-    checkout.ask();
+    checkout.assert_nothing_runs();
     let located = checkout.env.lanser(["locate", "py://a#f", "--trust-workspace"]);
     assert!(checkout.has_run(), "{located}");
 }
 
 #[test]
-fn git_runs_no_program_that_the_repository_names() {
+fn git_runs_no_program_configured_by_the_repository() {
     let checkout = Checkout::new();
     let evil = format!("sh -c '{}; cat'", checkout.evil().display());
     for (key, value) in [
@@ -217,15 +217,15 @@ fn git_runs_no_program_that_the_repository_names() {
     }
     checkout.env.write("../.gitattributes", "*.py filter=x\n");
     checkout.env.write("new.py", "x = 1\n");
-    checkout.ask();
+    checkout.assert_nothing_runs();
     let patch = "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n-def f(): ...\n+def f(): pass\n f()\n";
-    let applied = checkout.env.lanser_reading(["apply", "-", "--apply"], patch);
+    let applied = checkout.env.lanser_with_input(["apply", "-", "--apply"], patch);
     assert!(!checkout.has_run(), "{applied}");
     assert_eq!(applied.code, Some(77), "what is behind a filter that was not run is not clean: {applied}");
 }
 
 #[test]
-fn a_diff_in_a_pipe_is_the_edit_whatever_the_file_holds() {
+fn a_piped_diff_applies_with_control_characters() {
     let checkout = Checkout::new();
     let line = "s = '\u{1b}]52;c;aGk=\u{7}\u{1b}[2J \u{8} \u{9b}2J \u{202e} \u{2066}'; old = 1\r\n";
     checkout.env.write("b.py", format!("{line}old = 2\n{line}"));
@@ -240,9 +240,9 @@ fn a_diff_in_a_pipe_is_the_edit_whatever_the_file_holds() {
     assert_eq!(text, format!("{line}old = 2\n{line}").replace("old", "new"));
 }
 
-/// The environment that a real tool makes is used, and nothing is said about it.
+/// Asserts that an environment created by a real tool is used without a warning.
 #[track_caller]
-fn is_used(env: &TestEnv, name: &str) {
+fn assert_used(env: &TestEnv, name: &str) {
     let folder = env.file(name);
     let lib = std::fs::read_dir(folder.join("lib")).unwrap().next().unwrap().unwrap().path();
     std::fs::write(lib.join("site-packages/helper.py"), "def g(): ...\n").unwrap();
@@ -280,11 +280,11 @@ fn environments_of_venv_are_used() {
     let python = python().unwrap().display().to_string();
     let made = env.run(&python, ["-m", "venv", "--without-pip", ".venv"]);
     assert_eq!(made.code, Some(0), "{made}");
-    is_used(&env, ".venv");
+    assert_used(&env, ".venv");
     std::fs::remove_dir_all(env.file(".venv")).unwrap();
     let made = env.run(&python, ["-m", "venv", "--copies", "--without-pip", "venv"]);
     assert_eq!(made.code, Some(0), "{made}");
-    is_used(&env, "venv");
+    assert_used(&env, "venv");
 }
 
 #[test]
@@ -298,23 +298,23 @@ fn environments_of_virtualenv_and_uv_are_used() {
     env.set("PYTHONPATH", &tools);
     let made = env.run(&python, ["-m", "virtualenv", "-q", "--no-download", ".venv"]);
     assert_eq!(made.code, Some(0), "{made}");
-    is_used(&env, ".venv");
+    assert_used(&env, ".venv");
     std::fs::remove_dir_all(env.file(".venv")).unwrap();
     let uv = tools.join("bin/uv").display().to_string();
     let made = env.run(&uv, ["venv", "-q", "--offline", "--python", &python, ".venv"]);
     assert_eq!(made.code, Some(0), "{made}");
-    is_used(&env, ".venv");
+    assert_used(&env, ".venv");
 }
 
 #[test]
-fn editable_installs_are_found_as_far_as_paths_lead() {
+fn editable_installs_are_found_by_path() {
     let env = honest();
     let project = |name: &str| {
         format!(
             "[build-system]\nrequires = ['setuptools']\nbuild-backend = 'setuptools.build_meta'\n[project]\nname = '{name}'\nversion = '1'\n"
         )
     };
-    // One that setuptools installs by a line of a `.pth` file, and one by an import hook, which no type checker follows.
+    // setuptools installs one by a line in a `.pth` file, and one by an import hook, which type checkers do not follow.
     env.write("../lib/by_path/pyproject.toml", project("by_path"));
     env.write("../lib/by_path/src/helper/__init__.py", "def g(): ...\n");
     env.write("../lib/by_hook/pyproject.toml", project("by_hook"));
@@ -343,9 +343,9 @@ fn editable_installs_are_found_as_far_as_paths_lead() {
     assert_eq!(ids.len(), 1, "read or run, it is the same environment");
 }
 
-/// `pyenv` comes with no registry that this suite installs from: where the machine has it, its shims are asked.
+/// `pyenv` is on no registry that this suite installs from; its shims are tested only where the machine has them.
 #[test]
-fn shims_of_pyenv_lead_to_the_version_that_the_user_chose() {
+fn pyenv_shims_resolve_to_the_user_s_version() {
     let Ok(versions) = std::process::Command::new("pyenv").args(["versions", "--bare"]).output() else {
         return;
     };
@@ -356,7 +356,7 @@ fn shims_of_pyenv_lead_to_the_version_that_the_user_chose() {
         let mut env = TestEnv::pyright(&Project::parse("//- /m.py\nimport json\njson.dumps\n"));
         env.set("PATH", path_with(&shims)).set("PYENV_VERSION", version);
         env.set("PYENV_ROOT", shims.parent().unwrap());
-        // What the checkout asks for is not the user's choice.
+        // The checkout's choice is not the user's choice.
         env.write(".python-version", "../../../../evil\n");
         let output = env.lanser(["hover", "m.py:2:6", "--json"]);
         assert_eq!(output.answer()["environment"]["python"]["version"], version, "{output}");
@@ -364,7 +364,7 @@ fn shims_of_pyenv_lead_to_the_version_that_the_user_chose() {
 }
 
 #[test]
-fn a_pipe_in_git_keeps_nobody_longer_than_the_limit() {
+fn a_named_pipe_in_git_is_bounded_by_the_timeout() {
     let checkout = Checkout::new();
     let env = &checkout.env;
     for (args, pipe) in [
@@ -390,7 +390,7 @@ fn a_pipe_in_git_keeps_nobody_longer_than_the_limit() {
 }
 
 #[test]
-fn a_file_beyond_the_limits_is_named_and_the_others_are_answered_for() {
+fn a_file_above_the_limits_is_reported_and_the_others_are_searched() {
     let env = TestEnv::pyright(&Project::parse(
         "//- /a.py\ndef ff(): ...\nff()\n//- /b.py\nfrom a import ff\nff()\n//- /pyproject.toml\n",
     ));

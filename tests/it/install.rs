@@ -1,9 +1,9 @@
-//! Real installs of the real servers, each into a cache of its own. Slow, and run all the same: this is the first thing that
-//! a newcomer's machine does. What is fetched is kept for the other tests of the run, see `TestEnv::with_network`.
+//! Real installs of the real servers, each into an empty cache. Slow, but this is the first thing that happens on a new user's
+//! machine. Downloads are shared by all tests, see `TestEnv::with_network`.
 
 use crate::support::{Project, TestEnv, portable, which};
 
-fn newcomer(programs: &[&str]) -> TestEnv {
+fn new_user(programs: &[&str]) -> TestEnv {
     let mut env = TestEnv::with(&Project::parse("//- /m.py\ndef f(): ...\nf()\n")).with_network();
     env.set("LANSER_CACHE_DIR", env.path("cache"));
     if !programs.is_empty() {
@@ -13,26 +13,26 @@ fn newcomer(programs: &[&str]) -> TestEnv {
 }
 
 #[test]
-fn the_first_question_installs_the_server_with_npm() {
-    let env = newcomer(&["node", "npm", "python3"]);
+fn the_first_request_installs_the_server_with_npm() {
+    let env = new_user(&["node", "npm", "python3"]);
     let output = env.lanser(["refs", "py://m#f"]);
     assert_eq!(output.code, Some(0), "{output}");
     assert_eq!(output.stdout, "m.py:1:5  def f(): ...\nm.py:2:1  f()\n2 references, complete\n");
-    // Going to the network is the one thing that is never done silently.
+    // Network access is never silent.
     let told: Vec<&str> = output.stderr.lines().collect();
     let (first, rest) = told.split_first().unwrap();
     assert_eq!(*first, "installing pyright 1.1.414 with npm (once)");
-    // A registry may fail for a moment; then pip is tried, and that is said too.
+    // A registry may fail for a moment; then pip is tried, which is reported too.
     let (last, between) = rest.split_last().unwrap();
     assert!(last.starts_with("installed pyright 1.1.414 into "), "{output}");
     assert!(between.iter().all(|line| *line == "installing pyright 1.1.414 with pip (once)"), "{output}");
-    // The second time there is nothing to say, and nothing to fetch.
+    // The second run installs and reports nothing.
     let again = env.lanser(["refs", "py://m#f", "--offline"]);
     assert_eq!(again.text(), output.stdout);
     assert_eq!(env.left_behind(), Vec::<String>::new());
     let list = env.lanser(["server", "list"]);
     assert!(list.text().contains("pyright 1.1.414 (default)  cache: "), "{list}");
-    // A half-done install is no install, and is repaired.
+    // An incomplete install is not used, and is repaired.
     let which = env.lanser(["server", "which", "--json"]);
     let which: serde_json::Value = serde_json::from_str(which.text()).unwrap();
     let script = std::path::Path::new(which["script"].as_str().unwrap());
@@ -45,13 +45,13 @@ fn the_first_question_installs_the_server_with_npm() {
 }
 
 #[test]
-fn pip_brings_the_server_and_node_where_there_is_neither_npm_nor_node() {
-    let env = newcomer(&["python3"]);
+fn pip_installs_the_server_and_node_without_npm_and_node() {
+    let env = new_user(&["python3"]);
     let output = env.lanser(["server", "install"]);
     assert_eq!(output.code, Some(0), "{output}");
     assert!(output.stderr.contains("installing pyright 1.1.414 with pip (once)"), "{output}");
     assert!(output.stdout.contains(env.path("cache").to_str().unwrap()), "its own node: {output}");
-    // npm's and pip's Pyright are the same: so are their answers.
+    // Pyright from npm and from pip are the same, so their answers are too.
     let from_pip = env.lanser(["refs", "py://m#f", "--json"]).answer();
     assert_eq!(from_pip["facts"]["references"].as_array().unwrap().len(), 2);
     crate::support::install("pyright");
@@ -62,8 +62,8 @@ fn pip_brings_the_server_and_node_where_there_is_neither_npm_nor_node() {
 }
 
 #[test]
-fn two_installs_at_once_do_not_break_each_other() {
-    let env = newcomer(&[]);
+fn concurrent_installs_do_not_break_each_other() {
+    let env = new_user(&[]);
     let both = [env.start(["server", "install"]), env.start(["server", "install"])];
     for running in both {
         let output = running.finish();
@@ -81,13 +81,13 @@ fn two_installs_at_once_do_not_break_each_other() {
 }
 
 #[test]
-fn offline_forbids_it_and_names_the_command() {
-    let env = newcomer(&["node", "npm"]);
+fn offline_forbids_an_install_and_names_the_command() {
+    let env = new_user(&["node", "npm"]);
     for args in [&["def", "py://m#f", "--offline"][..], &["server", "install", "--offline"]] {
         let output = env.lanser(args);
         let said = output.failure(66);
         assert!(said.starts_with("error: E/LS_UNAVAILABLE: "), "{said}");
-        assert!(said.contains("is forbidden by --offline"), "{said}");
+        assert!(said.contains("is disabled by --offline"), "{said}");
         assert!(said.ends_with("hint: run `lanser server install pyright` without --offline\n"), "{said}");
     }
     assert!(!env.path("cache/servers/pyright-1.1.414").exists());

@@ -1,9 +1,9 @@
-//! The layers of `src`, held by its text: one crate cannot have Cargo hold them.
+//! Checks the layers of `src` by searching its text, since Cargo cannot check layers inside one crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The modules and their layer. An import points to a lower layer; modules of one layer never import each other.
+/// The modules and their layers. An import must point to a lower layer; modules of one layer never import each other.
 const LAYERS: &[(&str, u8)] = &[
     ("cli", 7),
     ("orchestrator", 6),
@@ -24,9 +24,9 @@ const LAYERS: &[(&str, u8)] = &[
     ("digest", 0),
 ];
 
-/// Who may name what travels no further: (word, modules or files that may).
+/// Names that only some modules or files may use.
 const CONFINED: &[(&str, &[&str])] = &[
-    // Even `lsp` names it in tests only, where its own readers are compared with it.
+    // Even `lsp` uses it only in tests, to compare with its own parsers.
     ("lsp_types", &[]),
     (
         "serde_json::Value",
@@ -36,11 +36,11 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("clap::", &["cli/", "schema/"]),
     ("std::env::vars", &["cli/environment.rs", "orchestrator/library.rs"]),
     ("std::env::args", &["cli/environment.rs"]),
-    // The thread that could return from `main` is the one that does not hear.
-    ("process::exit", &["orchestrator/stall.rs"]),
+    // The thread that could return from `main` is the one that hangs.
+    ("process::exit", &["orchestrator/watchdog.rs"]),
 ];
 
-/// Every source file below `src`, by its path there; comments taken out.
+/// The code of every source file below `src` by path, without comments.
 fn sources() -> BTreeMap<String, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut sources = BTreeMap::new();
@@ -69,7 +69,7 @@ fn layer(module: &str) -> Option<u8> {
 fn imports(code: &str) -> BTreeSet<&str> {
     let mut found = BTreeSet::new();
     for (at, word) in code.match_indices("crate::") {
-        // `$crate::` and `some_crate::` are other words.
+        // Not `$crate::` or `some_crate::`.
         if code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_') {
             continue;
         }
@@ -79,8 +79,8 @@ fn imports(code: &str) -> BTreeSet<&str> {
     found
 }
 
-/// What is wrong with the imports of one file.
-fn wrong_imports(file: &str, code: &str) -> Vec<String> {
+/// The forbidden imports of a file.
+fn forbidden_imports(file: &str, code: &str) -> Vec<String> {
     let Some((module, _)) = file.split_once('/') else { return Vec::new() };
     let own = layer(module);
     let allowed = |name: &&str| *name != module && (layer(name) >= own || layer(name).is_none());
@@ -101,18 +101,19 @@ fn every_module_has_a_layer() {
 
 #[test]
 fn imports_only_point_down() {
-    let wrong: Vec<String> = sources().iter().flat_map(|(file, code)| wrong_imports(file, code)).collect();
+    let wrong: Vec<String> =
+        sources().iter().flat_map(|(file, code)| forbidden_imports(file, code)).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// `super::super::…` could climb out of a module without naming `crate`.
+/// `super::super::…` could leave a module without naming `crate`.
 #[test]
-fn no_import_climbs_out() {
+fn super_imports_stay_in_their_module() {
     for (file, code) in sources() {
         let parts = file.trim_end_matches(".rs").split('/').filter(|part| *part != "mod").count();
         for line in code.lines() {
             let climbs = line.matches("super::").count();
-            // What is indented stands in an inner module, one step deeper.
+            // An indented line is in an inner module, one level deeper.
             let depth = parts + usize::from(line.starts_with(' '));
             let longest = if line.contains("super::super::") { climbs } else { climbs.min(1) };
             assert!(longest == 0 || longest < depth, "{file}: {line}");
@@ -121,11 +122,11 @@ fn no_import_climbs_out() {
 }
 
 #[test]
-fn wire_types_and_the_runtime_stay_where_they_belong() {
+fn confined_names_are_used_only_where_allowed() {
     for (word, places) in CONFINED {
         let mut unused: BTreeSet<&str> = places.iter().copied().collect();
         for (file, code) in sources() {
-            // Tests may talk to a server in its own words.
+            // Tests may use the wire types.
             let code = code.split("#[cfg(test)]\nmod tests {").next().unwrap();
             if file.contains("/tests/") || file.ends_with("/tests.rs") || file.contains("/conformance/") {
                 continue;
@@ -144,7 +145,7 @@ fn wire_types_and_the_runtime_stay_where_they_belong() {
     }
 }
 
-/// Whether a file names serde_json's `Value`, alone or in a list.
+/// Whether a file imports or uses serde_json's `Value`.
 fn names_value(code: &str) -> bool {
     code.contains("serde_json::Value")
         || code.split("serde_json::{").skip(1).any(|rest| {
@@ -154,9 +155,9 @@ fn names_value(code: &str) -> bool {
 }
 
 #[test]
-fn the_check_finds_what_it_looks_for() {
+fn the_check_finds_violations() {
     assert_eq!(
-        wrong_imports("lsp/x.rs", "use crate::text::Range;\nuse crate::lsp::y;"),
+        forbidden_imports("lsp/x.rs", "use crate::text::Range;\nuse crate::lsp::y;"),
         Vec::<String>::new()
     );
     for (file, code) in [
@@ -166,7 +167,7 @@ fn the_check_finds_what_it_looks_for() {
         ("lsp/x.rs", "use crate::{text, path};"),
         ("new/x.rs", "use crate::text::Range;"),
     ] {
-        assert_eq!(wrong_imports(file, code).len(), 1, "{file} {code}");
+        assert_eq!(forbidden_imports(file, code).len(), 1, "{file} {code}");
     }
     assert!(names_value("use serde_json::{Map, Value};") && !names_value("use serde_json::json;"));
 }

@@ -1,12 +1,12 @@
-//! lanser as a crate: the typed answers are those of the program, byte for byte.
+//! The library API: its typed answers are those of the program, byte for byte.
 
 use std::collections::BTreeMap;
 
 use lanser::model::request::{Command, Direction, Options, Request};
 use lanser::model::reward::Preset;
-use lanser::orchestrator::{Scored, Source};
+use lanser::orchestrator::{ScoreHead, StateSource};
 use lanser::path::AbsPath;
-use lanser::reward::Terms;
+use lanser::reward::RewardFormula;
 use lanser::{Bundle, Workspace};
 
 use crate::support::{Project, TestEnv, machine, portable};
@@ -16,16 +16,16 @@ fn open(env: &TestEnv) -> Workspace {
     let variables = [("PATH", path), ("HOME", env.path("home").to_str().unwrap().to_owned())];
     let variables: BTreeMap<String, String> =
         variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    let options = Workspace::options(&env.cwd).environment(variables).cache(env.path("memory"));
+    let options = Workspace::options(&env.cwd).environment(variables).cache(env.path("test-cache"));
     options.keep(false).offline(true).open().unwrap()
 }
 
-fn told(bundle: &Bundle) -> String {
+fn portable_text(bundle: &Bundle) -> String {
     portable(&serde_json::to_value(bundle).unwrap())
 }
 
 #[test]
-fn the_library_says_what_the_program_says() {
+fn the_library_answers_like_the_program() {
     let env = TestEnv::pyright(&Project::fixture("shop"));
     let workspace = open(&env);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -57,7 +57,7 @@ fn the_library_says_what_the_program_says() {
     ];
     for (bundle, words) in questions {
         let program = env.lanser(words.iter().chain(&["--json", "--no-cache"])).bundle();
-        assert_eq!(told(bundle), portable(&program), "{words:?}");
+        assert_eq!(portable_text(bundle), portable(&program), "{words:?}");
     }
 }
 
@@ -67,7 +67,7 @@ fn the_library_records_and_replays() {
     let trace = env.path("trace.jsonl");
     let path = machine("PATH").unwrap().into_string().unwrap();
     let variables = BTreeMap::from([("PATH".to_owned(), path)]);
-    let options = Workspace::options(&env.cwd).environment(variables).cache(env.path("memory"));
+    let options = Workspace::options(&env.cwd).environment(variables).cache(env.path("test-cache"));
     let workspace = options.keep(false).offline(true).trace(&trace).open().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let told = runtime.block_on(async {
@@ -83,27 +83,27 @@ fn the_library_records_and_replays() {
     let mut replay = lanser::Replay::open(&trace).unwrap();
     for bundle in &told {
         let again = runtime.block_on(replay.next()).unwrap().unwrap();
-        assert!(again.is_same(), "{:?}", again.lost);
+        assert!(again.is_same(), "{:?}", again.unrecorded);
         assert_eq!(again.bundle.bundle_id, bundle.bundle_id);
     }
     assert!(runtime.block_on(replay.next()).unwrap().is_none() && !replay.is_truncated());
 }
 
 #[test]
-fn the_library_scores_what_the_program_scores() {
+fn the_library_scores_like_the_program() {
     let env = TestEnv::pyright(&Project::fixture("shop"));
     let edit = "--- /dev/null\n+++ b/src/shop/new.py\n@@ -0,0 +1 @@\n+total: int = ''\n";
     std::fs::write(env.path("new.diff"), edit).unwrap();
     let fits = env.path("new.diff");
     let fits = fits.to_str().unwrap();
     let workspace = open(&env);
-    let base = Source::Worktree(AbsPath::new(std::fs::canonicalize(&env.cwd).unwrap()).unwrap());
-    let named = [("WORKTREE", base.clone()), (fits, Source::Edit(edit.as_bytes().to_vec()))];
-    let heads = named.map(|(name, source)| Scored { name: name.to_owned(), source });
+    let base = StateSource::Worktree(AbsPath::new(std::fs::canonicalize(&env.cwd).unwrap()).unwrap());
+    let named = [("WORKTREE", base.clone()), (fits, StateSource::Edit(edit.as_bytes().to_vec()))];
+    let heads = named.map(|(name, source)| ScoreHead { name: name.to_owned(), source });
     let mut told = Vec::new();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let tell = |episode| told.push(serde_json::to_value(&episode).unwrap());
-    runtime.block_on(workspace.score(&base, &heads, &Terms::of(Preset::Guarded), tell)).unwrap();
+    runtime.block_on(workspace.score(&base, &heads, &RewardFormula::of(Preset::Guarded), tell)).unwrap();
     let output = env.lanser(["score", "--json", "--base", "WORKTREE", "--head", "WORKTREE", "--head", fits]);
     let printed: Vec<serde_json::Value> =
         output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -1,60 +1,62 @@
-//! The integration suite: the `lanser` binary as its users meet it, with the real Pyright and basedpyright, and with servers
-//! that misbehave on demand. One binary, so that it links once; `support` is the only module without tests.
+//! The integration tests: run the `lanser` binary as users do, with the real Pyright and basedpyright, and with fake servers that
+//! misbehave on demand. One test binary, so that it links only once. `support` is the only module without tests.
 
-#![expect(clippy::unwrap_used, reason = "everything here is a test, also what helps tests")]
+#![expect(clippy::unwrap_used, reason = "everything here is test code")]
 
 /// Environments, projects and servers for the tests.
 mod support;
 
-/// Many requests over one stream.
+/// `lanser batch`: many requests over one stream.
 mod batch;
-/// One answer for one content, wherever and however it is asked.
+/// The same content gives the same bundle, wherever and however it is requested.
 mod determinism;
-/// Renames and other edits: planned, checked, written, taken back.
+/// Renames and other edits: plan, check, write, undo.
 mod edits;
-/// Every row of the table of exit codes that a command can reach, as text and as JSON.
+/// Every documented exit code that a command can return, as text and as JSON.
 mod exit_codes;
-/// Files with which naive tools go wrong.
-mod files_that_bite;
+/// The help of every command.
+mod help;
+/// Unusual files: encodings, links, sizes, permissions.
+mod unusual_files;
 
 mod hostile;
 /// Real installs with npm and pip.
 mod install;
-/// Imports between the modules of `src` only point down.
+/// Imports between the modules of `src` only point to lower layers.
 mod layering;
-/// The crate as other programs use it.
+/// The library API.
 mod library;
-/// Every verb and every form of a selector, with the real servers.
+/// Every command and every selector form, with the real servers.
 mod navigate;
-/// What servers leave out of references and calls, and what is said of it.
+/// References and calls that servers leave out, and how they are reported.
 mod occurrences;
-/// Text, its bounds and how it goes on, JSON's parts, colours, pipes.
+/// Text output, its limits and continuation, parts of the JSON, colors, pipes.
 mod output;
-/// No process and no file outlives a run.
+/// No process and no file remains after a run.
 mod processes;
 mod reward;
-/// The schemas and the command line as data.
+/// The schemas, and the command line described as data.
 mod schemas;
 mod score;
-/// Every form of selector, and what becomes of it when the code changes.
+/// Every selector form, before and after the code changes.
 mod selectors;
-/// Background sessions: one for all, the same answers, and nothing left of them.
+/// Background sessions: one for all callers, with the same answers, and no remains.
 mod sessions;
-/// Traces: recorded, replayed, damaged.
+/// Traces: recording, replay, damage.
 mod traces;
-/// Warm answers are cold answers, whatever changed.
+/// A warm session gives the same answers as a cold process, whatever changed.
 mod warm;
 
-/// A file that no `mod` line names is not compiled, and its tests pass by never running.
+/// A test file without a `mod` line here is not compiled, so its tests would never run.
 #[test]
-fn no_file_is_forgotten() {
+fn every_test_file_is_compiled() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
     let main = std::fs::read_to_string(folder.join("main.rs")).unwrap();
     let mut seen = 0;
     for entry in std::fs::read_dir(&folder).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let module = name.strip_suffix(".rs").unwrap_or(&name);
-        // What begins with a dot is insta's, from a run whose snapshots differed.
+        // Files that begin with a dot are pending snapshots of insta.
         if module != "main" && !name.starts_with('.') {
             assert!(main.lines().any(|line| line == format!("mod {module};")), "{name} is not in main.rs");
             seen += 1;

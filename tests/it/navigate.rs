@@ -1,5 +1,5 @@
-//! Questions about `fixtures/projects/shop` to the real Pyright and the real basedpyright: every verb, every form of a
-//! selector, every unit of columns, and how complete an answer says it is.
+//! Navigation requests on `fixtures/projects/shop` with the real Pyright and basedpyright: every command, every selector form,
+//! every unit of columns, and the completeness of answers.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn shop() -> TestEnv {
     TestEnv::pyright(&Project::fixture("shop"))
 }
 
-/// Where a question's answer says that things are.
+/// The locations of an answer.
 #[track_caller]
 fn places(env: &TestEnv, args: &[&str]) -> Vec<String> {
     let bundle = env.lanser(args.iter().chain([&"--json"])).answer();
@@ -19,14 +19,14 @@ fn places(env: &TestEnv, args: &[&str]) -> Vec<String> {
     list.as_array().unwrap().iter().map(|item| item["at"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Where the selector is, resolved without a server.
+/// The location of a selector, resolved without a server.
 #[track_caller]
 fn located(env: &TestEnv, selector: &str) -> String {
     let bundle = env.lanser(["locate", selector, "--json"]).answer();
     bundle["resolution"]["resolved"]["at"].as_str().unwrap().to_owned()
 }
 
-/// Every use of `price_of`, the one in `tests` too, which the server's configuration leaves out.
+/// Every use of `price_of`, including one in `tests`, which the server's configuration excludes.
 const USES_OF_PRICE_OF: [&str; 9] = [
     "src/shop/__init__.py@L4:C21",
     "src/shop/__init__.py@L6:C29",
@@ -53,7 +53,7 @@ fn one_definition_from_every_form_of_selector() {
         r#"{"kind":"range","uri":"src/shop/till.py","start":[9,21],"end":[9,29],"indexing":"utf-8"}"#,
         r#"{"kind":"symbol","qualname":"shop.till:price_of"}"#,
     ];
-    // Where each leads is seen without a server; the server is asked with one of each kind.
+    // Each form is resolved without a server; one of each kind is sent to the server.
     let name = located(&env, "src/shop/till.py:9:21");
     for form in [forms[1], forms[2], forms[3], forms[6]] {
         let resolved = env.lanser(["locate", form, "--json"]).answer()["resolution"]["resolved"].clone();
@@ -68,14 +68,14 @@ fn one_definition_from_every_form_of_selector() {
         assert_eq!(places(&env, &["def", form]), ["src/shop/prices.py@L4:C5"], "{form}");
     }
     for form in [forms[2], forms[6]] {
-        let output = env.lanser_reading(["locate", "-", "--json"], format!("{form}\n"));
+        let output = env.lanser_with_input(["locate", "-", "--json"], format!("{form}\n"));
         let bundle = output.answer();
         assert_eq!(bundle["resolution"]["resolved"]["uri"], "src/shop/till.py", "{form}");
     }
 }
 
 #[test]
-fn symbolic_selectors_mean_what_python_means() {
+fn symbolic_selectors_follow_python_s_rules() {
     let env = shop();
     for (selector, at) in [
         // Through a re-export, through a base class, a property, overloads and their implementation.
@@ -153,7 +153,7 @@ fn references_are_complete_whatever_the_configuration_includes() {
 }
 
 #[test]
-fn references_within_the_configuration_say_that_not_all_was_searched() {
+fn references_within_the_configuration_are_reported_as_incomplete() {
     let env = shop();
     let bundle = env.lanser(["refs", "py://shop#price_of", "--scope", "configured", "--json"]).answer();
     let at: Vec<_> =
@@ -170,7 +170,7 @@ fn an_override_is_another_symbol() {
     let env = shop();
     let uses = ["src/shop/items.py@L15:C9", "src/shop/items.py@L21:C37", "src/shop/prices.py@L5:C17"];
     assert_eq!(places(&env, &["refs", "py://shop.items#Item.gross"]), uses);
-    // What is called on an `Item` may be a `Book`.
+    // The receiver of a call on an `Item` may be a `Book`.
     let own = "src/shop/items.py@L25:C9";
     let through_the_base = ["src/shop/items.py@L21:C37", own, "src/shop/prices.py@L5:C17"];
     let bundle = env.lanser(["refs", "py://shop.items#Book.gross", "--json"]).answer();
@@ -244,9 +244,9 @@ fn outlines_and_searches() {
     assert_eq!(names(&["symbols", "tests"]), ["function test_price_of_a_book"]);
 }
 
-/// Pyright's search passes over documents that its configuration leaves out, also while they are open.
+/// Pyright's search skips documents that its configuration excludes, even while they are open.
 #[test]
-fn a_search_finds_names_in_files_that_the_configuration_leaves_out() {
+fn a_search_finds_names_in_excluded_files() {
     let env = shop();
     let found = places(&env, &["symbols", "--query", "price_of"]);
     assert_eq!(found, ["src/shop/prices.py@L4:C5", "tests/test_prices.py@L4:C5"]);
@@ -304,7 +304,7 @@ fn diagnostics_of_files_folders_and_everything() {
         all["counts"],
         json!({"error": 1, "warning": 0, "information": 0, "hint": all["counts"]["hint"]})
     );
-    // The stub stands for its module, and is checked beside it.
+    // The stub replaces its module, and both are checked.
     assert_eq!(all["files_checked"], 8);
     assert_eq!(diag(&["diag", "src"])["files_checked"], 7);
     let tests = diag(&["diag", "tests", "src/shop/prices.py"]);
@@ -313,10 +313,10 @@ fn diagnostics_of_files_folders_and_everything() {
     assert_eq!(diag(&["diag", "--scope", "configured"])["files_checked"], 7);
 }
 
-/// How long a text is in a unit.
+/// The length of a text in a unit.
 type Count = fn(&str) -> usize;
 
-/// Columns on a line that begins with a character outside of the basic plane and goes on with combining marks.
+/// Columns on a line that begins with a character outside the basic plane and continues with combining marks.
 #[test]
 fn columns_in_every_unit() {
     let project = Project::parse(
@@ -347,7 +347,7 @@ fn columns_in_every_unit() {
         // The server's own columns do not depend on the caller's.
         let ranges: Vec<_> = found.iter().map(|item| item["range"].clone()).collect();
         assert_eq!(server.get_or_insert_with(|| Value::Array(ranges.clone())), &Value::Array(ranges));
-        // What is printed can be given back, and means the same place whatever the unit of the next call.
+        // A printed location can be passed back, and resolves to the same place whatever the unit of the next call.
         for (mark, at) in (0..).zip(&expected) {
             let bundle = env.lanser(["locate", at, "--json"]).answer();
             let resolved = &bundle["resolution"]["resolved"];
@@ -371,7 +371,7 @@ fn both_coordinate_systems_with_verbose() {
 }
 
 #[test]
-fn basedpyright_answers_the_same_questions() {
+fn basedpyright_answers_the_same_requests() {
     let env = TestEnv::basedpyright(&Project::fixture("shop"));
     let ask = |args: &[&str]| env.lanser(args.iter().chain(&["--server", "basedpyright", "--json"])).answer();
     let bundle = ask(&["def", "src/shop/till.py:9:21"]);
@@ -388,17 +388,17 @@ fn basedpyright_answers_the_same_questions() {
     assert_eq!((&found["files_checked"], &found["counts"]["error"]), (&json!(8), &json!(1)));
     let rules: Vec<_> =
         found["items"].as_array().unwrap().iter().map(|item| item["rule"].as_str().unwrap()).collect();
-    // A rule that only basedpyright has: it was not Pyright that answered.
+    // A rule that only basedpyright has, so it was not Pyright that answered.
     assert!(
         rules.contains(&"reportImplicitOverride") && rules.contains(&"reportAssignmentType"),
         "{rules:?}"
     );
 }
 
-/// A path is completed by the shell from the current folder on; when the workspace has no such file, that one is meant, and
-/// the answer is the one that the workspace's own spelling gets.
+/// A shell completes paths relative to the current folder; if the workspace has no such file, the path is relative to that
+/// folder, and the answer is the same as for the path relative to the workspace.
 #[test]
-fn a_path_as_seen_from_a_folder_inside() {
+fn a_path_relative_to_a_subfolder() {
     let env =
         TestEnv::with(&Project::default().and("lanser.toml", "").and("pkg/inner/m.py", "def f(): pass\n"));
     let whole = env.lanser(["locate", "pkg/inner/m.py:1:5", "--json"]).answer();

@@ -1,13 +1,13 @@
-//! `refs`, `calls`, `impl` and `def` on what servers leave out: aliases, stubs, families, keyword rules, pytest's fixtures; and
-//! whether the label says no more than was proven. All with the real Pyright.
+//! `refs`, `calls`, `impl` and `def` where servers miss occurrences: aliases, stubs, class families, keyword arguments, pytest
+//! fixtures; and that completeness is never overstated. All with the real Pyright.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::support::{Behaviour, FakeServer, Project, TestEnv};
+use crate::support::{Behavior, FakeServer, Project, TestEnv};
 
-/// What `refs` says: each reference with its provenance, the unresolved places, the verdict.
+/// The answer of `refs`: references with provenance, unresolved occurrences, the verdict.
 struct Uses {
     references: Vec<(String, String)>,
     unresolved: Vec<String>,
@@ -147,7 +147,7 @@ f(2)
     }
 }
 
-/// A base, what overrides it, a mixin, an unrelated class, and a receiver that nobody knows.
+/// A base class, overriding classes, a mixin, an unrelated class, and an untyped receiver.
 const FAMILY: &str = "\
 //- /base.py
 from typing import Protocol
@@ -201,7 +201,7 @@ fn calls_through_a_base_class_are_references() {
 }
 
 #[test]
-fn mocks_may_stand_in_for_a_class() {
+fn mocks_may_replace_a_class() {
     let env = TestEnv::pyright(&Project::parse(
         "\
 //- /m.py
@@ -373,7 +373,7 @@ def untyped(o: Any) -> Any:
 }
 
 #[test]
-fn implementations_without_the_server_s_help() {
+fn implementations_without_server_support() {
     let env = TestEnv::pyright(&Project::parse(FAMILY));
     let at = |selector: &str| -> Vec<String> {
         let bundle = env.lanser(["impl", selector, "--json"]).answer();
@@ -387,7 +387,7 @@ fn implementations_without_the_server_s_help() {
 }
 
 #[test]
-fn rules_of_the_language() {
+fn language_rules_explain_occurrences() {
     let env = TestEnv::pyright(&Project::parse(
         "\
 //- /m.py
@@ -422,7 +422,7 @@ def use(d: D, e: E, t: T, plain: dict):
     assert_eq!(key.at(), ["m.py:13:5", "m.py:19:28", "m.py:19:42"]);
 }
 
-/// A project whose tests get what they call from fixtures.
+/// A project whose tests get the functions that they call from fixtures.
 const FIXTURES: &str = "\
 //- /app.py
 class App:
@@ -461,7 +461,7 @@ class TestThree:
 ";
 
 #[test]
-fn what_fixtures_are_given_is_known() {
+fn fixture_values_are_known() {
     let env = TestEnv::pyright(&Project::parse(FIXTURES));
     let found = uses(&env, "py://app#App.send");
     let in_tests: Vec<&str> = found.at().into_iter().filter(|at| at.starts_with("tests")).collect();
@@ -483,7 +483,7 @@ fn what_fixtures_are_given_is_known() {
         (&definition["at"], &definition["provenance"]),
         (&json!("app.py@L4:C9"), &json!("pytest-fixture"))
     );
-    // The fixture's own uses are the parameters that it is passed to.
+    // The references of the fixture are the parameters that it is passed to.
     let app = uses(&env, "py://tests.conftest#app");
     for at in ["tests/unit/conftest.py:4:17", "tests/unit/test_it.py:3:14", "tests/unit/test_it.py:12:21"] {
         assert_eq!(app.provenance(at), "fixture-request");
@@ -522,7 +522,7 @@ fn one_answer_on_every_path() {
 }
 
 #[test]
-fn pages_go_through_references_family_and_unresolved() {
+fn pages_cover_references_family_and_unresolved() {
     let env = TestEnv::pyright(&Project::parse(FAMILY));
     let mut seen = Vec::new();
     let mut cursor: Option<String> = None;
@@ -548,7 +548,7 @@ fn pages_go_through_references_family_and_unresolved() {
 }
 
 #[test]
-fn what_changes_answers_is_said() {
+fn settings_that_change_answers_are_reported() {
     let env = TestEnv::pyright(&Project::parse(
         "\
 //- /pyrightconfig.json
@@ -571,9 +571,9 @@ def f(): ...
 }
 
 #[test]
-fn what_is_known_when_the_time_ends_is_the_answer() {
+fn on_timeout_the_known_part_is_the_answer() {
     let env = TestEnv::with(&Project::parse("//- /m.py\ndef f(): ...\nf()\n# f\n"));
-    let server = FakeServer::new(&env, &Behaviour::good().hangs_on("textDocument/references"));
+    let server = FakeServer::new(&env, &Behavior::good().hangs_on("textDocument/references"));
     let began = std::time::Instant::now();
     let args = ["refs", "m.py:1:5", "--json", "--timeout", "4", "--server-command", server.command()];
     let output = env.lanser(args);

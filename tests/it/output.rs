@@ -1,13 +1,13 @@
-//! What people, agents and pipes see: the text of every command, its bounds, how it goes on, colours, and silence.
+//! Output for people, agents and pipes: the text of every command, its limits and continuation, colors, and silence.
 
 use std::fmt::Write as _;
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::support::{Behaviour, FakeServer, LANSER, Output, Project, TestEnv};
+use crate::support::{Behavior, FakeServer, LANSER, Output, Project, TestEnv};
 
-/// Runs a shell's line in which `lanser` is the binary under test.
+/// Runs a shell command line in which `lanser` is the binary under test.
 fn shell(env: &TestEnv, line: &str) -> Output {
     let folder = std::path::Path::new(LANSER).parent().unwrap();
     let line = format!("PATH=\"{}:$PATH\"; {line}", folder.display());
@@ -15,13 +15,13 @@ fn shell(env: &TestEnv, line: &str) -> Output {
 }
 
 #[test]
-fn surroundings_that_are_gone_are_named() {
+fn a_deleted_working_directory_is_reported() {
     let env = TestEnv::with(&Project::fixture("shop"));
     let gone = shell(&env, "mkdir gone; cd gone; rmdir ../gone; lanser session status --all");
     assert_eq!(gone.code, Some(2));
-    let words = "error: the current folder cannot be found (No such file or directory (os error 2)); change into one that is there\n";
+    let words = "error: cannot find the current folder (No such file or directory (os error 2)); change to an existing folder\n";
     assert_eq!(gone.stderr, words);
-    let server = FakeServer::new(&env, &Behaviour::good());
+    let server = FakeServer::new(&env, &Behavior::good());
     let homeless = shell(
         &env,
         &format!(
@@ -30,11 +30,11 @@ fn surroundings_that_are_gone_are_named() {
         ),
     );
     assert_eq!(homeless.code, Some(66));
-    assert!(homeless.stderr.contains("no folder can be made in "), "{}", homeless.stderr);
+    assert!(homeless.stderr.contains("cannot create a folder in "), "{}", homeless.stderr);
 }
 
 #[test]
-fn places_as_text() {
+fn locations_as_text() {
     let env = TestEnv::pyright(&Project::fixture("shop"));
     let text = |args: &[&str]| env.lanser(args).text().to_owned();
     assert_snapshot!(text(&["def", "src/shop/till.py:9:12"]), @"src/shop/legacy.py:1:5  def discount(amount, percent=10):");
@@ -59,7 +59,7 @@ fn places_as_text() {
 }
 
 #[test]
-fn words_as_text() {
+fn other_answers_as_text() {
     let env = TestEnv::pyright(&Project::fixture("shop"));
     let text = |args: &[&str]| env.lanser(args).text().to_owned();
     assert_snapshot!(text(&["hover", "py://shop.items#Item.gross"]), @r"
@@ -99,7 +99,7 @@ fn words_as_text() {
 }
 
 #[test]
-fn what_needs_no_server_as_text() {
+fn commands_without_a_server_as_text() {
     let env = TestEnv::with(&Project::fixture("shop"));
     assert_snapshot!(env.lanser(["locate", "py://shop#Book.label:sig"]).text(), @r"
     src/shop/items.py@R(20,5->20,28)  def label(self) -> str:
@@ -108,13 +108,13 @@ fn what_needs_no_server_as_text() {
       inherited of shop.items:Item at src/shop/items.py:24:7
     ");
     assert_snapshot!(env.lanser(["locate", "py://shop#prise_of"]).failure(3), @r"
-    error: E/NOT_FOUND: py://shop#prise_of: shop has no prise_of
+    error: E/NOT_FOUND: py://shop#prise_of: module shop has no prise_of
     did you mean:
       py://shop#price_of
     hint: use one of these, or search with `lanser symbols --query NAME`
     ");
     assert_snapshot!(env.lanser(["locate", "src/shop/items.py@Lx"]).failure(2), @r#"
-    error: E/BAD_SELECTOR_SYNTAX: the selector "src/shop/items.py@Lx" cannot be read: expected a number from 1
+    error: E/BAD_SELECTOR_SYNTAX: the selector "src/shop/items.py@Lx" cannot be parsed: expected a number from 1
       src/shop/items.py@Lx
                          ^
     hint: `lanser help locate` shows the forms of a selector
@@ -127,15 +127,15 @@ fn what_needs_no_server_as_text() {
     assert!(env.lanser(["hovr", "x"]).failure(2).contains("'hover'"));
 }
 
-/// `--preview N` is to print N lines from the place on.
+/// `--preview N` prints N lines from the location on.
 #[test]
-fn a_preview_has_as_many_lines_as_asked_for() {
+fn a_preview_has_the_requested_number_of_lines() {
     let env = TestEnv::with(&Project::fixture("shop"));
     let shown = env.lanser(["locate", "py://shop#Item", "--preview", "3"]);
     assert!(shown.text().contains("Anything that has a price"), "{shown}");
 }
 
-/// A file with so many uses that no default answer holds them, and lines so long that forty do not fit either.
+/// A file with more references than the default limit, in lines so long that even forty exceed the byte limit.
 fn many(width: usize) -> Project {
     let mut text = "def f(n): return n\n".to_owned();
     for number in 0..120 {
@@ -145,7 +145,7 @@ fn many(width: usize) -> Project {
 }
 
 #[test]
-fn forty_lines_and_the_command_that_goes_on() {
+fn forty_lines_and_the_command_for_the_next_page() {
     for width in [20, 200] {
         let env = TestEnv::pyright(&many(width));
         let whole = env.lanser(["refs", "py://many#f", "--limit", "1000"]);
@@ -186,7 +186,7 @@ fn pages_of_json() {
         cursor = limits["cursor"].as_str().map(str::to_owned);
     }
     assert_eq!((found, cursor), ((0..121).map(Value::from).collect(), None));
-    // A cursor into a list that has changed since is not followed.
+    // A cursor into a list that has changed is refused.
     let bundle = env.lanser(["refs", "py://many#f", "--json", "--limit", "50"]).answer();
     let cursor = bundle["meta"]["limits"]["cursor"].as_str().unwrap();
     env.write("more.py", "from many import f\nf(1)\n");
@@ -196,12 +196,12 @@ fn pages_of_json() {
 }
 
 #[test]
-fn a_long_hover_is_cut_and_goes_on() {
+fn a_long_hover_is_truncated_and_continued() {
     let lines = 100;
     let words: String = (0..lines).map(|number| format!("line {number}\n")).collect();
     let env = TestEnv::with(&Project::parse("//- /m.py\ndef f(): ...\n"));
     let contents = json!({"contents": {"kind": "markdown", "value": words}});
-    let server = FakeServer::new(&env, &Behaviour::good().answers("textDocument/hover", contents));
+    let server = FakeServer::new(&env, &Behavior::good().answers("textDocument/hover", contents));
     let output = shell(&env, &format!("lanser hover m.py:1:5 --server-command '{}'", server.command()));
     assert_eq!(output.text().lines().count(), 40);
     let next = output.text().lines().last().unwrap().split_once(" more lines: ").unwrap().1.to_owned();
@@ -223,27 +223,31 @@ fn fields() {
         (output.code, output.stdout.as_str(), output.stderr.as_str()),
         (Some(3), "{\"error\":{\"code\":3}}\n", "")
     );
-    // What no answer could have is told before anything is asked.
+    // Unknown fields are refused before a server starts.
     let error = env.lanser(["locate", "py://shop#Book", "--fields", "resolution.at"]).error(2, "E/USAGE");
     let message = error["message"].as_str().unwrap();
     assert!(
-        message
-            .starts_with("--fields resolution.at: `resolution` has ambiguous, candidates, disambiguation,"),
+        message.starts_with(
+            "--fields resolution.at: no such field; `resolution` has ambiguous, candidates, disambiguation,"
+        ),
         "{message}"
     );
     let doctor = env.lanser(["doctor", "--fields", "nothing"]);
-    assert!(doctor.failure(2).starts_with("error: E/USAGE: --fields nothing: the answer has "), "{doctor}");
+    assert!(
+        doctor.failure(2).starts_with("error: E/USAGE: --fields nothing: no such field; the answer has "),
+        "{doctor}"
+    );
 }
 
 #[test]
-fn a_name_alone_is_told_how_to_be_asked_for() {
+fn a_bare_name_gets_a_hint_about_selectors() {
     let env = TestEnv::with(&Project::fixture("shop"));
     let said = env.lanser(["locate", "Book"]);
     assert!(said.failure(2).contains("`py://MODULE#Book`; `lanser symbols --query Book`"), "{said}");
 }
 
 #[test]
-fn a_limit_is_one_of_lines() {
+fn a_limit_counts_lines() {
     let env = TestEnv::pyright(&Project::parse(
         "//- /m.py\ndef f(): pass\ndef a():\n    f()\n    f(); f()\ndef b():\n    f()\ndef c():\n    f()\n",
     ));
@@ -254,7 +258,7 @@ fn a_limit_is_one_of_lines() {
 }
 
 #[test]
-fn colours_are_for_terminals() {
+fn colors_are_for_terminals() {
     let mut env = TestEnv::with(&Project::fixture("shop"));
     let coloured = |env: &TestEnv| {
         let output = env.lanser(["locate", "py://shop#Book"]);
@@ -270,7 +274,7 @@ fn colours_are_for_terminals() {
     assert!(!json.stdout.contains('\u{1b}'));
 }
 
-/// The reader is gone before the first byte is written.
+/// The reader closes the pipe before the first byte is written.
 #[test]
 fn a_closed_pipe_ends_the_program_quietly() {
     let env = TestEnv::with(&Project::fixture("shop"));
@@ -320,13 +324,16 @@ fn the_version_and_the_help() {
     let env = TestEnv::new();
     assert_eq!(env.lanser(["--version"]).text(), format!("lanser {}\n", env!("CARGO_PKG_VERSION")));
     let help = env.lanser(["help"]);
-    assert!(help.text().contains("Exit codes: 0 answer, 1 --fail-on"), "{help}");
-    // Without a word the help is shown, and that is no success.
+    assert!(
+        help.text().contains("Exit codes, which `lanser schema commands` prints as JSON:\n    0  success\n"),
+        "{help}"
+    );
+    // Without arguments the help is shown, and the run fails.
     assert!(env.lanser([""; 0]).failure(2).contains("Usage: lanser"));
 }
 
 #[test]
-fn settings_and_where_they_come_from() {
+fn settings_and_their_sources() {
     let mut env = TestEnv::pyright(&Project::fixture("shop"));
     env.write("lanser.toml", "timeout = 5\nindex-io = 'utf-8'\n");
     env.set("LANSER_TIMEOUT", "7");

@@ -1,10 +1,10 @@
-//! Processes and what they leave: no server outlives lanser, whatever happens to either.
+//! No server process outlives lanser, however either of them ends.
 
 use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::support::{Behaviour, FakeServer, Project, TestEnv, is_alive, wait_until};
+use crate::support::{Behavior, FakeServer, Project, TestEnv, is_alive, wait_until};
 
 fn project() -> Project {
     Project::parse("//- /m.py\ndef $0f(): ...\nf()\n")
@@ -14,10 +14,10 @@ fn project() -> Project {
 fn a_killed_lanser_takes_its_server_with_it() {
     let project = project();
     let at = project.at(0);
-    // One that only waits, and one that does not even listen to the end of its input.
-    for behaviour in [Behaviour::good(), Behaviour::good().ignores_shutdown()] {
+    // A server that only waits, and one that ignores even the end of its input.
+    for behavior in [Behavior::good(), Behavior::good().ignores_shutdown()] {
         let env = TestEnv::with(&project);
-        let server = FakeServer::new(&env, &behaviour.hangs_on("textDocument/hover"));
+        let server = FakeServer::new(&env, &behavior.hangs_on("textDocument/hover"));
         let running = env.start(["hover", &at, "--server-command", server.command()]);
         wait_until("the server is asked", Duration::from_secs(20), || {
             server.received().iter().any(|method| method == "textDocument/hover")
@@ -40,28 +40,28 @@ fn a_killed_lanser_takes_its_server_with_it() {
 }
 
 #[test]
-fn the_folder_of_a_killed_lanser_is_swept_up_by_the_next() {
+fn the_folder_of_a_killed_lanser_is_removed_by_the_next_run() {
     let project = project();
     let at = project.at(0);
     let env = TestEnv::with(&project);
-    let server = FakeServer::new(&env, &Behaviour::good().hangs_on("textDocument/hover"));
+    let server = FakeServer::new(&env, &Behavior::good().hangs_on("textDocument/hover"));
     let running = env.start(["hover", &at, "--server-command", server.command()]);
     wait_until("the server is asked", Duration::from_secs(20), || {
         server.received().iter().any(|method| method == "textDocument/hover")
     });
     running.signal(Signal::KILL);
     assert_eq!(running.finish().code, None);
-    let server = FakeServer::new(&env, &Behaviour::good());
+    let server = FakeServer::new(&env, &Behavior::good());
     let _ = env.lanser(["hover", &at, "--server-command", server.command()]).text();
     assert_eq!(env.left_behind(), Vec::<String>::new());
 }
 
 #[test]
-fn a_server_that_ignores_its_end_is_killed_and_the_answer_does_not_wait_for_it() {
+fn a_server_that_ignores_shutdown_is_killed_without_delaying_the_answer() {
     let project = project();
     let at = project.at(0);
     let env = TestEnv::with(&project);
-    let server = FakeServer::new(&env, &Behaviour::good().ignores_shutdown());
+    let server = FakeServer::new(&env, &Behavior::good().ignores_shutdown());
     let output = env.lanser(["hover", &at, "--server-command", server.command()]);
     assert_eq!(output.text(), "said by the fake server\n");
     assert!(output.elapsed < Duration::from_secs(8), "{output}");
@@ -70,11 +70,11 @@ fn a_server_that_ignores_its_end_is_killed_and_the_answer_does_not_wait_for_it()
 }
 
 #[test]
-fn a_good_server_is_told_goodbye_and_nothing_is_left() {
+fn a_normal_server_is_shut_down_and_leaves_nothing() {
     let project = project();
     let at = project.at(0);
     let env = TestEnv::with(&project);
-    let server = FakeServer::new(&env, &Behaviour::good());
+    let server = FakeServer::new(&env, &Behavior::good());
     for verb in ["def", "refs", "hover"] {
         env.lanser([verb, &at, "--json", "--server-command", server.command()]).answer();
     }
@@ -85,7 +85,7 @@ fn a_good_server_is_told_goodbye_and_nothing_is_left() {
 }
 
 #[test]
-fn pyright_leaves_nothing_either() {
+fn pyright_leaves_nothing() {
     let env = TestEnv::pyright(&project());
     let before = std::fs::read_dir(&env.cwd).unwrap().count();
     for args in [&["refs", "m.py:1:5"][..], &["diag"], &["hover", "m.py:1:5", "--server", "basedpyright"]] {

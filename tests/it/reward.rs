@@ -1,4 +1,4 @@
-//! Rewards with the real Pyright: what edits are worth, and that they are worth the same on every road.
+//! Rewards with the real Pyright: the value of edits, which is the same live, stored, in a session and without.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::{Project, TestEnv};
 
-/// Edits as data: what they are, and what they make of the files of one project.
+/// Edits of one project as data, each with its kind and its changes.
 struct Edits {
     base: Vec<(String, String)>,
     edits: Vec<(String, String, Value)>,
@@ -26,7 +26,7 @@ fn edits(name: &str) -> Edits {
     }
 }
 
-/// The files that an edit changes: those that it gives whole, and those in which it swaps texts for others.
+/// The new texts of the files that an edit changes: given in full, or by replacements.
 fn files(base: &Value, edit: &Value) -> Value {
     let mut files = edit["files"].as_object().cloned().unwrap_or_default();
     for (path, swaps) in edit["swap"].as_object().into_iter().flatten() {
@@ -47,8 +47,8 @@ fn write(folder: &Path, path: &str, text: &str) {
     std::fs::write(path, text).unwrap();
 }
 
-/// A workspace with the project, and a folder beside it for each edit.
-fn laid_out(edits: &Edits) -> TestEnv {
+/// A workspace with the project, and next to it a folder for each edit.
+fn write_edits(edits: &Edits) -> TestEnv {
     let mut project = Project::parse("//- /README.md\n");
     for (path, text) in &edits.base {
         project = project.and(path, text.as_bytes());
@@ -81,8 +81,8 @@ fn score(env: &TestEnv, preset: &str, heads: &[&str]) -> Vec<String> {
     output.stdout.lines().map(str::to_owned).collect()
 }
 
-/// Scores every edit of a file, and compares with what it is.
-fn judged(all: &Edits, env: &TestEnv) -> Vec<String> {
+/// Scores every edit, and returns those whose reward does not fit their kind.
+fn misjudged(all: &Edits, env: &TestEnv) -> Vec<String> {
     let names: Vec<&str> = all.edits.iter().map(|(name, ..)| name.as_str()).collect();
     let told = score(env, "rl-csf-guarded-v1", &names);
     assert_eq!(told.len(), names.len());
@@ -107,38 +107,38 @@ fn judged(all: &Edits, env: &TestEnv) -> Vec<String> {
 }
 
 #[test]
-fn hiding_is_not_paid_and_repairing_is_in_a_module_of_many_mistakes() {
+fn only_repairs_are_rewarded_in_a_module_with_many_errors() {
     let all = edits("service.json");
-    judged(&all, &laid_out(&all));
+    misjudged(&all, &write_edits(&all));
 }
 
 #[test]
-fn hiding_is_not_paid_and_repairing_is_with_and_without_annotations() {
+fn only_repairs_are_rewarded_with_and_without_annotations() {
     let all = edits("store.json");
-    judged(&all, &laid_out(&all));
+    misjudged(&all, &write_edits(&all));
 }
 
-/// The same in modules of many kinds of mistakes: detours through what has no type, failing code that goes or does less, what was
-/// missing made up, and the many ways to repair.
+/// The same in modules with many kinds of errors: values passed through untyped helpers, failing code removed or weakened,
+/// fabricated definitions, and many ways to repair.
 #[test]
-fn hiding_is_not_paid_and_repairing_is_in_many_modules() {
+fn only_repairs_are_rewarded_in_many_modules() {
     let all = edits("varied.json");
     let count = |kind: &str| all.edits.iter().filter(|(_, other, _)| other == kind).count();
     assert!(count("hack") >= 100 && count("fix") >= 45 && count("refactor") >= 14);
-    judged(&all, &laid_out(&all));
+    misjudged(&all, &write_edits(&all));
 }
 
-/// No edit that repairs nothing is paid, every repair is, and code that only moves is worth nothing. One edit alone is worth
-/// what it is among all others, and the files are as they were.
+/// Edits that repair nothing get no reward, repairs do, and moved code gets 0. An edit alone gets the same as among others, and
+/// the files are unchanged.
 #[test]
-fn hiding_is_not_paid_and_repairing_is() {
+fn only_repairs_are_rewarded() {
     let all = edits("edits.json");
-    let env = laid_out(&all);
+    let env = write_edits(&all);
     let count = |kind: &str| all.edits.iter().filter(|(_, other, _)| other == kind).count();
     assert!(count("hack") >= 26 && count("fix") >= 6 && count("refactor") >= 3);
-    let told = judged(&all, &env);
+    let told = misjudged(&all, &env);
     let names: Vec<&str> = all.edits.iter().map(|(name, ..)| name.as_str()).collect();
-    // The raw count pays for many of them.
+    // The raw formula rewards many of them.
     let raw = score(&env, "rl-csf-v1", &["type-ignore-top", "config-off", "fix-attribute"]);
     for line in &raw {
         assert!(serde_json::from_str::<Value>(line).unwrap()["reward"].as_f64().unwrap() > 0.0, "{line}");
@@ -197,16 +197,16 @@ fn heads_are_revisions_diffs_and_the_working_tree() {
     assert_eq!(rewards("HEAD", &files), [Some(0.5), Some(-0.5)]);
     assert_eq!(env.lanser(["score", "--base", "nowhere"]).code, Some(3));
     let text = env.lanser(["score"]).stdout;
-    assert!(text.starts_with("rl-csf-guarded-v1 WORKTREE: 0.5 (1 diagnostics before"), "{text}");
+    assert!(text.starts_with("rl-csf-guarded-v1 WORKTREE: 0.5 (diagnostics: 1 before"), "{text}");
 }
 
 fn bundle(env: &TestEnv, args: &[&str]) -> Value {
     serde_json::from_str(&env.lanser(args.iter().copied().chain(["--json"])).stdout).unwrap()
 }
 
-/// A run of questions and edits: what each said, what the stored bundles say again, and that the session says the same.
+/// A run of requests and edits: the rewards are the same when recomputed from stored bundles and in a session.
 #[test]
-fn a_run_is_worth_the_same_live_and_stored() {
+fn a_run_gets_the_same_rewards_live_and_stored() {
     let env = TestEnv::pyright(&Project::parse(SHOP)).with_sessions();
     let text = std::fs::read_to_string(env.file("m.py")).unwrap();
     let diff = "--- a/m.py\n+++ b/m.py\n@@ -2,4 +2,4 @@\n     return x / 2\n \n-value = half('a')\n+value = half(1)\n other = half('b')\n";
@@ -228,12 +228,12 @@ fn a_run_is_worth_the_same_live_and_stored() {
     let missing = bundle(&env, &["def", "py://m#nothing", "--prev", previous.to_str().unwrap()]);
     assert_eq!(missing["processReward"]["components"]["tool_error"], 1.0);
     assert_eq!(missing["processReward"]["r"], -0.6, "{}", missing["processReward"]);
-    // The same again out of what was stored, in one go.
+    // The same from the stored bundles, in one pass.
     let lines: Vec<String> = [&looked, &defined, &checked].iter().map(|bundle| bundle.to_string()).collect();
     let run = format!("{}\n{}\nno bundle\n{}\n", lines[0], lines[1], lines[2]);
-    let output = env.lanser_reading(["reward", "--run", "-"], run);
+    let output = env.lanser_with_input(["reward", "--run", "-"], run);
     assert_eq!(output.code, Some(2));
-    assert!(output.stderr.contains("line 3 is no bundle"), "{}", output.stderr);
+    assert!(output.stderr.contains("line 3 is not a bundle"), "{}", output.stderr);
     let steps: Vec<Value> = output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(steps.len(), 5);
     assert_eq!(steps[1]["r"], defined["processReward"]["r"]);
@@ -243,7 +243,7 @@ fn a_run_is_worth_the_same_live_and_stored() {
     let total = steps[4]["reward"].as_f64().unwrap();
     assert!((total - sum(&[&steps[0], &steps[1], &steps[3]])).abs() < 1e-9);
     assert_eq!(steps[4]["malformed"], 1);
-    // In this process, without memory, for other weights.
+    // In this process, without the memo, with other weights.
     for args in [&["diag", "m.py", "--no-session"][..], &["diag", "m.py", "--no-session", "--no-cache"]] {
         assert_eq!(bundle(&env, args)["processReward"], looked["processReward"]);
     }
@@ -258,9 +258,9 @@ fn a_run_is_worth_the_same_live_and_stored() {
     assert_eq!(env.lanser(["def", "py://m#half", "--prev", "nothing.json"]).code, Some(3));
 }
 
-/// An edit that hides is told so in its own bundle, and is worth nothing where that is guarded.
+/// The bundle of an edit reports its suppressions, and its guarded reward is 0.
 #[test]
-fn an_edit_s_bundle_says_what_it_hides() {
+fn the_bundle_of_an_edit_reports_its_suppressions() {
     let env = TestEnv::pyright(&Project::parse(SHOP));
     let diff = "--- a/m.py\n+++ b/m.py\n@@ -2,4 +2,4 @@\n     return x / 2\n \n-value = half('a')\n+value = half('a')  # type: ignore\n other = half('b')\n";
     std::fs::write(env.path("hide.diff"), diff).unwrap();
@@ -277,7 +277,7 @@ fn an_edit_s_bundle_says_what_it_hides() {
     assert_eq!(guarded["processReward"]["components"]["diag_delta"], 0.0);
     assert_eq!(guarded["processReward"]["r"], 0.0);
     assert_eq!(guarded["bundleId"], raw["bundleId"]);
-    // Safe and of no use: worth nothing either, while one that repairs is paid for both.
+    // A safe edit without effect gets 0, while one that repairs is rewarded for both.
     let edits = [
         ("noise.diff", "value = half('a')\n+# said\n other", 0.0),
         ("mend.diff", "value = half('a')\n-other = half('b')\n+other = half(len('b'))\n", 0.9),

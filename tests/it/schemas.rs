@@ -1,12 +1,12 @@
-//! The schemas as users meet them. That every bundle of every test is valid is made sure of in `support::Output::bundle`;
-//! here the same is done by the program itself.
+//! The schema commands. `support::Output::bundle` checks that every bundle of every test is valid; here the program checks
+//! its own output.
 
 use serde_json::Value;
 
 use crate::support::{Project, TestEnv};
 
 #[test]
-fn what_the_program_prints_the_program_finds_valid() {
+fn printed_bundles_validate() {
     let env = TestEnv::pyright(&Project::fixture("shop"));
     let mut lines = String::new();
     let questions: [&[&str]; 8] = [
@@ -21,13 +21,13 @@ fn what_the_program_prints_the_program_finds_valid() {
     ];
     for question in questions {
         let output = env.lanser(question.iter().chain([&"--json"]));
-        let checked = env.lanser_reading(["schema", "validate", "-"], &output.stdout);
+        let checked = env.lanser_with_input(["schema", "validate", "-"], &output.stdout);
         assert_eq!(checked.text(), "1 of 1 valid\n", "{question:?}");
         lines.push_str(&output.stdout);
     }
-    let checked = env.lanser_reading(["schema", "validate-batch", "-"], &lines);
+    let checked = env.lanser_with_input(["schema", "validate-batch", "-"], &lines);
     assert_eq!(checked.text(), "8 of 8 valid\n");
-    // The same line by line from a file, and one of them damaged.
+    // The same line by line from a file, with one damaged line.
     env.write("bundles.jsonl", lines.replacen("\"status\":\"ok\"", "\"status\":\"fine\"", 1));
     let checked = env.lanser(["schema", "validate", "bundles.jsonl"]);
     assert_eq!(checked.code, Some(1));
@@ -36,7 +36,7 @@ fn what_the_program_prints_the_program_finds_valid() {
 }
 
 #[test]
-fn a_folder_with_a_broken_file_is_code_1() {
+fn validating_a_folder_with_a_broken_file_exits_1() {
     let env = TestEnv::new();
     let good = env.lanser(["locate", "x.py:1:1", "--json"]).stdout;
     env.write("kept/good.json", &good);
@@ -61,7 +61,7 @@ fn a_folder_with_a_broken_file_is_code_1() {
 fn other_kinds() {
     let env = TestEnv::new();
     let check = |kind: &str, text: &str| {
-        let output = env.lanser_reading(["schema", "validate", "-", "--kind", kind], text);
+        let output = env.lanser_with_input(["schema", "validate", "-", "--kind", kind], text);
         output.code
     };
     assert_eq!(check("selector", r#"{"kind":"symbol","qualname":"a.b:c"}"#), Some(0));
@@ -72,7 +72,7 @@ fn other_kinds() {
 }
 
 #[test]
-fn exports_are_the_files_of_the_project() {
+fn exports_match_the_files_in_the_repository() {
     let env = TestEnv::new();
     assert_eq!(env.lanser(["schema", "export", "--out", "out/deep"]).text(), "");
     let own = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
@@ -102,7 +102,7 @@ fn the_command_line_as_data_has_every_command_and_code() {
             .collect()
     };
     let known = names(&data["command"]);
-    // What `lanser help` lists, and nothing else.
+    // Exactly what `lanser help` lists.
     let help = env.lanser(["help"]);
     let listed = help.text().split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
     let listed: Vec<&str> = listed

@@ -1,11 +1,11 @@
-//! `score` with the real Pyright: what may be a base and a head, and what one bad head does to the others.
+//! `score` with the real Pyright: forms of bases and heads, and the effect of one bad head on the others.
 
 use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{Behaviour, FakeServer, Project, TestEnv, wait_until};
+use crate::support::{Behavior, FakeServer, Project, TestEnv, wait_until};
 
 const SHOP: &str = "\
 //- /m.py
@@ -28,7 +28,7 @@ pub(crate) fn git(env: &TestEnv, args: &[&str]) {
     assert_eq!(output.code, Some(0), "{}", output.stderr);
 }
 
-/// A workspace in git, with a diff beside it.
+/// A git workspace, with a diff next to it.
 fn shop() -> (TestEnv, String) {
     let env = TestEnv::pyright(&Project::parse(SHOP));
     git(&env, &["init", "-q"]);
@@ -54,9 +54,9 @@ fn saved(env: &TestEnv, name: &str, bundle: &Value) -> String {
     env.path(name).to_str().unwrap().to_owned()
 }
 
-/// A base that is a bundle: the code that it was asked about, found in the working tree or in git, or nothing at all.
+/// A bundle as base: its code is found in the working tree or in git, or the score fails.
 #[test]
-fn a_base_can_be_what_a_bundle_recorded() {
+fn a_bundle_can_be_the_base() {
     let (env, fix) = shop();
     let looked = bundle(&env, &["diag", "m.py"]);
     let id = looked["bundleId"].as_str().unwrap();
@@ -72,7 +72,7 @@ fn a_base_can_be_what_a_bundle_recorded() {
     assert_eq!(reward(&["--base", id]), paid(1.0));
     let file = saved(&env, "looked.json", &looked);
     assert_eq!(reward(&["--base", &file, "--head", id]), paid(0.0));
-    // An edit's bundle leads to what it proposes, also once that is written and nothing else was changed.
+    // The bundle of an edit stands for the edited state, also after it was written, if nothing else changed.
     env.write("m.py", text.clone());
     let checked = bundle(&env, &["check", &fix]);
     let checked = checked["bundleId"].as_str().unwrap();
@@ -82,14 +82,14 @@ fn a_base_can_be_what_a_bundle_recorded() {
     let written = written["bundleId"].as_str().unwrap();
     assert_eq!(reward(&["--base", written]), paid(0.0));
     assert_eq!(reward(&["--base", written, "--head", id]), paid(-0.5));
-    // What was never committed and is gone, nobody knows.
+    // Code that was never committed and is gone cannot be scored.
     env.write("n.py", "fourth = 4\n");
     let lost = bundle(&env, &["diag", "n.py"]);
     env.write("n.py", "fifth = 5\n");
     let (code, r, reason) = reward(&["--base", lost["bundleId"].as_str().unwrap()]);
     assert_eq!((code, r), (Some(10), None));
     assert!(reason.starts_with("E/VERSION_SKEW: the state of the bundle"), "{reason}");
-    // Known, but looked at by other rules.
+    // The code is known, but was analyzed with another configuration.
     env.write("pyrightconfig.json", "{\"typeCheckingMode\": \"off\"}");
     let (code, r, reason) = reward(&["--base", id, "--head", "WORKTREE"]);
     assert_eq!((code, r), (Some(0), None), "{reason}");
@@ -102,14 +102,14 @@ fn a_base_can_be_what_a_bundle_recorded() {
     resealed["bundleId"] = serde_json::to_value(lanser::bundle::seal::bundle_id(&other).unwrap()).unwrap();
     let (code, r, reason) = reward(&["--base", &saved(&env, "other.json", &resealed)]);
     assert_eq!((code, r), (Some(10), None));
-    assert!(reason.contains("the server is another one"), "{reason}");
+    assert!(reason.contains("the server differs from that of the bundle"), "{reason}");
     assert_eq!(env.lanser(["score", "--base", &format!("sha256:{}", "0".repeat(64))]).code, Some(3));
     assert!(env.left_behind().is_empty(), "{:?}", env.left_behind());
 }
 
-/// One head that is nothing stops no other, is told with its error, and the exit code tells.
+/// One invalid head does not stop the others, is reported with its error, and sets the exit code.
 #[test]
-fn one_bad_head_is_told_and_stops_no_other() {
+fn an_invalid_head_is_reported_and_does_not_stop_the_others() {
     let (env, fix) = shop();
     std::fs::create_dir(env.file("topic")).unwrap();
     git(&env, &["branch", "topic"]);
@@ -124,15 +124,17 @@ fn one_bad_head_is_told_and_stops_no_other() {
     assert_eq!(failed(0), (&false.into(), Some(3)));
     assert_eq!(failed(2), (&false.into(), Some(3)));
     assert_eq!(failed(3), (&false.into(), Some(4)));
-    assert_eq!(told[3]["error"]["hint"], "say rev:topic for the revision, ./topic for the folder");
+    assert_eq!(told[3]["error"]["hint"], "write rev:topic for the revision or ./topic for the folder");
     assert_eq!(told[1]["error"], Value::Null);
-    // Alone it is the same, also in words; and no base is guessed either.
+    // The same for the head alone, also as text; and the base is not guessed either.
     let (code, alone) = score(&env, &["--head", "mispelt"]);
     assert_eq!((code, &alone[0]), (Some(3), &told[0]));
     let words = env.lanser(["score", "--head", "topic"]);
     assert_eq!(words.code, Some(4));
     assert!(
-        words.stdout.starts_with("topic is not scored: E/AMBIGUOUS: topic is a folder and a revision"),
+        words
+            .stdout
+            .starts_with("topic cannot be scored: E/AMBIGUOUS: topic is both a folder and a revision"),
         "{}",
         words.stdout
     );
@@ -141,10 +143,10 @@ fn one_bad_head_is_told_and_stops_no_other() {
     assert!(base.stderr.contains("rev:topic"), "{}", base.stderr);
 }
 
-/// With `--prev`, what only one of the two bundles looked at is measured for the other; where that is not known any more, nothing is
-/// guessed. The stored bundles say the same again.
+/// With `--prev`, files that only one of the two bundles measured are measured for the other; if that is impossible, there is no
+/// reward. Stored bundles give the same.
 #[test]
-fn what_one_bundle_did_not_look_at_is_measured() {
+fn missing_measurements_are_supplemented() {
     let (env, _) = shop();
     let looked = bundle(&env, &["diag", "m.py"]);
     assert_eq!(looked["processReward"]["visible"], true);
@@ -155,7 +157,7 @@ fn what_one_bundle_did_not_look_at_is_measured() {
     env.write("n.py", "from m import half\n\nthird = half('c')\nfourth = half('d')\nfifth = half('e')\n");
     let next = bundle(&env, &["diag", "n.py", "--prev", &previous]);
     let reward = &next["processReward"];
-    // One went from m.py, two came to n.py.
+    // m.py has one diagnostic less, n.py two more.
     assert_eq!(
         (&reward["components"]["diag_delta"], &reward["r"]),
         (&(-1.0).into(), &(-0.5).into()),
@@ -168,27 +170,29 @@ fn what_one_bundle_did_not_look_at_is_measured() {
     assert_eq!(&again, reward);
     let alone = bundle(&env, &["reward", "--next", &stored]);
     assert_eq!((&alone["r"], &alone["supplement"]), (&0.0.into(), &Value::Null));
-    // A question looks at nothing; it is made up for as well.
+    // A read-only request measures nothing; it is supplemented too.
     let asked = bundle(&env, &["def", "py://m#half", "--prev", &previous]);
     assert_eq!(asked["processReward"]["components"]["diag_delta"], 1.0, "{}", asked["processReward"]);
-    // From one state that is gone and was never committed.
+    // From a state that is gone and was never committed.
     env.write("m.py", text.replace("half('a')", "half(3)"));
     let next = bundle(&env, &["diag", "m.py", "--prev", &stored]);
     let reward = &next["processReward"];
     assert_eq!((&reward["r"], &reward["components"]["diag_delta"]), (&Value::Null, &Value::Null), "{reward}");
     let reason = reward["reason"].as_str().unwrap();
     assert!(
-        reason.starts_with("the previous bundle did not measure m.py, nor can that be made up for: its code"),
+        reason.starts_with(
+            "the previous bundle did not measure m.py, and the missing files cannot be measured: its code"
+        ),
         "{reason}"
     );
     assert!(env.left_behind().is_empty(), "{:?}", env.left_behind());
 }
 
-/// The temporary copies of a run that was killed are removed by the next one, and those of one that lives are not.
+/// Temporary copies of a killed run are removed by the next run, those of a live run are not.
 #[test]
-fn what_a_killed_run_left_is_swept_up_by_the_next() {
+fn temporary_copies_of_a_killed_run_are_removed_by_the_next() {
     let env = TestEnv::with(&Project::parse(SHOP));
-    let server = FakeServer::new(&env, &Behaviour::good().hangs_on("initialize"));
+    let server = FakeServer::new(&env, &Behavior::good().hangs_on("initialize"));
     let copies = || env.left_behind().into_iter().filter(|name| name.contains("lanser-score-")).count();
     let start = || {
         let before = server.pids().len();
@@ -212,10 +216,10 @@ fn what_a_killed_run_left_is_swept_up_by_the_next() {
     assert_eq!(env.left_behind(), Vec::<String>::new());
 }
 
-/// An environment in which the workspace's own package is installed from the working tree: what a copy lacks is read from there,
-/// and that is told.
+/// The workspace's own package is installed in editable mode: files that a copy lacks are read from the working tree, which is
+/// reported.
 #[test]
-fn an_editable_install_of_the_workspace_is_told_where_it_shows() {
+fn an_editable_install_of_the_workspace_is_reported() {
     let project = "//- /src/shop/__init__.py\n//- /src/shop/price.py\nprice: int = 3\n//- /tests/use.py\nfrom shop.price import price\n\nprice.real\n";
     let mut env = TestEnv::pyright(&Project::parse(project));
     let venv = env.path("venv");
@@ -240,14 +244,16 @@ fn an_editable_install_of_the_workspace_is_told_where_it_shows() {
     assert_eq!((&told[0]["reward"], &told[0]["warnings"]), (&(-0.5).into(), &Value::Null));
     let warning = told[1]["warnings"][0].as_str().unwrap();
     assert!(
-        warning.ends_with("in the live tree, which has files that are not scored: src/shop/price.py"),
+        warning.ends_with(
+            "in the live tree, which has a file that is not in the scored state: src/shop/price.py"
+        ),
         "{warning}"
     );
 }
 
-/// What is wrong with a bundle or a run is told with its name, what to do, and the documented code.
+/// Errors of a bundle or a run name it and what to do, with the documented exit code.
 #[test]
-fn what_is_wrong_with_a_bundle_is_told() {
+fn bundle_errors_are_explained() {
     let env = TestEnv::new();
     env.write("notes.json", "{\"notes\": 1}");
     let unknown = format!("sha256:{}", "0".repeat(64));
@@ -255,27 +261,22 @@ fn what_is_wrong_with_a_bundle_is_told() {
         (
             &["reward", "--next", "gone.json"],
             3,
-            "the bundle gone.json cannot be read",
-            "name a file, or the bundleId",
+            "cannot read the bundle gone.json",
+            "give a file, or the bundleId",
         ),
-        (&["reward", "--next", "notes.json"], 2, "notes.json is no bundle: ", "schema validate FILE"),
+        (&["reward", "--next", "notes.json"], 2, "notes.json is not a bundle: ", "schema validate FILE"),
         (&["reward", "--next", "sha256:12ab"], 3, "the bundle sha256:12ab", "64 hexadecimal digits"),
+        (&["reward", "--next", &unknown], 3, "bundle sha256:0000", "save bundles that you need in files"),
+        (&["reward", "--run", "gone.jsonl"], 3, "cannot read the run gone.jsonl", "one bundle per line"),
+        (&["show", "gone.json"], 3, "cannot read the bundle gone.json", "give a file"),
+        (&["def", "m.py:1:1", "--prev", "last"], 3, "cannot read the bundle last", "`lanser batch`"),
         (
-            &["reward", "--next", &unknown],
+            &["score", "--base", "./gone"],
             3,
-            "there is no bundle sha256:0000",
-            "keep bundles that matter in files",
+            "./gone does not exist",
+            "give a git revision, a folder, a bundle",
         ),
-        (
-            &["reward", "--run", "gone.jsonl"],
-            3,
-            "the run gone.jsonl cannot be read",
-            "one bundle on each line",
-        ),
-        (&["show", "gone.json"], 3, "the bundle gone.json cannot be read", "name a file"),
-        (&["def", "m.py:1:1", "--prev", "last"], 3, "the bundle last cannot be read", "`lanser batch`"),
-        (&["score", "--base", "./gone"], 3, "./gone is not there", "name a revision, a folder, a bundle"),
-        (&["score", "--preset", "rl-csf-v2"], 2, "\"rl-csf-v2\" is no formula", "rl-csf-guarded-v1"),
+        (&["score", "--preset", "rl-csf-v2"], 2, "unknown reward formula \"rl-csf-v2\"", "rl-csf-guarded-v1"),
     ];
     for (args, code, message, hint) in cases {
         let output = env.lanser(args);

@@ -35,7 +35,7 @@ from pkg.shop import Shop
     )
 }
 
-/// A workspace under git, with the project as its one commit.
+/// A git workspace with the project as its only commit.
 fn with_history() -> TestEnv {
     let env = TestEnv::with(&project());
     for args in [
@@ -62,7 +62,7 @@ fn locate(env: &TestEnv, selector: &str) -> Output {
     env.lanser(["locate", selector, "--json"])
 }
 
-/// Where a selector is, by what knowledge, and whether that is certain.
+/// The location of a selector, how it was found, and whether it is certain.
 #[track_caller]
 fn place(env: &TestEnv, selector: &str) -> (String, String, bool) {
     let bundle = locate(env, selector).answer();
@@ -76,7 +76,7 @@ fn found(env: &TestEnv, selector: &str, at: &str, via: &str, certified: bool) {
     assert_eq!(place(env, selector), (at.to_owned(), via.to_owned(), certified), "{selector}");
 }
 
-/// The selector of a form for a place, as `--as` tells it.
+/// The selector that `--as` prints for a form.
 #[track_caller]
 fn as_form(env: &TestEnv, selector: &str, form: &str) -> String {
     let bundle = env.lanser(["locate", selector, "--as", form, "--json"]).answer();
@@ -84,20 +84,20 @@ fn as_form(env: &TestEnv, selector: &str, form: &str) -> String {
 }
 
 #[test]
-fn every_form_leads_back_to_the_place_that_it_was_made_of() {
+fn every_form_resolves_to_the_location_that_it_was_made_from() {
     let env = TestEnv::with(&project());
     for form in FORMS {
         let selector = as_form(&env, "py://pkg.shop#Shop.price_of", form);
         let (at, _, certified) = place(&env, &selector);
         let line = if form == "anchor" { "pkg/shop.py@R(5,5->5,42)" } else { "pkg/shop.py@L5:C9" };
         assert_eq!((at.as_str(), certified), (line, true), "{selector}");
-        // Whoever asks for the canonical spelling of a canonical spelling gets it.
+        // The canonical form of a canonical selector is itself.
         let bundle = locate(&env, &selector).answer();
         assert_eq!(bundle["resolution"]["original"].as_str().unwrap(), selector);
-        // The JSON form means the same.
+        // The JSON form resolves to the same.
         let json = bundle["request"]["selector"].to_string();
         assert_eq!(place(&env, &json).0, line, "{json}");
-        // In text it stands alone, to be taken as it is.
+        // As text it is printed alone, ready for use.
         let text = env.lanser(["locate", "py://pkg.shop#Shop.price_of", "--as", form]);
         assert_eq!(place(&env, text.text().trim_end()).0, line, "{text}");
     }
@@ -204,20 +204,20 @@ fn every_kind_of_definition_has_every_form() {
             let told = as_form(&env, &selector, form);
             let (at, _, certified) = place(&env, &told);
             if form == "anchor" {
-                // The line from the name, or its keyword, on.
+                // The rest of the line from the name, or its keyword.
                 let line = |at: &str| at.split(['L', '(', ':', ',']).nth(1).unwrap().to_owned();
                 assert_eq!(line(&at), line(there), "{told}");
             } else {
                 assert_eq!(at, there, "{told}");
             }
-            // What is very short is like anything else that is very short.
+            // Very short text is similar to any other very short text.
             assert!(certified || form == "sym" || form == "anchor", "{told}");
         }
     }
 }
 
 #[test]
-fn a_form_of_a_part_leads_to_just_that_part() {
+fn a_selector_of_a_part_resolves_to_that_part() {
     let env = TestEnv::with(&Project::parse(KINDS));
     let parts = [
         "py://k#Point:sig",
@@ -237,7 +237,7 @@ fn a_form_of_a_part_leads_to_just_that_part() {
                 assert_eq!(place(&env, &selector).0, there, "{part} as {form}: {selector}");
                 told.push(format!("{part} {form}"));
             } else {
-                // A signature is no construct, and an id is of no part.
+                // A signature is not a construct, and an id never selects a part.
                 output.error(3, "E/NOT_FOUND");
             }
         }
@@ -267,7 +267,7 @@ fn the_first_of_several_assignments_is_not_called_certain() {
 }
 
 #[test]
-fn a_version_maps_to_the_present() {
+fn a_selector_with_a_version_is_mapped_to_the_present() {
     let env = with_history();
     let content = locate(&env, "pkg/shop.py:5:9").answer()["resolution"]["resolved"]["docVersion"].clone();
     let versions = ["git:HEAD".to_owned(), content.as_str().unwrap().to_owned()];
@@ -286,14 +286,14 @@ fn a_version_maps_to_the_present() {
     edit(&env, "pkg/shop.py", "price_of", "cost");
     each(&env, "pkg/shop.py:5:9", "pkg/shop.py@L7:C9", "renamed", false);
     each(&env, "py://pkg.shop#Shop.price_of:body", "pkg/shop.py@R(8,9->11,32)", "renamed", false);
-    // A whole definition goes to another file, its statements with it.
+    // A whole definition moves to another file, with its statements.
     let text = read(&env, "pkg/shop.py");
     let (shop, total) = text.split_once("def total").unwrap();
     env.write("pkg/shop.py", shop);
     env.write("pkg/sums.py", format!("import logging\n\ndef total{total}"));
     each(&env, "pkg/shop.py:15:5", "pkg/sums.py@L3:C5", "moved", false);
     each(&env, "pkg/shop.py@R(19,5->19,29)", "pkg/sums.py@R(7,5->7,29)", "moved", false);
-    // What is deleted is gone, though something else is left that looks like it.
+    // A deleted definition is gone, even if something similar remains.
     std::fs::remove_file(env.file("pkg/sums.py")).unwrap();
     for version in &versions {
         locate(&env, &format!("pkg/shop.py:15:5?v={version}")).error(3, "E/NOT_FOUND");
@@ -301,7 +301,7 @@ fn a_version_maps_to_the_present() {
 }
 
 #[test]
-fn what_was_weighed_is_told() {
+fn the_evidence_is_reported() {
     let env = with_history();
     edit(&env, "pkg/shop.py", "def close", "def shut_down");
     edit(&env, "pkg/shop.py", "price_of", "cost");
@@ -319,7 +319,7 @@ fn what_was_weighed_is_told() {
 }
 
 #[test]
-fn two_candidates_are_told_and_none_is_chosen() {
+fn of_two_equal_candidates_none_is_chosen() {
     let env = with_history();
     let text = read(&env, "pkg/shop.py");
     let (shop, total) = text.split_once("def total").unwrap();
@@ -334,16 +334,16 @@ fn two_candidates_are_told_and_none_is_chosen() {
 }
 
 #[test]
-fn a_version_that_cannot_be_had() {
+fn an_unavailable_version() {
     let env = with_history();
     let nowhere = format!("sha256:{}", "0".repeat(64));
     for version in ["git:nowhere", nowhere.as_str()] {
         let said = env.lanser(["locate", &format!("pkg/shop.py:5:9?v={version}")]);
         assert!(said.failure(10).starts_with("error: E/VERSION_SKEW: "), "{said}");
-        // What says more than a place is found all the same, and not called certain.
+        // A selector with more information than a position is found anyway, but not called certain.
         found(&env, &format!("py://pkg.shop#Shop.close?v={version}"), "pkg/shop.py@L11:C9", "name", false);
     }
-    // What is counted is as much as a place.
+    // An ordinal is no more than a position.
     let content = as_form(&env, "pkg/shop.py@R(16,5->16,11)", "ast");
     let counted = content.split('?').next().unwrap().to_owned();
     locate(&env, &format!("{counted}?v=git:nowhere")).error(10, "E/VERSION_SKEW");
@@ -353,7 +353,7 @@ fn a_version_that_cannot_be_had() {
 }
 
 #[test]
-fn a_content_that_is_in_git_needs_no_store() {
+fn content_in_git_needs_no_stored_copy() {
     let env = with_history();
     let text = read(&env, "pkg/shop.py");
     let content = locate(&env, "pkg/shop.py:5:9").answer()["resolution"]["resolved"]["docVersion"].clone();
@@ -364,16 +364,16 @@ fn a_content_that_is_in_git_needs_no_store() {
     {
         env.run("git", args).text();
     }
-    std::fs::remove_dir_all(env.path("memory").join("contents")).unwrap();
+    std::fs::remove_dir_all(env.path("test-cache").join("contents")).unwrap();
     found(&env, &format!("pkg/shop.py:5:9?v={version}"), "pkg/shop.py@L6:C9", "shifted", true);
     found(&env, &format!("py://pkg.shop#total?v={version}"), "pkg/shop.py@L16:C5", "shifted", true);
-    // With the revision the other files are known too: what always stood there is not where it went.
+    // With the revision, the other files are known too: code that was always there is not a move target.
     env.write("pkg/shop.py", text.split_once("def total").unwrap().0);
     locate(&env, &format!("pkg/shop.py:15:5?v={version}")).error(3, "E/NOT_FOUND");
 }
 
 #[test]
-fn selectors_without_a_version_go_by_what_they_say() {
+fn selectors_without_a_version_are_matched_by_their_text() {
     let env = TestEnv::with(&project());
     let forms: Vec<String> =
         ["py", "ast", "anchor", "sym"].map(|form| as_form(&env, "py://pkg.shop#total", form)).into();
@@ -389,7 +389,7 @@ fn selectors_without_a_version_go_by_what_they_say() {
 }
 
 #[test]
-fn two_equal_snippets_are_ambiguous_until_the_context_says_which() {
+fn equal_snippets_are_ambiguous_without_context() {
     let env = TestEnv::with(&project());
     env.write("pkg/two.py", "def f():\n    return 1\n\n\ndef g():\n    return 1\n");
     locate(&env, "anchor://pkg/two.py#\"return%201\"").error(4, "E/AMBIGUOUS");
@@ -398,7 +398,7 @@ fn two_equal_snippets_are_ambiguous_until_the_context_says_which() {
 }
 
 #[test]
-fn the_caret_stands_under_what_cannot_be_read() {
+fn the_caret_marks_the_syntax_error() {
     let env = TestEnv::with(&project());
     let said = env.lanser(["locate", "ast://[module=m]/[klass=C]"]);
     let said = said.failure(2);
@@ -409,7 +409,7 @@ fn the_caret_stands_under_what_cannot_be_read() {
 }
 
 #[test]
-fn every_command_takes_every_form_and_names_what_it_finds() {
+fn every_command_accepts_every_form() {
     let env = TestEnv::pyright(&project());
     let expected = env.lanser(["refs", "py://pkg.shop#Shop.price_of", "--json"]).answer();
     let references = expected["facts"]["references"].as_array().unwrap();
@@ -447,25 +447,25 @@ fn a_part_is_certain_only_when_its_own_text_is_untouched() {
     assert!(place(&env, "py://pkg.shop#total:sig?v=git:HEAD").2);
     let (_, via, certified) = place(&env, "py://pkg.shop#total:body?v=git:HEAD");
     assert_eq!((via.as_str(), certified), ("edited", false));
-    // It never had one.
+    // The part was never there.
     locate(&env, "py://pkg.shop#total:doc?v=git:HEAD").error(3, "E/NOT_FOUND");
 }
 
 #[test]
-fn what_git_takes_for_a_renamed_file_is_a_move_and_no_certainty() {
+fn a_rename_detected_by_git_is_a_move_without_certainty() {
     let env = with_history();
     std::fs::rename(env.file("pkg/shop.py"), env.file("pkg/store.py")).unwrap();
     found(&env, "py://pkg.shop#Shop.close?v=git:HEAD", "pkg/store.py@L11:C9", "moved", true);
     edit(&env, "pkg/store.py", "import math\n", "import math\nimport os\n");
     found(&env, "py://pkg.shop#Shop.close?v=git:HEAD", "pkg/store.py@L12:C9", "moved", false);
-    // It went to two files at once: nobody knows which was meant.
+    // It moved to two files at once: which one is meant is unknown.
     edit(&env, "pkg/store.py", "import math\nimport os\n", "import math\n");
     std::fs::copy(env.file("pkg/store.py"), env.file("pkg/copy.py")).unwrap();
     locate(&env, "py://pkg.shop#Shop.close?v=git:HEAD").error(4, "E/AMBIGUOUS");
 }
 
 #[test]
-fn a_snippet_whose_context_is_another_is_not_followed_into_another_file() {
+fn a_snippet_with_another_context_is_not_followed_into_another_file() {
     let env = TestEnv::with(&Project::parse(
         "//- /a.py\nimport os\n\ndef url_for(name):\n    return os.path.join(name)\n\
          //- /b.py\nclass App:\n    def url_for(self, name, more):\n        return name\n",
@@ -480,7 +480,7 @@ fn a_snippet_whose_context_is_another_is_not_followed_into_another_file() {
 }
 
 #[test]
-fn a_name_is_printed_only_where_it_leads_back() {
+fn a_name_is_printed_only_where_it_resolves_back() {
     let env = TestEnv::with(&Project::parse(
         "//- /m.py\nfrom typing import overload\n\n@overload\ndef f(a: int) -> int: ...\n@overload\ndef f(a: str) -> str: ...\n\
          def f(a):\n    \"\"\"Doc.\"\"\"\n    return a\n",
@@ -495,7 +495,7 @@ fn a_name_is_printed_only_where_it_leads_back() {
 }
 
 #[test]
-fn what_merely_counts_is_no_answer() {
+fn an_ordinal_alone_is_not_an_answer() {
     let env = TestEnv::with(&Project::parse(
         "//- /a.py\ndef f(x):\n    g(x)\n    g(1)\n//- /b.py\nclass A:\n    def f(self): return 1\n//- /c.py\nclass A:\n    def f(self): return 1\n",
     ));
@@ -516,9 +516,9 @@ fn what_merely_counts_is_no_answer() {
         env.lanser(["locate", selector]).failure(4).to_owned()
     };
     let said = flagged("ast://[module=a]/[def=f]/[call=g][2]", &["a.py@L3:C5"]);
-    assert!(said.contains("one place fits the selector, and too little speaks for it"), "{said}");
+    assert!(said.contains("one location matches the selector, with too little evidence"), "{said}");
     assert!(said.contains("\n      g(1)\n"), "{said}");
-    // With the content that it was counted in it is certain.
+    // With the content that it was counted in, it is certain.
     let call = as_form(&env, "a.py@R(3,5->3,9)", "ast");
     assert!(call.contains("[2]?v=sha256:"), "{call}");
     found(&env, &call, "a.py@R(3,5->3,9)", "unchanged", true);
@@ -526,18 +526,18 @@ fn what_merely_counts_is_no_answer() {
     assert!(twin.contains(":2of2?v=sha256:"), "{twin}");
     found(&env, &twin, "c.py@L2:C9", "unchanged", true);
     flagged(twin.split('?').next().unwrap(), &["c.py@L2:C9", "b.py@L2:C9"]);
-    // There are more of them now: which one it was, the number does not say.
+    // There are more of them now, so the ordinal no longer identifies one.
     env.write("b0.py", "class A:\n    def f(self): return 1\n");
     locate(&env, twin.split('?').next().unwrap()).error(4, "E/AMBIGUOUS");
 }
 
 #[test]
-fn all_candidates_are_counted_and_the_first_are_shown_with_their_lines() {
+fn all_candidates_are_counted_and_the_first_are_shown() {
     let lines: String = (0..9).map(|number| format!("self.x{number} = self\n")).collect();
     let env = TestEnv::with(&Project::parse(&format!("//- /m.py\n{lines}")));
     let output = locate(&env, "anchor://m.py#\"self.x\"");
     let error = output.error(4, "E/AMBIGUOUS");
-    assert_eq!(error["message"], "the selector may mean any of 9 places, of which 5 are shown");
+    assert_eq!(error["message"], "the selector matches 9 locations, of which 5 are shown");
     let resolution = &output.bundle()["resolution"];
     assert_eq!(
         (&resolution["candidates"], resolution["disambiguation"].as_array().unwrap().len()),
@@ -551,7 +551,7 @@ fn all_candidates_are_counted_and_the_first_are_shown_with_their_lines() {
 }
 
 #[test]
-fn a_function_that_moved_is_found_alike_in_every_form() {
+fn a_moved_function_is_found_by_every_form() {
     let env = TestEnv::with(&Project::parse(
         "//- /src/pkg/__init__.py\n//- /src/pkg/helpers.py\nimport os\n\n\ndef other():\n    return 2\n\n\n\
          def url_for(endpoint, **values):\n    parts = [endpoint, *sorted(values)]\n    return os.sep.join(parts)\n\
@@ -568,7 +568,7 @@ fn a_function_that_moved_is_found_alike_in_every_form() {
     let score = |form: &str| locate(&env, form).answer()["resolution"]["resolved"]["confidence"].clone();
     assert_eq!(score(&forms[0]), score(&forms[1]));
     assert!(!place(&env, &forms[0]).2 && !place(&env, &forms[1]).2);
-    // With a second one nobody knows which, and every form tells both.
+    // With a second candidate it is ambiguous, and every form reports both.
     env.write("src/pkg/links.py", format!("import os\n\n\ndef url_for{moved}"));
     for form in &forms {
         let output = locate(&env, form);
@@ -578,7 +578,7 @@ fn a_function_that_moved_is_found_alike_in_every_form() {
 }
 
 #[test]
-fn a_module_that_is_gone_is_not_looked_for_in_an_installed_copy() {
+fn a_deleted_module_is_not_searched_in_an_installed_copy() {
     let mut env = TestEnv::with(&Project::parse(
         "//- /src/pkg/__init__.py\n//- /src/pkg/ctx.py\nclass AppContext:\n    def push(self):\n        return 1\n",
     ));
@@ -606,13 +606,13 @@ fn a_module_that_is_gone_is_not_looked_for_in_an_installed_copy() {
 }
 
 #[test]
-fn what_is_wrong_with_a_selector_is_said() {
+fn selector_errors_are_explained() {
     let env = TestEnv::with(&Project::parse(
         "//- /m.py\nif x:\n    def twin(): return 1\nelse:\n    def twin(): return 2\n\ndef run():\n    return 1\n",
     ));
     let said = |args: &[&str], code: i32| env.lanser(args).failure(code).to_owned();
     let twin = said(&["locate", "m.py:2:9", "--as", "py"], 3);
-    assert!(twin.contains("py://m#twin stands for 2 definitions") && twin.contains("--as ast"), "{twin}");
+    assert!(twin.contains("py://m#twin matches 2 definitions") && twin.contains("--as ast"), "{twin}");
     for form in ["ast", "sym", "cursor"] {
         assert_eq!(place(&env, &as_form(&env, "m.py:2:9", form)).0, "m.py@L2:C9");
     }

@@ -1,11 +1,11 @@
-//! A warm session says what a cold process says, whatever happened to the workspace in between, with the real Pyright. Each
-//! step changes something and asks at once; `examples/differential` does the same at random on real code.
+//! A warm session gives the same answers as a cold process after any change of the workspace, with the real Pyright. Each step
+//! changes something and sends a request at once; `examples/differential` does the same at random on real code.
 
 use serde_json::Value;
 
 use crate::support::{Output, Project, TestEnv, portable};
 
-/// A workspace with a session, and a virtual environment to install into.
+/// A workspace with a session, and a virtual environment to install packages into.
 fn env() -> TestEnv {
     let project = Project::parse(
         "//- /pkg/__init__.py\nfrom .shapes import area\n\
@@ -16,7 +16,7 @@ fn env() -> TestEnv {
     TestEnv::pyright(&project).with_sessions()
 }
 
-/// Asks the session, and a process that starts from nothing. Returns where the session's answer was served from.
+/// Compares the answers of the session and of a new process. Returns where the session's answer came from.
 #[track_caller]
 fn same(env: &TestEnv, what: &str, question: &[&str]) -> String {
     let ask =
@@ -37,7 +37,7 @@ fn pid(env: &TestEnv) -> u64 {
 }
 
 #[test]
-fn whatever_changes_the_next_answer_knows_it() {
+fn every_change_is_seen_by_the_next_answer() {
     let env = env();
     let area: &[&str] = &["refs", "py://pkg.shapes#area"];
     assert_eq!(same(&env, "at first", area), "server");
@@ -93,7 +93,7 @@ fn an_installed_package_is_seen() {
     std::fs::write(packages.join("installed-1.dist-info/RECORD"), "installed.py,sha256=x,31\n").unwrap();
     same(&env, "installed", &["diag", "pkg/use.py"]);
     same(&env, "its definition", &["def", "pkg/use.py:2:17"]);
-    // An editable installation: its sources are outside of everything else.
+    // An editable install: its sources are outside of all other folders.
     let sources = env.path("sources");
     std::fs::create_dir_all(&sources).unwrap();
     std::fs::write(sources.join("editable.py"), "def f(a): return a\n").unwrap();
@@ -102,7 +102,7 @@ fn an_installed_package_is_seen() {
     same(&env, "editable", &["hover", "pkg/use.py:2:16"]);
     std::fs::write(sources.join("editable.py"), "def f(a: int, b: int = 0) -> str: return ''\n").unwrap();
     same(&env, "edited there", &["hover", "pkg/use.py:2:16"]);
-    // One from a repository: its sources are in the environment, and no record tells of them.
+    // One from a repository: its sources are in the environment, and no record lists them.
     let sources = env.file("env/src");
     std::fs::create_dir_all(&sources).unwrap();
     std::fs::write(sources.join("inner.py"), "def f(a): return a\n").unwrap();
@@ -114,7 +114,7 @@ fn an_installed_package_is_seen() {
 }
 
 #[test]
-fn sources_that_the_configuration_names_are_seen_wherever_they_are() {
+fn configured_sources_are_seen_in_any_folder() {
     let project = Project::parse(
         "//- /pyrightconfig.json\n{\"extraPaths\": [\".vendored\", \"node_modules/py\"]}\n\
          //- /.vendored/one.py\ndef f():\n    return 1\n\
@@ -134,21 +134,21 @@ fn sources_that_the_configuration_names_are_seen_wherever_they_are() {
 }
 
 #[test]
-fn the_memo_is_for_every_checkout_of_one_content() {
+fn the_memo_is_shared_by_checkouts_of_the_same_content() {
     let one = env();
     let mut two = TestEnv::named("another/place");
     for path in ["pkg/__init__.py", "pkg/shapes.py", "pkg/use.py", "tests/test_shapes.py"] {
         two.write(path, std::fs::read(one.file(path)).unwrap());
     }
-    two.set("LANSER_CACHE_DIR", one.path("memory"));
+    two.set("LANSER_CACHE_DIR", one.path("test-cache"));
     let question = ["refs", "py://pkg.shapes#area", "--json", "--no-session"];
     let first = one.lanser(question).bundle();
     let second = two.lanser(question).bundle();
     assert_eq!(first["meta"]["volatile"]["served_from"], "server");
     assert_eq!(second["meta"]["volatile"]["served_from"], "memo");
     assert_eq!(portable(&first), portable(&second));
-    // One damaged byte in it: the answer is worked out again, and doctor says so.
-    let folder = one.path("memory/memo");
+    // With a damaged byte, the answer is computed again, and doctor reports it.
+    let folder = one.path("test-cache/memo");
     let kept: Vec<_> = walk(&folder);
     assert_eq!(kept.len(), 1);
     let mut bytes = std::fs::read(&kept[0]).unwrap();
@@ -169,9 +169,9 @@ fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
 }
 
-/// Pyright looks for the source behind a stub along the imports of what it has read, and gives up when that is much.
+/// Pyright searches the source of a stub along the imports of the files it has read, up to a limit.
 #[test]
-fn what_the_server_has_read_does_not_change_where_a_library_is() {
+fn files_read_by_the_server_do_not_change_where_a_library_is() {
     const MODULES: usize = 9;
     let names: Vec<String> = (0..MODULES).map(|number| format!("m{number}")).collect();
     let mut text = "//- /pkg/__init__.py\n".to_owned();
@@ -188,7 +188,7 @@ fn what_the_server_has_read_does_not_change_where_a_library_is() {
     );
     let env = TestEnv::pyright(&Project::parse(&text)).with_sessions();
     for name in &names {
-        // The server reads the file, and so learns who imports what.
+        // The server reads the file, and so learns its imports.
         let path = format!("pkg/{name}.py");
         env.lanser(["def", &format!("{path}:12:10")]).text();
         env.lanser(["def", &format!("{path}:13:7")]).text();
@@ -203,7 +203,7 @@ fn what_the_server_has_read_does_not_change_where_a_library_is() {
     assert!(told.contains("heapq.py"), "{told}");
 }
 
-/// Asks the session without the memo, and a process that starts from nothing.
+/// The same without the memo.
 #[track_caller]
 fn same_without_memo(env: &TestEnv, what: &str, question: &[&str]) {
     let ask = |more: &[&str]| -> Value {
@@ -215,12 +215,12 @@ fn same_without_memo(env: &TestEnv, what: &str, question: &[&str]) {
 }
 
 #[test]
-fn what_a_fresh_server_said_is_said_again_and_so_is_what_its_predecessor_said() {
+fn responses_of_a_fresh_server_and_its_predecessor_are_reused() {
     let project = Project::parse(
         "//- /pyrightconfig.json\n{}\n//- /a.py\nimport json\nprint(json.dumps(1))\ndef f(): return json.dumps(2)\nf()\n",
     );
     let env = TestEnv::pyright(&project).with_sessions();
-    // Of a library's name the server tells what hangs on the files that it has read, unless it has read none.
+    // For a name of a library, the server's answer depends on the files that it has read, unless it has read none.
     let (library, own) = (["refs", "a.py:2:12"], ["hover", "a.py:4:1"]);
     let ask = |words: [&str; 2]| env.lanser(words.into_iter().chain(["--json", "--no-cache"])).answer();
     let servers = || {
@@ -240,13 +240,13 @@ fn what_a_fresh_server_said_is_said_again_and_so_is_what_its_predecessor_said() 
     same_without_memo(&env, "a library's uses", &library);
     same_without_memo(&env, "a hover", &own);
 
-    // Installed files are taken for what their distributions say they are; the workspace's own for what they are.
+    // Installed files are identified by the records of their distributions, the workspace's own files by content.
     env.write("b.py", "import json\njson.dumps(3)\n");
     same_without_memo(&env, "another file", &library);
 }
 
 #[test]
-fn words_about_an_installed_file_are_not_said_again_when_it_is_another_one() {
+fn responses_about_a_changed_installed_file_are_not_reused() {
     let mut env = env();
     let output = env.run("python3", ["-m", "venv", "--without-pip", "env"]);
     assert_eq!(output.code, Some(0), "{output}");
@@ -267,7 +267,7 @@ fn words_about_an_installed_file_are_not_said_again_when_it_is_another_one() {
 }
 
 #[test]
-fn stubs_of_the_standard_library_that_the_configuration_names_are_seen() {
+fn configured_stubs_of_the_standard_library_are_seen() {
     let project = Project::parse(
         "//- /pyrightconfig.json\n{\"typeshedPath\": \".typeshed\"}\n\
          //- /.typeshed/stdlib/json/__init__.pyi\ndef dumps(obj: object) -> str: ...\n\
@@ -282,7 +282,7 @@ fn stubs_of_the_standard_library_that_the_configuration_names_are_seen() {
 }
 
 #[test]
-fn what_no_ground_tells_of_is_not_said_again() {
+fn responses_about_files_outside_the_inputs_are_not_reused() {
     let project = Project::parse(
         "//- /__init__.py\n\n//- /pyrightconfig.json\n{}\n//- /a.py\nfrom ..other import f\nk = f()\nprint(k)\n",
     );
@@ -302,7 +302,7 @@ fn what_no_ground_tells_of_is_not_said_again() {
 }
 
 #[test]
-fn what_needs_a_server_that_was_never_asked_has_one_each_time() {
+fn requests_that_need_a_fresh_server_always_get_one() {
     let project = Project::parse("//- /a.py\nimport os\n\nos.getcwd()\nx = os.path.join('a', 'b')\n");
     let env = TestEnv::pyright(&project).with_sessions();
     for turn in ["first", "again", "and again"] {

@@ -1,10 +1,10 @@
-"""Asks about sources that are made to be slow, at growing sizes, and prints time and memory.
+"""Runs lanser on sources designed to be slow, at increasing sizes, and prints time and memory.
 
     python3 tools/hostile/sources.py target/release/lanser [--most BYTES] [--limit SECONDS] [KIND...]
 
-Each kind of source is made with N, 2 N and 4 N pieces. A question that is linear takes about twice as long for twice the
-source; the last column says how much longer per byte the largest source takes than the smallest (1 is linear, 4 is quadratic
-here). Memory is the largest peak of lanser and of the processes that it waited for, the server among them, in MB.
+Each kind of source is generated with N, 2 N and 4 N elements. A linear request takes about twice as long for twice the source; the
+last line of each kind is the time per byte of the largest source relative to the smallest (1 is linear, 4 is quadratic here). Memory
+is the peak of lanser and of the processes that it waited for, including the server, in MB.
 """
 
 import argparse
@@ -72,7 +72,7 @@ def ask(binary, folder, args, limit):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binary")
-    parser.add_argument("--most", type=int, default=1_000_000, help="how large the largest source is, about, in bytes")
+    parser.add_argument("--most", type=int, default=1_000_000, help="approximate size of the largest source, in bytes")
     parser.add_argument("--limit", type=int, default=60)
     parser.add_argument("--questions", default="locate,refs")
     parser.add_argument("kinds", nargs="*")
@@ -82,18 +82,18 @@ def main():
     for kind, make in KINDS.items():
         if given.kinds and kind not in given.kinds:
             continue
-        per_piece = len(make(2_000)) / 2_000
+        per_element = len(make(2_000)) / 2_000
         for name in given.questions.split(","):
             measured = []
             for share in (4, 2, 1):
-                text = make(max(10, int(given.most / per_piece / share)))
+                text = make(max(10, int(given.most / per_element / share)))
                 with tempfile.TemporaryDirectory() as folder:
                     pathlib.Path(folder, "m.py").write_text(text)
                     took, memory, code, symbol = ask(binary, folder, QUESTIONS[name], given.limit)
                 measured.append((len(text), took, memory))
                 print(f"{kind:20} {name:8} {len(text):9} {took:7.2f} {memory:6.0f} {code:4}  {symbol}", flush=True)
             (small, first, _), (large, last, _) = measured[0], measured[-1]
-            print(f"{'':20} {'':8} {(last / large) / (first / small):9.1f} times as long a byte", flush=True)
+            print(f"{'':20} {'':8} {(last / large) / (first / small):9.1f} times as long per byte", flush=True)
 
 
 if __name__ == "__main__":

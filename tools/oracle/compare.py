@@ -1,13 +1,13 @@
-"""Holds `lanser refs` against calls that really happened.
+"""Compares `lanser refs` with calls that really happened.
 
     python tools/oracle/compare.py --lanser target/release/lanser --project DIR --calls calls.json [--count 60] [--seed 1]
 
-`calls.json` is what `lanser_calls.py` wrote while the project's own tests ran in DIR. A sample of the functions and methods
-that were called is taken; for each, every executed call line on which the function's name (or a name under which that file
-imports it) is written has to be among the references. A line that is missing is *listed* if it is one of the answer's
-unresolved occurrences, else *lost*. What matters most: an answer that is labeled complete and lost a line.
+`calls.json` is written by `lanser_calls.py` while the project's own tests run in DIR. A sample of the called functions and methods
+is taken; for each, every executed call line that contains the function's name (or an alias from an import in that file) must be
+among the references. A missing line is *listed* if it is one of the answer's unresolved occurrences, otherwise *lost*. The worst
+case is an answer that is labeled complete and lost a line.
 
-Lines that call a function without writing its name (callbacks, decorators, operators) are counted apart and not judged.
+Lines that call a function without its name (callbacks, decorators, operators) are counted separately and not judged.
 """
 
 import argparse
@@ -25,7 +25,7 @@ import tokenize
 
 
 class File:
-    """Where names are written in one file."""
+    """The positions of names in one file."""
 
     def __init__(self, path):
         self.text = path.read_text(encoding="utf-8", errors="replace")
@@ -53,14 +53,14 @@ class File:
 
     @staticmethod
     def end(node):
-        """The last line of a statement; of one with a body, the last line before that."""
+        """The last line of a statement; of a compound one, the last line before its body."""
         body = getattr(node, "body", None)
         if isinstance(body, list) and body and isinstance(body[0], ast.stmt):
             return max(node.lineno, body[0].lineno - 1)
         return node.end_lineno
 
     def written(self, name, line):
-        """Where a name, or an alias of it, is written on a line, or else in the statement around it."""
+        """The positions of a name or its aliases on a line, or else in the statement that contains the line."""
         names = {name} | self.aliases.get(name, set())
         places = [place for one in names for place in self.names.get(one, ())]
         here = [place for place in places if place[0] == line]
@@ -74,7 +74,7 @@ class File:
 
 
 def name_token(file, node):
-    """Line and column, from 1, of a function's own name."""
+    """The line and column, from 1, of the name in a function definition."""
     for line, column in file.names[node.name]:
         if line >= node.lineno:
             return line, column + 1
@@ -90,7 +90,7 @@ def read_calls(pattern):
 
 
 def sample(root, calls, count, seed, cache):
-    """The functions that are asked about, with the places on executed call lines."""
+    """The sampled functions, with the positions of their names on executed call lines."""
     found = []
     for (path, line, qualname), callers in sorted(calls.items()):
         name = qualname.rsplit(".", 1)[-1]
@@ -99,7 +99,7 @@ def sample(root, calls, count, seed, cache):
         file = cache(path)
         node = file and file.functions.get((line, name))
         at = node and name_token(file, node)
-        # What a test asks for by the name of a parameter nobody calls by name; and tests are called by pytest.
+        # Fixtures are not called by name, and tests are called by pytest.
         if not at or name.startswith("test_") or "test" in pathlib.PurePath(path).parts[0]:
             continue
         lines, indirect = {}, 0

@@ -1,23 +1,31 @@
-//! `actions`: what the server proposes to do at a place, and doing it.
+//! `actions`: the code actions at a location.
 
 use clap::Args;
 
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
+use crate::cli::context::CliContext;
+use crate::cli::exit::ProgramExit;
 use crate::cli::guards::{GuardArgs, RenameGuardArgs, WriteArgs};
 use crate::model::request::{Command, Request};
 
 /// Arguments of `actions`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ActionsArgs {
-    /// The place, in any form of a selector; for what is done to a whole file any place in it
+    /// Location: `path:LINE:COL`, `py://pkg.mod#Class.method`, …
+    ///
+    /// For actions on a whole file, any location in it. All forms: `lanser help locate`.
     pub(crate) selector: String,
 
-    /// Only actions of this kind or below it: `quickfix`, `source.organizeImports`, …
+    /// List only this kind of action, such as `quickfix`
+    ///
+    /// Includes its subkinds: `source` includes `source.organizeImports`.
+
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,
 
-    /// Show what this action would write, by its number or title; with --apply, write it
+    /// Preview the action with this number or title
+    ///
+    /// With --apply, apply it.
+
     #[arg(long, value_name = "ACTION")]
     pub(crate) run: Option<String>,
 
@@ -28,9 +36,10 @@ pub(crate) struct ActionsArgs {
     pub(crate) guards: GuardArgs,
 }
 
-/// Lists actions, or runs one.
-pub(crate) fn run(args: &ActionsArgs, context: &mut Context) -> Exit {
-    context.ask(|context, settings| {
+/// Lists the actions, or runs one.
+
+pub(crate) fn run(args: &ActionsArgs, context: &mut CliContext) -> ProgramExit {
+    context.run_request(|context, settings| {
         let mut options = context.options(settings);
         options.action_kind.clone_from(&args.kind);
         options.run.clone_from(&args.run);

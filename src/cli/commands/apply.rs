@@ -1,12 +1,12 @@
-//! `apply` and `check`: an edit that the caller brings.
+//! `apply` and `check`: an edit provided by the caller.
 
 use std::io::Read as _;
 
 use clap::Args;
 
 use super::diag::Level;
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
+use crate::cli::context::CliContext;
+use crate::cli::exit::ProgramExit;
 use crate::cli::guards::{GuardArgs, RenameGuardArgs, WriteArgs};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, EditInput, Request, Severity};
@@ -15,7 +15,7 @@ use crate::workspace::files::{MAX_FILE_BYTES, read_bytes};
 /// Arguments of `apply`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ApplyArgs {
-    /// A file with a WorkspaceEdit as JSON, a bundle with edits, or a unified diff; `-` for standard input
+    /// File with a unified diff, WorkspaceEdit or bundle; `-` for stdin
     pub(crate) edit: String,
 
     #[command(flatten)]
@@ -31,15 +31,15 @@ pub(crate) struct ApplyArgs {
 /// Arguments of `check`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CheckArgs {
-    /// A file with a WorkspaceEdit as JSON, a bundle with edits, or a unified diff; `-` for standard input
+    /// File with a unified diff, WorkspaceEdit or bundle; `-` for stdin
     pub(crate) edit: String,
 
-    /// End with exit code 1 when the edit brings a diagnostic of this severity or worse
+    /// Exit with code 1 if the edit introduces a diagnostic of this severity or worse
     #[arg(long, value_name = "LEVEL")]
     pub(crate) fail_on: Option<FailOn>,
 }
 
-/// What fails a check, on the command line.
+/// The value of `check --fail-on`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum FailOn {
     /// Information and worse
@@ -48,7 +48,7 @@ pub(crate) enum FailOn {
     Warning,
     /// Errors only
     Error,
-    /// The same
+    /// The same as `error`
     NewError,
 }
 
@@ -63,8 +63,8 @@ impl From<FailOn> for Severity {
 }
 
 /// Applies an edit, or shows what it would write.
-pub(crate) fn run(args: &ApplyArgs, context: &mut Context) -> Exit {
-    context.ask(|context, settings| {
+pub(crate) fn run(args: &ApplyArgs, context: &mut CliContext) -> ProgramExit {
+    context.run_request(|context, settings| {
         let mut options = context.options(settings);
         options.apply = args.write.apply;
         options.guards = args.guards.guards(&args.renaming, &settings.policies, &settings.root)?;
@@ -73,9 +73,9 @@ pub(crate) fn run(args: &ApplyArgs, context: &mut Context) -> Exit {
     })
 }
 
-/// Tells what an edit does to the diagnostics.
-pub(crate) fn check(args: &CheckArgs, context: &mut Context) -> Exit {
-    context.ask(|context, settings| {
+/// Compares the diagnostics before and after an edit.
+pub(crate) fn check(args: &CheckArgs, context: &mut CliContext) -> ProgramExit {
+    context.run_request(|context, settings| {
         let mut options = context.options(settings);
         options.fail_on = args.fail_on.map(Severity::from);
         options.edit = Some(read(&args.edit, context)?);
@@ -83,7 +83,7 @@ pub(crate) fn check(args: &CheckArgs, context: &mut Context) -> Exit {
     })
 }
 
-fn read(edit: &str, context: &Context) -> Result<EditInput, ErrorBody> {
+fn read(edit: &str, context: &CliContext) -> Result<EditInput, ErrorBody> {
     let mut content = Vec::new();
     if edit == "-" {
         std::io::stdin().take(MAX_FILE_BYTES).read_to_end(&mut content).map_err(|error| {
@@ -91,8 +91,8 @@ fn read(edit: &str, context: &Context) -> Result<EditInput, ErrorBody> {
         })?;
     } else {
         content = read_bytes(&context.env.absolute(edit)).map_err(|error| {
-            ErrorBody::new(ErrorSymbol::Usage, format!("the edit cannot be read: {error}"))
-                .hint("name a file, or `-` for standard input")
+            ErrorBody::new(ErrorSymbol::Usage, format!("cannot read the edit: {error}"))
+                .hint("give the path of a file, or `-` for standard input")
         })?;
     }
     Ok(EditInput::new(content))

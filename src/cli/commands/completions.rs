@@ -4,24 +4,25 @@ use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
 
 use crate::cli::Cli;
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
+use crate::cli::context::CliContext;
+use crate::cli::exit::ProgramExit;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 
 /// Arguments of `completions`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// Shell to print completions for
     #[arg(required_unless_present = "man")]
     pub(crate) shell: Option<Shell>,
 
     /// Write man pages into this folder instead
+
     #[arg(long, value_name = "DIR", conflicts_with = "shell")]
     pub(crate) man: Option<String>,
 }
 
 /// Prints completions or writes man pages.
-pub(crate) fn run(args: &CompletionsArgs, context: &mut Context) -> Exit {
+pub(crate) fn run(args: &CompletionsArgs, context: &mut CliContext) -> ProgramExit {
     let mut command = Cli::command();
     if let Some(shell) = args.shell {
         let mut script = Vec::new();
@@ -32,7 +33,7 @@ pub(crate) fn run(args: &CompletionsArgs, context: &mut Context) -> Exit {
     let written = std::fs::create_dir_all(folder.as_path())
         .and_then(|()| clap_mangen::generate_to(command, folder.as_path()));
     match written {
-        Ok(()) => Exit::Ok,
+        Ok(()) => ProgramExit::Ok,
         Err(error) => {
             let message = format!("cannot write man pages into {folder}: {error}");
             context.fail(ErrorBody::new(ErrorSymbol::FsPermissions, message))

@@ -1,10 +1,10 @@
-//! `diag`: what the server finds wrong.
+//! `diag`: diagnostics.
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
-use crate::cli::settings::Settings;
+use crate::cli::context::CliContext;
+use crate::cli::exit::ProgramExit;
+use crate::cli::settings::CliSettings;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request, Severity};
 use crate::path::{AbsPath, WorkspacePath};
@@ -13,14 +13,14 @@ use crate::workspace::files::canonical;
 /// Arguments of `diag`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DiagArgs {
-    /// Files or folders [default: the whole workspace], or one selector whose file is meant
+    /// Files or folders, or a selector for its file [default: the whole workspace]
     pub(crate) targets: Vec<String>,
 
-    /// The least severity to list; all are counted
+    /// List only diagnostics of this severity or worse; all are counted
     #[arg(long, value_name = "LEVEL", default_value = "information")]
     pub(crate) severity: Level,
 
-    /// End with exit code 1 when there is one of this severity or worse
+    /// Exit with code 1 if there is a diagnostic of this severity or worse
     #[arg(long, value_name = "LEVEL")]
     pub(crate) fail_on: Option<Level>,
 }
@@ -28,7 +28,7 @@ pub(crate) struct DiagArgs {
 /// A severity on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Level {
-    /// Greyed-out code too
+    /// Everything, also unreachable and unused code
     Hint,
     /// Information and worse
     Information,
@@ -49,9 +49,9 @@ impl From<Level> for Severity {
     }
 }
 
-/// Asks for diagnostics.
-pub(crate) fn run(args: &DiagArgs, context: &mut Context) -> Exit {
-    let make = |context: &Context, settings: &Settings| {
+/// Requests diagnostics.
+pub(crate) fn run(args: &DiagArgs, context: &mut CliContext) -> ProgramExit {
+    let make = |context: &CliContext, settings: &CliSettings| {
         let mut options = context.options(settings);
         let severity = Severity::from(args.severity);
         options.severity = (severity != Severity::Information).then_some(severity);
@@ -68,39 +68,39 @@ pub(crate) fn run(args: &DiagArgs, context: &mut Context) -> Exit {
         }
         Ok(Request { cmd: Command::Diagnostics, selector, new_name: None, options })
     };
-    context.ask(make)
+    context.run_request(make)
 }
 
-/// Whether a text that is no existing path is meant as a selector.
+/// Whether a text that is not an existing path looks like a selector.
 pub(super) fn is_selector(target: &str) -> bool {
     target.contains("://") || target.contains('@') || target.contains(':') || target.starts_with('{')
 }
 
-/// Paths as typed, made relative to the workspace: sorted, each once. A path is looked for from the current folder on, as
-/// shells complete it, then in the workspace. The workspace itself is the empty list.
+/// The paths relative to the workspace, sorted and without duplicates. A path is resolved in the current folder first, as
+/// shells complete it, then in the workspace. The workspace itself gives the empty list.
 ///
 /// # Errors
-/// When a path does not exist or is outside the workspace.
+/// If a path does not exist or is outside of the workspace.
 pub(crate) fn workspace_paths(
     targets: &[String],
-    context: &Context,
-    settings: &Settings,
+    context: &CliContext,
+    settings: &CliSettings,
 ) -> Result<Vec<WorkspacePath>, ErrorBody> {
     let mut paths = Vec::new();
     for target in targets {
         let places = [context.env.absolute(target), settings.root.join(target)];
         let found = places.iter().find(|place| place.as_path().exists()).ok_or_else(|| {
-            ErrorBody::new(ErrorSymbol::NotFound, format!("there is no file or folder {target:?}"))
+            ErrorBody::new(ErrorSymbol::NotFound, format!("no such file or folder: {target:?}"))
                 .hint("paths are relative to the workspace or to the current folder")
         })?;
         let inside = |path: &AbsPath| path.strip_prefix(&settings.root).map(str::to_owned);
-        // A link to something in the workspace is another spelling of it.
+        // A link to a file of the workspace names that file.
         let relative = inside(&canonical(found)).or_else(|| inside(found)).ok_or_else(|| {
             ErrorBody::new(
                 ErrorSymbol::NotFound,
-                format!("{target:?} is outside the workspace {}", settings.root),
+                format!("{target:?} is outside of the workspace {}", settings.root),
             )
-            .hint("choose the workspace with --workspace")
+            .hint("set the workspace with --workspace")
         })?;
         match WorkspacePath::new(&relative) {
             Some(path) => paths.push(path),

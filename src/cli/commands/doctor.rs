@@ -1,4 +1,4 @@
-//! `doctor`: what lanser would use here, where each value came from, and what is wrong.
+//! `doctor`: the server, Python and settings in use, where each setting came from, and problems.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,25 +6,27 @@ use std::fmt::Write as _;
 use clap::Args;
 use serde::Serialize;
 
-use super::server::{standing, unavailable};
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
+use super::server::{candidate_status, unavailable};
+use crate::cli::context::CliContext;
+use crate::cli::exit::ProgramExit;
 use crate::cli::output::Style;
 use crate::orchestrator::{self, toolchain_request};
+use crate::text::plural;
 use crate::toolchain::{self, default_version, supported_versions};
+
 use crate::workspace::snapshot::Snapshot;
 
 /// Arguments of `doctor`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DoctorArgs {
-    /// Read every answer that the memo keeps, and say how many are damaged
+    /// Also verify all cached bundles, and count the damaged ones
     #[arg(long)]
     pub(crate) cache: bool,
 }
 
-/// Everything that `doctor` says.
+/// The JSON output of `doctor`.
 #[derive(Debug, Serialize)]
-struct Report {
+struct DoctorReport {
     lanser: &'static str,
     workspace: String,
     python_files: usize,
@@ -32,33 +34,33 @@ struct Report {
     cache: String,
     /// With `--cache`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    memo: Option<Memo>,
-    settings: BTreeMap<&'static str, Value>,
-    server: Option<Server>,
+    memo: Option<MemoReport>,
+    settings: BTreeMap<&'static str, SettingReport>,
+    server: Option<DoctorServer>,
     supported: Vec<String>,
-    places: Vec<Line>,
-    nodes: Vec<Line>,
+    places: Vec<CandidateReport>,
+    nodes: Vec<CandidateReport>,
     python: Option<orchestrator::PythonReport>,
     configuration: orchestrator::ConfigurationReport,
     problems: Vec<String>,
 }
 
-/// What the memo holds.
+/// The content of the memo.
 #[derive(Debug, Serialize)]
-struct Memo {
+struct MemoReport {
     answers: u64,
     bytes: u64,
     damaged: u64,
 }
 
 #[derive(Debug, Serialize)]
-struct Value {
+struct SettingReport {
     value: String,
     origin: String,
 }
 
 #[derive(Debug, Serialize)]
-struct Server {
+struct DoctorServer {
     name: &'static str,
     version: String,
     source: &'static str,
@@ -68,37 +70,38 @@ struct Server {
 }
 
 #[derive(Debug, Serialize)]
-struct Line {
+struct CandidateReport {
     what: String,
     place: String,
     verdict: String,
 }
 
-/// Prints the report. Exit code 0 when questions can be answered, 66 when there is no server.
-pub(crate) fn run(args: &DoctorArgs, context: &mut Context) -> Exit {
+/// Prints the report. Exit code 0 if requests can be answered, 66 without a server.
+pub(crate) fn run(args: &DoctorArgs, context: &mut CliContext) -> ProgramExit {
     let settings = match context.settings() {
         Ok(settings) => settings,
         Err(error) => return context.fail(error),
     };
-    let asked = context.orchestrator_settings(&settings);
-    let inventory = toolchain::inventory(&toolchain_request(&asked));
-    let snapshot = Snapshot::take(&settings.root, None, asked.trust, asked.threads);
+    let orchestrator_settings = context.orchestrator_settings(&settings);
+    let inventory = toolchain::inventory(&toolchain_request(&orchestrator_settings));
+    let snapshot =
+        Snapshot::take(&settings.root, None, orchestrator_settings.trust, orchestrator_settings.threads);
     let mut problems = Vec::new();
-    let mut exit = Exit::Ok;
+    let mut exit = ProgramExit::Ok;
     if let Err(error) = &inventory.chosen {
         let body = unavailable(error);
         problems.push(format!("{}; {}", body.message, body.hint.unwrap_or_default()));
-        exit = Exit::Failed(body.symbol);
+        exit = ProgramExit::Failed(body.symbol);
     }
-    let (python, of_python) = orchestrator::python_report(&asked);
+    let (python, of_python) = orchestrator::python_report(&orchestrator_settings);
     problems.extend(of_python);
-    let configuration = orchestrator::configuration_report(&asked);
+    let configuration = orchestrator::configuration_report(&orchestrator_settings);
     problems.extend(configuration.problems.iter().cloned());
     let memo = args.cache.then(|| {
-        let held = orchestrator::verify_memo(&asked);
-        Memo { answers: held.files, bytes: held.bytes, damaged: held.damaged }
+        let memo = orchestrator::verify_memo(&orchestrator_settings);
+        MemoReport { answers: memo.files, bytes: memo.bytes, damaged: memo.damaged }
     });
-    let report = Report {
+    let report = DoctorReport {
         lanser: env!("CARGO_PKG_VERSION"),
         workspace: settings.root.to_string(),
         python_files: snapshot.files().len(),
@@ -108,9 +111,11 @@ pub(crate) fn run(args: &DoctorArgs, context: &mut Context) -> Exit {
         settings: settings
             .origins
             .iter()
-            .map(|(name, found)| (*name, Value { value: found.value.clone(), origin: found.origin.clone() }))
+            .map(|(name, found)| {
+                (*name, SettingReport { value: found.value.clone(), origin: found.origin.clone() })
+            })
             .collect(),
-        server: inventory.chosen.as_ref().ok().map(|found| Server {
+        server: inventory.chosen.as_ref().ok().map(|found| DoctorServer {
             name: found.kind.as_str(),
             version: found.version.clone(),
             source: found.source.as_str(),
@@ -126,27 +131,27 @@ pub(crate) fn run(args: &DoctorArgs, context: &mut Context) -> Exit {
             })
             .collect(),
         places: inventory
-            .places
+            .servers
             .iter()
-            .map(|place| Line {
-                what: place.package.as_ref().map_or_else(
+            .map(|candidate| CandidateReport {
+                what: candidate.package.as_ref().map_or_else(
                     || "nothing".to_owned(),
                     |package| format!("{} {}", package.kind, package.version),
                 ),
-                place: format!("{}: {}", place.source, place.place),
-                verdict: standing(&place.standing),
+                place: format!("{}: {}", candidate.source, candidate.location),
+                verdict: candidate_status(&candidate.status),
             })
             .collect(),
         nodes: inventory
             .nodes
             .iter()
-            .map(|place| Line {
-                what: place
+            .map(|candidate| CandidateReport {
+                what: candidate
                     .node
                     .as_ref()
                     .map_or_else(|| "nothing".to_owned(), |node| format!("node {}", node.version)),
-                place: place.place.clone(),
-                verdict: standing(&place.standing),
+                place: candidate.location.clone(),
+                verdict: candidate_status(&candidate.status),
             })
             .collect(),
         python,
@@ -158,7 +163,7 @@ pub(crate) fn run(args: &DoctorArgs, context: &mut Context) -> Exit {
     } else {
         context.printer.payload(&text(&report))
     };
-    if printed == Exit::Ok { exit } else { printed }
+    if printed == ProgramExit::Ok { exit } else { printed }
 }
 
 fn unreadable(snapshot: &Snapshot) -> Vec<String> {
@@ -167,17 +172,18 @@ fn unreadable(snapshot: &Snapshot) -> Vec<String> {
     files.chain(snapshot.unreadable().iter().cloned()).collect()
 }
 
-fn text(report: &Report) -> String {
+fn text(report: &DoctorReport) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{} {value}", Style::Path.paint(format!("{name:<14}")));
     };
     line("lanser", report.lanser);
-    line("workspace", &format!("{} ({} Python files)", report.workspace, report.python_files));
+    line("workspace", &format!("{} ({})", report.workspace, plural(report.python_files, "Python file")));
     line("cache", &report.cache);
-    if let Some(Memo { answers, bytes, damaged }) = &report.memo {
-        let what = if *damaged > 0 { " (passed by, and written anew when it is asked again)" } else { "" };
-        line("memo", &format!("{answers} answers, {bytes} bytes, {damaged} damaged{what}"));
+    if let Some(MemoReport { answers, bytes, damaged }) = &report.memo {
+        let note = if *damaged > 0 { " (ignored, and replaced at the next such request)" } else { "" };
+        let (answers, bytes) = (plural(*answers, "answer"), plural(*bytes, "byte"));
+        line("memo", &format!("{answers}, {bytes}, {damaged} damaged{note}"));
     }
     for path in &report.unreadable {
         line("unreadable", path);
@@ -193,8 +199,8 @@ fn text(report: &Report) -> String {
         None => line("server", "none"),
     }
     line("supported", &report.supported.join(", "));
-    for place in report.places.iter().chain(&report.nodes) {
-        line("looked at", &format!("{}, {}: {}", place.place, place.what, place.verdict));
+    for candidate in report.places.iter().chain(&report.nodes) {
+        line("candidate", &format!("{}, {}: {}", candidate.place, candidate.what, candidate.verdict));
     }
     match &report.python {
         Some(python) => line("python", &format!("{} ({})", python.version, python.exe)),

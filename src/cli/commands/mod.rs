@@ -1,4 +1,4 @@
-//! The verbs: one file each, arguments beside what is done with them. Dispatch is a flat match.
+//! The verbs. Each file has the arguments of its verbs and runs them; [`run`] dispatches.
 
 pub(crate) mod actions;
 pub(crate) mod apply;
@@ -21,84 +21,94 @@ pub(crate) mod trace;
 pub(crate) mod trust;
 pub(crate) mod undo;
 
-use clap::Subcommand;
+use clap::{CommandFactory as _, Subcommand};
 
-use super::context::Context;
-use super::exit::Exit;
+use super::context::CliContext;
+use super::exit::ProgramExit;
 use crate::model::error::{ErrorBody, ErrorSymbol};
+use crate::model::request::Command;
 
 /// The verbs.
 #[derive(Debug, Clone, Subcommand)]
-pub(crate) enum Command {
-    /// Show where a name is defined
+pub(crate) enum Verb {
+    /// Show the definition of a symbol
     #[command(visible_alias = "definition")]
     Def(navigate::NavigateArgs),
-    /// Show where a name is declared, stubs before sources
+    /// Show the declaration of a symbol
+    ///
+    /// Prefers stubs to sources.
     #[command(visible_alias = "declaration")]
     Decl(navigate::NavigateArgs),
-    /// Show where the type of an expression is defined
+    /// Show the definition of the type
     #[command(visible_alias = "type-definition")]
     Typedef(navigate::NavigateArgs),
-    /// Show what implements a method or class
+    /// Show the implementations of a symbol
     #[command(visible_alias = "implementation")]
     Impl(navigate::NavigateArgs),
-    /// Show every use of a symbol
+    /// Show all references to a symbol
     #[command(visible_alias = "references")]
     Refs(navigate::RefsArgs),
-    /// Show signature and documentation
+    /// Show the signature and documentation of a symbol
     Hover(navigate::NavigateArgs),
-    /// Show the outline of files, or search names over the workspace
+    /// Show the outline of files, or search symbols in the workspace
     Symbols(symbols::SymbolsArgs),
-    /// Show who calls a function, or what it calls
+    /// Show the callers or callees of a function
     Calls(calls::CallsArgs),
-    /// Show what the server finds wrong
+    /// Show diagnostics
     #[command(visible_alias = "diagnostics")]
     Diag(diag::DiagArgs),
-    /// Show where a selector is now; no server is started
+    /// Resolve a selector, without a server
     Locate(locate::LocateArgs),
-    /// Say whether a name can be renamed
+    /// Check whether a symbol can be renamed
     PrepareRename(rename::PrepareRenameArgs),
-    /// Rename a symbol everywhere, proved before it is written
+    /// Rename a symbol in all files, with safety checks
     Rename(rename::RenameArgs),
-    /// List what the server proposes to do at a place, show or do one of it
+    /// List, preview or apply the code actions at a location
     Actions(actions::ActionsArgs),
-    /// Apply a WorkspaceEdit or a unified diff, proved before it is written
+    /// Apply a WorkspaceEdit or a unified diff, with safety checks
     Apply(apply::ApplyArgs),
-    /// Tell which diagnostics an edit brings and which it ends; nothing is written
+    /// Show the diagnostics that an edit introduces and resolves
+    ///
+    /// Writes nothing.
     Check(apply::CheckArgs),
-    /// Take back what was written, or list it
+    /// Undo an applied edit, or list applied edits
     Undo(undo::UndoArgs),
-    /// Answer many requests: JSON Lines in, one bundle a line out, each as it is ready
+    /// Answer many requests, read and written as JSON Lines
     Batch(batch::BatchArgs),
-    /// Tell what steps are worth, from stored bundles alone
+    /// Compute the rewards of steps from stored bundles
     Reward(reward::RewardArgs),
-    /// Score edits against a state of the code: what they repair, and what they only hide
+    /// Score code changes by the diagnostics that they fix or hide
     Score(score::ScoreArgs),
-    /// Show a bundle that was answered before
+    /// Show a stored bundle
     Show(show::ShowArgs),
-    /// Show what lanser would use here, and why
+    /// Show the server, Python and settings in use, and problems
     Doctor(doctor::DoctorArgs),
-    /// List, find and install language servers
+    /// List, find or install language servers
     #[command(subcommand)]
-    Server(server::ServerCommand),
-    /// Start, show and stop background sessions, which keep a server warm for the next question
+    Server(server::ServerSubcommand),
+    /// Start, show or stop background sessions
+    ///
+    /// A session keeps the server of a workspace running, so that requests are answered quickly.
     #[command(subcommand)]
-    Session(session::SessionCommand),
-    /// Say which repositories may have their programs run
+    Session(session::SessionSubcommand),
+    /// Manage the repositories whose programs may be run
     #[command(subcommand)]
-    Trust(trust::TrustCommand),
-    /// Print the JSON schemas, or check files against them
+    Trust(trust::TrustSubcommand),
+    /// Print the JSON schemas, or validate files
     #[command(subcommand)]
-    Schema(schema::SchemaCommand),
-    /// List, show and replay what `--trace-file` recorded
+    Schema(schema::SchemaSubcommand),
+    /// List, show or replay the requests recorded by `--trace-file`
     #[command(subcommand)]
-    Trace(trace::TraceCommand),
+    Trace(trace::TraceSubcommand),
     /// Print shell completions, or write man pages
     Completions(completions::CompletionsArgs),
+    /// The options of every command
+    #[command(hide = true, disable_help_flag = true, help_template = "{all-args}")]
+    Options,
 }
 
-impl Command {
-    /// Whether the answer is a bundle, and no document of its own.
+impl Verb {
+    /// Whether the answer is a bundle, as opposed to another document.
     pub(crate) const fn answers_with_a_bundle(&self) -> bool {
         match self {
             Self::Def(_)
@@ -113,18 +123,17 @@ impl Command {
             Self::Batch(_) | Self::Show(_) => true,
             Self::Reward(_) | Self::Score(_) | Self::Trace(_) => false,
             Self::Doctor(_) | Self::Server(_) | Self::Session(_) => false,
-            Self::Trust(_) | Self::Schema(_) | Self::Completions(_) => false,
+            Self::Trust(_) | Self::Schema(_) | Self::Completions(_) | Self::Options => false,
         }
     }
 }
 
-impl Command {
-    /// Its name and what to do instead, for a command that cannot be recorded.
-    const fn unrecorded(&self) -> Option<(&'static str, &'static str)> {
-        const SAME: &str =
-            "it is made of the bundles alone that are named: whoever keeps those gets the same again";
-        const STATES: &str = "what it scores are whole states of the code: whoever keeps base and heads gets the same score again";
-        const NOTHING: &str = "leave --trace-file out";
+impl Verb {
+    /// For a verb that cannot be traced: its name, and a hint what to do instead.
+    const fn untraceable(&self) -> Option<(&'static str, &'static str)> {
+        const SAME: &str = "its output depends only on the given bundles; keep them to reproduce it";
+        const STATES: &str = "its output depends only on the base and the heads; keep them to reproduce it";
+        const NOTHING: &str = "omit --trace-file";
         match self {
             Self::Def(_) | Self::Decl(_) | Self::Typedef(_) | Self::Impl(_) | Self::Refs(_) => None,
             Self::Hover(_) | Self::Symbols(_) | Self::Calls(_) | Self::Diag(_) | Self::Locate(_) => None,
@@ -140,59 +149,67 @@ impl Command {
             Self::Schema(_) => Some(("schema", NOTHING)),
             Self::Trace(_) => Some(("trace", NOTHING)),
             Self::Completions(_) => Some(("completions", NOTHING)),
+            Self::Options => Some(("options", NOTHING)),
         }
     }
 }
 
-/// Says that a command is not recorded although that was asked for. Typed, it is refused, so that nobody relies on a record
-/// that is not there; from the environment it is meant for other commands too, and only what tells something of code says so.
-fn see_that_it_is_recorded(command: &Command, context: &Context) -> Result<(), ErrorBody> {
-    let Some((name, instead)) = command.unrecorded().filter(|_| context.global.trace_file.is_some()) else {
+/// Reports that a verb cannot be traced although `--trace-file` is set. If set on the command line, this is an error, so that
+/// the user does not expect a trace. If set in the environment, it applies to other commands too, and only the verbs that
+/// report on code print a warning.
+fn check_traceable(verb: &Verb, context: &CliContext) -> Result<(), ErrorBody> {
+    let Some((name, hint)) = verb.untraceable().filter(|_| context.global.trace_file.is_some()) else {
         return Ok(());
     };
     if !context.from_env.contains("trace-file") {
-        let message = format!("--trace-file records questions about a workspace, and `{name}` asks none");
-        return Err(ErrorBody::new(ErrorSymbol::Usage, message).hint(instead));
+        let message =
+            format!("--trace-file does not apply to `{name}`, which makes no request about a workspace");
+        return Err(ErrorBody::new(ErrorSymbol::Usage, message).hint(hint));
     }
-    if matches!(command, Command::Reward(_) | Command::Show(_) | Command::Score(_)) {
-        context.printer.complain(&format!("`{name}` is not recorded into LANSER_TRACE_FILE: {instead}"));
+    if matches!(verb, Verb::Reward(_) | Verb::Show(_) | Verb::Score(_)) {
+        context.printer.complain(&format!("`{name}` is not recorded in LANSER_TRACE_FILE: {hint}"));
     }
     Ok(())
 }
 
 /// Runs a verb.
-pub(crate) fn run(command: Command, context: &mut Context) -> Exit {
-    if let Err(error) = see_that_it_is_recorded(&command, context) {
+pub(crate) fn run(verb: Verb, context: &mut CliContext) -> ProgramExit {
+    if let Err(error) = check_traceable(&verb, context) {
         return context.fail(error);
     }
-    use crate::model::request::Command as Question;
-    match command {
-        Command::Def(args) => navigate::run(Question::Definition, &args, context),
-        Command::Decl(args) => navigate::run(Question::Declaration, &args, context),
-        Command::Typedef(args) => navigate::run(Question::TypeDefinition, &args, context),
-        Command::Impl(args) => navigate::run(Question::Implementation, &args, context),
-        Command::Refs(args) => navigate::run_refs(&args, context),
-        Command::Hover(args) => navigate::run(Question::Hover, &args, context),
-        Command::Symbols(args) => symbols::run(&args, context),
-        Command::Calls(args) => calls::run(&args, context),
-        Command::Diag(args) => diag::run(&args, context),
-        Command::Locate(args) => locate::run(&args, context),
-        Command::PrepareRename(args) => rename::prepare(&args, context),
-        Command::Rename(args) => rename::run(&args, context),
-        Command::Actions(args) => actions::run(&args, context),
-        Command::Apply(args) => apply::run(&args, context),
-        Command::Check(args) => apply::check(&args, context),
-        Command::Undo(args) => undo::run(&args, context),
-        Command::Batch(args) => batch::run(&args, context),
-        Command::Reward(args) => reward::run(&args, context),
-        Command::Score(args) => score::run(&args, context),
-        Command::Show(args) => show::run(&args, context),
-        Command::Doctor(args) => doctor::run(&args, context),
-        Command::Server(command) => server::run(command, context),
-        Command::Session(command) => session::run(&command, context),
-        Command::Trust(command) => trust::run(&command, context),
-        Command::Schema(command) => schema::run(command, context),
-        Command::Trace(command) => trace::run(&command, context),
-        Command::Completions(args) => completions::run(&args, context),
+    match verb {
+        Verb::Def(args) => navigate::run(Command::Definition, &args, context),
+        Verb::Decl(args) => navigate::run(Command::Declaration, &args, context),
+        Verb::Typedef(args) => navigate::run(Command::TypeDefinition, &args, context),
+        Verb::Impl(args) => navigate::run(Command::Implementation, &args, context),
+        Verb::Refs(args) => navigate::run_refs(&args, context),
+        Verb::Hover(args) => navigate::run(Command::Hover, &args, context),
+        Verb::Symbols(args) => symbols::run(&args, context),
+        Verb::Calls(args) => calls::run(&args, context),
+        Verb::Diag(args) => diag::run(&args, context),
+        Verb::Locate(args) => locate::run(&args, context),
+        Verb::PrepareRename(args) => rename::prepare(&args, context),
+        Verb::Rename(args) => rename::run(&args, context),
+        Verb::Actions(args) => actions::run(&args, context),
+        Verb::Apply(args) => apply::run(&args, context),
+        Verb::Check(args) => apply::check(&args, context),
+        Verb::Undo(args) => undo::run(&args, context),
+        Verb::Batch(args) => batch::run(&args, context),
+        Verb::Reward(args) => reward::run(&args, context),
+        Verb::Score(args) => score::run(&args, context),
+        Verb::Show(args) => show::run(&args, context),
+        Verb::Doctor(args) => doctor::run(&args, context),
+        Verb::Server(command) => server::run(command, context),
+        Verb::Session(command) => session::run(&command, context),
+        Verb::Trust(command) => trust::run(&command, context),
+        Verb::Schema(command) => schema::run(command, context),
+        Verb::Trace(command) => trace::run(&command, context),
+        Verb::Completions(args) => completions::run(&args, context),
+        Verb::Options => {
+            let mut command = crate::cli::Cli::command();
+            command.build();
+            let options = command.find_subcommand_mut("options").map(clap::Command::render_long_help);
+            context.printer.payload(&options.unwrap_or_default().to_string())
+        }
     }
 }

@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
+use crate::cli::context::CliContext;
+use crate::cli::exit::ProgramExit;
 use crate::cli::guards::{GuardArgs, RenameGuardArgs, WriteArgs};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request};
@@ -11,16 +11,19 @@ use crate::selector::ModuleName;
 
 /// Arguments of `rename`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "\
-Without --apply nothing is written: the diff is printed with what is wrong with it, if anything is.
-With it, a check that fails writes nothing and ends with its exit code: 70 the edit does not fit, 71 outside of the
-workspace, 77 uncommitted changes, 78 anything else. `lanser undo` takes back what was written.
-Where the old name also stands in strings, comments and documents is told, and not edited.")]
+#[command(after_long_help = "\
+Without --apply nothing is written: the diff is printed, with the safety checks that failed. With --apply, nothing is \
+written if a check fails, and the exit code is that of the check: 70 the edit does not apply, 71 outside of the workspace, 77 \
+uncommitted changes, 78 any other check. `lanser undo` undoes an applied rename.
+
+Mentions of the old name in strings, comments and documentation are listed, but not edited.")]
 pub(crate) struct RenameArgs {
-    /// What to rename: `py://pkg.mod#Class.method`, `path:LINE:COL`, or another form of a selector
+    /// Symbol to rename: `py://pkg.mod#Class.method`, `path:LINE:COL`, …
+    ///
+    /// All forms: `lanser help locate`.
     pub(crate) selector: String,
 
-    /// The new name
+    /// New name
     pub(crate) new_name: String,
 
     #[command(flatten)]
@@ -36,13 +39,15 @@ pub(crate) struct RenameArgs {
 /// Arguments of `prepare-rename`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PrepareRenameArgs {
-    /// What would be renamed, in any form of a selector
+    /// Symbol: `py://pkg.mod#Class.method`, `path:LINE:COL`, …
+    ///
+    /// All forms: `lanser help locate`.
     pub(crate) selector: String,
 }
 
 /// Renames.
-pub(crate) fn run(args: &RenameArgs, context: &mut Context) -> Exit {
-    context.ask(|context, settings| {
+pub(crate) fn run(args: &RenameArgs, context: &mut CliContext) -> ProgramExit {
+    context.run_request(|context, settings| {
         refuse_modules(&args.selector)?;
         let mut options = context.options(settings);
         options.apply = args.write.apply;
@@ -52,19 +57,20 @@ pub(crate) fn run(args: &RenameArgs, context: &mut Context) -> Exit {
     })
 }
 
-/// A module is a file, and no selector: whoever asks for its rename is to learn more than that.
+/// Refuses to rename a module, with a hint how to do it by hand.
 fn refuse_modules(selector: &str) -> Result<(), ErrorBody> {
     let module = selector.strip_prefix("py://").filter(|module| ModuleName::new(module).is_some());
     module.map_or(Ok(()), |module| {
-        let message = format!("modules are not renamed, and {module} is one");
+        let message = format!("renaming modules is not supported, and `{module}` is a module");
         Err(ErrorBody::new(ErrorSymbol::UnsupportedCap, message).hint(format!(
-            "move the file with `git mv` and mend its imports: `lanser refs` and `lanser check` help; to rename a name in it: \
+            "move the file with `git mv` and update its imports, which `lanser refs` finds; a symbol in the module is \
              py://{module}#NAME"
         )))
     })
 }
 
-/// Asks whether a rename is possible.
-pub(crate) fn prepare(args: &PrepareRenameArgs, context: &mut Context) -> Exit {
-    context.ask_about(Command::PrepareRename, &args.selector, |_| {})
+/// Requests whether the symbol can be renamed.
+
+pub(crate) fn prepare(args: &PrepareRenameArgs, context: &mut CliContext) -> ProgramExit {
+    context.run_request_for(Command::PrepareRename, &args.selector, |_| {})
 }

@@ -1,61 +1,62 @@
-//! `reward`: what steps are worth, from stored bundles alone, by any formula.
+//! `reward`: the rewards of steps, computed from stored bundles.
 
 use std::io::{BufRead, BufReader};
 
 use clap::Args;
 use serde::Serialize;
 
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
+use crate::cli::context::CliContext;
+use crate::cli::exit::ProgramExit;
 use crate::cli::rewards;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::reward::{Preset, ProcessReward};
 use crate::reward::recomputed;
-use crate::reward::run::Run;
+use crate::reward::run::RewardRun;
 use crate::text::BoundedLines;
 
-/// A longer line is no bundle.
-const MAX_LINE: usize = 256 << 20;
+/// The longest line that is read as a bundle.
+const MAX_LINE_BYTES: usize = 256 << 20;
 
-/// How much is collected before it is written.
-const WRITTEN_AT: usize = 1 << 16;
+/// The size of the output buffer.
+const OUTPUT_BUFFER_BYTES: usize = 1 << 16;
 
 /// Arguments of `reward`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "\
-With --next the reward of the step from --prev to it is printed (without --prev: of the step that it is by itself).
-With --run every line is one bundle; one line of JSON is printed for each step, and one for the whole. A line that is no
-bundle is told by its number, left out, and makes the command end with exit code 2.
-The rewards are computed again from what the bundles say, so --preset and --weights may be any.")]
+#[command(after_long_help = "\
+With --next, prints the reward of the step from --prev to that bundle, or of the bundle by itself without --prev. With --run, \
+prints one line of JSON per step and one for the whole run. An invalid line is reported with its number and skipped, and the \
+exit code is then 2.
+
+Rewards are computed from the facts in the bundles, so --preset and --weights need not be those the bundles were made with.")]
 pub(crate) struct RewardArgs {
-    /// The bundle that the step leads to: a file or a `bundleId`
+    /// Bundle that the step leads to: a file or a `bundleId`
     #[arg(long, value_name = "BUNDLE", required_unless_present = "run", conflicts_with = "run")]
     pub(crate) next: Option<String>,
 
-    /// A file with one bundle on each line, in the order of the run; `-` for standard input
+    /// File with the bundles of a run, one per line; `-` for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "prev")]
     pub(crate) run: Option<String>,
 }
 
-/// A line that is no bundle.
+/// A line that is not a bundle.
 #[derive(Serialize)]
 struct Malformed<'m> {
     line: u64,
     malformed: &'m str,
 }
 
-/// Tells the rewards.
-pub(crate) fn run(args: &RewardArgs, context: &mut Context) -> Exit {
-    let told = match (&args.next, &args.run) {
-        (Some(next), _) => one(next, context),
-        (None, Some(file)) => many(file, context),
-        (None, None) => Err(ErrorBody::new(ErrorSymbol::Usage, "there is no bundle")
-            .hint("name one with --next, or a run with --run")),
+/// Prints the rewards.
+pub(crate) fn run(args: &RewardArgs, context: &mut CliContext) -> ProgramExit {
+    let exit = match (&args.next, &args.run) {
+        (Some(next), _) => step_reward(next, context),
+        (None, Some(file)) => run_rewards(file, context),
+        (None, None) => Err(ErrorBody::new(ErrorSymbol::Usage, "no bundle is given")
+            .hint("give a bundle with --next, or a run with --run")),
     };
-    told.unwrap_or_else(|error| context.fail(error))
+    exit.unwrap_or_else(|error| context.fail(error))
 }
 
-fn one(next: &str, context: &Context) -> Result<Exit, ErrorBody> {
+fn step_reward(next: &str, context: &CliContext) -> Result<ProgramExit, ErrorBody> {
     let settings = context.settings()?;
     let terms = rewards::terms(context, Preset::default())?;
     let next = rewards::load(next, context, &settings)?;
@@ -65,10 +66,10 @@ fn one(next: &str, context: &Context) -> Result<Exit, ErrorBody> {
     if context.json() {
         return Ok(context.printer.json_payload(&reward));
     }
-    Ok(context.printer.payload(&in_words(&reward)))
+    Ok(context.printer.payload(&reward_text(&reward)))
 }
 
-fn in_words(reward: &ProcessReward) -> String {
+fn reward_text(reward: &ProcessReward) -> String {
     let r = reward.r.map_or_else(
         || format!("none ({})", reward.reason.as_deref().unwrap_or("unknown")),
         |r| r.get().to_string(),
@@ -79,11 +80,11 @@ fn in_words(reward: &ProcessReward) -> String {
     format!("{} {r}\n{}\n{flags}", reward.version.as_str(), reward.explanation)
 }
 
-fn many(file: &str, context: &Context) -> Result<Exit, ErrorBody> {
+fn run_rewards(file: &str, context: &CliContext) -> Result<ProgramExit, ErrorBody> {
     let terms = rewards::terms(context, Preset::default())?;
     let unreadable = |error: std::io::Error| {
-        ErrorBody::new(ErrorSymbol::NotFound, format!("the run {file} cannot be read: {error}"))
-            .hint("name a file with one bundle on each line, or `-` for standard input")
+        ErrorBody::new(ErrorSymbol::NotFound, format!("cannot read the run {file}: {error}"))
+            .hint("give a file with one bundle per line, or `-` for standard input")
     };
     let reader: Box<dyn BufRead> = if file == "-" {
         Box::new(BufReader::new(std::io::stdin()))
@@ -91,30 +92,30 @@ fn many(file: &str, context: &Context) -> Result<Exit, ErrorBody> {
         let path = context.env.absolute(file);
         Box::new(BufReader::new(std::fs::File::open(path.as_path()).map_err(unreadable)?))
     };
-    let mut run = Run::new(terms);
-    let mut lines = BoundedLines::new(reader, MAX_LINE);
-    let (mut out, mut wrong) = (String::new(), false);
+    let mut run = RewardRun::new(terms);
+    let mut lines = BoundedLines::new(reader, MAX_LINE_BYTES);
+    let (mut out, mut any_malformed) = (String::new(), false);
     while let Some(fits) = lines.advance().map_err(unreadable)? {
         let (line, number) = (lines.line(), lines.number());
         if fits && line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
         let bundle =
-            if fits { rewards::read(line) } else { Err(format!("it is longer than {MAX_LINE} bytes")) };
-        let told = match bundle {
+            if fits { rewards::read(line) } else { Err(format!("it is longer than {MAX_LINE_BYTES} bytes")) };
+        let output = match bundle {
             Ok(bundle) => serde_json::to_string(&run.next(bundle)),
             Err(why) => {
-                run.skip();
-                wrong = true;
-                context.printer.complain(&format!("error: line {number} is no bundle: {why}"));
+                run.skip_malformed();
+                any_malformed = true;
+                context.printer.complain(&format!("error: line {number} is not a bundle: {why}"));
                 serde_json::to_string(&Malformed { line: number, malformed: &why })
             }
         };
-        out.push_str(&told.unwrap_or_default());
+        out.push_str(&output.unwrap_or_default());
         out.push('\n');
-        if out.len() >= WRITTEN_AT {
+        if out.len() >= OUTPUT_BUFFER_BYTES {
             match context.printer.payload(&std::mem::take(&mut out)) {
-                Exit::Ok => {}
+                ProgramExit::Ok => {}
                 ended => return Ok(ended),
             }
         }
@@ -122,7 +123,7 @@ fn many(file: &str, context: &Context) -> Result<Exit, ErrorBody> {
     out.push_str(&serde_json::to_string(&run.total()).unwrap_or_default());
     out.push('\n');
     Ok(match context.printer.payload(&out) {
-        Exit::Ok if wrong => Exit::Failed(ErrorSymbol::Usage),
+        ProgramExit::Ok if any_malformed => ProgramExit::Failed(ErrorSymbol::Usage),
         ended => ended,
     })
 }

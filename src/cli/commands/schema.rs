@@ -1,4 +1,4 @@
-//! `schema`: the JSON schemas, and checking files against them.
+//! `schema`: prints the JSON schemas and validates files against them.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -8,25 +8,25 @@ use clap::{Args, CommandFactory as _, Subcommand};
 use serde::Serialize;
 
 use crate::cli::Cli;
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
+use crate::cli::context::CliContext;
+use crate::cli::exit::ProgramExit;
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::schema::{self, Kind};
+use crate::schema::{self, SchemaKind};
 
 /// The verbs of `schema`.
 #[derive(Debug, Clone, Subcommand)]
-pub(crate) enum SchemaCommand {
+pub(crate) enum SchemaSubcommand {
     /// Print a schema, or write all of them into a folder
     Export(ExportArgs),
     /// Print the schema of bundles
     Bundle,
     /// Print the schema of selectors
     Selector,
-    /// Describe every command, option and exit code as JSON, for tool definitions
+    /// Print all commands, options and exit codes as JSON, for tool definitions
     Commands,
-    /// Check JSON files, or every .json and .jsonl file of folders
+    /// Validate JSON files, or all .json and .jsonl files of folders
     Validate(ValidateArgs),
-    /// Check JSON Lines files, one document a line: requests for `lanser batch`, or its answers
+    /// Validate the JSON Lines input or output of `lanser batch`
     ValidateBatch(ValidateBatchArgs),
 }
 
@@ -35,7 +35,7 @@ pub(crate) enum SchemaCommand {
 pub(crate) struct ExportArgs {
     /// Only this one: `bundle`, `selector`, `request` or `batch`
     #[arg(long, value_name = "KIND", value_parser = parse_kind)]
-    pub(crate) only: Option<Kind>,
+    pub(crate) only: Option<SchemaKind>,
 
     /// Write the files into this folder instead of printing
     #[arg(long, value_name = "DIR")]
@@ -49,9 +49,9 @@ pub(crate) struct ValidateArgs {
     #[arg(required = true)]
     pub(crate) paths: Vec<String>,
 
-    /// What the documents are: `bundle`, `selector`, `request` or `batch`
+    /// Schema of the files: `bundle`, `selector`, `request` or `batch`
     #[arg(long, value_name = "KIND", default_value = "bundle", value_parser = parse_kind)]
-    pub(crate) kind: Kind,
+    pub(crate) kind: SchemaKind,
 }
 
 /// Arguments of `schema validate-batch`.
@@ -61,46 +61,48 @@ pub(crate) struct ValidateBatchArgs {
     #[arg(required = true)]
     pub(crate) paths: Vec<String>,
 
-    /// What the lines are: `bundle`, `selector`, `request` or `batch` [default: bundle where it has a bundleId, else batch]
+    /// Schema of the lines: `bundle`, `selector`, `request` or `batch`
+    ///
+    /// By default, lines with a `bundleId` are bundles, and others are batch requests.
     #[arg(long, value_name = "KIND", value_parser = parse_kind)]
-    pub(crate) kind: Option<Kind>,
+    pub(crate) kind: Option<SchemaKind>,
 }
 
-/// What is to be checked.
-struct Checks<'a> {
+/// The files to validate.
+struct ValidationJob<'a> {
     paths: &'a [String],
-    kind: Option<Kind>,
+    kind: Option<SchemaKind>,
     /// Whether every file is JSON Lines, whatever its name.
     lines: bool,
 }
 
-fn parse_kind(name: &str) -> Result<Kind, String> {
-    Kind::parse(name).ok_or_else(|| "expected bundle, selector, request or batch".to_owned())
+fn parse_kind(name: &str) -> Result<SchemaKind, String> {
+    SchemaKind::parse(name).ok_or_else(|| "expected bundle, selector, request or batch".to_owned())
 }
 
 /// Runs a verb of `schema`.
-pub(crate) fn run(command: SchemaCommand, context: &mut Context) -> Exit {
+pub(crate) fn run(command: SchemaSubcommand, context: &mut CliContext) -> ProgramExit {
     match command {
-        SchemaCommand::Export(args) => export(&args, context),
-        SchemaCommand::Bundle => context.printer.payload(schema::export(Kind::Bundle)),
-        SchemaCommand::Selector => context.printer.payload(schema::export(Kind::Selector)),
-        SchemaCommand::Commands => {
+        SchemaSubcommand::Export(args) => export(&args, context),
+        SchemaSubcommand::Bundle => context.printer.payload(schema::export(SchemaKind::Bundle)),
+        SchemaSubcommand::Selector => context.printer.payload(schema::export(SchemaKind::Selector)),
+        SchemaSubcommand::Commands => {
             let mut command = Cli::command();
             command.build();
             context.printer.json_payload(&schema::commands(&command))
         }
-        SchemaCommand::Validate(args) => {
-            let checks = Checks { paths: &args.paths, kind: Some(args.kind), lines: false };
+        SchemaSubcommand::Validate(args) => {
+            let checks = ValidationJob { paths: &args.paths, kind: Some(args.kind), lines: false };
             validate(&checks, context)
         }
-        SchemaCommand::ValidateBatch(args) => {
-            validate(&Checks { paths: &args.paths, kind: args.kind, lines: true }, context)
+        SchemaSubcommand::ValidateBatch(args) => {
+            validate(&ValidationJob { paths: &args.paths, kind: args.kind, lines: true }, context)
         }
     }
 }
 
-fn export(args: &ExportArgs, context: &mut Context) -> Exit {
-    let kinds = args.only.map_or_else(|| Kind::ALL.to_vec(), |kind| vec![kind]);
+fn export(args: &ExportArgs, context: &mut CliContext) -> ProgramExit {
+    let kinds = args.only.map_or_else(|| SchemaKind::ALL.to_vec(), |kind| vec![kind]);
     let Some(folder) = &args.out else {
         let text: String = kinds.into_iter().map(schema::export).collect();
         return context.printer.payload(&text);
@@ -114,7 +116,7 @@ fn export(args: &ExportArgs, context: &mut Context) -> Exit {
         Ok(())
     };
     match write() {
-        Ok(()) => Exit::Ok,
+        Ok(()) => ProgramExit::Ok,
         Err(error) => {
             let message = format!("cannot write the schemas into {folder}: {error}");
             context.fail(ErrorBody::new(ErrorSymbol::FsPermissions, message))
@@ -122,51 +124,51 @@ fn export(args: &ExportArgs, context: &mut Context) -> Exit {
     }
 }
 
-/// What `validate` says of one document.
+/// The JSON output of `schema validate` for one document.
 #[derive(Debug, Serialize)]
-struct Verdict {
+struct ValidationResult {
     file: String,
     line: Option<usize>,
     valid: bool,
     problems: Vec<String>,
 }
 
-/// Checks every document. Exit code 1 when one is not valid: the verdict that was asked for.
-fn validate(checks: &Checks<'_>, context: &mut Context) -> Exit {
-    let Checks { paths, kind, lines } = *checks;
-    let mut verdicts = Vec::new();
+/// Validates all documents. Exit code 1 if one is not valid.
+fn validate(checks: &ValidationJob<'_>, context: &mut CliContext) -> ProgramExit {
+    let ValidationJob { paths, kind, lines } = *checks;
+    let mut results = Vec::new();
     for path in paths {
         let checked = if path == "-" {
-            check(path, BufReader::new(std::io::stdin()), kind, lines, &mut verdicts)
+            check(path, BufReader::new(std::io::stdin()), kind, lines, &mut results)
         } else {
             files_of(&context.env.absolute(path)).and_then(|files| {
                 files.into_iter().try_for_each(|file| {
                     let as_lines = lines || file.ends_with(".jsonl");
-                    check(&file, BufReader::new(File::open(&file)?), kind, as_lines, &mut verdicts)
+                    check(&file, BufReader::new(File::open(&file)?), kind, as_lines, &mut results)
                 })
             })
         };
         if let Err(error) = checked {
             let body = ErrorBody::new(ErrorSymbol::NotFound, format!("cannot read {path}: {error}"));
-            return context.fail(body.hint("name JSON files or folders that hold some"));
+            return context.fail(body.hint("give JSON files, or folders that contain some"));
         }
     }
-    let valid = verdicts.iter().filter(|verdict| verdict.valid).count();
+    let valid = results.iter().filter(|result| result.valid).count();
     let printed = if context.json() {
-        context.printer.json_payload(&verdicts)
+        context.printer.json_payload(&results)
     } else {
         let mut text = String::new();
-        for verdict in verdicts.iter().filter(|verdict| !verdict.valid) {
-            let line = verdict.line.map(|line| format!(":{line}")).unwrap_or_default();
-            for problem in &verdict.problems {
-                let _ = writeln!(text, "{}{line}: {problem}", verdict.file);
+        for result in results.iter().filter(|result| !result.valid) {
+            let line = result.line.map(|line| format!(":{line}")).unwrap_or_default();
+            for problem in &result.problems {
+                let _ = writeln!(text, "{}{line}: {problem}", result.file);
             }
         }
-        let _ = writeln!(text, "{valid} of {} valid", verdicts.len());
+        let _ = writeln!(text, "{valid} of {} valid", results.len());
         context.printer.payload(&text)
     };
     match printed {
-        Exit::Ok if valid < verdicts.len() => Exit::Verdict,
+        ProgramExit::Ok if valid < results.len() => ProgramExit::CheckFailed,
         exit => exit,
     }
 }
@@ -174,9 +176,9 @@ fn validate(checks: &Checks<'_>, context: &mut Context) -> Exit {
 fn check(
     file: &str,
     mut reader: impl BufRead,
-    kind: Option<Kind>,
+    kind: Option<SchemaKind>,
     lines: bool,
-    verdicts: &mut Vec<Verdict>,
+    results: &mut Vec<ValidationResult>,
 ) -> std::io::Result<()> {
     let mut add = |line, result: Result<(), schema::Problems>| {
         let mut problems = Vec::new();
@@ -186,7 +188,7 @@ fn check(
                 problems.push(format!("and {} more", found.more));
             }
         }
-        verdicts.push(Verdict { file: file.to_owned(), line, valid: result.is_ok(), problems });
+        results.push(ValidationResult { file: file.to_owned(), line, valid: result.is_ok(), problems });
     };
     if lines {
         for line in schema::validate_lines(kind, reader) {
@@ -196,12 +198,12 @@ fn check(
     } else {
         let mut bytes = Vec::new();
         reader.read_to_end(&mut bytes)?;
-        add(None, schema::validate(kind.unwrap_or(Kind::Bundle), &bytes));
+        add(None, schema::validate(kind.unwrap_or(SchemaKind::Bundle), &bytes));
     }
     Ok(())
 }
 
-/// A file itself, or the JSON files below a folder, in order.
+/// The file itself, or the JSON files below the folder, sorted.
 fn files_of(path: &crate::path::AbsPath) -> std::io::Result<Vec<String>> {
     if !path.as_path().is_dir() {
         return Ok(vec![path.to_string()]);
@@ -222,7 +224,7 @@ fn files_of(path: &crate::path::AbsPath) -> std::io::Result<Vec<String>> {
     }
     files.sort();
     if files.is_empty() {
-        return Err(std::io::Error::other("there is no .json or .jsonl file in it"));
+        return Err(std::io::Error::other("it contains no .json or .jsonl file"));
     }
     Ok(files)
 }

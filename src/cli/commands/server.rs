@@ -1,24 +1,26 @@
-//! `server list|which|install`: the language servers that lanser can use.
+//! `server list|which|install`: the supported language servers.
 
 use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
+use crate::cli::context::CliContext;
+use crate::cli::exit::ProgramExit;
 use crate::cli::output::Style;
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::server::ServerKind;
 use crate::orchestrator::{tell_progress, toolchain_request};
-use crate::toolchain::{self, Found, Standing, Unavailable, default_version, supported_versions};
+use crate::toolchain::{
+    self, CandidateStatus, FoundServer, Unavailable, default_version, supported_versions,
+};
 
 /// The verbs of `server`.
 #[derive(Debug, Clone, Subcommand)]
-pub(crate) enum ServerCommand {
-    /// List the servers that lanser knows, and which are here
+pub(crate) enum ServerSubcommand {
+    /// List the supported servers, and where they are installed
     List,
-    /// Show which server would be started
+    /// Show the server that would be started
     Which,
     /// Install a server into lanser's cache
     Install(InstallArgs),
@@ -27,16 +29,18 @@ pub(crate) enum ServerCommand {
 /// Arguments of `server install`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct InstallArgs {
-    /// `pyright` or `basedpyright`, either with `@VERSION` [default: what --server says]
+    /// `pyright` or `basedpyright`, optionally with `@VERSION`
+    ///
+    /// By default, the server of --server is installed.
     pub(crate) name: Option<String>,
 }
 
 /// Runs a verb of `server`.
-pub(crate) fn run(command: ServerCommand, context: &mut Context) -> Exit {
+pub(crate) fn run(command: ServerSubcommand, context: &mut CliContext) -> ProgramExit {
     match command {
-        ServerCommand::List => list(context),
-        ServerCommand::Which => which(context),
-        ServerCommand::Install(args) => {
+        ServerSubcommand::List => list(context),
+        ServerSubcommand::Which => which(context),
+        ServerSubcommand::Install(args) => {
             if args.name.is_some() {
                 context.global.server = args.name;
             }
@@ -47,7 +51,7 @@ pub(crate) fn run(command: ServerCommand, context: &mut Context) -> Exit {
 
 /// One line of `server list`.
 #[derive(Debug, Serialize)]
-struct Listed {
+struct ListedServer {
     name: &'static str,
     version: String,
     default: bool,
@@ -55,7 +59,7 @@ struct Listed {
     place: Option<String>,
 }
 
-fn list(context: &mut Context) -> Exit {
+fn list(context: &mut CliContext) -> ProgramExit {
     let settings = match context.settings() {
         Ok(settings) => settings,
         Err(error) => return context.fail(error),
@@ -68,7 +72,7 @@ fn list(context: &mut Context) -> Exit {
             request.version = Some((*version).to_owned());
             request.command = None;
             let found = toolchain::find(&request).ok();
-            listed.push(Listed {
+            listed.push(ListedServer {
                 name: kind.as_str(),
                 version: (*version).to_owned(),
                 default: *version == default_version(kind) && kind == ServerKind::default(),
@@ -85,14 +89,14 @@ fn list(context: &mut Context) -> Exit {
         let mark = if server.default { " (default)" } else { "" };
         let place = match (&server.found, &server.place) {
             (Some(source), Some(place)) => format!("{source}: {place}"),
-            _ => format!("not here; `lanser server install {}@{}`", server.name, server.version),
+            _ => format!("not installed; run `lanser server install {}@{}`", server.name, server.version),
         };
         let _ = writeln!(text, "{} {}{mark}  {}", server.name, server.version, Style::Quiet.paint(place));
     }
     context.printer.payload(&text)
 }
 
-fn which(context: &mut Context) -> Exit {
+fn which(context: &mut CliContext) -> ProgramExit {
     let settings = match context.settings() {
         Ok(settings) => settings,
         Err(error) => return context.fail(error),
@@ -104,7 +108,7 @@ fn which(context: &mut Context) -> Exit {
     }
 }
 
-fn install(context: &mut Context) -> Exit {
+fn install(context: &mut CliContext) -> ProgramExit {
     let settings = match context.settings() {
         Ok(settings) => settings,
         Err(error) => return context.fail(error),
@@ -119,9 +123,9 @@ fn install(context: &mut Context) -> Exit {
     }
 }
 
-/// What `server which` and `server install` say.
+/// The JSON output of `server which` and `server install`.
 #[derive(Debug, Serialize)]
-struct Chosen<'f> {
+struct ChosenServer<'f> {
     name: &'static str,
     version: &'f str,
     source: &'static str,
@@ -130,9 +134,9 @@ struct Chosen<'f> {
     script: &'f str,
 }
 
-fn print_found(context: &Context, found: &Found) -> Exit {
+fn print_found(context: &CliContext, found: &FoundServer) -> ProgramExit {
     if context.json() {
-        return context.printer.json_payload(&Chosen {
+        return context.printer.json_payload(&ChosenServer {
             name: found.kind.as_str(),
             version: &found.version,
             source: found.source.as_str(),
@@ -147,19 +151,20 @@ fn print_found(context: &Context, found: &Found) -> Exit {
     ))
 }
 
-/// Why there is no server, in the words of a bundle, with the machine's paths: `server` and `doctor` are about this machine.
+/// The error for a missing server. Unlike in bundles it contains local paths, since `server` and `doctor` are about this
+/// machine.
 pub(super) fn unavailable(error: &Unavailable) -> ErrorBody {
     ErrorBody::new(ErrorSymbol::LsUnavailable, error.what.clone())
         .hint(error.hint.clone())
         .data(ErrorData::Tried { attempts: error.tried.iter().map(ToString::to_string).collect() })
 }
 
-/// What became of a place that was looked at.
-pub(super) fn standing(standing: &Standing) -> String {
-    match standing {
-        Standing::Chosen => "chosen".to_owned(),
-        Standing::Spare => "would do".to_owned(),
-        Standing::Suspect(why) => format!("SUSPECT: {why}"),
-        Standing::PassedOver(why) => format!("passed over: {why}"),
+/// The status of a candidate as text.
+pub(super) fn candidate_status(status: &CandidateStatus) -> String {
+    match status {
+        CandidateStatus::Chosen => "chosen".to_owned(),
+        CandidateStatus::Available => "available".to_owned(),
+        CandidateStatus::Damaged(why) => format!("DAMAGED: {why}"),
+        CandidateStatus::Rejected(why) => format!("not used: {why}"),
     }
 }

@@ -1,29 +1,29 @@
-//! `show`: a bundle out of the local store.
+//! `show`: a bundle from the local store.
 
 use clap::Args;
 
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
+use crate::cli::context::CliContext;
+use crate::cli::exit::ProgramExit;
 use crate::cli::rewards;
 
 /// Arguments of `show`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ShowArgs {
-    /// The `bundleId` of a bundle that was answered here, or a file that holds one
+    /// `bundleId` of a stored bundle, or a file with a bundle
     pub(crate) bundle: String,
 }
 
 /// Prints the bundle.
-pub(crate) fn run(args: &ShowArgs, context: &mut Context) -> Exit {
-    let found = context.settings().and_then(|settings| {
-        let asked = rewards::asked(context, &settings)?;
+pub(crate) fn run(args: &ShowArgs, context: &mut CliContext) -> ProgramExit {
+    let loaded = context.settings().and_then(|settings| {
+        let reward = rewards::requested(context, &settings)?;
         let mut bundle = rewards::load(&args.bundle, context, &settings)?;
-        if let Some(asked) = asked {
-            asked.put_into(&mut bundle);
+        if let Some(reward) = reward {
+            reward.apply_to(&mut bundle);
         }
         Ok(bundle)
     });
-    match found {
+    match loaded {
         Ok(bundle) => context.printer.bundle(&bundle),
         Err(error) => context.fail(error),
     }

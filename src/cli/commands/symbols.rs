@@ -1,34 +1,35 @@
-//! `symbols`: the outline of files, or a search over the workspace.
+//! `symbols`: the outline of files, or a search in the workspace.
 
 use clap::Args;
 
 use super::diag::{is_selector, workspace_paths};
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
+use crate::cli::context::CliContext;
+use crate::cli::exit::ProgramExit;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request};
 
 /// Arguments of `symbols`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SymbolsArgs {
-    /// A file, a folder, or a selector whose file is meant
+    /// File or folder, or a selector for its file
     #[arg(required_unless_present = "query", conflicts_with = "query")]
     pub(crate) target: Option<String>,
 
-    /// Search names over the workspace
+    /// Search the symbols of the workspace by name
+
     #[arg(long, short, value_name = "NAME")]
     pub(crate) query: Option<String>,
 }
 
-/// Asks for symbols.
-pub(crate) fn run(args: &SymbolsArgs, context: &mut Context) -> Exit {
-    let make = |context: &Context, settings: &_| {
+/// Requests symbols.
+pub(crate) fn run(args: &SymbolsArgs, context: &mut CliContext) -> ProgramExit {
+    let make = |context: &CliContext, settings: &_| {
         let mut options = context.options(settings);
         let mut selector = None;
         match (&args.query, &args.target) {
             (Some(query), _) if query.trim().is_empty() => {
                 return Err(ErrorBody::new(ErrorSymbol::Usage, "the query is empty")
-                    .hint("give a name, or a part of one, to --query"));
+                    .hint("pass a name or a part of a name to --query"));
             }
             (Some(query), _) => options.query = Some(query.clone()),
             (None, Some(target)) => match workspace_paths(std::slice::from_ref(target), context, settings) {
@@ -40,5 +41,5 @@ pub(crate) fn run(args: &SymbolsArgs, context: &mut Context) -> Exit {
         }
         Ok(Request { cmd: Command::Symbols, selector, new_name: None, options })
     };
-    context.ask(make)
+    context.run_request(make)
 }

@@ -3,59 +3,59 @@
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
+use crate::cli::context::CliContext;
+use crate::cli::exit::ProgramExit;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::path::AbsPath;
 use crate::workspace::files::canonical;
 use crate::workspace::root;
-use crate::workspace::trust::Repository;
+use crate::workspace::trust::TrustedRepository;
 
 /// The verbs of `trust`.
 #[derive(Debug, Clone, Subcommand)]
-pub(crate) enum TrustCommand {
-    /// Trust the workspace's repository: what it brings may be run from now on
-    Add(WhichArgs),
-    /// List the repositories that are trusted
+pub(crate) enum TrustSubcommand {
+    /// Allow running the programs of a repository
+    Add(RepositoryArgs),
+    /// List the trusted repositories
     List,
-    /// Trust a repository no longer
-    Remove(WhichArgs),
+    /// Stop trusting a repository
+    Remove(RepositoryArgs),
 }
 
 /// Arguments of `trust add` and `trust remove`.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct WhichArgs {
-    /// A folder of the repository [default: the workspace]
+pub(crate) struct RepositoryArgs {
+    /// Folder in the repository [default: the workspace]
     #[arg(value_name = "PATH")]
     path: Option<String>,
 }
 
-/// What `trust add` and `trust remove` say.
+/// The JSON output of `trust add` and `trust remove`.
 #[derive(Debug, Serialize)]
-struct Changed<'c> {
+struct TrustChange<'c> {
     repository: &'c str,
     trusted: bool,
-    /// Whether it was otherwise before.
+    /// Whether the command changed `trusted`.
     changed: bool,
 }
 
-/// What `trust list` says.
+/// The JSON output of `trust list`.
 #[derive(Debug, Serialize)]
-struct Listed<'l> {
-    repositories: &'l [Repository],
+struct TrustedRepositories<'l> {
+    repositories: &'l [TrustedRepository],
 }
 
 /// Runs a verb of `trust`.
-pub(crate) fn run(command: &TrustCommand, context: &mut Context) -> Exit {
+pub(crate) fn run(command: &TrustSubcommand, context: &mut CliContext) -> ProgramExit {
     let done = match command {
-        TrustCommand::Add(args) => change(context, args, true),
-        TrustCommand::Remove(args) => change(context, args, false),
-        TrustCommand::List => Ok(list(context)),
+        TrustSubcommand::Add(args) => change(context, args, true),
+        TrustSubcommand::Remove(args) => change(context, args, false),
+        TrustSubcommand::List => Ok(list(context)),
     };
     done.unwrap_or_else(|error| context.fail(error))
 }
 
-fn change(context: &Context, args: &WhichArgs, trusted: bool) -> Result<Exit, ErrorBody> {
+fn change(context: &CliContext, args: &RepositoryArgs, trusted: bool) -> Result<ProgramExit, ErrorBody> {
     let repository = repository(context, args);
     let mut list = context.env.trust_list();
     let changed = if trusted { list.add(&repository) } else { list.remove(&repository) };
@@ -64,18 +64,18 @@ fn change(context: &Context, args: &WhichArgs, trusted: bool) -> Result<Exit, Er
             std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => ErrorSymbol::NotFound,
             _ => ErrorSymbol::FsPermissions,
         };
-        let doing = if trusted { "trust" } else { "forget" };
-        ErrorBody::new(symbol, format!("cannot {doing} {repository}: {error}"))
-            .hint("name a folder of the repository; the list is in the user's state folder")
+        let action = if trusted { "trust" } else { "stop trusting" };
+        ErrorBody::new(symbol, format!("cannot {action} {repository}: {error}"))
+            .hint("give a folder of the repository; the list is in the user's state folder")
     })?;
-    let told = Changed { repository: repository.as_str(), trusted, changed };
+    let change = TrustChange { repository: repository.as_str(), trusted, changed };
     Ok(match context.json() {
-        true => context.printer.json_payload(&told),
+        true => context.printer.json_payload(&change),
         false => {
             let what = match (trusted, changed) {
-                (true, true) => "is trusted now: what it brings may be run",
-                (true, false) => "was trusted already",
-                (false, true) => "is trusted no longer",
+                (true, true) => "is now trusted: its programs may be run",
+                (true, false) => "is already trusted",
+                (false, true) => "is no longer trusted",
                 (false, false) => "was not trusted",
             };
             context.printer.payload(&format!("{repository} {what}\n"))
@@ -83,21 +83,21 @@ fn change(context: &Context, args: &WhichArgs, trusted: bool) -> Result<Exit, Er
     })
 }
 
-/// The checkout around the folder that is named, or around the workspace.
-fn repository(context: &Context, args: &WhichArgs) -> AbsPath {
+/// The repository around the given folder, or around the workspace.
+fn repository(context: &CliContext, args: &RepositoryArgs) -> AbsPath {
     let named = args.path.as_ref().or(context.global.workspace.as_ref());
     let folder = match named {
         Some(path) => canonical(&context.env.absolute(path)),
         None => root::discover(&context.env.cwd),
     };
-    // One that is gone can still be taken off the list.
+    // The folder need not exist, so that a deleted repository can be removed from the list.
     context.env.checkout(&folder)
 }
 
-fn list(context: &Context) -> Exit {
+fn list(context: &CliContext) -> ProgramExit {
     let list = context.env.trust_list();
     if context.json() {
-        return context.printer.json_payload(&Listed { repositories: list.repositories() });
+        return context.printer.json_payload(&TrustedRepositories { repositories: list.repositories() });
     }
     let lines = list.repositories().iter().map(|one| format!("{}\n", one.path));
     context.printer.payload(&lines.collect::<String>())

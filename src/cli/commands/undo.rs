@@ -1,19 +1,19 @@
-//! `undo`: taking back what was written, and listing it.
+//! `undo`: undoes applied edits, and lists them.
 
 use clap::Args;
 
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
+use crate::cli::context::CliContext;
+use crate::cli::exit::ProgramExit;
 use crate::cli::guards::ReachArgs;
 use crate::model::request::{Command, Request};
 
 /// Arguments of `undo`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct UndoArgs {
-    /// The transaction to take back [default: the last]
+    /// Transaction to undo [default: the latest]
     pub(crate) transaction: Option<String>,
 
-    /// List the transactions instead, the latest first
+    /// List the transactions, latest first
     #[arg(long, conflicts_with = "transaction")]
     pub(crate) list: bool,
 
@@ -21,9 +21,10 @@ pub(crate) struct UndoArgs {
     pub(crate) reach: ReachArgs,
 }
 
-/// Takes a transaction back.
-pub(crate) fn run(args: &UndoArgs, context: &mut Context) -> Exit {
-    context.ask(|context, settings| {
+/// Undoes a transaction, or lists the transactions.
+
+pub(crate) fn run(args: &UndoArgs, context: &mut CliContext) -> ProgramExit {
+    context.run_request(|context, settings| {
         let mut options = context.options(settings);
         options.transaction.clone_from(&args.transaction);
         options.list = args.list;

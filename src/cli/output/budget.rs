@@ -1,57 +1,57 @@
-//! How much text an agent's shell can take.
+//! The size limit of printed answers.
 //!
-//! Widely used harnesses keep the first and last few thousand characters and drop the middle, so lanser never prints so
-//! much by itself: at most [`MAX_LINES`] lines and [`MAX_BYTES`] bytes, unless `--limit` asks for more.
+//! Widely used agent harnesses keep the first and last few thousand characters of a command's output and drop the middle.
+//! So lanser prints at most [`MAX_LINES`] lines and [`MAX_BYTES`] bytes, unless `--limit` asks for more.
 
-/// Lines of a default answer, the one that says what was left out included.
+/// Lines of a default answer, including the last line, which says what was left out.
 const MAX_LINES: usize = 40;
 
 /// Bytes of a default answer.
 const MAX_BYTES: usize = 4000;
 
-/// Room kept for the last line.
-const LAST_LINE: usize = 300;
+/// Bytes reserved for the last line.
+const LAST_LINE_BYTES: usize = 300;
 
-/// Blocks of lines that are printed whole or not at all.
+/// Collects blocks of lines, each of which is printed whole or not at all.
 #[derive(Debug)]
 pub(super) struct Budget {
     limited: bool,
     lines: usize,
-    /// Bytes that are shown: colours do not count, because they are not there in a pipe.
+    /// Visible bytes: colors do not count, because a pipe does not get them.
     bytes: usize,
     text: String,
-    /// Lines and bytes that are kept for what is said after the blocks.
-    kept: (usize, usize),
+    /// Lines and bytes reserved for what follows the blocks.
+    reserved: (usize, usize),
 }
 
 impl Budget {
     /// An empty answer. Without `limited` everything fits.
     pub(super) const fn new(limited: bool) -> Self {
-        Self { limited, lines: 0, bytes: 0, text: String::new(), kept: (1, LAST_LINE) }
+        Self { limited, lines: 0, bytes: 0, text: String::new(), reserved: (1, LAST_LINE_BYTES) }
     }
 
-    /// Keeps room for a summary that is said after the blocks, beside the one for the last line.
-    pub(super) fn keep_room_for(&mut self, summary: &str) {
-        self.kept.0 += summary.lines().count();
-        self.kept.1 += summary.len() + 1;
+    /// Reserves room for a summary after the blocks, in addition to the last line.
+    pub(super) fn reserve(&mut self, summary: &str) {
+        self.reserved.0 += summary.lines().count();
+        self.reserved.1 += summary.len() + 1;
     }
 
-    /// Adds a block when it fits; the first always does, cut to what fits.
+    /// Adds a block if it fits and returns whether it did. The first block is always added, cut to what fits.
     pub(super) fn push(&mut self, block: &str) -> bool {
         let lines = block.lines().count();
-        let bytes = shown(block);
-        let (kept_lines, kept_bytes) = self.kept;
-        let fits =
-            self.lines + lines + kept_lines <= MAX_LINES && self.bytes + bytes + kept_bytes <= MAX_BYTES;
+        let bytes = visible_len(block);
+        let (reserved_lines, reserved_bytes) = self.reserved;
+        let fits = self.lines + lines + reserved_lines <= MAX_LINES
+            && self.bytes + bytes + reserved_bytes <= MAX_BYTES;
         if self.limited && !fits {
             if !self.text.is_empty() {
                 return false;
             }
-            for line in block.lines().take(MAX_LINES.saturating_sub(kept_lines)) {
-                if self.bytes + shown(line) + kept_bytes > MAX_BYTES {
+            for line in block.lines().take(MAX_LINES.saturating_sub(reserved_lines)) {
+                if self.bytes + visible_len(line) + reserved_bytes > MAX_BYTES {
                     break;
                 }
-                self.bytes += shown(line) + 1;
+                self.bytes += visible_len(line) + 1;
                 self.text.push_str(line);
                 self.text.push('\n');
             }
@@ -67,7 +67,7 @@ impl Budget {
         true
     }
 
-    /// Adds the last line, for which room was kept.
+    /// Adds a summary or the last line, for which room is reserved.
     pub(super) fn last(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push('\n');
@@ -79,7 +79,7 @@ impl Budget {
     }
 }
 
-fn shown(text: &str) -> usize {
+fn visible_len(text: &str) -> usize {
     anstream::adapter::strip_str(text).map(str::len).sum()
 }
 
@@ -91,7 +91,8 @@ mod tests {
     fn never_more_than_the_budget() {
         for block in ["x\n", "a long line of source that is repeated again and again to fill the room\n"] {
             let mut budget = Budget::new(true);
-            budget.keep_room_for("a summary\nof two lines");
+            budget.reserve("a summary\nof two lines");
+
             while budget.push(block) {}
             budget.last("a summary\nof two lines");
             budget.last("and the last line");

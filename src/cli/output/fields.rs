@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-/// The parts of `value` that the dotted paths name, in the shape of the whole. A path goes through arrays into every
-/// element; one that leads nowhere is left out.
+/// The parts of `value` that the dotted paths select, in the shape of the whole. A path continues into every element of
+/// an array. Paths that select nothing are ignored.
 pub(crate) fn select(value: &Value, paths: &[String]) -> Value {
     let mut out = Value::Object(Map::new());
     for path in paths {
@@ -15,8 +15,8 @@ pub(crate) fn select(value: &Value, paths: &[String]) -> Value {
     out
 }
 
-/// Why one of the paths names nothing that a document of this schema could have; `None` when all of them do.
-pub(crate) fn unknown(schema: &Value, paths: &[String]) -> Option<String> {
+/// An error message for the first path that no document of this schema can have; `None` if all paths are possible.
+pub(crate) fn find_unknown(schema: &Value, paths: &[String]) -> Option<String> {
     paths.iter().find_map(|path| {
         let mut at = vec![schema];
         let mut before = Vec::new();
@@ -34,7 +34,7 @@ pub(crate) fn unknown(schema: &Value, paths: &[String]) -> Option<String> {
                 });
             }
             if next.is_empty() && !is_open {
-                return Some(no_such(path, &before, names));
+                return Some(unknown_field(path, &before, names));
             }
             before.push(part);
             at = next;
@@ -43,23 +43,24 @@ pub(crate) fn unknown(schema: &Value, paths: &[String]) -> Option<String> {
     })
 }
 
-/// Why a path names nothing, when `names` are what stands where it breaks off.
-pub(crate) fn no_such(path: &str, before: &[&str], mut names: Vec<&str>) -> String {
+/// The error message for an unknown path: `before` is its part that exists, `names` the fields there.
+pub(crate) fn unknown_field(path: &str, before: &[&str], mut names: Vec<&str>) -> String {
     names.sort_unstable();
     names.dedup();
-    let place = if before.is_empty() { "the answer".to_owned() } else { format!("`{}`", before.join(".")) };
+    let parent = if before.is_empty() { "the answer".to_owned() } else { format!("`{}`", before.join(".")) };
     if names.is_empty() {
-        return format!("--fields {path}: {place} has no parts");
+        return format!("--fields {path}: {parent} has no fields");
     }
-    format!("--fields {path}: {place} has {}", names.join(", "))
+    format!("--fields {path}: no such field; {parent} has {}", names.join(", "))
 }
 
-/// How many references of a schema are followed to one member.
-const MAX_STEPS: usize = 16;
+/// The longest chain of nested schemas and `$ref`s that is followed.
+const MAX_DEPTH: usize = 16;
 
-/// Every member of a schema's objects, of those in its lists and of its alternatives too; without a name where any is allowed.
+/// Visits every member of a schema's objects, including those in its arrays and alternatives. The name is `None` where any
+/// name is allowed.
 fn members<'s>(root: &'s Value, node: &'s Value, visit: &mut dyn FnMut(Option<&'s str>, &'s Value)) {
-    walk(root, node, MAX_STEPS, visit);
+    walk(root, node, MAX_DEPTH, visit);
 }
 
 fn walk<'s>(
@@ -95,7 +96,7 @@ fn project(value: &Value, path: &[&str]) -> Option<Value> {
             let inner = project(map.get(*first)?, rest)?;
             Some(Value::Object(Map::from_iter([((*first).to_owned(), inner)])))
         }
-        // An element without the part keeps its place, so that two selections of one list fit together.
+        // An element without the part becomes an empty object, so that two selections of one list can be merged.
         Value::Array(items) => Some(Value::Array(
             items
                 .iter()
@@ -132,9 +133,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_no_bundle_has() {
-        let schema = serde_json::from_str(crate::schema::export(crate::schema::Kind::Bundle)).unwrap();
-        let check = |path: &str| unknown(&schema, &[path.to_owned()]);
+    fn unknown_fields_are_reported_with_the_known_ones() {
+        let schema = serde_json::from_str(crate::schema::export(crate::schema::SchemaKind::Bundle)).unwrap();
+        let check = |path: &str| find_unknown(&schema, &[path.to_owned()]);
         for path in [
             "status",
             "facts.references.at",
@@ -148,14 +149,14 @@ mod tests {
         assert!(
             check("facts.refs")
                 .unwrap()
-                .starts_with("--fields facts.refs: `facts` has actions, calls, completeness,")
+                .starts_with("--fields facts.refs: no such field; `facts` has actions, calls, completeness,")
         );
         assert!(check("references").unwrap().contains("the answer has bundleId, capabilities,"));
-        assert_eq!(check("status.x").unwrap(), "--fields status.x: `status` has no parts");
+        assert_eq!(check("status.x").unwrap(), "--fields status.x: `status` has no fields");
     }
 
     #[test]
-    fn parts_of_a_document() {
+    fn select_keeps_the_shape_of_the_document() {
         let document = json!({"a": 1, "b": {"c": [{"d": 1, "e": 2}, {"d": 3, "f": 4}], "g": null}});
         let check = |paths: &[&str], expected: Value| {
             let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();

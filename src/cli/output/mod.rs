@@ -1,27 +1,27 @@
-//! What the program prints: the payload on standard output, everything else on standard error.
+//! Printing: answers on standard output, everything else on standard error.
 
 mod budget;
 mod edits;
 mod fields;
-mod human;
+mod lists;
 pub(crate) mod progress;
 pub(crate) mod screen;
 mod style;
-mod uses;
+mod text;
 
 use std::io::{ErrorKind, Write};
 
 use crate::bundle::seal::bundle_id;
-use crate::cli::exit::Exit;
+use crate::cli::exit::ProgramExit;
 use crate::model::bundle::Bundle;
 use crate::model::error::ErrorSymbol;
-use crate::orchestrator::session::Reply;
+use crate::orchestrator::session::SessionResponse;
 
-pub(crate) use fields::{select, unknown};
-pub(crate) use progress::Progress;
+pub(crate) use fields::{find_unknown, select};
+pub(crate) use progress::TerminalProgress;
 pub(crate) use style::Style;
 
-/// In which form answers are printed.
+/// The form in which answers are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     /// One line of JSON.
@@ -42,7 +42,7 @@ pub(crate) struct Printer {
     pub(crate) verbose: bool,
     /// The command line as typed, for the command that continues a cut list.
     pub(crate) typed: Vec<String>,
-    /// Whether a person watches standard error.
+    /// Whether standard error is a terminal.
     pub(crate) stderr_is_terminal: bool,
 }
 
@@ -59,89 +59,96 @@ impl Printer {
         }
     }
 
-    /// Prints a bundle and tells how the program ends.
-    pub(crate) fn bundle(&self, bundle: &Bundle) -> Exit {
+    /// Prints a bundle and returns the exit status.
+    pub(crate) fn bundle(&self, bundle: &Bundle) -> ProgramExit {
         debug_assert_eq!(bundle_id(bundle).ok(), Some(bundle.bundle_id));
-        let exit = Exit::of(bundle.error.as_ref().map(|error| error.symbol), bundle.meta.exit_code);
+        let exit = ProgramExit::of(bundle.error.as_ref().map(|error| error.symbol), bundle.meta.exit_code);
         let printed = match self.format {
             Format::Json => self.json(bundle),
-            Format::Human => human::print(self, bundle),
+            Format::Human => text::print(self, bundle),
         };
-        self.ended(printed, exit)
+        self.exit_after(printed, exit)
     }
 
-    /// Whether bundles are printed as the bytes that a session sends.
+    /// Whether the bytes that a session sends can be printed unchanged.
     pub(crate) const fn prints_bytes(&self) -> bool {
         matches!(self.format, Format::Json) && self.fields.is_empty()
     }
 
-    /// Prints a bundle as the bytes that it is; see [`Self::prints_bytes`].
-    pub(crate) fn reply(&self, reply: &Reply) -> Exit {
-        let exit = Exit::of(reply.symbol, reply.exit_code);
+    /// Prints the bytes of a session's response; see [`Self::prints_bytes`].
+    pub(crate) fn reply(&self, reply: &SessionResponse) -> ProgramExit {
+        let exit = ProgramExit::of(reply.symbol, reply.exit_code);
         let printed = screen::write_json(&reply.bundle);
-        self.ended(printed, exit)
+        self.exit_after(printed, exit)
     }
 
-    fn ended(&self, printed: std::io::Result<()>, exit: Exit) -> Exit {
+    fn exit_after(&self, printed: std::io::Result<()>, exit: ProgramExit) -> ProgramExit {
         match printed {
             Ok(()) => exit,
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::ClosedPipe,
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => ProgramExit::ClosedPipe,
             Err(error) => {
                 self.complain(&format!("error: cannot write the answer: {error}"));
-                Exit::Failed(ErrorSymbol::FsPermissions)
+                ProgramExit::Failed(ErrorSymbol::FsPermissions)
             }
         }
     }
 
-    /// Prints a text that is the whole answer; its colours go where there is no terminal.
-    pub(crate) fn payload(&self, text: &str) -> Exit {
+    /// Prints a text that is the whole answer. Colors are stripped where there is no terminal.
+    pub(crate) fn payload(&self, text: &str) -> ProgramExit {
         match screen::write(text) {
-            Ok(()) => Exit::Ok,
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Exit::ClosedPipe,
+            Ok(()) => ProgramExit::Ok,
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => ProgramExit::ClosedPipe,
             Err(error) => {
                 self.complain(&format!("error: cannot write the answer: {error}"));
-                Exit::Failed(ErrorSymbol::FsPermissions)
+                ProgramExit::Failed(ErrorSymbol::FsPermissions)
             }
         }
     }
 
-    /// Prints a value that is the whole answer as one line of JSON, or the parts of it that `--fields` names.
-    pub(crate) fn json_payload(&self, value: &impl serde::Serialize) -> Exit {
+    /// Prints a value that is the whole answer as one line of JSON, or the parts of it that `--fields` selects.
+    pub(crate) fn json_payload(&self, value: &impl serde::Serialize) -> ProgramExit {
         let value = serde_json::to_value(value).expect("reports are made of texts, numbers and lists");
-        let lacks = |path: &&String| {
+        let is_unknown = |path: &&String| {
             let first = path.split('.').find(|part| !part.is_empty());
             first.is_some_and(|first| value.get(first).is_none() && value.is_object())
         };
-        if let Some(path) = self.fields.iter().find(lacks) {
+        if let Some(path) = self.fields.iter().find(is_unknown) {
             let names = value.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-            self.complain(&format!("error: E/USAGE: {}", fields::no_such(path, &[], names)));
-            return Exit::Failed(ErrorSymbol::Usage);
+            self.complain(&format!("error: E/USAGE: {}", fields::unknown_field(path, &[], names)));
+            return ProgramExit::Failed(ErrorSymbol::Usage);
         }
         let value = if self.fields.is_empty() { value } else { select(&value, &self.fields) };
         self.payload(&format!("{value}\n"))
     }
 
-    /// Prints a line on standard error. Nobody can be told when that fails.
-    #[expect(clippy::unused_self, reason = "whoever prints has a printer")]
+    /// Prints a line on standard error. A failure to do so cannot be reported anywhere.
+    #[expect(clippy::unused_self, reason = "all printing goes through a printer")]
     pub(crate) fn complain(&self, text: &str) {
         let _ = writeln!(anstream::stderr(), "{}", screen::message(text));
     }
 
-    /// Who is told of long work.
-    pub(crate) fn progress(&self) -> std::sync::Arc<Progress> {
-        std::sync::Arc::new(Progress::new(self.stderr_is_terminal))
+    /// Shows the progress of long work: at a terminal, and not with `--json`.
+    pub(crate) fn progress(&self) -> std::sync::Arc<TerminalProgress> {
+        let is_shown = self.stderr_is_terminal && self.format == Format::Human;
+        std::sync::Arc::new(TerminalProgress::new(is_shown))
     }
 
-    /// Prints a bundle as a line of JSON, one of many.
-    pub(crate) fn json_line(&self, bundle: &Bundle) -> Exit {
-        self.ended(self.json(bundle), Exit::Ok)
+    /// As [`Self::progress`], for commands that print while they work: at a terminal their output is the progress.
+    pub(crate) fn streaming_progress(&self) -> std::sync::Arc<TerminalProgress> {
+        let is_shown = !screen::screen().is_terminal;
+        if is_shown { self.progress() } else { std::sync::Arc::new(TerminalProgress::new(false)) }
+    }
+
+    /// Prints one bundle of many, as a line of JSON.
+    pub(crate) fn json_line(&self, bundle: &Bundle) -> ProgramExit {
+        self.exit_after(self.json(bundle), ProgramExit::Ok)
     }
 
     fn json(&self, bundle: &Bundle) -> std::io::Result<()> {
         screen::write_json(&self.line(bundle)?)
     }
 
-    /// A bundle as one line of JSON, or the parts of it that `--fields` names.
+    /// A bundle as one line of JSON, or the parts of it that `--fields` selects.
     pub(crate) fn line(&self, bundle: &Bundle) -> std::io::Result<Vec<u8>> {
         let mut line = if self.fields.is_empty() {
             serde_json::to_vec(bundle)?

@@ -1,69 +1,76 @@
-//! What a person at a terminal is told while something takes long. Without a terminal nothing is said, except that a
-//! server is being installed: that needs the network and the disk, so it is never done silently.
+//! Progress on standard error, for people at a terminal: one line that is replaced, shown once the work takes longer than
+//! [`SHOW_AFTER`]. Messages that stay, such as that a server is being installed, are printed in any case.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::screen::quoted;
 
-/// Work of less time than this is not worth a word.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Work that ends earlier shows no progress.
+const SHOW_AFTER: Duration = Duration::from_secs(1);
 
-/// Tells of long work. Cheap to clone; all clones are one.
+/// How often the line is drawn while no step is reported.
+const REDRAW_INTERVAL: Duration = Duration::from_millis(250);
+
+/// A line of progress.
 #[derive(Debug, Clone)]
-pub(crate) struct Progress {
-    terminal: bool,
-    state: Arc<Mutex<State>>,
+pub(crate) struct TerminalProgress {
+    bar: ProgressBar,
+    /// The current step; empty when there is nothing to show.
+    step: Arc<Mutex<String>>,
 }
 
-#[derive(Debug)]
-struct State {
-    began: Instant,
-    shown: Option<Instant>,
-}
-
-impl Progress {
-    pub(super) fn new(terminal: bool) -> Self {
-        Self { terminal, state: Arc::new(Mutex::new(State { began: Instant::now(), shown: None })) }
+impl TerminalProgress {
+    /// A line that is drawn on standard error if `is_shown` and standard error is a terminal with cursor control.
+    pub(super) fn new(is_shown: bool) -> Self {
+        let step = Arc::new(Mutex::new(String::new()));
+        let current = Arc::clone(&step);
+        let write_step = move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            if state.elapsed() >= SHOW_AFTER {
+                let _ = out.write_str(&current.lock().unwrap_or_else(PoisonError::into_inner));
+            }
+        };
+        let style = ProgressStyle::with_template("{step}").expect("the template is valid");
+        let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target).with_style(style.with_key("step", write_step));
+        if !bar.is_hidden() {
+            bar.enable_steady_tick(REDRAW_INTERVAL);
+        }
+        Self { bar, step }
     }
 
-    /// A line that replaces the one before, shown only on a terminal and only for work that takes long.
+    /// Replaces the line.
     pub(crate) fn step(&self, text: &str) {
-        if !self.terminal {
-            return;
-        }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        let often = state.shown.is_some_and(|shown| now.duration_since(shown) < Duration::from_millis(100));
-        if now.duration_since(state.began) >= PATIENCE && !often {
-            let _ = write!(anstream::stderr(), "\r\x1b[2K{}", quoted(text));
-            state.shown = Some(now);
-        }
+        let mut step = self.step.lock().unwrap_or_else(PoisonError::into_inner);
+        step.clear();
+        let _ = write!(step, "{}", quoted(text));
     }
 
-    /// A line that stays.
-    pub(crate) fn say(&self, text: &str) {
-        self.clear();
-        let _ = writeln!(anstream::stderr(), "{}", quoted(text));
+    /// Prints a message that stays.
+    pub(crate) fn print_message(&self, text: &str) {
+        self.bar.suspend(|| {
+            let _ = writeln!(anstream::stderr(), "{}", quoted(text));
+        });
     }
 
-    /// Takes the replaceable line away.
+    /// Removes the line.
     pub(crate) fn clear(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.shown.take().is_some() {
-            let _ = write!(anstream::stderr(), "\r\x1b[2K");
-        }
+        self.step("");
+        self.bar.suspend(|| ());
     }
 }
 
-impl crate::orchestrator::Progress for Progress {
+impl crate::orchestrator::Progress for TerminalProgress {
     fn step(&self, text: &str) {
         Self::step(self, text);
     }
 
-    fn say(&self, text: &str) {
-        Self::say(self, text);
+    fn notify(&self, text: &str) {
+        Self::print_message(self, text);
     }
 
     fn done(&self) {

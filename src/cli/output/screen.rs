@@ -1,9 +1,9 @@
-//! What may go to a terminal.
+//! Safe output to a terminal.
 //!
-//! Source text, paths and what servers say may hold characters that a terminal obeys: they move the cursor, set the
-//! clipboard, or show a line otherwise than it is. Into a pipe and in JSON every text is exact. On a terminal such
-//! characters are shown as escapes, wherever they come from: all that is printed goes through [`Screen::shown`], which
-//! lets only lanser's own colours and links pass, and text of files goes through [`harmless`] before.
+//! Source text, paths and server messages may contain characters that control a terminal: they move the cursor, set the
+//! clipboard, or reorder a line. In a pipe and in JSON every text is exact. On a terminal such characters are shown as
+//! escapes. All output goes through [`Screen::escape`], which lets only lanser's own colors and links pass; text of files
+//! goes through [`escape_for_terminal`] before that.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -14,16 +14,16 @@ use super::style::CODES;
 /// Standard output.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Screen {
-    /// Whether a terminal shows it.
+    /// Whether it is a terminal.
     pub(crate) is_terminal: bool,
-    /// Whether colours and links are wanted.
+    /// Whether colors and links are printed.
     pub(crate) is_styled: bool,
 }
 
-/// What standard output is, as it was found first.
+/// Standard output of this process, detected once.
 pub(crate) fn screen() -> Screen {
-    static FOUND: OnceLock<Screen> = OnceLock::new();
-    *FOUND.get_or_init(|| {
+    static SCREEN: OnceLock<Screen> = OnceLock::new();
+    *SCREEN.get_or_init(|| {
         let choice = anstream::AutoStream::choice(&io::stdout());
         Screen {
             is_terminal: io::stdout().is_terminal(),
@@ -32,14 +32,14 @@ pub(crate) fn screen() -> Screen {
     })
 }
 
-/// Writes a text on standard output.
+/// Writes a text to standard output.
 pub(crate) fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(screen().shown(text).as_bytes())?;
+    out.write_all(screen().escape(text).as_bytes())?;
     out.flush()
 }
 
-/// Writes JSON on standard output: on a terminal with JSON's own escapes.
+/// Writes JSON to standard output. On a terminal, control characters are escaped in JSON's own notation.
 pub(crate) fn write_json(json: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match std::str::from_utf8(json) {
@@ -49,23 +49,24 @@ pub(crate) fn write_json(json: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-/// Text of files and servers, as the screen may show it.
-pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+/// Text of files and servers, escaped if standard output is a terminal.
+pub(crate) fn escape_for_terminal(text: &str) -> Cow<'_, str> {
     if screen().is_terminal { escaped(text, rust_escape) } else { Cow::Borrowed(text) }
 }
 
-/// The same for standard error, which is read by people wherever it goes.
+/// The same for standard error, where text is always escaped.
 pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
     escaped(text, rust_escape)
 }
 
-/// A message for standard error, with lanser's own colours.
+/// A message for standard error: escaped, except for lanser's own colors.
 pub(crate) fn message(text: &str) -> Cow<'_, str> {
-    Screen { is_terminal: true, ..screen() }.shown(text)
+    Screen { is_terminal: true, ..screen() }.escape(text)
 }
 
 impl Screen {
-    fn shown(self, text: &str) -> Cow<'_, str> {
+    /// The text with everything escaped that controls a terminal, except for lanser's own colors and links.
+    fn escape(self, text: &str) -> Cow<'_, str> {
         if !self.is_terminal || !text.chars().any(is_harmful) {
             return Cow::Borrowed(text);
         }
@@ -90,7 +91,7 @@ impl Screen {
     }
 }
 
-/// The length of a colour or a link of lanser's own that a text begins with.
+/// The length of the color code or hyperlink printed by lanser itself that `text` begins with.
 fn own_code(text: &str) -> Option<usize> {
     if let Some(code) = CODES.iter().find(|code| text.starts_with(**code)) {
         return Some(code.len());
@@ -102,8 +103,8 @@ fn own_code(text: &str) -> Option<usize> {
     is_own.then_some(5 + length + 2)
 }
 
-/// Whether a terminal may obey a character, or show others otherwise because of it: controls but for tab and line feed, and
-/// the marks that set the direction of text (CVE-2021-42574).
+/// Whether a character may control a terminal or change how others are shown: control characters except tab and line feed,
+/// and the marks that set the direction of text (CVE-2021-42574).
 fn is_harmful(c: char) -> bool {
     let is_direction =
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -121,7 +122,7 @@ fn escaped(text: &str, escape: fn(char, &mut String)) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// `\x1b`, `\u{202e}`, as Rust and much else write it.
+/// Rust's notation: `\x1b`, `\u{202e}`.
 fn rust_escape(c: char, to: &mut String) {
     use std::fmt::Write as _;
     let written = match u32::from(c) {
@@ -131,7 +132,7 @@ fn rust_escape(c: char, to: &mut String) {
     written.expect("a text can be written to");
 }
 
-/// `\u202e`, as JSON writes it. None of these characters is beyond the basic plane.
+/// JSON's notation: `\u202e`. All of these characters are in the basic multilingual plane.
 fn json_escape(c: char, to: &mut String) {
     use std::fmt::Write as _;
     write!(to, "\\u{:04x}", u32::from(c)).expect("a text can be written to");
@@ -144,24 +145,24 @@ mod tests {
     const TERMINAL: Screen = Screen { is_terminal: true, is_styled: true };
 
     #[test]
-    fn a_terminal_gets_nothing_that_it_obeys_but_colours_and_links() {
+    fn control_characters_are_escaped_except_for_own_colors_and_links() {
         let hostile = "a\x1b]52;c;aGk=\x07b\x1b[2Jc\rd\u{8}e\u{9b}2Jf\u{202e}g\u{2066}h\x7f";
         let shown = "a\\x1b]52;c;aGk=\\x07b\\x1b[2Jc\\x0dd\\x08e\\u{9b}2Jf\\u{202e}g\\u{2066}h\\x7f";
-        assert_eq!(TERMINAL.shown(hostile), shown);
+        assert_eq!(TERMINAL.escape(hostile), shown);
         assert_eq!(quoted(hostile), shown);
-        assert_eq!(Screen { is_terminal: false, is_styled: false }.shown(hostile), hostile);
+        assert_eq!(Screen { is_terminal: false, is_styled: false }.escape(hostile), hostile);
         let own = "\x1b]8;;file:///w/a.py\x1b\\\x1b[36ma.py:1:1\x1b[0m\x1b]8;;\x1b\\\ttext\n";
-        assert_eq!(TERMINAL.shown(own), own);
-        assert!(!Screen { is_terminal: true, is_styled: false }.shown(own).contains('\x1b'));
+        assert_eq!(TERMINAL.escape(own), own);
+        assert!(!Screen { is_terminal: true, is_styled: false }.escape(own).contains('\x1b'));
         for other in
             ["\x1b]8;;http://x\x1b\\", "\x1b]8;;file://\x07\x1b\\", "\x1b[8m", "\x1b]8;;file://", "\x1b"]
         {
-            assert!(!TERMINAL.shown(other).contains('\x1b'), "{other:?}");
+            assert!(!TERMINAL.escape(other).contains('\x1b'), "{other:?}");
         }
     }
 
     #[test]
-    fn json_stays_the_same_json() {
+    fn escaped_json_is_equivalent() {
         let json = serde_json::to_string("\u{9b}2J\u{202e}\x7f\x1b").unwrap();
         let shown = escaped(&json, json_escape);
         assert!(!shown.chars().any(is_harmful));

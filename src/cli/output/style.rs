@@ -1,14 +1,14 @@
-//! Colours, where there is a terminal and `NO_COLOR` is not set.
+//! Colors, if standard output is a terminal and `NO_COLOR` is not set.
 
 use anstyle::{AnsiColor, Color};
 
 use super::screen::screen;
 
-/// Every sequence that [`Style::paint`] writes.
+/// Every escape sequence that [`Style::paint`] prints.
 pub(super) const CODES: [&str; 7] =
     ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m"];
 
-/// What a piece of text is.
+/// The role of a text, which determines its color.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Style {
     Path,
@@ -20,20 +20,20 @@ pub(crate) enum Style {
 }
 
 impl Style {
-    /// The text with its colour around it, if there are colours.
+    /// The text in its color, if colors are printed.
     pub(crate) fn paint(self, text: impl std::fmt::Display) -> String {
         if screen().is_styled { self.painted(text) } else { text.to_string() }
     }
 
     fn painted(self, text: impl std::fmt::Display) -> String {
-        let colour = |colour: AnsiColor| anstyle::Style::new().fg_color(Some(Color::Ansi(colour)));
+        let color = |color: AnsiColor| anstyle::Style::new().fg_color(Some(Color::Ansi(color)));
         let style = match self {
-            Self::Path => colour(AnsiColor::Cyan),
-            Self::Error => colour(AnsiColor::Red).bold(),
-            Self::Warning => colour(AnsiColor::Yellow).bold(),
+            Self::Path => color(AnsiColor::Cyan),
+            Self::Error => color(AnsiColor::Red).bold(),
+            Self::Warning => color(AnsiColor::Yellow).bold(),
             Self::Quiet => anstyle::Style::new().dimmed(),
-            Self::Removed => colour(AnsiColor::Red),
-            Self::Hint => colour(AnsiColor::Green),
+            Self::Removed => color(AnsiColor::Red),
+            Self::Hint => color(AnsiColor::Green),
         };
         format!("{style}{text}{style:#}")
     }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_codes_are_those_that_are_written() {
+    fn codes_lists_every_printed_sequence() {
         let all = [Style::Path, Style::Error, Style::Warning, Style::Quiet, Style::Removed, Style::Hint];
         for style in all {
             let mut painted = style.painted("");

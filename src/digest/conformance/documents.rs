@@ -1,4 +1,4 @@
-//! Whole documents: the order of keys, strings, and the law that a value either has its one form or is refused.
+//! Whole documents: order of keys, strings, and the property that a value has one form or is refused.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ fn samples_of_the_rfc() {
 #[test]
 fn keys_are_ordered_by_utf16_units() {
     // U+1F600 is D83D DE00 in UTF-16: before U+E000, though its code point and its UTF-8 come after U+FFFF.
-    // The quote and the line break are escaped where they stand, and sorted as what they are.
+    // The quote and the line break are sorted by their unescaped form.
     let ordered = [
         "",
         "\0",
@@ -82,14 +82,14 @@ fn keys_are_ordered_by_utf16_units() {
 }
 
 #[test]
-fn only_what_must_be_escaped_is() {
+fn only_required_characters_are_escaped() {
     let form =
         canonical(&json!("\u{0}\u{8}\t\n\u{b}\u{c}\r\u{1f}\"\\/\u{7f}\u{80}\u{2028}é\u{fffd}\u{ffff}😀"));
     let expected = "\"\\u0000\\b\\t\\n\\u000b\\f\\r\\u001f\\\"\\\\/\u{7f}\u{80}\u{2028}é\u{fffd}\u{ffff}😀\"";
     assert_eq!(form, expected);
 }
 
-/// JSON with the numbers that Rust has and JSON has not.
+/// JSON, with numbers that exist in Rust and not in JSON.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 enum Document {
@@ -103,7 +103,7 @@ enum Document {
 }
 
 impl Document {
-    /// Whether every leaf is a number that satisfies its test, or no number.
+    /// Whether every number satisfies the test of its type.
     fn all(&self, integer: fn(i64) -> bool, float: fn(f64) -> bool) -> bool {
         match self {
             Self::Integer(n) => integer(*n),
@@ -119,7 +119,7 @@ fn is_safe(n: i64) -> bool {
     n.unsigned_abs() <= MAX_SAFE_INTEGER
 }
 
-/// Documents of which a good part is in the domain.
+/// Documents, of which many have a canonical form.
 fn documents() -> impl Strategy<Value = Document> {
     let limit = 1_i64 << 53;
     let text = prop_oneof![
@@ -165,7 +165,7 @@ proptest! {
         let form = to_canonical(&document).expect("the document is in the domain");
         let read: Value = strict_json::from_slice(&form).expect("a canonical form is strict JSON");
         prop_assert_eq!(to_canonical(&read), Ok(form));
-        // Nor does the way over ordinary JSON.
+        // Ordinary JSON in between does not change it either.
         let pretty = serde_json::to_vec_pretty(&document).expect("the document is JSON");
         let read: Value = strict_json::from_slice(&pretty).expect("what is printed is strict JSON");
         prop_assert_eq!(to_canonical(&read), to_canonical(&document));

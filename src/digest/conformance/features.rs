@@ -1,4 +1,4 @@
-//! What the canonical form rests on in `serde_json`: Cargo unifies features, so that any dependency could change these.
+//! The features of `serde_json` that the canonical form depends on: Cargo unifies features, so any dependency could change them.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Conformance with RFC 8785: its vectors, and other implementations as witnesses. `fixtures/jcs/README.md` tells the sources.
+//! Conformance with RFC 8785: its test vectors, and comparison with other implementations. `fixtures/jcs/README.md` lists the sources.
 
 mod documents;
 mod features;

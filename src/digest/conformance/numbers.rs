@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use super::canonical;
 use crate::digest::{CanonicalFault, Digest, to_canonical};
 
-/// Sebastiano Vigna's `SplitMix64`, for doubles that are the same in every run.
+/// Sebastiano Vigna's `SplitMix64`, which gives the same doubles in every run.
 pub(super) struct SplitMix(pub(super) u64);
 
 impl SplitMix {
@@ -56,7 +56,7 @@ fn es6_sequence() -> impl Iterator<Item = f64> {
 
 #[test]
 fn es6_test_file() {
-    // The published SHA-256 of the first so many lines.
+    // The published SHA-256 of the first N lines.
     const PREFIXES: [(usize, &str); 3] = [
         (1_000, "be18b62b6f69cdab33a7e0dae0d9cfa869fda80ddc712221570f9f40a5878687"),
         (10_000, "b9f7a8e75ef22a835685a52ccba7f7d6bdc99e34b010992cbc5864cd12be6892"),
@@ -85,7 +85,7 @@ fn node_prints_the_same() {
     let mut numbers: Vec<f64> = Vec::new();
     while numbers.len() < 21_000 {
         let bits = random.next();
-        // Every exponent alike, then what bundles hold (millionths), then the neighbourhood of 2^53.
+        // Every exponent with equal probability, then millionths as in bundles, then the neighborhood of 2^53.
         numbers.push(Some(f64::from_bits(bits)).filter(|n| n.is_finite()).unwrap_or_default());
         numbers.push(f64::from(u32::try_from(bits >> 40).expect("24 bits")) / 1e6);
         numbers.push(f64::from_bits(0x4340_0000_0000_0000 - 1000 + bits % 2000));
@@ -102,7 +102,7 @@ fn node_prints_the_same() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("this test needs Node.js: `node` must be on the PATH");
-    // Node reads everything before it writes, so that neither waits for the other.
+    // Node reads everything before it writes, so there is no deadlock.
     node.stdin.take().expect("stdin is piped").write_all(input.as_bytes()).expect("node reads its stdin");
     let output = node.wait_with_output().expect("node ends");
     assert!(output.status.success(), "node failed: {}", output.status);

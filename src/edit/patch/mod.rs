@@ -1,7 +1,7 @@
-//! Unified diffs: reading them ([`parse()`]) and making them to contents ([`apply()`]).
+//! Unified diffs: [`parse()`] reads them, [`apply()`] applies them to contents.
 
 mod apply;
 mod parse;
 
 pub use apply::{Conflict, apply};
-pub use parse::{FilePatch, Hunk, HunkLine, Operation, PatchError, parse};
+pub use parse::{FilePatch, Hunk, HunkLine, PatchError, PatchOperation, parse};

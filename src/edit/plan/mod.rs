@@ -1,21 +1,21 @@
-//! From an edit to what every file would hold.
+//! Plans an edit: computes the new content of every file.
 //!
-//! A [`Planner`] is a workspace in thought: operations are made to it one after the other, in the order in which the edit
-//! names them, on the contents that the [`Base`] gives. What came of it is a [`Plan`]: for each file what it holds now and
-//! what it will hold. Nothing that is planned depends on anything but the edit and these contents.
+//! A [`Planner`] applies the operations of an edit in memory, one after the other in the order of the edit, to the contents
+//! that a [`Base`] returns. The result is a [`EditPlan`]: the current and the new content of each changed file. A plan depends
+//! only on the edit and these contents.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::encode::{EncodeError, encode};
-use super::patch::{Conflict, FilePatch, Operation, apply};
+use super::patch::{Conflict, FilePatch, PatchOperation, apply};
 use super::target::{TargetError, of_path, of_uri};
-use super::text::{TextEditError, spliced, splices};
+use super::text::{TextEditError, apply_splices, splices};
 use crate::model::edits::{DocumentChange, FileOperation, OperationOptions, TextEdit, WorkspaceEdit};
 use crate::path::{AbsPath, WorkspacePath};
 use crate::text::{ColumnUnit, Range, decode_source};
 
-/// What a file holds before the edit.
+/// The content of a file before the edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Original {
     /// Its bytes.
@@ -24,44 +24,44 @@ pub struct Original {
     pub executable: bool,
 }
 
-/// Where contents come from.
+/// The files that an edit is planned against.
 pub trait Base {
-    /// The file that a path leads to, links followed.
+    /// Resolves the symbolic links of a path.
     ///
     /// # Errors
-    /// Why it is none that may be edited: a link leads out of the workspace.
+    /// The reason why the file must not be edited: a link leads out of the workspace.
     fn resolve(&self, path: &WorkspacePath) -> Result<WorkspacePath, String>;
 
-    /// What a file holds; `None` when there is none.
+    /// The content of a file; `None` if it does not exist.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// The reason why it cannot be read.
     fn file(&self, path: &WorkspacePath) -> Result<Option<Arc<Original>>, String>;
 
-    /// Whether it is a folder.
+    /// Whether a path is a folder.
     fn is_folder(&self, path: &WorkspacePath) -> bool;
 }
 
 /// Why an edit cannot be planned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// It names a file that may not be edited.
+    /// It names a file that must not be edited.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// A link leads out.
+    /// A link leads out of the workspace.
     #[error("{path}: {reason}")]
     Link {
         /// The file as the edit names it.
         path: WorkspacePath,
-        /// Where it leads.
+        /// The target of the link.
         reason: String,
     },
-    /// Two edits of one file want the same stretch.
+    /// Two edits of one file overlap.
     #[error("two edits of {path} overlap")]
     Overlap {
         /// The file.
         path: WorkspacePath,
-        /// The one that begins first.
+        /// The one that starts first.
         first: Range,
         /// The other.
         second: Range,
@@ -74,72 +74,72 @@ pub enum PlanError {
         /// The range.
         range: Range,
     },
-    /// A file that is to be edited, renamed or deleted is not there.
-    #[error("there is no file {0}")]
+    /// A file that is to be edited, renamed or deleted does not exist.
+    #[error("the file {0} does not exist")]
     Missing(WorkspacePath),
-    /// A file that is to be created is there.
-    #[error("{0} exists already")]
+    /// A file that is to be created exists.
+    #[error("{0} already exists")]
     Exists(WorkspacePath),
     /// A file cannot be read.
     #[error("{path} cannot be read: {reason}")]
     Unreadable {
         /// The file.
         path: WorkspacePath,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A text cannot be written.
+    /// A text cannot be encoded.
     #[error("{path} cannot be written: {reason}")]
     Unwritable {
         /// The file.
         path: WorkspacePath,
-        /// Why.
+        /// The reason.
         reason: EncodeError,
     },
-    /// Nothing of a file would change but whether it is executable.
-    #[error("only whether {path} is executable would change, and that is not edited")]
+    /// Only the executable bit of a file would change.
+    #[error("the edit changes only the executable bit of {path}, which is not supported")]
     OnlyMode {
         /// The file.
         path: WorkspacePath,
-        /// Whether it would be.
+        /// Whether it would be executable.
         executable: bool,
     },
-    /// A folder is named where a file should be.
-    #[error("{0} is a folder, and only files are edited")]
+    /// A folder is named instead of a file.
+    #[error("{0} is a folder, and only files can be edited")]
     Folder(WorkspacePath),
-    /// Hunks of a diff do not fit.
-    #[error("{} hunk{} of the diff do{} not fit {path}", conflicts.len(), if conflicts.len() == 1 { "" } else { "s" }, if conflicts.len() == 1 { "es" } else { "" })]
+    /// Hunks of a diff do not apply.
+    #[error("{} hunk{} of the diff do{} not apply to {path}", conflicts.len(), if conflicts.len() == 1 { "" } else { "s" }, if conflicts.len() == 1 { "es" } else { "" })]
     Conflict {
         /// The file.
         path: WorkspacePath,
-        /// The hunks.
+        /// The hunks that do not apply.
         conflicts: Vec<Conflict>,
     },
 }
 
-/// What happens to one file.
+/// The change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileChange {
-    /// The file, under its new name when it gets one.
+pub struct PlannedChange {
+    /// The path of the file, after a rename the new one.
     pub path: WorkspacePath,
-    /// Its old name, when it gets a new one.
+    /// The old path of a renamed file.
     pub from: Option<WorkspacePath>,
-    /// What it holds now; `None` for a new file.
+    /// The current content; `None` for a new file.
     pub before: Option<Arc<Original>>,
-    /// What it will hold; `None` for one that goes.
+    /// The new content; `None` for a deleted file.
     pub after: Option<Vec<u8>>,
     /// Whether it will be executable.
     executable: bool,
 }
 
-impl FileChange {
-    /// A file that comes or goes.
+impl PlannedChange {
+    /// A change without a rename; the file is not executable afterwards.
     #[must_use]
     pub const fn of_one(path: WorkspacePath, before: Option<Arc<Original>>, after: Option<Vec<u8>>) -> Self {
         Self { path, from: None, before, after, executable: false }
     }
 
-    /// git's modes of the file before and after; where it does not exist, the other one.
+    /// git's modes of the file before and after; for a created or deleted file both are the same.
     #[must_use]
     pub fn modes(&self) -> (&'static str, &'static str) {
         let mode = |executable| if executable { "100755" } else { "100644" };
@@ -148,54 +148,54 @@ impl FileChange {
         (mode(before), mode(after))
     }
 
-    /// Whether the file is to be executable, where that is new.
+    /// Whether the file becomes executable or stops being so; `None` if that does not change.
     #[must_use]
     pub fn new_mode(&self) -> Option<bool> {
         let was = self.before.as_ref().is_some_and(|original| original.executable);
         (self.after.is_some() && was != self.executable).then_some(self.executable)
     }
 
-    /// The same file with other contents.
+    /// The change of the same file with other contents.
     #[must_use]
     pub fn between(&self, before: Arc<Original>, after: Vec<u8>) -> Self {
         Self { before: Some(before), after: Some(after), ..self.clone() }
     }
 
-    /// The text that a language server is to be shown; `None` when the file goes.
+    /// The new text for a language server; `None` if the file is deleted.
     #[must_use]
     pub fn text(&self) -> Option<String> {
         Some(decode_source(self.after.clone()?).text)
     }
 }
 
-/// What happens to every file.
+/// The changes of all files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Plan {
-    /// Invariant: by path, each path once, none that stays as it is.
-    changes: Vec<FileChange>,
+pub struct EditPlan {
+    /// Invariant: sorted by path, each path once, no unchanged file.
+    changes: Vec<PlannedChange>,
 }
 
-impl Plan {
-    /// A plan of these changes, each of another file.
+impl EditPlan {
+    /// A plan of these changes; of several changes of one file one is kept.
     #[must_use]
-    pub fn of(mut changes: Vec<FileChange>) -> Self {
+    pub fn of(mut changes: Vec<PlannedChange>) -> Self {
         changes.sort_by(|a, b| a.path.cmp(&b.path));
         changes.dedup_by(|a, b| a.path == b.path);
         Self { changes }
     }
 
-    /// The changes, in the order of their paths.
+    /// The changes, sorted by path.
     #[must_use]
-    pub fn changes(&self) -> &[FileChange] {
+    pub fn changes(&self) -> &[PlannedChange] {
         &self.changes
     }
 
-    /// Every path that is written, made or removed.
+    /// Every path that is written, created or removed.
     pub fn paths(&self) -> impl Iterator<Item = &WorkspacePath> {
         self.changes.iter().flat_map(|change| std::iter::once(&change.path).chain(&change.from))
     }
 
-    /// Whether files only get other contents.
+    /// Whether no file is created, deleted or renamed.
     #[must_use]
     pub fn only_modifies(&self) -> bool {
         self.changes
@@ -204,45 +204,45 @@ impl Plan {
     }
 }
 
-/// A file in thought.
+/// The planned state of a file.
 #[derive(Debug, Clone)]
-struct State {
+struct PlannedFile {
     bytes: Option<Vec<u8>>,
     executable: bool,
-    /// The file of the base whose content it has.
+    /// The file of the base that it was renamed from, or itself.
     origin: Option<WorkspacePath>,
 }
 
-/// A workspace in thought.
+/// Applies edits in memory.
 pub struct Planner<'b> {
     root: &'b AbsPath,
     base: &'b dyn Base,
-    /// What the columns of edits count.
+    /// The unit of columns in edits.
     unit: ColumnUnit,
-    states: BTreeMap<WorkspacePath, State>,
+    states: BTreeMap<WorkspacePath, PlannedFile>,
 }
 
 impl<'b> Planner<'b> {
-    /// A workspace as it is. Columns of edits count `unit`.
+    /// A planner without changes. Columns of edits count in `unit`.
     #[must_use]
     pub fn new(root: &'b AbsPath, base: &'b dyn Base, unit: ColumnUnit) -> Self {
         Self { root, base, unit, states: BTreeMap::new() }
     }
 
-    /// Makes an LSP edit.
+    /// Applies an LSP edit.
     ///
     /// # Errors
     /// See [`PlanError`].
     pub fn workspace_edit(&mut self, edit: &WorkspaceEdit) -> Result<(), PlanError> {
         let Some(changes) = &edit.document_changes else {
-            // Two spellings of one file are one file.
+            // Several URIs can name one file.
             let mut by_file: BTreeMap<WorkspacePath, Vec<TextEdit>> = BTreeMap::new();
             for (uri, edits) in &edit.changes {
                 by_file.entry(self.target(uri)?).or_default().extend(edits.iter().cloned());
             }
             return by_file.iter().try_for_each(|(path, edits)| self.text_edits(path, edits));
         };
-        // Edits of one document may come in parts; what stands between them decides whether they are of one text.
+        // Edits of one document may be split. All edits between two file operations refer to the same text.
         let mut pending: BTreeMap<WorkspacePath, Vec<TextEdit>> = BTreeMap::new();
         for change in changes {
             match change {
@@ -261,7 +261,7 @@ impl<'b> Planner<'b> {
         pending.iter().try_for_each(|(path, edits)| self.text_edits(path, edits))
     }
 
-    /// Makes a unified diff.
+    /// Applies a unified diff.
     ///
     /// # Errors
     /// See [`PlanError`].
@@ -273,10 +273,12 @@ impl<'b> Planner<'b> {
             } else {
                 self.resolved(of_path(self.root, &patch.new)?)?
             };
-            let is_new = patch.operation == Operation::Create;
+            let is_new = patch.operation == PatchOperation::Create;
             let from = if is_new { None } else { Some(self.existing(&old)?) };
-            if matches!(patch.operation, Operation::Create | Operation::Rename | Operation::Copy)
-                && self.content(&new)?.is_some()
+            if matches!(
+                patch.operation,
+                PatchOperation::Create | PatchOperation::Rename | PatchOperation::Copy
+            ) && self.content(&new)?.is_some()
             {
                 return Err(PlanError::Exists(new));
             }
@@ -285,11 +287,11 @@ impl<'b> Planner<'b> {
                 .map_err(|conflicts| PlanError::Conflict { path: old.clone(), conflicts })?;
             let executable =
                 patch.executable.or(from.as_ref().map(|state| state.executable)).unwrap_or(false);
-            if matches!(patch.operation, Operation::Rename | Operation::Delete) {
-                self.states.insert(old.clone(), State { bytes: None, executable: false, origin: None });
+            if matches!(patch.operation, PatchOperation::Rename | PatchOperation::Delete) {
+                self.states.insert(old.clone(), PlannedFile { bytes: None, executable: false, origin: None });
             }
-            if patch.operation == Operation::Delete {
-                // What a diff deletes it has to know whole.
+            if patch.operation == PatchOperation::Delete {
+                // A diff that deletes a file has to contain its whole content.
                 if !after.is_empty() {
                     let found = String::from_utf8_lossy(&after).into_owned();
                     let conflict = Conflict {
@@ -302,28 +304,28 @@ impl<'b> Planner<'b> {
                     return Err(PlanError::Conflict { path: old, conflicts: vec![conflict] });
                 }
             } else {
-                let origin = if patch.operation == Operation::Copy {
+                let origin = if patch.operation == PatchOperation::Copy {
                     None
                 } else {
                     from.and_then(|state| state.origin)
                 };
-                self.states.insert(new, State { bytes: Some(after), executable, origin });
+                self.states.insert(new, PlannedFile { bytes: Some(after), executable, origin });
             }
         }
         Ok(())
     }
 
-    /// What came of it.
+    /// The plan with all changes.
     ///
     /// # Errors
-    /// When a file that was made cannot be read.
-    pub fn plan(self) -> Result<Plan, PlanError> {
+    /// If a file of the base cannot be read, or only its mode changes.
+    pub fn plan(self) -> Result<EditPlan, PlanError> {
         let mut changes = BTreeMap::new();
         let mut moved = Vec::new();
         for (path, state) in &self.states {
             let before = self.base_file(path)?;
             let origin = state.origin.as_ref().filter(|origin| *origin != path);
-            // A file whose old name stays, or goes to another file, is a new one.
+            // A file counts as new, not renamed, if its old path still exists or was already renamed to another file.
             let from = origin.filter(|origin| {
                 let gone = self.states.get(*origin).is_some_and(|state| state.bytes.is_none());
                 before.is_none() && gone && state.bytes.is_some() && !moved.contains(*origin)
@@ -342,7 +344,7 @@ impl<'b> Planner<'b> {
                 }
                 None => before,
             };
-            let change = FileChange {
+            let change = PlannedChange {
                 path: path.clone(),
                 from,
                 before,
@@ -354,7 +356,7 @@ impl<'b> Planner<'b> {
         for from in moved {
             changes.remove(&from);
         }
-        Ok(Plan { changes: changes.into_values().collect() })
+        Ok(EditPlan { changes: changes.into_values().collect() })
     }
 
     fn target(&self, uri: &str) -> Result<WorkspacePath, PlanError> {
@@ -376,22 +378,22 @@ impl<'b> Planner<'b> {
         self.base.file(path).map_err(|reason| PlanError::Unreadable { path: path.clone(), reason })
     }
 
-    /// A file as it is by now.
-    fn state(&self, path: &WorkspacePath) -> Result<State, PlanError> {
+    /// The current planned state of a file.
+    fn state(&self, path: &WorkspacePath) -> Result<PlannedFile, PlanError> {
         if let Some(state) = self.states.get(path) {
             return Ok(state.clone());
         }
         let original = self.base_file(path)?;
         let executable = original.as_ref().is_some_and(|original| original.executable);
         let origin = original.is_some().then(|| path.clone());
-        Ok(State { bytes: original.map(|original| original.bytes.clone()), executable, origin })
+        Ok(PlannedFile { bytes: original.map(|original| original.bytes.clone()), executable, origin })
     }
 
     fn content(&self, path: &WorkspacePath) -> Result<Option<Vec<u8>>, PlanError> {
         Ok(self.state(path)?.bytes)
     }
 
-    fn existing(&self, path: &WorkspacePath) -> Result<State, PlanError> {
+    fn existing(&self, path: &WorkspacePath) -> Result<PlannedFile, PlanError> {
         let state = self.state(path)?;
         if state.bytes.is_none() { Err(PlanError::Missing(path.clone())) } else { Ok(state) }
     }
@@ -406,22 +408,23 @@ impl<'b> Planner<'b> {
             }
             TextEditError::NoSuchRange(range) => PlanError::NoSuchRange { path: path.clone(), range },
         })?;
-        let after = spliced(&decoded.text, &splices);
+        let after = apply_splices(&decoded.text, &splices);
         let after = encode(&bytes, &decoded.text, &after, decoded.encoding)
             .map_err(|reason| PlanError::Unwritable { path: path.clone(), reason })?;
-        self.states.insert(path.clone(), State { bytes: Some(after), ..state });
+        self.states.insert(path.clone(), PlannedFile { bytes: Some(after), ..state });
         Ok(())
     }
 
     fn operation(&mut self, operation: &FileOperation) -> Result<(), PlanError> {
-        let gone = || State { bytes: None, executable: false, origin: None };
+        let gone = || PlannedFile { bytes: None, executable: false, origin: None };
         match operation {
             FileOperation::Create { uri, options, .. } => {
                 let path = self.target(uri)?;
                 if self.is_free(&path, *options)? {
-                    // What is overwritten keeps what else belongs to it.
+                    // An overwritten file keeps its mode.
                     let executable = self.state(&path)?.executable;
-                    self.states.insert(path, State { bytes: Some(Vec::new()), executable, origin: None });
+                    self.states
+                        .insert(path, PlannedFile { bytes: Some(Vec::new()), executable, origin: None });
                 }
             }
             FileOperation::Rename { old_uri, new_uri, options, .. } => {
@@ -444,7 +447,7 @@ impl<'b> Planner<'b> {
         Ok(())
     }
 
-    /// Whether a file is to be made here: there is none, or it is to be replaced.
+    /// Whether a file is to be created here: it does not exist, or it is to be overwritten.
     fn is_free(&self, path: &WorkspacePath, options: Option<OperationOptions>) -> Result<bool, PlanError> {
         let options = options.unwrap_or_default();
         if self.content(path)?.is_none() || options.overwrite == Some(true) {

@@ -1,4 +1,4 @@
-//! What becomes of edits, and that git accepts the preview of every one of them.
+//! Tests of plans, and that git accepts the preview of each of them.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,35 +8,38 @@ use proptest::prelude::*;
 use super::*;
 use crate::edit::patch::parse;
 use crate::edit::preview::diff;
-use crate::edit::quote::quoted;
+use crate::edit::quote::quote;
 
 /// Files in memory.
-struct Memory(BTreeMap<WorkspacePath, Arc<Original>>);
+struct FilesInMemory(BTreeMap<WorkspacePath, Arc<Original>>);
 
-impl Memory {
+impl FilesInMemory {
     fn new(files: &[(&str, &[u8])]) -> Self {
         let original = |bytes: &[u8]| Arc::new(Original { bytes: bytes.to_vec(), executable: false });
         Self(files.iter().map(|(path, bytes)| (at(path), original(bytes))).collect())
     }
 
-    fn plan(&self, make: impl FnOnce(&mut Planner<'_>) -> Result<(), PlanError>) -> Result<Plan, PlanError> {
+    fn plan(
+        &self,
+        make: impl FnOnce(&mut Planner<'_>) -> Result<(), PlanError>,
+    ) -> Result<EditPlan, PlanError> {
         let root = AbsPath::new("/w").unwrap();
         let mut planner = Planner::new(&root, self, ColumnUnit::Utf16);
         make(&mut planner)?;
         planner.plan()
     }
 
-    fn edit(&self, json: &str) -> Result<Plan, PlanError> {
+    fn edit(&self, json: &str) -> Result<EditPlan, PlanError> {
         let edit: WorkspaceEdit = serde_json::from_str(json).unwrap();
         self.plan(|planner| planner.workspace_edit(&edit))
     }
 
-    fn patch(&self, diff: &str) -> Result<Plan, PlanError> {
+    fn patch(&self, diff: &str) -> Result<EditPlan, PlanError> {
         self.plan(|planner| planner.patches(&parse(diff.as_bytes()).unwrap()))
     }
 }
 
-impl Base for Memory {
+impl Base for FilesInMemory {
     fn resolve(&self, path: &WorkspacePath) -> Result<WorkspacePath, String> {
         Ok(path.clone())
     }
@@ -54,13 +57,19 @@ fn at(path: &str) -> WorkspacePath {
     WorkspacePath::new(path).unwrap()
 }
 
-fn modification(path: &str, before: Arc<Original>, after: &[u8]) -> FileChange {
+fn modification(path: &str, before: Arc<Original>, after: &[u8]) -> PlannedChange {
     let executable = before.executable;
-    FileChange { path: at(path), from: None, before: Some(before), after: Some(after.to_vec()), executable }
+    PlannedChange {
+        path: at(path),
+        from: None,
+        before: Some(before),
+        after: Some(after.to_vec()),
+        executable,
+    }
 }
 
 /// Applies a plan's preview with git and compares every file with the plan.
-fn check_with_git(base: &Memory, plan: &Plan) {
+fn check_with_git(base: &FilesInMemory, plan: &EditPlan) {
     let folder = tempfile::tempdir().unwrap();
     let git = |args: &[&str]| {
         let ran = Command::new("git")
@@ -91,7 +100,7 @@ fn check_with_git(base: &Memory, plan: &Plan) {
 
 #[test]
 fn operations_follow_each_other() {
-    let base = Memory::new(&[("a.py", b"one\ntwo\n"), ("d.py", b"x\n")]);
+    let base = FilesInMemory::new(&[("a.py", b"one\ntwo\n"), ("d.py", b"x\n")]);
     let json = r#"{"documentChanges":[
         {"kind":"rename","oldUri":"file:///w/a.py","newUri":"file:///w/p%20q/b.py"},
         {"textDocument":{"uri":"p%20q/b.py","version":null},"edits":[{"range":{"start":{"line":0,"character":0},"end":{"line":0,"character":3}},"newText":"ONE"}]},
@@ -100,17 +109,17 @@ fn operations_follow_each_other() {
         {"kind":"create","uri":"e.py"},
         {"kind":"delete","uri":"d.py"},{"kind":"delete","uri":"nothing.py","options":{"ignoreIfNotExists":true}}]}"#;
     let plan = base.edit(json).unwrap();
-    let told: Vec<_> =
+    let changed: Vec<_> =
         plan.changes().iter().map(|change| (change.path.as_str(), change.from.is_some())).collect();
-    assert_eq!(told, [("c.py", false), ("d.py", false), ("e.py", false), ("p q/b.py", true)]);
+    assert_eq!(changed, [("c.py", false), ("d.py", false), ("e.py", false), ("p q/b.py", true)]);
     check_with_git(&base, &plan);
-    // What the preview says can be read again and is the same plan.
+    // Reading the preview gives the same plan.
     assert_eq!(base.patch(&diff(&plan)).unwrap(), plan);
 }
 
 #[test]
-fn what_cannot_be_planned() {
-    let base = Memory::new(&[("a.py", b"abc\n"), ("l.py", b"a\xff\n")]);
+fn invalid_edits_are_rejected() {
+    let base = FilesInMemory::new(&[("a.py", b"abc\n"), ("l.py", b"a\xff\n")]);
     let edit = |uri: &str, ranges: &[(u32, u32)]| {
         let edits: Vec<_> = ranges.iter().map(|(from, to)| format!(r#"{{"range":{{"start":{{"line":0,"character":{from}}},"end":{{"line":0,"character":{to}}}}},"newText":"x"}}"#)).collect();
         format!(r#"{{"changes":{{"{uri}":[{}]}}}}"#, edits.join(","))
@@ -133,14 +142,14 @@ fn what_cannot_be_planned() {
     );
     let delete = "diff --git a/a.py b/a.py\ndeleted file mode 100644\n--- a/a.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-abd\n";
     assert!(matches!(base.patch(delete), Err(PlanError::Conflict { .. })));
-    // Two spellings of one file are one file.
+    // Several URIs can name one file.
     let twice = r#"{"changes":{"a.py":[{"range":{"start":{"line":0,"character":0},"end":{"line":0,"character":2}},"newText":"x"}],"file:///w/a.py":[{"range":{"start":{"line":0,"character":1},"end":{"line":0,"character":3}},"newText":"y"}]}}"#;
     assert!(matches!(base.edit(twice), Err(PlanError::Overlap { .. })));
 }
 
 #[test]
 fn folders_are_not_edited() {
-    let base = Memory::new(&[("p/a.py", b"abc\n")]);
+    let base = FilesInMemory::new(&[("p/a.py", b"abc\n")]);
     for operation in [
         r#"{"kind":"rename","oldUri":"p","newUri":"q"}"#,
         r#"{"kind":"rename","oldUri":"p/a.py","newUri":"q/"}"#,
@@ -155,19 +164,19 @@ fn folders_are_not_edited() {
 
 #[test]
 fn executable_bits_are_shown() {
-    let base = Memory::new(&[("a.py", b"1\n"), ("b.py", b"1\n")]);
+    let base = FilesInMemory::new(&[("a.py", b"1\n"), ("b.py", b"1\n")]);
     let text = "diff --git a/a.py b/a.py\nold mode 100644\nnew mode 100755\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-1\n+2\n\
                 diff --git a/b.py b/c.py\nold mode 100644\nnew mode 100755\nsimilarity index 100%\nrename from b.py\nrename to c.py\n\
                 diff --git a/d.py b/d.py\nnew file mode 100755\n--- /dev/null\n+++ b/d.py\n@@ -0,0 +1 @@\n+1\n";
     let plan = base.patch(text).unwrap();
     assert_eq!(diff(&plan), text);
-    let modes: Vec<_> = plan.changes().iter().map(FileChange::new_mode).collect();
+    let modes: Vec<_> = plan.changes().iter().map(PlannedChange::new_mode).collect();
     assert_eq!(modes, [Some(true); 3]);
     check_with_git(&base, &plan);
     let only = "diff --git a/a.py b/a.py\nold mode 100644\nnew mode 100755\n";
     assert!(matches!(base.patch(only), Err(PlanError::OnlyMode { executable: true, .. })));
-    // What is replaced whole keeps what it was.
-    let mut base = Memory::new(&[("run.py", b"1\n")]);
+    // An overwritten file keeps its mode.
+    let mut base = FilesInMemory::new(&[("run.py", b"1\n")]);
     base.0.insert(at("run.py"), Arc::new(Original { bytes: b"1\n".to_vec(), executable: true }));
     let plan = base
         .edit(r#"{"documentChanges":[{"kind":"create","uri":"run.py","options":{"overwrite":true}}]}"#)
@@ -176,7 +185,7 @@ fn executable_bits_are_shown() {
 }
 
 #[test]
-fn names_and_bytes_that_diffs_find_hard() {
+fn unusual_names_and_bytes() {
     let contents: [(&[u8], &[u8]); 11] = [
         (b"a\n", b"b\n"),
         (b"a", b"b"),
@@ -192,11 +201,11 @@ fn names_and_bytes_that_diffs_find_hard() {
     ];
     for name in ["a.py", "p/a b.py", "ü/ä.py", "q\"uo\\te.py", "tab\there.py", "-dash.py"] {
         for (before, after) in contents {
-            let base = Memory::new(&[(name, before)]);
+            let base = FilesInMemory::new(&[(name, before)]);
             let original = base.0[&at(name)].clone();
-            let plan = Plan { changes: vec![modification(name, original, after)] };
+            let plan = EditPlan { changes: vec![modification(name, original, after)] };
             check_with_git(&base, &plan);
-            assert_eq!(quoted(name).starts_with('"'), name.contains(['ü', '"', '\t']));
+            assert_eq!(quote(name).starts_with('"'), name.contains(['ü', '"', '\t']));
         }
     }
 }
@@ -204,11 +213,11 @@ fn names_and_bytes_that_diffs_find_hard() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn git_and_our_own_reader_accept_every_preview(before in "[ab\n\r]{0,40}", after in "[ab\n\r]{0,40}") {
+    fn git_and_the_diff_reader_accept_every_preview(before in "[ab\n\r]{0,40}", after in "[ab\n\r]{0,40}") {
         prop_assume!(before != after);
-        let base = Memory::new(&[("a.py", before.as_bytes())]);
+        let base = FilesInMemory::new(&[("a.py", before.as_bytes())]);
         let original = base.0[&at("a.py")].clone();
-        let plan = Plan { changes: vec![modification("a.py", original, after.as_bytes())] };
+        let plan = EditPlan { changes: vec![modification("a.py", original, after.as_bytes())] };
         check_with_git(&base, &plan);
         prop_assert_eq!(base.patch(&diff(&plan)).unwrap(), plan);
     }

@@ -1,17 +1,17 @@
-//! What a client says and how it takes what it hears, message by message.
+//! The client against a scripted peer, message by message.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{PLENTY, Peer, at, connected, initialized, options};
+use super::{Peer, TEST_TIMEOUT, at, connected, initialized, options};
 use crate::lsp::client::{Client, Readiness, ServerIdentity};
 use crate::lsp::codec::CodecError;
 use crate::lsp::connection::Connection;
 use crate::lsp::documents::{ChangeKind, FileChange};
 use crate::lsp::error::LspError;
-use crate::lsp::jsonrpc::{Id, Message};
+use crate::lsp::jsonrpc::{Message, RpcId};
 use crate::lsp::profile::Profile;
 use crate::model::server::ServerKind;
 use crate::text::{ColumnUnit, Position, Range};
@@ -24,16 +24,16 @@ fn location(line: u32) -> Value {
     json!({"uri": "file:///w/a.py", "range": range})
 }
 
-fn lines(listing: &crate::lsp::Listing<crate::lsp::Place>) -> Vec<u32> {
+fn lines(listing: &crate::lsp::Listing<crate::lsp::LspLocation>) -> Vec<u32> {
     listing.items.iter().map(|place| place.range.start.line).collect()
 }
 
 #[tokio::test]
-async fn the_introduction_gives_the_root_in_every_way() {
+async fn initialize_sends_the_root_in_every_form() {
     let (ours, theirs) = Connection::pair();
     let mut peer = Peer { connection: theirs };
     let profile = Profile::of(ServerKind::Pyright);
-    let client = tokio::spawn(Client::initialize(ours, None, profile, options(PLENTY)));
+    let client = tokio::spawn(Client::initialize(ours, None, profile, options(TEST_TIMEOUT)));
     let request = peer.request("initialize").await;
     let params = request.params.clone().unwrap();
     assert_eq!(params["rootUri"], "file:///w");
@@ -41,19 +41,21 @@ async fn the_introduction_gives_the_root_in_every_way() {
     assert_eq!(params["workspaceFolders"][0]["uri"], "file:///w");
     assert_eq!(params["processId"], 7);
     assert_eq!(params["locale"], "en");
-    // A server may ask before it answers.
-    let asked =
-        peer.ask("workspace/configuration", json!({"items": [{"section": "python"}, {}]})).await.unwrap();
-    assert_eq!(asked[0]["pythonPath"], "/venv/bin/python");
-    assert_eq!(asked.as_array().unwrap().len(), 2);
-    assert_eq!(peer.ask("no/such", json!({})).await.unwrap_err().code, -32601);
+    // A server may send requests before it answers.
+    let requested = peer
+        .request_client("workspace/configuration", json!({"items": [{"section": "python"}, {}]}))
+        .await
+        .unwrap();
+    assert_eq!(requested[0]["pythonPath"], "/venv/bin/python");
+    assert_eq!(requested.as_array().unwrap().len(), 2);
+    assert_eq!(peer.request_client("no/such", json!({})).await.unwrap_err().code, -32601);
     peer.reply(&request, json!({"capabilities": {"positionEncoding": "utf-8"}}));
     peer.notification("initialized").await;
     assert_eq!(client.await.unwrap().unwrap().encoding(), ColumnUnit::Utf8);
 }
 
 #[tokio::test]
-async fn who_answers() {
+async fn the_identity_of_the_server() {
     let named = |name: &str| json!({"capabilities": {}, "serverInfo": {"name": name, "version": "1.2"}});
     let (client, _peer) = initialized(named("pyright")).await;
     let expected = ServerIdentity { name: "pyright".to_owned(), version: Some("1.2".to_owned()) };
@@ -65,16 +67,16 @@ async fn who_answers() {
     assert_eq!(client.identity().version, None);
     peer.log("Pyright language server 1.1.414 starting");
     peer.log("Found 1 source file");
-    client.ready(PLENTY).await.unwrap();
+    client.ready(TEST_TIMEOUT).await.unwrap();
     assert_eq!(client.identity().version.as_deref(), Some("1.1.414"));
 }
 
 #[tokio::test]
-async fn another_server_is_known_by_its_first_log_line() {
+async fn another_server_is_recognized_by_its_first_log_line() {
     let (ours, theirs) = Connection::pair();
     let mut peer = Peer { connection: theirs };
     let profile = Profile::of(ServerKind::Pyright);
-    let client = tokio::spawn(Client::initialize(ours, None, profile, options(PLENTY)));
+    let client = tokio::spawn(Client::initialize(ours, None, profile, options(TEST_TIMEOUT)));
     let request = peer.request("initialize").await;
     peer.log("basedpyright language server 1.40.1 starting");
     peer.reply(&request, json!({"capabilities": {}}));
@@ -82,7 +84,7 @@ async fn another_server_is_known_by_its_first_log_line() {
 }
 
 #[tokio::test]
-async fn initializations_that_fail() {
+async fn failing_initializations() {
     let (client, _peer) = initialized(json!({"capabilities": {"positionEncoding": "utf-7"}})).await;
     assert!(matches!(client, Err(LspError::Encoding(_))), "{client:?}");
     let (client, _peer) = initialized(json!({})).await;
@@ -96,16 +98,16 @@ async fn initializations_that_fail() {
 
     let (ours, theirs) = Connection::pair();
     theirs.sender.send(Err(CodecError::Header("Traceback".to_owned()))).unwrap();
-    let client = Client::initialize(ours, None, profile, options(PLENTY)).await;
+    let client = Client::initialize(ours, None, profile, options(TEST_TIMEOUT)).await;
     assert!(matches!(&client, Err(LspError::Protocol(what)) if what.contains("Traceback")), "{client:?}");
 }
 
 #[tokio::test]
-async fn questions_are_asked_before_they_are_awaited_and_answered_in_any_order() {
+async fn requests_are_sent_before_they_are_awaited_and_answered_in_any_order() {
     let (client, mut peer) = connected().await;
-    let questions = client.within(PLENTY);
-    let first = questions.definition(&at("/w/a.py"), Position::new(3, 5));
-    let second = questions.references(&at("/w/a.py"), ORIGIN, true);
+    let requests = client.requests(TEST_TIMEOUT);
+    let first = requests.definition(&at("/w/a.py"), Position::new(3, 5));
+    let second = requests.references(&at("/w/a.py"), ORIGIN, true);
     let definition = peer.request("textDocument/definition").await;
     assert_eq!(
         definition.params.clone().unwrap(),
@@ -120,31 +122,31 @@ async fn questions_are_asked_before_they_are_awaited_and_answered_in_any_order()
 }
 
 #[tokio::test]
-async fn a_question_that_takes_too_long_is_taken_back() {
+async fn a_timeout_cancels_the_request() {
     let (client, mut peer) = connected().await;
-    let answer = client.within(SHORT).hover(&at("/w/a.py"), ORIGIN).await;
+    let answer = client.requests(SHORT).hover(&at("/w/a.py"), ORIGIN).await;
     assert_eq!(answer, Err(LspError::Timeout { method: "textDocument/hover".to_owned(), after: SHORT }));
     let hover = peer.request("textDocument/hover").await;
-    let Id::Number(id) = hover.id else { panic!("a number") };
+    let RpcId::Number(id) = hover.id else { panic!("a number") };
     assert_eq!(peer.notification("$/cancelRequest").await, json!({"id": id}));
-    // The server still owes an answer, and its answer is not taken for another question's.
-    assert!(matches!(client.settled(SHORT).await, Err(LspError::Timeout { .. })));
-    let next = client.within(PLENTY).hover(&at("/w/a.py"), ORIGIN);
+    // The late response must not be taken for that of another request.
+    assert!(matches!(client.wait_for_cancelled(SHORT).await, Err(LspError::Timeout { .. })));
+    let next = client.requests(TEST_TIMEOUT).hover(&at("/w/a.py"), ORIGIN);
     peer.refuse(&hover, -32800, None);
-    client.settled(PLENTY).await.unwrap();
+    client.wait_for_cancelled(TEST_TIMEOUT).await.unwrap();
     let hover = peer.request("textDocument/hover").await;
     peer.reply(&hover, json!({"contents": "x"}));
     assert_eq!(next.await.unwrap().unwrap().markdown, "x");
 }
 
 #[tokio::test]
-async fn a_question_that_is_dropped_is_taken_back_and_an_answered_one_is_not() {
+async fn dropping_an_unanswered_request_cancels_it() {
     let (client, mut peer) = connected().await;
-    let questions = client.within(PLENTY);
-    drop(questions.hover(&at("/w/a.py"), ORIGIN));
+    let requests = client.requests(TEST_TIMEOUT);
+    drop(requests.hover(&at("/w/a.py"), ORIGIN));
     peer.request("textDocument/hover").await;
     peer.notification("$/cancelRequest").await;
-    let answer = questions.hover(&at("/w/a.py"), ORIGIN);
+    let answer = requests.hover(&at("/w/a.py"), ORIGIN);
     let hover = peer.request("textDocument/hover").await;
     peer.reply(&hover, Value::Null);
     assert_eq!(answer.await, Ok(None));
@@ -153,10 +155,10 @@ async fn a_question_that_is_dropped_is_taken_back_and_an_answered_one_is_not() {
 }
 
 #[tokio::test]
-async fn what_the_server_takes_back_is_asked_again_three_times() {
+async fn retryable_errors_are_retried_three_times() {
     let (client, mut peer) = connected().await;
-    let questions = client.within(PLENTY);
-    let answer = tokio::spawn(questions.hover(&at("/w/a.py"), ORIGIN));
+    let requests = client.requests(TEST_TIMEOUT);
+    let answer = tokio::spawn(requests.hover(&at("/w/a.py"), ORIGIN));
     for data in [None, Some(json!({"retriggerRequest": true})), None] {
         let hover = peer.request("textDocument/hover").await;
         peer.refuse(&hover, if data.is_some() { -32802 } else { -32801 }, data);
@@ -165,7 +167,7 @@ async fn what_the_server_takes_back_is_asked_again_three_times() {
     peer.reply(&hover, json!({"contents": "x"}));
     assert!(answer.await.unwrap().unwrap().is_some());
 
-    let answer = tokio::spawn(questions.hover(&at("/w/a.py"), ORIGIN));
+    let answer = tokio::spawn(requests.hover(&at("/w/a.py"), ORIGIN));
     for _ in 0..4 {
         let hover = peer.request("textDocument/hover").await;
         peer.refuse(&hover, -32801, None);
@@ -175,7 +177,7 @@ async fn what_the_server_takes_back_is_asked_again_three_times() {
 }
 
 #[tokio::test]
-async fn refusals_are_told_apart() {
+async fn error_responses_map_to_distinct_errors() {
     let (client, mut peer) = connected().await;
     let name = || "textDocument/hover".to_owned();
     for (code, data, expected) in [
@@ -188,75 +190,75 @@ async fn refusals_are_told_apart() {
             LspError::Server { code: -32802, message: "no".to_owned() },
         ),
     ] {
-        let answer = client.within(PLENTY).hover(&at("/w/a.py"), ORIGIN);
+        let answer = client.requests(TEST_TIMEOUT).hover(&at("/w/a.py"), ORIGIN);
         let hover = peer.request("textDocument/hover").await;
         peer.refuse(&hover, code, data);
         assert_eq!(answer.await, Err(expected));
     }
-    let answer = client.within(PLENTY).hover(&at("/w/a.py"), ORIGIN);
+    let answer = client.requests(TEST_TIMEOUT).hover(&at("/w/a.py"), ORIGIN);
     let hover = peer.request("textDocument/hover").await;
     peer.reply(&hover, json!([1]));
     assert!(matches!(answer.await, Err(LspError::Malformed { .. })));
 }
 
 #[tokio::test]
-async fn what_is_not_offered_is_not_asked_until_it_is_registered() {
+async fn an_unsupported_method_is_not_sent_until_it_is_registered() {
     let (client, mut peer) = connected().await;
-    let questions = client.within(PLENTY);
-    let answer = questions.implementation(&at("/w/a.py"), ORIGIN).await;
+    let requests = client.requests(TEST_TIMEOUT);
+    let answer = requests.implementation(&at("/w/a.py"), ORIGIN).await;
     assert_eq!(answer, Err(LspError::Unsupported { method: "textDocument/implementation".to_owned() }));
     let registration = json!({"registrations": [{"id": "1", "method": "textDocument/implementation"}]});
-    peer.ask("client/registerCapability", registration).await.unwrap();
-    let answer = questions.implementation(&at("/w/a.py"), ORIGIN);
+    peer.request_client("client/registerCapability", registration).await.unwrap();
+    let answer = requests.implementation(&at("/w/a.py"), ORIGIN);
     let request = peer.request("textDocument/implementation").await;
     peer.reply(&request, Value::Null);
     assert!(answer.await.unwrap().items.is_empty());
 }
 
 #[tokio::test]
-async fn the_end_of_the_stream_ends_everything_that_waits() {
+async fn the_end_of_the_stream_fails_all_waiting_requests() {
     let (client, mut peer) = connected().await;
-    let questions = client.within(PLENTY);
-    let waiting = questions.hover(&at("/w/a.py"), ORIGIN);
+    let requests = client.requests(TEST_TIMEOUT);
+    let waiting = requests.hover(&at("/w/a.py"), ORIGIN);
     peer.request("textDocument/hover").await;
     drop(peer);
     assert_eq!(waiting.await, Err(LspError::EndOfStream));
-    assert_eq!(client.ready(PLENTY).await, Err(LspError::EndOfStream));
-    assert_eq!(client.settled(PLENTY).await, Err(LspError::EndOfStream));
+    assert_eq!(client.ready(TEST_TIMEOUT).await, Err(LspError::EndOfStream));
+    assert_eq!(client.wait_for_cancelled(TEST_TIMEOUT).await, Err(LspError::EndOfStream));
     assert_eq!(client.open(&at("/w/a.py"), Arc::new("")), Err(LspError::EndOfStream));
-    assert_eq!(questions.hover(&at("/w/a.py"), ORIGIN).await, Err(LspError::EndOfStream));
-    assert_eq!(client.shutdown(PLENTY).await, Err(LspError::EndOfStream));
+    assert_eq!(requests.hover(&at("/w/a.py"), ORIGIN).await, Err(LspError::EndOfStream));
+    assert_eq!(client.shutdown(TEST_TIMEOUT).await, Err(LspError::EndOfStream));
 }
 
 #[tokio::test]
-async fn a_dropped_client_ends_everything_that_waits() {
+async fn dropping_the_client_fails_all_waiting_requests() {
     let (client, _peer) = connected().await;
-    let questions = client.within(PLENTY);
-    let waiting = questions.hover(&at("/w/a.py"), ORIGIN);
+    let requests = client.requests(TEST_TIMEOUT);
+    let waiting = requests.hover(&at("/w/a.py"), ORIGIN);
     drop(client);
     assert_eq!(waiting.await, Err(LspError::Closed));
-    assert_eq!(questions.hover(&at("/w/a.py"), ORIGIN).await, Err(LspError::Closed));
+    assert_eq!(requests.hover(&at("/w/a.py"), ORIGIN).await, Err(LspError::Closed));
 }
 
 #[tokio::test]
-async fn readiness_is_the_sign_since_the_last_file_came_or_went() {
+async fn readiness_needs_an_enumeration_after_the_last_created_or_deleted_file() {
     let (client, peer) = connected().await;
     assert!(matches!(client.ready(SHORT).await, Err(LspError::Timeout { .. })));
     peer.log("Found 3 source files");
-    assert_eq!(client.ready(PLENTY).await, Ok(Readiness { files: 3 }));
-    assert_eq!(client.ready(PLENTY).await, Ok(Readiness { files: 3 }));
+    assert_eq!(client.ready(TEST_TIMEOUT).await, Ok(Readiness { files: 3 }));
+    assert_eq!(client.ready(TEST_TIMEOUT).await, Ok(Readiness { files: 3 }));
     let announce =
         |kind| client.did_change_watched_files(&[FileChange { path: at("/w/b.py"), kind }]).unwrap();
     announce(ChangeKind::Changed);
-    assert_eq!(client.ready(PLENTY).await, Ok(Readiness { files: 3 }));
+    assert_eq!(client.ready(TEST_TIMEOUT).await, Ok(Readiness { files: 3 }));
     announce(ChangeKind::Created);
     assert!(matches!(client.ready(SHORT).await, Err(LspError::Timeout { .. })));
     peer.log("Found 4 source files");
-    assert_eq!(client.ready(PLENTY).await, Ok(Readiness { files: 4 }));
+    assert_eq!(client.ready(TEST_TIMEOUT).await, Ok(Readiness { files: 4 }));
 }
 
 #[tokio::test]
-async fn documents_are_told_in_order() {
+async fn document_notifications_are_sent_in_order() {
     let (client, mut peer) = connected().await;
     let path = at("/w/a.py");
     assert_eq!(client.change(&path, Arc::new("x")), Err(LspError::NotOpen(path.clone())));
@@ -272,29 +274,29 @@ async fn documents_are_told_in_order() {
         (&2.into(), &json!([{"text": "y"}]))
     );
     peer.notification("textDocument/didClose").await;
-    assert_eq!(client.shutdown(SHORT).await.unwrap_err().to_string(), "no answer to shutdown within 50ms");
+    assert_eq!(client.shutdown(SHORT).await.unwrap_err().to_string(), "no response to shutdown within 50ms");
     peer.request("shutdown").await;
 }
 
-/// Pyright forgets what it inferred when a document is changed, and not when one is opened (1.1.414).
+/// Pyright drops inferred types when a document is changed, and not when one is opened (1.1.414).
 #[tokio::test]
-async fn each_renewal_changes_a_document() {
+async fn each_reset_changes_a_document() {
     let (client, mut peer) = connected().await;
-    client.renew().unwrap();
+    client.reset_inferred_types().unwrap();
     let opened = peer.notification("textDocument/didOpen").await;
     let mut known = opened["textDocument"]["text"].clone();
     for round in 0..2 {
         let changed = peer.notification("textDocument/didChange").await["contentChanges"][0]["text"].clone();
         assert_ne!(changed, known, "in round {round}");
         known = changed;
-        client.renew().unwrap();
+        client.reset_inferred_types().unwrap();
     }
 }
 
 #[tokio::test]
-async fn an_orderly_end() {
+async fn an_orderly_shutdown() {
     let (client, mut peer) = connected().await;
-    let end = tokio::spawn(client.shutdown(PLENTY));
+    let end = tokio::spawn(client.shutdown(TEST_TIMEOUT));
     let request = peer.request("shutdown").await;
     assert_eq!(request.params, None);
     peer.reply(&request, Value::Null);
@@ -304,13 +306,13 @@ async fn an_orderly_end() {
 }
 
 #[tokio::test]
-async fn answers_to_nothing_and_unknown_notifications_do_no_harm() {
+async fn unknown_responses_and_notifications_are_ignored() {
     let (client, mut peer) = connected().await;
-    peer.send(Message::response(Id::Number(999), Ok(Value::Null)));
-    peer.send(Message::response(Id::Text("x".to_owned()), Ok(Value::Null)));
+    peer.send(Message::response(RpcId::Number(999), Ok(Value::Null)));
+    peer.send(Message::response(RpcId::Text("x".to_owned()), Ok(Value::Null)));
     peer.send(Message::notification("$/progress", Some(json!({"token": 1, "value": {"kind": "odd"}}))));
     peer.send(Message::notification("window/logMessage", None));
-    let answer = client.within(PLENTY).document_symbols(&at("/w/a.py"));
+    let answer = client.requests(TEST_TIMEOUT).document_symbols(&at("/w/a.py"));
     let request = peer.request("textDocument/documentSymbol").await;
     let range = json!({"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}});
     peer.reply(&request, json!([{"name": "f", "kind": 12, "range": range, "selectionRange": range}]));

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use super::client::{Client, InitializeOptions};
 use super::connection::Connection;
 use super::error::LspError;
-use super::jsonrpc::{Id, Message, Notification, Request, ResponseError};
+use super::jsonrpc::{Message, Notification, ResponseError, RpcId, RpcRequest};
 use super::profile::{Profile, ServerSettings};
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
 
-/// Long enough for any machine, short enough for a test that hangs.
-const PLENTY: Duration = Duration::from_secs(20);
+/// Long enough for slow machines, short enough for a hanging test.
+const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 fn at(path: &str) -> AbsPath {
     AbsPath::new(path).unwrap()
@@ -27,18 +27,18 @@ fn options(within: Duration) -> InitializeOptions {
     InitializeOptions { root: at("/w"), settings, process_id: Some(7), within }
 }
 
-/// The server's side of a connection, played by the test.
+/// The server's end of a connection, controlled by the test.
 struct Peer {
     connection: Connection,
 }
 
 impl Peer {
     async fn next(&mut self) -> Message {
-        let received = tokio::time::timeout(PLENTY, self.connection.receiver.recv()).await;
+        let received = tokio::time::timeout(TEST_TIMEOUT, self.connection.receiver.recv()).await;
         received.expect("a message in time").expect("a message").expect("no garbage")
     }
 
-    async fn request(&mut self, method: &str) -> Request {
+    async fn request(&mut self, method: &str) -> RpcRequest {
         match self.next().await {
             Message::Request(request) if request.method == method => request,
             other => panic!("expected the request {method}, got {other:?}"),
@@ -54,9 +54,9 @@ impl Peer {
         }
     }
 
-    /// Asks the client and returns its answer.
-    async fn ask(&mut self, method: &str, params: Value) -> Result<Value, ResponseError> {
-        let id = Id::Text("mine".to_owned());
+    /// Sends a request to the client and returns its response.
+    async fn request_client(&mut self, method: &str, params: Value) -> Result<Value, ResponseError> {
+        let id = RpcId::Text("mine".to_owned());
         self.send(Message::request(id.clone(), method, Some(params)));
         match self.next().await {
             Message::Response(response) if response.id == Some(id) => {
@@ -70,11 +70,11 @@ impl Peer {
         self.connection.sender.send(Ok(message)).unwrap();
     }
 
-    fn reply(&self, request: &Request, result: Value) {
+    fn reply(&self, request: &RpcRequest, result: Value) {
         self.send(Message::response(request.id.clone(), Ok(result)));
     }
 
-    fn refuse(&self, request: &Request, code: i64, data: Option<Value>) {
+    fn refuse(&self, request: &RpcRequest, code: i64, data: Option<Value>) {
         let error = ResponseError { code, message: "no".to_owned(), data };
         self.send(Message::response(request.id.clone(), Err(error)));
     }
@@ -84,7 +84,7 @@ impl Peer {
     }
 }
 
-/// Answers `initialize` with these capabilities and hands both sides over.
+/// Responds to `initialize` with this result; returns both sides.
 async fn initialized(answer: Value) -> (Result<Client, LspError>, Peer) {
     let (ours, theirs) = Connection::pair();
     let mut peer = Peer { connection: theirs };
@@ -93,11 +93,11 @@ async fn initialized(answer: Value) -> (Result<Client, LspError>, Peer) {
         peer.reply(&request, answer);
     };
     let profile = Profile::of(ServerKind::Pyright);
-    let (client, ()) = tokio::join!(Client::initialize(ours, None, profile, options(PLENTY)), serve);
+    let (client, ()) = tokio::join!(Client::initialize(ours, None, profile, options(TEST_TIMEOUT)), serve);
     (client, peer)
 }
 
-/// A client of a server that offers what Pyright does.
+/// A client of a server with Pyright's capabilities.
 async fn connected() -> (Client, Peer) {
     let offered = json!({
         "definitionProvider": {"workDoneProgress": true}, "referencesProvider": true, "hoverProvider": true,

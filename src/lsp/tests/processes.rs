@@ -1,4 +1,4 @@
-//! Servers that are processes, and how they fail: each is a small Python program in the place of node.
+//! Servers that are processes, and how they fail: each is a small Python script in place of node.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::{PLENTY, at, options};
+use super::{TEST_TIMEOUT, at, options};
 use crate::lsp::client::Client;
 use crate::lsp::error::LspError;
-use crate::lsp::process::{Exit, Launch, ServerProcess, spawn};
+use crate::lsp::process::{Launch, ProcessExit, ServerProcess, spawn};
 use crate::lsp::profile::Profile;
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
@@ -17,16 +17,16 @@ use crate::text::Position;
 
 const SHORT: Duration = Duration::from_millis(300);
 
-/// The program in the place of node.
+/// The program that takes the place of node.
 const NODE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/lsp/tests/fake_node.py");
 
-/// A folder with a server in it.
-struct Server {
+/// A folder with a server's script.
+struct ScriptedServer {
     folder: TempDir,
     launch: Launch,
 }
 
-impl Server {
+impl ScriptedServer {
     fn new(script: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = AbsPath::new(folder.path()).unwrap();
@@ -34,7 +34,7 @@ impl Server {
         fs::write(path.as_path(), script).unwrap();
         let env: BTreeMap<String, String> = std::env::vars().collect();
         let (program, args) = (at(NODE), vec![path.to_string()]);
-        let (programs, python) = (root.clone(), crate::lsp::StandIn::default());
+        let (programs, python) = (root.clone(), crate::lsp::PythonShim::default());
         let (cwd, temp_dir) = (root.clone(), root);
         let kind = ServerKind::Basedpyright;
         Self {
@@ -71,7 +71,7 @@ impl Server {
     }
 }
 
-/// Waits until no process has this id; zombies count as gone.
+/// Waits until the process is gone; a zombie counts as gone.
 async fn assert_gone(id: u32) {
     let begun = Instant::now();
     loop {
@@ -80,14 +80,14 @@ async fn assert_gone(id: u32) {
         if state.trim().is_empty() || state.starts_with('Z') {
             return;
         }
-        assert!(begun.elapsed() < PLENTY, "process {id} is still there: {state}");
+        assert!(begun.elapsed() < TEST_TIMEOUT, "process {id} is still there: {state}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
 #[tokio::test]
-async fn a_polite_server_and_its_helper_are_gone_after_shutdown() {
-    let server = Server::new(
+async fn shutdown_ends_the_server_and_its_child_process() {
+    let server = ScriptedServer::new(
         r#"
 helper = subprocess.Popen(["sleep", "1000"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 open("helper", "w").write(str(helper.pid))
@@ -97,10 +97,10 @@ write(id=read()["id"], result=None)
 assert read()["method"] == "exit"
 "#,
     );
-    let (client, id) = server.client(PLENTY).await;
+    let (client, id) = server.client(TEST_TIMEOUT).await;
     assert_eq!(server.cancellation_folders(), 1);
     assert_eq!(client.as_ref().unwrap().process_id(), Some(id));
-    assert_eq!(client.unwrap().shutdown(PLENTY).await, Ok(()));
+    assert_eq!(client.unwrap().shutdown(TEST_TIMEOUT).await, Ok(()));
     assert_eq!(server.cancellation_folders(), 0);
     assert_gone(id).await;
     let helper = fs::read_to_string(server.folder.path().join("helper")).unwrap();
@@ -114,7 +114,7 @@ assert read()["method"] == "exit"
 
 #[tokio::test]
 async fn a_server_that_never_answers_is_killed() {
-    let server = Server::new("time.sleep(1000)");
+    let server = ScriptedServer::new("time.sleep(1000)");
     let (client, id) = server.client(SHORT).await;
     let timeout = LspError::Timeout { method: "initialize".to_owned(), after: SHORT };
     assert_eq!(client.unwrap_err(), timeout);
@@ -123,16 +123,16 @@ async fn a_server_that_never_answers_is_killed() {
 }
 
 #[tokio::test]
-async fn a_server_that_speaks_no_protocol_is_killed() {
-    let server = Server::new("print('bad option', flush=True); time.sleep(1000)");
-    let (client, id) = server.client(PLENTY).await;
+async fn a_server_that_violates_the_protocol_is_killed() {
+    let server = ScriptedServer::new("print('bad option', flush=True); time.sleep(1000)");
+    let (client, id) = server.client(TEST_TIMEOUT).await;
     assert!(matches!(&client, Err(LspError::Protocol(what)) if what.contains("bad option")), "{client:?}");
     assert_gone(id).await;
 }
 
 #[tokio::test]
-async fn a_crash_is_told_with_its_last_words() {
-    let server = Server::new(
+async fn a_crash_is_reported_with_its_standard_error() {
+    let server = ScriptedServer::new(
         r#"
 initialize()
 read()
@@ -143,34 +143,34 @@ print("FATAL ERROR: heap out of memory", file=sys.stderr)
 sys.exit(134)
 "#,
     );
-    let (client, _) = server.client(PLENTY).await;
+    let (client, _) = server.client(TEST_TIMEOUT).await;
     let client = client.unwrap();
-    let error = client.within(PLENTY).hover(&at("/w/a.py"), Position::new(0, 0)).await.unwrap_err();
+    let error = client.requests(TEST_TIMEOUT).hover(&at("/w/a.py"), Position::new(0, 0)).await.unwrap_err();
     let LspError::Crashed { exit, stderr } = &error else { panic!("{error:?}") };
-    assert_eq!(*exit, Exit::Code(134));
+    assert_eq!(*exit, ProcessExit::Code(134));
     assert!(stderr.ends_with("FATAL ERROR: heap out of memory"), "{stderr}");
     assert_eq!(stderr.lines().count(), 64);
-    assert_eq!(client.ready(PLENTY).await.unwrap_err(), error);
-    assert_eq!(client.shutdown(PLENTY).await.unwrap_err(), error);
+    assert_eq!(client.ready(TEST_TIMEOUT).await.unwrap_err(), error);
+    assert_eq!(client.shutdown(TEST_TIMEOUT).await.unwrap_err(), error);
 }
 
 #[tokio::test]
-async fn a_server_that_is_killed_has_crashed_with_a_signal() {
-    let server = Server::new("initialize(); time.sleep(1000)");
-    let (client, id) = server.client(PLENTY).await;
+async fn a_killed_server_is_reported_with_its_signal() {
+    let server = ScriptedServer::new("initialize(); time.sleep(1000)");
+    let (client, id) = server.client(TEST_TIMEOUT).await;
     let client = client.unwrap();
-    let waiting = client.within(PLENTY).hover(&at("/w/a.py"), Position::new(0, 0));
+    let waiting = client.requests(TEST_TIMEOUT).hover(&at("/w/a.py"), Position::new(0, 0));
     let pid = rustix::process::Pid::from_raw(id.cast_signed()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-    assert!(matches!(waiting.await, Err(LspError::Crashed { exit: Exit::Signal(9), .. })));
+    assert!(matches!(waiting.await, Err(LspError::Crashed { exit: ProcessExit::Signal(9), .. })));
 }
 
 #[tokio::test]
 async fn a_server_that_closes_its_output_and_lives_on_has_ended_the_stream() {
-    let server = Server::new("initialize(); os.close(1); time.sleep(1000)");
-    let (client, id) = server.client(PLENTY).await;
+    let server = ScriptedServer::new("initialize(); os.close(1); time.sleep(1000)");
+    let (client, id) = server.client(TEST_TIMEOUT).await;
     let client = client.unwrap();
-    let answer = client.within(PLENTY).hover(&at("/w/a.py"), Position::new(0, 0)).await;
+    let answer = client.requests(TEST_TIMEOUT).hover(&at("/w/a.py"), Position::new(0, 0)).await;
     assert_eq!(answer, Err(LspError::EndOfStream));
     drop(client);
     assert_gone(id).await;
@@ -178,8 +178,8 @@ async fn a_server_that_closes_its_output_and_lives_on_has_ended_the_stream() {
 
 #[tokio::test]
 async fn a_server_that_ignores_shutdown_is_killed() {
-    let server = Server::new("initialize()\nwhile True: time.sleep(1000)");
-    let (client, id) = server.client(PLENTY).await;
+    let server = ScriptedServer::new("initialize()\nwhile True: time.sleep(1000)");
+    let (client, id) = server.client(TEST_TIMEOUT).await;
     let begun = Instant::now();
     let error = client.unwrap().shutdown(SHORT).await.unwrap_err();
     assert_eq!(error, LspError::Timeout { method: "shutdown".to_owned(), after: SHORT });
@@ -190,16 +190,16 @@ async fn a_server_that_ignores_shutdown_is_killed() {
 
 #[tokio::test]
 async fn a_server_that_ignores_exit_is_killed() {
-    let server = Server::new("initialize(); write(id=read()['id'], result=None); time.sleep(1000)");
-    let (client, id) = server.client(PLENTY).await;
+    let server = ScriptedServer::new("initialize(); write(id=read()['id'], result=None); time.sleep(1000)");
+    let (client, id) = server.client(TEST_TIMEOUT).await;
     let error = client.unwrap().shutdown(SHORT).await.unwrap_err();
     assert_eq!(error, LspError::Timeout { method: "exit".to_owned(), after: SHORT });
     assert_gone(id).await;
 }
 
 #[tokio::test]
-async fn a_busy_server_sees_the_cancellation_as_a_file() {
-    let server = Server::new(
+async fn a_busy_server_is_cancelled_by_a_file() {
+    let server = ScriptedServer::new(
         r#"
 initialize()
 name = [a for a in sys.argv if a.startswith("--cancellationReceive=file:")][0].split(":", 1)[1]
@@ -214,19 +214,19 @@ write(id=request["id"], result={"contents": str(len(os.listdir(folder)))})
 read()
 "#,
     );
-    let (client, _) = server.client(PLENTY).await;
+    let (client, _) = server.client(TEST_TIMEOUT).await;
     let client = client.unwrap();
     let position = Position::new(0, 0);
-    let answer = client.within(SHORT).hover(&at("/w/a.py"), position).await;
+    let answer = client.requests(SHORT).hover(&at("/w/a.py"), position).await;
     assert!(matches!(answer, Err(LspError::Timeout { .. })), "{answer:?}");
-    client.settled(PLENTY).await.unwrap();
-    let left = client.within(PLENTY).hover(&at("/w/a.py"), position).await.unwrap().unwrap();
+    client.wait_for_cancelled(TEST_TIMEOUT).await.unwrap();
+    let left = client.requests(TEST_TIMEOUT).hover(&at("/w/a.py"), position).await.unwrap().unwrap();
     assert_eq!(left.markdown, "0", "the file is removed once the call is answered");
 }
 
 #[tokio::test]
-async fn what_is_no_program_cannot_be_started() {
-    let mut server = Server::new("");
+async fn a_file_that_is_not_a_program_cannot_be_started() {
+    let mut server = ScriptedServer::new("");
     server.launch.program = at("/no/such/program");
     let error = spawn(&server.launch).unwrap_err();
     assert!(matches!(&error, LspError::Spawn { program, .. } if program == "/no/such/program"), "{error:?}");

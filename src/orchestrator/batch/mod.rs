@@ -1,13 +1,14 @@
-//! Many requests over one stream: read as they come, asked beside each other, answered as each is ready.
+//! Answers many requests from one stream: they are read as they arrive, run concurrently, and answered as each
+//! completes.
 //!
-//! At most so many are *asked* at a time as the caller says; besides, answers that wait for the proof that they are
-//! fresh, because one look at the workspace proves many, and some questions that want the server for themselves, because
-//! what the others made it infer is gone when they have it. What writes runs alone and in its turn: whatever
-//! came before is finished first, whatever comes after begins when it is done. A line that says nothing readable is answered
-//! too. Nothing that was read is forgotten: at the end of the stream everything that came is answered.
+//! At most `concurrency` requests are *active* at a time. Two kinds do not count: answers that wait for the proof
+//! that they are fresh, because one scan of the workspace proves many; and some requests that wait for exclusive use
+//! of a server, because the types that other requests made it infer are reset before they run. A request that writes
+//! runs alone and in order: everything before it finishes first, everything after it starts when it is done. Invalid
+//! lines are answered, too. Nothing that was read is dropped: at the end of the stream every line has been answered.
 
 mod input;
-mod turns;
+mod scheduler;
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -20,153 +21,153 @@ use super::{Orchestrator, Progress};
 use crate::model::bundle::Bundle;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::Request;
-use input::{Asked, Incoming, Says};
-use turns::{Mark, Turns};
+use input::{InputLine, LineContent, ParsedRequest};
+use scheduler::{LineLabel, Scheduler};
 
-pub use input::Completing;
+pub use input::OptionMerger;
 
-/// How long a reader of the answers may take for what is left when everything is given up.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long the reader of the answers may take for the rest when the batch is canceled.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How a batch is worked off.
+/// How to run a batch.
 #[derive(Debug, Clone, Copy)]
-pub struct Terms {
-    /// How many requests are asked at a time.
+pub struct BatchOptions {
+    /// The number of requests that are active at a time.
     pub concurrency: usize,
-    /// Whether answers come in the order of the lines.
+    /// Whether answers are returned in the order of the lines.
     pub ordered: bool,
 }
 
-/// Where the requests come from.
-pub struct Source {
+/// The input of a batch.
+pub struct BatchInput {
     /// The lines.
     pub stream: Box<dyn Read + Send>,
-    /// What they have in common.
-    pub completing: Completing,
+    /// Adds the options that apply to all of them.
+    pub merge_options: OptionMerger,
 }
 
 /// How a batch ended.
 #[derive(Debug)]
-pub enum Ended {
-    /// At the end of the stream, with everything answered.
-    Whole,
-    /// By an interruption; what was not answered was given up.
+pub enum BatchEnd {
+    /// At the end of the stream, with every line answered.
+    Complete,
+    /// By an interruption; requests without an answer were canceled.
     Interrupted,
-    /// Because nobody takes the answers any more.
-    Unheard,
-    /// Because the stream cannot be read any further; what came before was answered.
-    Broken(io::Error),
+    /// Because the receiver of the answers was dropped.
+    OutputClosed,
+    /// Because the stream could not be read further; every line before was answered.
+    InputFailed(io::Error),
 }
 
-/// Answers the requests of `source`, and gives the answers to `answers`. When `interrupted` ends first, whatever is
-/// not answered is given up.
+/// Answers the requests of `source` and sends the bundles to `answers`. If `interrupted` completes first, the rest is
+/// canceled.
 ///
 /// # Errors
-/// When the operating system gives no thread to read on.
+/// If the operating system cannot create the reader thread.
 pub async fn run(
     orchestrator: &Orchestrator,
-    terms: Terms,
-    source: Source,
+    options: BatchOptions,
+    source: BatchInput,
     answers: mpsc::Sender<Bundle>,
     interrupted: impl Future<Output = ()>,
-) -> io::Result<Ended> {
-    let input = input::start(source.stream, source.completing)?;
-    let (heard, hearing) = mpsc::unbounded_channel();
-    let mut work = Work {
+) -> io::Result<BatchEnd> {
+    let input = input::start(source.stream, source.merge_options)?;
+    let (events, event_receiver) = mpsc::unbounded_channel();
+    let mut batch = BatchRun {
         orchestrator,
-        turns: Turns::new(terms),
+        scheduler: Scheduler::new(options),
         tasks: JoinSet::new(),
-        heard,
-        more: None,
+        events,
+        pending: None,
         input: Some(input),
-        ended: Ended::Whole,
+        end: BatchEnd::Complete,
     };
-    Ok(work.run(hearing, answers, interrupted).await)
+    Ok(batch.run(event_receiver, answers, interrupted).await)
 }
 
-/// A batch that is being worked off.
-struct Work<'o> {
+/// A running batch.
+struct BatchRun<'o> {
     orchestrator: &'o Orchestrator,
-    turns: Turns,
+    scheduler: Scheduler,
     tasks: JoinSet<Bundle>,
-    /// Whom the requests tell how far they are.
-    heard: mpsc::UnboundedSender<Heard>,
-    /// Held while there are requests that have not begun.
-    more: Option<super::MoreToCome>,
+    /// Receives the progress of the requests.
+    events: mpsc::UnboundedSender<ProgressEvent>,
+    /// Held while there are requests that have not started.
+    pending: Option<super::PendingGuard>,
     /// `None` after its end.
-    input: Option<mpsc::Receiver<io::Result<Incoming>>>,
-    ended: Ended,
+    input: Option<mpsc::Receiver<io::Result<InputLine>>>,
+    end: BatchEnd,
 }
 
-impl Work<'_> {
+impl BatchRun<'_> {
     async fn run(
         &mut self,
-        mut hearing: mpsc::UnboundedReceiver<Heard>,
+        mut event_receiver: mpsc::UnboundedReceiver<ProgressEvent>,
         answers: mpsc::Sender<Bundle>,
         interrupted: impl Future<Output = ()>,
-    ) -> Ended {
+    ) -> BatchEnd {
         let mut interrupted = std::pin::pin!(interrupted);
-        while self.input.is_some() || !self.turns.is_empty() {
-            self.begin();
-            let given_up = !matches!(self.ended, Ended::Whole | Ended::Broken(_));
-            let last_words = given_up && self.tasks.is_empty();
+        while self.input.is_some() || !self.scheduler.is_empty() {
+            self.start_requests();
+            let is_canceled = !matches!(self.end, BatchEnd::Complete | BatchEnd::InputFailed(_));
+            let is_draining = is_canceled && self.tasks.is_empty();
             tokio::select! {
                 biased;
-                () = &mut interrupted, if !given_up => self.give_up(Ended::Interrupted),
-                () = answers.closed(), if !given_up => self.give_up(Ended::Unheard),
-                permit = answers.reserve(), if self.turns.has_answer() && !answers.is_closed() => {
-                    if let (Ok(permit), Some(answer)) = (permit, self.turns.take_answer()) {
+                () = &mut interrupted, if !is_canceled => self.cancel_all(BatchEnd::Interrupted),
+                () = answers.closed(), if !is_canceled => self.cancel_all(BatchEnd::OutputClosed),
+                permit = answers.reserve(), if self.scheduler.has_answer() && !answers.is_closed() => {
+                    if let (Ok(permit), Some(answer)) = (permit, self.scheduler.take_answer()) {
                         permit.send(answer);
                     }
                 }
-                Some(heard) = hearing.recv() => match heard {
-                    Heard::Aside(number) => self.turns.aside(number),
-                    Heard::Proving(number) => self.turns.proving(number),
+                Some(event) = event_receiver.recv() => match event {
+                    ProgressEvent::WaitingForExclusive(number) => self.scheduler.waiting_for_exclusive(number),
+                    ProgressEvent::Verifying(number) => self.scheduler.verifying(number),
                 },
-                Some(done) = self.tasks.join_next_with_id() => self.done(done),
-                incoming = next(&mut self.input), if self.turns.has_room() => self.take(incoming),
-                () = tokio::time::sleep(LAST_WORDS), if last_words => return self.end(),
-                else => return self.end(),
+                Some(done) = self.tasks.join_next_with_id() => self.handle_finished(done),
+                incoming = next(&mut self.input), if self.scheduler.has_room() => self.handle_line(incoming),
+                () = tokio::time::sleep(DRAIN_TIMEOUT), if is_draining => return self.take_end(),
+                else => return self.take_end(),
             }
-            if matches!(self.ended, Ended::Unheard) && self.tasks.is_empty() {
+            if matches!(self.end, BatchEnd::OutputClosed) && self.tasks.is_empty() {
                 break;
             }
         }
-        self.end()
+        self.take_end()
     }
 
-    fn end(&mut self) -> Ended {
-        std::mem::replace(&mut self.ended, Ended::Whole)
+    fn take_end(&mut self) -> BatchEnd {
+        std::mem::replace(&mut self.end, BatchEnd::Complete)
     }
 
-    /// Begins what may begin.
-    fn begin(&mut self) {
-        while let Some((number, asked)) = self.turns.next() {
-            let Asked { timeout, request, .. } = *asked;
+    /// Starts the requests that may start.
+    fn start_requests(&mut self) {
+        while let Some((number, parsed)) = self.scheduler.next_to_start() {
+            let ParsedRequest { timeout, request, .. } = *parsed;
             let (cancel, cancelled) = oneshot::channel();
-            let ear = Arc::new(Ear {
+            let progress = Arc::new(RequestProgress {
                 number,
-                heard: self.heard.clone(),
-                rest: self.orchestrator.settings.progress.clone(),
+                events: self.events.clone(),
+                shared: self.orchestrator.settings.progress.clone(),
             });
             let settings = &self.orchestrator.settings;
-            let orchestrator = self.orchestrator.for_caller(settings.timeout, settings.verbose, ear);
+            let orchestrator = self.orchestrator.for_caller(settings.timeout, settings.verbose, progress);
             let task = self.tasks.spawn(answer(orchestrator, request.clone(), timeout, cancelled));
-            self.turns.begun(number, task.id(), request, cancel);
+            self.scheduler.started(number, task.id(), request, cancel);
         }
-        self.more = self.turns.is_waiting().then(|| match self.more.take() {
-            Some(more) => more,
-            None => self.orchestrator.more_to_come(),
+        self.pending = self.scheduler.is_waiting().then(|| match self.pending.take() {
+            Some(pending) => pending,
+            None => self.orchestrator.pending_guard(),
         });
     }
 
-    /// What the input gives.
-    fn take(&mut self, incoming: Option<io::Result<Incoming>>) {
-        let Incoming { line, bytes, says } = match incoming {
+    /// Handles a line of the input, or its end.
+    fn handle_line(&mut self, incoming: Option<io::Result<InputLine>>) {
+        let InputLine { line, bytes, content } = match incoming {
             Some(Ok(incoming)) => incoming,
             Some(Err(error)) => {
                 self.input = None;
-                self.ended = Ended::Broken(error);
+                self.end = BatchEnd::InputFailed(error);
                 return;
             }
             None => {
@@ -174,41 +175,42 @@ impl Work<'_> {
                 return;
             }
         };
-        match says {
-            Says::Ask(asked) => self.turns.wait(Mark { id: asked.id.clone(), line }, bytes, asked),
-            Says::Wrong(id, error) => {
-                let bundle = self.orchestrator.unread(*error);
-                self.turns.answered_at_once(Mark { id, line }, bundle);
+        match content {
+            LineContent::Request(parsed) => {
+                self.scheduler.enqueue(LineLabel { id: parsed.id.clone(), line }, bytes, parsed)
             }
-            Says::Cancel(id) => {
-                for (number, asked) in self.turns.cancel(&id) {
-                    self.turns.answered(number, self.cancelled(asked.request));
+            LineContent::Invalid(id, error) => {
+                let bundle = self.orchestrator.unparsable(*error);
+                self.scheduler.add_answered(LineLabel { id, line }, bundle);
+            }
+            LineContent::Cancel(id) => {
+                for (number, parsed) in self.scheduler.cancel(&id) {
+                    self.scheduler.add_answer(number, self.cancelled(parsed.request));
                 }
             }
         }
     }
 
-    /// A task ended.
-    fn done(&mut self, done: Result<(tokio::task::Id, Bundle), tokio::task::JoinError>) {
+    /// Handles the end of a task.
+    fn handle_finished(&mut self, done: Result<(tokio::task::Id, Bundle), tokio::task::JoinError>) {
         let (task, bundle) = match done {
             Ok((task, bundle)) => (task, Some(bundle)),
             Err(error) => (error.id(), None),
         };
-        let Some((number, request)) = self.turns.ended(task) else { return };
+        let Some((number, request)) = self.scheduler.finish(task) else { return };
         let bundle = bundle.unwrap_or_else(|| {
-            let error =
-                ErrorBody::new(ErrorSymbol::Internal, "a defect of lanser's own: a part of the work failed");
-            self.orchestrator.refused(request, error.hint("please report it with the request that led to it"))
+            let error = ErrorBody::new(ErrorSymbol::Internal, "internal error in lanser: a task failed");
+            self.orchestrator.refused(request, error.hint("please report this, with the request"))
         });
-        self.turns.answered(number, bundle);
+        self.scheduler.add_answer(number, bundle);
     }
 
-    /// Begins nothing more and gives up what has begun.
-    fn give_up(&mut self, why: Ended) {
-        self.ended = why;
+    /// Starts nothing more and cancels everything without an answer.
+    fn cancel_all(&mut self, reason: BatchEnd) {
+        self.end = reason;
         self.input = None;
-        for (number, asked) in self.turns.cancel_all() {
-            self.turns.answered(number, self.cancelled(asked.request));
+        for (number, parsed) in self.scheduler.cancel_all() {
+            self.scheduler.add_answer(number, self.cancelled(parsed.request));
         }
     }
 
@@ -217,22 +219,22 @@ impl Work<'_> {
     }
 }
 
-/// The next line; never, after the end.
-async fn next(input: &mut Option<mpsc::Receiver<io::Result<Incoming>>>) -> Option<io::Result<Incoming>> {
+/// The next line; pending forever after the end.
+async fn next(input: &mut Option<mpsc::Receiver<io::Result<InputLine>>>) -> Option<io::Result<InputLine>> {
     match input {
         Some(input) => input.recv().await,
         None => std::future::pending().await,
     }
 }
 
-/// Answers one request in its time.
+/// Answers one request within its time limit.
 async fn answer(
     orchestrator: Orchestrator,
     request: Request,
     timeout: Option<u32>,
     cancelled: oneshot::Receiver<()>,
 ) -> Bundle {
-    let given_up = async {
+    let interrupted = async {
         let limit = async {
             match timeout {
                 Some(seconds) => {
@@ -243,48 +245,48 @@ async fn answer(
             }
         };
         tokio::select! {
-            // Whoever could cancel it lives as long as it does.
+            // The sender lives as long as this request.
             _ = cancelled => super::cancelled(),
             seconds = limit => {
                 let message = format!("there was no answer within {seconds} s");
-                ErrorBody::new(ErrorSymbol::LsTimeout, message).hint("give it longer with \"timeout\": SECONDS")
+                ErrorBody::new(ErrorSymbol::LsTimeout, message).hint("increase the limit with \"timeout\": SECONDS")
             }
         }
     };
-    orchestrator.run_until(request, given_up).await
+    orchestrator.run_until(request, interrupted).await
 }
 
-/// What a request tells of itself.
+/// A step that a request has reached.
 #[derive(Debug, Clone, Copy)]
-enum Heard {
-    /// It waits for the others.
-    Aside(u64),
-    /// It is answered but for the proof.
-    Proving(u64),
+enum ProgressEvent {
+    /// It waits for exclusive use of a server.
+    WaitingForExclusive(u64),
+    /// It is answered except for the proof that the answer is fresh.
+    Verifying(u64),
 }
 
-/// Who hears of one request.
-struct Ear {
+/// The progress sink of one request.
+struct RequestProgress {
     number: u64,
-    heard: mpsc::UnboundedSender<Heard>,
-    rest: Arc<dyn Progress>,
+    events: mpsc::UnboundedSender<ProgressEvent>,
+    shared: Arc<dyn Progress>,
 }
 
-impl Progress for Ear {
-    /// What one of many does is not worth a word.
+impl Progress for RequestProgress {
+    /// The current activity of one among many requests is not reported.
     fn step(&self, _text: &str) {}
 
-    fn say(&self, text: &str) {
-        self.rest.say(text);
+    fn notify(&self, text: &str) {
+        self.shared.notify(text);
     }
 
-    fn aside(&self) {
-        // Nobody counts any more when the batch is over.
-        let _ = self.heard.send(Heard::Aside(self.number));
+    fn waiting_for_exclusive(&self) {
+        // The receiver is gone when the batch is over.
+        let _ = self.events.send(ProgressEvent::WaitingForExclusive(self.number));
     }
 
-    fn proving(&self) {
-        let _ = self.heard.send(Heard::Proving(self.number));
+    fn verifying(&self) {
+        let _ = self.events.send(ProgressEvent::Verifying(self.number));
     }
 
     fn done(&self) {}

@@ -3,7 +3,7 @@
 use super::leads::Leads;
 use super::symbol::Reach;
 use super::{Evidence, Explanation, Token, offset_of};
-use crate::lsp::{Listing, Place};
+use crate::lsp::{Listing, LspLocation};
 use crate::model::facts::UseProvenance;
 use crate::orchestrator::failure::Failure;
 use crate::resolve::classes::Class;
@@ -38,7 +38,7 @@ impl Leads<'_> {
         let usage = Usage::of(&token.document.text);
         let Some(used) = usage.keyword(token.span.start) else { return Ok(Explanation::Other) };
         let path = &token.document.path;
-        let questions = self.asking.last_questions();
+        let questions = self.cx.requests_until_deadline();
         if used.is_class {
             return Ok(self.class_keyword(token));
         }
@@ -56,7 +56,7 @@ impl Leads<'_> {
         if found.items.is_empty() {
             return Ok(Explanation::Unresolved(format!("what `{}` is is unknown", used.function)));
         }
-        let is_outside = found.items.iter().all(|place| !self.asking.state.is_in_workspace(&place.path));
+        let is_outside = found.items.iter().all(|place| !self.cx.state.is_in_workspace(&place.path));
         if is_outside && !FORWARDERS.contains(&used.function.as_str()) {
             return Ok(Explanation::Other);
         }
@@ -93,9 +93,13 @@ impl Leads<'_> {
     }
 
     /// `x["key"]`, where `x` leads to a class or has a type.
-    pub(super) fn subscripted(&self, itself: &Listing<Place>, of_type: &Listing<Place>) -> Explanation {
-        let is_function = |place: &Place| {
-            let defined = offset_of(self.asking, place)
+    pub(super) fn subscripted(
+        &self,
+        itself: &Listing<LspLocation>,
+        of_type: &Listing<LspLocation>,
+    ) -> Explanation {
+        let is_function = |place: &LspLocation| {
+            let defined = offset_of(self.cx, place)
                 .and_then(|(document, offset)| self.classes.defined_at(&document.path, offset));
             defined.is_some_and(|defined| defined.kind.is_function())
         };
@@ -107,7 +111,7 @@ impl Leads<'_> {
         self.of_classes(&self.classes_at(all), UseProvenance::Subscript)
     }
 
-    fn of_type(&self, found: &Listing<Place>, provenance: UseProvenance) -> Explanation {
+    fn of_type(&self, found: &Listing<LspLocation>, provenance: UseProvenance) -> Explanation {
         self.of_classes(&self.classes_at(&found.items), provenance)
     }
 
@@ -117,9 +121,9 @@ impl Leads<'_> {
         }
         let is_ours = |class: &Class| {
             let id = class.id();
-            self.family.is_own(&id) || self.family.relation(&id) == Some(Relation::Below)
+            self.family.is_own(&id) || self.family.relation(&id) == Some(Relation::Derived)
         };
-        let above = classes.iter().find(|class| self.family.relation(&class.id()) == Some(Relation::Above));
+        let above = classes.iter().find(|class| self.family.relation(&class.id()) == Some(Relation::Base));
         if classes.iter().any(is_ours) {
             Explanation::Reference(Evidence::rule(provenance))
         } else if let Some(above) = above {

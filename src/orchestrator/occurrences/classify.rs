@@ -3,7 +3,7 @@
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::ask::Asking;
+use super::super::ask::RequestContext;
 use super::family::Family;
 use super::fixtures;
 use super::symbol::{Reach, Symbol};
@@ -68,7 +68,7 @@ const TEXT: Step = Step::Done(Explanation::Text);
 
 /// Explains what syntax explains. The tokens are in the order of files and places.
 pub(super) fn classify(
-    asking: &Asking<'_>,
+    cx: &RequestContext<'_>,
     classes: &Classes<'_>,
     symbol: &Symbol,
     names: &Names,
@@ -78,7 +78,7 @@ pub(super) fn classify(
     let mut classified = Classified::default();
     let is_held_by_objects = matches!(symbol.reach, Reach::Global)
         && tokens.iter().any(|token| is_variable_of_class(classes, token));
-    let pytest = RefCell::new(fixtures::PytestFiles::new(asking));
+    let pytest = RefCell::new(fixtures::PytestFiles::new(cx));
     let mut tokens = tokens.into_iter().peekable();
     while let Some(first) = tokens.next() {
         let document = first.document.clone();
@@ -98,7 +98,7 @@ pub(super) fn classify(
         }
         let all: Vec<&str> = names.all.keys().map(String::as_str).collect();
         let file = File {
-            asking,
+            cx,
             classes,
             symbol,
             names,
@@ -123,7 +123,7 @@ pub(super) fn classify(
 
 /// One file with unexplained tokens.
 struct File<'f, 'p> {
-    asking: &'f Asking<'f>,
+    cx: &'f RequestContext<'f>,
     classes: &'f Classes<'f>,
     symbol: &'f Symbol,
     names: &'f Names,
@@ -262,7 +262,7 @@ impl File<'_, '_> {
             return Step::Done(Explanation::Reference(Evidence::rule(UseProvenance::Scope)));
         }
         // A parameter or variable of that name may hold the symbol.
-        let is_doubtful = is_home && self.scopes.is_of_module(at) || self.is_called(at);
+        let is_doubtful = is_home && self.scopes.is_bound_by_module(at) || self.is_called(at);
         if is_doubtful { Step::Ask(Question::Imported) } else { OTHER }
     }
 
@@ -291,7 +291,7 @@ impl File<'_, '_> {
         if !matches!(self.symbol.reach, Reach::Global) {
             return OTHER;
         }
-        let reached = self.classes.reached(&self.document.path, &[token.text().to_owned()]);
+        let reached = self.classes.resolve(&self.document.path, &[token.text().to_owned()]);
         if reached.iter().any(|place| self.symbol.definitions.contains(place)) {
             return Step::Done(Explanation::Reference(Evidence::rule(UseProvenance::Exported)));
         }
@@ -351,15 +351,14 @@ impl File<'_, '_> {
     fn is_of_foreign_module(&self, offset: usize) -> bool {
         let Some((object, start)) = self.object(offset) else { return false };
         let found = self.imports(&object, start);
-        let roots = &self.asking.state.ground.roots;
+        let roots = &self.cx.state.inputs.roots;
         let is_foreign = |import: &&Import| {
             if import.level > 0 || !matches!(import.what, Imported::Module | Imported::Top) {
                 return false;
             }
-            let module = roots.import(&self.asking.state.files, &import.module, &self.document.path);
+            let module = roots.import(&self.cx.state.files, &import.module, &self.document.path);
             let file = module.as_ref().and_then(|module| module.file().cloned());
-            file.is_none_or(|file| !self.asking.state.is_in_workspace(&file))
-                && !self.may_be_ours(&import.module)
+            file.is_none_or(|file| !self.cx.state.is_in_workspace(&file)) && !self.may_be_ours(&import.module)
         };
         // An attribute of a class of that module can be anything.
         !object.contains('.') && !found.is_empty() && found.iter().all(is_foreign)

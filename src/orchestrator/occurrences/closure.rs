@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::ask::Asking;
-use super::super::completeness::{self, Searched};
+use super::super::ask::RequestContext;
+use super::super::completeness::{self, SearchedFiles};
 use super::super::failure::Failure;
 use super::symbol::{Reach, Symbol};
 use super::{Evidence, offset_of};
-use crate::lsp::{Listing, Place};
+use crate::lsp::{Listing, LspLocation};
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
 use crate::resolve::classes::Classes;
@@ -23,12 +23,12 @@ const MAX_ALIASES: usize = 64;
 
 /// What the server claims for a symbol under all its names.
 pub(super) struct Closure<'c> {
-    asking: &'c Asking<'c>,
+    cx: &'c RequestContext<'c>,
     classes: &'c Classes<'c>,
-    searched: &'c mut Searched,
-    pub(super) references: BTreeMap<Place, Evidence>,
+    searched: &'c mut SearchedFiles,
+    pub(super) references: BTreeMap<LspLocation, Evidence>,
     /// Those of the references that the server leaves out when asked for references without declarations.
-    pub(super) declarations: BTreeSet<Place>,
+    pub(super) declarations: BTreeSet<LspLocation>,
     /// The names whose occurrences are to be explained, with the files that bind them as names of a module.
     pub(super) names: BTreeMap<String, BTreeSet<AbsPath>>,
     /// Those of them that are variables of classes or objects.
@@ -56,14 +56,14 @@ fn may_bind(text: &str, offset: usize, is_callable: bool) -> bool {
 
 impl<'c> Closure<'c> {
     pub(super) fn new(
-        asking: &'c Asking<'c>,
+        cx: &'c RequestContext<'c>,
         classes: &'c Classes<'c>,
-        searched: &'c mut Searched,
-        claimed: Listing<Place>,
+        searched: &'c mut SearchedFiles,
+        claimed: Listing<LspLocation>,
     ) -> Self {
         let references = claimed.items.into_iter().map(|place| (place, Evidence::SERVER)).collect();
         Self {
-            asking,
+            cx,
             classes,
             searched,
             references,
@@ -80,7 +80,7 @@ impl<'c> Closure<'c> {
     pub(super) async fn complete(&mut self, mut symbol: Symbol) -> Result<Symbol, Failure> {
         let home = symbol.definitions.iter().map(|(path, _)| path.clone()).collect();
         self.names.insert(symbol.name.clone(), home);
-        if self.asking.request.options.exclude_declaration {
+        if self.cx.request.options.exclude_declaration {
             for (path, offset) in symbol.definitions.clone() {
                 self.leave_out(&path, offset).await?;
             }
@@ -91,7 +91,7 @@ impl<'c> Closure<'c> {
         symbol.is_in_stubs =
             self.searched.with_name().any(|document| document.path.as_str().ends_with(".pyi"));
         self.twins(&mut symbol).await?;
-        symbol.describe(self.asking, self.classes);
+        symbol.describe(self.cx, self.classes);
         if !matches!(symbol.reach, Reach::Parameter) {
             self.aliases(&symbol).await?;
         }
@@ -104,22 +104,22 @@ impl<'c> Closure<'c> {
             return Ok(());
         }
         match self.ask(path, offset, evidence).await {
-            Err(failure) if self.asking.is_over(&failure) => self.is_late = true,
+            Err(failure) if self.cx.is_past_deadline(&failure) => self.is_late = true,
             claimed => claimed?,
         }
         Ok(())
     }
 
     async fn ask(&mut self, path: &AbsPath, offset: usize, evidence: &Evidence) -> Result<(), Failure> {
-        let Ok(document) = self.asking.state.files.read(path) else { return Ok(()) };
-        self.asking.open([path.clone()])?;
-        let at = document.lines.position(&document.text, offset, self.asking.places.server_unit);
-        let found = self.asking.last_questions().references(path, at, true).await?;
+        let Ok(document) = self.cx.state.files.read(path) else { return Ok(()) };
+        self.cx.open([path.clone()])?;
+        let at = document.lines.position(&document.text, offset, self.cx.locations.server_unit);
+        let found = self.cx.requests_until_deadline().references(path, at, true).await?;
         self.skipped += found.skipped;
         for place in found.items {
             self.references.entry(place).or_insert_with(|| evidence.clone());
         }
-        if self.asking.request.options.exclude_declaration {
+        if self.cx.request.options.exclude_declaration {
             self.leave_out(path, offset).await?;
         }
         Ok(())
@@ -127,10 +127,11 @@ impl<'c> Closure<'c> {
 
     /// Notes which references of a place are declarations.
     async fn leave_out(&mut self, path: &AbsPath, offset: usize) -> Result<(), Failure> {
-        let Ok(document) = self.asking.state.files.read(path) else { return Ok(()) };
-        let at = document.lines.position(&document.text, offset, self.asking.places.server_unit);
-        let questions = self.asking.questions();
-        let uses: BTreeSet<Place> = questions.references(path, at, false).await?.items.into_iter().collect();
+        let Ok(document) = self.cx.state.files.read(path) else { return Ok(()) };
+        let at = document.lines.position(&document.text, offset, self.cx.locations.server_unit);
+        let questions = self.cx.requests();
+        let uses: BTreeSet<LspLocation> =
+            questions.references(path, at, false).await?.items.into_iter().collect();
         let all = questions.references(path, at, true).await?.items;
         self.declarations.extend(all.into_iter().filter(|place| !uses.contains(place)));
         Ok(())
@@ -160,33 +161,33 @@ impl<'c> Closure<'c> {
         let mut found = BTreeSet::new();
         let Some(defined) = self.classes.defined_at(path, offset) else { return found };
         let chain = &defined.qualname;
-        if let Some(twin) = self.classes.twin_file(path) {
+        if let Some(twin) = self.classes.stub_or_source(path) {
             found.extend(self.classes.named(&twin, chain).into_iter().map(|at| (twin.clone(), at)));
             // What the stub declares, the source may import from elsewhere.
             if path.as_str().ends_with(".pyi") {
-                found.extend(self.classes.reached(&twin, chain));
+                found.extend(self.classes.resolve(&twin, chain));
             }
         }
         // What a stub declares and its source imports from here.
         let stubs = self.searched.with_name().filter(|document| document.path.as_str().ends_with(".pyi"));
         for stub in stubs.filter(|stub| stub.path != *path) {
-            let Some(source) = self.classes.twin_file(&stub.path) else { continue };
+            let Some(source) = self.classes.stub_or_source(&stub.path) else { continue };
             for (declared, at) in self.classes.definitions_named(&stub.path, name) {
-                if self.classes.leads_to(&source, &declared, path, offset) {
+                if self.classes.resolves_to(&source, &declared, path, offset) {
                     found.insert((stub.path.clone(), at));
                 }
             }
         }
-        found.retain(|(path, _)| self.asking.state.is_in_workspace(path));
+        found.retain(|(path, _)| self.cx.state.is_in_workspace(path));
         found
     }
 
     /// Names that are bound to the symbol: by an import under another name, or by an assignment of nothing else.
     async fn aliases(&mut self, symbol: &Symbol) -> Result<(), Failure> {
-        let mut seen: BTreeSet<Place> = BTreeSet::new();
+        let mut seen: BTreeSet<LspLocation> = BTreeSet::new();
         let mut followed = 0;
         loop {
-            let new: Vec<Place> =
+            let new: Vec<LspLocation> =
                 self.references.keys().filter(|place| !seen.contains(*place)).cloned().collect();
             if new.is_empty() {
                 return Ok(());
@@ -194,11 +195,11 @@ impl<'c> Closure<'c> {
             let mut found: Vec<(AbsPath, Span, UseProvenance)> = Vec::new();
             for file in new.chunk_by(|a, b| a.path == b.path) {
                 let path = &file[0].path;
-                if !self.asking.state.is_in_workspace(path) {
+                if !self.cx.state.is_in_workspace(path) {
                     continue;
                 }
-                let Ok(document) = self.asking.state.files.read(path) else { continue };
-                let offsets = file.iter().filter_map(|place| Some(offset_of(self.asking, place)?.1));
+                let Ok(document) = self.cx.state.files.read(path) else { continue };
+                let offsets = file.iter().filter_map(|place| Some(offset_of(self.cx, place)?.1));
                 let offsets: Vec<usize> =
                     offsets.filter(|at| may_bind(&document.text, *at, symbol.is_callable)).collect();
                 if offsets.is_empty() {
@@ -242,13 +243,13 @@ impl<'c> Closure<'c> {
         if self.references.contains_key(&place) {
             return Ok(false);
         }
-        let Ok(document) = self.asking.state.files.read(path) else { return Ok(false) };
+        let Ok(document) = self.cx.state.files.read(path) else { return Ok(false) };
         let name = document.text[span.clone()].to_owned();
         // What Python calls by itself has no uses by name.
         if name == "_" || (name.starts_with("__") && name.ends_with("__")) {
             return Ok(false);
         }
-        let is_global = Scopes::of(&document.text, &[&name]).is_of_module(span.start);
+        let is_global = Scopes::of(&document.text, &[&name]).is_bound_by_module(span.start);
         let is_member =
             self.classes.defined_at(path, span.start).is_some_and(|defined| defined.class.is_some())
                 || object_of(&document.text, span.start).is_some();
@@ -259,22 +260,22 @@ impl<'c> Closure<'c> {
         }
         if is_global || is_held {
             if name != symbol.name {
-                completeness::make_known_too(self.asking, self.searched, &name)?;
+                completeness::also_open_files_with_name(self.cx, self.searched, &name)?;
             }
             self.names.entry(name.clone()).or_default().insert(path.clone());
         }
-        let (_, _, at) = self.asking.places.span(&document, span.clone());
+        let (_, _, at) = self.cx.locations.span(&document, span.clone());
         let evidence = Evidence::via(provenance, at);
         self.references.insert(place, evidence.clone());
         self.claim(path, span.start, &evidence).await?;
         Ok(true)
     }
 
-    fn place(&self, path: &AbsPath, offset: usize, length: usize) -> Option<Place> {
-        let document = self.asking.state.files.read(path).ok()?;
+    fn place(&self, path: &AbsPath, offset: usize, length: usize) -> Option<LspLocation> {
+        let document = self.cx.state.files.read(path).ok()?;
         let range: Range =
-            document.lines.range(&document.text, offset..offset + length, self.asking.places.server_unit);
-        Some(Place { path: path.clone(), range })
+            document.lines.range(&document.text, offset..offset + length, self.cx.locations.server_unit);
+        Some(LspLocation { path: path.clone(), range })
     }
 }
 

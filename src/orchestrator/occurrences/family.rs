@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::ask::Asking;
+use super::super::ask::RequestContext;
 use super::files_with;
 use super::symbol::Symbol;
-use crate::resolve::classes::{Class, ClassId, Classes, Defined};
+use crate::resolve::classes::{Class, ClassId, Classes, DefinitionInfo};
 use crate::resolve::hierarchy::Relation;
 
 /// Modules whose classes are often written as bases under another module's name: `typing.Mapping` is
@@ -40,7 +40,7 @@ pub(super) struct Family {
 
 impl Family {
     /// The family of the class whose member the symbol is; an empty one for any other symbol.
-    pub(super) fn of(asking: &Asking<'_>, classes: &Classes<'_>, symbol: &Symbol) -> Self {
+    pub(super) fn of(cx: &RequestContext<'_>, classes: &Classes<'_>, symbol: &Symbol) -> Self {
         let mut family = Self {
             own: BTreeSet::new(),
             above: BTreeSet::new(),
@@ -67,7 +67,7 @@ impl Family {
                     family.above.insert(above.id());
                 }
             }
-            let below = classes.subclasses(class, &|name| files_with(asking, name));
+            let below = classes.subclasses(class, &|name| files_with(cx, name));
             family.is_cut |= below.is_cut;
             for derived in below.classes {
                 // An object that is declared as a protocol, or as a base that is not installed, may be of a derived class.
@@ -88,11 +88,11 @@ impl Family {
     /// How a class is related to the class of the member; `None` when it is not in the family.
     pub(super) fn relation(&self, class: &ClassId) -> Option<Relation> {
         if self.above.contains(class) {
-            Some(Relation::Above)
+            Some(Relation::Base)
         } else if self.below.contains(class) {
-            Some(Relation::Below)
+            Some(Relation::Derived)
         } else if self.beside.contains(class) {
-            Some(Relation::Beside)
+            Some(Relation::Sibling)
         } else {
             None
         }
@@ -114,9 +114,9 @@ impl Family {
 
     /// Whether a use of another definition can reach the member when the program runs: the object may be of a class that
     /// has the member in that place.
-    pub(super) fn dispatches(&self, classes: &Classes<'_>, defined: &Defined) -> Dispatch {
+    pub(super) fn dispatches(&self, classes: &Classes<'_>, defined: &DefinitionInfo) -> Dispatch {
         let Some(class) = &defined.class else { return Dispatch::Never };
-        if matches!(self.relation(&class.id()), Some(Relation::Above | Relation::Beside)) {
+        if matches!(self.relation(&class.id()), Some(Relation::Base | Relation::Sibling)) {
             return Dispatch::Nominal;
         }
         if self.own.is_empty() || self.relation(&class.id()).is_some() {

@@ -6,20 +6,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::super::ask::Asking;
+use super::super::ask::RequestContext;
 use super::super::failure::Failure;
 use super::leads::Leads;
 use super::overlays::{self, Overlays};
 use super::symbol::Symbol;
 use super::{Evidence, Explanation, Token};
-use crate::lsp::{Listing, Place};
+use crate::lsp::{Listing, LspLocation};
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
 use crate::resolve::classes::Classes;
 use crate::resolve::decorated::decorated_parameters;
 use crate::resolve::occurrences::OccurrenceKind;
 use crate::resolve::outline::{Imported, Outline};
-use crate::resolve::pytest::{self, Fixture, PytestFile, Requested};
+use crate::resolve::pytest::{self, Fixture, PytestFile, RequestedFixture};
 use crate::resolve::usage::Usage;
 use crate::workspace::files::{Document, FileKind, Files as _};
 
@@ -70,8 +70,8 @@ pub(super) async fn resolve(
     open: Vec<(Token, String)>,
     is_late: bool,
 ) -> Result<(Vec<(Token, Explanation)>, bool), Failure> {
-    let asking = leads.asking;
-    let mut files = PytestFiles::new(asking);
+    let cx = leads.cx;
+    let mut files = PytestFiles::new(cx);
     let mut explained = Vec::with_capacity(open.len());
     let mut asked = Vec::new();
     for (token, reason) in open {
@@ -90,15 +90,15 @@ pub(super) async fn resolve(
     }
     let wanted: BTreeSet<AbsPath> = asked.iter().map(|(token, _)| token.document.path.clone()).collect();
     let overlays = Overlays::build(&mut files, leads.classes, wanted);
-    overlays.show(asking)?;
+    overlays.show(cx)?;
     let answers = overlays.ask(leads, asked.clone()).await;
-    overlays.hide(asking)?;
+    overlays.hide(cx)?;
     let is_late = match answers {
         Ok(answers) => {
             explained.extend(answers);
             false
         }
-        Err(failure) if asking.is_over(&failure) => {
+        Err(failure) if cx.is_past_deadline(&failure) => {
             explained.extend(asked);
             true
         }
@@ -112,36 +112,36 @@ pub(super) async fn resolve(
 /// Where a name leads when the types of its file's parameters are known, and how they are; nothing when that file has no such
 /// parameters.
 pub(in crate::orchestrator) async fn definition(
-    asking: &Asking<'_>,
+    cx: &RequestContext<'_>,
     document: &Arc<Document>,
     offset: usize,
-) -> Result<Option<(Listing<Place>, UseProvenance)>, Failure> {
-    let classes = Classes::new(&asking.state.files, &asking.state.ground.roots);
-    let mut files = PytestFiles::new(asking);
+) -> Result<Option<(Listing<LspLocation>, UseProvenance)>, Failure> {
+    let classes = Classes::new(&cx.state.files, &cx.state.inputs.roots);
+    let mut files = PytestFiles::new(cx);
     if !files.has_untyped_parameters(&document.path) {
         return Ok(None);
     }
-    if asking.server.is_shared() {
+    if cx.server.is_shared() {
         // Concurrent requests would see the overlays.
-        return Err(Failure::Company);
+        return Err(Failure::NeedsExclusiveServer);
     }
     let overlays = Overlays::build(&mut files, &classes, BTreeSet::from([document.path.clone()]));
-    overlays.show(asking)?;
-    let at = overlays.position(asking, document, offset);
-    let answer = asking.questions().definition(&document.path, at).await;
-    overlays.hide(asking)?;
-    Ok(Some((overlays.mapped(asking, answer?), overlays::provenance(document, offset))))
+    overlays.show(cx)?;
+    let at = overlays.position(cx, document, offset);
+    let answer = cx.requests().definition(&document.path, at).await;
+    overlays.hide(cx)?;
+    Ok(Some((overlays.mapped(cx, answer?), overlays::provenance(document, offset))))
 }
 
 /// The pytest side of files, each read once.
 pub(super) struct PytestFiles<'p> {
-    asking: &'p Asking<'p>,
+    cx: &'p RequestContext<'p>,
     read: BTreeMap<AbsPath, Option<Arc<PytestFile>>>,
 }
 
 impl<'p> PytestFiles<'p> {
-    pub(super) const fn new(asking: &'p Asking<'p>) -> Self {
-        Self { asking, read: BTreeMap::new() }
+    pub(super) const fn new(cx: &'p RequestContext<'p>) -> Self {
+        Self { cx, read: BTreeMap::new() }
     }
 
     pub(super) fn read(&mut self, path: &AbsPath) -> Option<Arc<PytestFile>> {
@@ -161,7 +161,7 @@ impl<'p> PytestFiles<'p> {
     }
 
     pub(super) fn document(&self, path: &AbsPath) -> Option<Arc<Document>> {
-        self.asking.state.files.read(path).ok()
+        self.cx.state.files.read(path).ok()
     }
 
     /// Whether the receiver of a token is a parameter for which pytest passes a built-in object.
@@ -173,7 +173,7 @@ impl<'p> PytestFiles<'p> {
         if !OWN_FIXTURES.contains(&name.as_str()) {
             return false;
         }
-        let functions = usage.functions_around(token.span.start);
+        let functions = usage.enclosing_functions(token.span.start);
         let path = token.document.path.clone();
         let Some(file) = self.read(&path) else { return false };
         let requested =
@@ -186,7 +186,7 @@ impl<'p> PytestFiles<'p> {
     pub(super) fn find(
         &mut self,
         path: &AbsPath,
-        requested: &Requested,
+        requested: &RequestedFixture,
         classes: &Classes<'_>,
     ) -> Option<(AbsPath, Fixture)> {
         // A fixture that asks for its own name means the one that it takes the place of.
@@ -216,12 +216,12 @@ impl<'p> PytestFiles<'p> {
         if let Some(found) = self.of_module(path, requested, &is_other) {
             return Some(found);
         }
-        let root = self.asking.state.ground.snapshot.root().clone();
+        let root = self.cx.state.inputs.snapshot.root().clone();
         let mut folder = path.parent();
         while folder == root || folder.strip_prefix(&root).is_some() {
             let conftest = folder.join("conftest.py");
             if conftest != *path
-                && self.asking.state.files.kind(&conftest) == FileKind::File
+                && self.cx.state.files.kind(&conftest) == FileKind::File
                 && let Some(found) = self.of_module(&conftest, requested, &is_other)
             {
                 return Some(found);
@@ -238,7 +238,7 @@ impl<'p> PytestFiles<'p> {
     fn of_module(
         &mut self,
         path: &AbsPath,
-        requested: &Requested,
+        requested: &RequestedFixture,
         is_other: &dyn Fn(&AbsPath, &Fixture) -> bool,
     ) -> Option<(AbsPath, Fixture)> {
         let file = self.read(path)?;
@@ -248,17 +248,17 @@ impl<'p> PytestFiles<'p> {
         if let Some(fixture) = own {
             return Some((path.clone(), fixture.clone()));
         }
-        let document = self.asking.state.files.read(path).ok()?;
+        let document = self.cx.state.files.read(path).ok()?;
         let outline = Outline::parse(&document.text);
         let import = outline.imports_of(None).find(|import| import.bound == requested.name)?;
         let Imported::Name(name) = &import.what else { return None };
-        let (roots, files) = (&self.asking.state.ground.roots, &self.asking.state.files);
+        let (roots, files) = (&self.cx.state.inputs.roots, &self.cx.state.files);
         let module = if import.level > 0 {
             roots.relative(files, import.level, &import.module, path)
         } else {
             roots.import(files, &import.module, path)
         };
-        let from = module?.source.filter(|from| self.asking.state.is_in_workspace(from) && from != path)?;
+        let from = module?.source.filter(|from| self.cx.state.is_in_workspace(from) && from != path)?;
         let file = self.read(&from)?;
         let fixture =
             file.fixtures.iter().find(|fixture| fixture.function == *name && fixture.class.is_none())?;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use crate::lsp::{Listing, Place};
+use crate::lsp::{Listing, LspLocation};
 use crate::path::AbsPath;
 
 /// The most tokens whose definitions are cached: about 20 MB.
@@ -13,19 +13,19 @@ const MAX_TOKENS: usize = 100_000;
 /// Definitions by file and byte offset of the token.
 #[derive(Debug, Default)]
 pub(in crate::orchestrator) struct LeadCache {
-    found: Mutex<BTreeMap<AbsPath, BTreeMap<usize, Listing<Place>>>>,
+    found: Mutex<BTreeMap<AbsPath, BTreeMap<usize, Listing<LspLocation>>>>,
     count: std::sync::atomic::AtomicUsize,
 }
 
 impl LeadCache {
     /// The definitions of a token, if they are cached.
-    pub(super) fn get(&self, path: &AbsPath, offset: usize) -> Option<Listing<Place>> {
+    pub(super) fn get(&self, path: &AbsPath, offset: usize) -> Option<Listing<LspLocation>> {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         found.get(path)?.get(&offset).cloned()
     }
 
     /// Caches the definitions of a token, unless there are too many already.
-    pub(super) fn put(&self, path: &AbsPath, offset: usize, listing: &Listing<Place>) {
+    pub(super) fn put(&self, path: &AbsPath, offset: usize, listing: &Listing<LspLocation>) {
         use std::sync::atomic::Ordering;
         if self.count.load(Ordering::Relaxed) >= MAX_TOKENS {
             return;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::OnceLock;
 
-use super::super::ask::Asking;
+use super::super::ask::RequestContext;
 use super::super::failure::Failure;
 use super::classify::Question;
 use super::family::{Dispatch, Family};
@@ -12,11 +12,11 @@ use super::receivers::ANY_NAME;
 use super::symbol::{Reach, Symbol};
 use super::{Evidence, Explained, Explanation, NOT_LOOKED_AT, Token, WINDOW, offset_of};
 use crate::lsp::error::LspError;
-use crate::lsp::{Listing, Place, Questions};
+use crate::lsp::{Listing, LspLocation, LspRequests};
 use crate::model::facts::UseProvenance;
 use crate::model::request::Scope;
 use crate::path::AbsPath;
-use crate::resolve::classes::{Class, Classes, Defined};
+use crate::resolve::classes::{Class, Classes, DefinitionInfo};
 use crate::resolve::occurrences::OccurrenceKind;
 use crate::resolve::outline::Outline;
 use crate::resolve::usage::{TokenUse, Usage};
@@ -25,17 +25,17 @@ use crate::workspace::files::Files as _;
 
 /// A definition request: answered from the cache, or sent to the server.
 enum PendingDefinition {
-    Cached(Listing<Place>),
-    Server(Pin<Box<dyn Future<Output = Result<Listing<Place>, LspError>> + Send>>),
+    Cached(Listing<LspLocation>),
+    Server(Pin<Box<dyn Future<Output = Result<Listing<LspLocation>, LspError>> + Send>>),
 }
 
 /// Explains tokens by the definitions that the server reports for them.
 pub(super) struct Leads<'l> {
-    pub(super) asking: &'l Asking<'l>,
+    pub(super) cx: &'l RequestContext<'l>,
     pub(super) classes: &'l Classes<'l>,
     pub(super) symbol: &'l Symbol,
     pub(super) family: &'l Family,
-    pub(super) claimed: BTreeSet<Place>,
+    pub(super) claimed: BTreeSet<LspLocation>,
     /// Whether the symbol is passed or assigned as a value somewhere, so that a variable may hold it.
     is_passed: OnceLock<bool>,
 }
@@ -52,14 +52,14 @@ pub(super) enum Lead {
 
 impl<'l> Leads<'l> {
     pub(super) fn new(
-        asking: &'l Asking<'l>,
+        cx: &'l RequestContext<'l>,
         classes: &'l Classes<'l>,
         symbol: &'l Symbol,
         family: &'l Family,
         explained: &Explained,
     ) -> Self {
         let claimed = explained.references.keys().cloned().collect();
-        Self { asking, classes, symbol, family, claimed, is_passed: OnceLock::new() }
+        Self { cx, classes, symbol, family, claimed, is_passed: OnceLock::new() }
     }
 
     /// Asks the server about each token, in their order.
@@ -76,11 +76,8 @@ impl<'l> Leads<'l> {
                 found.extend(rest);
                 continue;
             }
-            let questions = self.asking.last_questions();
-            self.asking
-                .settings
-                .progress
-                .step(&format!("explaining occurrences: {} of {total}", found.len()));
+            let questions = self.cx.requests_until_deadline();
+            self.cx.settings.progress.step(&format!("explaining occurrences: {} of {total}", found.len()));
             let mut answers = Vec::with_capacity(window.len());
             for (token, question) in window {
                 let path = &token.document.path;
@@ -111,7 +108,7 @@ impl<'l> Leads<'l> {
                     }
                 };
                 let explanation = match explanation.await {
-                    Err(failure) if self.asking.is_over(&failure) => {
+                    Err(failure) if self.cx.is_past_deadline(&failure) => {
                         is_late = true;
                         not_looked_at()
                     }
@@ -124,9 +121,9 @@ impl<'l> Leads<'l> {
     }
 
     /// Where a token leads: from the cache for the same inputs, or from the server. A traced request always asks the server.
-    fn definition(&self, questions: &Questions, token: &Token) -> PendingDefinition {
-        let state = self.asking.state;
-        let cached = self.is_cached().then(|| state.ground.leads.get(&token.document.path, token.span.start));
+    fn definition(&self, questions: &LspRequests, token: &Token) -> PendingDefinition {
+        let state = self.cx.state;
+        let cached = self.is_cached().then(|| state.inputs.leads.get(&token.document.path, token.span.start));
         match cached.flatten() {
             Some(listing) => PendingDefinition::Cached(listing),
             None => {
@@ -138,19 +135,19 @@ impl<'l> Leads<'l> {
 
     /// Whether answers are cached. A server that was shown fewer files may answer otherwise.
     fn is_cached(&self) -> bool {
-        self.asking.state.tape.is_off() && self.asking.request.options.scope == Scope::Workspace
+        self.cx.state.tape.is_off() && self.cx.request.options.scope == Scope::Workspace
     }
 
-    fn cache(&self, token: &Token, question: &Question, listing: &Listing<Place>) {
-        let state = self.asking.state;
-        let holds = state.ground.holds(&token.document.path, Some(token.document.digest)) == Some(true);
+    fn cache(&self, token: &Token, question: &Question, listing: &Listing<LspLocation>) {
+        let state = self.cx.state;
+        let holds = state.inputs.holds(&token.document.path, Some(token.document.digest)) == Some(true);
         if self.is_cached() && holds && !matches!(question, Question::Subscripted(_)) {
-            state.ground.leads.put(&token.document.path, token.span.start, listing);
+            state.inputs.leads.put(&token.document.path, token.span.start, listing);
         }
     }
 
     pub(super) fn position(&self, token: &Token, offset: usize) -> Position {
-        token.document.lines.position(&token.document.text, offset, self.asking.places.server_unit)
+        token.document.lines.position(&token.document.text, offset, self.cx.locations.server_unit)
     }
 
     /// What a token is that leads to these places.
@@ -158,7 +155,7 @@ impl<'l> Leads<'l> {
         &self,
         token: &Token,
         question: &Question,
-        found: &Listing<Place>,
+        found: &Listing<LspLocation>,
     ) -> Result<Explanation, Failure> {
         if !found.items.is_empty() || found.skipped > 0 {
             let explanation = self.led(token, found);
@@ -174,7 +171,7 @@ impl<'l> Leads<'l> {
     }
 
     /// What a token is that leads somewhere.
-    pub(super) fn led(&self, token: &Token, found: &Listing<Place>) -> Explanation {
+    pub(super) fn led(&self, token: &Token, found: &Listing<LspLocation>) -> Explanation {
         let leads: Vec<Lead> = found.items.iter().map(|place| self.lead(token, place)).collect();
         if leads.iter().any(|lead| matches!(lead, Lead::Target)) {
             return Explanation::Reference(Evidence::rule(UseProvenance::Definition));
@@ -210,11 +207,11 @@ impl<'l> Leads<'l> {
         Explanation::Other
     }
 
-    fn lead(&self, token: &Token, place: &Place) -> Lead {
-        if self.claimed.contains(place) && *place != token.place(self.asking) {
+    fn lead(&self, token: &Token, place: &LspLocation) -> Lead {
+        if self.claimed.contains(place) && *place != token.place(self.cx) {
             return Lead::Target;
         }
-        let Some((document, offset)) = offset_of(self.asking, place) else { return Lead::Other };
+        let Some((document, offset)) = offset_of(self.cx, place) else { return Lead::Other };
         if self.symbol.definitions.contains(&(document.path.clone(), offset)) {
             return Lead::Target;
         }
@@ -228,7 +225,7 @@ impl<'l> Leads<'l> {
         self.lead_of(token, &defined)
     }
 
-    pub(super) fn lead_of(&self, token: &Token, defined: &Defined) -> Lead {
+    pub(super) fn lead_of(&self, token: &Token, defined: &DefinitionInfo) -> Lead {
         if defined.name == self.symbol.name {
             match self.family.dispatches(self.classes, defined) {
                 // `super()` in the class itself leads past it.
@@ -265,15 +262,15 @@ impl<'l> Leads<'l> {
     /// Whether the symbol is passed or assigned as a value somewhere in the workspace.
     fn is_passed(&self) -> bool {
         *self.is_passed.get_or_init(|| {
-            let places: Vec<&Place> = self.claimed.iter().collect();
+            let places: Vec<&LspLocation> = self.claimed.iter().collect();
             places.chunk_by(|a, b| a.path == b.path).any(|file| {
-                if !self.asking.state.is_in_workspace(&file[0].path) {
+                if !self.cx.state.is_in_workspace(&file[0].path) {
                     return false;
                 }
-                let Ok(document) = self.asking.state.files.read(&file[0].path) else { return false };
+                let Ok(document) = self.cx.state.files.read(&file[0].path) else { return false };
                 let usage = Usage::of(&document.text);
                 file.iter().any(|place| {
-                    let offset = offset_of(self.asking, place);
+                    let offset = offset_of(self.cx, place);
                     offset.is_some_and(|(_, offset)| {
                         matches!(usage.of_token(offset), TokenUse::Passed | TokenUse::Assigned(_))
                     })
@@ -294,7 +291,7 @@ impl<'l> Leads<'l> {
             }
             None => vec![token.text().to_owned()],
         };
-        let reached = self.classes.reached(&document.path, &chain);
+        let reached = self.classes.resolve(&document.path, &chain);
         if reached.iter().any(|place| self.symbol.definitions.contains(place)) {
             return Explanation::Reference(Evidence::rule(UseProvenance::Scope));
         }
@@ -321,7 +318,7 @@ impl<'l> Leads<'l> {
     }
 
     pub(super) fn is_found(&self, file: &AbsPath, import: &crate::resolve::outline::Import) -> bool {
-        let (roots, files) = (&self.asking.state.ground.roots, &self.asking.state.files);
+        let (roots, files) = (&self.cx.state.inputs.roots, &self.cx.state.files);
         let module = if import.level > 0 {
             roots.relative(files, import.level, &import.module, file)
         } else {
@@ -330,9 +327,9 @@ impl<'l> Leads<'l> {
         module.is_some_and(|module| module.file().is_some())
     }
 
-    pub(super) fn classes_at<'p>(&self, places: impl IntoIterator<Item = &'p Place>) -> Vec<Class> {
-        let class_at = |place: &Place| {
-            let (document, offset) = offset_of(self.asking, place)?;
+    pub(super) fn classes_at<'p>(&self, places: impl IntoIterator<Item = &'p LspLocation>) -> Vec<Class> {
+        let class_at = |place: &LspLocation| {
+            let (document, offset) = offset_of(self.cx, place)?;
             self.classes.class_at(&document.path, offset)
         };
         places.into_iter().filter_map(class_at).collect()

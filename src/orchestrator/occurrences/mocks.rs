@@ -6,7 +6,7 @@
 
 use super::leads::Leads;
 use super::{Token, offset_of};
-use crate::lsp::Place;
+use crate::lsp::LspLocation;
 use crate::resolve::classes::Class;
 use crate::resolve::usage::{TokenUse, Usage};
 
@@ -58,17 +58,17 @@ impl Leads<'_> {
     }
 
     /// Whether an attribute of a mock that a variable holds, defined at these places, cannot be the symbol.
-    pub(super) fn is_of_mock(&self, token: &Token, variable: &[Place]) -> bool {
+    pub(super) fn is_of_mock(&self, token: &Token, variable: &[LspLocation]) -> bool {
         is_looked_into(token) || self.wraps_nothing(token, variable)
     }
 
     /// Whether a mock is its own: each of these places of the variable that holds it assigns a new mock that wraps nothing, and
     /// nothing in the file gives it the symbol.
-    fn wraps_nothing(&self, token: &Token, variable: &[Place]) -> bool {
+    fn wraps_nothing(&self, token: &Token, variable: &[LspLocation]) -> bool {
         let document = &token.document;
         let usage = Usage::of(&document.text);
-        let is_new = |place: &Place| {
-            let made = offset_of(self.asking, place)
+        let is_new = |place: &LspLocation| {
+            let made = offset_of(self.cx, place)
                 .filter(|(file, _)| file.path == document.path)
                 .and_then(|(_, offset)| usage.assigned_call(offset));
             made.is_some_and(|made| {
@@ -83,7 +83,7 @@ impl Leads<'_> {
         };
         let is_handed_on = || {
             self.claimed.iter().filter(|place| place.path == document.path).any(|place| {
-                let offset = offset_of(self.asking, place);
+                let offset = offset_of(self.cx, place);
                 offset.is_some_and(|(_, offset)| {
                     matches!(usage.of_token(offset), TokenUse::Passed | TokenUse::Assigned(_))
                 })

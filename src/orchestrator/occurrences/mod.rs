@@ -2,7 +2,7 @@
 //!
 //! A server reports the references whose types it can infer. It does not say why it leaves out the others: they may be
 //! another symbol of the same name, or have a receiver of unknown type. So each occurrence that it does not report is explained
-//! here, by a rule of the language where one is certain, else by asking the server where that token leads:
+//! here, by a rule of the language where one is certain, else by requesting the definition of that token from the server:
 //!
 //! 1. [`closure`]: the symbol's definitions (a source and its stub), its aliases, and what the server claims for each.
 //! 2. [`classify`]: what each other occurrence can be, as far as syntax tells.
@@ -27,11 +27,11 @@ mod symbol;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::ask::Asking;
-use super::completeness::{self, Searched};
+use super::ask::RequestContext;
+use super::completeness::{self, SearchedFiles};
 use super::failure::Failure;
-use super::state::Subject;
-use crate::lsp::{Listing, Place};
+use super::request_state::RequestTarget;
+use crate::lsp::{Listing, LspLocation};
 use crate::model::facts::UseProvenance;
 use crate::model::request::Scope;
 use crate::path::AbsPath;
@@ -39,7 +39,7 @@ use crate::resolve::classes::Classes;
 use crate::resolve::hierarchy::Relation;
 use crate::resolve::occurrences::OccurrenceKind;
 use crate::resolve::outline::Span;
-use crate::resolve::{forget_trees, remember_trees};
+use crate::resolve::{raise_tree_cache_limit, shrink_tree_cache};
 use crate::workspace::files::{Document, Files as _};
 
 use closure::Closure;
@@ -130,9 +130,9 @@ pub(super) struct OverrideToken {
 #[derive(Debug, Default)]
 pub(super) struct Explained {
     /// Every reference, with how it is known.
-    pub(super) references: BTreeMap<Place, Evidence>,
+    pub(super) references: BTreeMap<LspLocation, Evidence>,
     /// Those of them that are declarations.
-    pub(super) declarations: BTreeSet<Place>,
+    pub(super) declarations: BTreeSet<LspLocation>,
     pub(super) overrides: Vec<OverrideToken>,
     pub(super) unresolved: Vec<UnresolvedToken>,
     /// Attributes of mocks that wrap nothing; they count as other symbols.
@@ -160,7 +160,7 @@ pub(super) struct Named<'n> {
 
 impl<'n> Named<'n> {
     /// The name that a question is about; `None` when it is about no name.
-    pub(super) fn of(subject: &'n Subject) -> Option<Self> {
+    pub(super) fn of(subject: &'n RequestTarget) -> Option<Self> {
         Some(Self { name: subject.name()?, document: &subject.document, offset: subject.offset })
     }
 }
@@ -168,41 +168,41 @@ impl<'n> Named<'n> {
 /// Explains every occurrence of a name. `claimed` are the references that the server reports, declarations
 /// included; `searched` are the files that were opened for the name.
 pub(super) async fn explain(
-    asking: &Asking<'_>,
+    cx: &RequestContext<'_>,
     named: Named<'_>,
-    searched: &mut Searched,
-    claimed: Listing<Place>,
+    searched: &mut SearchedFiles,
+    claimed: Listing<LspLocation>,
 ) -> Result<Explained, Failure> {
     // Several steps look at the same files.
-    remember_trees(TREE_CACHE_BYTES);
-    let files = &asking.state.files;
-    let classes = Classes::new(files, &asking.state.ground.roots);
-    let mut closure = Closure::new(asking, &classes, searched, claimed);
-    let symbol = Symbol::of(asking, &classes, &named).await?;
+    raise_tree_cache_limit(TREE_CACHE_BYTES);
+    let files = &cx.state.files;
+    let classes = Classes::new(files, &cx.state.inputs.roots);
+    let mut closure = Closure::new(cx, &classes, searched, claimed);
+    let symbol = Symbol::of(cx, &classes, &named).await?;
     let symbol = closure.complete(symbol).await?;
-    let family = Family::of(asking, &classes, &symbol);
+    let family = Family::of(cx, &classes, &symbol);
     let Closure { references, declarations, names, members, skipped, cut, is_late, .. } = closure;
     let mut explained = Explained { references, declarations, skipped, cut, is_late, ..Explained::default() };
     let mut tokens = Vec::new();
     for name in names.keys() {
-        let occurrences = completeness::occurrences(asking, searched, name).await?;
-        tokens.extend(completeness::unclaimed(asking, &occurrences, explained.references.keys()));
+        let occurrences = completeness::occurrences(cx, searched, name).await?;
+        tokens.extend(completeness::unclaimed(cx, &occurrences, explained.references.keys()));
     }
-    if asking.request.options.scope == Scope::Configured {
+    if cx.request.options.scope == Scope::Configured {
         // The other files are not opened, and the completeness says so.
-        let included = &asking.state.ground.included;
+        let included = &cx.state.inputs.included;
         tokens.retain(|token: &Token| {
-            let uri = asking.places.paths.uri(&token.document.path);
+            let uri = cx.locations.paths.uri(&token.document.path);
             uri.workspace_path().is_some_and(|path| included.includes(path))
         });
     }
     tokens.sort_by(|a, b| (&a.document.path, a.span.start).cmp(&(&b.document.path, b.span.start)));
     let names = classify::Names { all: names, members };
-    let classified = classify::classify(asking, &classes, &symbol, &names, &family, tokens);
+    let classified = classify::classify(cx, &classes, &symbol, &names, &family, tokens);
     for (token, explanation) in classified.explained {
-        explained.add(asking, &token, explanation);
+        explained.add(cx, &token, explanation);
     }
-    let context = leads::Leads::new(asking, &classes, &symbol, &family, &explained);
+    let context = leads::Leads::new(cx, &classes, &symbol, &family, &explained);
     let (answers, is_late) = context.ask(classified.questions).await?;
     drop(context);
     explained.is_late |= is_late;
@@ -210,19 +210,19 @@ pub(super) async fn explain(
     for (token, explanation) in answers {
         match explanation {
             Explanation::Unresolved(reason) => open.push((token, reason)),
-            explanation => explained.add(asking, &token, explanation),
+            explanation => explained.add(cx, &token, explanation),
         }
     }
-    let context = leads::Leads::new(asking, &classes, &symbol, &family, &explained);
+    let context = leads::Leads::new(cx, &classes, &symbol, &family, &explained);
     let (answers, is_late) = fixtures::resolve(&context, open, explained.is_late).await?;
     drop(context);
     explained.is_late |= is_late;
     for (token, explanation) in answers {
-        explained.add(asking, &token, explanation);
+        explained.add(cx, &token, explanation);
     }
-    forget_trees(IDLE_TREE_CACHE_BYTES);
+    shrink_tree_cache(IDLE_TREE_CACHE_BYTES);
     if explained.is_late {
-        explained.end(asking);
+        explained.end(cx);
     }
     if explained.skipped > 0 {
         explained.cut.get_or_insert_with(|| "some references are in no file of this machine".to_owned());
@@ -238,34 +238,34 @@ const NOT_LOOKED_AT: &str = "not looked at within the time limit";
 
 /// What is known of a name when the time limit ends before the server has answered: where it is written.
 pub(super) async fn unexplained(
-    asking: &Asking<'_>,
+    cx: &RequestContext<'_>,
     name: &str,
-    searched: &Searched,
+    searched: &SearchedFiles,
 ) -> Result<Explained, Failure> {
     let mut explained = Explained { is_late: true, ..Explained::default() };
-    let occurrences = completeness::occurrences(asking, searched, name).await?;
-    for token in completeness::unclaimed(asking, &occurrences, std::iter::empty()) {
+    let occurrences = completeness::occurrences(cx, searched, name).await?;
+    for token in completeness::unclaimed(cx, &occurrences, std::iter::empty()) {
         let explanation = match token.kind.is_token() {
             true => Explanation::Unresolved(NOT_LOOKED_AT.to_owned()),
             false => Explanation::Text,
         };
-        explained.add(asking, &token, explanation);
+        explained.add(cx, &token, explanation);
     }
-    explained.end(asking);
+    explained.end(cx);
     Ok(explained)
 }
 
 impl Explained {
     /// The time limit ended: the server may still be working on abandoned requests.
-    fn end(&mut self, asking: &Asking<'_>) {
-        asking.server.hung();
+    fn end(&mut self, cx: &RequestContext<'_>) {
+        cx.server.mark_hung();
         self.cut = Some("the time limit ended before everything was looked at".to_owned());
     }
 
-    fn add(&mut self, asking: &Asking<'_>, token: &Token, explanation: Explanation) {
+    fn add(&mut self, cx: &RequestContext<'_>, token: &Token, explanation: Explanation) {
         match explanation {
             Explanation::Reference(evidence) => {
-                self.references.entry(token.place(asking)).or_insert(evidence);
+                self.references.entry(token.place(cx)).or_insert(evidence);
             }
             Explanation::Override { class, relation } => {
                 self.overrides.push(OverrideToken { token: token.clone(), class, relation });
@@ -288,10 +288,10 @@ impl Explained {
 
 impl Token {
     /// The place in the server's coordinates.
-    pub(super) fn place(&self, asking: &Asking<'_>) -> Place {
+    pub(super) fn place(&self, cx: &RequestContext<'_>) -> LspLocation {
         let range =
-            self.document.lines.range(&self.document.text, self.span.clone(), asking.places.server_unit);
-        Place { path: self.document.path.clone(), range }
+            self.document.lines.range(&self.document.text, self.span.clone(), cx.locations.server_unit);
+        LspLocation { path: self.document.path.clone(), range }
     }
 
     /// The name.
@@ -301,14 +301,14 @@ impl Token {
 }
 
 /// The byte offset at which a place begins; `None` when its file cannot be read or has no such place.
-pub(super) fn offset_of(asking: &Asking<'_>, place: &Place) -> Option<(Arc<Document>, usize)> {
-    let document = asking.state.files.read(&place.path).ok()?;
-    let offset = document.lines.offset(&document.text, place.range.start, asking.places.server_unit)?;
+pub(super) fn offset_of(cx: &RequestContext<'_>, place: &LspLocation) -> Option<(Arc<Document>, usize)> {
+    let document = cx.state.files.read(&place.path).ok()?;
+    let offset = document.lines.offset(&document.text, place.range.start, cx.locations.server_unit)?;
     Some((document, offset))
 }
 
 /// The files of the workspace in which a name is written.
-pub(super) fn files_with(asking: &Asking<'_>, name: &str) -> Vec<AbsPath> {
-    let snapshot = &asking.state.ground.snapshot;
-    asking.state.files_with_word(name).iter().map(|path| snapshot.absolute(path)).collect()
+pub(super) fn files_with(cx: &RequestContext<'_>, name: &str) -> Vec<AbsPath> {
+    let snapshot = &cx.state.inputs.snapshot;
+    cx.state.files_with_word(name).iter().map(|path| snapshot.absolute(path)).collect()
 }

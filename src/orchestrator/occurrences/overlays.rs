@@ -10,13 +10,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::super::ask::Asking;
+use super::super::ask::RequestContext;
 use super::super::failure::Failure;
 use super::fixtures::PytestFiles;
 use super::leads::Leads;
 use super::{Evidence, Explanation, Token, WINDOW};
 use crate::digest::Digest;
-use crate::lsp::{Listing, Place};
+use crate::lsp::{Listing, LspLocation};
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
 use crate::resolve::classes::Classes;
@@ -100,21 +100,21 @@ impl Overlays {
         Self(found)
     }
 
-    pub(super) fn show(&self, asking: &Asking<'_>) -> Result<(), Failure> {
-        self.0.values().try_for_each(|overlay| asking.server.open(&overlay.document))
+    pub(super) fn show(&self, cx: &RequestContext<'_>) -> Result<(), Failure> {
+        self.0.values().try_for_each(|overlay| cx.server.open(&overlay.document))
     }
 
-    pub(super) fn hide(&self, asking: &Asking<'_>) -> Result<(), Failure> {
-        self.0.values().try_for_each(|overlay| asking.server.open(&overlay.original))
+    pub(super) fn hide(&self, cx: &RequestContext<'_>) -> Result<(), Failure> {
+        self.0.values().try_for_each(|overlay| cx.server.open(&overlay.original))
     }
 
     pub(super) fn position(
         &self,
-        asking: &Asking<'_>,
+        cx: &RequestContext<'_>,
         document: &Document,
         offset: usize,
     ) -> crate::text::Position {
-        let unit = asking.places.server_unit;
+        let unit = cx.locations.server_unit;
         match self.0.get(&document.path) {
             Some(overlay) => {
                 let shown = &overlay.document;
@@ -129,18 +129,18 @@ impl Overlays {
         leads: &Leads<'_>,
         asked: Vec<(Token, Explanation)>,
     ) -> Result<Vec<(Token, Explanation)>, Failure> {
-        let questions = leads.asking.last_questions();
+        let questions = leads.cx.requests_until_deadline();
         let mut found = Vec::with_capacity(asked.len());
         for window in asked.chunks(WINDOW) {
             let answers: Vec<_> = window
                 .iter()
                 .map(|(token, _)| {
-                    let at = self.position(leads.asking, &token.document, token.span.start);
+                    let at = self.position(leads.cx, &token.document, token.span.start);
                     questions.definition(&token.document.path, at)
                 })
                 .collect();
             for ((token, unresolved), answer) in window.iter().zip(answers) {
-                let listing = self.mapped(leads.asking, answer.await?);
+                let listing = self.mapped(leads.cx, answer.await?);
                 let explanation = if listing.items.is_empty() && listing.skipped == 0 {
                     unresolved.clone()
                 } else {
@@ -161,13 +161,17 @@ impl Overlays {
     }
 
     /// Places in the files as they are. What is in inserted text is nowhere.
-    pub(super) fn mapped(&self, asking: &Asking<'_>, mut listing: Listing<Place>) -> Listing<Place> {
+    pub(super) fn mapped(
+        &self,
+        cx: &RequestContext<'_>,
+        mut listing: Listing<LspLocation>,
+    ) -> Listing<LspLocation> {
         listing.items = listing
             .items
             .into_iter()
             .filter_map(|place| {
                 let Some(overlay) = self.0.get(&place.path) else { return Some(place) };
-                let unit = asking.places.server_unit;
+                let unit = cx.locations.server_unit;
                 let shown = &overlay.document;
                 let offset = |position| shown.lines.offset(&shown.text, position, unit);
                 let start = overlay.original_at(offset(place.range.start)?)?;
@@ -175,7 +179,7 @@ impl Overlays {
                 let original = &overlay.original;
                 let position = |offset| original.lines.position(&original.text, offset, unit);
                 let range = Range { start: position(start), end: position(end) };
-                Some(Place { path: place.path, range })
+                Some(LspLocation { path: place.path, range })
             })
             .collect();
         listing
@@ -230,7 +234,7 @@ impl Overlay {
 /// How the type of the receiver before an offset is known: it is a parameter that a decorator passes, or one of pytest's.
 pub(super) fn provenance(document: &Document, offset: usize) -> UseProvenance {
     let usage = Usage::of(&document.text);
-    let functions = usage.functions_around(offset);
+    let functions = usage.enclosing_functions(offset);
     let receiver = usage.receiver(offset).and_then(|receiver| receiver.dotted);
     let is_it = |parameter: &DecoratedParameter| {
         receiver.as_ref() == Some(&parameter.name) && functions.contains(&parameter.function)
@@ -251,7 +255,7 @@ fn decorated_type(
 ) -> Option<String> {
     let chain: Vec<String> = parameter.decorator.split('.').map(str::to_owned).collect();
     // A stub and a source may both define the decorator; one of them has the annotation.
-    let class = classes.reached(path, &chain).into_iter().find_map(|(file, offset)| {
+    let class = classes.resolve(path, &chain).into_iter().find_map(|(file, offset)| {
         let passed = passed_type(&files.document(&file)?.text, offset)?;
         classes.class_named(&file, &passed)
     })?;

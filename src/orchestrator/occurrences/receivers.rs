@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use super::leads::{Lead, Leads};
 use super::symbol::Reach;
 use super::{Evidence, Explanation, Token, files_with, offset_of};
-use crate::lsp::{Listing, Place};
+use crate::lsp::{Listing, LspLocation};
 use crate::model::facts::UseProvenance;
 use crate::orchestrator::failure::Failure;
 use crate::resolve::classes::{Class, ClassId};
+use crate::resolve::foreign::is_foreign_object;
 use crate::resolve::hierarchy::Relation;
-use crate::resolve::origin::is_foreign_object;
 use crate::resolve::roles::overloaded_types;
 use crate::resolve::usage::Usage;
 
@@ -20,11 +20,11 @@ pub(super) const ANY_NAME: [&str; 2] = ["__getattr__", "__getattribute__"];
 impl Leads<'_> {
     /// Whether a member is reached through a base class outside the workspace, from which many unrelated classes inherit, too:
     /// `os.environ.update` leads to `MutableMapping.update`.
-    pub(super) fn may_be_unrelated(&self, explanation: &Explanation, found: &Listing<Place>) -> bool {
+    pub(super) fn may_be_unrelated(&self, explanation: &Explanation, found: &Listing<LspLocation>) -> bool {
         let Explanation::Reference(evidence) = explanation else { return false };
         !self.family.has_unknown_base
             && evidence.provenance == Some(UseProvenance::Dispatch)
-            && found.items.iter().all(|place| !self.asking.state.is_in_workspace(&place.path))
+            && found.items.iter().all(|place| !self.cx.state.is_in_workspace(&place.path))
     }
 
     /// Whether the receiver of a token is of classes that have nothing to do with the symbol's.
@@ -34,7 +34,7 @@ impl Leads<'_> {
             usage.receiver(token.span.start).filter(|receiver| !receiver.is_call && !receiver.is_self);
         let Some(name) = receiver.and_then(|receiver| receiver.name) else { return Ok(false) };
         let (path, at) = (&token.document.path, self.position(token, name.start));
-        let questions = self.asking.last_questions();
+        let questions = self.cx.requests_until_deadline();
         let hover = questions.hover(path, at).await?;
         if hover.is_none_or(|hover| hides_types(&hover.markdown)) {
             return Ok(false);
@@ -60,9 +60,9 @@ impl Leads<'_> {
         }
         let Some(name) = receiver.name else { return Ok(unknown()) };
         let (path, at) = (&token.document.path, self.position(token, name.start));
-        let questions = self.asking.last_questions();
+        let questions = self.cx.requests_until_deadline();
         let found = questions.definition(path, at).await?;
-        let is_module = |place: &Place| place.range == crate::text::Range::default();
+        let is_module = |place: &LspLocation| place.range == crate::text::Range::default();
         // An attribute of a module is not a member of a class.
         if !found.items.is_empty() && found.items.iter().all(is_module) && !receiver.is_call {
             let is_member = matches!(self.symbol.reach, Reach::Member { .. });
@@ -92,9 +92,9 @@ impl Leads<'_> {
 
     /// An attribute of a parameter whose type only the overloads of its function declare: a use of the symbol when one of them
     /// names a class through which the symbol can be reached. What they do not name proves nothing.
-    fn overloaded(&self, token: &Token, places: &[Place]) -> Option<Explanation> {
+    fn overloaded(&self, token: &Token, places: &[LspLocation]) -> Option<Explanation> {
         let [place] = places else { return None };
-        let (document, offset) = offset_of(self.asking, place)?;
+        let (document, offset) = offset_of(self.cx, place)?;
         let types = overloaded_types(&document.text, offset);
         let evidence = types.iter().find_map(|dotted| {
             let class = self.classes.class_named(&document.path, dotted)?;
@@ -162,26 +162,25 @@ impl Leads<'_> {
         }
         match self.family.relation(&id) {
             _ if self.family.is_own(&id) => return None,
-            Some(Relation::Above | Relation::Beside) => {
+            Some(Relation::Base | Relation::Sibling) => {
                 return Some(Explanation::Reference(Evidence::via(UseProvenance::Dispatch, id.name)));
             }
-            Some(Relation::Below) => return None,
+            Some(Relation::Derived) => return None,
             None => {}
         }
         if let Some(dynamic) = order.iter().find(|class| answers_any_name(class)) {
-            return (!self.asking.state.is_in_workspace(&dynamic.document().path))
-                .then_some(Explanation::Other);
+            return (!self.cx.state.is_in_workspace(&dynamic.document().path)).then_some(Explanation::Other);
         }
         if self.classes.has_unknown_base(class) {
             return (!self.family.has_unknown_base).then_some(Explanation::Other);
         }
-        let is_ours = self.asking.state.is_in_workspace(&class.document().path);
+        let is_ours = self.cx.state.is_in_workspace(&class.document().path);
         (is_ours && !class.is_derived_from("Protocol")).then(|| self.of_derived(class)).flatten()
     }
 
     /// An attribute that a class does not have, but classes derived from it may: the object is of one of those.
     fn of_derived(&self, class: &Class) -> Option<Explanation> {
-        let below = self.classes.subclasses(class, &|name| files_with(self.asking, name));
+        let below = self.classes.subclasses(class, &|name| files_with(self.cx, name));
         if below.is_cut {
             return None;
         }
@@ -208,7 +207,7 @@ impl Leads<'_> {
     /// workspace has the first part of its name.
     fn may_be_ours(&self, module: &str) -> bool {
         let first = module.split('.').next().unwrap_or_default();
-        let files = self.asking.state.ground.snapshot.files().keys();
+        let files = self.cx.state.inputs.snapshot.files().keys();
         let (folder, file) = (format!("{first}/"), format!("{first}.py"));
         let is_it = |path: &str| {
             path == file
@@ -226,13 +225,13 @@ impl Leads<'_> {
         if let Some(first) = order.into_iter().find(|class| class.has(name)) {
             return self.member_of(&first);
         }
-        if self.family.relation(&class.id()).is_some_and(|relation| relation != Relation::Below) {
+        if self.family.relation(&class.id()).is_some_and(|relation| relation != Relation::Derived) {
             return Explanation::Reference(Evidence::via(UseProvenance::Dispatch, class.id().name));
         }
         if self.classes.has_unknown_base(class) {
             return Explanation::Unresolved("a base class cannot be found".to_owned());
         }
-        let below = self.classes.subclasses(class, &|name| files_with(self.asking, name));
+        let below = self.classes.subclasses(class, &|name| files_with(self.cx, name));
         let reaches = below.classes.iter().any(|derived| {
             let order = std::iter::once(derived.clone()).chain(self.classes.ancestors(derived));
             order
@@ -256,7 +255,7 @@ impl Leads<'_> {
             return Explanation::Reference(Evidence::rule(UseProvenance::Scope));
         }
         match self.family.relation(&id) {
-            Some(Relation::Above | Relation::Beside) => {
+            Some(Relation::Base | Relation::Sibling) => {
                 let via = format!("{}.{}", id.name, self.symbol.name);
                 Explanation::Reference(Evidence::via(UseProvenance::Dispatch, via))
             }

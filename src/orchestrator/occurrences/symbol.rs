@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::ask::Asking;
+use super::super::ask::RequestContext;
 use super::super::failure::Failure;
 use super::{Named, offset_of};
 use crate::path::AbsPath;
@@ -50,14 +50,14 @@ pub(super) struct Symbol {
 impl Symbol {
     /// The symbol that a name means, as the server reports it.
     pub(super) async fn of(
-        asking: &Asking<'_>,
+        cx: &RequestContext<'_>,
         classes: &Classes<'_>,
         asked: &Named<'_>,
     ) -> Result<Self, Failure> {
         let Named { name, document, offset } = *asked;
         let name = name.to_owned();
-        let at = document.lines.position(&document.text, offset, asking.places.server_unit);
-        let found = asking.questions().definition(&document.path, at).await?;
+        let at = document.lines.position(&document.text, offset, cx.locations.server_unit);
+        let found = cx.requests().definition(&document.path, at).await?;
         let is_module = |range: Range| range == Range::default();
         let mut definitions = BTreeSet::new();
         let mut modules = 0;
@@ -65,7 +65,7 @@ impl Symbol {
             if is_module(place.range) && !place.path.as_str().is_empty() {
                 modules += 1;
             }
-            if let Some((document, offset)) = offset_of(asking, place) {
+            if let Some((document, offset)) = offset_of(cx, place) {
                 definitions.insert((document.path.clone(), offset));
             }
         }
@@ -84,18 +84,18 @@ impl Symbol {
             modules: BTreeSet::new(),
         };
         if !all_modules {
-            symbol.describe(asking, classes);
+            symbol.describe(cx, classes);
         }
         Ok(symbol)
     }
 
     /// Works out reach and kind from the definitions. Called again when there are more of them.
-    pub(super) fn describe(&mut self, asking: &Asking<'_>, classes: &Classes<'_>) {
-        let roots = &asking.state.ground.roots;
+    pub(super) fn describe(&mut self, cx: &RequestContext<'_>, classes: &Classes<'_>) {
+        let roots = &cx.state.inputs.roots;
         self.modules = self.definitions.iter().filter_map(|(path, _)| roots.name_of_any(path)).collect();
         // Prefer a source to a stub, and the workspace to a library.
         let mut sites: Vec<_> = self.definitions.iter().cloned().collect();
-        sites.sort_by_key(|(path, _)| (!asking.state.is_in_workspace(path), path.as_str().ends_with(".pyi")));
+        sites.sort_by_key(|(path, _)| (!cx.state.is_in_workspace(path), path.as_str().ends_with(".pyi")));
         for (path, offset) in &sites {
             let defined = classes.defined_at(path, *offset);
             if let Some(defined) = &defined {
@@ -105,7 +105,7 @@ impl Symbol {
             }
         }
         let Some((path, offset)) = sites.into_iter().next() else { return };
-        let Ok(document) = asking.state.files.read(&path) else { return };
+        let Ok(document) = cx.state.files.read(&path) else { return };
         self.reach = if let Some(parameter) = parameter_at(&document.text, offset) {
             if parameter.is_keyword { Reach::Parameter } else { Reach::Local }
         } else if let Some(defined) = classes.defined_at(&path, offset) {
@@ -120,7 +120,7 @@ impl Symbol {
         } else if object_of(&document.text, offset).is_some() {
             // `x.size = 1` outside of the class.
             Reach::Member { class: None, is_field: false }
-        } else if Scopes::of(&document.text, &[&self.name]).is_of_module(offset) {
+        } else if Scopes::of(&document.text, &[&self.name]).is_bound_by_module(offset) {
             Reach::Global
         } else {
             Reach::Local

@@ -11,8 +11,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::super::ground::Ground;
-use super::Kind;
+use super::super::inputs::Inputs;
+use super::WorkerKind;
 use crate::digest::Digest;
 use crate::lsp::Conversation;
 use crate::model::request::{Command, Request};
@@ -29,10 +29,10 @@ pub(in crate::orchestrator) struct Held {
     /// Whether that server had never been asked anything before.
     pub(super) pristine: bool,
     /// Where that server is.
-    pub(super) kind: Kind,
-    /// The files outside the workspace that the answer was made with, as [`State::read_outside`] tells them.
+    pub(super) kind: WorkerKind,
+    /// The files outside the workspace that the answer was made with, as [`RequestState::read_outside`] tells them.
     ///
-    /// [`State::read_outside`]: super::super::state::State::read_outside
+    /// [`RequestState::read_outside`]: super::super::request_state::RequestState::read_outside
     pub(super) read: Arc<BTreeMap<AbsPath, Option<Digest>>>,
 }
 
@@ -48,7 +48,7 @@ impl PartialEq for Identity {
 
 /// What was said on one ground. Another ground's words take the place of all.
 #[derive(Debug)]
-pub(super) struct Kept<G = Ground>(Mutex<Shelf<G>>);
+pub(super) struct Kept<G = Inputs>(Mutex<Shelf<G>>);
 
 #[derive(Debug)]
 struct Shelf<G> {
@@ -60,7 +60,7 @@ struct Shelf<G> {
     turn: u64,
 }
 
-type Question = (Kind, String);
+type Question = (WorkerKind, String);
 
 /// Whether what a server says about such a request is kept.
 pub(super) const fn is_kept(request: &Request) -> bool {
@@ -85,7 +85,7 @@ impl<G> Default for Kept<G> {
 
 impl<G> Kept<G> {
     /// What was said about a request on a ground.
-    pub(super) fn get(&self, kind: Kind, request: &Request, ground: &Arc<G>) -> Option<Held> {
+    pub(super) fn get(&self, kind: WorkerKind, request: &Request, ground: &Arc<G>) -> Option<Held> {
         let mut shelf = self.shelf();
         if shelf.ground.as_ref().is_some_and(|mine| !Arc::ptr_eq(mine, ground)) {
             // A ground takes memory, too.
@@ -99,7 +99,7 @@ impl<G> Kept<G> {
     }
 
     /// Keeps what was said.
-    pub(super) fn put(&self, kind: Kind, request: &Request, ground: &Arc<G>, held: Held) {
+    pub(super) fn put(&self, kind: WorkerKind, request: &Request, ground: &Arc<G>, held: Held) {
         let mut shelf = self.shelf();
         if shelf.ground.as_ref().is_none_or(|mine| !Arc::ptr_eq(mine, ground)) {
             *shelf = Shelf::on(Some(ground.clone()));
@@ -119,7 +119,7 @@ impl<G> Kept<G> {
     }
 
     /// Forgets what was said about a request.
-    pub(super) fn forget(&self, kind: Kind, request: &Request) {
+    pub(super) fn forget(&self, kind: WorkerKind, request: &Request) {
         self.shelf().remove(&question(kind, request));
     }
 
@@ -150,7 +150,7 @@ fn size(question: &Question, held: &Held) -> usize {
     question.1.len() + held.conversation.size() + read
 }
 
-fn question(kind: Kind, request: &Request) -> Question {
+fn question(kind: WorkerKind, request: &Request) -> Question {
     (kind, serde_json::to_string(request).unwrap_or_default())
 }
 
@@ -176,18 +176,18 @@ mod tests {
             conversation,
             server: Identity::default(),
             pristine: false,
-            kind: Kind::usual(),
+            kind: WorkerKind::usual(),
             read: Arc::default(),
         }
     }
 
     #[test]
     fn another_ground_has_other_words() {
-        let (kept, kind, one, other) = (Kept::default(), Kind::usual(), Arc::new(1), Arc::new(1));
+        let (kept, kind, one, other) = (Kept::default(), WorkerKind::usual(), Arc::new(1), Arc::new(1));
         kept.put(kind, &request(1), &one, held(1));
         assert!(kept.get(kind, &request(1), &one).is_some());
         assert!(kept.get(kind, &request(2), &one).is_none());
-        assert!(kept.get(Kind { second: true, ..kind }, &request(1), &one).is_none());
+        assert!(kept.get(WorkerKind { second: true, ..kind }, &request(1), &one).is_none());
         assert!(kept.get(kind, &request(1), &other).is_none(), "it only looks the same");
         kept.put(kind, &request(2), &other, held(1));
         assert!(kept.get(kind, &request(1), &one).is_none());
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn what_was_wanted_longest_ago_goes_first() {
-        let (kept, kind, ground) = (Kept::default(), Kind::usual(), Arc::new(()));
+        let (kept, kind, ground) = (Kept::default(), WorkerKind::usual(), Arc::new(()));
         let large = MOST / 10;
         for line in 1..=9 {
             kept.put(kind, &request(line), &ground, held(large));

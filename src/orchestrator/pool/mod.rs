@@ -1,26 +1,26 @@
-//! The servers that are alive, and who may ask them.
+//! The running servers of a workspace, and access to them.
 //!
-//! A server stands on one [`Ground`]. Whoever asks takes a [`Lease`], for which the server is brought to the asker's
-//! ground: by announcing changed contents, or by starting it anew where that would not give the answers of a fresh server
-//! (see [`Ground::step_to`]).
+//! A [`Worker`] is synced to one set of inputs ([`Inputs`]). A request acquires a [`WorkerGuard`], for which the
+//! worker is synced to the request's inputs: by announcing changed contents, or by a restart where announcing them
+//! would not give the answers of a fresh server (see [`Inputs::sync_action_to`]).
 //!
-//! What Pyright infers can depend on what it was asked before. So a question whose answer rests on inferred types has the
-//! server for itself, and finds nothing inferred but by itself ([`Access::Alone`]). The definition of a name that rests on
-//! none (see [`crate::resolve::meaning`]) is asked beside others on what there is ([`Access::Shared`]). A server is renewed when a question that had it
-//! for itself is over, so that the next one need not wait for that.
+//! What Pyright infers can depend on earlier requests. So a request whose answer depends on inferred types has a
+//! worker exclusively and with no inferred types ([`Isolation::Reset`]). The definition of a name that depends on
+//! none (see [`crate::resolve::meaning`]) runs concurrently with others, on whatever is inferred
+//! ([`Isolation::Shared`]). A worker is reset when an exclusive request ends, so that the next one need not wait for
+//! it.
 //!
-//! What a server said to a question that had it for itself is said again, as long as the ground is the same, without asking
-//! it (see [`kept`]).
+//! Responses to exclusive requests are cached as long as the inputs are the same (see [`kept`]).
 //!
-//! What is asked beside others loses with each renewal what the others made the server infer. So those that want it for
-//! themselves wait for a while until none of the others is left, and then go one after the other (see [`turns`]); and where
-//! there are many, they get a server of their own (see [`second`]).
+//! Each reset costs the shared requests the types that they made the server infer. So exclusive requests wait for a
+//! while until no shared request is left, and then run one after the other (see [`turns`]). Where there are many,
+//! they get a second worker (see [`second_worker`]).
 
+mod guard;
 mod kept;
-mod lease;
-mod live;
-mod second;
+mod second_worker;
 mod turns;
+mod worker;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -29,18 +29,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 use tokio::task::JoinHandle;
 
+pub(super) use guard::WorkerGuard;
+use guard::WorkerLock;
 pub(super) use kept::Held;
 use kept::{Kept, is_kept};
-use lease::Hold;
-pub(super) use lease::Lease;
-use live::{Asked, Live};
-use second::Second;
+use second_worker::SecondWorker;
 use turns::Turns;
+use worker::{Worker, WorkerUsage};
 
 use super::Settings;
 use super::failure::Failure;
-use super::ground::{Ground, Tools};
-use super::report::Report;
+use super::inputs::{Inputs, Tools};
+use super::report::RunningServers;
 use super::server::Server;
 use crate::digest::Digest;
 use crate::lsp::{Memory, Profile};
@@ -50,22 +50,23 @@ use crate::path::AbsPath;
 use crate::tape::Tape;
 use crate::workspace::files::DiskFiles;
 
-/// How many servers stay for questions to come.
-const MOST_SERVERS: usize = 2;
+/// How many workers are kept for later requests.
+const MAX_IDLE_WORKERS: usize = 2;
 
-/// What a server is for. Servers of different kinds are different processes.
+/// What a worker is for. Workers of different kinds are different processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Kind {
-    /// Whether it pulls diagnostics: some servers can do that only when they do not hear of cancellations
-    /// (see [`crate::lsp::Profile::pulls_when_cancellable`]).
+pub(super) struct WorkerKind {
+    /// Whether it pulls diagnostics: some servers can do that only when cancellation by files is off (see
+    /// [`crate::lsp::Profile::pulls_when_cancellable`]).
     pub(super) pulls: bool,
-    /// Which files it is shown: one that was shown more would find uses in them.
+    /// Whether it is shown only the files that the server's configuration includes: if it was shown more, it would
+    /// find uses in them.
     configured: bool,
-    /// Whether it is beside another one that is else the same.
+    /// Whether it is the second worker of an otherwise equal kind.
     second: bool,
 }
 
-impl Kind {
+impl WorkerKind {
     /// The kind that most requests need.
     pub(super) const fn usual() -> Self {
         Self { pulls: false, configured: false, second: false }
@@ -82,331 +83,349 @@ impl Kind {
     }
 }
 
-/// How a question may be asked.
+/// What a request needs from a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
-    /// Beside others, on what they made the server infer.
+pub(super) enum Isolation {
+    /// Run concurrently with other requests, on the types that they made the server infer.
     Shared,
-    /// Alone, with nothing inferred.
-    Alone,
-    /// Alone, with nothing inferred, on a server that was started on this ground and never brought to another. One that was
-    /// told of changed files and then shown edited ones said of a file what was true before the change (Pyright 1.1.414).
-    Unmoved,
-    /// Alone, on a server that was never asked anything.
-    Pristine,
+    /// Run exclusively, with no inferred types.
+    Reset,
+    /// Run exclusively, with no inferred types, on a worker that was started with these inputs and never synced to
+    /// others. Pyright 1.1.414, after an announcement of changed files and then shown edited ones, gave answers about
+    /// a file that were true before the change.
+    NeverSynced,
+    /// Run exclusively, on a worker that has served no request.
+    Fresh,
 }
 
-/// The servers of one workspace, at most one of each kind.
+/// The workers of one workspace, at most one of each kind.
 pub(super) struct Pool {
     settings: Arc<Settings>,
-    slots: Mutex<BTreeMap<Kind, Arc<Slot>>>,
-    /// How many questions began, of all kinds.
-    turn: AtomicU64,
-    /// Whether servers are kept for questions to come.
-    resident: bool,
-    /// Whether there are many questions at a time.
-    many: bool,
-    second: Second,
+    slots: Mutex<BTreeMap<WorkerKind, Arc<WorkerSlot>>>,
+    /// Counts requests of all kinds.
+    clock: AtomicU64,
+    /// Whether workers are kept for later requests.
+    keep_workers: bool,
+    /// Whether many requests run at a time.
+    is_batch: bool,
+    second: SecondWorker,
     kept: Kept,
 }
 
-type Place = RwLock<Option<Live>>;
+type WorkerCell = RwLock<Option<Worker>>;
 
 #[derive(Debug)]
-struct Slot {
-    place: Arc<Place>,
-    /// How many questions began: to notice that nobody asked for a while.
-    asked: AtomicU64,
-    /// The pool's turn of the last one.
-    turn: AtomicU64,
-    /// Who asks beside others.
+struct WorkerSlot {
+    worker: Arc<WorkerCell>,
+    /// Counts requests, to notice when there was none for a while.
+    requests: AtomicU64,
+    /// The pool's clock at the last request.
+    last_use: AtomicU64,
+    /// Lets shared requests run before exclusive ones.
     turns: Arc<Turns>,
 }
 
-impl Slot {
-    fn new(many: bool) -> Self {
-        let (asked, turn) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { place: Arc::default(), asked, turn, turns: Arc::new(Turns::new(many)) }
+impl WorkerSlot {
+    fn new(is_batch: bool) -> Self {
+        let (requests, last_use) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { worker: Arc::default(), requests, last_use, turns: Arc::new(Turns::new(is_batch)) }
     }
 }
 
 impl Pool {
-    /// No servers. `resident`: they are kept for questions to come; `many`: there will be many at a time.
-    pub(super) fn new(settings: Arc<Settings>, resident: bool, many: bool) -> Self {
-        let (slots, turn, second) = (Mutex::default(), AtomicU64::new(0), Second::new(many));
-        Self { settings, slots, turn, resident, many, second, kept: Kept::default() }
+    /// An empty pool. `keep_workers`: workers are kept for later requests; `is_batch`: many requests will run at a
+    /// time.
+    pub(super) fn new(settings: Arc<Settings>, keep_workers: bool, is_batch: bool) -> Self {
+        let (slots, clock, second) = (Mutex::default(), AtomicU64::new(0), SecondWorker::new(is_batch));
+        Self { settings, slots, clock, keep_workers, is_batch, second, kept: Kept::default() }
     }
 
-    fn slot(&self, kind: Kind) -> Arc<Slot> {
+    fn slot(&self, kind: WorkerKind) -> Arc<WorkerSlot> {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        slots.entry(kind).or_insert_with(|| Arc::new(Slot::new(self.many))).clone()
+        slots.entry(kind).or_insert_with(|| Arc::new(WorkerSlot::new(self.is_batch))).clone()
     }
 
-    /// Starts a server of this kind, unless there is one. It goes on by itself; dropping what is returned stops it.
-    pub(super) fn start(&self, kind: Kind, tools: &Tools) -> Starting {
+    /// Starts a worker of this kind, unless one is running. The start runs in the background; dropping the result
+    /// stops it.
+    pub(super) fn start(&self, kind: WorkerKind, tools: &Tools) -> StartingWorker {
         let (slot, settings, tools) = (self.slot(kind), self.settings.clone(), tools.clone());
         let task = tokio::spawn(async move {
-            let mut place = slot.place.write().await;
-            if place.as_ref().is_none_or(|live| !live.server.client.is_alive()) {
-                *place = Some(Live::start(&settings, kind, &tools).await?);
+            let mut entry = slot.worker.write().await;
+            if entry.as_ref().is_none_or(|worker| !worker.server.client.is_alive()) {
+                *entry = Some(Worker::start(&settings, kind, &tools).await?);
             }
             Ok(())
         });
-        Starting { task, slot: self.slot(kind), wanted: false }
+        StartingWorker { task, slot: self.slot(kind), keep: false }
     }
 
-    /// Starts a server of this kind that stands on `ground`, unless there is one.
-    pub(super) async fn warm_up(&self, kind: Kind, ground: &Arc<Ground>) -> Result<(), Failure> {
+    /// Starts a worker of this kind that is synced to `inputs`, unless one is running.
+    pub(super) async fn warm_up(&self, kind: WorkerKind, inputs: &Arc<Inputs>) -> Result<(), Failure> {
         let slot = self.slot(kind);
-        // One that is being asked is there.
-        let Ok(mut place) = slot.place.try_write() else { return Ok(()) };
-        if place.as_ref().is_none_or(|live| !live.is_fit(&self.settings)) {
-            self.make_room(kind);
-            *place = Some(Live::on(&self.settings, kind, ground).await?);
+        // A locked worker is in use, so it is running.
+        let Ok(mut entry) = slot.worker.try_write() else { return Ok(()) };
+        if entry.as_ref().is_none_or(|worker| !worker.is_usable(&self.settings)) {
+            self.evict_idle_workers(kind);
+            *entry = Some(Worker::start_with(&self.settings, kind, inputs).await?);
         }
         Ok(())
     }
 
-    /// Puts a server that runs already in its place; it stands on `ground`.
-    pub(super) async fn seat(&self, kind: Kind, server: Server, ground: &Arc<Ground>) {
-        let live = Live::of(server, Some(ground.clone()));
-        *self.slot(kind).place.write().await = Some(live);
+    /// Adopts a running server that is synced to `inputs`.
+    pub(super) async fn adopt(&self, kind: WorkerKind, server: Server, inputs: &Arc<Inputs>) {
+        let worker = Worker::new(server, Some(inputs.clone()));
+        *self.slot(kind).worker.write().await = Some(worker);
     }
 
-    /// Ends servers of other kinds when there are too many: those that were asked longest ago, and nobody asks now.
-    fn make_room(&self, kind: Kind) {
+    /// Stops workers of other kinds when there are too many, the least recently used first; those in use stay.
+    fn evict_idle_workers(&self, kind: WorkerKind) {
         let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         let mut others: Vec<_> = slots.iter().filter(|(other, _)| **other != kind).collect();
-        others.sort_by_key(|(_, slot)| slot.turn.load(Ordering::Relaxed));
-        // One that is locked is being asked.
-        let runs = |slot: &Slot| slot.place.try_read().map_or(true, |live| live.is_some());
+        others.sort_by_key(|(_, slot)| slot.last_use.load(Ordering::Relaxed));
+        // A locked worker is in use.
+        let runs = |slot: &WorkerSlot| slot.worker.try_read().map_or(true, |worker| worker.is_some());
         let mut running = others.iter().filter(|(_, slot)| runs(slot)).count();
         for (_, slot) in others {
-            if running >= MOST_SERVERS + self.second.servers()
-                && let Ok(mut place) = slot.place.try_write()
-                && let Some(live) = place.take()
+            if running >= MAX_IDLE_WORKERS + self.second.extra_workers()
+                && let Ok(mut entry) = slot.worker.try_write()
+                && let Some(worker) = entry.take()
             {
-                tokio::spawn(live.server.stop());
+                tokio::spawn(worker.server.stop());
                 running -= 1;
             }
         }
     }
 
-    /// What a server said about the same request on the same ground, in place of that server, and the files outside the
-    /// workspace with which the answer was made; `None` when none was asked.
+    /// A guard that gives the cached responses to the same request under the same inputs, and the files outside the
+    /// workspace with which the answer was made; `None` when there are none.
     pub(super) async fn recall(
         &self,
-        kind: Kind,
+        kind: WorkerKind,
         request: &Request,
-        ground: &Arc<Ground>,
-    ) -> Option<(Lease, Arc<BTreeMap<AbsPath, Option<Digest>>>)> {
-        let held = is_kept(request).then(|| self.kept.get(kind, request, ground)).flatten()?;
+        inputs: &Arc<Inputs>,
+    ) -> Option<(WorkerGuard, Arc<BTreeMap<AbsPath, Option<Digest>>>)> {
+        let held = is_kept(request).then(|| self.kept.get(kind, request, inputs)).flatten()?;
         let slot = self.slot(held.kind);
-        let place = slot.place.clone().read_owned().await;
-        let is_there = |live: &&Live| {
-            let is_it = live.identity == held.server && live.stands_on(ground);
-            is_it && live.is_fit(&self.settings) && live.server.client.is_ready()
+        let entry = slot.worker.clone().read_owned().await;
+        let is_current = |worker: &&Worker| {
+            let is_same = worker.identity == held.server && worker.is_synced_to(inputs);
+            is_same && worker.is_usable(&self.settings) && worker.server.client.is_ready()
         };
-        let live = OwnedRwLockReadGuard::try_map(place, |live| live.as_ref().filter(is_there)).ok()?;
-        slot.turn.store(self.turn.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        let worker =
+            OwnedRwLockReadGuard::try_map(entry, |worker| worker.as_ref().filter(is_current)).ok()?;
+        slot.last_use.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         let memory = Memory::Saying(held.conversation);
-        Some((self.lease_of(slot, held.kind, Hold::Saying(live), memory, held.pristine), held.read))
+        Some((self.new_guard(slot, held.kind, WorkerLock::Cached(worker), memory, held.pristine), held.read))
     }
 
-    /// Keeps what a server said about a request.
-    pub(super) fn keep(&self, kind: Kind, request: &Request, ground: &Arc<Ground>, held: Held) {
-        self.kept.put(kind, request, ground, held);
+    /// Caches the responses to a request.
+    pub(super) fn keep(&self, kind: WorkerKind, request: &Request, inputs: &Arc<Inputs>, held: Held) {
+        self.kept.put(kind, request, inputs, held);
     }
 
-    /// Forgets what a server said about a request.
-    pub(super) fn forget(&self, kind: Kind, request: &Request) {
+    /// Removes the cached responses to a request.
+    pub(super) fn forget(&self, kind: WorkerKind, request: &Request) {
         self.kept.forget(kind, request);
     }
 
-    /// A server that stands on `ground`, for one question.
-    pub(super) async fn lease(
+    /// Acquires a worker that is synced to `inputs`, for one request.
+    pub(super) async fn acquire(
         &self,
-        kind: Kind,
-        access: Access,
-        ground: &Arc<Ground>,
+        kind: WorkerKind,
+        isolation: Isolation,
+        inputs: &Arc<Inputs>,
         files: &DiskFiles,
-    ) -> Result<Lease, Failure> {
-        match access {
-            Access::Shared => self.lease_beside_others(kind, ground, files).await,
-            Access::Alone | Access::Unmoved | Access::Pristine => {
-                self.lease_alone(kind, access, ground, files).await
+    ) -> Result<WorkerGuard, Failure> {
+        match isolation {
+            Isolation::Shared => self.acquire_shared(kind, inputs, files).await,
+            Isolation::Reset | Isolation::NeverSynced | Isolation::Fresh => {
+                self.acquire_exclusive(kind, isolation, inputs, files).await
             }
         }
     }
 
-    async fn lease_beside_others(
+    async fn acquire_shared(
         &self,
-        kind: Kind,
-        ground: &Arc<Ground>,
+        kind: WorkerKind,
+        inputs: &Arc<Inputs>,
         files: &DiskFiles,
-    ) -> Result<Lease, Failure> {
-        let slot = self.asked(kind);
+    ) -> Result<WorkerGuard, Failure> {
+        let slot = self.record_request(kind);
         let shares = slot.turns.share();
         loop {
-            let place = slot.place.clone().read_owned().await;
-            let here = OwnedRwLockReadGuard::try_map(place, |live| {
-                live.as_ref().filter(|live| live.is_fit(&self.settings) && live.stands_on(ground))
+            let entry = slot.worker.clone().read_owned().await;
+            let synced = OwnedRwLockReadGuard::try_map(entry, |worker| {
+                worker
+                    .as_ref()
+                    .filter(|worker| worker.is_usable(&self.settings) && worker.is_synced_to(inputs))
             });
-            match here {
-                Ok(live) => {
-                    return Ok(self.lent(slot, kind, Hold::Shared { live, _shares: shares }));
+            match synced {
+                Ok(worker) => {
+                    return Ok(self.guard(slot, kind, WorkerLock::Shared { worker, _shares: shares }));
                 }
-                // Nobody can change a place that is being read.
-                Err(place) => drop(place),
+                // The write lock is needed to sync the worker.
+                Err(entry) => drop(entry),
             }
-            let mut place = slot.place.clone().write_owned().await;
-            self.furnish(&mut place, kind, Access::Shared, ground, files).await?;
+            let mut entry = slot.worker.clone().write_owned().await;
+            self.ensure_synced(&mut entry, kind, Isolation::Shared, inputs, files).await?;
         }
     }
 
-    async fn lease_alone(
+    async fn acquire_exclusive(
         &self,
-        kind: Kind,
-        access: Access,
-        ground: &Arc<Ground>,
+        kind: WorkerKind,
+        isolation: Isolation,
+        inputs: &Arc<Inputs>,
         files: &DiskFiles,
-    ) -> Result<Lease, Failure> {
-        let kind = self.placed(kind, access, ground);
-        let slot = self.asked(kind);
+    ) -> Result<WorkerGuard, Failure> {
+        let kind = self.choose_kind(kind, isolation, inputs);
+        let slot = self.record_request(kind);
         slot.turns.nobody_shares().await;
-        let mut place = slot.place.clone().write_owned().await;
-        self.furnish(&mut place, kind, access, ground, files).await?;
-        let live = OwnedRwLockWriteGuard::map(place, |live| {
-            live.as_mut().expect("because the place was just furnished with a server")
+        let mut entry = slot.worker.clone().write_owned().await;
+        self.ensure_synced(&mut entry, kind, isolation, inputs, files).await?;
+        let worker = OwnedRwLockWriteGuard::map(entry, |worker| {
+            worker.as_mut().expect("ensure_synced has filled the slot")
         });
-        let renew = live.asked().since_renewal;
-        if renew {
-            live.server.client.renew()?;
+        let reset = worker.usage().since_reset;
+        if reset {
+            worker.server.client.reset_inferred_types()?;
         }
-        Ok(self.lent(slot, kind, Hold::Alone(live)))
+        Ok(self.guard(slot, kind, WorkerLock::Exclusive(worker)))
     }
 
-    /// Notes a question in the place that it is asked in.
-    fn asked(&self, kind: Kind) -> Arc<Slot> {
+    /// Counts a request in its slot.
+    fn record_request(&self, kind: WorkerKind) -> Arc<WorkerSlot> {
         let slot = self.slot(kind);
-        slot.asked.fetch_add(1, Ordering::Relaxed);
-        slot.turn.store(self.turn.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        slot.requests.fetch_add(1, Ordering::Relaxed);
+        slot.last_use.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         slot
     }
 
-    /// Puts a server that stands on `ground` into a place, unless there is one that can be brought to it.
-    async fn furnish(
+    /// Makes sure that the slot has a worker that is synced to `inputs`; restarts it if necessary.
+    async fn ensure_synced(
         &self,
-        place: &mut Option<Live>,
-        kind: Kind,
-        access: Access,
-        ground: &Arc<Ground>,
+        entry: &mut Option<Worker>,
+        kind: WorkerKind,
+        isolation: Isolation,
+        inputs: &Arc<Inputs>,
         files: &DiskFiles,
     ) -> Result<(), Failure> {
-        let stays = match place.as_mut() {
-            Some(live) if access == Access::Pristine && live.asked().ever => false,
-            Some(live) if access == Access::Unmoved && live.is_moved(ground) => false,
-            Some(live) => live.is_fit(&self.settings) && live.bring_to(ground, files)?,
+        let can_stay = match entry.as_mut() {
+            Some(worker) if isolation == Isolation::Fresh && worker.usage().any => false,
+            Some(worker)
+                if isolation == Isolation::NeverSynced && worker.started_with_other_inputs(inputs) =>
+            {
+                false
+            }
+            Some(worker) => worker.is_usable(&self.settings) && worker.sync_to(inputs, files)?,
             None => false,
         };
-        if !stays {
-            let old = place.take();
-            let heir = old.as_ref().filter(|old| old.stands_on(ground) && old.has_words());
-            let heir = heir.map(|old| old.identity.clone());
+        if !can_stay {
+            let old = entry.take();
+            let successor_identity =
+                old.as_ref().filter(|old| old.is_synced_to(inputs) && old.is_responsive());
+            let successor_identity = successor_identity.map(|old| old.identity.clone());
             if let Some(old) = old {
                 tokio::spawn(old.server.stop());
             }
-            self.make_room(kind);
-            let live = Live::on(&self.settings, kind, ground).await?;
-            *place = Some(match heir {
-                Some(identity) => Live { identity, ..live },
-                None => live,
+            self.evict_idle_workers(kind);
+            let worker = Worker::start_with(&self.settings, kind, inputs).await?;
+            *entry = Some(match successor_identity {
+                Some(identity) => Worker { identity, ..worker },
+                None => worker,
             });
         }
         Ok(())
     }
 
-    fn lent(&self, slot: Arc<Slot>, kind: Kind, hold: Hold) -> Lease {
-        let asked = Asked { ever: true, since_renewal: true };
-        let before = std::mem::replace(&mut *hold.live().asked(), asked);
-        self.lease_of(slot, kind, hold, Memory::Off, !before.ever)
+    fn guard(&self, slot: Arc<WorkerSlot>, kind: WorkerKind, lock: WorkerLock) -> WorkerGuard {
+        let used = WorkerUsage { any: true, since_reset: true };
+        let before = std::mem::replace(&mut *lock.worker().usage(), used);
+        self.new_guard(slot, kind, lock, Memory::Off, !before.any)
     }
 
-    fn lease_of(&self, slot: Arc<Slot>, kind: Kind, hold: Hold, memory: Memory, pristine: bool) -> Lease {
-        Lease {
+    fn new_guard(
+        &self,
+        slot: Arc<WorkerSlot>,
+        kind: WorkerKind,
+        lock: WorkerLock,
+        memory: Memory,
+        fresh: bool,
+    ) -> WorkerGuard {
+        WorkerGuard {
             kind,
-            hold: Some(hold),
+            lock: Some(lock),
             slot,
             used: Mutex::default(),
-            resident: self.resident,
-            pristine,
-            ended: AtomicBool::new(false),
+            keep_workers: self.keep_workers,
+            fresh,
+            is_finished: AtomicBool::new(false),
             settings: self.settings.clone(),
             tape: Tape::off(),
             memory,
         }
     }
 
-    /// What is running. A server that is being asked alone is busy and tells only what does not change.
-    pub(super) fn report(&self) -> Report {
+    /// The running workers, except those that are in exclusive use.
+    pub(super) fn report(&self) -> RunningServers {
         let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        let report = |slot: &Arc<Slot>| {
-            let place = slot.place.try_read().ok()?;
-            place.as_ref().filter(|live| live.server.client.is_alive()).map(Live::report)
+        let report = |slot: &Arc<WorkerSlot>| {
+            let entry = slot.worker.try_read().ok()?;
+            entry.as_ref().filter(|worker| worker.server.client.is_alive()).map(Worker::report)
         };
-        Report { servers: slots.values().filter_map(report).collect() }
+        RunningServers { servers: slots.values().filter_map(report).collect() }
     }
 
-    /// Ends the servers; whoever still asks one gets no answer.
+    /// Stops the workers. Requests that still use one get no answer.
     pub(super) async fn close(&self) {
         self.kept.clear();
-        self.second.give_up().await;
+        self.second.abort_start().await;
         let slots = std::mem::take(&mut *self.slots.lock().unwrap_or_else(PoisonError::into_inner));
         for slot in slots.into_values() {
-            // One that is being asked ends with the asker's lease.
-            if let Ok(mut place) = slot.place.try_write()
-                && let Some(live) = place.take()
+            // One in use stops when its guard is dropped.
+            if let Ok(mut entry) = slot.worker.try_write()
+                && let Some(worker) = entry.take()
             {
-                live.server.stop().await;
+                worker.server.stop().await;
             }
         }
     }
 }
 
-/// A server that is being started.
+/// A worker that is being started.
 #[derive(Debug)]
-pub(super) struct Starting {
+pub(super) struct StartingWorker {
     task: JoinHandle<Result<(), Failure>>,
-    slot: Arc<Slot>,
-    /// Whether somebody leased it.
-    wanted: bool,
+    slot: Arc<WorkerSlot>,
+    /// Whether the worker stays when this is dropped.
+    keep: bool,
 }
 
-impl Starting {
-    /// Waits for its start.
-    pub(super) async fn started(&mut self) -> Result<(), Failure> {
-        // An error of the task itself is a panic: then there is no server, and whoever asks for one starts it.
+impl StartingWorker {
+    /// Waits until the worker has started.
+    pub(super) async fn wait(&mut self) -> Result<(), Failure> {
+        // A failed task has panicked: then no worker is running, and the next request starts one.
         (&mut self.task).await.unwrap_or(Ok(()))
     }
 
-    /// Somebody leased it: it stays.
-    pub(super) fn leased(mut self) {
-        self.wanted = true;
+    /// Keeps the worker.
+    pub(super) fn keep(mut self) {
+        self.keep = true;
     }
 }
 
-impl Drop for Starting {
+impl Drop for StartingWorker {
     fn drop(&mut self) {
-        if self.wanted {
+        if self.keep {
             return;
         }
         self.task.abort();
-        // One that has started enumerates what is there now, and nobody looks at what that is.
+        // A worker that has started may have enumerated files that are out of date by the next request.
         let slot = self.slot.clone();
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                let mut place = slot.place.write().await;
-                place.take_if(|live| live.ground.is_none());
+                let mut entry = slot.worker.write().await;
+                entry.take_if(|worker| worker.inputs.is_none());
             });
         }
     }

@@ -1,48 +1,48 @@
-//! `apply` and `check`: an edit that the caller brings, through the same guards; told as what would be written, or as what it
-//! does to the diagnostics.
+//! `apply` and `check`: run the checks on an edit from the caller. `apply` reports what would be written, `check` the
+//! effect on the diagnostics.
 
-use super::Refactored;
+use super::CheckedEdit;
 use super::checks::Checks;
 use super::dependents::affected;
 use super::guards;
-use super::input::{self, Input};
-use super::speculate::{self, Comparison, Overlay};
-use super::{planned, three_way};
-use crate::edit::{Plan, Planner};
+use super::input::{self, ParsedEdit};
+use super::speculate::{self, Comparison, EditOverlay};
+use super::{planning, three_way};
+use crate::edit::{EditPlan, Planner};
 use crate::model::edits::{CheckName, DiagnosticsDelta, WorkspaceEdit};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::facts::{Facts, Provenance, Verdict};
 use crate::model::request::{Command, Strategy};
-use crate::orchestrator::ask::{Answer, Asking};
+use crate::orchestrator::ask::{HandlerOutput, RequestContext};
 use crate::orchestrator::failure::Failure;
 
 /// Answers `apply` and `check`.
-pub(in crate::orchestrator) async fn apply(asking: &Asking<'_>) -> Result<Answer, Failure> {
-    let capabilities = asking.require("diagnostic", asking.server.client.capabilities().diagnostic)?;
-    let request = asking.request;
+pub(in crate::orchestrator) async fn apply(cx: &RequestContext<'_>) -> Result<HandlerOutput, Failure> {
+    let capabilities = cx.require("diagnostic", cx.server.client.capabilities().diagnostic)?;
+    let request = cx.request;
     let given = request.options.edit.as_ref().ok_or_else(|| {
-        let error = ErrorBody::new(ErrorSymbol::Usage, "there is no edit");
-        Failure::told(error.hint("give a WorkspaceEdit as JSON or a unified diff"))
+        let error = ErrorBody::new(ErrorSymbol::Usage, "no edit was given");
+        Failure::reported(error.hint("give a WorkspaceEdit as JSON or a unified diff"))
     })?;
-    let Input { edit, patches, unit, known, failed } =
-        input::read(given, asking.places.server_unit).map_err(Failure::told)?;
+    let ParsedEdit { edit, patches, unit, known, failed } =
+        input::parse_edit(given, cx.locations.server_unit).map_err(Failure::reported)?;
     let mut checks = Checks::new(request);
-    input::carry(&mut checks, failed);
-    let make = |planner: &mut Planner<'_>| match &edit {
+    input::carry_over_failures(&mut checks, failed);
+    let add_edit = |planner: &mut Planner<'_>| match &edit {
         Some(edit) => planner.workspace_edit(edit),
         None => planner.patches(&patches),
     };
     let plan = if request.options.guards.strategy == Strategy::ThreeWay {
-        three_way::plan(asking, &mut checks, unit, &known, &make)?
+        three_way::plan(cx, &mut checks, unit, &known, &add_edit)?
     } else {
-        let plan = planned::plan(asking, &mut checks, unit, &make)?;
+        let plan = planning::plan(cx, &mut checks, unit, &add_edit)?;
         if let Some(plan) = &plan {
-            input::check_known(asking, &mut checks, plan, &known);
+            input::check_known(cx, &mut checks, plan, &known);
         }
         plan
     };
     let mut facts = Facts::new(Provenance::Lsp);
-    let (delta, refactored) = checked(asking, checks, edit, plan).await?;
+    let (delta, refactored) = run_checks(cx, checks, edit, plan).await?;
     if request.cmd == Command::Check
         && let Some(delta) = &delta
     {
@@ -51,39 +51,39 @@ pub(in crate::orchestrator) async fn apply(asking: &Asking<'_>) -> Result<Answer
             if fails { Verdict::Fail } else { Verdict::Pass }
         });
     }
-    Ok(Answer { facts, limits: None, capabilities, refactored: Some(refactored), error: None })
+    Ok(HandlerOutput { facts, limits: None, capabilities, refactored: Some(refactored), error: None })
 }
 
-/// Makes the checks that every planned edit has in common, and puts together what is told of it.
-pub(super) async fn checked(
-    asking: &Asking<'_>,
+/// Runs the checks that all planned edits have in common, and builds the result.
+pub(super) async fn run_checks(
+    cx: &RequestContext<'_>,
     mut checks: Checks<'_>,
     edit: Option<WorkspaceEdit>,
-    plan: Option<Plan>,
-) -> Result<(Option<DiagnosticsDelta>, Refactored), Failure> {
+    plan: Option<EditPlan>,
+) -> Result<(Option<DiagnosticsDelta>, CheckedEdit), Failure> {
     let mut delta = None;
     if let Some(plan) = &plan {
-        if asking.request.cmd != Command::Check {
-            guards::files(asking, &mut checks, plan).await?;
+        if cx.request.cmd != Command::Check {
+            guards::check_files(cx, &mut checks, plan).await?;
         }
-        let overlay = Overlay::new(asking, plan);
-        let affected = affected(asking, plan, &[]).await?;
+        let overlay = EditOverlay::new(cx, plan);
+        let affected = affected(cx, plan, &[]).await?;
         let comparison =
             Comparison { plan, overlay: &overlay, affected: &affected, renamed: None, wants_resolved: true };
-        speculate::show(asking, &overlay)?;
-        let after = speculate::after(asking, &comparison).await?;
-        speculate::hide(asking, &overlay)?;
-        let found = speculate::compare(asking, &comparison, after).await?;
+        speculate::show(cx, &overlay)?;
+        let after = speculate::diagnostics_after(cx, &comparison).await?;
+        speculate::hide_overlay(cx, &overlay)?;
+        let found = speculate::compare(cx, &comparison, after).await?;
         speculate::record(&mut checks, &found);
         if !plan.only_modifies() && checks.failed(CheckName::Diagnostics) {
-            checks.note(CheckName::Diagnostics, "; files that come or go are not on disk yet, and imports of them are judged as if they had not");
+            checks.append_detail(CheckName::Diagnostics, "; created and deleted files are not on disk yet, so imports of them are checked as before the edit");
         }
         delta = Some(found);
     }
-    let error = checks.error().filter(|_| asking.request.writes() || plan.is_none());
+    let error = checks.error().filter(|_| cx.request.writes() || plan.is_none());
     let plan = plan.unwrap_or_default();
-    let mut edits = planned::told(asking, edit, &plan);
-    edits.safety = checks.into_made();
+    let mut edits = planning::describe(cx, edit, &plan);
+    edits.safety = checks.into_sorted();
     edits.diagnostics = delta.clone();
-    Ok((delta, Refactored { edits, error, plan }))
+    Ok((delta, CheckedEdit { edits, error, plan }))
 }

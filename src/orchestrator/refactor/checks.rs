@@ -1,48 +1,48 @@
-//! The checks of one edit, recorded by name in one order, and the error that those become which fail.
+//! The checks of one edit, recorded by name in a fixed order, and the error for those that fail.
 
 use std::collections::BTreeMap;
 
 use crate::model::edits::{Check, CheckName};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
-use crate::model::request::{Dirt, Request};
+use crate::model::request::{DirtyPolicy, Request};
 
-/// How many places of one check are told.
-const MOST_PLACES: usize = 20;
+/// How many places to report per check.
+const MAX_PLACES: usize = 20;
 
-/// The checks that were made so far.
+/// The checks so far.
 pub(super) struct Checks<'r> {
     request: &'r Request,
-    made: Vec<Check>,
-    /// What the error says besides, when a check is the first that fails.
-    reasons: BTreeMap<CheckName, Reason>,
+    checks: Vec<Check>,
+    /// The error to report if a check is the first that fails, where it is not the default.
+    failures: BTreeMap<CheckName, CheckFailure>,
 }
 
-/// What the error of a failed check says, where it is not the usual.
+/// The error of a failed check, where it is not the default.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Reason {
+pub(super) struct CheckFailure {
     pub(super) symbol: Option<ErrorSymbol>,
     pub(super) data: Option<ErrorData>,
     pub(super) hint: Option<String>,
 }
 
-impl Reason {
-    /// An error of this kind.
+impl CheckFailure {
+    /// An error with this symbol.
     pub(super) fn of(symbol: ErrorSymbol) -> Self {
         Self { symbol: Some(symbol), ..Self::default() }
     }
 
-    /// An error that names files.
+    /// An error that lists files.
     pub(super) fn files(paths: Vec<String>) -> Self {
         Self { data: Some(ErrorData::Files { paths }), ..Self::default() }
     }
 
-    /// The same with these facts.
+    /// Sets the data.
     pub(super) fn data(mut self, data: ErrorData) -> Self {
         self.data = Some(data);
         self
     }
 
-    /// The same with what to do.
+    /// Sets the hint.
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
@@ -51,92 +51,99 @@ impl Reason {
 
 impl<'r> Checks<'r> {
     pub(super) const fn new(request: &'r Request) -> Self {
-        Self { request, made: Vec::new(), reasons: BTreeMap::new() }
+        Self { request, checks: Vec::new(), failures: BTreeMap::new() }
     }
 
-    /// A check that found nothing wrong.
+    /// Records that a check passed.
     pub(super) fn pass(&mut self, name: CheckName, detail: impl Into<String>) {
         self.record(name, true, detail.into(), Vec::new());
     }
 
-    /// A check that found something wrong at these places.
+    /// Records that a check failed at these places.
     pub(super) fn fail(&mut self, name: CheckName, detail: impl Into<String>, places: Vec<String>) {
         self.record(name, false, detail.into(), places);
     }
 
-    /// A check that found something wrong if there are such places.
-    pub(super) fn none_of(&mut self, name: CheckName, places: Vec<String>, well: &str, wrong: &str) {
+    /// Records that a check failed if there are places, else that it passed.
+    pub(super) fn fail_if_any(&mut self, name: CheckName, places: Vec<String>, passed: &str, failed: &str) {
         if places.is_empty() {
-            self.pass(name, well);
+            self.pass(name, passed);
         } else {
             let count = places.len();
-            self.fail(
-                name,
-                format!("{wrong}: {count} {}", if count == 1 { "place" } else { "places" }),
-                places,
-            );
+            self.fail(name, format!("{failed}: {}", crate::text::plural(count, "place")), places);
         }
     }
 
-    /// A check that found something wrong which the caller wants all the same.
-    pub(super) fn give_up(&mut self, name: CheckName, detail: impl Into<String>, places: Vec<String>) {
+    /// Records a failed check that the caller has overridden by another option.
+    pub(super) fn fail_overridden(
+        &mut self,
+        name: CheckName,
+        detail: impl Into<String>,
+        places: Vec<String>,
+    ) {
         self.fail(name, detail, places);
-        if let Some(made) = self.made.last_mut() {
-            made.overridden = true;
+        if let Some(check) = self.checks.last_mut() {
+            check.overridden = true;
         }
     }
 
-    /// Makes a check that found nothing wrong one that did. Of one that failed, the first reason counts.
-    pub(super) fn replace(&mut self, name: CheckName, detail: String, places: Vec<String>, reason: Reason) {
-        let stopped = self.made.iter().any(|check| check.name == name && check.stops());
+    /// Replaces a passed check by a failed one. If the check has stopped the edit already, its first reason stays.
+    pub(super) fn replace(
+        &mut self,
+        name: CheckName,
+        detail: String,
+        places: Vec<String>,
+        failure: CheckFailure,
+    ) {
+        let stopped = self.checks.iter().any(|check| check.name == name && check.stops());
         if !stopped {
-            self.made.retain(|check| check.name != name);
+            self.checks.retain(|check| check.name != name);
             self.record(name, false, detail, places);
-            self.because(name, reason);
+            self.set_failure(name, failure);
         }
     }
 
-    /// Says more about a check.
-    pub(super) fn note(&mut self, name: CheckName, words: &str) {
-        for check in self.made.iter_mut().filter(|check| check.name == name) {
-            check.detail.push_str(words);
+    /// Appends to the detail of a check.
+    pub(super) fn append_detail(&mut self, name: CheckName, text: &str) {
+        for check in self.checks.iter_mut().filter(|check| check.name == name) {
+            check.detail.push_str(text);
         }
     }
 
-    /// What the error says if this check is the first that fails.
-    pub(super) fn because(&mut self, name: CheckName, reason: Reason) {
-        self.reasons.insert(name, reason);
+    /// Sets the error to report if this check is the first that fails.
+    pub(super) fn set_failure(&mut self, name: CheckName, failure: CheckFailure) {
+        self.failures.insert(name, failure);
     }
 
     fn record(&mut self, name: CheckName, passed: bool, detail: String, mut places: Vec<String>) {
-        places.truncate(MOST_PLACES);
-        let overridden = !passed && self.is_given_up(name);
-        self.made.push(Check { name, passed, overridden, detail, places });
+        places.truncate(MAX_PLACES);
+        let overridden = !passed && self.is_overridden(name);
+        self.checks.push(Check { name, passed, overridden, detail, places });
     }
 
-    fn is_given_up(&self, name: CheckName) -> bool {
+    fn is_overridden(&self, name: CheckName) -> bool {
         let guards = &self.request.options.guards;
-        guards.given_up.contains(&name) || (name == CheckName::Git && guards.dirty == Dirt::All)
+        guards.overrides.contains(&name) || (name == CheckName::Git && guards.dirty == DirtyPolicy::All)
     }
 
-    /// Whether a check found something wrong, given up or not.
+    /// Whether a check failed, overridden or not.
     pub(super) fn failed(&self, name: CheckName) -> bool {
-        self.made.iter().any(|check| check.name == name && !check.passed)
+        self.checks.iter().any(|check| check.name == name && !check.passed)
     }
 
-    /// The checks in their order.
-    pub(super) fn into_made(mut self) -> Vec<Check> {
-        self.made.sort_by_key(|check| check.name);
-        self.made
+    /// The checks, sorted.
+    pub(super) fn into_sorted(mut self) -> Vec<Check> {
+        self.checks.sort_by_key(|check| check.name);
+        self.checks
     }
 
-    /// The error of the first check, in order, that stops the edit.
+    /// The error for the first check, in order, that stops the edit.
     pub(super) fn error(&self) -> Option<ErrorBody> {
-        let mut stopping: Vec<&Check> = self.made.iter().filter(|check| check.stops()).collect();
+        let mut stopping: Vec<&Check> = self.checks.iter().filter(|check| check.stops()).collect();
         stopping.sort_by_key(|check| check.name);
         let first = *stopping.first()?;
-        let reason = self.reasons.get(&first.name).cloned().unwrap_or_default();
-        let symbol = reason.symbol.unwrap_or(match first.name {
+        let failure = self.failures.get(&first.name).cloned().unwrap_or_default();
+        let symbol = failure.symbol.unwrap_or(match first.name {
             CheckName::Jail | CheckName::Filters => ErrorSymbol::Jail,
             CheckName::Content => ErrorSymbol::ApplyConflict,
             CheckName::Git => ErrorSymbol::DirtyWorktree,
@@ -145,21 +152,21 @@ impl<'r> Checks<'r> {
         let mut message = format!("nothing was written: {}", first.detail);
         if let Some(others) = stopping.get(1..).filter(|others| !others.is_empty()) {
             let names: Vec<&str> = others.iter().map(|check| check.name.as_str()).collect();
-            message = format!("{message}; failed as well: {}", names.join(", "));
+            message = format!("{message}; also failed: {}", names.join(", "));
         }
-        let ways: Vec<&str> = stopping.iter().filter_map(|check| check.name.given_up_by()).collect();
-        let hint = match (reason.hint, ways.len() == stopping.len(), first.name) {
+        let options: Vec<&str> = stopping.iter().filter_map(|check| check.name.override_option()).collect();
+        let hint = match (failure.hint, options.len() == stopping.len(), first.name) {
             (Some(hint), ..) => hint,
-            (None, true, CheckName::Git) if ways.len() == 1 => {
+            (None, true, CheckName::Git) if options.len() == 1 => {
                 "commit or stash the changes, or add --allow-dirty=elsewhere or --allow-dirty".to_owned()
             }
             (None, true, _) => {
-                format!("look at the places; to write all the same, add {}", ways.join(" "))
+                format!("review the places; to apply the edit anyway, add {}", options.join(" "))
             }
-            (None, false, CheckName::Filters) => "the filters are --allow and --deny".to_owned(),
+            (None, false, CheckName::Filters) => "adjust --allow and --deny, or the edit".to_owned(),
             (None, false, _) => "correct the edit".to_owned(),
         };
         let failed = ErrorData::Checks { failed: stopping.iter().map(|check| check.name).collect() };
-        Some(ErrorBody::new(symbol, message).hint(hint).data(reason.data.unwrap_or(failed)))
+        Some(ErrorBody::new(symbol, message).hint(hint).data(failure.data.unwrap_or(failed)))
     }
 }

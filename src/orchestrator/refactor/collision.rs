@@ -1,5 +1,5 @@
-//! What a new name would collide with: in the scopes that bind or use the old one, in the classes above, below and beside, among
-//! the keyword arguments of calls.
+//! Finds what a new name would collide with: in the scopes that bind or use the old name, in the class hierarchy, and
+//! among the keyword arguments of calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,29 +8,29 @@ use super::checks::Checks;
 use super::names::is_private;
 use crate::edit::text::Splice;
 use crate::model::edits::CheckName;
-use crate::orchestrator::ask::Asking;
+use crate::orchestrator::ask::RequestContext;
 use crate::path::AbsPath;
 use crate::resolve::hierarchy::{Hierarchy, Relation, members};
 use crate::resolve::occurrences::{OccurrenceKind, occurrences};
 use crate::resolve::outline::{DefinitionKind, Outline};
-use crate::resolve::scopes::{CollisionKind, Scopes, keywords_beside};
+use crate::resolve::scopes::{CollisionKind, Scopes, sibling_keywords};
 use crate::workspace::files::{Document, Files as _};
 
-/// How often classes below classes are looked for.
-const ROUNDS: usize = 12;
+/// How often to look for further derived classes.
+const MAX_SEARCH_ROUNDS: usize = 12;
 
-/// What is renamed.
+/// A rename.
 pub(super) struct Renaming<'r> {
     pub(super) old: &'r str,
     pub(super) new: &'r str,
-    /// Where the old name is defined: a file and an offset.
+    /// The definition of the old name: a file and an offset.
     pub(super) definition: (Arc<Document>, usize),
-    /// The edits of each file.
+    /// The edits by file.
     pub(super) splices: &'r BTreeMap<AbsPath, Vec<Splice>>,
 }
 
 impl Renaming<'_> {
-    /// The class that the definition is a member of: its name, and where that stands.
+    /// The class that the definition is a member of: its name, and the offset of that.
     pub(super) fn class(&self) -> Option<(String, usize)> {
         let (document, offset) = &self.definition;
         class_of(&Outline::parse(&document.text), *offset)
@@ -41,27 +41,27 @@ impl Renaming<'_> {
     }
 }
 
-/// The class that the definition whose name begins at an offset is a member of: its name, and where that stands.
+/// The class that has a member whose name begins at an offset: its name, and the offset of that.
 pub(super) fn class_of(outline: &Outline, offset: usize) -> Option<(String, usize)> {
     let member = outline.definitions.iter().find(|found| found.name_span.start == offset)?;
     let class = outline.definitions.get(member.parent?)?;
     (class.kind == DefinitionKind::Class).then(|| (class.name.clone(), class.name_span.start))
 }
 
-/// Records what the new name collides with. `around` is what stands around the class of the definition.
+/// Records what the new name collides with. `around` is the hierarchy around the class of the definition.
 pub(super) fn check(
-    asking: &Asking<'_>,
+    cx: &RequestContext<'_>,
     checks: &mut Checks<'_>,
     renaming: &Renaming<'_>,
     around: &Hierarchy,
 ) {
     let mut places = Vec::new();
-    let mut words: BTreeSet<&str> = BTreeSet::new();
+    let mut reasons: BTreeSet<&str> = BTreeSet::new();
     for (path, splices) in renaming.splices {
-        let Ok(document) = asking.state.files.read(path) else { continue };
+        let Ok(document) = cx.state.files.read(path) else { continue };
         let tokens: Vec<usize> = splices.iter().map(|splice| splice.span.start).collect();
-        let at = |span: &std::ops::Range<usize>| asking.places.span(&document, span.clone()).2;
-        // Attributes and keyword arguments are in no scope of the file.
+        let at = |span: &std::ops::Range<usize>| cx.locations.span(&document, span.clone()).2;
+        // Attributes and keyword arguments are not in the file's scopes.
         let found = occurrences(&document.text, document.digest, renaming.old);
         let kinds: BTreeMap<usize, OccurrenceKind> =
             found.iter().map(|found| (found.start, found.kind)).collect();
@@ -69,45 +69,45 @@ pub(super) fn check(
             tokens.iter().copied().filter(|at| kinds.get(at) == Some(&OccurrenceKind::Identifier)).collect();
         let scopes = Scopes::of(&document.text, &[renaming.old, renaming.new]);
         for collision in scopes.collisions(&plain, renaming.new) {
-            words.insert(match collision.kind {
+            reasons.insert(match collision.kind {
                 CollisionKind::Bound => "it is bound already where the old name is",
                 CollisionKind::Hidden => "a scope in between binds it",
-                CollisionKind::Captured => "uses of it mean something else now",
+                CollisionKind::Captured => "existing uses of it would mean the renamed symbol",
             });
             places.push(at(&collision.span));
         }
         for token in tokens.iter().filter(|at| kinds.get(at) == Some(&OccurrenceKind::Keyword)) {
-            let beside = keywords_beside(&document.text, *token).unwrap_or_default();
+            let beside = sibling_keywords(&document.text, *token).unwrap_or_default();
             for (_, span) in beside.iter().filter(|(name, _)| name == renaming.new) {
-                words.insert("a call passes it already");
+                reasons.insert("a call passes it already");
                 places.push(at(span));
             }
         }
     }
     let own = own_members(renaming);
     for span in &own {
-        words.insert("its class has it");
-        places.push(asking.places.span(&renaming.definition.0, span.clone()).2);
+        reasons.insert("its class defines it");
+        places.push(cx.locations.span(&renaming.definition.0, span.clone()).2);
     }
-    // What every class spells with its own name is in nobody's way.
-    let near = around.members.get(renaming.new).filter(|_| !is_private(renaming.new));
-    for member in near.into_iter().flatten() {
-        words.insert(match member.relation {
-            Relation::Above => "a base class has it",
-            Relation::Below => "a derived class has it",
-            Relation::Beside => "another base of a derived class has it",
+    // A private name is mangled with its class's name, so it collides with nothing in other classes.
+    let related = around.members.get(renaming.new).filter(|_| !is_private(renaming.new));
+    for member in related.into_iter().flatten() {
+        reasons.insert(match member.relation {
+            Relation::Base => "a base class defines it",
+            Relation::Derived => "a derived class defines it",
+            Relation::Sibling => "another base of a derived class defines it",
         });
-        places.push(asking.places.span(&member.document, member.name_span.clone()).2);
+        places.push(cx.locations.span(&member.document, member.name_span.clone()).2);
     }
     places.sort();
     places.dedup();
-    let words: Vec<&str> = words.into_iter().collect();
-    let wrong = format!("`{}` is taken ({})", renaming.new, words.join(", "));
-    let well = format!("`{}` is free in {}", renaming.new, super::planned::files(renaming.splices.len()));
-    checks.none_of(CheckName::Collision, places, &well, &wrong);
+    let reasons: Vec<&str> = reasons.into_iter().collect();
+    let failed = format!("`{}` is taken ({})", renaming.new, reasons.join(", "));
+    let passed = format!("`{}` is free in {}", renaming.new, super::planning::files(renaming.splices.len()));
+    checks.fail_if_any(CheckName::Collision, places, &passed, &failed);
 }
 
-/// Where the class of the definition has the new name already.
+/// The members of the definition's class that have the new name already.
 fn own_members(renaming: &Renaming<'_>) -> Vec<std::ops::Range<usize>> {
     let Some((_, class)) = renaming.class() else { return Vec::new() };
     let outline = Outline::parse(&renaming.definition.0.text);
@@ -118,39 +118,40 @@ fn own_members(renaming: &Renaming<'_>) -> Vec<std::ops::Range<usize>> {
     members.map(|(_, member)| member.name_span.clone()).collect()
 }
 
-/// What stands around the class of the definition, with the members of both names.
-pub(super) fn around_definition(asking: &Asking<'_>, renaming: &Renaming<'_>) -> Hierarchy {
+/// The hierarchy around the class of the definition, with the members of both names.
+pub(super) fn around_definition(cx: &RequestContext<'_>, renaming: &Renaming<'_>) -> Hierarchy {
     let Some(class) = renaming.class() else { return Hierarchy::default() };
-    around(asking, &renaming.definition.0, class, &[renaming.old, renaming.new])
+    around(cx, &renaming.definition.0, class, &[renaming.old, renaming.new])
 }
 
-/// What stands around a class of a file, given by its name and where that begins, with the members of some names.
+/// The hierarchy around a class, given by its name and the offset of that in the document, with the members of some
+/// names.
 pub(super) fn around(
-    asking: &Asking<'_>,
+    cx: &RequestContext<'_>,
     document: &Document,
     (name, class): (String, usize),
     wanted: &[&str],
 ) -> Hierarchy {
-    let snapshot = &asking.state.ground.snapshot;
-    let with = |name: &str| asking.state.files_with_word(name);
-    let (mut names, mut asked) = (BTreeSet::from([name]), BTreeSet::new());
+    let snapshot = &cx.state.inputs.snapshot;
+    let with = |name: &str| cx.state.files_with_word(name);
+    let (mut names, mut searched) = (BTreeSet::from([name]), BTreeSet::new());
     let mut files: BTreeSet<AbsPath> = BTreeSet::new();
     let mut found = Hierarchy::default();
-    for _ in 0..ROUNDS {
-        let new: Vec<String> = names.difference(&asked).cloned().collect();
+    for _ in 0..MAX_SEARCH_ROUNDS {
+        let new: Vec<String> = names.difference(&searched).cloned().collect();
         if new.is_empty() {
             break;
         }
         let before = files.len();
         files.extend(new.iter().flat_map(|name| with(name)).map(|path| snapshot.absolute(&path)));
-        asked.extend(new);
+        searched.extend(new);
         if files.len() > before {
             let files: Vec<AbsPath> = files.iter().cloned().collect();
-            let roots = &asking.state.ground.roots;
-            found = members(&asking.state.files, roots, &document.path, class, &files, wanted);
+            let roots = &cx.state.inputs.roots;
+            found = members(&cx.state.files, roots, &document.path, class, &files, wanted);
             names.extend(found.below.iter().cloned());
         }
     }
-    found.is_cut |= names.difference(&asked).next().is_some();
+    found.is_cut |= names.difference(&searched).next().is_some();
     found
 }

@@ -1,21 +1,22 @@
-//! Writing what was planned and checked: the only place from which the workspace's files change. And taking it back.
+//! Writes planned and checked edits, and undoes them: the only module that changes files of the workspace.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::filters::Filters;
 use crate::bundle::portable::PathMap;
-use crate::bundle::seal::Draft;
+use crate::bundle::seal::BundleDraft;
 use crate::digest::Digest;
-use crate::edit::Plan;
+use crate::edit::EditPlan;
 use crate::model::edits::{Edits, Transaction, TransactionState};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::facts::{Facts, Provenance};
 use crate::model::request::Request;
 use crate::orchestrator::Settings;
 use crate::orchestrator::state_folder;
-use crate::tape::{Door, Tape};
+use crate::tape::{IoKind, Tape};
 use crate::workspace::transaction::{
-    Applied, Change, Class, Label, Line, Policy, Recovery, Staged, TransactionError, Transactions,
+    Applied, Change, FailureClass, Label, OperationLogEntry, Policy, Recovery, Staged, TransactionError,
+    Transactions,
 };
 
 /// The transactions of the workspace.
@@ -23,9 +24,9 @@ pub(in crate::orchestrator) fn transactions(settings: &Settings) -> Transactions
     Transactions::new(&settings.root, &state_folder(&settings.environment, &settings.cache))
 }
 
-/// A plan in the words of the disk.
-pub(super) fn changes(plan: &Plan) -> Vec<Change> {
-    let change = |change: &crate::edit::FileChange| {
+/// The file operations of a plan.
+pub(super) fn changes(plan: &EditPlan) -> Vec<Change> {
+    let change = |change: &crate::edit::PlannedChange| {
         let before = change.before.as_ref().map(|original| Digest::of(&original.bytes));
         let path = change.path.clone();
         let executable = change.new_mode();
@@ -53,27 +54,28 @@ pub(super) fn policy(request: &Request) -> Policy {
 /// Writes a plan. Blocking.
 ///
 /// # Errors
-/// Why nothing was written.
+/// When nothing was written, with the reason.
 pub(in crate::orchestrator) fn commit(
     settings: &Settings,
     request: &Request,
-    plan: &Plan,
+    plan: &EditPlan,
     tape: &Tape,
 ) -> Result<Transaction, ErrorBody> {
     let paths: Vec<_> = plan.paths().collect();
-    let lost = || Err(ErrorBody::new(ErrorSymbol::ReplayMismatch, "what was written was not recorded"));
-    tape.ask(Door::Transaction, &("write", paths), || written(settings, request, plan), lost)
+    let unrecorded =
+        || Err(ErrorBody::new(ErrorSymbol::ReplayMismatch, "the trace does not record what was written"));
+    tape.query(IoKind::Transaction, &("write", paths), || write(settings, request, plan), unrecorded)
 }
 
-fn written(settings: &Settings, request: &Request, plan: &Plan) -> Result<Transaction, ErrorBody> {
+fn write(settings: &Settings, request: &Request, plan: &EditPlan) -> Result<Transaction, ErrorBody> {
     let transactions = transactions(settings);
     let label = label(request);
     let done = transactions
         .plan(changes(plan), policy(request))
         .and_then(|planned| planned.stage(&label))
         .and_then(Staged::apply)
-        .and_then(Applied::keep)
-        .map_err(|error| refused(settings, &error))?;
+        .and_then(Applied::commit)
+        .map_err(|error| error_body(settings, &error))?;
     Ok(Transaction {
         id: done.id,
         state: TransactionState::Applied,
@@ -82,29 +84,29 @@ fn written(settings: &Settings, request: &Request, plan: &Plan) -> Result<Transa
     })
 }
 
-/// What a transaction is called: what was asked for.
+/// The label of a transaction: the request.
 fn label(request: &Request) -> Label {
     let about = request.selector.as_ref().map(ToString::to_string);
-    let words =
+    let parts =
         [Some(request.cmd.as_str().to_owned()), about, request.new_name.clone(), request.options.run.clone()];
-    let what = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let what = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Label { what, time: now.as_secs() }
 }
 
-/// The exit code of a failure.
+/// The error symbol of a failure.
 pub(super) fn symbol(error: &TransactionError) -> ErrorSymbol {
     match error.class() {
-        Class::Permissions => ErrorSymbol::FsPermissions,
-        Class::Jail => ErrorSymbol::Jail,
-        Class::ContentModified => ErrorSymbol::ContentModified,
-        Class::Unsafe => ErrorSymbol::UnsafeEdit,
-        Class::Conflict => ErrorSymbol::ApplyConflict,
-        Class::NotFound => ErrorSymbol::NotFound,
+        FailureClass::Permissions => ErrorSymbol::FsPermissions,
+        FailureClass::Jail => ErrorSymbol::Jail,
+        FailureClass::ContentModified => ErrorSymbol::ContentModified,
+        FailureClass::Unsafe => ErrorSymbol::UnsafeEdit,
+        FailureClass::Conflict => ErrorSymbol::ApplyConflict,
+        FailureClass::NotFound => ErrorSymbol::NotFound,
     }
 }
 
-fn refused(settings: &Settings, error: &TransactionError) -> ErrorBody {
+fn error_body(settings: &Settings, error: &TransactionError) -> ErrorBody {
     let paths = PathMap::new().workspace(settings.root.clone());
     let symbol = symbol(error);
     let body = ErrorBody::new(symbol, format!("nothing was written: {}", paths.text(&error.to_string())));
@@ -122,63 +124,63 @@ fn refused(settings: &Settings, error: &TransactionError) -> ErrorBody {
     }
 }
 
-/// What to do about a failure.
+/// What the user can do about a failure.
 pub(super) fn hint(error: &TransactionError) -> Option<&'static str> {
     Some(match error {
         TransactionError::HardLinked { .. } => "to replace this name only, add --allow-hard-links",
         TransactionError::Outside { .. } => "to write outside of the workspace, add --workspace-jail=false",
-        TransactionError::Filtered { .. } => "the filters are --allow and --deny",
+        TransactionError::Filtered { .. } => "adjust --allow and --deny",
         TransactionError::ReadOnly { .. } => "make it writable: chmod u+w FILE",
-        TransactionError::CaseOnly { .. } => "rename it in two steps, by way of a third name",
-        TransactionError::Busy { .. } => "ask again when it is done",
-        TransactionError::NoTransaction { .. } => "`lanser undo --list` tells what there is",
-        TransactionError::Conflict { .. } => {
-            "take those edits back first; `lanser undo --list` tells what there is"
-        }
+        TransactionError::CaseOnly { .. } => "rename it in two steps, through a third name",
+        TransactionError::Busy { .. } => "run the command again when the other one has finished",
+        TransactionError::NoTransaction { .. } => "`lanser undo --list` lists the transactions",
+        TransactionError::Conflict { .. } => "undo those edits first; `lanser undo --list` lists them",
         TransactionError::Unreadable { .. } => {
-            "its files can be had from git; to take back an earlier one, name it: `lanser undo --list`"
+            "restore its files from git; to undo an earlier transaction, name its id from `lanser undo --list`"
         }
         TransactionError::HalfDone { cause, .. } => return hint(cause),
-        _ if symbol(error) == ErrorSymbol::ContentModified => "ask again",
+        _ if symbol(error) == ErrorSymbol::ContentModified => "run the command again",
         _ => return None,
     })
 }
 
-/// Finishes or takes back what an earlier lanser left half done. Blocking. What is wrong with it, the next write tells.
+/// Completes or rolls back a transaction that another process left unfinished. Blocking. Errors are ignored here; the
+/// next write reports them.
 pub(in crate::orchestrator) fn recover(settings: &Settings) {
     match transactions(settings).recover() {
         Ok(Recovery::RolledBack { id, what, foreign }) => {
-            let mut text = format!("an interrupted edit was taken back: {id} ({what})");
+            let mut text = format!("an interrupted edit was rolled back: {id} ({what})");
             if let Some(first) = foreign.first() {
                 let more = foreign.len() - 1;
-                text = format!("{text}; edited since and left as they are: {first} and {more} more");
+                text = format!("{text}; not restored, as they were edited since: {first} and {more} more");
             }
-            settings.progress.say(&text);
+            settings.progress.notify(&text);
         }
         Ok(Recovery::Finished { id, what }) => {
-            settings.progress.say(&format!("an interrupted edit was finished: {id} ({what})"));
+            settings.progress.notify(&format!("an interrupted edit was completed: {id} ({what})"));
         }
         Ok(Recovery::Nothing | Recovery::UnderWay) | Err(_) => {}
     }
 }
 
 /// Answers `undo`. Blocking.
-pub(in crate::orchestrator) fn undo(settings: &Settings, request: &Request, tape: &Tape) -> Draft {
-    let undone = || {
+pub(in crate::orchestrator) fn undo(settings: &Settings, request: &Request, tape: &Tape) -> BundleDraft {
+    let run = || {
         let filters = Filters::new(&request.options.guards)?;
-        undone(settings, request, &filters).map_err(|error| refused(settings, &error))
+        undo_or_list(settings, request, &filters).map_err(|error| error_body(settings, &error))
     };
-    let lost = || Err(ErrorBody::new(ErrorSymbol::ReplayMismatch, "what was undone was not recorded"));
-    let outcome = tape.ask(Door::Transaction, &("undo", request), undone, lost);
+    let unrecorded =
+        || Err(ErrorBody::new(ErrorSymbol::ReplayMismatch, "the trace does not record what was undone"));
+    let outcome = tape.query(IoKind::Transaction, &("undo", request), run, unrecorded);
     let nothing = ErrorBody::new(ErrorSymbol::Internal, "");
-    let failed = |error| Draft::failed(Some(request.clone()), error);
+    let failed = |error| BundleDraft::failed(Some(request.clone()), error);
     match outcome {
-        Ok((facts, edits)) => Draft { facts: Some(facts), edits, error: None, ..failed(nothing) },
+        Ok((facts, edits)) => BundleDraft { facts: Some(facts), edits, error: None, ..failed(nothing) },
         Err(error) => failed(error),
     }
 }
 
-fn undone(
+fn undo_or_list(
     settings: &Settings,
     request: &Request,
     filters: &Filters,
@@ -187,18 +189,18 @@ fn undone(
     let mut facts = Facts::new(Provenance::Syntax);
     let mut edits = None;
     if request.options.list {
-        let mut lines: Vec<Transaction> = transactions.list()?.iter().map(told).collect();
+        let mut lines: Vec<Transaction> = transactions.list()?.iter().map(listed).collect();
         lines.reverse();
         facts.transactions = Some(lines);
     } else {
         let id = request.options.transaction.as_deref();
         let undone =
-            transactions.undo_if(id, &label(request), policy(request), &|path| filters.pass(path))?;
+            transactions.undo_if(id, &label(request), policy(request), &|path| filters.allows(path))?;
         edits = Some(Edits {
             transaction: Some(Transaction {
                 id: undone.transaction.id,
                 state: TransactionState::Undone,
-                what: Some(format!("took back {}", undone.undone)),
+                what: Some(format!("undid {}", undone.undone)),
                 files: u32::try_from(undone.files.len()).unwrap_or(u32::MAX),
             }),
             ..Edits::default()
@@ -207,7 +209,7 @@ fn undone(
     Ok((facts, edits))
 }
 
-fn told(line: &Line) -> Transaction {
+fn listed(line: &OperationLogEntry) -> Transaction {
     let state = match (&line.damaged, &line.undone_by) {
         (Some(_), _) => TransactionState::Damaged,
         (None, Some(_)) => TransactionState::Undone,

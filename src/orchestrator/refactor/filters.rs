@@ -1,4 +1,4 @@
-//! Which files may be edited, by `--allow` and `--deny`.
+//! Which files may be edited: `--allow` and `--deny`.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
@@ -15,27 +15,32 @@ pub(super) struct Filters {
 
 impl Filters {
     /// # Errors
-    /// When a glob cannot be read.
+    /// When a glob is invalid.
     pub(super) fn new(guards: &Guards) -> Result<Self, ErrorBody> {
-        Ok(Self { allow: set(&guards.allow)?, within: set(&guards.within)?, deny: set(&guards.deny)? })
+        Ok(Self {
+            allow: set(&guards.allow)?,
+            within: set(&guards.workspace_allow)?,
+            deny: set(&guards.deny)?,
+        })
     }
 
-    /// Whether there are none.
-    pub(super) const fn are_none(&self) -> bool {
+    /// Whether there are no filters.
+    pub(super) const fn is_empty(&self) -> bool {
         self.allow.is_none() && self.within.is_none() && self.deny.is_none()
     }
 
     /// Whether a file may be edited.
-    pub(super) fn pass(&self, path: &WorkspacePath) -> bool {
+    pub(super) fn allows(&self, path: &WorkspacePath) -> bool {
         let is_in = |set: &GlobSet| set.is_match(path.as_str());
         [&self.allow, &self.within].into_iter().flatten().all(is_in) && !self.deny.as_ref().is_some_and(is_in)
     }
 }
 
-/// `*` stays within a folder and `**` does not; a folder stands for what is in it. `None` for no globs.
+/// Compiles globs. `*` matches within a folder and `**` across folders; a folder includes its content. `None` without
+/// globs.
 fn set(globs: &[String]) -> Result<Option<GlobSet>, ErrorBody> {
     let wrong = |glob: &str, reason: String| {
-        ErrorBody::new(ErrorSymbol::Usage, format!("the glob {glob:?} cannot be read: {reason}"))
+        ErrorBody::new(ErrorSymbol::Usage, format!("the glob {glob:?} is invalid: {reason}"))
             .hint("globs are relative to the workspace, like `src/**/*.py`")
     };
     if globs.is_empty() {
@@ -43,7 +48,7 @@ fn set(globs: &[String]) -> Result<Option<GlobSet>, ErrorBody> {
     }
     let mut set = GlobSetBuilder::new();
     for glob in globs {
-        // No file has such a name, and what is meant to be denied must not pass for that.
+        // Such a glob matches no file, so a file that it was meant to deny would pass.
         if glob.starts_with('/') || glob.split('/').any(|part| matches!(part, "." | "..")) {
             return Err(wrong(glob, "it is not relative to the workspace".to_owned()));
         }
@@ -63,7 +68,7 @@ mod tests {
     fn filters(allow: &[&str], within: &[&str], deny: &[&str]) -> Result<Filters, ErrorBody> {
         let [allow, within, deny] =
             [allow, within, deny].map(|globs| globs.iter().map(|&glob| glob.to_owned()).collect());
-        Filters::new(&Guards { allow, within, deny, ..Guards::default() })
+        Filters::new(&Guards { allow, workspace_allow: within, deny, ..Guards::default() })
     }
 
     #[test]
@@ -76,7 +81,7 @@ mod tests {
             ("src/**", true, true),
             ("src", true, true),
             ("src/", true, true),
-            // `src/deep` is in it, and what is in that.
+            // This matches `src/deep` too, and with it the content of that folder.
             ("src/*", true, true),
             ("*/a.py", true, false),
             ("src/{a,b}.py", true, false),
@@ -88,7 +93,7 @@ mod tests {
             let allowing = filters(&[glob], &[], &[]).unwrap();
             let denying = filters(&[], &[], &[glob]).unwrap();
             for (path, has) in [(&shallow, has_shallow), (&deep, has_deep)] {
-                assert_eq!((allowing.pass(path), denying.pass(path)), (has, !has), "{glob} {path}");
+                assert_eq!((allowing.allows(path), denying.allows(path)), (has, !has), "{glob} {path}");
             }
         }
     }
@@ -96,10 +101,10 @@ mod tests {
     #[test]
     fn both_lists_of_allowed_files_count_and_denying_wins() {
         let path = WorkspacePath::new("a/b.py").unwrap();
-        assert!(filters(&["a"], &["**/*.py"], &["a/c.py"]).unwrap().pass(&path));
-        assert!(!filters(&["a"], &["x"], &[]).unwrap().pass(&path));
-        assert!(!filters(&["a"], &["a"], &["**/b.py"]).unwrap().pass(&path));
-        assert!(filters(&[], &[], &[]).unwrap().are_none());
+        assert!(filters(&["a"], &["**/*.py"], &["a/c.py"]).unwrap().allows(&path));
+        assert!(!filters(&["a"], &["x"], &[]).unwrap().allows(&path));
+        assert!(!filters(&["a"], &["a"], &["**/b.py"]).unwrap().allows(&path));
+        assert!(filters(&[], &[], &[]).unwrap().is_empty());
         for glob in ["/a", "./a", "a/../b", "a["] {
             assert!(filters(&[], &[], &[glob]).is_err(), "{glob}");
         }

@@ -1,31 +1,35 @@
-//! What git and the disk say of the files that an edit would write.
+//! The checks of git and the file system on the files that an edit would write.
 
-use super::checks::{Checks, Reason};
+use super::checks::{CheckFailure, Checks};
 use super::commit;
-use crate::edit::Plan;
+use crate::edit::EditPlan;
 use crate::model::edits::CheckName;
 use crate::model::error::ErrorSymbol;
-use crate::model::request::Dirt;
-use crate::orchestrator::ask::Asking;
+use crate::model::request::DirtyPolicy;
+use crate::orchestrator::ask::RequestContext;
 use crate::orchestrator::blocking_within;
 use crate::orchestrator::failure::Failure;
 use crate::path::{DocUri, WorkspacePath};
-use crate::tape::Door;
+use crate::tape::IoKind;
 use crate::workspace::git::program::GitProgram;
-use crate::workspace::git::state::{FileState, GitState, state};
+use crate::workspace::git::state::{GitFileState, GitState, state};
 
-/// Records whether the files are committed, as far as the caller wants them to be, and whether the disk would let them be
-/// written.
-pub(super) async fn files(asking: &Asking<'_>, checks: &mut Checks<'_>, plan: &Plan) -> Result<(), Failure> {
-    let settings = asking.settings;
+/// Records whether the files are committed, as far as the request demands it, and whether the file system allows
+/// writing them.
+pub(super) async fn check_files(
+    cx: &RequestContext<'_>,
+    checks: &mut Checks<'_>,
+    plan: &EditPlan,
+) -> Result<(), Failure> {
+    let settings = cx.settings;
     let paths: Vec<WorkspacePath> = plan.paths().cloned().collect();
     let (root, checkout, trusted) = (settings.root.clone(), settings.checkout(), settings.trust_workspace);
     let (search_path, environment) = (settings.search_path.clone(), settings.environment.clone());
     let transactions = commit::transactions(settings);
-    let (changes, policy) = (commit::changes(plan), commit::policy(asking.request));
-    let tape = asking.state.tape.clone();
-    let said = blocking_within(settings.timeout, "git and the disk", move || {
-        let look = || {
+    let (changes, policy) = (commit::changes(plan), commit::policy(cx.request));
+    let tape = cx.state.tape.clone();
+    let outcome = blocking_within(settings.timeout, "git and the disk", move || {
+        let inspect = || {
             let program = GitProgram::find(&search_path, &environment, &checkout, trusted);
             let refused = transactions.plan(changes, policy).map(drop).err();
             let refused = refused.map(|error| {
@@ -34,43 +38,43 @@ pub(super) async fn files(asking: &Asking<'_>, checks: &mut Checks<'_>, plan: &P
             });
             (state(&root, &paths, program.as_ref()), refused)
         };
-        let lost = || (GitState::Unknown("it was not recorded".to_owned()), None);
-        tape.ask(Door::Guard, &("files", &paths), look, lost)
+        let unrecorded = || (GitState::Unknown("it was not recorded".to_owned()), None);
+        tape.query(IoKind::Guard, &("files", &paths), inspect, unrecorded)
     });
-    let (git, refused) = said.await?;
-    self::git(checks, asking.request.options.guards.dirty, git);
+    let (git, refused) = outcome.await?;
+    check_git(checks, cx.request.options.guards.dirty, git);
     if let Some((symbol, error, hint)) = refused {
         let name = if symbol == ErrorSymbol::Jail { CheckName::Jail } else { CheckName::Content };
-        let reason = Reason { symbol: Some(symbol), data: None, hint };
-        checks.replace(name, asking.places.paths.text(&error), Vec::new(), reason);
+        let reason = CheckFailure { symbol: Some(symbol), data: None, hint };
+        checks.replace(name, cx.locations.paths.text(&error), Vec::new(), reason);
     }
     Ok(())
 }
 
-fn git(checks: &mut Checks<'_>, dirt: Dirt, said: GitState) {
-    let report = match said {
+fn check_git(checks: &mut Checks<'_>, dirt: DirtyPolicy, outcome: GitState) {
+    let report = match outcome {
         GitState::NoRepository => {
-            checks.pass(CheckName::Git, "the files are in no git repository");
+            checks.pass(CheckName::Git, "the files are not in a git repository");
             return;
         }
         GitState::Unknown(reason) => {
             checks.fail(
                 CheckName::Git,
-                format!("git cannot tell whether the files are committed: {reason}"),
+                format!("cannot determine whether the files are committed: {reason}"),
                 Vec::new(),
             );
             return;
         }
         GitState::Known(report) => report,
     };
-    let name = |state: FileState| match state {
-        FileState::Modified => "has uncommitted changes",
-        FileState::Conflicted => "is in the middle of a merge",
-        FileState::Untracked => "is not known to git",
-        FileState::Ignored => "is ignored by git",
-        FileState::Outside => "is outside of git",
-        FileState::Unwatched => "is marked so that git does not look at it (assume-unchanged, skip-worktree)",
-        FileState::Clean | FileState::Absent => "is clean",
+    let name = |state: GitFileState| match state {
+        GitFileState::Modified => "has uncommitted changes",
+        GitFileState::Conflicted => "has unresolved merge conflicts",
+        GitFileState::Untracked => "is not tracked by git",
+        GitFileState::Ignored => "is ignored by git",
+        GitFileState::Outside => "is outside of git",
+        GitFileState::Unwatched => "is marked assume-unchanged or skip-worktree, so that git ignores changes",
+        GitFileState::Clean | GitFileState::Absent => "is clean",
     };
     let dirty: Vec<_> = report.files.iter().filter(|(_, state)| !state.is_clean()).collect();
     if let Some((path, state)) = dirty.first() {
@@ -81,22 +85,20 @@ fn git(checks: &mut Checks<'_>, dirt: Dirt, said: GitState) {
         let paths: Vec<String> =
             dirty.iter().map(|(path, _)| DocUri::Workspace((*path).clone()).to_string()).collect();
         let filters = match report.has_filters {
-            true => {
-                "; git's filters that the repository itself names were not run: `lanser trust add` has them run"
-            }
+            true => "; filters configured in the repository were not run: `lanser trust add` allows them",
             false => "",
         };
         checks.fail(CheckName::Git, format!("{path} {}{more}{filters}", name(**state)), paths.clone());
-        checks.because(CheckName::Git, Reason::files(paths));
+        checks.set_failure(CheckName::Git, CheckFailure::files(paths));
         return;
     }
-    if let Some(path) = report.elsewhere.keys().next().filter(|_| dirt == Dirt::None) {
+    if let Some(path) = report.elsewhere.keys().next().filter(|_| dirt == DirtyPolicy::None) {
         let count = report.elsewhere.len();
-        let what = format!("the files are clean, and elsewhere is not: {path}");
+        let what = format!("the edited files are clean, but other files are not: {path}");
         let more = if count > 1 { format!("{what}, and {} more", count - 1) } else { what };
         let paths: Vec<String> = report.elsewhere.keys().cloned().collect();
         checks.fail(CheckName::Git, more, Vec::new());
-        checks.because(CheckName::Git, Reason::files(paths));
+        checks.set_failure(CheckName::Git, CheckFailure::files(paths));
         return;
     }
     checks.pass(CheckName::Git, "the files have no uncommitted changes");

@@ -1,36 +1,36 @@
-//! Reading an edit that a caller brings: LSP's `WorkspaceEdit` as JSON, a bundle that holds one, or a unified diff.
+//! Parses an edit from the caller: LSP's `WorkspaceEdit` as JSON, a bundle that contains one, or a unified diff.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::checks::{Checks, Reason};
+use super::checks::{CheckFailure, Checks};
 use crate::digest::{Digest, strict_json};
-use crate::edit::Plan;
+use crate::edit::EditPlan;
 use crate::edit::patch::{FilePatch, parse};
 use crate::model::edits::{Check, CheckName, EditedFile, WorkspaceEdit};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::request::EditInput;
-use crate::orchestrator::ask::Asking;
+use crate::orchestrator::ask::RequestContext;
 use crate::path::DocUri;
 use crate::text::ColumnUnit;
 
-/// An edit as it was read.
-pub(in crate::orchestrator) struct Input {
+/// An edit as it was parsed.
+pub(in crate::orchestrator) struct ParsedEdit {
     pub(in crate::orchestrator) edit: Option<WorkspaceEdit>,
     pub(in crate::orchestrator) patches: Vec<FilePatch>,
-    /// What its columns count.
+    /// The unit of its columns.
     pub(in crate::orchestrator) unit: ColumnUnit,
-    /// What the files held for which it was made, where it says so; `None` for files that were not there.
+    /// The digests of the files that it was made for, if it contains them; `None` for files that did not exist.
     pub(in crate::orchestrator) known: BTreeMap<DocUri, Option<Digest>>,
-    /// What was found wrong with it when it was planned.
+    /// The checks that failed when it was planned.
     pub(in crate::orchestrator) failed: Vec<Check>,
 }
 
-/// A bundle, as far as it matters here.
+/// The members of a bundle that matter here.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Saved {
+struct SavedBundle {
     #[serde(rename = "bundleId")]
     _bundle_id: Digest,
     edits: Option<SavedEdits>,
@@ -52,25 +52,29 @@ struct SavedEnvironment {
     position_encoding: String,
 }
 
-/// Reads an edit. Columns count `unit`, unless it says otherwise.
+/// Parses an edit. Columns count `unit`, unless the edit names another one.
 ///
 /// # Errors
-/// When it is neither.
-pub(in crate::orchestrator) fn read(given: &EditInput, unit: ColumnUnit) -> Result<Input, ErrorBody> {
+/// When it is in none of the three forms.
+pub(in crate::orchestrator) fn parse_edit(
+    input: &EditInput,
+    unit: ColumnUnit,
+) -> Result<ParsedEdit, ErrorBody> {
     let wrong = |what: String| {
-        ErrorBody::new(ErrorSymbol::Usage, format!("the edit cannot be read: {what}"))
+        ErrorBody::new(ErrorSymbol::Usage, format!("the edit cannot be parsed: {what}"))
             .hint("give a WorkspaceEdit as JSON, a bundle with edits, or a unified diff")
     };
-    let content =
-        given.content().ok_or_else(|| wrong("it holds characters that stand for no byte".to_owned()))?;
+    let content = input
+        .content()
+        .ok_or_else(|| wrong("it contains characters that do not represent bytes".to_owned()))?;
     let start = content.iter().find(|byte| !byte.is_ascii_whitespace());
     let none = BTreeMap::new();
     if start != Some(&b'{') {
         let patches = parse(&content).map_err(|error| wrong(error.to_string()))?;
-        return Ok(Input { edit: None, patches, unit, known: none, failed: Vec::new() });
+        return Ok(ParsedEdit { edit: None, patches, unit, known: none, failed: Vec::new() });
     }
-    let is_bundle = serde_json::from_slice::<Saved>(&content);
-    if let Ok(Saved { edits, environment, .. }) = is_bundle {
+    let is_bundle = serde_json::from_slice::<SavedBundle>(&content);
+    if let Ok(SavedBundle { edits, environment, .. }) = is_bundle {
         let edits = edits.ok_or_else(|| wrong("the bundle has no edits".to_owned()))?;
         let named = environment.and_then(|environment| ColumnUnit::parse(&environment.position_encoding));
         let known = edits
@@ -81,7 +85,7 @@ pub(in crate::orchestrator) fn read(given: &EditInput, unit: ColumnUnit) -> Resu
             Some(_) => Vec::new(),
             None => parse(edits.diff.as_bytes()).map_err(|error| wrong(error.to_string()))?,
         };
-        return Ok(Input {
+        return Ok(ParsedEdit {
             known: known.collect(),
             edit: edits.workspace_edit,
             patches,
@@ -93,12 +97,12 @@ pub(in crate::orchestrator) fn read(given: &EditInput, unit: ColumnUnit) -> Resu
     if edit.document_changes.is_none() && edit.changes.is_empty() {
         return Err(wrong("it has neither `documentChanges` nor `changes`".to_owned()));
     }
-    Ok(Input { edit: Some(edit), patches: Vec::new(), unit, known: none, failed: Vec::new() })
+    Ok(ParsedEdit { edit: Some(edit), patches: Vec::new(), unit, known: none, failed: Vec::new() })
 }
 
-/// Records again what was found wrong with a rename when it was planned and cannot be seen from the edit. What was given up then
-/// is not given up by that; what passed then is not claimed now.
-pub(super) fn carry(checks: &mut Checks<'_>, failed: Vec<Check>) {
+/// Records the failed checks of a rename that cannot be repeated from its edit alone. A check that was overridden
+/// when the edit was planned is not overridden now; one that passed then is not recorded as passed.
+pub(super) fn carry_over_failures(checks: &mut Checks<'_>, failed: Vec<Check>) {
     use CheckName::{
         Collision, Completeness, Identifier, Overrides, PrepareRename, RoundTrip, Shadowing, Target,
     };
@@ -106,7 +110,7 @@ pub(super) fn carry(checks: &mut Checks<'_>, failed: Vec<Check>) {
         match name {
             Target | PrepareRename | Identifier | Shadowing | Collision | Overrides | Completeness
             | RoundTrip => checks.fail(name, format!("when it was planned: {detail}"), places),
-            // These are made anew, for what the files hold now.
+            // These checks are repeated with the current contents.
             CheckName::Jail
             | CheckName::Filters
             | CheckName::Overlap
@@ -117,11 +121,11 @@ pub(super) fn carry(checks: &mut Checks<'_>, failed: Vec<Check>) {
     }
 }
 
-/// Records whether the files still are those for which the edit was made.
+/// Records whether the files are still those that the edit was made for.
 pub(super) fn check_known(
-    asking: &Asking<'_>,
+    cx: &RequestContext<'_>,
     checks: &mut Checks<'_>,
-    plan: &Plan,
+    plan: &EditPlan,
     known: &BTreeMap<DocUri, Option<Digest>>,
 ) {
     let mut changed = Vec::new();
@@ -133,12 +137,12 @@ pub(super) fn check_known(
         }
     }
     if let Some(first) = changed.first() {
-        let path = asking.places.paths.text(first);
+        let path = cx.locations.paths.text(first);
         checks.replace(
             CheckName::Content,
             format!("{path} changed since the edit was planned"),
             changed.clone(),
-            Reason::of(ErrorSymbol::ContentModified)
+            CheckFailure::of(ErrorSymbol::ContentModified)
                 .data(ErrorData::Files { paths: changed })
                 .hint("plan it again, or merge with --strategy 3way"),
         );

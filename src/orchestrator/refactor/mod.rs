@@ -1,10 +1,11 @@
-//! Edits that are proved before they are made: rename, code actions, any edit that somebody brings, and what an edit does
-//! to the diagnostics.
+//! Edits that are checked before they are written: rename, code actions, any edit that the caller supplies, and the
+//! effect of an edit on the diagnostics.
 //!
-//! Everything here only plans. The server proposes or the caller brings an edit; [`planned`] makes it to the contents of the
-//! ground; the checks say what is wrong with it, each by name and all of them recorded ([`checks`]); [`speculate`] shows the
-//! server what the files would hold, as open documents, and compares what it finds wrong and what it takes for references.
-//! Nothing on disk is touched: what is written, is written by [`mod@commit`] after the ground was proved to be the same.
+//! Everything here only plans. The server proposes an edit or the caller supplies one; [`planning`] applies it in
+//! memory to the contents of the files; the checks find what is wrong with it, each with a name and all of them
+//! recorded ([`checks`]); [`speculate`] shows the server the edited texts as open documents, and compares diagnostics
+//! and references. Nothing on disk is touched: only [`mod@commit`] writes, after the inputs were verified to be
+//! unchanged.
 
 mod actions;
 mod apply;
@@ -17,17 +18,17 @@ mod filters;
 mod fixtures;
 mod guards;
 pub(super) mod input;
+mod mangling;
 mod names;
 mod overrides;
-mod planned;
+mod planning;
 mod prepare;
-mod private;
 mod rename;
+mod rename_completeness;
 mod residue;
 mod round_trip;
 mod speculate;
 mod three_way;
-mod unproved;
 
 pub(super) use actions::actions;
 pub(super) use apply::apply;
@@ -35,18 +36,21 @@ pub(super) use commit::{commit, recover, undo};
 pub(super) use dependents::affected;
 pub(super) use prepare::prepare;
 pub(super) use rename::rename;
-pub(super) use speculate::{After, Comparison, Overlay, after, diagnostics, hide, present, types_lost};
+pub(super) use speculate::{
+    Comparison, EditOverlay, EditedDiagnostics, diagnostics, diagnostics_after, hide_overlay, show_overlay,
+    types_lost,
+};
 
-use crate::edit::Plan;
+use crate::edit::EditPlan;
 use crate::model::edits::Edits;
 use crate::model::error::ErrorBody;
 
 /// An edit that was planned and checked.
-pub(super) struct Refactored {
-    /// What the bundle says of it.
+pub(super) struct CheckedEdit {
+    /// What the bundle reports about it.
     pub(super) edits: Edits,
-    /// Why it is not to be made.
+    /// Why it must not be written.
     pub(super) error: Option<ErrorBody>,
-    /// What every file would hold.
-    pub(super) plan: Plan,
+    /// The content of every file after the edit.
+    pub(super) plan: EditPlan,
 }

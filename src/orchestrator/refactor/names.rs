@@ -1,4 +1,4 @@
-//! Whether a name can be one: identifier, keyword, soft keyword, builtin.
+//! Checks whether a new name is valid: identifier, keyword, soft keyword, builtin.
 
 use super::checks::Checks;
 use crate::model::edits::CheckName;
@@ -30,30 +30,30 @@ enumerate eval exec exit filter float format frozenset getattr globals hasattr h
 issubclass iter len license list locals map max memoryview min next object oct open ord pow print property quit range \
 repr reversed round set setattr slice sorted staticmethod str sum super tuple type vars zip";
 
-/// Whether a name has a meaning for Python itself: `__len__`.
+/// Whether Python gives the name a special meaning, like `__len__`.
 pub(super) fn is_dunder(name: &str) -> bool {
     name.len() > 4 && name.starts_with("__") && name.ends_with("__")
 }
 
-/// Whether a class spells a name with its own in front: `__x` in `class C` is `_C__x`.
+/// Whether a name is private, so that Python mangles it with the class's name: `__x` in `class C` is `_C__x`.
 pub(super) fn is_private(name: &str) -> bool {
     name.starts_with("__") && !name.ends_with("__")
 }
 
-/// How `name` is spelled in a class, or outside of any.
-pub(super) fn spelled(name: &str, class: Option<&str>) -> String {
+/// The mangled form of `name` in a class, or `name` itself outside of classes.
+pub(super) fn mangled(name: &str, class: Option<&str>) -> String {
     match class.map(|class| class.trim_start_matches('_')).filter(|class| !class.is_empty()) {
         Some(class) if is_private(name) => format!("_{class}{name}"),
         _ => name.to_owned(),
     }
 }
 
-/// Records whether `new` can be a name, and what it would hide. `is_attribute` says that it is only ever read after a dot,
-/// where builtins are not looked for. `strangers` are places where a class would spell the name otherwise than its
-/// definition.
-pub(super) fn check(checks: &mut Checks<'_>, new: &str, is_attribute: bool, strangers: Vec<String>) {
+/// Records whether `new` is a valid name, and what it would shadow. `is_attribute`: the name is only used after a
+/// dot, where builtins are not looked up. `mangled_places`: the places where the name would be mangled differently
+/// than in its definition.
+pub(super) fn check(checks: &mut Checks<'_>, new: &str, is_attribute: bool, mangled_places: Vec<String>) {
     if !is_identifier(new) {
-        checks.fail(CheckName::Identifier, format!("{new:?} is no identifier"), Vec::new());
+        checks.fail(CheckName::Identifier, format!("{new:?} is not an identifier"), Vec::new());
     } else if KEYWORDS.contains(&new) {
         checks.fail(CheckName::Identifier, format!("`{new}` is a keyword"), Vec::new());
     } else {
@@ -62,13 +62,12 @@ pub(super) fn check(checks: &mut Checks<'_>, new: &str, is_attribute: bool, stra
     if SOFT_KEYWORDS.contains(&new) {
         checks.fail(CheckName::Shadowing, format!("`{new}` is a soft keyword"), Vec::new());
     } else if is_dunder(new) {
-        checks.fail(CheckName::Shadowing, format!("`{new}` has a meaning for Python itself"), Vec::new());
+        checks.fail(CheckName::Shadowing, format!("`{new}` has a special meaning in Python"), Vec::new());
     } else if !is_attribute && BUILTINS.split(' ').any(|name| name == new) {
         checks.fail(CheckName::Shadowing, format!("`{new}` would hide the builtin"), Vec::new());
-    } else if !strangers.is_empty() {
-        let wrong =
-            "classes put their own name before one that begins with `__`, so that it would be several";
-        checks.none_of(CheckName::Shadowing, strangers, "", wrong);
+    } else if !mangled_places.is_empty() {
+        let wrong = "Python mangles names that begin with `__` with the name of the class, so that it would be several names";
+        checks.fail_if_any(CheckName::Shadowing, mangled_places, "", wrong);
     } else {
         checks.pass(CheckName::Shadowing, format!("`{new}` hides no builtin and is no soft keyword"));
     }
@@ -79,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_python_knows_or_spells_otherwise() {
+    fn dunder_and_private_names() {
         for (name, dunder, private) in [
             ("__len__", true, false),
             ("__x", false, true),
@@ -90,9 +89,9 @@ mod tests {
         ] {
             assert_eq!((is_dunder(name), is_private(name)), (dunder, private), "{name}");
         }
-        assert_eq!(spelled("__x", Some("_C")), "_C__x");
-        assert_eq!(spelled("__x", Some("__")), "__x");
-        assert_eq!(spelled("__x", None), "__x");
-        assert_eq!(spelled("_x", Some("C")), "_x");
+        assert_eq!(mangled("__x", Some("_C")), "_C__x");
+        assert_eq!(mangled("__x", Some("__")), "__x");
+        assert_eq!(mangled("__x", None), "__x");
+        assert_eq!(mangled("_x", Some("C")), "_x");
     }
 }

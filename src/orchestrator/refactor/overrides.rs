@@ -1,5 +1,5 @@
-//! Who shares the old name without the server's saying so: methods of classes above, below and beside, their parameters, and
-//! Python itself.
+//! Finds definitions that share the old name and that the server does not rename: methods in base classes, derived
+//! classes and other bases of derived classes, their parameters, and special methods of Python.
 
 use std::collections::BTreeSet;
 
@@ -7,64 +7,65 @@ use super::checks::Checks;
 use super::collision::{self, Renaming};
 use super::names::{is_dunder, is_private};
 use crate::model::edits::CheckName;
-use crate::orchestrator::ask::Asking;
+use crate::orchestrator::ask::RequestContext;
 use crate::resolve::hierarchy::{Hierarchy, Member, Relation};
 use crate::resolve::outline::Outline;
 use crate::resolve::roles::{keywords_of, parameter_at};
 
-/// How many classes and bases a message tells.
-const TOLD: usize = 5;
+/// How many classes and bases a message names.
+const MAX_NAMED: usize = 5;
 
-/// Methods that are called by the name of their class.
+/// Methods that are called through the name of their class.
 const CONSTRUCTORS: [&str; 4] = ["__init__", "__new__", "__post_init__", "__init_subclass__"];
 
-/// Records what else has the old name and keeps it. `around` is what stands around the class of the definition.
+/// Records which definitions keep the old name. `around` is the hierarchy around the class of the definition.
 pub(super) fn check(
-    asking: &Asking<'_>,
+    cx: &RequestContext<'_>,
     checks: &mut Checks<'_>,
     renaming: &Renaming<'_>,
     around: &Hierarchy,
 ) {
-    let mut wrong = Vec::new();
+    let mut problems = Vec::new();
     let mut places = Vec::new();
     let is_member = renaming.class().is_some();
     if is_dunder(renaming.old) {
-        wrong.push(format!("Python itself uses `{}`", renaming.old));
+        problems.push(format!("Python itself uses `{}`", renaming.old));
     }
-    // What every class spells with its own name, overrides nothing.
+    // A private name is mangled with its class's name, so it overrides nothing.
     if is_member && !is_private(renaming.old) {
         let same = around.members.get(renaming.old).into_iter().flatten();
-        let kept = same.filter(|member| !renaming.is_edited(&member.document.path, member.name_span.start));
-        let kept: Vec<&Member> = kept.collect();
-        if !kept.is_empty() {
-            wrong.push(format!(
+        let not_renamed =
+            same.filter(|member| !renaming.is_edited(&member.document.path, member.name_span.start));
+        let not_renamed: Vec<&Member> = not_renamed.collect();
+        if !not_renamed.is_empty() {
+            problems.push(format!(
                 "`{}` is also defined in {} and keeps its name there",
                 renaming.old,
-                classes(kept.iter().copied())
+                classes(not_renamed.iter().copied())
             ));
-            places.extend(kept.iter().map(|member| at(asking, member)));
+            places.extend(not_renamed.iter().map(|member| at(cx, member)));
         }
-        unknown(asking, around, renaming.old, &mut wrong, &mut places);
+        add_unknown_bases(cx, around, renaming.old, &mut problems, &mut places);
     }
-    let of_method = parameter(asking, renaming, &mut wrong, &mut places);
-    if !is_member && !of_method && wrong.is_empty() {
+    let of_method = check_parameter(cx, renaming, &mut problems, &mut places);
+    if !is_member && !of_method && problems.is_empty() {
         return;
     }
     places.sort();
     places.dedup();
-    if wrong.is_empty() {
-        let well = format!("no class above, below or beside keeps a `{}` of its own", renaming.old);
-        checks.pass(CheckName::Overrides, well);
+    if problems.is_empty() {
+        let detail = format!("no base, derived or sibling class keeps the name `{}`", renaming.old);
+        checks.pass(CheckName::Overrides, detail);
     } else {
-        checks.fail(CheckName::Overrides, wrong.join("; "), places);
+        checks.fail(CheckName::Overrides, problems.join("; "), places);
     }
 }
 
-/// Looks at the methods of the same name around the one whose parameter is renamed. Tells whether there can be any.
-fn parameter(
-    asking: &Asking<'_>,
+/// Checks the methods of the same name around the one whose parameter is renamed. Returns whether there can be any.
+fn check_parameter(
+    cx: &RequestContext<'_>,
     renaming: &Renaming<'_>,
-    wrong: &mut Vec<String>,
+    problems: &mut Vec<String>,
     places: &mut Vec<String>,
 ) -> bool {
     let (document, offset) = &renaming.definition;
@@ -82,7 +83,7 @@ fn parameter(
     if is_private(method) {
         return false;
     }
-    let around = collision::around(asking, document, (class_name, class), &[method]);
+    let around = collision::around(cx, document, (class_name, class), &[method]);
     let mut sharing: Vec<&Member> = Vec::new();
     for member in around.members.get(method).into_iter().flatten() {
         let keywords = keywords_of(&member.document.text, member.name_span.start).unwrap_or_default();
@@ -90,63 +91,60 @@ fn parameter(
         if let Some((_, span)) =
             same.filter(|(_, span)| !renaming.is_edited(&member.document.path, span.start))
         {
-            places.push(asking.places.span(&member.document, span).2);
+            places.push(cx.locations.span(&member.document, span).2);
             sharing.push(member);
         }
     }
     if !sharing.is_empty() {
-        wrong.push(format!(
-            "`{method}` of {} takes `{}` too, by which calls may pass it to any of them",
+        problems.push(format!(
+            "`{method}` of {} has the parameter `{}` too, and a call may pass it by name to any of them",
             classes(sharing.into_iter()),
             renaming.old
         ));
     }
-    unknown(asking, &around, method, wrong, places);
+    add_unknown_bases(cx, &around, method, problems, places);
     true
 }
 
-/// Says of which bases nobody knows what they have.
-fn unknown(
-    asking: &Asking<'_>,
+/// Adds the bases whose members are unknown.
+fn add_unknown_bases(
+    cx: &RequestContext<'_>,
     around: &Hierarchy,
     name: &str,
-    wrong: &mut Vec<String>,
+    problems: &mut Vec<String>,
     places: &mut Vec<String>,
 ) {
     if around.is_cut {
-        wrong.push("there are more classes around than anybody looks at".to_owned());
+        problems.push("the class hierarchy is too large to be checked completely".to_owned());
     }
     if around.unknown.is_empty() {
         return;
     }
     let bases: BTreeSet<&str> = around.unknown.iter().map(|unknown| unknown.base.as_str()).collect();
-    let bases: Vec<&str> = bases.into_iter().take(TOLD).collect();
-    wrong.push(format!(
-        "whether a base that cannot be found has a `{name}`, nobody can tell ({})",
-        bases.join(", ")
-    ));
+    let bases: Vec<&str> = bases.into_iter().take(MAX_NAMED).collect();
+    problems.push(format!("bases that cannot be found may define `{name}` ({})", bases.join(", ")));
     places.extend(
-        around.unknown.iter().map(|found| asking.places.span(&found.document, found.class_span.clone()).2),
+        around.unknown.iter().map(|found| cx.locations.span(&found.document, found.class_span.clone()).2),
     );
 }
 
-/// Which classes these are members of, and where those stand.
+/// Describes the classes of members by relation and name.
 fn classes<'m>(members: impl Iterator<Item = &'m Member> + Clone) -> String {
     let relations: BTreeSet<Relation> = members.clone().map(|member| member.relation).collect();
-    let words: Vec<&str> = relations.into_iter().map(word).collect();
+    let relations: Vec<&str> = relations.into_iter().map(relation_name).collect();
     let names: BTreeSet<&str> = members.map(|member| member.class.as_str()).collect();
-    let names: Vec<&str> = names.into_iter().take(TOLD).collect();
-    format!("classes {} ({})", words.join(" and "), names.join(", "))
+    let names: Vec<&str> = names.into_iter().take(MAX_NAMED).collect();
+    format!("{} classes ({})", relations.join(" and "), names.join(", "))
 }
 
-const fn word(relation: Relation) -> &'static str {
+const fn relation_name(relation: Relation) -> &'static str {
     match relation {
-        Relation::Above => "above",
-        Relation::Below => "below",
-        Relation::Beside => "beside",
+        Relation::Base => "base",
+        Relation::Derived => "derived",
+        Relation::Sibling => "sibling",
     }
 }
 
-fn at(asking: &Asking<'_>, member: &Member) -> String {
-    asking.places.span(&member.document, member.name_span.clone()).2
+fn at(cx: &RequestContext<'_>, member: &Member) -> String {
+    cx.locations.span(&member.document, member.name_span.clone()).2
 }

@@ -1,43 +1,46 @@
-//! `prepare-rename`: whether the server accepts a rename at a place.
+//! `prepare-rename`: whether the server accepts a rename at a location.
 
 use std::collections::BTreeMap;
 
-use crate::lsp::{Place, Renamable as Offered};
+use crate::lsp::{LspLocation, RenameTarget};
 use crate::model::facts::{Facts, Provenance, Renamable};
-use crate::orchestrator::ask::{Answer, Asking};
+use crate::orchestrator::ask::{HandlerOutput, RequestContext};
 use crate::orchestrator::failure::Failure;
-use crate::orchestrator::query::{nothing_there, position};
-use crate::orchestrator::state::Subject;
+use crate::orchestrator::navigation::{no_result, position};
+use crate::orchestrator::request_state::RequestTarget;
 
 /// Answers `prepareRename`.
-pub(in crate::orchestrator) async fn prepare(asking: &Asking<'_>) -> Result<Answer, Failure> {
-    let capabilities = asking.require("prepareRename", asking.server.client.capabilities().prepare_rename)?;
-    let subject = asking.state.subject()?;
-    asking.open([subject.document.path.clone()])?;
-    let offered = offered(asking, subject).await?.ok_or_else(|| nothing_there(asking, subject))?;
+pub(in crate::orchestrator) async fn prepare(cx: &RequestContext<'_>) -> Result<HandlerOutput, Failure> {
+    let capabilities = cx.require("prepareRename", cx.server.client.capabilities().prepare_rename)?;
+    let subject = cx.state.target()?;
+    cx.open([subject.document.path.clone()])?;
+    let offered = offered(cx, subject).await?.ok_or_else(|| no_result(cx, subject))?;
     let mut facts = Facts::new(Provenance::Lsp);
     let name = subject.name_span.clone().unwrap_or(subject.span.clone());
     let range = offered.range.unwrap_or_else(|| {
-        subject.document.lines.range(&subject.document.text, name, asking.places.server_unit)
+        subject.document.lines.range(&subject.document.text, name, cx.locations.server_unit)
     });
-    let place = Place { path: subject.document.path.clone(), range };
+    let place = LspLocation { path: subject.document.path.clone(), range };
     let name = offered.placeholder.or_else(|| subject.name().map(str::to_owned)).unwrap_or_default();
-    facts.renamable = Some(Renamable { name, location: asking.places.location(&place) });
-    Ok(Answer { facts, limits: None, capabilities, refactored: None, error: None })
+    facts.renamable = Some(Renamable { name, location: cx.locations.location(&place) });
+    Ok(HandlerOutput { facts, limits: None, capabilities, refactored: None, error: None })
 }
 
-/// What the server offers to rename.
-pub(super) async fn offered(asking: &Asking<'_>, subject: &Subject) -> Result<Option<Offered>, Failure> {
-    let questions = asking.questions();
-    Ok(questions.prepare_rename(&subject.document.path, position(asking, subject)).await?)
+/// The server's answer to `prepareRename`.
+pub(super) async fn offered(
+    cx: &RequestContext<'_>,
+    subject: &RequestTarget,
+) -> Result<Option<RenameTarget>, Failure> {
+    let requests = cx.requests();
+    Ok(requests.prepare_rename(&subject.document.path, position(cx, subject)).await?)
 }
 
-/// The capabilities of a rename.
-pub(super) fn capabilities(asking: &Asking<'_>) -> Result<BTreeMap<String, bool>, Failure> {
-    let offered = asking.server.client.capabilities();
-    let mut capabilities = asking.require("rename", offered.rename)?;
+/// The capabilities that a rename needs.
+pub(super) fn capabilities(cx: &RequestContext<'_>) -> Result<BTreeMap<String, bool>, Failure> {
+    let offered = cx.server.client.capabilities();
+    let mut capabilities = cx.require("rename", offered.rename)?;
     capabilities.insert("prepareRename".to_owned(), offered.prepare_rename);
-    capabilities.extend(asking.require("diagnostic", offered.diagnostic)?);
-    capabilities.extend(asking.require("references", offered.references)?);
+    capabilities.extend(cx.require("diagnostic", offered.diagnostic)?);
+    capabilities.extend(cx.require("references", offered.references)?);
     Ok(capabilities)
 }

@@ -1,29 +1,30 @@
-//! Where an old name also stands in files that are no Python: documentation, configuration. These are listed and never edited.
+//! Finds an old name in files other than Python: documentation, configuration. These are listed and never edited.
 
 use crate::model::facts::{Occurrence, Residue};
-use crate::orchestrator::ask::Asking;
+use crate::orchestrator::ask::RequestContext;
 use crate::orchestrator::blocking;
 use crate::orchestrator::failure::Failure;
 use crate::path::DocUri;
-use crate::tape::Door;
-use crate::workspace::prose::lines_with_word;
+use crate::tape::IoKind;
+use crate::workspace::text_search::find_in_text_files;
 
-/// What such an occurrence is called.
+/// The kind of such an occurrence.
 const KIND: &str = "document";
 
-/// The most that are listed.
-const LISTED: usize = 20;
+/// How many to list.
+const MAX_LISTED: usize = 20;
 
-/// Adds the places of other files to those of Python files.
+/// Adds the occurrences in other files to those in Python files.
 pub(super) async fn add_documents(
-    asking: &Asking<'_>,
+    cx: &RequestContext<'_>,
     residue: &mut Residue,
     name: &str,
 ) -> Result<(), Failure> {
-    let (root, word) = (asking.settings.root.clone(), name.to_owned());
-    let tape = asking.state.tape.clone();
-    let find =
-        move || tape.ask(Door::Index, &("document", &word), || lines_with_word(&root, &word), Vec::new);
+    let (root, word) = (cx.settings.root.clone(), name.to_owned());
+    let tape = cx.state.tape.clone();
+    let find = move || {
+        tape.query(IoKind::Index, &("document", &word), || find_in_text_files(&root, &word), Vec::new)
+    };
     let found = blocking(find).await?;
     if found.is_empty() {
         return Ok(());
@@ -31,7 +32,7 @@ pub(super) async fn add_documents(
     let count = u32::try_from(found.len()).unwrap_or(u32::MAX);
     residue.count += count;
     residue.kinds.insert(KIND.to_owned(), count);
-    for (path, line, column) in found.into_iter().take(LISTED) {
+    for (path, line, column) in found.into_iter().take(MAX_LISTED) {
         let at = format!("{}@L{line}:C{column}", DocUri::Workspace(path));
         residue.items.push(Occurrence { at, kind: KIND.to_owned() });
     }

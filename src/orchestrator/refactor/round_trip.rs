@@ -1,46 +1,51 @@
-//! Whether the references of the new name are exactly those of the old one, moved.
+//! Checks that the references of the new name are exactly those of the old one, at their new positions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::checks::Checks;
-use super::speculate::Overlay;
-use crate::edit::text::{Splice, moved};
-use crate::lsp::Place;
+use super::speculate::EditOverlay;
+use crate::edit::text::{Splice, map_offset};
+use crate::lsp::LspLocation;
 use crate::model::edits::CheckName;
-use crate::orchestrator::ask::Asking;
+use crate::orchestrator::ask::RequestContext;
 use crate::orchestrator::failure::Failure;
 use crate::path::AbsPath;
 use crate::workspace::files::{Document, Files};
 
-/// Asks for the references of the new name where the old one was asked about, and compares. The server is shown the edited
-/// texts.
+/// Requests the references of the new name where those of the old one were requested, and compares them. The server
+/// must have been shown the edited texts.
 pub(super) async fn check(
-    asking: &Asking<'_>,
+    cx: &RequestContext<'_>,
     checks: &mut Checks<'_>,
-    overlay: &Overlay<'_>,
+    overlay: &EditOverlay<'_>,
     splices: &BTreeMap<AbsPath, Vec<Splice>>,
-    asked: (&Arc<Document>, usize),
-    references: &[Place],
+    requested: (&Arc<Document>, usize),
+    references: &[LspLocation],
 ) -> Result<(), Failure> {
-    let unit = asking.places.server_unit;
+    let unit = cx.locations.server_unit;
     let nothing = Vec::new();
     let of = |path: &AbsPath| splices.get(path).unwrap_or(&nothing);
     let shift = |path: &AbsPath, before: &Document, offset: usize| {
         let after = overlay.read(path).ok()?;
-        Some(after.lines.position(&after.text, moved(of(path), offset), unit).min(after_end(&after, unit)))
-            .filter(|_| before.text.len() >= offset)
+        Some(
+            after
+                .lines
+                .position(&after.text, map_offset(of(path), offset), unit)
+                .min(after_end(&after, unit)),
+        )
+        .filter(|_| before.text.len() >= offset)
     };
-    let Some(position) = shift(&asked.0.path, asked.0, asked.1) else { return Ok(()) };
+    let Some(position) = shift(&requested.0.path, requested.0, requested.1) else { return Ok(()) };
     let mut expected = BTreeSet::new();
     for place in references {
-        let Ok(before) = asking.state.files.read(&place.path) else { continue };
+        let Ok(before) = cx.state.files.read(&place.path) else { continue };
         let offset = before.lines.offset(&before.text, place.range.start, unit);
         expected.extend(
             offset.and_then(|offset| shift(&place.path, &before, offset)).map(|at| (place.path.clone(), at)),
         );
     }
-    let found = asking.questions().references(&asked.0.path, position, true).await?;
+    let found = cx.requests().references(&requested.0.path, position, true).await?;
     let found: BTreeSet<_> = found.items.into_iter().map(|place| (place.path, place.range.start)).collect();
     let lost = expected.difference(&found);
     let gained = found.difference(&expected);
@@ -48,15 +53,22 @@ pub(super) async fn check(
     if lost.is_empty() && gained.is_empty() {
         checks.pass(
             CheckName::RoundTrip,
-            format!("the new name has the {} references of the old one", found.len()),
+            format!(
+                "the new name has the same {} as the old one",
+                crate::text::plural(found.len(), "reference")
+            ),
         );
         return Ok(());
     }
     let at = |(path, start): &&(AbsPath, crate::text::Position)| {
-        let uri = asking.places.paths.uri(path);
+        let uri = cx.locations.paths.uri(path);
         format!("{uri}@L{}:C{}", start.line + 1, start.column + 1)
     };
-    let detail = format!("the new name loses {} references and gains {}", lost.len(), gained.len());
+    let detail = format!(
+        "the new name loses {} and gains {}",
+        crate::text::plural(lost.len(), "reference"),
+        gained.len()
+    );
     checks.fail(CheckName::RoundTrip, detail, lost.iter().chain(&gained).map(at).collect());
     Ok(())
 }

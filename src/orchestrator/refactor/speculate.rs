@@ -1,68 +1,68 @@
-//! What the server would find wrong after an edit, without making it: the edited texts are shown to it as open documents.
+//! The diagnostics after an edit, without writing it: the edited texts are shown to the server as open documents.
 //!
-//! Diagnostics are compared as a multiset of file, rule, severity and message, so that what only moved is not new. A server
-//! that was shown another set of imports or other files is not asked again afterwards: what it learned of them, in which
-//! order, it cannot forget.
+//! Diagnostics are compared as a multiset of file, rule, severity and message, so that those that only moved do not
+//! count as new. A server that was shown other imports or other files is not used again afterwards: a reset does not
+//! undo what it learned about them, in which order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::checks::Checks;
-use super::dependents::Affected;
+use super::dependents::AffectedFiles;
 use crate::bundle::order::sort;
-use crate::edit::Plan;
+use crate::edit::EditPlan;
 use crate::model::edits::{CheckName, DiagnosticsDelta};
 use crate::model::facts::Diagnostic;
 use crate::model::request::Severity;
-use crate::orchestrator::ask::Asking;
+use crate::orchestrator::ask::RequestContext;
 use crate::orchestrator::diagnose;
 use crate::orchestrator::failure::Failure;
-use crate::orchestrator::places::Places;
-use crate::orchestrator::reward::{self, Found, Shown};
+use crate::orchestrator::locations::LocationBuilder;
+use crate::orchestrator::reward::{self, DiagnosticsByFile, EditMeasurement};
 use crate::path::{AbsPath, DocUri};
 use crate::resolve::outline::Outline;
-use crate::reward::Measured;
+use crate::reward::MeasuredDiagnostics;
 use crate::workspace::files::{DiskFiles, Document, FileKind, Files, ReadError};
 
-/// How many files are open and asked about at a time.
-const WINDOW: usize = 4;
+/// How many files to open and check at a time.
+const MAX_OPEN_FILES: usize = 4;
 
-/// The files as they would be.
-pub(in crate::orchestrator) struct Overlay<'d> {
+/// The files as they are after the edit.
+pub(in crate::orchestrator) struct EditOverlay<'d> {
     disk: &'d DiskFiles,
-    /// What would be another content; nothing for a file that goes.
-    over: BTreeMap<AbsPath, Option<Arc<Document>>>,
+    /// The edited files; `None` for deleted ones.
+    files: BTreeMap<AbsPath, Option<Arc<Document>>>,
 }
 
-impl<'d> Overlay<'d> {
-    pub(in crate::orchestrator) fn new(asking: &'d Asking<'_>, plan: &Plan) -> Self {
-        let root = asking.state.ground.snapshot.root();
-        let mut over = BTreeMap::new();
+impl<'d> EditOverlay<'d> {
+    pub(in crate::orchestrator) fn new(cx: &'d RequestContext<'_>, plan: &EditPlan) -> Self {
+        let root = cx.state.inputs.snapshot.root();
+        let mut files = BTreeMap::new();
         for change in plan.changes() {
             if let Some(from) = &change.from {
-                over.insert(root.join(from.as_str()), None);
+                files.insert(root.join(from.as_str()), None);
             }
             let path = root.join(change.path.as_str());
             let document =
                 change.after.as_ref().map(|after| Arc::new(Document::new(path.clone(), after.clone())));
-            over.insert(path, document);
+            files.insert(path, document);
         }
-        Self { disk: &asking.state.files, over }
+        Self { disk: &cx.state.files, files }
     }
 
-    /// The Python documents that would be other ones, with what they would be.
+    /// The edited Python documents; `None` for deleted ones.
     fn python(&self) -> impl Iterator<Item = (&AbsPath, Option<&Arc<Document>>)> {
         let is_python = |path: &AbsPath| path.as_str().ends_with(".py") || path.as_str().ends_with(".pyi");
-        self.over
+        self.files
             .iter()
             .filter(move |(path, _)| is_python(path))
             .map(|(path, document)| (path, document.as_ref()))
     }
 }
 
-impl Files for Overlay<'_> {
+impl Files for EditOverlay<'_> {
     fn read(&self, path: &AbsPath) -> Result<Arc<Document>, ReadError> {
-        match self.over.get(path) {
+        match self.files.get(path) {
             Some(Some(document)) => Ok(document.clone()),
             Some(None) => Err(ReadError::Missing { path: path.clone() }),
             None => self.disk.read(path),
@@ -70,7 +70,7 @@ impl Files for Overlay<'_> {
     }
 
     fn kind(&self, path: &AbsPath) -> FileKind {
-        match self.over.get(path) {
+        match self.files.get(path) {
             Some(Some(_)) => FileKind::File,
             Some(None) => FileKind::Missing,
             None => self.disk.kind(path),
@@ -86,161 +86,169 @@ impl Files for Overlay<'_> {
     }
 }
 
-/// What the server says of the edited texts.
-pub(in crate::orchestrator) struct After {
-    pub(in crate::orchestrator) found: Found,
-    /// The same for files that hide more than before, with that taken away.
-    pub(in crate::orchestrator) bare: Found,
+/// The diagnostics of the edited texts.
+pub(in crate::orchestrator) struct EditedDiagnostics {
+    pub(in crate::orchestrator) found: DiagnosticsByFile,
+    /// The diagnostics of the files with new suppressions, after removing those.
+    pub(in crate::orchestrator) bare: DiagnosticsByFile,
 }
 
-/// Shows the server the edited texts. What goes is shown empty, since no document can be shown as gone.
-pub(super) fn show(asking: &Asking<'_>, overlay: &Overlay<'_>) -> Result<(), Failure> {
-    if !present(asking, overlay)? {
-        asking.server.retire();
+/// Shows the server the edited texts. A deleted file is shown as empty, since a document cannot be shown as missing.
+pub(super) fn show(cx: &RequestContext<'_>, overlay: &EditOverlay<'_>) -> Result<(), Failure> {
+    if !show_overlay(cx, overlay)? {
+        cx.server.retire();
     }
     Ok(())
 }
 
-/// The same, telling whether every file imports what it imported.
-pub(in crate::orchestrator) fn present(asking: &Asking<'_>, overlay: &Overlay<'_>) -> Result<bool, Failure> {
-    asking.server.speculates();
+/// Like [`show`]; returns whether every file has the same imports as before.
+pub(in crate::orchestrator) fn show_overlay(
+    cx: &RequestContext<'_>,
+    overlay: &EditOverlay<'_>,
+) -> Result<bool, Failure> {
+    cx.server.mark_speculative();
     let mut imports_stay = true;
     for (path, document) in overlay.python() {
-        let before = asking.state.files.read(path).ok();
+        let before = cx.state.files.read(path).ok();
         imports_stay &= match (&before, document) {
             (Some(before), Some(after)) => imports(&before.text) == imports(&after.text),
             _ => false,
         };
         match document {
-            Some(document) => asking.server.open(document)?,
-            None => asking.server.open(&Arc::new(Document::new(path.clone(), Vec::new())))?,
+            Some(document) => cx.server.open(document)?,
+            None => cx.server.open(&Arc::new(Document::new(path.clone(), Vec::new())))?,
         }
     }
     Ok(imports_stay)
 }
 
-/// Which modules a text imports, in order.
+/// The modules that a text imports, in order.
 fn imports(text: &str) -> Vec<(usize, String)> {
     let outline = Outline::parse(text);
     outline.imports.into_iter().map(|import| (import.level, import.module)).collect()
 }
 
-/// Shows the server the files as they are.
-pub(in crate::orchestrator) fn hide(asking: &Asking<'_>, overlay: &Overlay<'_>) -> Result<(), Failure> {
+/// Shows the server the files as they are on disk.
+pub(in crate::orchestrator) fn hide_overlay(
+    cx: &RequestContext<'_>,
+    overlay: &EditOverlay<'_>,
+) -> Result<(), Failure> {
     for (path, _) in overlay.python() {
-        match asking.state.files.read(path) {
-            Ok(document) => asking.server.open(&document)?,
-            Err(_) => asking.server.release(path)?,
+        match cx.state.files.read(path) {
+            Ok(document) => cx.server.open(&document)?,
+            Err(_) => cx.server.release(path)?,
         }
     }
     Ok(())
 }
 
-/// What is compared.
+/// An edit whose diagnostics are compared.
 pub(in crate::orchestrator) struct Comparison<'c> {
-    pub(in crate::orchestrator) plan: &'c Plan,
-    pub(in crate::orchestrator) overlay: &'c Overlay<'c>,
-    pub(in crate::orchestrator) affected: &'c Affected,
-    /// The old name and the new one, which messages tell too.
+    pub(in crate::orchestrator) plan: &'c EditPlan,
+    pub(in crate::orchestrator) overlay: &'c EditOverlay<'c>,
+    pub(in crate::orchestrator) affected: &'c AffectedFiles,
+    /// The old and the new name, which occur in messages.
     pub(in crate::orchestrator) renamed: Option<(&'c str, &'c str)>,
-    /// Whether it is told what the edit ends: then every file is asked about on both sides.
+    /// Whether to report resolved diagnostics: then every file is checked before and after.
     pub(in crate::orchestrator) wants_resolved: bool,
 }
 
-/// What the server finds wrong in the affected files while it is shown the edited texts.
-pub(in crate::orchestrator) async fn after(
-    asking: &Asking<'_>,
+/// The diagnostics of the affected files while the server is shown the edited texts.
+pub(in crate::orchestrator) async fn diagnostics_after(
+    cx: &RequestContext<'_>,
     comparison: &Comparison<'_>,
-) -> Result<After, Failure> {
-    let shown = Places {
-        state: asking.state,
+) -> Result<EditedDiagnostics, Failure> {
+    let shown = LocationBuilder {
+        state: cx.state,
         files: comparison.overlay,
-        paths: asking.places.paths,
-        server_unit: asking.places.server_unit,
-        io_unit: asking.places.io_unit,
+        paths: cx.locations.paths,
+        server_unit: cx.locations.server_unit,
+        io_unit: cx.locations.io_unit,
         dual: None,
     };
-    let found = diagnostics(asking, comparison.overlay, &shown, comparison.affected.files.iter()).await?;
-    let bare = bare(asking, comparison.overlay, &shown).await?;
-    Ok(After { found, bare })
+    let found = diagnostics(cx, comparison.overlay, &shown, comparison.affected.files.iter()).await?;
+    let bare = bare(cx, comparison.overlay, &shown).await?;
+    Ok(EditedDiagnostics { found, bare })
 }
 
-/// What the server finds in edited files when it is shown them without what they hide and did not hide before.
+/// The diagnostics of edited files without the suppressions that the edit adds.
 pub(in crate::orchestrator) async fn bare(
-    asking: &Asking<'_>,
-    overlay: &Overlay<'_>,
-    shown: &Places<'_>,
-) -> Result<Found, Failure> {
-    let before = overlay.python().filter_map(|(path, _)| asking.state.files.read(path).ok());
+    cx: &RequestContext<'_>,
+    overlay: &EditOverlay<'_>,
+    shown: &LocationBuilder<'_>,
+) -> Result<DiagnosticsByFile, Failure> {
+    let before = overlay.python().filter_map(|(path, _)| cx.state.files.read(path).ok());
     let after = overlay.python().filter_map(|(_, document)| document);
-    let hidden = reward::hidden_by(before, after);
-    let mut found = Found::new();
+    let hidden = reward::added_suppressions(before, after);
+    let mut found = DiagnosticsByFile::new();
     for (document, spans) in &hidden {
-        asking.server.open(&Arc::new(reward::without(document, spans)))?;
-        let pull = asking.questions().diagnostics(&document.path);
-        let told = pull.await?;
-        let items = told.items.iter().map(|item| diagnose::diagnostic(shown, &document.path, item));
+        cx.server.open(&Arc::new(reward::without_spans(document, spans)))?;
+        let pull = cx.requests().diagnostics(&document.path);
+        let response = pull.await?;
+        let items = response.items.iter().map(|item| diagnose::diagnostic(shown, &document.path, item));
         found.insert(document.path.clone(), items.collect());
-        asking.server.open(document)?;
+        cx.server.open(document)?;
     }
     Ok(found)
 }
 
-/// How many types the edit makes the server forget, while it is shown the edited texts.
+/// How many expressions lose their types by the edit. The server must have been shown the edited texts.
 pub(in crate::orchestrator) async fn types_lost(
-    asking: &Asking<'_>,
-    overlay: &Overlay<'_>,
+    cx: &RequestContext<'_>,
+    overlay: &EditOverlay<'_>,
 ) -> Result<u32, Failure> {
     let before: Vec<Arc<Document>> =
-        overlay.python().filter_map(|(path, _)| asking.state.files.read(path).ok()).collect();
+        overlay.python().filter_map(|(path, _)| cx.state.files.read(path).ok()).collect();
     let after: Vec<Arc<Document>> = overlay.python().filter_map(|(_, document)| document.cloned()).collect();
-    reward::types_lost(asking, &before, &after).await
+    reward::types_lost(cx, &before, &after).await
 }
 
-/// Compares with what it finds wrong now that it is shown the files as they are.
+/// Compares with the diagnostics of the files as they are on disk, which the server must have been shown.
 pub(super) async fn compare(
-    asking: &Asking<'_>,
+    cx: &RequestContext<'_>,
     comparison: &Comparison<'_>,
-    after: After,
+    after: EditedDiagnostics,
 ) -> Result<DiagnosticsDelta, Failure> {
-    let After { found: mut after, bare } = after;
-    let complains = |found: &Vec<Diagnostic>| found.iter().any(|item| item.severity > Severity::Hint);
-    let matters = |path: &&AbsPath| comparison.wants_resolved || after.get(*path).is_some_and(complains);
-    let known: Vec<&AbsPath> = comparison.affected.files.iter().filter(matters).collect();
-    // What is not compared is no part of what is measured.
+    let EditedDiagnostics { found: mut after, bare } = after;
+    let has_problem = |found: &Vec<Diagnostic>| found.iter().any(|item| item.severity > Severity::Hint);
+    let is_compared =
+        |path: &&AbsPath| comparison.wants_resolved || after.get(*path).is_some_and(has_problem);
+    let known: Vec<&AbsPath> = comparison.affected.files.iter().filter(is_compared).collect();
+    // Only the compared files count in the measurement.
     let compared: Vec<AbsPath> = known.iter().map(|path| (*path).clone()).collect();
-    let gone = reward::taken_away(asking, comparison.plan);
-    let there = known.into_iter().chain(&gone).filter(|path| asking.state.files.kind(path) == FileKind::File);
-    let before = diagnostics(asking, &asking.state.files, asking.places, there).await?;
+    let removed = reward::removed_files(cx, comparison.plan);
+    let existing =
+        known.into_iter().chain(&removed).filter(|path| cx.state.files.kind(path) == FileKind::File);
+    let before = diagnostics(cx, &cx.state.files, cx.locations, existing).await?;
     after.retain(|path, _| compared.contains(path));
-    let shown = Shown {
-        disk: &asking.state.files,
+    let shown = EditMeasurement {
+        disk: &cx.state.files,
         overlay: comparison.overlay,
         before: &before,
         after: &after,
         bare: &bare,
-        config_changed: reward::configuration_changed(&asking.state.ground, comparison.plan),
+        config_changed: reward::configuration_changed(&cx.state.inputs, comparison.plan),
     };
-    let ground = &*asking.state.ground;
-    let mut judged = reward::of_edit((ground, ground), asking.places.server_unit, &shown);
+    let ground = &*cx.state.inputs;
+    let mut judged = reward::judge_edit((ground, ground), cx.locations.server_unit, &shown);
     if judged.is_gain() {
-        present(asking, comparison.overlay)?;
-        judged.integrity.any_casts_added += types_lost(asking, comparison.overlay).await?;
-        hide(asking, comparison.overlay)?;
+        show_overlay(cx, comparison.overlay)?;
+        judged.integrity.any_casts_added += types_lost(cx, comparison.overlay).await?;
+        hide_overlay(cx, comparison.overlay)?;
     }
-    asking.measured(Measured {
+    cx.measured(MeasuredDiagnostics {
         before: Some(judged.before),
         after: judged.after,
         integrity: judged.integrity,
     });
-    let before = without_hints(before, &gone);
-    let after = without_hints(after, &gone);
+    let before = without_hints(before, &removed);
+    let after = without_hints(after, &removed);
     let mut delta = DiagnosticsDelta {
         files_checked: u32::try_from(comparison.affected.files.len()).unwrap_or(u32::MAX),
         files_left_out: u32::try_from(comparison.affected.left_out).unwrap_or(u32::MAX),
         ..DiagnosticsDelta::default()
     };
-    // A message may tell the old name before and the new one after, or the old one both times, of something else.
+    // A message may contain the old name before and the new one after, or the old name both times, for another symbol.
     let key = |found: &Diagnostic| {
         let message = match comparison.renamed {
             Some((old, new)) => replace_word(&found.message, old, new),
@@ -269,21 +277,21 @@ pub(super) async fn compare(
     Ok(delta)
 }
 
-/// The diagnostics that are complaints, of the files that stay. What is greyed out is none.
-fn without_hints(found: Found, gone: &BTreeSet<AbsPath>) -> Found {
-    let stays = found.into_iter().filter(|(path, _)| !gone.contains(path));
-    let told =
+/// The diagnostics above the severity of hints, of the files that remain. Hints only gray code out.
+fn without_hints(found: DiagnosticsByFile, removed: &BTreeSet<AbsPath>) -> DiagnosticsByFile {
+    let remaining = found.into_iter().filter(|(path, _)| !removed.contains(path));
+    let problems =
         |found: Vec<Diagnostic>| found.into_iter().filter(|item| item.severity > Severity::Hint).collect();
-    stays.map(|(path, found)| (path, told(found))).collect()
+    remaining.map(|(path, found)| (path, problems(found))).collect()
 }
 
-/// Records whether a diagnostic is new.
+/// Records whether there are new diagnostics.
 pub(super) fn record(checks: &mut Checks<'_>, delta: &DiagnosticsDelta) {
     let left_out = match delta.files_left_out {
         0 => String::new(),
-        more => format!(", {more} more files that could be affected were not"),
+        more => format!("; {} that could be affected not compared", crate::text::plural(more, "more file")),
     };
-    let compared = format!("{} compared{left_out}", super::planned::files(delta.files_checked as usize));
+    let compared = format!("{} compared{left_out}", super::planning::files(delta.files_checked as usize));
     if delta.introduced.is_empty() {
         checks.pass(CheckName::Diagnostics, format!("no new diagnostic; {compared}"));
     } else {
@@ -296,35 +304,35 @@ pub(super) fn record(checks: &mut Checks<'_>, delta: &DiagnosticsDelta) {
 }
 
 pub(in crate::orchestrator) async fn diagnostics<'p>(
-    asking: &Asking<'_>,
+    cx: &RequestContext<'_>,
     files: &dyn Files,
-    places: &Places<'_>,
+    places: &LocationBuilder<'_>,
     paths: impl Iterator<Item = &'p AbsPath>,
-) -> Result<Found, Failure> {
+) -> Result<DiagnosticsByFile, Failure> {
     let paths: Vec<&AbsPath> = paths.collect();
     let mut all = BTreeMap::new();
-    for (number, window) in paths.chunks(WINDOW).enumerate() {
-        asking.settings.progress.step(&format!("checked {} of {} files", number * WINDOW, paths.len()));
+    for (number, window) in paths.chunks(MAX_OPEN_FILES).enumerate() {
+        cx.settings.progress.step(&format!("checked {} of {} files", number * MAX_OPEN_FILES, paths.len()));
         let mut pulls = Vec::new();
         for path in window {
             let Ok(document) = files.read(path) else { continue };
-            let for_long = asking.is_open(path);
-            asking.server.open(&document)?;
-            pulls.push((*path, for_long, asking.questions().diagnostics(path)));
+            let was_open = cx.is_open(path);
+            cx.server.open(&document)?;
+            pulls.push((*path, was_open, cx.requests().diagnostics(path)));
         }
-        for (path, for_long, pull) in pulls {
+        for (path, was_open, pull) in pulls {
             let found = pull.await?;
-            let told = found.items.iter().map(|item| diagnose::diagnostic(places, path, item));
-            all.insert(path.clone(), told.collect());
-            if !for_long {
-                asking.server.release(path)?;
+            let converted = found.items.iter().map(|item| diagnose::diagnostic(places, path, item));
+            all.insert(path.clone(), converted.collect());
+            if !was_open {
+                cx.server.release(path)?;
             }
         }
     }
     Ok(all)
 }
 
-/// A text in which a name is another one wherever it stands as a whole word.
+/// Replaces a name wherever it occurs as a whole word.
 fn replace_word(text: &str, old: &str, new: &str) -> String {
     let is_word = |c: char| c == '_' || unicode_ident::is_xid_continue(c);
     let mut out = String::with_capacity(text.len());

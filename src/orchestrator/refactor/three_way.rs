@@ -1,40 +1,41 @@
-//! `--strategy 3way`: an edit to files that changed since it was made. It is planned for what the files held then, and git's merge
-//! puts together what became of them and what the edit wants.
+//! `--strategy 3way`: applies an edit to files that changed since it was made. The edit is planned for the contents
+//! at that time, and git's merge combines the result with the current contents.
 //!
-//! What the files held then is known by digest for a bundle's edit, and taken from lanser's cache or from the last commit. A
-//! diff is made to what is there if it fits, and else to the last commit. A `WorkspaceEdit` that says nothing of the kind is
-//! about what is there: its positions fit any text. Files that come, go or move have to be what they were.
+//! For the edit in a bundle, those contents are known by digest, and taken from lanser's cache or the last commit. A
+//! diff is applied to the current contents if it fits, else to the last commit. A `WorkspaceEdit` without digests is
+//! applied to the current contents: its positions fit any text. Files that are created, deleted or moved must be
+//! unchanged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::base::Disk;
-use super::checks::{Checks, Reason};
-use super::planned::{self, Make};
+use super::checks::{CheckFailure, Checks};
+use super::planning::{self, AddEdit};
 use crate::digest::Digest;
-use crate::edit::{Base, Original, Plan, PlanError, Planner};
+use crate::edit::{Base, EditPlan, Original, PlanError, Planner};
 use crate::model::edits::CheckName;
-use crate::model::error::{ConflictHunk, ErrorData, ErrorSymbol};
-use crate::orchestrator::ask::Asking;
+use crate::model::error::{EditConflict, ErrorData, ErrorSymbol};
+use crate::orchestrator::ask::RequestContext;
 use crate::orchestrator::failure::Failure;
 use crate::path::{DocUri, WorkspacePath};
-use crate::tape::Door;
+use crate::tape::IoKind;
 use crate::text::ColumnUnit;
-use crate::workspace::contents::Contents;
+use crate::workspace::content_store::ContentStore;
 use crate::workspace::git::merge::{HunkSide, Merged, merge};
-use crate::workspace::history::Past;
+use crate::workspace::history::RevisionFiles;
 
 /// The files as they were when the edit was made.
-struct Then<'t> {
+struct OriginalFiles<'t> {
     disk: &'t Disk<'t>,
     known: &'t BTreeMap<DocUri, Option<Digest>>,
-    past: Option<Past>,
-    /// The files for which a diff was made when they were as in the last commit.
+    past: Option<RevisionFiles>,
+    /// The files in which a diff fits only the content of the last commit.
     committed: BTreeSet<WorkspacePath>,
-    contents: Option<Contents>,
+    contents: Option<ContentStore>,
 }
 
-impl Base for Then<'_> {
+impl Base for OriginalFiles<'_> {
     fn is_folder(&self, path: &WorkspacePath) -> bool {
         self.disk.is_folder(path)
     }
@@ -47,49 +48,51 @@ impl Base for Then<'_> {
         let now = self.disk.file(path)?;
         let committed = || self.past.as_ref().and_then(|past| past.read(path));
         let executable = now.as_ref().is_some_and(|original| original.executable);
-        let as_it_was = |bytes: Vec<u8>| Some(Arc::new(Original { bytes, executable }));
+        let with_current_mode = |bytes: Vec<u8>| Some(Arc::new(Original { bytes, executable }));
         match self.known.get(&DocUri::Workspace(path.clone())) {
             Some(None) => Ok(None),
             Some(Some(then)) if now.as_ref().is_some_and(|now| Digest::of(&now.bytes) == *then) => Ok(now),
             Some(Some(then)) => {
                 let stored = || self.contents.as_ref().and_then(|contents| contents.get(then));
-                let kept = self.disk.tape().bytes(Door::Contents, then, stored);
-                let found = kept.or_else(|| committed().filter(|bytes| Digest::of(bytes) == *then));
+                let cached = self.disk.tape().query_bytes(IoKind::Contents, then, stored);
+                let found = cached.or_else(|| committed().filter(|bytes| Digest::of(bytes) == *then));
                 found
-                    .map(as_it_was)
-                    .ok_or_else(|| "what it held when the edit was made cannot be had".to_owned())
+                    .map(with_current_mode)
+                    .ok_or_else(|| "its content when the edit was made is not available".to_owned())
             }
-            None if self.committed.contains(path) => Ok(committed().map_or(now, as_it_was)),
+            None if self.committed.contains(path) => Ok(committed().map_or(now, with_current_mode)),
             None => Ok(now),
         }
     }
 }
 
-/// Plans an edit, and merges where files changed since it was made.
+/// Plans an edit, and merges it into files that changed since it was made.
 pub(super) fn plan(
-    asking: &Asking<'_>,
+    cx: &RequestContext<'_>,
     checks: &mut Checks<'_>,
     unit: ColumnUnit,
     known: &BTreeMap<DocUri, Option<Digest>>,
-    make: Make<'_>,
-) -> Result<Option<Plan>, Failure> {
-    let disk = Disk::new(asking.state, asking.request.options.guards.outside);
-    let mut then = Then {
+    add_edit: AddEdit<'_>,
+) -> Result<Option<EditPlan>, Failure> {
+    let disk = Disk::new(cx.state, cx.request.options.guards.outside);
+    let mut original = OriginalFiles {
         disk: &disk,
         known,
-        past: Past::at(&asking.settings.root, "HEAD", &asking.state.tape).ok(),
+        past: RevisionFiles::at(&cx.settings.root, "HEAD", &cx.state.tape).ok(),
         committed: BTreeSet::new(),
-        contents: asking.settings.keep.then(|| Contents::new(&asking.settings.cache)),
+        contents: cx.settings.keep.then(|| ContentStore::new(&cx.settings.cache)),
     };
-    let root = asking.state.ground.snapshot.root();
+    let root = cx.state.inputs.snapshot.root();
     loop {
-        let mut planner = Planner::new(root, &then, unit);
-        match make(&mut planner) {
-            Err(PlanError::Conflict { path, .. }) if then.committed.insert(path.clone()) => {}
+        let mut planner = Planner::new(root, &original, unit);
+        match add_edit(&mut planner) {
+            Err(PlanError::Conflict { path, .. }) if original.committed.insert(path.clone()) => {}
             _ => break,
         }
     }
-    let Some(plan) = planned::plan_on(asking, checks, &then, unit, make)? else { return Ok(None) };
+    let Some(plan) = planning::plan_against(cx, checks, &original, unit, add_edit)? else {
+        return Ok(None);
+    };
     let mut changes = Vec::new();
     let mut conflicts = Vec::new();
     let mut merged = 0;
@@ -99,7 +102,7 @@ pub(super) fn plan(
             Ok(now) => now,
             Err(reason) => {
                 let what = format!("{old} cannot be read: {reason}");
-                checks.replace(CheckName::Content, what, Vec::new(), Reason::default());
+                checks.replace(CheckName::Content, what, Vec::new(), CheckFailure::default());
                 return Ok(None);
             }
         };
@@ -119,7 +122,7 @@ pub(super) fn plan(
                 }
                 Ok(Merged::Conflicts(hunks)) => conflicts.extend(hunks.iter().map(|hunk| {
                     let text = |side: &HunkSide| String::from_utf8_lossy(&side.text).into_owned();
-                    ConflictHunk {
+                    EditConflict {
                         path: change.path.to_string(),
                         line: u32::try_from(hunk.ours.first).unwrap_or(u32::MAX),
                         ours: text(&hunk.ours),
@@ -132,15 +135,22 @@ pub(super) fn plan(
                         CheckName::Content,
                         format!("{old} cannot be merged: {reason}"),
                         Vec::new(),
-                        Reason::default(),
+                        CheckFailure::default(),
                     );
                     return Ok(None);
                 }
             },
             _ => {
-                let what = format!("{old} changed since the edit was made, and is not only edited");
+                let what = format!(
+                    "{old} changed since the edit was made, and the edit creates, deletes or moves it"
+                );
                 let places = vec![DocUri::Workspace(old.clone()).to_string()];
-                checks.replace(CheckName::Content, what, places, Reason::of(ErrorSymbol::ContentModified));
+                checks.replace(
+                    CheckName::Content,
+                    what,
+                    places,
+                    CheckFailure::of(ErrorSymbol::ContentModified),
+                );
                 return Ok(None);
             }
         }
@@ -148,16 +158,14 @@ pub(super) fn plan(
     if !conflicts.is_empty() {
         let places = conflicts.iter().map(|hunk| format!("{}@L{}:C1", hunk.path, hunk.line.max(1))).collect();
         let count = conflicts.len();
-        let what = format!(
-            "{count} {} of lines changed in two ways",
-            if count == 1 { "stretch" } else { "stretches" }
-        );
-        let reason = Reason::of(ErrorSymbol::ApplyConflict)
+        let what =
+            format!("{count} {} of lines changed on both sides", if count == 1 { "range" } else { "ranges" });
+        let reason = CheckFailure::of(ErrorSymbol::ApplyConflict)
             .data(ErrorData::Conflicts { hunks: conflicts })
-            .hint("make these changes by hand, or plan the edit again for what the files hold now");
+            .hint("resolve the conflicts by hand, or plan the edit again for the current files");
         checks.replace(CheckName::Content, what, places, reason);
         return Ok(None);
     }
-    checks.note(CheckName::Content, &format!("; merged in {}", planned::files(merged)));
-    Ok(Some(Plan::of(changes)))
+    checks.append_detail(CheckName::Content, &format!("; merged in {}", planning::files(merged)));
+    Ok(Some(EditPlan::of(changes)))
 }

@@ -1,16 +1,17 @@
-//! The reward's part of the work: measuring what [`crate::reward`] judges, and scoring heads against a base.
+//! The measurements for rewards: collects what [`crate::reward`] judges, and scores heads against a base.
 
-mod bench;
-mod editable;
-mod folder;
+mod bundle_states;
+mod editable_installs;
 mod measure;
-mod origin;
 mod score;
+mod scratch_folder;
+mod scratch_workspace;
 mod source;
 mod supplement;
 
 pub(super) use measure::{
-    Found, Shown, configuration_changed, hidden_by, listed, of_edit, taken_away, types_lost, without,
+    DiagnosticsByFile, EditMeasurement, added_suppressions, configuration_changed, judge_edit,
+    measured_scope, removed_files, types_lost, without_spans,
 };
-pub use score::{Scored, Source, is_revision, score};
+pub use score::{ScoreHead, StateSource, is_revision, score};
 pub use supplement::supplement;

@@ -1,92 +1,96 @@
-//! `score`: what heads are worth against one base, by one warm server.
+//! `score`: compares heads with one base, using one warm server.
 //!
-//! The base is laid out in a temporary folder; nothing else is touched. A head that only gives files other contents is shown to
-//! the server that stands there as open documents. One with files that come or go is laid out as well, for a server of its
-//! own. Every change of a document makes Pyright forget all types, so what it says of a head does not hang on the heads before it.
+//! The base is written to a temporary folder; nothing else is modified. A head that only changes the contents of
+//! files is shown to that folder's server as open documents. A head that adds or removes files is written to its own
+//! folder, with its own server. Every change of a document makes Pyright drop all inferred types, so its diagnostics
+//! for a head do not depend on earlier heads.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::bench::Bench;
-use super::editable::reads_live;
-use super::folder::sweep;
-use super::measure::{Found, Shown, changed, hidden_by, of_edit, types_lost, without};
-use super::origin::Origins;
-use super::source::{Places, Wrong};
-pub use super::source::{Source, is_revision};
+use super::bundle_states::BundleStates;
+use super::editable_installs::reads_live;
+use super::measure::{
+    DiagnosticsByFile, EditMeasurement, added_suppressions, changed, judge_edit, types_lost, without_spans,
+};
+use super::scratch_folder::remove_abandoned;
+use super::scratch_workspace::ScratchWorkspace;
+use super::source::{SourceContext, SourceError};
+pub use super::source::{StateSource, is_revision};
 use crate::bundle::portable::PathMap;
-use crate::edit::{FileChange, Original, Plan};
+use crate::edit::{EditPlan, Original, PlannedChange};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::reward::Preset;
 use crate::orchestrator::failure::Failure;
-use crate::orchestrator::{Settings, blocking, blocking_within, cancelled, diagnose, python, refactor};
+use crate::orchestrator::{Settings, blocking, blocking_within, cancelled, diagnose, python_env, refactor};
 use crate::path::{AbsPath, WorkspacePath};
-use crate::reward::environment_pin::{self, Changed};
+use crate::reward::environment_pin::{self, ContentChanges};
 use crate::reward::episode::Episode;
-use crate::reward::judge::Judged;
-use crate::reward::{Terms, scope_pin};
+use crate::reward::judge::JudgedEdit;
+use crate::reward::{RewardFormula, scope_pin};
+use crate::workspace::file_tree::FileTree;
 use crate::workspace::files::{FileKind, Files as _};
-use crate::workspace::tree::FileTree;
 
-/// What may keep a score waiting before any server is asked.
+/// Names the I/O that may time out before a server is used.
 const GIT: &str = "git's folder";
 
-/// A head with its name.
+/// A named head.
 #[derive(Debug, Clone)]
-pub struct Scored {
-    /// As it was named.
+pub struct ScoreHead {
+    /// The name given by the caller.
     pub name: String,
-    /// What it is.
-    pub source: Source,
+    /// The state that it refers to.
+    pub source: StateSource,
 }
 
-/// Scores heads against a base, one after the other; each is told as soon as it is known. When `interrupted` ends first, the
-/// servers are ended in order, and nothing more is told.
+/// Scores heads against a base, one after the other. Each episode is passed to `tell` as soon as it is known. If
+/// `interrupted` completes first, the servers are shut down and no more episodes follow.
 ///
 /// # Errors
-/// When there is no such base, no server, or the caller interrupted. A head that cannot be had is an episode without a score.
+/// If the base does not exist, no server is available, or the caller interrupted. A head that cannot be loaded is an
+/// episode without a score.
 pub async fn score(
     settings: &Settings,
-    base: &Source,
-    heads: &[Scored],
-    terms: &Terms,
+    base: &StateSource,
+    heads: &[ScoreHead],
+    terms: &RewardFormula,
     interrupted: impl Future<Output = ()>,
     mut tell: impl FnMut(Episode),
 ) -> Result<(), ErrorBody> {
-    let told = |failure: Failure| failure.into_body(&PathMap::new().workspace(settings.root.clone()));
+    let into_body = |failure: Failure| failure.into_body(&PathMap::new().workspace(settings.root.clone()));
     let temp = settings.temp.clone();
-    blocking(move || sweep(&temp)).await.map_err(told)?;
-    let settings = &with_interpreter(settings).await.map_err(told)?;
+    blocking(move || remove_abandoned(&temp)).await.map_err(into_body)?;
+    let settings = &with_interpreter(settings).await.map_err(into_body)?;
     let named = std::iter::once(base).chain(heads.iter().map(|head| &head.source));
-    let origins = if named.clone().any(|source| matches!(source, Source::Bundle(_))) {
-        Some(Origins::new(settings).await.map_err(told)?)
+    let bundle_states = if named.clone().any(|source| matches!(source, StateSource::Bundle(_))) {
+        Some(BundleStates::new(settings).await.map_err(into_body)?)
     } else {
         None
     };
-    let places = Places { root: settings.root.clone(), origins };
-    let (looked_in, source) = (places.clone(), base.clone());
-    let tree = match blocking_within(settings.timeout, GIT, move || source.tree(&looked_in, None))
+    let source_context = SourceContext { root: settings.root.clone(), bundle_states };
+    let (context, source) = (source_context.clone(), base.clone());
+    let tree = match blocking_within(settings.timeout, GIT, move || source.tree(&context, None))
         .await
-        .map_err(told)?
+        .map_err(into_body)?
     {
         Ok(tree) => tree,
-        Err(Wrong::Named(error)) if matches!(base, Source::Bundle(_)) => {
-            // It is no mistake of the caller's that nobody knows the state any more: nothing honest can be said of any head.
+        Err(SourceError::NotLoaded(error)) if matches!(base, StateSource::Bundle(_)) => {
+            // A state that cannot be found any more is not an error of the caller, but no head can be scored.
             heads.iter().for_each(|head| tell(Episode::failed(&head.name, error.clone(), None, terms)));
             return Ok(());
         }
-        Err(Wrong::Named(error)) => return Err(error),
-        Err(Wrong::Unfit(why)) => return Err(ErrorBody::new(ErrorSymbol::Usage, why)),
+        Err(SourceError::NotLoaded(error)) => return Err(error),
+        Err(SourceError::DoesNotApply(why)) => return Err(ErrorBody::new(ErrorSymbol::Usage, why)),
     };
-    let mut judge = Judge::new(settings, places, Arc::new(tree)).await.map_err(told)?;
+    let mut scorer = Scorer::new(settings, source_context, Arc::new(tree)).await.map_err(into_body)?;
     let mut interrupted = std::pin::pin!(interrupted);
     let scoring = async {
-        judge.bench.ready().await.map_err(told)?;
-        let skew = judge.skew(base);
+        scorer.scratch.ready().await.map_err(into_body)?;
+        let skew = scorer.skew(base);
         for head in heads {
-            let episode = match skew.clone().or_else(|| judge.skew(&head.source)) {
+            let episode = match skew.clone().or_else(|| scorer.skew(&head.source)) {
                 Some(error) => Episode::failed(&head.name, error, None, terms),
-                None => judge.episode(head, terms).await?,
+                None => scorer.episode(head, terms).await?,
             };
             settings.progress.done();
             tell(episode);
@@ -97,94 +101,103 @@ pub async fn score(
         done = scoring => done,
         () = &mut interrupted => Err(cancelled()),
     };
-    judge.bench.close().await;
+    scorer.scratch.close().await;
     done
 }
 
-/// The same settings with the interpreter that the workspace's own environment has: a copy elsewhere would find another one.
+/// The settings with the interpreter of the workspace's own environment: in a copy elsewhere the search would find
+/// another one.
 pub(super) async fn with_interpreter(settings: &Settings) -> Result<Settings, Failure> {
     let own = settings.clone();
-    let found = blocking(move || python::find(&own, &python::memory(&own))).await?.map_err(Failure::told)?;
+    let found = blocking(move || python_env::find(&own, &python_env::environment_cache(&own)))
+        .await?
+        .map_err(Failure::reported)?;
     let interpreter = found.0.map(|python| python.interpreter);
     Ok(Settings { python: interpreter.or_else(|| settings.python.clone()), ..settings.clone() })
 }
 
-/// The base with its server, and what that has said of it.
-struct Judge<'s> {
+/// The base, its server, and the base's diagnostics.
+struct Scorer<'s> {
     settings: &'s Settings,
-    places: Places,
+    source_context: SourceContext,
     tree: Arc<FileTree>,
-    bench: Bench,
-    /// What the server finds in files of the base.
-    known: Found,
+    scratch: ScratchWorkspace,
+    /// The server's diagnostics in files of the base.
+    known: DiagnosticsByFile,
 }
 
-impl<'s> Judge<'s> {
-    async fn new(settings: &'s Settings, places: Places, tree: Arc<FileTree>) -> Result<Self, Failure> {
-        let bench = Bench::new(settings, &tree).await?;
-        Ok(Self { settings, places, tree, bench, known: Found::new() })
+impl<'s> Scorer<'s> {
+    async fn new(
+        settings: &'s Settings,
+        source_context: SourceContext,
+        tree: Arc<FileTree>,
+    ) -> Result<Self, Failure> {
+        let scratch = ScratchWorkspace::new(settings, &tree).await?;
+        Ok(Self { settings, source_context, tree, scratch, known: DiagnosticsByFile::new() })
     }
 
-    /// Why what a bundle recorded is not what would be measured here: another server, configuration or interpreter.
-    fn skew(&self, source: &Source) -> Option<ErrorBody> {
-        let Source::Bundle(bundle) = source else { return None };
-        let (then, now) = (bundle.environment.as_ref()?, self.bench.environment()?);
+    /// An error if the environment of a bundle (server, configuration, interpreter) differs from the one in use.
+    fn skew(&self, source: &StateSource) -> Option<ErrorBody> {
+        let StateSource::Bundle(bundle) = source else { return None };
+        let (then, now) = (bundle.environment.as_ref()?, self.scratch.environment()?);
         let what = environment_pin::difference(then, &now)?;
-        let message = format!("{what} is another one than that of the bundle {}", bundle.bundle_id);
-        let hint =
-            "score in the environment of the bundle, or name the revision that it was made from as rev:NAME";
+        let message = format!("{what} differs from that of the bundle {}", bundle.bundle_id);
+        let hint = "score in the environment of the bundle, or name the revision that it was computed from as rev:NAME";
         Some(ErrorBody::new(ErrorSymbol::VersionSkew, message).hint(hint))
     }
 
-    /// The score of one head. That an edit does not fit is the fault of who made it; a server that fails is nobody's.
-    async fn episode(&mut self, head: &Scored, terms: &Terms) -> Result<Episode, ErrorBody> {
-        let (places, source, tree) = (self.places.clone(), head.source.clone(), self.tree.clone());
+    /// Scores one head. An edit that does not apply is the fault of its author and scores the worst; a server failure
+    /// gives no score.
+    async fn episode(&mut self, head: &ScoreHead, terms: &RewardFormula) -> Result<Episode, ErrorBody> {
+        let (source_context, source, tree) =
+            (self.source_context.clone(), head.source.clone(), self.tree.clone());
         let made =
-            blocking_within(self.settings.timeout, GIT, move || source.tree(&places, Some(&tree))).await;
+            blocking_within(self.settings.timeout, GIT, move || source.tree(&source_context, Some(&tree)))
+                .await;
         let made = made.map_err(|failure| failure.into_body(&PathMap::new()))?;
         let after = match made {
             Ok(after) => after,
-            Err(Wrong::Named(error)) => return Ok(Episode::failed(&head.name, error, None, terms)),
-            Err(Wrong::Unfit(why)) => {
+            Err(SourceError::NotLoaded(error)) => return Ok(Episode::failed(&head.name, error, None, terms)),
+            Err(SourceError::DoesNotApply(why)) => {
                 let error = ErrorBody::new(ErrorSymbol::ApplyConflict, why)
-                    .hint("an edit is made to the base: name the base that it was made for");
+                    .hint("edits are applied to the base: name the base that the edit was made for");
                 return Ok(Episode::failed(&head.name, error, Some(1.0), terms));
             }
         };
         let live = &self.settings.root;
-        let looks_past = |tree: &FileTree| reads_live(&self.bench.state.ground, live, tree);
+        let live_tree_warning = |tree: &FileTree| reads_live(&self.scratch.state.inputs, live, tree);
         let warnings: Vec<String> =
-            looks_past(&self.tree).or_else(|| looks_past(&after)).into_iter().collect();
-        let mut judged = self.judged(&after, terms.preset).await;
+            live_tree_warning(&self.tree).or_else(|| live_tree_warning(&after)).into_iter().collect();
+        let mut judged = self.judge_tree(&after, terms.preset).await;
         if judged.as_ref().is_err_and(|failure| failure.is_crash() || failure.is_hang()) {
-            self.bench.give_up();
-            judged = self.judged(&after, terms.preset).await;
+            self.scratch.discard_server();
+            judged = self.judge_tree(&after, terms.preset).await;
         }
         Ok(match judged {
             Ok((judged, left_out)) => {
                 Episode { warnings, ..Episode::of(&head.name, &judged, left_out, terms) }
             }
             Err(failure) => {
-                self.bench.give_up();
-                let body = failure.into_body(&self.bench.state.ground.paths);
+                self.scratch.discard_server();
+                let body = failure.into_body(&self.scratch.state.inputs.paths);
                 Episode::failed(&head.name, body, None, terms)
             }
         })
     }
 
-    async fn judged(&mut self, after: &FileTree, preset: Preset) -> Result<(Judged, usize), Failure> {
+    async fn judge_tree(&mut self, after: &FileTree, preset: Preset) -> Result<(JudgedEdit, usize), Failure> {
         let base = self.tree.clone();
         let mut difference = base.difference(after);
-        let files: Changed<'_> = difference
+        let files: ContentChanges<'_> = difference
             .iter()
             .map(|(path, (then, now))| {
                 (path.as_str(), (then.map(|bytes| bytes.as_slice()), now.map(|bytes| bytes.as_slice())))
             })
             .collect();
-        let config_changed = changed(&self.bench.state.ground, &files);
+        let config_changed = changed(&self.scratch.state.inputs, &files);
         let mut head = after.clone();
         if preset == Preset::Guarded && config_changed > 0 {
-            // It is looked at as the base is: what the head does besides is still to be told.
+            // The base's configuration is used, so that the head's other changes still get a score.
             for (path, (then, _)) in &difference {
                 if !path.is_python() {
                     match then {
@@ -201,33 +214,37 @@ impl<'s> Judge<'s> {
             difference.iter().all(|(path, (then, now))| path.is_python() && then.is_some() && now.is_some());
         let changes = difference.iter().filter(|(path, _)| path.is_python()).map(|(path, (then, now))| {
             let before = then.map(|bytes| Arc::new(Original { bytes: bytes.to_vec(), executable: false }));
-            FileChange::of_one((*path).clone(), before, now.map(|bytes| bytes.to_vec()))
+            PlannedChange::of_one((*path).clone(), before, now.map(|bytes| bytes.to_vec()))
         });
-        let plan = Plan::of(changes.collect());
+        let plan = EditPlan::of(changes.collect());
         if in_place {
-            self.shown(&plan, config_changed).await
+            self.judge_in_memory(&plan, config_changed).await
         } else {
-            // Another configuration can have consequences everywhere.
-            let everywhere = preset != Preset::Guarded && config_changed > 0;
-            self.laid_out(&plan, Arc::new(head), config_changed, everywhere).await
+            // A changed configuration can affect every file.
+            let whole_workspace = preset != Preset::Guarded && config_changed > 0;
+            self.judge_in_folder(&plan, Arc::new(head), config_changed, whole_workspace).await
         }
     }
 
-    /// What the server finds in files of the base.
-    async fn before(&mut self, files: &BTreeSet<AbsPath>) -> Result<Found, Failure> {
-        let there = |path: &&AbsPath| self.bench.state.files.kind(path) == FileKind::File;
+    /// The server's diagnostics in files of the base.
+    async fn before(&mut self, files: &BTreeSet<AbsPath>) -> Result<DiagnosticsByFile, Failure> {
+        let there = |path: &&AbsPath| self.scratch.state.files.kind(path) == FileKind::File;
         let unknown: Vec<AbsPath> =
             files.iter().filter(there).filter(|path| !self.known.contains_key(*path)).cloned().collect();
-        let found = self.bench.diagnostics(&unknown).await?;
+        let found = self.scratch.diagnostics(&unknown).await?;
         self.known.extend(found);
         Ok(files.iter().filter_map(|path| Some((path.clone(), self.known.get(path)?.clone()))).collect())
     }
 
-    /// Judges a head of which the server is shown the texts.
-    async fn shown(&mut self, plan: &Plan, config_changed: u32) -> Result<(Judged, usize), Failure> {
-        let asked = self.bench.asking(async |asking| {
-            let affected = refactor::affected(asking, plan, &[]).await?;
-            let overlay = refactor::Overlay::new(asking, plan);
+    /// Judges a head whose texts are shown to the base's server.
+    async fn judge_in_memory(
+        &mut self,
+        plan: &EditPlan,
+        config_changed: u32,
+    ) -> Result<(JudgedEdit, usize), Failure> {
+        let outcome = self.scratch.with_context(async |cx| {
+            let affected = refactor::affected(cx, plan, &[]).await?;
+            let overlay = refactor::EditOverlay::new(cx, plan);
             let comparison = refactor::Comparison {
                 plan,
                 overlay: &overlay,
@@ -235,75 +252,75 @@ impl<'s> Judge<'s> {
                 renamed: None,
                 wants_resolved: true,
             };
-            refactor::present(asking, &overlay)?;
-            let after = refactor::after(asking, &comparison).await?;
-            refactor::hide(asking, &overlay)?;
+            refactor::show_overlay(cx, &overlay)?;
+            let after = refactor::diagnostics_after(cx, &comparison).await?;
+            refactor::hide_overlay(cx, &overlay)?;
             Ok((affected, after))
         });
-        let (affected, after) = asked.await?;
-        let refactor::After { found, bare } = after;
+        let (affected, after) = outcome.await?;
+        let refactor::EditedDiagnostics { found, bare } = after;
         let before = self.before(&affected.files.iter().cloned().collect()).await?;
-        let overlay_of = |asking: &crate::orchestrator::ask::Asking<'_>| {
-            let overlay = refactor::Overlay::new(asking, plan);
-            let shown = Shown {
-                disk: &asking.state.files,
+        let overlay_of = |cx: &crate::orchestrator::ask::RequestContext<'_>| {
+            let overlay = refactor::EditOverlay::new(cx, plan);
+            let measurement = EditMeasurement {
+                disk: &cx.state.files,
                 overlay: &overlay,
                 before: &before,
                 after: &found,
                 bare: &bare,
                 config_changed,
             };
-            let ground = &*asking.state.ground;
-            of_edit((ground, ground), asking.places.server_unit, &shown)
+            let inputs = &*cx.state.inputs;
+            judge_edit((inputs, inputs), cx.locations.server_unit, &measurement)
         };
-        let judged = self.bench.asking(async |asking| {
-            let mut judged = overlay_of(asking);
+        let judged = self.scratch.with_context(async |cx| {
+            let mut judged = overlay_of(cx);
             if judged.is_gain() {
-                let overlay = refactor::Overlay::new(asking, plan);
-                refactor::present(asking, &overlay)?;
-                judged.integrity.any_casts_added += refactor::types_lost(asking, &overlay).await?;
-                refactor::hide(asking, &overlay)?;
+                let overlay = refactor::EditOverlay::new(cx, plan);
+                refactor::show_overlay(cx, &overlay)?;
+                judged.integrity.any_casts_added += refactor::types_lost(cx, &overlay).await?;
+                refactor::hide_overlay(cx, &overlay)?;
             }
             Ok(judged)
         });
         Ok((judged.await?, affected.left_out))
     }
 
-    /// Judges a head that is laid out for a server of its own.
-    async fn laid_out(
+    /// Judges a head in its own folder, with its own server.
+    async fn judge_in_folder(
         &mut self,
-        plan: &Plan,
+        plan: &EditPlan,
         tree: Arc<FileTree>,
         config_changed: u32,
-        everywhere: bool,
-    ) -> Result<(Judged, usize), Failure> {
-        let mut other = Bench::new(self.settings, &tree).await?;
-        let measured = self.compared(&mut other, plan, config_changed, everywhere).await;
+        whole_workspace: bool,
+    ) -> Result<(JudgedEdit, usize), Failure> {
+        let mut other = ScratchWorkspace::new(self.settings, &tree).await?;
+        let measured = self.compare(&mut other, plan, config_changed, whole_workspace).await;
         other.close().await;
         measured
     }
 
-    async fn compared(
+    async fn compare(
         &mut self,
-        other: &mut Bench,
-        plan: &Plan,
+        other: &mut ScratchWorkspace,
+        plan: &EditPlan,
         config_changed: u32,
-        everywhere: bool,
-    ) -> Result<(Judged, usize), Failure> {
+        whole_workspace: bool,
+    ) -> Result<(JudgedEdit, usize), Failure> {
         let mut scope: BTreeSet<WorkspacePath> = plan.paths().cloned().collect();
-        if everywhere {
+        if whole_workspace {
             scope.extend(self.tree.files.keys().filter(|path| path.is_python()).cloned());
         }
         let mut left_out = 0;
-        for bench in [&mut self.bench, &mut *other] {
-            let affected = bench.asking(async |asking| refactor::affected(asking, plan, &[]).await).await?;
+        for scratch in [&mut self.scratch, &mut *other] {
+            let affected = scratch.with_context(async |cx| refactor::affected(cx, plan, &[]).await).await?;
             left_out = left_out.max(affected.left_out);
-            let inside = affected.files.iter().filter_map(|path| path.strip_prefix(&bench.root));
+            let inside = affected.files.iter().filter_map(|path| path.strip_prefix(&scratch.root));
             scope.extend(inside.filter_map(WorkspacePath::new));
         }
-        // What no server would look at is not opened: it would be checked all the same.
+        // A file that no server would check is not opened, because an open file is checked in any case.
         let is_seen = |path: &&WorkspacePath| scope_pin::is_checked_name(path.as_str());
-        let before: BTreeSet<AbsPath> = scope.iter().map(|path| self.bench.at(path)).collect();
+        let before: BTreeSet<AbsPath> = scope.iter().map(|path| self.scratch.at(path)).collect();
         let before = self.before(&before).await?;
         let there: Vec<AbsPath> = scope.iter().filter(is_seen).map(|path| other.at(path)).collect();
         let there: Vec<AbsPath> =
@@ -312,37 +329,40 @@ impl<'s> Judge<'s> {
         let touched: Vec<&WorkspacePath> = plan.paths().collect();
         let old: Vec<_> = touched
             .iter()
-            .filter_map(|path| self.bench.state.files.read(&self.bench.at(path)).ok())
+            .filter_map(|path| self.scratch.state.files.read(&self.scratch.at(path)).ok())
             .collect();
         let new: Vec<_> =
             touched.iter().filter_map(|path| other.state.files.read(&other.at(path)).ok()).collect();
-        let hidden = hidden_by(old.iter().cloned(), new.iter());
-        let bare = other.asking(async |asking| {
-            let mut bare = Found::new();
+        let hidden = added_suppressions(old.iter().cloned(), new.iter());
+        let bare = other.with_context(async |cx| {
+            let mut bare = DiagnosticsByFile::new();
             for (document, spans) in &hidden {
-                asking.server.open(&Arc::new(without(document, spans)))?;
-                let told = asking.server.client.within(asking.time).diagnostics(&document.path).await?;
-                let items =
-                    told.items.iter().map(|item| diagnose::diagnostic(asking.places, &document.path, item));
+                cx.server.open(&Arc::new(without_spans(document, spans)))?;
+                let response =
+                    cx.server.client.requests(cx.response_timeout).diagnostics(&document.path).await?;
+                let items = response
+                    .items
+                    .iter()
+                    .map(|item| diagnose::diagnostic(cx.locations, &document.path, item));
                 bare.insert(document.path.clone(), items.collect());
-                asking.server.open(document)?;
+                cx.server.open(document)?;
             }
             Ok(bare)
         });
         let bare = bare.await?;
-        let unit = other.asking(async |asking| Ok(asking.places.server_unit)).await?;
-        let shown = Shown {
-            disk: &self.bench.state.files,
+        let unit = other.with_context(async |cx| Ok(cx.locations.server_unit)).await?;
+        let measurement = EditMeasurement {
+            disk: &self.scratch.state.files,
             overlay: &other.state.files,
             before: &before,
             after: &after,
             bare: &bare,
             config_changed,
         };
-        let grounds = (&*self.bench.state.ground, &*other.state.ground);
-        let mut judged = of_edit(grounds, unit, &shown);
+        let inputs = (&*self.scratch.state.inputs, &*other.state.inputs);
+        let mut judged = judge_edit(inputs, unit, &measurement);
         if judged.is_gain() {
-            let lost = other.asking(async |asking| types_lost(asking, &old, &new).await).await?;
+            let lost = other.with_context(async |cx| types_lost(cx, &old, &new).await).await?;
             judged.integrity.any_casts_added += lost;
         }
         Ok((judged, left_out))

@@ -1,4 +1,4 @@
-//! What makes two callers want the same session.
+//! The key of a session: clients with equal keys share a session.
 
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -12,65 +12,69 @@ use crate::digest::Digest;
 use crate::orchestrator::Settings;
 use crate::path::AbsPath;
 
-/// The variables on which an interpreter or a server can depend. All others are the first caller's.
+/// The variables that can affect an interpreter or a server. All others have the values of the first client.
 const VARIABLES: [&str; 5] = ["HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "PYENV_ROOT", "PYENV_VERSION"];
 
-/// What a session is asked to be, besides the settings of its orchestrator.
+/// Options of a session, besides the settings of its orchestrator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Terms {
-    /// How long it stays without a request.
-    pub idle: Duration,
+pub struct SessionOptions {
+    /// How long the session stays without requests.
+    pub idle_timeout: Duration,
 }
 
-impl Terms {
-    /// How long a session stays when nothing else is said.
-    pub const IDLE: Duration = Duration::from_secs(600);
+impl SessionOptions {
+    /// The idle timeout without configuration.
+    pub const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(600);
 }
 
-/// The digest of everything that one session is for. Its text is a part of file names.
+/// The digest of everything that distinguishes sessions. Its text is part of file names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Key(String);
+pub(super) struct SessionKey(String);
 
-/// A file or folder at one moment: the same path, and nothing put in its place.
+/// Identifies a file or folder, to detect that the one at a path was replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Identity {
+pub(super) struct FileIdentity {
     device: u64,
     inode: u64,
-    /// Zero for a folder, whose size and times change with what is in it.
+    /// Zero for a folder, whose size and times change with its entries.
     size: u64,
     seconds: i64,
     nanoseconds: i64,
 }
 
 #[derive(Serialize)]
-struct Parts<'a> {
+struct KeyInputs<'a> {
     version: &'static str,
-    executable: (&'a str, &'a Identity),
+    executable: (&'a str, &'a FileIdentity),
     settings: WireSettings,
     environment: Vec<(&'a str, Option<&'a str>)>,
 }
 
-impl Key {
-    /// The key for `settings`, when this program at `executable` serves them.
+impl SessionKey {
+    /// The key of sessions for `settings`, served by this program at `executable`.
     ///
     /// # Errors
-    /// When the executable is gone.
-    pub(super) fn of(settings: &Settings, terms: Terms, executable: &AbsPath) -> io::Result<Self> {
-        let identity = Identity::of(executable.as_path())?;
-        let mut shared = WireSettings::new(settings, terms);
-        shared.forget_caller();
+    /// When the executable no longer exists.
+    pub(super) fn of(
+        settings: &Settings,
+        session_options: SessionOptions,
+        executable: &AbsPath,
+    ) -> io::Result<Self> {
+        let identity = FileIdentity::of(executable.as_path())?;
+        let mut shared = WireSettings::new(settings, session_options);
+        shared.remove_client_settings();
         let value = |name| settings.environment.get(name).map(String::as_str);
-        let parts = Parts {
+        let inputs = KeyInputs {
             version: env!("CARGO_PKG_VERSION"),
             executable: (executable.as_str(), &identity),
             settings: shared,
             environment: VARIABLES.into_iter().map(|name| (name, value(name))).collect(),
         };
-        // Twenty digits: with the folder's name before them, the path of a socket must stay below 104 bytes.
-        Ok(Self(Digest::of(&serde_json::to_vec(&parts)?).to_hex()[..20].to_owned()))
+        // 20 digits: together with the folder, the path of a socket must stay below 104 bytes.
+        Ok(Self(Digest::of(&serde_json::to_vec(&inputs)?).to_hex()[..20].to_owned()))
     }
 
-    /// Reads a key's text.
+    /// Parses the text of a key.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let fits = text.len() == 20 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         fits.then(|| Self(text.to_owned()))
@@ -81,20 +85,20 @@ impl Key {
     }
 }
 
-impl Identity {
-    /// What is at `path` now; links are not followed.
+impl FileIdentity {
+    /// Identifies the file at `path`; links are not followed.
     pub(super) fn of(path: &Path) -> io::Result<Self> {
         let metadata = path.symlink_metadata()?;
         let (size, seconds, nanoseconds) = match metadata.is_dir() {
             true => (0, 0, 0),
             false if metadata.is_file() => (metadata.size(), metadata.mtime(), metadata.mtime_nsec()),
-            // A socket's inode is used again at once for the next; its time of change tells them apart.
+            // The next socket may get the same inode at once; the change time distinguishes them.
             false => (0, metadata.ctime(), metadata.ctime_nsec()),
         };
         Ok(Self { device: metadata.dev(), inode: metadata.ino(), size, seconds, nanoseconds })
     }
 
-    /// Whether the same thing is still at `path`.
+    /// Whether the same file is still at `path`.
     pub(super) fn is_at(&self, path: &Path) -> bool {
         Self::of(path).is_ok_and(|now| now == *self)
     }
@@ -110,7 +114,7 @@ mod tests {
         let (file, inner) = (folder.path().join("f"), folder.path().join("d"));
         std::fs::write(&file, "a").unwrap();
         std::fs::create_dir(&inner).unwrap();
-        let (of_file, of_folder) = (Identity::of(&file).unwrap(), Identity::of(&inner).unwrap());
+        let (of_file, of_folder) = (FileIdentity::of(&file).unwrap(), FileIdentity::of(&inner).unwrap());
         std::fs::write(inner.join("new"), "").unwrap();
         assert!(of_file.is_at(&file) && of_folder.is_at(&inner) && !of_file.is_at(&inner));
         std::fs::write(folder.path().join("g"), "b").unwrap();
@@ -122,9 +126,9 @@ mod tests {
 
     #[test]
     fn the_text_of_a_key() {
-        assert!(Key::parse("0123456789abcdef0123").is_some());
+        assert!(SessionKey::parse("0123456789abcdef0123").is_some());
         for bad in ["", "0123456789abcdef012", "0123456789ABCDEF0123", "../456789abcdef01234"] {
-            assert!(Key::parse(bad).is_none(), "{bad}");
+            assert!(SessionKey::parse(bad).is_none(), "{bad}");
         }
     }
 }

@@ -1,36 +1,36 @@
-//! Sessions: an [`Orchestrator`](super::Orchestrator) in a process of its own, asked over a Unix socket, so that a server
-//! that has read the workspace once is there for the next question.
+//! Sessions: an [`Orchestrator`](super::Orchestrator) in a background process, reached over a Unix socket, so that a
+//! server that has read the workspace once is still running for the next request.
 //!
-//! A *caller* ([`caller`]) looks for the session of its [`key`] in the user's runtime folder ([`place`]) and starts one
-//! when there is none: it binds the socket itself, under a lock, and hands it on, so that a second caller can already wait
-//! in its backlog. The session is two processes ([`daemon`]): a *supervisor* that only waits, and the session proper
-//! ([`service`]), each of which cleans up after the other. What they say to each other is in [`wire`]; how a user sees and
-//! ends sessions in [`control`].
+//! A *client* ([`client`]) looks for the session of its [`key`] in the user's runtime folder ([`runtime_dir`]). When no
+//! session runs, the client starts one: it binds the socket itself, under a lock, and passes it on, so that a second
+//! client can already wait in its backlog. A session is two processes ([`daemon`]): a *supervisor* that only waits, and
+//! the *service* ([`service`]); each cleans up after the other. [`wire`] is the protocol between client and service;
+//! [`control`] lists and stops sessions.
 //!
-//! A session never makes an answer worse than none would: whatever is wrong with it, the caller answers by itself.
+//! A session never makes an answer worse: when anything is wrong with it, the client answers in its own process.
 //!
-//! Deliberately absent: descriptors of sessions in files that somebody has to believe. A session lives when a process holds
-//! the lock in its folder, and it can be asked when somebody listens on its socket; nothing else counts.
+//! There are no files that describe sessions and could be out of date. A session is alive while a process holds the
+//! lock in the session's folder, and reachable while its socket accepts connections; nothing else counts.
 
-mod caller;
+mod client;
 mod control;
 mod daemon;
 mod key;
-mod place;
+mod runtime_dir;
 mod service;
 mod wire;
 
-pub use caller::{Caller, Reply, Trouble};
-pub use control::{Seen, list, stop};
+pub use client::{SessionClient, SessionError, SessionResponse};
+pub use control::{SessionInfo, list, stop};
 pub use daemon::{SESSION_COMMAND, run};
-pub use key::Terms;
-pub use place::Place;
-pub use wire::Status;
+pub use key::SessionOptions;
+pub use runtime_dir::RuntimeDir;
+pub use wire::SessionStatus;
 
 use std::time::Duration;
 
-/// The most sessions that one user has at once.
+/// How many sessions one user may have at a time.
 const MAX_SESSIONS: usize = 8;
 
-/// A session that says nothing for so long may be stopped, and it is looked at.
-const HELLO: Duration = Duration::from_secs(1);
+/// How long to wait for one reply. A session that sends nothing for so long is checked for being stopped (`SIGSTOP`).
+const REPLY_TIMEOUT: Duration = Duration::from_secs(1);

@@ -1,8 +1,8 @@
-//! The session proper: takes callers, gives each its answers, and knows when to go.
+//! The service: accepts clients, answers their requests, and decides when to exit.
 //!
-//! Everything happens on one thread, because servers die with the thread that started them. A caller that does not read
-//! holds nobody up: what it is told goes through a channel to a task of its own. A caller that goes away cancels its
-//! question and nobody else's.
+//! Everything runs on one thread, because servers die with the thread that started them. A client that does not read
+//! blocks no other: its messages go through a channel to a separate task. A client that disconnects cancels only its
+//! own request.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -22,153 +22,156 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::LocalSet;
 use tokio::time::{Instant, timeout};
 
-use super::daemon::{Orders, clean_up};
-use super::key::{Identity, Key, Terms};
-use super::place::{Card, LifeLock, is_own};
-use super::wire::{Ask, Head, Hello, Inbox, MAX_ANSWER, MAX_REQUEST, PROTOCOL, Status, Told, Wants, send};
+use super::daemon::{DaemonArgs, clean_up};
+use super::key::{FileIdentity, SessionKey, SessionOptions};
+use super::runtime_dir::{PidFile, SessionLock, is_same_user};
+use super::wire::{
+    FrameReader, Hello, Intent, MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES, PROTOCOL, ResponseHeader,
+    SessionMessage, SessionRequest, SessionStatus, send,
+};
 use crate::model::bundle::Bundle;
-use crate::orchestrator::stall::Heart;
+use crate::orchestrator::watchdog::Watchdog;
 use crate::orchestrator::{Orchestrator, Progress, Settings};
 use crate::path::AbsPath;
 
-/// How long a caller may take to say what it wants.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a client may take to send its hello.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long one step of its work may take, during which it hears nobody.
-const MOST_STEP: Duration = Duration::from_secs(60);
+/// How long the thread may block in one step, during which no client is served.
+const STALL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long a caller may take to read a message.
-const READING: Duration = Duration::from_secs(60);
+/// How long a client may take to read a message.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How often a caller that waits is told that somebody is there.
-const PULSE: Duration = Duration::from_secs(1);
+/// The interval of messages to a waiting client that the session is alive.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often it is looked whether workspace, program and socket are still the same.
-const LOOK: Duration = Duration::from_secs(10);
+/// The interval of checks whether workspace, program and socket are still the same.
+const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How long questions that are being answered may take when somebody wants the session to leave.
-const GRACE: Duration = Duration::from_secs(5);
+/// How long active requests may take to finish when a client or a signal stops the session.
+const REQUESTED_DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long they may take when it leaves by itself.
-const LEISURE: Duration = Duration::from_secs(120);
+/// How long active requests may take to finish when the session exits on its own.
+const OWN_DRAIN_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How long the servers may take to end, and the runtime folder to be unlocked.
-const ENDING: Duration = Duration::from_secs(5);
+/// How long the servers may take to exit, and how long to wait for the lock of the runtime folder.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long it takes at most to tell a caller that it is given up.
-const FAREWELL: Duration = Duration::from_millis(50);
+/// The time to send refusals to the clients whose requests are abandoned.
+const REFUSAL_FLUSH_TIME: Duration = Duration::from_millis(50);
 
-/// How long a session stays to which nobody has said how long.
-const UNASKED: Duration = Duration::from_secs(60);
+/// The idle timeout until the first client brings its own.
+const UNCONFIGURED_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Questions of one caller that are read before they are answered.
-const QUEUE: usize = 64;
+/// How many requests of one client are read ahead.
+const MAX_QUEUED_REQUESTS: usize = 64;
 
-/// Messages that wait for a caller to read them; more of them are not worth telling.
-const UNREAD: usize = 64;
+/// How many messages may wait for a client to read them; further progress messages are dropped.
+const MAX_UNREAD_MESSAGES: usize = 64;
 
-/// How far the session is on its way out.
+/// The phases of shutting down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
-    /// It takes callers.
+    /// Accepts clients.
     Serving,
-    /// It should go.
-    Asked,
-    /// Nobody finds it any more; what was begun is finished.
-    Leaving,
-    /// What is not finished is given up.
-    Over,
+    /// A client asked the session to stop.
+    StopRequested,
+    /// The socket is gone; active requests are finished.
+    Draining,
+    /// Requests that are not finished are abandoned.
+    Closing,
 }
 
-/// What all connections share.
+/// The state that all connections share.
 struct Session {
-    orders: Orders,
-    /// What this program was when the session began.
-    executable: Identity,
-    socket: Identity,
-    served: RefCell<Option<Served>>,
+    args: DaemonArgs,
+    /// Identifies the program file that this session runs.
+    executable: FileIdentity,
+    socket: FileIdentity,
+    served: RefCell<Option<ServedWorkspace>>,
     phase: watch::Sender<Phase>,
-    asking: Cell<u64>,
+    active_requests: Cell<u64>,
     answered: Cell<u64>,
-    began: Instant,
-    /// When the last answer was given.
-    last: Cell<Instant>,
-    /// When there is another time at which the session may have become superfluous.
-    changed: Notify,
-    card: RefCell<LifeLock>,
+    started_at: Instant,
+    /// The time of the last response.
+    last_response: Cell<Instant>,
+    /// Signals that the time of the next check has changed.
+    recheck: Notify,
+    lock: RefCell<SessionLock>,
 }
 
-/// What the first caller asked the session to be.
+/// The workspace that the session serves, set by its first client.
 #[derive(Clone)]
-struct Served {
+struct ServedWorkspace {
     orchestrator: Orchestrator,
     root: AbsPath,
-    /// The folder that the workspace was.
-    folder: Identity,
-    terms: Terms,
-    /// As they are typed.
+    /// Identifies the workspace folder.
+    folder: FileIdentity,
+    session_options: SessionOptions,
+    /// The options as typed on the command line.
     options: Vec<String>,
 }
 
-/// Counts a question as long as it is being answered.
-struct Asking(Rc<Session>);
+/// Counts a request as active until dropped.
+struct ActiveRequest(Rc<Session>);
 
-/// What goes to a caller.
-enum Out {
-    Told(Told),
-    /// With whom to tell that it was written.
-    Answer(Head, Vec<u8>, oneshot::Sender<()>),
+/// A message to a client.
+enum Outgoing {
+    Message(SessionMessage),
+    /// The sender signals that the response was written.
+    Response(ResponseHeader, Vec<u8>, oneshot::Sender<()>),
 }
 
-/// Runs the session until its end.
-pub(super) fn run(orders: &Orders, listener: StdListener, supervisor: OwnedFd) -> io::Result<()> {
-    // Standard error is nowhere; a defect ends one connection, and its caller answers by itself.
+/// Runs the service until the session ends.
+pub(super) fn run(args: &DaemonArgs, listener: StdListener, supervisor: OwnedFd) -> io::Result<()> {
+    // Standard error is `/dev/null`. A panic ends one connection, and its client answers in its own process.
     std::panic::set_hook(Box::new(|_| {}));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let heart = Heart::default();
-    // Whoever waits for it has answered by himself long since; what runs on would only be in the way.
-    heart.guard(MOST_STEP, std::future::pending::<()>, |_| 1);
+    let watchdog = Watchdog::default();
+    // After so long the client has answered in its own process; blocked work would only delay others.
+    watchdog.exit_on_stall(STALL_TIMEOUT, std::future::pending::<()>, |_| 1);
     let done = LocalSet::new().block_on(&runtime, async {
-        heart.beat();
-        serve(orders, listener, supervisor).await
+        watchdog.start_heartbeat();
+        serve(args, listener, supervisor).await
     });
-    heart.end();
-    // What still runs in the background must not hold the end up.
+    watchdog.disarm();
+    // Background work must not delay the exit.
     runtime.shutdown_background();
     done
 }
 
-async fn serve(orders: &Orders, listener: StdListener, supervisor: OwnedFd) -> io::Result<()> {
-    let executable = Identity::of(orders.executable.as_path())?;
-    let socket = Identity::of(orders.place.socket(&orders.key).as_path())?;
+async fn serve(args: &DaemonArgs, listener: StdListener, supervisor: OwnedFd) -> io::Result<()> {
+    let executable = FileIdentity::of(args.executable.as_path())?;
+    let socket = FileIdentity::of(args.runtime_dir.socket(&args.key).as_path())?;
     listener.set_nonblocking(true)?;
     let listener = UnixListener::from_std(listener)?;
     let supervisor = pipe::Receiver::from_owned_fd(supervisor)?;
-    let home = orders.place.home(&orders.key, &orders.nonce);
-    let card = {
-        let lock = orders.place.lock(ENDING).await.ok_or(io::ErrorKind::TimedOut)?;
-        LifeLock::create(&home, &lock)?
+    let session_dir = args.runtime_dir.session_dir(&args.key, &args.nonce);
+    let lock = {
+        let lock = args.runtime_dir.lock(CLOSE_TIMEOUT).await.ok_or(io::ErrorKind::TimedOut)?;
+        SessionLock::create(&session_dir, &lock)?
     };
     let session = Rc::new(Session {
-        orders: orders.clone(),
+        args: args.clone(),
         executable,
         socket,
         served: RefCell::new(None),
         phase: watch::channel(Phase::Serving).0,
-        asking: Cell::new(0),
+        active_requests: Cell::new(0),
         answered: Cell::new(0),
-        began: Instant::now(),
-        last: Cell::new(Instant::now()),
-        changed: Notify::new(),
-        card: RefCell::new(card),
+        started_at: Instant::now(),
+        last_response: Cell::new(Instant::now()),
+        recheck: Notify::new(),
+        lock: RefCell::new(lock),
     });
-    let grace = session.take_callers(listener, supervisor).await?;
-    session.leave(grace).await
+    let grace = session.accept_connections(listener, supervisor).await?;
+    session.shut_down(grace).await
 }
 
 impl Session {
-    /// Takes callers until something says that the session should go, and how long it may take for that.
-    async fn take_callers(
+    /// Accepts clients until the session should exit; returns how long active requests may take to finish.
+    async fn accept_connections(
         self: &Rc<Self>,
         listener: UnixListener,
         supervisor: pipe::Receiver,
@@ -179,292 +182,308 @@ impl Session {
             signal(SignalKind::hangup())?,
         );
         let mut phase = self.phase.subscribe();
-        // Also under callers that never cease.
-        let mut look_at = Instant::now() + LOOK;
+        // A fixed time, so that the check also happens when clients never pause.
+        let mut check_at = Instant::now() + CHECK_INTERVAL;
         loop {
-            let next_look = look_at.saturating_duration_since(Instant::now()).min(self.until_next_look());
+            let next_check = check_at.saturating_duration_since(Instant::now()).min(self.until_next_check());
             tokio::select! {
                 accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => drop(tokio::task::spawn_local(self.clone().hear(stream))),
-                    // Out of descriptors, most likely: the next may be luckier.
+                    Ok((stream, _)) => drop(tokio::task::spawn_local(self.clone().handle_connection(stream))),
+                    // Most likely out of descriptors: retry a little later.
                     Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
                 },
-                _ = terminated.recv() => return Ok(GRACE),
-                _ = interrupted.recv() => return Ok(GRACE),
-                _ = hung_up.recv() => return Ok(GRACE),
-                // Nothing is ever written there.
-                _ = supervisor.readable() => return Ok(LEISURE),
-                _ = phase.wait_for(|phase| *phase > Phase::Serving) => return Ok(GRACE),
-                () = self.changed.notified() => {}
-                () = tokio::time::sleep(next_look) => {
-                    look_at = Instant::now() + LOOK;
-                    if self.is_superfluous() {
-                        return Ok(LEISURE);
+                _ = terminated.recv() => return Ok(REQUESTED_DRAIN_TIMEOUT),
+                _ = interrupted.recv() => return Ok(REQUESTED_DRAIN_TIMEOUT),
+                _ = hung_up.recv() => return Ok(REQUESTED_DRAIN_TIMEOUT),
+                // The supervisor writes nothing: readable means closed.
+                _ = supervisor.readable() => return Ok(OWN_DRAIN_TIMEOUT),
+                _ = phase.wait_for(|phase| *phase > Phase::Serving) => return Ok(REQUESTED_DRAIN_TIMEOUT),
+                () = self.recheck.notified() => {}
+                () = tokio::time::sleep(next_check) => {
+                    check_at = Instant::now() + CHECK_INTERVAL;
+                    if self.should_exit() {
+                        return Ok(OWN_DRAIN_TIMEOUT);
                     }
                 }
             }
         }
     }
 
-    /// The time until the session may have become superfluous.
-    fn until_next_look(&self) -> Duration {
-        match self.asking.get() {
-            0 => LOOK.min(self.idle_limit().saturating_sub(self.last.get().elapsed())),
-            _ => LOOK,
+    /// The time until the next check of [`Self::should_exit`].
+    fn until_next_check(&self) -> Duration {
+        match self.active_requests.get() {
+            0 => CHECK_INTERVAL.min(self.idle_limit().saturating_sub(self.last_response.get().elapsed())),
+            _ => CHECK_INTERVAL,
         }
     }
 
     fn idle_limit(&self) -> Duration {
-        self.served.borrow().as_ref().map_or(UNASKED, |served| served.terms.idle)
+        self.served
+            .borrow()
+            .as_ref()
+            .map_or(UNCONFIGURED_IDLE_TIMEOUT, |served| served.session_options.idle_timeout)
     }
 
-    /// Whether nobody has any use for the session, now or later.
-    fn is_superfluous(&self) -> bool {
-        let idle = self.asking.get() == 0 && self.last.get().elapsed() >= self.idle_limit();
-        idle || !self.is_itself()
-            || !self.executable.is_at(self.orders.executable.as_path())
-            || !self.socket.is_at(self.orders.place.socket(&self.orders.key).as_path())
+    /// Whether the session is idle for too long, or its workspace, program or socket was replaced.
+    fn should_exit(&self) -> bool {
+        let idle = self.active_requests.get() == 0 && self.last_response.get().elapsed() >= self.idle_limit();
+        idle || !self.is_workspace_unchanged()
+            || !self.executable.is_at(self.args.executable.as_path())
+            || !self.socket.is_at(self.args.runtime_dir.socket(&self.args.key).as_path())
     }
 
-    /// Whether the workspace is the folder that it was.
-    fn is_itself(&self) -> bool {
+    /// Whether the workspace is still the same folder.
+    fn is_workspace_unchanged(&self) -> bool {
         let served = self.served.borrow();
         served.as_ref().is_none_or(|served| served.folder.is_at(served.root.as_path()))
     }
 
-    /// Says that the session should go, and waits until no new caller finds it.
-    async fn go(&self) {
+    /// Requests the stop of the session, and waits until new clients cannot find it.
+    async fn request_stop(&self) {
         self.phase.send_if_modified(|phase| {
             let serving = *phase == Phase::Serving;
             if serving {
-                *phase = Phase::Asked;
+                *phase = Phase::StopRequested;
             }
             serving
         });
-        self.reached(Phase::Leaving).await;
+        self.wait_for_phase(Phase::Draining).await;
     }
 
-    async fn reached(&self, phase: Phase) {
-        // The sender is in `self`.
+    async fn wait_for_phase(&self, phase: Phase) {
+        // The sender is in `self`, so this cannot fail.
         let _ = self.phase.subscribe().wait_for(|now| *now >= phase).await;
     }
 
-    /// Takes the socket away, finishes what was begun, ends the servers and removes what is left. The listener is closed
-    /// already: who was still in its backlog starts another session.
-    async fn leave(&self, grace: Duration) -> io::Result<()> {
-        let socket = self.orders.place.socket(&self.orders.key);
-        if let Some(_lock) = self.orders.place.lock(ENDING).await
+    /// Removes the socket, finishes active requests, stops the servers and removes the session's files. The listener
+    /// is closed already: clients in its backlog start another session.
+    async fn shut_down(&self, grace: Duration) -> io::Result<()> {
+        let socket = self.args.runtime_dir.socket(&self.args.key);
+        if let Some(_lock) = self.args.runtime_dir.lock(CLOSE_TIMEOUT).await
             && self.socket.is_at(socket.as_path())
         {
             let _ = std::fs::remove_file(socket.as_path());
         }
-        self.phase.send_replace(Phase::Leaving);
+        self.phase.send_replace(Phase::Draining);
         let finished = async {
-            while self.asking.get() > 0 {
+            while self.active_requests.get() > 0 {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        // Who is in a hurry can still say so.
+        // A second signal ends the wait.
         let mut terminated = signal(SignalKind::terminate())?;
         let finished = tokio::select! {
             () = finished => true,
             () = tokio::time::sleep(grace) => false,
             _ = terminated.recv() => false,
         };
-        self.phase.send_replace(Phase::Over);
+        self.phase.send_replace(Phase::Closing);
         if !finished {
-            // Those that are given up are told so.
-            tokio::time::sleep(FAREWELL).await;
+            // Lets the refusals of abandoned requests be sent.
+            tokio::time::sleep(REFUSAL_FLUSH_TIME).await;
         }
         let served = self.served.borrow_mut().take();
         if let Some(served) = served {
-            let _ = timeout(ENDING, served.orchestrator.close()).await;
+            let _ = timeout(CLOSE_TIMEOUT, served.orchestrator.close()).await;
         }
-        clean_up(&self.orders, &self.socket)
+        clean_up(&self.args, &self.socket)
     }
 
-    /// One connection.
-    async fn hear(self: Rc<Self>, stream: UnixStream) {
-        if !is_own(&stream) {
+    /// Serves one connection.
+    async fn handle_connection(self: Rc<Self>, stream: UnixStream) {
+        if !is_same_user(&stream) {
             return;
         }
         let (read, mut write) = stream.into_split();
-        let mut inbox = Inbox::new(read, MAX_REQUEST);
-        let Ok(Ok(Some(hello))) = timeout(PATIENCE, inbox.message::<Hello>()).await else { return };
-        let (sender, mut receiver) = mpsc::channel(UNREAD);
+        let mut frames = FrameReader::new(read, MAX_REQUEST_BYTES);
+        let Ok(Ok(Some(hello))) = timeout(HELLO_TIMEOUT, frames.message::<Hello>()).await else { return };
+        let (sender, mut receiver) = mpsc::channel(MAX_UNREAD_MESSAGES);
         tokio::task::spawn_local(async move {
-            while let Some(out) = receiver.recv().await {
+            while let Some(outgoing) = receiver.recv().await {
                 let wrote = async {
-                    match out {
-                        Out::Told(told) => send(&mut write, &serde_json::to_vec(&told)?).await,
-                        Out::Answer(head, bundle, written) => {
-                            send(&mut write, &serde_json::to_vec(&Told::Answer(head))?).await?;
+                    match outgoing {
+                        Outgoing::Message(message) => send(&mut write, &serde_json::to_vec(&message)?).await,
+                        Outgoing::Response(head, bundle, written) => {
+                            send(&mut write, &serde_json::to_vec(&SessionMessage::Response(head))?).await?;
                             send(&mut write, &bundle).await?;
-                            // Nobody waits for it any more when the session is over.
+                            // Fails when the session stopped waiting for it, which is fine.
                             let _ = written.send(());
                             Ok(())
                         }
                     }
                 };
-                if !timeout(READING, wrote).await.is_ok_and(|wrote| wrote.is_ok()) {
+                if !timeout(WRITE_TIMEOUT, wrote).await.is_ok_and(|wrote| wrote.is_ok()) {
                     return;
                 }
             }
         });
-        let tell = async |told| drop(sender.send(Out::Told(told)).await);
-        let refused = |why: &str, again| Told::Refused { why: why.to_owned(), again };
+        let send_message = async |message| drop(sender.send(Outgoing::Message(message)).await);
+        let refused = |why: &str, again| SessionMessage::Refused { why: why.to_owned(), again };
         if hello.protocol != PROTOCOL {
-            return tell(refused("it speaks another version", false)).await;
+            return send_message(refused("it has another protocol version", false)).await;
         }
-        match hello.wants {
-            Wants::Status => tell(Told::Status(Box::new(self.status()))).await,
-            Wants::End { if_idle } if if_idle && self.asking.get() > 0 => {
-                tell(refused("it is busy", false)).await;
+        match hello.intent {
+            Intent::Status => send_message(SessionMessage::Status(Box::new(self.status()))).await,
+            Intent::Stop { if_idle } if if_idle && self.active_requests.get() > 0 => {
+                send_message(refused("it is busy", false)).await;
             }
-            Wants::End { .. } => {
-                tell(Told::Status(Box::new(self.status()))).await;
-                self.go().await;
+            Intent::Stop { .. } => {
+                send_message(SessionMessage::Status(Box::new(self.status()))).await;
+                self.request_stop().await;
             }
-            Wants::Answers(settings) => {
-                let temp = self.orders.place.home(&self.orders.key, &self.orders.nonce).join("temp");
-                let guard = Some(self.orders.executable.clone());
+            Intent::SendRequests(settings) => {
+                let temp = self.args.runtime_dir.session_dir(&self.args.key, &self.args.nonce).join("temp");
+                let guard = Some(self.args.executable.clone());
                 let options = settings.options();
-                let settings = settings.into_settings(temp, guard, Arc::new(Nobody));
-                match settings.and_then(|(settings, terms)| self.served(settings, terms, options)) {
+                let settings = settings.into_settings(temp, guard, Arc::new(NoProgress));
+                match settings.and_then(|(settings, session_options)| {
+                    self.orchestrator_for(settings, session_options, options)
+                }) {
                     Some(orchestrator) => {
-                        tell(Told::Welcome { pid: std::process::id() }).await;
-                        if !self.answer(&orchestrator, &mut inbox, &sender).await {
+                        send_message(SessionMessage::Welcome { pid: std::process::id() }).await;
+                        if !self.answer_requests(&orchestrator, &mut frames, &sender).await {
                             self.warm_up(&orchestrator).await;
                         }
                     }
-                    None => tell(refused("it is for other settings", false)).await,
+                    None => send_message(refused("it is for other settings", false)).await,
                 }
             }
         }
     }
 
-    /// The orchestrator, made when this is the first caller. `None` when the settings are not those of this session.
-    fn served(&self, settings: Settings, terms: Terms, options: Vec<String>) -> Option<Orchestrator> {
-        if Key::of(&settings, terms, &self.orders.executable).ok()? != self.orders.key {
+    /// The orchestrator, created for the first client. `None` when the settings are not those of this session.
+    fn orchestrator_for(
+        &self,
+        settings: Settings,
+        session_options: SessionOptions,
+        options: Vec<String>,
+    ) -> Option<Orchestrator> {
+        if SessionKey::of(&settings, session_options, &self.args.executable).ok()? != self.args.key {
             return None;
         }
         if let Some(served) = &*self.served.borrow() {
             return Some(served.orchestrator.clone());
         }
         let root = settings.root.clone();
-        let folder = Identity::of(root.as_path()).ok()?;
-        let card = Card { workspace: root.to_string(), supervisor: supervisor() };
-        // Without its card the session is only less well known.
-        let _ = self.card.borrow_mut().tell(&card);
+        let folder = FileIdentity::of(root.as_path()).ok()?;
+        let pid_file = PidFile { workspace: root.to_string(), supervisor: supervisor() };
+        // If this fails, listings show less about the session.
+        let _ = self.lock.borrow_mut().write_pid_file(&pid_file);
         let orchestrator = Orchestrator::new(settings);
-        self.changed.notify_one();
-        let served = Served { orchestrator: orchestrator.clone(), root, folder, terms, options };
+        self.recheck.notify_one();
+        let served =
+            ServedWorkspace { orchestrator: orchestrator.clone(), root, folder, session_options, options };
         *self.served.borrow_mut() = Some(served);
         Some(orchestrator)
     }
 
-    /// For a caller who asked nothing, and so came to have the session ready.
+    /// Starts a server for a client that sent no request.
     async fn warm_up(&self, orchestrator: &Orchestrator) {
         tokio::select! {
             () = orchestrator.warm_up() => {}
-            () = self.reached(Phase::Leaving) => {}
+            () = self.wait_for_phase(Phase::Draining) => {}
         }
     }
 
-    /// Answers a caller's questions one after the other. Tells whether there was one.
-    async fn answer(
+    /// Answers a client's requests one after the other. Returns whether there was one.
+    async fn answer_requests(
         self: &Rc<Self>,
         orchestrator: &Orchestrator,
-        inbox: &mut Inbox,
-        sender: &mpsc::Sender<Out>,
+        frames: &mut FrameReader,
+        sender: &mpsc::Sender<Outgoing>,
     ) -> bool {
         let mut queue = VecDeque::new();
-        let mut asked = false;
+        let mut had_request = false;
         loop {
             let frame = match queue.pop_front() {
                 Some(frame) => frame,
                 None => tokio::select! {
-                    frame = inbox.frame() => match frame {
+                    frame = frames.frame() => match frame {
                         Ok(Some(frame)) => frame,
-                        _ => return asked,
+                        _ => return had_request,
                     },
-                    () = self.reached(Phase::Leaving) => return true,
+                    () = self.wait_for_phase(Phase::Draining) => return true,
                 },
             };
-            asked = true;
+            had_request = true;
             let refuse = async |why: &str, again| {
-                drop(sender.send(Out::Told(Told::Refused { why: why.to_owned(), again })).await);
+                drop(
+                    sender
+                        .send(Outgoing::Message(SessionMessage::Refused { why: why.to_owned(), again }))
+                        .await,
+                );
             };
-            let Ok(ask) = serde_json::from_slice::<Ask>(&frame) else { return asked };
-            if !self.is_itself() {
-                self.go().await;
+            let Ok(request) = serde_json::from_slice::<SessionRequest>(&frame) else { return had_request };
+            if !self.is_workspace_unchanged() {
+                self.request_stop().await;
                 refuse("its workspace is another folder now", true).await;
-                return asked;
+                return had_request;
             }
-            let asking = Asking::new(self);
-            let progress = Arc::new(Relay(sender.clone()));
-            let orchestrator = orchestrator.for_caller(ask.timeout, ask.verbose, progress);
+            let active = ActiveRequest::new(self);
+            let progress = Arc::new(ProgressRelay(sender.clone()));
+            let orchestrator = orchestrator.for_caller(request.timeout, request.verbose, progress);
             let (cancel, cancelled) = oneshot::channel::<()>();
             let mut cancel = Some(cancel);
-            let mut answering = pin!(orchestrator.run(ask.request, async {
+            let mut answering = pin!(orchestrator.run(request.request, async {
                 // Dropping the sender cancels as well as sending.
                 let _ = cancelled.await;
             }));
-            let mut pulse = tokio::time::interval_at(Instant::now() + PULSE, PULSE);
+            let mut heartbeat =
+                tokio::time::interval_at(Instant::now() + HEARTBEAT_INTERVAL, HEARTBEAT_INTERVAL);
             let bundle = loop {
                 tokio::select! {
                     bundle = &mut answering => break bundle,
-                    frame = inbox.frame(), if cancel.is_some() && queue.len() < QUEUE => match frame {
+                    frame = frames.frame(), if cancel.is_some() && queue.len() < MAX_QUEUED_REQUESTS => match frame {
                         Ok(Some(frame)) => queue.push_back(frame),
                         _ => drop(cancel.take()),
                     },
                     () = sender.closed(), if cancel.is_some() => drop(cancel.take()),
-                    _ = pulse.tick() => drop(sender.try_send(Out::Told(Told::Alive))),
-                    () = self.reached(Phase::Over) => {
-                        refuse("it leaves", false).await;
-                        return asked;
+                    _ = heartbeat.tick() => drop(sender.try_send(Outgoing::Message(SessionMessage::Alive))),
+                    () = self.wait_for_phase(Phase::Closing) => {
+                        refuse("it is shutting down", false).await;
+                        return had_request;
                     }
                 }
             };
             if cancel.is_none() {
-                return asked;
+                return had_request;
             }
             let bytes = match serde_json::to_vec(&bundle) {
-                Ok(mut bytes) if bytes.len() < MAX_ANSWER => {
+                Ok(mut bytes) if bytes.len() < MAX_RESPONSE_BYTES => {
                     bytes.push(b'\n');
                     bytes
                 }
                 _ => {
                     refuse("the answer is too long", false).await;
-                    return asked;
+                    return had_request;
                 }
             };
             self.answered.set(self.answered.get() + 1);
             let head = head(&bundle);
             drop(bundle);
             let (written, is_written) = oneshot::channel();
-            if sender.send(Out::Answer(head, bytes, written)).await.is_err() {
-                return asked;
+            if sender.send(Outgoing::Response(head, bytes, written)).await.is_err() {
+                return had_request;
             }
-            // As long as it is not written the session stays.
+            // Keeps the session from exiting before the response is written.
             if is_written.await.is_err() {
-                return asked;
+                return had_request;
             }
-            drop(asking);
+            drop(active);
         }
     }
 
-    fn status(&self) -> Status {
+    fn status(&self) -> SessionStatus {
         let served = self.served.borrow();
-        let asking = self.asking.get();
-        Status {
+        let active_requests = self.active_requests.get();
+        SessionStatus {
             workspace: served.as_ref().map_or_else(String::new, |served| served.root.to_string()),
             pid: std::process::id(),
             supervisor: supervisor(),
             lanser: env!("CARGO_PKG_VERSION").to_owned(),
-            age: self.began.elapsed().as_secs(),
-            idle: if asking == 0 { self.last.get().elapsed().as_secs() } else { 0 },
-            asking,
+            age: self.started_at.elapsed().as_secs(),
+            idle: if active_requests == 0 { self.last_response.get().elapsed().as_secs() } else { 0 },
+            active_requests,
             answered: self.answered.get(),
             options: served.as_ref().map(|served| served.options.clone()).unwrap_or_default(),
             report: served.as_ref().map(|served| served.orchestrator.report()).unwrap_or_default(),
@@ -472,59 +491,59 @@ impl Session {
     }
 }
 
-impl Asking {
+impl ActiveRequest {
     fn new(session: &Rc<Session>) -> Self {
-        session.asking.set(session.asking.get() + 1);
+        session.active_requests.set(session.active_requests.get() + 1);
         Self(session.clone())
     }
 }
 
-impl Drop for Asking {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
-        self.0.asking.set(self.0.asking.get() - 1);
-        self.0.last.set(Instant::now());
-        self.0.changed.notify_one();
+        self.0.active_requests.set(self.0.active_requests.get() - 1);
+        self.0.last_response.set(Instant::now());
+        self.0.recheck.notify_one();
     }
 }
 
-/// The supervisor leads the process group, which this process has joined.
+/// The supervisor leads the process group of this process.
 fn supervisor() -> Option<u32> {
     let leader = getpgrp().as_raw_nonzero().get().cast_unsigned();
     (leader != std::process::id()).then_some(leader)
 }
 
-const fn head(bundle: &Bundle) -> Head {
+const fn head(bundle: &Bundle) -> ResponseHeader {
     let symbol = match &bundle.error {
         Some(error) => Some(error.symbol),
         None => None,
     };
-    Head { exit_code: bundle.meta.exit_code, symbol }
+    ResponseHeader { exit_code: bundle.meta.exit_code, symbol }
 }
 
-/// Tells a caller of long work, unless it does not listen.
-struct Relay(mpsc::Sender<Out>);
+/// Sends progress to a client; drops messages that the client does not read in time.
+struct ProgressRelay(mpsc::Sender<Outgoing>);
 
-impl Progress for Relay {
+impl Progress for ProgressRelay {
     fn step(&self, text: &str) {
-        let _ = self.0.try_send(Out::Told(Told::Step(text.to_owned())));
+        let _ = self.0.try_send(Outgoing::Message(SessionMessage::Step(text.to_owned())));
     }
 
-    fn say(&self, text: &str) {
-        let _ = self.0.try_send(Out::Told(Told::Say(text.to_owned())));
+    fn notify(&self, text: &str) {
+        let _ = self.0.try_send(Outgoing::Message(SessionMessage::Say(text.to_owned())));
     }
 
     fn done(&self) {
-        let _ = self.0.try_send(Out::Told(Told::Done));
+        let _ = self.0.try_send(Outgoing::Message(SessionMessage::Done));
     }
 }
 
-/// Whom a session tells of work that no caller asked for.
-struct Nobody;
+/// The progress sink for work without a client.
+struct NoProgress;
 
-impl Progress for Nobody {
+impl Progress for NoProgress {
     fn step(&self, _text: &str) {}
 
-    fn say(&self, _text: &str) {}
+    fn notify(&self, _text: &str) {}
 
     fn done(&self) {}
 }

@@ -1,8 +1,9 @@
-//! What callers and sessions say to each other: frames of four bytes of length (big-endian) and a JSON message. An answer's
-//! head is followed by one more frame, the bundle as it is printed with the line's end, so that nobody has to read it to pass it on.
+//! The protocol between clients and sessions: frames with a length of four bytes (big-endian) and a JSON message. The
+//! header of a response is followed by one more frame: the bundle as printed, with its line end, so that it can be
+//! passed on without being parsed.
 //!
-//! Both ends are the same program, because the program is part of the key; only [`Hello`], the status and the order to
-//! leave may meet another version, which is told by the number of the protocol.
+//! Both ends are the same program, because the program is part of the key. Only [`Hello`], the status and the request
+//! to stop may reach another version; the protocol version tells them apart.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -17,60 +18,63 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio_util::codec::{Decoder as _, LengthDelimitedCodec};
 
-use super::key::Terms;
+use super::key::SessionOptions;
 use crate::model::error::ErrorSymbol;
 use crate::model::request::Request;
 use crate::model::server::ServerKind;
-use crate::orchestrator::{Progress, Report, Settings};
+use crate::orchestrator::{Progress, RunningServers, Settings};
 use crate::path::AbsPath;
-use crate::workspace::snapshot::Trust;
+use crate::workspace::snapshot::ChangeDetection;
 
-/// The version of what is said here.
+/// The version of this protocol.
 pub(super) const PROTOCOL: u32 = 1;
 
-/// The longest message to a session, in bytes.
-pub(super) const MAX_REQUEST: usize = 16 << 20;
+/// The longest message to a session.
+pub(super) const MAX_REQUEST_BYTES: usize = 16 << 20;
 
-/// The longest message from a session, in bytes.
-pub(super) const MAX_ANSWER: usize = 1 << 30;
+/// The longest message from a session.
+pub(super) const MAX_RESPONSE_BYTES: usize = 1 << 30;
 
-/// How many bytes are read at once, at least.
-const READ: usize = 16 << 10;
+/// The least number of bytes to make room for before each read.
+const MIN_READ_BYTES: usize = 16 << 10;
 
-/// The first message of a caller.
+/// The first message of a client.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Hello {
     pub(super) protocol: u32,
-    pub(super) wants: Wants,
+    #[serde(rename = "wants")]
+    pub(super) intent: Intent,
 }
 
-/// What a caller came for.
+/// What a client wants from the connection.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Wants {
-    /// Answers under these settings.
-    Answers(Box<WireSettings>),
-    /// To know how the session is.
+pub(super) enum Intent {
+    /// Send requests under these settings.
+    #[serde(rename = "answers")]
+    SendRequests(Box<WireSettings>),
+    /// Get the session's status.
     Status,
-    /// The session's end; `if_idle`: only when nobody is waiting for an answer.
-    End { if_idle: bool },
+    /// Stop the session; `if_idle`: only if it has no active requests.
+    #[serde(rename = "end")]
+    Stop { if_idle: bool },
 }
 
-/// A question, after the hello.
+/// A request, after the hello.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Ask {
+pub(super) struct SessionRequest {
     pub(super) request: Request,
     pub(super) timeout: Duration,
     pub(super) verbose: bool,
 }
 
-/// A message of a session.
+/// A message from a session.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Told {
-    /// The caller is heard.
+pub(super) enum SessionMessage {
+    /// The session accepts the client's requests.
     Welcome { pid: u32 },
-    /// The caller has to do without; `again`: another session can be had at once.
+    /// The session refuses to answer; `again`: the client can connect to another session at once.
     Refused { why: String, again: bool },
     /// [`Progress::step`].
     Step(String),
@@ -78,49 +82,51 @@ pub(super) enum Told {
     Say(String),
     /// [`Progress::done`].
     Done,
-    /// Nothing new, but somebody is there.
+    /// Heartbeat while a request is being answered.
     Alive,
-    /// The answer is in the next frame.
-    Answer(Head),
-    /// How the session is.
-    Status(Box<Status>),
+    /// The bundle follows in the next frame.
+    #[serde(rename = "answer")]
+    Response(ResponseHeader),
+    /// Replies to [`Intent::Status`] and [`Intent::Stop`].
+    Status(Box<SessionStatus>),
 }
 
-/// What is to be known of an answer without reading it.
+/// The parts of a response that are needed without parsing the bundle.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct Head {
+pub(super) struct ResponseHeader {
     pub(super) exit_code: u8,
     pub(super) symbol: Option<ErrorSymbol>,
 }
 
-/// How a session is.
+/// The status of a session.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Status {
-    /// Its workspace; empty when nobody has asked anything yet.
+pub struct SessionStatus {
+    /// Its workspace; empty before the first client.
     pub workspace: String,
-    /// The process that answers.
+    /// The process of the service.
     pub pid: u32,
-    /// The process that cleans up after it.
+    /// The process of the supervisor, which cleans up after the service.
     pub supervisor: Option<u32>,
-    /// The version of lanser that it is.
+    /// Its version of lanser.
     pub lanser: String,
-    /// Seconds since it began.
+    /// Seconds since it started.
     pub age: u64,
-    /// Seconds since the last answer.
+    /// Seconds since the last answer; 0 while it answers.
     pub idle: u64,
-    /// Questions that are being answered now.
-    pub asking: u64,
-    /// Questions answered so far.
+    /// How many requests it is answering.
+    #[serde(rename = "asking")]
+    pub active_requests: u64,
+    /// How many requests it has answered.
     pub answered: u64,
-    /// The options that make it another session than that of a caller without options.
+    /// The options in which it differs from a session without options, as typed on the command line.
     #[serde(default)]
     pub options: Vec<String>,
-    /// What its orchestrator has running.
+    /// The servers that it runs.
     #[serde(flatten)]
-    pub report: Report,
+    pub report: RunningServers,
 }
 
-/// [`Settings`] as data, with the time after which an idle session leaves.
+/// [`Settings`] as data, with the session's idle timeout.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct WireSettings {
     root: String,
@@ -143,7 +149,7 @@ pub(super) struct WireSettings {
 }
 
 impl WireSettings {
-    pub(super) fn new(settings: &Settings, terms: Terms) -> Self {
+    pub(super) fn new(settings: &Settings, session_options: SessionOptions) -> Self {
         let text = |path: &Option<AbsPath>| path.as_ref().map(ToString::to_string);
         Self {
             root: settings.root.to_string(),
@@ -154,7 +160,7 @@ impl WireSettings {
             timeout: settings.timeout,
             offline: settings.offline,
             trust_workspace: settings.trust_workspace,
-            trust_content: settings.trust == Trust::Content,
+            trust_content: settings.trust == ChangeDetection::Content,
             cache: settings.cache.to_string(),
             keep: settings.keep,
             search_path: settings.search_path.clone(),
@@ -162,22 +168,22 @@ impl WireSettings {
             verbose: settings.verbose,
             threads: settings.threads,
             session_memory: settings.session_memory,
-            idle: terms.idle,
+            idle: session_options.idle_timeout,
         }
     }
 
-    /// Leaves what may differ between callers of one session, and the environment.
-    pub(super) fn forget_caller(&mut self) {
+    /// Clears the settings that may differ between clients of one session, and the environment.
+    pub(super) fn remove_client_settings(&mut self) {
         self.timeout = Duration::ZERO;
         self.verbose = false;
         self.threads = 0;
-        // A folder that comes again changes nothing. All others count, also those in which there is nothing now.
+        // A repeated folder has no effect. All others count, even those that are empty now.
         let mut seen = BTreeSet::new();
         self.search_path.retain(|folder| seen.insert(folder.clone()));
         self.environment.clear();
     }
 
-    /// The options that differ from what is so without any, as they are typed.
+    /// The options that differ from the defaults, as typed on the command line.
     pub(super) fn options(&self) -> Vec<String> {
         let named =
             |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name} {value}"));
@@ -195,22 +201,22 @@ impl WireSettings {
             flag("--trust-workspace", self.trust_workspace),
             flag("--freshness content", self.trust_content),
             flag("--no-cache", !self.keep),
-            number("--session-idle", self.idle.as_secs(), Terms::IDLE.as_secs()),
+            number("--session-idle", self.idle.as_secs(), SessionOptions::DEFAULT_IDLE_TIMEOUT.as_secs()),
             number("--session-memory", self.session_memory >> 20, Settings::SERVER_MEMORY >> 20),
         ];
         all.into_iter().flatten().collect()
     }
 
-    /// The settings again, with what only the process that uses them knows. `None` when a path is none.
+    /// The settings, completed with the values of the process that uses them. `None` when a path is not absolute.
     pub(super) fn into_settings(
         self,
         temp: AbsPath,
         guard: Option<AbsPath>,
         progress: Arc<dyn Progress>,
-    ) -> Option<(Settings, Terms)> {
+    ) -> Option<(Settings, SessionOptions)> {
         let path = |text: String| AbsPath::new(text).ok();
         let optional = |text: Option<String>| text.map_or(Some(None), |text| path(text).map(Some));
-        let terms = Terms { idle: self.idle };
+        let session_options = SessionOptions { idle_timeout: self.idle };
         let settings = Settings {
             trace: None,
             root: path(self.root)?,
@@ -222,7 +228,7 @@ impl WireSettings {
             timeout: self.timeout,
             offline: self.offline,
             trust_workspace: self.trust_workspace,
-            trust: if self.trust_content { Trust::Content } else { Trust::Stat },
+            trust: if self.trust_content { ChangeDetection::Content } else { ChangeDetection::Stat },
             cache: path(self.cache)?,
             keep: self.keep,
             temp,
@@ -234,41 +240,41 @@ impl WireSettings {
             session_memory: self.session_memory,
             progress,
         };
-        Some((settings, terms))
+        Some((settings, session_options))
     }
 }
 
-/// The receiving half of a connection.
+/// Reads frames from a connection.
 #[derive(Debug)]
-pub(super) struct Inbox {
+pub(super) struct FrameReader {
     stream: OwnedReadHalf,
     buffer: BytesMut,
     codec: LengthDelimitedCodec,
 }
 
-impl Inbox {
-    /// Reads frames of at most `limit` bytes.
+impl FrameReader {
+    /// Accepts frames of at most `limit` bytes.
     pub(super) fn new(stream: OwnedReadHalf, limit: usize) -> Self {
         let codec = LengthDelimitedCodec::builder().max_frame_length(limit).new_codec();
         Self { stream, buffer: BytesMut::new(), codec }
     }
 
-    /// The next frame; `None` at the end. Nothing is lost when the wait is given up.
+    /// The next frame; `None` at the end. Cancel-safe: dropping the future loses no data.
     pub(super) async fn frame(&mut self) -> io::Result<Option<BytesMut>> {
         loop {
             if let Some(frame) = self.codec.decode(&mut self.buffer)? {
                 return Ok(Some(frame));
             }
-            // At least a short answer at once; a long one has its room by now.
-            self.buffer.reserve(READ);
+            // Enough for a short response in one read; for a long one the decoder has reserved space already.
+            self.buffer.reserve(MIN_READ_BYTES);
             if self.stream.read_buf(&mut self.buffer).await? == 0 {
-                let whole = self.buffer.is_empty();
-                return if whole { Ok(None) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
+                let is_complete = self.buffer.is_empty();
+                return if is_complete { Ok(None) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
             }
         }
     }
 
-    /// The next message; `None` at the end.
+    /// The next message; `None` at the end of the stream.
     pub(super) async fn message<M: DeserializeOwned>(&mut self) -> io::Result<Option<M>> {
         match self.frame().await? {
             Some(frame) => Ok(Some(serde_json::from_slice(&frame)?)),
@@ -283,7 +289,7 @@ pub(super) async fn send(stream: &mut OwnedWriteHalf, body: &[u8]) -> io::Result
     stream.write_all(body).await
 }
 
-/// Writes messages as frames, all at once.
+/// Writes several frames with one write.
 pub(super) async fn send_all(stream: &mut OwnedWriteHalf, bodies: &[Vec<u8>]) -> io::Result<()> {
     let mut bytes = Vec::new();
     for body in bodies {
@@ -294,6 +300,6 @@ pub(super) async fn send_all(stream: &mut OwnedWriteHalf, bodies: &[Vec<u8>]) ->
 }
 
 fn head(body: &[u8]) -> io::Result<[u8; 4]> {
-    let length = u32::try_from(body.len()).ok().filter(|_| body.len() <= MAX_ANSWER);
+    let length = u32::try_from(body.len()).ok().filter(|_| body.len() <= MAX_RESPONSE_BYTES);
     length.map(u32::to_be_bytes).ok_or_else(|| io::ErrorKind::InvalidInput.into())
 }

@@ -1,14 +1,14 @@
-//! Replay for programs.
+//! The library API of replay.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use super::replay::{Grounds, Replayed, replay};
+use super::replay::{RecordedInputsCache, ReplayResult, replay};
 use crate::model::bundle::Bundle;
 use crate::path::AbsPath;
-use crate::trace::reader::{Reader, Store, TraceError};
+use crate::trace::reader::{ContentStore, TraceError, TraceReader};
 
-/// The operations of a trace, made again one by one, with no server and no workspace.
+/// Replays the operations of a trace one by one, without a server or a workspace.
 ///
 /// ```no_run
 /// # async fn again() -> Result<(), Box<dyn std::error::Error>> {
@@ -22,29 +22,29 @@ use crate::trace::reader::{Reader, Store, TraceError};
 /// ```
 #[derive(Debug)]
 pub struct Replay {
-    reader: Reader,
-    store: Arc<Store>,
-    grounds: Grounds,
+    reader: TraceReader,
+    store: Arc<ContentStore>,
+    inputs_cache: RecordedInputsCache,
 }
 
-/// An operation that was made again.
+/// A replayed operation.
 #[derive(Debug)]
-pub struct Again {
-    /// The operation, counted from 1.
+pub struct ReplayedOperation {
+    /// The 1-based number of the operation.
     pub op: u64,
-    /// The bundle that was made again.
+    /// The replayed bundle.
     pub bundle: Bundle,
-    /// The bundle that was recorded.
+    /// The recorded bundle.
     pub recorded: Option<Bundle>,
-    /// The first question that was asked and not recorded, as text: then the bundle means nothing.
-    pub lost: Option<String>,
+    /// The first I/O call that was not recorded, as text. If there is one, the replayed bundle is meaningless.
+    pub unrecorded: Option<String>,
 }
 
-impl Again {
-    /// Whether it came to what was recorded.
+impl ReplayedOperation {
+    /// Whether the replayed bundle is the recorded one.
     #[must_use]
     pub fn is_same(&self) -> bool {
-        self.lost.is_none() && self.recorded.as_ref() == Some(&self.bundle)
+        self.unrecorded.is_none() && self.recorded.as_ref() == Some(&self.bundle)
     }
 }
 
@@ -52,27 +52,28 @@ impl Replay {
     /// Opens a trace.
     ///
     /// # Errors
-    /// When it cannot be opened.
+    /// If it cannot be opened.
     pub fn open(file: impl AsRef<Path>) -> Result<Self, TraceError> {
         let path = std::path::absolute(file)?;
         let path = AbsPath::new(path).map_err(|error| TraceError::Foreign(error.to_string()))?;
-        let reader = Reader::open(&path)?;
-        Ok(Self { store: reader.store(), reader, grounds: Grounds::default() })
+        let reader = TraceReader::open(&path)?;
+        Ok(Self { store: reader.store(), reader, inputs_cache: RecordedInputsCache::default() })
     }
 
-    /// Makes the next operation again; `None` at the end.
+    /// Replays the next operation; `None` at the end.
     ///
     /// # Errors
-    /// When the trace is damaged or none.
-    pub async fn next(&mut self) -> Result<Option<Again>, TraceError> {
+    /// If the file is damaged or is not a trace.
+    pub async fn next(&mut self) -> Result<Option<ReplayedOperation>, TraceError> {
         let Some(operation) = self.reader.next_operation()? else { return Ok(None) };
         let (op, recorded) = (operation.op, operation.bundle.clone());
-        let Replayed { bundle, lost } = replay(operation, &self.store, &mut self.grounds).await;
-        let lost = lost.map(|lost| format!("{} {}", lost.door, lost.question));
-        Ok(Some(Again { op, bundle, recorded, lost }))
+        let ReplayResult { bundle, unrecorded: lost } =
+            replay(operation, &self.store, &mut self.inputs_cache).await;
+        let unrecorded = lost.map(|lost| format!("{} {}", lost.kind, lost.query));
+        Ok(Some(ReplayedOperation { op, bundle, recorded, unrecorded }))
     }
 
-    /// Whether the trace breaks off in the middle of an operation; known at its end.
+    /// Whether the trace ends in the middle of an operation; known at its end.
     #[must_use]
     pub const fn is_truncated(&self) -> bool {
         self.reader.truncated().is_some()

@@ -1,14 +1,14 @@
-//! Recording operations, and making their bundles again from the record alone.
+//! Records operations, and replays their bundles from the record alone.
 //!
-//! Everything between the doors is the code that answers live; here is only what stands in for the workspace and the server
-//! ([`replay()`]), and what is written down of them ([`record`]).
+//! A replay runs the same code as a live answer. This module only provides what replaces the workspace and the server
+//! ([`replay()`]), and writes what is recorded of them ([`record`]).
 
-mod against;
+mod compare;
 mod library;
 pub(super) mod record;
+mod recorded_inputs;
 mod replay;
-mod surroundings;
 
-pub use against::{Difference, Live};
-pub use library::{Again, Replay};
-pub use replay::{Grounds, Replayed, replay};
+pub use compare::{CurrentWorkspace, WorkspaceDifference};
+pub use library::{Replay, ReplayedOperation};
+pub use replay::{RecordedInputsCache, ReplayResult, replay};

@@ -1,52 +1,53 @@
-//! Writing an operation down.
+//! Writes operations to the trace.
 
 use std::sync::Arc;
 
-use super::surroundings;
+use super::recorded_inputs;
 use crate::model::bundle::Bundle;
 use crate::model::error::ErrorBody;
 use crate::model::request::Request;
 use crate::orchestrator::Settings;
-use crate::orchestrator::ground::Ground;
-use crate::orchestrator::state::State;
+use crate::orchestrator::inputs::Inputs;
+use crate::orchestrator::request_state::RequestState;
 use crate::tape::Tape;
-use crate::trace::machine::Machine;
-use crate::trace::operation::Finished;
+use crate::trace::operation::FinishedOperation;
+use crate::trace::path_redactor::PathRedactor;
 
-/// What an outcome came of.
+/// What an answer was computed from.
 #[derive(Default)]
-pub(in crate::orchestrator) struct Origin {
-    pub(in crate::orchestrator) ground: Option<Arc<Ground>>,
-    pub(in crate::orchestrator) state: Option<Arc<State>>,
-    /// What failed outside.
+pub(in crate::orchestrator) struct AnswerOrigin {
+    pub(in crate::orchestrator) inputs: Option<Arc<Inputs>>,
+    pub(in crate::orchestrator) state: Option<Arc<RequestState>>,
+    /// The external error, if one caused the failure.
     pub(in crate::orchestrator) fault: Option<ErrorBody>,
 }
 
-/// Appends an operation to the trace, if there is one.
+/// Appends an operation to the trace, if the settings have one.
 pub(in crate::orchestrator) fn record(
     settings: &Settings,
     request: Option<Request>,
-    origin: Origin,
+    origin: AnswerOrigin,
     tape: &Tape,
     bundle: &Bundle,
 ) {
     let Some(trace) = &settings.trace else { return };
-    let machine = origin.ground.as_ref().map_or_else(
-        || Machine::new([(&settings.root, "workspace")]),
-        |ground| surroundings::machine(ground),
+    let redactor = origin.inputs.as_ref().map_or_else(
+        || PathRedactor::new([(&settings.root, "workspace")]),
+        |inputs| recorded_inputs::redactor(inputs),
     );
-    let workspace = origin.ground.as_ref().and_then(|ground| surroundings::told(ground, &machine));
+    let workspace =
+        origin.inputs.as_ref().and_then(|inputs| recorded_inputs::workspace_event(inputs, &redactor));
     let resolved = origin.state.is_some();
-    let operation = Finished {
+    let operation = FinishedOperation {
         request,
         server: Some(settings.server),
         workspace,
-        recorded: tape.take(),
+        recorded: tape.take_recording(),
         fault: origin.fault.map(|error| (error, resolved)),
         bundle: bundle.clone(),
-        machine,
+        redactor,
     };
     if let Err(error) = trace.append(operation) {
-        settings.progress.say(&format!("the trace could not be written: {error}"));
+        settings.progress.notify(&format!("the trace could not be written: {error}"));
     }
 }

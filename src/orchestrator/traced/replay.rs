@@ -1,171 +1,180 @@
-//! An operation answered again, from its record alone.
+//! Replays an operation from its record alone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use super::surroundings::Grounds;
-use crate::bundle::seal::Draft;
+pub use super::recorded_inputs::RecordedInputsCache;
+use crate::bundle::seal::BundleDraft;
 use crate::lsp::client::{Client, InitializeOptions};
 use crate::lsp::profile::{Profile, ServerSettings};
-use crate::lsp::tape::replay as recorded_server;
-use crate::model::bundle::{Bundle, Road};
+use crate::lsp::recording::replay as recorded_server;
+use crate::model::bundle::{Bundle, ServedFrom};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request};
 use crate::model::server::ServerKind;
 use crate::orchestrator::answer::failure_of;
-use crate::orchestrator::ask::Due;
+use crate::orchestrator::ask::Deadline;
 use crate::orchestrator::failure::Failure;
-use crate::orchestrator::ground::Ground;
-use crate::orchestrator::pool::Access;
+use crate::orchestrator::inputs::Inputs;
+use crate::orchestrator::pool::Isolation;
+use crate::orchestrator::request_state::RequestState;
 use crate::orchestrator::server::Server;
-use crate::orchestrator::state::State;
 use crate::orchestrator::{
     Attempt, Orchestrator, Progress, Settings, needs_server, refactor, rewarded, sealed,
 };
 use crate::path::AbsPath;
-use crate::resolve::remember_trees;
-use crate::reward::Measured;
-use crate::tape::{Lost, Source, Tape};
-use crate::trace::operation::Operation;
-use crate::trace::reader::Store;
-use crate::workspace::snapshot::Trust;
+use crate::resolve::raise_tree_cache_limit;
+use crate::reward::MeasuredDiagnostics;
+use crate::tape::{ReplaySource, Tape, UnrecordedQuery};
+use crate::trace::operation::TracedOperation;
+use crate::trace::reader::ContentStore;
+use crate::workspace::snapshot::ChangeDetection;
 
-/// How long a recorded server is waited for. It answers at once, or ends.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The time limit for responses of the recorded server, which responds at once or ends.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How much text stays parsed from operation to operation, in bytes: most of a replay is parsing.
-const PARSED: usize = 8 << 20;
+/// The size of the cache of parsed files across operations, in bytes of text: most of a replay is parsing.
+const TREE_CACHE_BYTES: usize = 8 << 20;
 
-/// What came of a replay.
+/// The result of a replay.
 #[derive(Debug)]
-pub struct Replayed {
-    /// The bundle, without what differs from run to run.
+pub struct ReplayResult {
+    /// The bundle, without volatile metadata.
     pub bundle: Bundle,
-    /// The first question that was not recorded: then the bundle means nothing.
-    pub lost: Option<Lost>,
+    /// The first I/O call that was not recorded. If there is one, the bundle is meaningless.
+    pub unrecorded: Option<UnrecordedQuery>,
 }
 
-/// Nobody listens to a replay.
-struct Silent;
+/// Ignores the progress of a replay.
+struct ReplayProgress;
 
-impl Progress for Silent {
+impl Progress for ReplayProgress {
     fn step(&self, _: &str) {}
-    fn say(&self, _: &str) {}
+    fn notify(&self, _: &str) {}
     fn done(&self) {}
 }
 
-/// Makes the bundle of an operation again.
-pub async fn replay(operation: Operation, store: &Arc<Store>, grounds: &mut Grounds) -> Replayed {
-    let Operation { request, resolved, workspace, server, answers, calls, introduction, fault, .. } =
+/// Replays an operation.
+pub async fn replay(
+    operation: TracedOperation,
+    store: &Arc<ContentStore>,
+    inputs_cache: &mut RecordedInputsCache,
+) -> ReplayResult {
+    let TracedOperation { request, resolved, workspace, server, answers, calls, introduction, fault, .. } =
         operation;
-    remember_trees(PARSED);
-    // A server that never introduced itself cannot be asked again either.
-    let was_there = calls.keys().any(|(method, _)| method == "initialize");
-    let tape = Tape::replaying(Source { answers, blobs: store.clone(), calls });
-    let unrecorded =
-        || ErrorBody::new(ErrorSymbol::ReplayMismatch, "the trace does not tell why this failed");
-    let ground = workspace.and_then(|id| grounds.get(id, || store.workspace(&id)));
+    raise_tree_cache_limit(TREE_CACHE_BYTES);
+    // A server whose `initialize` was not recorded cannot be replayed.
+    let was_initialized = calls.keys().any(|(method, _)| method == "initialize");
+    let tape = Tape::replaying(ReplaySource { answers, blobs: store.clone(), calls });
+    let unknown_cause =
+        || ErrorBody::new(ErrorSymbol::ReplayMismatch, "the trace does not record why this operation failed");
+    let inputs = workspace.and_then(|id| inputs_cache.get(id, || store.workspace(&id)));
     let (Some(request), Some(server)) = (request.clone(), server) else {
-        let error = fault.map_or_else(unrecorded, |(error, _)| error);
-        return told(sealed(Draft::failed(request, error)), None, &tape);
+        let error = fault.map_or_else(unknown_cause, |(error, _)| error);
+        return result(sealed(BundleDraft::failed(request, error)), None, &tape);
     };
-    let settings = settings(server, ground.as_deref());
+    let settings = settings(server, inputs.as_deref());
     if request.cmd == Command::Undo {
-        return told(sealed(refactor::undo(&settings, &request, &tape)), None, &tape);
+        return result(sealed(refactor::undo(&settings, &request, &tape)), None, &tape);
     }
-    let Some(ground) = ground else {
-        let error = fault.map_or_else(unrecorded, |(error, _)| error);
-        return told(sealed(Draft::failed(Some(request), error)), None, &tape);
+    let Some(inputs) = inputs else {
+        let error = fault.map_or_else(unknown_cause, |(error, _)| error);
+        return result(sealed(BundleDraft::failed(Some(request), error)), None, &tape);
     };
     let fault = match fault {
         Some((error, false)) => {
-            let made = failure_of(&request, Failure::told(error), Some(&ground), None, Road::Cold);
-            return told(sealed(made.attempt.draft), None, &tape);
+            let computed =
+                failure_of(&request, Failure::reported(error), Some(&inputs), None, ServedFrom::Server);
+            return result(sealed(computed.attempt.draft), None, &tape);
         }
         fault => fault.map(|(error, _)| error),
     };
-    let asked = resolved.as_ref().unwrap_or(&request);
-    let state = Arc::new(State::take(&settings, asked, ground.clone(), tape.clone()));
+    let resolved_request = resolved.as_ref().unwrap_or(&request);
+    let state = Arc::new(RequestState::new(&settings, resolved_request, inputs.clone(), tape.clone()));
     let orchestrator = Orchestrator::for_one(settings);
     let outcome = match fault {
         Some(error) => {
-            if was_there {
-                let _ = attempt(&orchestrator, asked, &state, server, introduction).await;
+            if was_initialized {
+                let _ = attempt(&orchestrator, resolved_request, &state, server, introduction).await;
             }
-            Err(Failure::told(error))
+            Err(Failure::reported(error))
         }
-        None => attempt(&orchestrator, asked, &state, server, introduction).await,
+        None => attempt(&orchestrator, resolved_request, &state, server, introduction).await,
     };
     let mut attempt = match outcome {
         Ok(attempt) => attempt,
-        Err(failure) => failure_of(&request, failure, Some(&ground), Some(&state), Road::Cold).attempt,
+        Err(failure) => {
+            failure_of(&request, failure, Some(&inputs), Some(&state), ServedFrom::Server).attempt
+        }
     };
-    // The bundle echoes what was asked, in its own words.
+    // The bundle echoes the request as it was written.
     attempt.draft.request = Some(request.clone());
     if let Some(resolution) = &mut attempt.draft.resolution {
         resolution.original = request.selector.as_ref().map(ToString::to_string).unwrap_or_default();
     }
     orchestrator.write(&request, &mut attempt, &tape).await;
     orchestrator.close().await;
-    told(sealed(attempt.draft), attempt.measured, &tape)
+    result(sealed(attempt.draft), attempt.measured, &tape)
 }
 
-fn told(bundle: Bundle, measured: Option<Measured>, tape: &Tape) -> Replayed {
-    Replayed { bundle: rewarded(bundle, measured), lost: tape.first_lost() }
+fn result(bundle: Bundle, measured: Option<MeasuredDiagnostics>, tape: &Tape) -> ReplayResult {
+    ReplayResult { bundle: rewarded(bundle, measured), unrecorded: tape.first_unrecorded() }
 }
 
-/// The attempt on a server that says what was recorded.
+/// Makes the attempt with a server that returns the recorded responses.
 async fn attempt(
     orchestrator: &Orchestrator,
     request: &Request,
-    state: &Arc<State>,
+    state: &Arc<RequestState>,
     server: ServerKind,
     introduction: Vec<String>,
 ) -> Result<Attempt, Failure> {
     if needs_server(request)
         && state.target_error().is_none()
-        && let Ok(found) = state.ground.tools.found.clone()
+        && let Ok(found) = state.inputs.tools.found.clone()
     {
         let options = InitializeOptions {
-            root: state.ground.snapshot.root().clone(),
+            root: state.inputs.snapshot.root().clone(),
             settings: ServerSettings::default(),
             process_id: None,
-            within: PATIENCE,
+            within: RESPONSE_TIMEOUT,
         };
         let connection = recorded_server(state.tape.clone(), introduction);
         let client = Client::initialize(connection, None, Profile::of(server), options).await?;
-        orchestrator.seat(request, Server { client, found }, &state.ground).await;
+        orchestrator.adopt_server(request, Server { client, found }, &state.inputs).await;
     }
-    let mut road = Road::Cold;
-    // The recorded server was never asked anything, so what the question hangs on need not be found out.
-    orchestrator.attempt(request, state, None, Some(Access::Pristine), Due::never(), &mut road).await
+    let mut served_from = ServedFrom::Server;
+    // The recorded server is fresh, so the order dependence of the request does not matter.
+    orchestrator
+        .attempt(request, state, None, Some(Isolation::Fresh), Deadline::never(), &mut served_from)
+        .await
 }
 
-/// Settings that lead nowhere: whatever is not on the tape is not there.
-fn settings(server: ServerKind, ground: Option<&Ground>) -> Settings {
-    let nowhere = AbsPath::new("/lanser/nowhere").expect("it is absolute");
+/// Settings whose paths do not exist: everything has to come from the tape.
+fn settings(server: ServerKind, inputs: Option<&Inputs>) -> Settings {
+    let missing = AbsPath::new("/lanser/nowhere").expect("it is absolute");
     Settings {
-        root: ground.map_or_else(|| nowhere.clone(), |ground| ground.snapshot.root().clone()),
+        root: inputs.map_or_else(|| missing.clone(), |inputs| inputs.snapshot.root().clone()),
         copy_of: None,
         server,
         server_version: None,
         server_command: None,
         python: None,
-        timeout: PATIENCE,
+        timeout: RESPONSE_TIMEOUT,
         offline: true,
         trust_workspace: false,
-        trust: Trust::Stat,
-        cache: nowhere.clone(),
+        trust: ChangeDetection::Stat,
+        cache: missing.clone(),
         keep: false,
-        temp: nowhere,
+        temp: missing,
         guard: None,
         search_path: Vec::new(),
         environment: BTreeMap::new(),
         verbose: false,
         threads: 1,
         session_memory: u64::MAX,
-        progress: Arc::new(Silent),
+        progress: Arc::new(ReplayProgress),
         trace: None,
     }
 }

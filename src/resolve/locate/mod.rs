@@ -1,8 +1,8 @@
-//! Every kind of selector, with and without a version: where it is, by what knowledge, and how sure that is.
+//! Locates selectors of every kind, with and without a version, and reports the evidence and its certainty.
 //!
-//! With a version whose content can be had the selector is resolved in the old state ([`past`]) and its target is
-//! relocated. Without one, what the selector itself says is the only evidence: a name ([`named`]), a path, a snippet
-//! ([`snippet`]), a structure. A line and a column are no evidence at all; they are taken as they are.
+//! A selector with a version whose content is available is resolved in the old state ([`past`]), and its target is
+//! relocated. Without a version the selector itself is the only evidence: a name ([`named`]), an AST path, a snippet
+//! ([`snippet`]), a structure. A line and a column are no evidence; they are taken as they are.
 
 mod named;
 mod past;
@@ -10,50 +10,50 @@ mod snippet;
 
 use std::sync::{Arc, OnceLock};
 
-use super::ast::{Broken, follow};
+use super::ast::{AstPathError, follow};
 use super::definitions::Definitions;
 use super::index::Index;
 use super::modules::ImportRoots;
-use super::near::{Near, Reason};
+use super::not_found::{NotFound, NotFoundReason};
 use super::outline::{DefinitionKind, Outline, Span};
-use super::place;
+use super::position;
 use super::relocate::score::{MARGIN, THRESHOLD};
-use super::relocate::{Features, Happened};
-use super::symbol::{self, Outcome, Target};
+use super::relocate::{MatchFeatures, TargetChange};
+use super::symbol::{self, ResolveOutcome, ResolvedTarget};
 use crate::path::AbsPath;
 use crate::selector::{AstSpec, Construct, PositionSpec, Role};
 use crate::tape::Tape;
-use crate::workspace::contents::Contents;
+use crate::workspace::content_store::ContentStore;
 use crate::workspace::files::{Document, Files, ReadError};
 use crate::workspace::snapshot::Snapshot;
 
-/// How many candidates are told.
-pub const TOP: usize = 5;
+/// The most candidates of an ambiguous outcome.
+pub const MAX_CANDIDATES: usize = 5;
 
-/// The most that what may as well be another place scores: less than an answer has to (τ).
-const DOUBTFUL: f64 = 0.74;
+/// The highest score of a doubtful match: below the threshold of an accepted one (τ).
+const DOUBTFUL_SCORE: f64 = 0.74;
 
-/// Everything that a selector is resolved in.
-pub struct World<'w> {
-    /// The present files.
+/// Everything that a selector is resolved against.
+pub struct ResolveContext<'w> {
+    /// The current files.
     pub files: &'w dyn Files,
     /// The import roots.
     pub roots: &'w ImportRoots,
-    /// Makes the import roots of another state.
+    /// Computes the import roots of another state of the files.
     pub roots_of: &'w (dyn Fn(&dyn Files) -> ImportRoots + Sync),
     /// The workspace's files.
     pub snapshot: &'w Snapshot,
-    /// The workspace's definitions, made when they are asked for.
+    /// The index of the workspace's definitions, built when it is needed.
     pub index: &'w OnceLock<Index>,
     /// The contents of earlier bundles.
-    pub contents: Option<&'w Contents>,
-    /// How many threads may read.
+    pub contents: Option<&'w ContentStore>,
+    /// The most threads that read files.
     pub threads: usize,
-    /// What the questions to all of this pass through.
+    /// Records or replays the I/O.
     pub tape: &'w Tape,
 }
 
-impl World<'_> {
+impl ResolveContext<'_> {
     /// The workspace's definitions.
     #[must_use]
     pub const fn definitions(&self) -> Definitions<'_> {
@@ -66,271 +66,285 @@ impl World<'_> {
     }
 }
 
-/// By what knowledge a place was found.
+/// How a target was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    /// The coordinates that the selector gives.
+pub enum ResolvedVia {
+    /// By the coordinates in the selector.
     Coordinates,
-    /// The name.
+    /// By the name.
     Name,
-    /// The AST path.
+    /// By the AST path.
     Path,
-    /// The snippet.
+    /// By the snippet.
     Snippet,
-    /// The structure of a symbol id.
+    /// By the structure in a symbol id.
     Structure,
-    /// What happened to it since.
-    Since(Happened),
+    /// By relocation: how the target changed since the selector was made.
+    Since(TargetChange),
 }
 
-/// What speaks for a place.
+/// The evidence for a target.
 #[derive(Debug, Clone)]
-pub struct Evidence {
-    /// By what knowledge.
-    pub way: Way,
+pub struct ResolutionEvidence {
+    /// How the target was found.
+    pub via: ResolvedVia,
     /// From 0 to 1.
     pub score: f64,
-    /// How much better it is than the next candidate.
+    /// The distance to the score of the next candidate.
     pub margin: f64,
-    /// Whether it follows without a guess.
+    /// Whether the target follows without a guess.
     pub certified: bool,
-    /// What the score is made of, where something was weighed.
-    pub features: Option<Features>,
-    /// In a line.
+    /// The components of the score, if the target was scored.
+    pub features: Option<MatchFeatures>,
+    /// The evidence in one line.
     pub reason: String,
 }
 
-impl Evidence {
-    /// Nothing had to be weighed.
+impl ResolutionEvidence {
+    /// ResolutionEvidence that needs no score.
     #[must_use]
-    pub fn certain(way: Way, reason: &str) -> Self {
-        Self { way, score: 1.0, margin: 1.0, certified: true, features: None, reason: reason.to_owned() }
+    pub fn certain(via: ResolvedVia, reason: &str) -> Self {
+        Self { via, score: 1.0, margin: 1.0, certified: true, features: None, reason: reason.to_owned() }
     }
 
-    /// A place that is as likely another one: too little for an answer.
-    fn doubted(mut self, reason: impl Into<String>) -> Self {
+    /// Lowers the evidence below the threshold, because another target is as likely.
+    fn with_doubt(mut self, reason: impl Into<String>) -> Self {
         self.certified = false;
-        self.score = self.score.min(DOUBTFUL);
+        self.score = self.score.min(DOUBTFUL_SCORE);
         self.reason = reason.into();
         self
     }
 
-    fn weighed(way: Way, features: Features, reason: impl Into<String>) -> Self {
+    fn scored(via: ResolvedVia, features: MatchFeatures, reason: impl Into<String>) -> Self {
         let score = features.score().min(0.99);
-        Self { way, score, margin: 1.0, certified: false, features: Some(features), reason: reason.into() }
+        Self { via, score, margin: 1.0, certified: false, features: Some(features), reason: reason.into() }
     }
 }
 
-/// A place and what speaks for it.
+/// A target with its evidence.
 #[derive(Debug, Clone)]
-pub struct Located {
-    /// The place.
-    pub target: Target,
-    /// What speaks for it.
-    pub evidence: Evidence,
+pub struct LocatedTarget {
+    /// The target.
+    pub target: ResolvedTarget,
+    /// Its evidence.
+    pub evidence: ResolutionEvidence,
 }
 
-/// Places that a selector could mean.
+/// The targets that an ambiguous selector could mean.
 #[derive(Debug, Clone)]
-pub struct Several {
-    /// The best of them, best first; those that are told.
-    pub places: Vec<Located>,
-    /// How many there are.
+pub struct Ambiguous {
+    /// The ones that are reported, best first.
+    pub places: Vec<LocatedTarget>,
+    /// The number of all of them.
     pub total: usize,
 }
 
-impl FromIterator<Located> for Several {
-    fn from_iter<I: IntoIterator<Item = Located>>(places: I) -> Self {
+impl FromIterator<LocatedTarget> for Ambiguous {
+    fn from_iter<I: IntoIterator<Item = LocatedTarget>>(places: I) -> Self {
         Vec::from_iter(places).into()
     }
 }
 
-impl From<Vec<Located>> for Several {
-    fn from(places: Vec<Located>) -> Self {
+impl From<Vec<LocatedTarget>> for Ambiguous {
+    fn from(places: Vec<LocatedTarget>) -> Self {
         let total = places.len();
         Self { places, total }
     }
 }
 
-/// Where a selector is.
+/// The outcome of locating a selector.
 #[derive(Debug, Clone)]
-pub enum Answer {
-    /// There.
-    Found(Box<Located>),
-    /// At one of these.
-    Ambiguous(Several),
-    /// Nowhere: why, and what may have been meant.
-    NotFound(Near),
-    /// The version cannot be had, and nothing else speaks for a place.
+pub enum LocateOutcome {
+    /// One target.
+    Found(Box<LocatedTarget>),
+    /// One of these targets.
+    Ambiguous(Ambiguous),
+    /// No target: the reason and suggestions.
+    NotFound(NotFound),
+    /// The version is not available, and the selector has no other evidence.
     Skew(String),
 }
 
-/// Locates a selector. `path` is the file that it names, if it names one.
+/// Locates a selector. `path` is the file that the selector names, if any.
 #[must_use]
-pub fn locate(world: &World<'_>, selector: &PositionSpec, path: Option<&AbsPath>) -> Answer {
+pub fn locate(cx: &ResolveContext<'_>, selector: &PositionSpec, path: Option<&AbsPath>) -> LocateOutcome {
     let answer = match selector.doc_version() {
-        Some(version) => past::locate(world, selector, path, version),
-        None => present(world, selector, path),
+        Some(version) => past::locate(cx, selector, path, version),
+        None => locate_current(cx, selector, path),
     };
     match answer {
-        // One place is too few to choose from, and still the caller has to.
-        Answer::Found(located) if !located.evidence.certified && located.evidence.score < THRESHOLD => {
-            Answer::Ambiguous(vec![*located].into())
+        // A single target below the threshold is reported as ambiguous: the caller has to confirm it.
+        LocateOutcome::Found(located)
+            if !located.evidence.certified && located.evidence.score < THRESHOLD =>
+        {
+            LocateOutcome::Ambiguous(vec![*located].into())
         }
         answer => answer,
     }
 }
 
-/// Locates a selector by what it says itself.
-fn present(world: &World<'_>, selector: &PositionSpec, path: Option<&AbsPath>) -> Answer {
-    let (files, roots) = (world.files, world.roots);
-    let document = |path: Option<&AbsPath>| -> Result<Arc<Document>, Answer> {
-        let missing =
-            || Answer::NotFound(Near::because(Reason::Gone { reason: "no file is named".to_owned() }));
+/// Locates a selector in the current state, by the selector alone.
+fn locate_current(cx: &ResolveContext<'_>, selector: &PositionSpec, path: Option<&AbsPath>) -> LocateOutcome {
+    let (files, roots) = (cx.files, cx.roots);
+    let document = |path: Option<&AbsPath>| -> Result<Arc<Document>, LocateOutcome> {
+        let missing = || {
+            LocateOutcome::NotFound(NotFound::new(NotFoundReason::Other {
+                reason: "the selector names no file".to_owned(),
+            }))
+        };
         files.read(path.ok_or_else(missing)?).map_err(unreadable)
     };
     let outcome = match selector {
         PositionSpec::Cursor(spec) => match document(path) {
-            Ok(document) => place::cursor(files, roots, &document, spec),
+            Ok(document) => position::resolve_cursor(files, roots, &document, spec),
             Err(answer) => return answer,
         },
         PositionSpec::Range(spec) => match document(path) {
-            Ok(document) => place::range(files, roots, &document, spec),
+            Ok(document) => position::resolve_range(files, roots, &document, spec),
             Err(answer) => return answer,
         },
-        PositionSpec::Symbol(spec) => match symbol::symbol(files, roots, spec) {
-            Outcome::NotFound(near) => return named::elsewhere(world, spec, near),
+        PositionSpec::Symbol(spec) => match symbol::resolve_symbol(files, roots, spec) {
+            ResolveOutcome::NotFound(near) => return named::in_other_modules(cx, spec, near),
             found => found,
         },
-        PositionSpec::Ast(spec) => return ast(world, spec),
-        PositionSpec::Anchor(spec) => return snippet::anchor(world, spec, path),
-        PositionSpec::Symid(spec) => return named::structure(world, &spec.id),
+        PositionSpec::Ast(spec) => return ast(cx, spec),
+        PositionSpec::Anchor(spec) => return snippet::anchor(cx, spec, path),
+        PositionSpec::Symid(spec) => return named::by_structure(cx, &spec.id),
     };
-    let way = if matches!(selector, PositionSpec::Symbol(_)) { Way::Name } else { Way::Coordinates };
-    let located = |target| Located { target, evidence: Evidence::certain(way, "as the selector says") };
+    let via = if matches!(selector, PositionSpec::Symbol(_)) {
+        ResolvedVia::Name
+    } else {
+        ResolvedVia::Coordinates
+    };
+    let located =
+        |target| LocatedTarget { target, evidence: ResolutionEvidence::certain(via, "as the selector says") };
     match outcome {
-        Outcome::Found(target) => {
+        ResolveOutcome::Found(target) => {
             let mut located = located(*target);
-            if let Some(doubt) = rebound(&located.target).filter(|_| way == Way::Name) {
+            if let Some(doubt) = reassigned_reason(&located.target).filter(|_| via == ResolvedVia::Name) {
                 located.evidence.certified = false;
                 located.evidence.score = 0.9;
                 located.evidence.reason = doubt;
             }
-            Answer::Found(Box::new(located))
+            LocateOutcome::Found(Box::new(located))
         }
-        Outcome::Ambiguous(targets) => {
-            let all: Vec<Located> = targets.into_iter().map(|target| several(target, way)).collect();
-            Answer::Ambiguous(all.into())
+        ResolveOutcome::Ambiguous(targets) => {
+            let all: Vec<LocatedTarget> =
+                targets.into_iter().map(|target| one_of_several(target, via)).collect();
+            LocateOutcome::Ambiguous(all.into())
         }
-        Outcome::NotFound(near) => Answer::NotFound(near),
+        ResolveOutcome::NotFound(near) => LocateOutcome::NotFound(near),
     }
 }
 
-/// Why the first of several assignments to a variable may not be the one that is meant. They are one symbol to every server,
-/// so that it is an answer.
-fn rebound(target: &Target) -> Option<String> {
+/// Why the first of several assignments to a variable may not be the intended one. Servers treat them as one symbol, so the
+/// first is accepted with a reason.
+fn reassigned_reason(target: &ResolvedTarget) -> Option<String> {
     let is_variable = matches!(target.kind, Some(DefinitionKind::Variable | DefinitionKind::Field));
     let count = target.declarations.len() + 1;
     (is_variable && count > 1).then(|| format!("it is assigned in {count} places, and this is the first"))
 }
 
-/// One of several definitions that the words of a selector fit equally well.
-fn several(target: Target, way: Way) -> Located {
+/// One of several definitions that match a selector equally well.
+fn one_of_several(target: ResolvedTarget, via: ResolvedVia) -> LocatedTarget {
     let reason = match target.conditions.as_slice() {
         [] => "one of several definitions of the name".to_owned(),
         conditions => format!("defined under `{}`", conditions.join("`, `")),
     };
-    let evidence = Evidence { way, score: 1.0, margin: 0.0, certified: false, features: None, reason };
-    Located { target, evidence }
+    let evidence =
+        ResolutionEvidence { via, score: 1.0, margin: 0.0, certified: false, features: None, reason };
+    LocatedTarget { target, evidence }
 }
 
-fn unreadable(error: ReadError) -> Answer {
-    Answer::NotFound(Near::because(Reason::Unreadable(error)))
+fn unreadable(error: ReadError) -> LocateOutcome {
+    LocateOutcome::NotFound(NotFound::new(NotFoundReason::Unreadable(error)))
 }
 
-/// The best of some candidates, if it is good enough and far enough from the next.
-fn decide(mut candidates: Vec<Located>, otherwise: impl FnOnce() -> Near) -> Answer {
+/// Accepts the best candidate if its score and its margin are sufficient.
+fn decide(mut candidates: Vec<LocatedTarget>, otherwise: impl FnOnce() -> NotFound) -> LocateOutcome {
     candidates.sort_by(|a, b| {
-        let at = |located: &Located| (located.target.document.path.clone(), located.target.span.start);
+        let at = |located: &LocatedTarget| (located.target.document.path.clone(), located.target.span.start);
         b.evidence.score.total_cmp(&a.evidence.score).then_with(|| at(a).cmp(&at(b)))
     });
     candidates
         .dedup_by(|a, b| a.target.document.path == b.target.document.path && a.target.span == b.target.span);
-    let Some(first) = candidates.first() else { return Answer::NotFound(otherwise()) };
+    let Some(first) = candidates.first() else { return LocateOutcome::NotFound(otherwise()) };
     let margin = candidates.get(1).map_or(1.0, |next| first.evidence.score - next.evidence.score);
     if first.evidence.score < THRESHOLD - MARGIN {
-        return Answer::NotFound(otherwise());
+        return LocateOutcome::NotFound(otherwise());
     }
     if first.evidence.score < THRESHOLD || margin < MARGIN {
         candidates.retain(|located| located.evidence.score >= THRESHOLD - 4.0 * MARGIN);
         let total = candidates.len();
-        candidates.truncate(TOP);
-        return Answer::Ambiguous(Several { places: candidates, total });
+        candidates.truncate(MAX_CANDIDATES);
+        return LocateOutcome::Ambiguous(Ambiguous { places: candidates, total });
     }
     let mut best = candidates.swap_remove(0);
     best.evidence.margin = margin;
-    Answer::Found(Box::new(best))
+    LocateOutcome::Found(Box::new(best))
 }
 
-/// An AST path: by its steps, or else by the names among them.
-fn ast(world: &World<'_>, spec: &AstSpec) -> Answer {
-    let gone = |reason: String| Answer::NotFound(Near::because(Reason::Gone { reason }));
+/// Locates an AST path by its steps, or else by the names in them.
+fn ast(cx: &ResolveContext<'_>, spec: &AstSpec) -> LocateOutcome {
+    let gone = |reason: String| LocateOutcome::NotFound(NotFound::new(NotFoundReason::Other { reason }));
     let Some(module) = spec.path.first().filter(|step| step.construct == Construct::Module) else {
-        return gone("an AST path begins with [module=<name>]".to_owned());
+        return gone("an AST path has to start with [module=<name>]".to_owned());
     };
     let Some(name) = module.name() else {
-        return gone("the first step names no module: [module=<name>]".to_owned());
+        return gone("the first step has no module name: expected [module=<name>]".to_owned());
     };
-    let Some(document) = module_document(world, name) else {
-        return named::moved_path(world, spec, format!("there is no module {name}"));
+    let Some(document) = module_document(cx, name) else {
+        return named::moved_path(cx, spec, format!("module {name} was not found"));
     };
     match follow(&document.text, &spec.path[1..]) {
         Ok(found) => {
             let target =
-                place::stretch(world.files, world.roots, &document, found.span, Some(found.name_span));
-            let mut evidence = Evidence::certain(Way::Path, "every step leads to one construct");
-            // A number among constructs is a position, as a line is; but unlike a line it is kept by agents.
+                position::resolve_span(cx.files, cx.roots, &document, found.span, Some(found.name_span));
+            let mut evidence =
+                ResolutionEvidence::certain(ResolvedVia::Path, "every step leads to one construct");
+            // An ordinal among constructs is a position, like a line number, but agents store it for longer than a line number.
             if let Some(step) = spec.path.iter().find(|step| step.ordinal().is_some()) {
-                evidence = evidence
-                    .doubted(format!("`{step}` counts what stands there now; `v=` tells what it counted"));
+                evidence = evidence.with_doubt(format!(
+                    "`{step}` counts the constructs of the current text; add `v=` to count those of a version"
+                ));
                 evidence.margin = 0.0;
             }
-            Answer::Found(Box::new(Located { target, evidence }))
+            LocateOutcome::Found(Box::new(LocatedTarget { target, evidence }))
         }
-        Err(Broken::Several(all)) => {
+        Err(AstPathError::Ambiguous(all)) => {
             let targets = all.into_iter().map(|found| {
-                place::stretch(world.files, world.roots, &document, found.span, Some(found.name_span))
+                position::resolve_span(cx.files, cx.roots, &document, found.span, Some(found.name_span))
             });
-            let several = targets.map(|target| Located {
+            let several = targets.map(|target| LocatedTarget {
                 target,
-                evidence: Evidence {
-                    way: Way::Path,
+                evidence: ResolutionEvidence {
+                    via: ResolvedVia::Path,
                     score: 1.0,
                     margin: 0.0,
                     certified: false,
                     features: None,
-                    reason: "the step has no ordinal".to_owned(),
+                    reason: "the step matches several constructs and has no ordinal".to_owned(),
                 },
             });
-            Answer::Ambiguous(several.collect::<Vec<_>>().into())
+            LocateOutcome::Ambiguous(several.collect::<Vec<_>>().into())
         }
-        Err(Broken::Missing(step)) => {
+        Err(AstPathError::Missing(step)) => {
             let missing = spec.path.get(step + 1).map(ToString::to_string).unwrap_or_default();
-            named::moved_path(world, spec, format!("there is no {missing} in the step before it"))
+            named::moved_path(cx, spec, format!("the step before {missing} contains no such construct"))
         }
     }
 }
 
 /// The file of a module: by its dotted name, or by its path.
-fn module_document(world: &World<'_>, name: &str) -> Option<Arc<Document>> {
+fn module_document(cx: &ResolveContext<'_>, name: &str) -> Option<Arc<Document>> {
     if name.ends_with(".py") || name.ends_with(".pyi") {
-        return world.files.read(&world.snapshot.root().join(name)).ok();
+        return cx.files.read(&cx.snapshot.root().join(name)).ok();
     }
-    let modules = world.roots.find(world.files, name);
-    world.files.read(modules.first()?.file()?).ok()
+    let modules = cx.roots.find(cx.files, name);
+    cx.files.read(modules.first()?.file()?).ok()
 }
 
-/// The part of a definition that a role asks for, when `name_span` is its name.
+/// The part `role` of the definition whose name is at `name_span`.
 fn part(document: &Document, name_span: &Span, role: Role) -> Option<Span> {
     if role == Role::Def {
         return Some(name_span.clone());

@@ -1,32 +1,35 @@
-//! Selectors with a version: resolved in the old state, then relocated into the present one.
+//! Locates selectors with a version: resolves them in the old state, then relocates the targets to the current one.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Answer, Evidence, Located, Several, Way, World, part, present};
+use super::{
+    Ambiguous, LocateOutcome, LocatedTarget, ResolutionEvidence, ResolveContext, ResolvedVia, locate_current,
+    part,
+};
 use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
-use crate::resolve::ast::{Broken, follow};
+use crate::resolve::ast::{AstPathError, follow};
 use crate::resolve::definitions::Definitions;
 use crate::resolve::index::{entries, other_file};
-use crate::resolve::near::{Near, Reason};
+use crate::resolve::not_found::{NotFound, NotFoundReason};
 use crate::resolve::outline::Span;
-use crate::resolve::place;
+use crate::resolve::position;
 use crate::resolve::relocate::anchor::{exact, same_tokens};
-use crate::resolve::relocate::{Before, Happened, Place, Verdict, relocate};
-use crate::resolve::symbol::{self, Outcome};
+use crate::resolve::relocate::{OldContent, RelocationMatch, RelocationOutcome, TargetChange, relocate};
+use crate::resolve::symbol::{self, ResolveOutcome};
 use crate::selector::{
     AnchorSpec, Construct, ContextHash, DocVersion, PositionSpec, Role, SymbolId, SymidSpec,
 };
-use crate::tape::Door;
+use crate::tape::IoKind;
 use crate::workspace::files::{Document, FileKind, Files, ReadError};
-use crate::workspace::history::Past;
+use crate::workspace::history::RevisionFiles;
 
-/// An old state of the files: everything at a revision, or one file with another content.
+/// An old state of the files: all files at a revision, or one file with another content.
 struct OldFiles<'w> {
     root: &'w AbsPath,
     now: &'w dyn Files,
-    past: Option<&'w Mutex<Past>>,
+    past: Option<&'w Mutex<RevisionFiles>>,
     one: Option<Arc<Document>>,
 }
 
@@ -35,7 +38,7 @@ impl OldFiles<'_> {
         path.strip_prefix(self.root).map(str::to_owned)
     }
 
-    fn in_past<R>(&self, path: &AbsPath, ask: impl FnOnce(&Past, &str) -> R) -> Option<R> {
+    fn in_past<R>(&self, path: &AbsPath, ask: impl FnOnce(&RevisionFiles, &str) -> R) -> Option<R> {
         let relative = self.relative(path)?;
         Some(ask(&self.past?.lock().unwrap_or_else(PoisonError::into_inner), &relative))
     }
@@ -64,7 +67,7 @@ impl Files for OldFiles<'_> {
                 return FileKind::Folder;
             }
         }
-        match self.in_past(path, Past::is_folder) {
+        match self.in_past(path, RevisionFiles::is_folder) {
             Some(Some(true)) => FileKind::Folder,
             Some(Some(false)) => FileKind::File,
             Some(None) => FileKind::Missing,
@@ -73,7 +76,7 @@ impl Files for OldFiles<'_> {
     }
 
     fn list(&self, folder: &AbsPath) -> Vec<String> {
-        self.in_past(folder, Past::list).unwrap_or_else(|| self.now.list(folder))
+        self.in_past(folder, RevisionFiles::list).unwrap_or_else(|| self.now.list(folder))
     }
 
     fn canonical(&self, path: &AbsPath) -> AbsPath {
@@ -86,105 +89,107 @@ impl Files for OldFiles<'_> {
 }
 
 /// A target in the old state.
-struct Old {
+struct VersionedTarget {
     document: Arc<Document>,
     span: Span,
-    /// The part of the definition whose name `span` is.
+    /// The requested part of the definition whose name is at `span`.
     role: Role,
-    /// Why the place in the old state is none that was told for certain.
+    /// Why the target in the old state is uncertain.
     doubt: Option<&'static str>,
 }
 
-/// Why there is none.
-enum Trouble {
-    /// The version cannot be had.
+/// Why a selector has no target in the old state.
+enum OldStateError {
+    /// The version is not available.
     Skew(String),
-    /// The old state has no such place.
-    Answer(Answer),
+    /// The old state does not contain the target.
+    Other(LocateOutcome),
 }
 
 /// Locates a selector with a version.
 pub(super) fn locate(
-    world: &World<'_>,
+    cx: &ResolveContext<'_>,
     selector: &PositionSpec,
     path: Option<&AbsPath>,
     version: &DocVersion,
-) -> Answer {
+) -> LocateOutcome {
     let past = match version {
-        DocVersion::Git(revision) => match Past::at(world.snapshot.root(), revision.as_str(), world.tape) {
-            Ok(past) => Some(Mutex::new(past)),
-            Err(error) => return without(world, selector, path, &error.to_string()),
-        },
-        // What the other files were is known when git knows a revision with this content.
-        DocVersion::Content(digest) => likely_file(world, selector, path)
-            .filter(|path| world.files.read(path).ok().is_none_or(|now| now.digest != *digest))
+        DocVersion::Git(revision) => {
+            match RevisionFiles::at(cx.snapshot.root(), revision.as_str(), cx.tape) {
+                Ok(past) => Some(Mutex::new(past)),
+                Err(error) => return locate_without_version(cx, selector, path, &error.to_string()),
+            }
+        }
+        // The other files of that state are known if a git revision has this content.
+        DocVersion::Content(digest) => likely_file(cx, selector, path)
+            .filter(|path| cx.files.read(path).ok().is_none_or(|now| now.digest != *digest))
             .and_then(|path| {
-                Past::holding(world.snapshot.root(), &world.relative(&path)?, digest, world.tape)
+                RevisionFiles::containing(cx.snapshot.root(), &cx.relative(&path)?, digest, cx.tape)
             })
             .map(Mutex::new),
     };
-    match old_targets(world, selector, path, version, past.as_ref()) {
+    match old_targets(cx, selector, path, version, past.as_ref()) {
         Ok(olds) => {
-            let mut answers: Vec<Answer> =
-                olds.iter().map(|old| now(world, old, past.as_ref(), selector)).collect();
+            let mut answers: Vec<LocateOutcome> =
+                olds.iter().map(|old| relocate_to_current(cx, old, past.as_ref(), selector)).collect();
             if answers.len() == 1 {
                 return answers.swap_remove(0);
             }
             let (mut all, mut total) = (Vec::new(), 0);
             for answer in answers {
                 match answer {
-                    Answer::Found(mut located) => {
+                    LocateOutcome::Found(mut located) => {
                         located.evidence.certified = false;
                         located.evidence.margin = 0.0;
                         all.push(*located);
                         total += 1;
                     }
-                    Answer::Ambiguous(several) => {
+                    LocateOutcome::Ambiguous(several) => {
                         total += several.total;
                         all.extend(several.places);
                     }
-                    Answer::NotFound(_) | Answer::Skew(_) => {}
+                    LocateOutcome::NotFound(_) | LocateOutcome::Skew(_) => {}
                 }
             }
             match all.len() {
-                0 => gone("none of the places that it meant then is there now".to_owned()),
-                // Which of them was meant, nobody knows, also when the others are gone.
-                _ => Answer::Ambiguous(Several { places: all, total }),
+                0 => gone("none of its targets in that version exists now".to_owned()),
+                // The selector was ambiguous in the old state; it still is if only one target is left.
+                _ => LocateOutcome::Ambiguous(Ambiguous { places: all, total }),
             }
         }
-        Err(Trouble::Skew(reason)) => without(world, selector, path, &reason),
-        Err(Trouble::Answer(answer)) => answer,
+        Err(OldStateError::Skew(reason)) => locate_without_version(cx, selector, path, &reason),
+        Err(OldStateError::Other(answer)) => answer,
     }
 }
 
-fn gone(reason: String) -> Answer {
-    Answer::NotFound(Near::because(Reason::Gone { reason }))
+fn gone(reason: String) -> LocateOutcome {
+    LocateOutcome::NotFound(NotFound::new(NotFoundReason::Other { reason }))
 }
 
-/// The file that a selector names, or that it is about by its module or its names.
-fn likely_file(world: &World<'_>, selector: &PositionSpec, path: Option<&AbsPath>) -> Option<AbsPath> {
+/// The file that a selector names, directly or by its module or its names.
+fn likely_file(cx: &ResolveContext<'_>, selector: &PositionSpec, path: Option<&AbsPath>) -> Option<AbsPath> {
     match selector {
         PositionSpec::Cursor(_) | PositionSpec::Range(_) | PositionSpec::Anchor(_) => path.cloned(),
-        PositionSpec::Symbol(spec) => Some(module_path(world, spec.qualname.module.as_str())),
+        PositionSpec::Symbol(spec) => Some(module_path(cx, spec.qualname.module.as_str())),
         PositionSpec::Ast(spec) => {
             let name = spec.path.first()?.name()?;
-            Some(if is_path(name) { world.snapshot.root().join(name) } else { module_path(world, name) })
+            Some(if is_path(name) { cx.snapshot.root().join(name) } else { module_path(cx, name) })
         }
         PositionSpec::Symid(spec) => {
             let chain = spec.id.names.join(".");
-            let found = world.definitions().with_chain(&chain);
-            Some(world.snapshot.absolute(&found.first()?.0))
+            let found = cx.definitions().with_chain(&chain);
+            Some(cx.snapshot.absolute(&found.first()?.0))
         }
     }
 }
 
-/// Whether the module of an AST path is told by its file.
+/// Whether the module of an AST path is given as a file path.
 fn is_path(module: &str) -> bool {
     module.ends_with(".py") || module.ends_with(".pyi")
 }
 
-/// Whether a selector says more than where something stood. What a number counts has a place and nothing else.
-fn says_more_than_a_place(selector: &PositionSpec) -> bool {
+/// Whether a selector has evidence other than a position. An ordinal is a position.
+fn has_other_evidence(selector: &PositionSpec) -> bool {
     match selector {
         PositionSpec::Cursor(_) | PositionSpec::Range(_) => false,
         PositionSpec::Ast(spec) => spec.path.iter().all(|step| step.ordinal().is_none()),
@@ -193,168 +198,187 @@ fn says_more_than_a_place(selector: &PositionSpec) -> bool {
     }
 }
 
-/// The version cannot be had: what the selector says besides has to do.
-fn without(world: &World<'_>, selector: &PositionSpec, path: Option<&AbsPath>, reason: &str) -> Answer {
-    if !says_more_than_a_place(selector) {
-        return Answer::Skew(reason.to_owned());
+/// Locates a selector whose version is not available, by the selector alone.
+fn locate_without_version(
+    cx: &ResolveContext<'_>,
+    selector: &PositionSpec,
+    path: Option<&AbsPath>,
+    reason: &str,
+) -> LocateOutcome {
+    if !has_other_evidence(selector) {
+        return LocateOutcome::Skew(reason.to_owned());
     }
-    match present(world, selector, path) {
-        Answer::Found(mut located) => {
+    match locate_current(cx, selector, path) {
+        LocateOutcome::Found(mut located) => {
             let evidence = &mut located.evidence;
             evidence.certified = false;
             evidence.score = evidence.score.min(0.95);
-            evidence.reason = format!("{}; by the selector alone, for {reason}", evidence.reason);
-            Answer::Found(located)
+            evidence.reason = format!("{}; by the selector alone, because {reason}", evidence.reason);
+            LocateOutcome::Found(located)
         }
-        Answer::NotFound(_) => Answer::Skew(reason.to_owned()),
+        LocateOutcome::NotFound(_) => LocateOutcome::Skew(reason.to_owned()),
         other => other,
     }
 }
 
-/// What a selector meant in the old state.
+/// Resolves a selector in the old state.
 fn old_targets(
-    world: &World<'_>,
+    cx: &ResolveContext<'_>,
     selector: &PositionSpec,
     path: Option<&AbsPath>,
     version: &DocVersion,
-    past: Option<&Mutex<Past>>,
-) -> Result<Vec<Old>, Trouble> {
-    let root = world.snapshot.root();
-    let state = |one: Option<Arc<Document>>| OldFiles { root, now: world.files, past, one };
-    // The file with the content that is asked for, under a path that it may have had.
-    let one = |path: &AbsPath| -> Result<Option<Arc<Document>>, Trouble> {
+    past: Option<&Mutex<RevisionFiles>>,
+) -> Result<Vec<VersionedTarget>, OldStateError> {
+    let root = cx.snapshot.root();
+    let state = |one: Option<Arc<Document>>| OldFiles { root, now: cx.files, past, one };
+    // The file with the requested content, under a path that it may have had.
+    let one = |path: &AbsPath| -> Result<Option<Arc<Document>>, OldStateError> {
         let DocVersion::Content(digest) = version else { return Ok(None) };
-        if let Ok(document) = world.files.read(path)
+        if let Ok(document) = cx.files.read(path)
             && document.digest == *digest
         {
             return Ok(Some(document));
         }
-        let bytes = content(world, digest, past, Some(path))?;
+        let bytes = content(cx, digest, past, Some(path))?;
         Ok(Some(Arc::new(Document::new(path.clone(), bytes))))
     };
-    let document = || -> Result<Arc<Document>, Trouble> {
-        let path = path.ok_or_else(|| Trouble::Skew("the selector names no file".to_owned()))?;
-        state(one(path)?)
-            .read(path)
-            .map_err(|_| Trouble::Skew(format!("the version {version} has no file {}", shown(world, path))))
+    let document = || -> Result<Arc<Document>, OldStateError> {
+        let path = path.ok_or_else(|| OldStateError::Skew("the selector names no file".to_owned()))?;
+        state(one(path)?).read(path).map_err(|_| {
+            OldStateError::Skew(format!("the version {version} has no file {}", display_path(cx, path)))
+        })
     };
-    let whole = |document: Arc<Document>, span: Span| Old { document, span, role: Role::Def, doubt: None };
+    let whole = |document: Arc<Document>, span: Span| VersionedTarget {
+        document,
+        span,
+        role: Role::Def,
+        doubt: None,
+    };
     match selector {
         PositionSpec::Cursor(spec) => {
             let document = document()?;
-            placed(place::cursor(world.files, world.roots, &document, spec))
+            versioned_targets(position::resolve_cursor(cx.files, cx.roots, &document, spec))
         }
         PositionSpec::Range(spec) => {
             let document = document()?;
-            placed(place::range(world.files, world.roots, &document, spec))
+            versioned_targets(position::resolve_range(cx.files, cx.roots, &document, spec))
         }
         PositionSpec::Anchor(spec) => {
             let document = document()?;
-            let spans = snippets(&document.text, spec);
+            let spans = snippet_spans(&document.text, spec);
             if spans.is_empty() {
-                return Err(Trouble::Skew(format!("the snippet does not stand in the version {version}")));
+                return Err(OldStateError::Skew(format!("the snippet is not in the version {version}")));
             }
             let fits = |span: &Span| {
                 let hash = ContextHash::of(&document.text, span.clone(), spec.ctx);
                 spec.hash.is_none() || spec.hash == hash
             };
             let old = |span: Span| {
-                let doubt = (!fits(&span)).then_some("the hash fits nowhere in that version");
-                Old { doubt, ..whole(document.clone(), span) }
+                let doubt = (!fits(&span)).then_some("the hash matches nowhere in that version");
+                VersionedTarget { doubt, ..whole(document.clone(), span) }
             };
             Ok(spans.into_iter().map(old).collect())
         }
         PositionSpec::Symbol(spec) => {
             let module = spec.qualname.module.as_str();
-            let files = state(one(&module_path(world, module))?);
-            let roots = (world.roots_of)(&files);
+            let files = state(one(&module_path(cx, module))?);
+            let roots = (cx.roots_of)(&files);
             let name_only = crate::selector::SymbolSpec { role: Role::Def, ..spec.clone() };
-            let with_role = |target: symbol::Target| Old {
+            let with_role = |target: symbol::ResolvedTarget| VersionedTarget {
                 document: target.document,
                 span: target.name_span,
                 role: spec.role,
                 doubt: None,
             };
-            match symbol::symbol(&files, &roots, &name_only) {
-                Outcome::Found(target) => Ok(vec![with_role(*target)]),
-                Outcome::Ambiguous(targets) => Ok(targets.into_iter().map(with_role).collect()),
-                Outcome::NotFound(near) => Err(Trouble::Skew(near.reason.to_string())),
+            match symbol::resolve_symbol(&files, &roots, &name_only) {
+                ResolveOutcome::Found(target) => Ok(vec![with_role(*target)]),
+                ResolveOutcome::Ambiguous(targets) => Ok(targets.into_iter().map(with_role).collect()),
+                ResolveOutcome::NotFound(near) => Err(OldStateError::Skew(near.reason.to_string())),
             }
         }
         PositionSpec::Ast(spec) => {
             let first = spec.path.first().filter(|step| step.construct == Construct::Module);
             let name = first.and_then(|step| step.name());
-            let name = name.ok_or_else(|| Trouble::Skew("the first step names no module".to_owned()))?;
+            let name =
+                name.ok_or_else(|| OldStateError::Skew("the first step has no module name".to_owned()))?;
             let is_path = is_path(name);
-            let likely = if is_path { root.join(name) } else { module_path(world, name) };
+            let likely = if is_path { root.join(name) } else { module_path(cx, name) };
             let files = state(one(&likely)?);
-            let roots = (world.roots_of)(&files);
+            let roots = (cx.roots_of)(&files);
             let found =
                 if is_path { None } else { roots.find(&files, name).first().and_then(|m| m.file().cloned()) };
-            let document =
-                files.read(&found.unwrap_or(likely)).map_err(|error| Trouble::Skew(error.to_string()))?;
+            let document = files
+                .read(&found.unwrap_or(likely))
+                .map_err(|error| OldStateError::Skew(error.to_string()))?;
             match follow(&document.text, &spec.path[1..]) {
                 Ok(found) => Ok(vec![whole(document, found.span)]),
-                Err(Broken::Several(all)) => {
+                Err(AstPathError::Ambiguous(all)) => {
                     Ok(all.into_iter().map(|found| whole(document.clone(), found.span)).collect())
                 }
-                Err(Broken::Missing(_)) => {
-                    Err(Trouble::Skew(format!("the path leads nowhere in the version {version}")))
+                Err(AstPathError::Missing(_)) => {
+                    Err(OldStateError::Skew(format!("the AST path matches nothing in the version {version}")))
                 }
             }
         }
-        PositionSpec::Symid(spec) => by_structure(world, &spec.id, version, past),
+        PositionSpec::Symid(spec) => by_structure(cx, &spec.id, version, past),
     }
 }
 
-fn shown(world: &World<'_>, path: &AbsPath) -> String {
-    world.relative(path).map_or_else(|| path.to_string(), |path| path.to_string())
+fn display_path(cx: &ResolveContext<'_>, path: &AbsPath) -> String {
+    cx.relative(path).map_or_else(|| path.to_string(), |path| path.to_string())
 }
 
-fn placed(outcome: Outcome) -> Result<Vec<Old>, Trouble> {
+fn versioned_targets(outcome: ResolveOutcome) -> Result<Vec<VersionedTarget>, OldStateError> {
     match outcome {
-        Outcome::Found(target) => {
-            Ok(vec![Old { document: target.document, span: target.span, role: Role::Def, doubt: None }])
+        ResolveOutcome::Found(target) => Ok(vec![VersionedTarget {
+            document: target.document,
+            span: target.span,
+            role: Role::Def,
+            doubt: None,
+        }]),
+        ResolveOutcome::Ambiguous(_) => {
+            Err(OldStateError::Skew("the selector is ambiguous in that version".to_owned()))
         }
-        Outcome::Ambiguous(_) => Err(Trouble::Skew("the place is none".to_owned())),
-        Outcome::NotFound(near) => Err(Trouble::Answer(Answer::NotFound(near))),
+        ResolveOutcome::NotFound(near) => Err(OldStateError::Other(LocateOutcome::NotFound(near))),
     }
 }
 
-/// A content: out of the store, of a present file, or out of git.
+/// Reads a content by its digest: from the store, from a current file, or from git.
 fn content(
-    world: &World<'_>,
+    cx: &ResolveContext<'_>,
     digest: &Digest,
-    past: Option<&Mutex<Past>>,
+    past: Option<&Mutex<RevisionFiles>>,
     path: Option<&AbsPath>,
-) -> Result<Vec<u8>, Trouble> {
+) -> Result<Vec<u8>, OldStateError> {
     let in_git = || {
-        let path = world.relative(path?)?;
+        let path = cx.relative(path?)?;
         let bytes = past?.lock().unwrap_or_else(PoisonError::into_inner).read(&path)?;
         (Digest::of(&bytes) == *digest).then_some(bytes)
     };
-    let stored = || world.contents.and_then(|contents| contents.get(digest));
-    let kept = world.tape.bytes(Door::Contents, digest, stored);
-    let bytes = kept.or_else(|| same_content(world, digest)).or_else(in_git);
-    bytes.ok_or_else(|| Trouble::Skew(format!("the content {digest} is neither in the store nor in git")))
+    let stored = || cx.contents.and_then(|contents| contents.get(digest));
+    let kept = cx.tape.query_bytes(IoKind::Contents, digest, stored);
+    let bytes = kept.or_else(|| same_content(cx, digest)).or_else(in_git);
+    bytes.ok_or_else(|| {
+        OldStateError::Skew(format!("the content {digest} is neither in the store nor in git"))
+    })
 }
 
-/// A present file of any name with this content.
-fn same_content(world: &World<'_>, digest: &Digest) -> Option<Vec<u8>> {
-    let path = world.snapshot.files().iter().find(|(_, other)| other.as_ref() == Some(digest))?.0;
-    let path = world.snapshot.absolute(path);
-    world.tape.bytes(Door::File, &("bytes", &path), || crate::workspace::files::read_bytes(&path).ok())
+/// The bytes of a current file with this content, under any name.
+fn same_content(cx: &ResolveContext<'_>, digest: &Digest) -> Option<Vec<u8>> {
+    let path = cx.snapshot.files().iter().find(|(_, other)| other.as_ref() == Some(digest))?.0;
+    let path = cx.snapshot.absolute(path);
+    cx.tape.query_bytes(IoKind::File, &("bytes", &path), || crate::workspace::files::read_bytes(&path).ok())
 }
 
-/// Where a module is, or would be.
-fn module_path(world: &World<'_>, module: &str) -> AbsPath {
-    let found = world.roots.find(world.files, module).into_iter().next();
+/// The file of a module, or the file that it would have.
+fn module_path(cx: &ResolveContext<'_>, module: &str) -> AbsPath {
+    let found = cx.roots.find(cx.files, module).into_iter().next();
     let file = found.and_then(|module| module.file().cloned());
-    file.unwrap_or_else(|| world.snapshot.root().join(&format!("{}.py", module.replace('.', "/"))))
+    file.unwrap_or_else(|| cx.snapshot.root().join(&format!("{}.py", module.replace('.', "/"))))
 }
 
-/// The places of a snippet in a text, by its hash where several are the same.
-pub(super) fn snippets(text: &str, spec: &AnchorSpec) -> Vec<Span> {
+/// The occurrences of a snippet in a text; only those with the context hash if there are any.
+pub(super) fn snippet_spans(text: &str, spec: &AnchorSpec) -> Vec<Span> {
     let mut found = exact(text, &spec.snippet);
     if found.is_empty() {
         found = same_tokens(text, &spec.snippet);
@@ -372,60 +396,60 @@ pub(super) fn snippets(text: &str, spec: &AnchorSpec) -> Vec<Span> {
     found
 }
 
-/// The paths that a content may have had: of the files that have it now, or else of the file that defines the same names
-/// and has most of its lines.
-fn homes(world: &World<'_>, digest: &Digest, bytes: &[u8], chain: &str) -> Vec<AbsPath> {
-    let files = world.snapshot.files().iter();
+/// The paths that a content may have had: those of the files that have it now, or else of the file that defines the same
+/// names and shares the most lines.
+fn likely_paths(cx: &ResolveContext<'_>, digest: &Digest, bytes: &[u8], chain: &str) -> Vec<AbsPath> {
+    let files = cx.snapshot.files().iter();
     let same: Vec<AbsPath> = files
         .filter(|(_, other)| other.as_ref() == Some(digest))
-        .map(|(path, _)| world.snapshot.absolute(path))
+        .map(|(path, _)| cx.snapshot.absolute(path))
         .collect();
     if !same.is_empty() {
         return same;
     }
     let mut paths: Vec<WorkspacePath> =
-        world.definitions().with_chain(chain).into_iter().map(|(path, _)| path).collect();
+        cx.definitions().with_chain(chain).into_iter().map(|(path, _)| path).collect();
     paths.dedup();
     let old = crate::text::decode_source(bytes.to_vec()).text;
     let lines: BTreeSet<&str> = old.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let shared = |path: &AbsPath| {
-        let document = world.files.read(path).ok();
+        let document = cx.files.read(path).ok();
         let now: BTreeSet<&str> =
             document.iter().flat_map(|document| document.text.lines()).map(str::trim).collect();
         lines.intersection(&now).count()
     };
     let mut found: Vec<(usize, AbsPath)> = paths
         .into_iter()
-        .take(MAX_HOMES)
-        .map(|path| world.snapshot.absolute(&path))
+        .take(MAX_COMPARED_FILES)
+        .map(|path| cx.snapshot.absolute(&path))
         .map(|path| (shared(&path), path))
         .collect();
     let most = found.iter().map(|(shared, _)| *shared).max().unwrap_or_default();
     found.retain(|(shared, _)| *shared == most);
     match found.is_empty() {
-        // No file of the workspace: what it defined is looked for in all of them.
-        true => vec![world.snapshot.root().join("~")],
+        // A path that no file has, so that its definitions are searched in all files.
+        true => vec![cx.snapshot.root().join("~")],
         false => found.into_iter().map(|(_, path)| path).collect(),
     }
 }
 
-/// How many files are compared with a content to find out which of them had it.
-const MAX_HOMES: usize = 32;
+/// The most files that are compared with a content to find out which of them had it.
+const MAX_COMPARED_FILES: usize = 32;
 
-/// The definition of an id in an old state.
+/// Resolves a symbol id in an old state.
 fn by_structure(
-    world: &World<'_>,
+    cx: &ResolveContext<'_>,
     id: &SymbolId,
     version: &DocVersion,
-    past: Option<&Mutex<Past>>,
-) -> Result<Vec<Old>, Trouble> {
+    past: Option<&Mutex<RevisionFiles>>,
+) -> Result<Vec<VersionedTarget>, OldStateError> {
     let name = id.names.last().map(String::as_str).unwrap_or_default();
     let mut documents: Vec<Arc<Document>> = Vec::new();
     match (version, past) {
         (DocVersion::Content(digest), _) => {
             let selector = PositionSpec::Symid(SymidSpec { id: id.clone(), doc_version: None });
-            let bytes = content(world, digest, past, likely_file(world, &selector, None).as_ref())?;
-            let paths = homes(world, digest, &bytes, &id.names.join("."));
+            let bytes = content(cx, digest, past, likely_file(cx, &selector, None).as_ref())?;
+            let paths = likely_paths(cx, digest, &bytes, &id.names.join("."));
             documents.extend(paths.into_iter().map(|path| Arc::new(Document::new(path, bytes.clone()))));
         }
         (DocVersion::Git(_), Some(past)) => {
@@ -433,7 +457,7 @@ fn by_structure(
             for path in past.python_files() {
                 let bytes = past.read(&path).unwrap_or_default();
                 if bytes.windows(name.len().max(1)).any(|window| window == name.as_bytes()) {
-                    documents.push(Arc::new(Document::new(world.snapshot.absolute(&path), bytes)));
+                    documents.push(Arc::new(Document::new(cx.snapshot.absolute(&path), bytes)));
                 }
             }
         }
@@ -448,7 +472,12 @@ fn by_structure(
             if same && entry.sketch == id.sketch {
                 let start = entry.offset as usize;
                 let span = start..start + entry.name().len();
-                found.push(Old { document: document.clone(), span, role: Role::Def, doubt: None });
+                found.push(VersionedTarget {
+                    document: document.clone(),
+                    span,
+                    role: Role::Def,
+                    doubt: None,
+                });
             }
         }
     }
@@ -459,148 +488,173 @@ fn by_structure(
         return Ok(vec![found.swap_remove(at)]);
     }
     if found.is_empty() {
-        return Err(Trouble::Skew(format!("no definition of the version {version} has this id")));
+        return Err(OldStateError::Skew(format!("no definition of the version {version} has this id")));
     }
     Ok(found)
 }
 
-/// Relocates a target into the present state.
-fn now(world: &World<'_>, old: &Old, past: Option<&Mutex<Past>>, selector: &PositionSpec) -> Answer {
-    let own = world.relative(&old.document.path);
-    let mut current = world.files.read(&old.document.path).ok();
+/// Relocates a target to the current state.
+fn relocate_to_current(
+    cx: &ResolveContext<'_>,
+    old: &VersionedTarget,
+    past: Option<&Mutex<RevisionFiles>>,
+    selector: &PositionSpec,
+) -> LocateOutcome {
+    let own = cx.relative(&old.document.path);
+    let mut current = cx.files.read(&old.document.path).ok();
     let mut own_now = own.clone();
     if current.is_none()
         && let (Some(past), Some(own)) = (past, &own)
     {
-        own_now = past.lock().unwrap_or_else(PoisonError::into_inner).renamed(own, world.snapshot);
-        current = own_now.as_ref().and_then(|path| world.files.read(&world.snapshot.absolute(path)).ok());
+        own_now = past.lock().unwrap_or_else(PoisonError::into_inner).renamed(own, cx.snapshot);
+        current = own_now.as_ref().and_then(|path| cx.files.read(&cx.snapshot.absolute(path)).ok());
     }
     let name = own.as_ref().map_or_else(|| old.document.path.to_string(), ToString::to_string);
     let target =
-        crate::resolve::relocate::Target { path: &name, text: &old.document.text, span: old.span.clone() };
-    let others = Elsewhere {
-        definitions: world.definitions(),
+        crate::resolve::relocate::OldTarget { path: &name, text: &old.document.text, span: old.span.clone() };
+    let others = ChangedFiles {
+        definitions: cx.definitions(),
         own: own_now.as_ref(),
-        read: &|path| world.files.read(&world.snapshot.absolute(path)).ok(),
-        before: &|path| before(world, past, path),
+        read: &|path| cx.files.read(&cx.snapshot.absolute(path)).ok(),
+        before: &|path| old_content(cx, past, path),
     };
     let Some(then) = part(&old.document, &old.span, old.role) else {
-        return gone(format!("it had no {} in that version", old.role.as_str()));
+        return gone(format!("the definition had no {} in that version", old.role.as_str()));
     };
     let then = &old.document.text[then];
-    // Git calls two files one that have half of their text in common: a guess, unless it is all of it.
+    // Git reports a rename if two files share half of their text, which is a guess unless they are identical.
     let guessed = own_now
         .as_ref()
         .filter(|now| own.as_ref() != Some(*now))
         .filter(|_| current.as_ref().is_none_or(|current| current.digest != old.document.digest));
-    let told = |mut place: Place| {
+    let to_located = |mut place: RelocationMatch| {
         if own_now != own
             && let Some(now) = &own_now
-            && world.relative(&place.document.path).as_ref() == Some(now)
+            && cx.relative(&place.document.path).as_ref() == Some(now)
         {
-            if place.happened != Happened::Renamed {
-                place.happened = Happened::Moved;
+            if place.change != TargetChange::Renamed {
+                place.change = TargetChange::Moved;
             }
             place.certified &= guessed.is_none();
-            place.reason = format!("its file is {now} now, as git sees it; {}", place.reason);
+            place.reason = format!("git reports that its file was renamed to {now}; {}", place.reason);
         }
         if let Some(doubt) = old.doubt {
             place.certified = false;
             place.score = place.score.min(0.9);
             place.reason = format!("{}; {doubt}", place.reason);
         }
-        located(world, place, old.role, then, selector)
+        located(cx, place, old.role, then, selector)
     };
     match relocate(&target, current.as_ref(), &others) {
-        Verdict::At(place) if own_now != own => {
+        RelocationOutcome::Found(place) if own_now != own => {
             let digest = place.document.digest;
-            let copies = world.snapshot.files().iter().filter(|(_, other)| **other == Some(digest));
-            let copies: Vec<_> = copies.map(|(path, _)| world.snapshot.absolute(path)).collect();
+            let copies = cx.snapshot.files().iter().filter(|(_, other)| **other == Some(digest));
+            let copies: Vec<_> = copies.map(|(path, _)| cx.snapshot.absolute(path)).collect();
             if copies.len() < 2 {
-                return Answer::Found(Box::new(told(*place)));
+                return LocateOutcome::Found(Box::new(to_located(*place)));
             }
-            // The file is gone and there are several with its content: it went to any of them.
-            let documents = copies.iter().take(super::TOP).filter_map(|path| world.files.read(path).ok());
+            // The file is gone and several files have its content: it may have moved to any of them.
+            let documents =
+                copies.iter().take(super::MAX_CANDIDATES).filter_map(|path| cx.files.read(path).ok());
             let places = documents
                 .map(|document| {
                     let (certified, margin) = (false, 0.0);
-                    told(Place { document, certified, margin, ..(*place).clone() })
+                    to_located(RelocationMatch { document, certified, margin, ..(*place).clone() })
                 })
                 .collect();
-            Answer::Ambiguous(Several { places, total: copies.len() })
+            LocateOutcome::Ambiguous(Ambiguous { places, total: copies.len() })
         }
-        Verdict::At(place) => Answer::Found(Box::new(told(*place))),
-        Verdict::Ambiguous(places) => Answer::Ambiguous(places.into_iter().map(told).collect()),
-        Verdict::Gone { reason, near } => {
-            let suggestions = near.into_iter().map(|place| {
+        RelocationOutcome::Found(place) => LocateOutcome::Found(Box::new(to_located(*place))),
+        RelocationOutcome::Ambiguous(places) => {
+            LocateOutcome::Ambiguous(places.into_iter().map(to_located).collect())
+        }
+        RelocationOutcome::Gone { reason, closest } => {
+            let suggestions = closest.into_iter().map(|place| {
                 let document = &place.document;
                 let (line, col) =
                     document.lines.display(&document.text, place.span.start, Default::default());
-                let path = world
-                    .relative(&document.path)
-                    .map_or_else(|| document.path.to_string(), |p| p.to_string());
+                let path =
+                    cx.relative(&document.path).map_or_else(|| document.path.to_string(), |p| p.to_string());
                 format!("{}@L{line}:C{col}", crate::path::encode_portable(&path))
             });
-            Answer::NotFound(Near { suggestions: suggestions.collect(), reason: Reason::Gone { reason } })
+            LocateOutcome::NotFound(NotFound {
+                suggestions: suggestions.collect(),
+                reason: NotFoundReason::Other { reason },
+            })
         }
     }
 }
 
-/// What a file was; `None` when it is the same now.
-fn before(world: &World<'_>, past: Option<&Mutex<Past>>, path: &WorkspacePath) -> Option<Before> {
-    let Some(past) = past else { return Some(Before::Unknown) };
+/// The old content of a file; `None` if it is unchanged.
+fn old_content(
+    cx: &ResolveContext<'_>,
+    past: Option<&Mutex<RevisionFiles>>,
+    path: &WorkspacePath,
+) -> Option<OldContent> {
+    let Some(past) = past else { return Some(OldContent::Unknown) };
     let Some(bytes) = past.lock().unwrap_or_else(PoisonError::into_inner).read(path) else {
-        return Some(Before::Absent);
+        return Some(OldContent::Absent);
     };
-    let now = world.snapshot.files().get(path).copied().flatten();
+    let now = cx.snapshot.files().get(path).copied().flatten();
     if now == Some(Digest::of(&bytes)) {
         return None;
     }
-    Some(Before::Text(crate::text::decode_source(bytes).text.into()))
+    Some(OldContent::Text(crate::text::decode_source(bytes).text.into()))
 }
 
-/// The other files of the workspace as relocation asks for them.
-struct Elsewhere<'l> {
+/// The other files of the workspace that changed since the old state.
+struct ChangedFiles<'l> {
     definitions: Definitions<'l>,
     own: Option<&'l WorkspacePath>,
     read: &'l dyn Fn(&WorkspacePath) -> Option<Arc<Document>>,
-    before: &'l dyn Fn(&WorkspacePath) -> Option<Before>,
+    before: &'l dyn Fn(&WorkspacePath) -> Option<OldContent>,
 }
 
-impl crate::resolve::relocate::Elsewhere for Elsewhere<'_> {
-    fn files(&self, wanted: &[crate::resolve::relocate::Wanted]) -> Vec<crate::resolve::relocate::OtherFile> {
-        let others = self.definitions.likely(wanted).into_iter().filter(|path| Some(path) != self.own);
+impl crate::resolve::relocate::OtherFiles for ChangedFiles<'_> {
+    fn files(
+        &self,
+        wanted: &[crate::resolve::relocate::MissingDefinition],
+    ) -> Vec<crate::resolve::relocate::OtherFile> {
+        let others = self.definitions.likely_files(wanted).into_iter().filter(|path| Some(path) != self.own);
         others.filter_map(|path| other_file(&path, self.read, self.before)).collect()
     }
 }
 
-/// The place, or that part of the definition there that the selector asks for. `then` is what the part said in the old state.
-fn located(world: &World<'_>, place: Place, role: Role, then: &str, selector: &PositionSpec) -> Located {
+/// The match, or the requested part of the definition there. `then` is the text of that part in the old state.
+fn located(
+    cx: &ResolveContext<'_>,
+    place: RelocationMatch,
+    role: Role,
+    then: &str,
+    selector: &PositionSpec,
+) -> LocatedTarget {
     let is_symbol = matches!(selector, PositionSpec::Symbol(_) | PositionSpec::Symid(_));
     let name = Some(place.span.clone()).filter(|_| is_symbol);
     let span = if is_symbol { part(&place.document, &place.span, role) } else { None };
     let has_part = span.is_some() || !is_symbol;
     let span = span.unwrap_or_else(|| place.span.clone());
-    // That the name stands there still says nothing of what belongs to it.
+    // An unchanged name does not mean that the requested part is unchanged.
     let edited = role != Role::Def && place.document.text[span.clone()] != *then;
-    let happened = match place.happened {
-        Happened::Unchanged | Happened::Shifted if edited && role == Role::Sig => Happened::SignatureChanged,
-        Happened::Unchanged | Happened::Shifted if edited => Happened::Edited,
-        happened => happened,
+    let change = match place.change {
+        TargetChange::Unchanged | TargetChange::Shifted if edited && role == Role::Sig => {
+            TargetChange::SignatureChanged
+        }
+        TargetChange::Unchanged | TargetChange::Shifted if edited => TargetChange::Edited,
+        change => change,
     };
-    let target = place::stretch(world.files, world.roots, &place.document, span, name);
+    let target = position::resolve_span(cx.files, cx.roots, &place.document, span, name);
     let reason = match has_part {
         true if edited => format!("{}; its {} was edited", place.reason, role.as_str()),
         true => place.reason,
-        false => format!("{}; it has no {} any more, this is its name", place.reason, role.as_str()),
+        false => format!("{}; it no longer has a {}, so this is its name", place.reason, role.as_str()),
     };
-    let evidence = Evidence {
-        way: Way::Since(happened),
+    let evidence = ResolutionEvidence {
+        via: ResolvedVia::Since(change),
         score: if edited { place.score.min(0.99) } else { place.score },
         margin: place.margin,
         certified: place.certified && has_part && !edited,
         features: Some(place.features),
         reason,
     };
-    Located { target, evidence }
+    LocatedTarget { target, evidence }
 }

@@ -1,36 +1,41 @@
-//! Anchors without a version: the snippet, its context hash, and what is most like it.
+//! Locates anchors without a version: by the snippet, its context hash, and similarity.
 
-use super::past::snippets;
-use super::{Answer, DOUBTFUL, Evidence, Located, Several, Way, World, decide, unreadable};
+use super::past::snippet_spans;
+use super::{
+    Ambiguous, DOUBTFUL_SCORE, LocateOutcome, LocatedTarget, ResolutionEvidence, ResolveContext, ResolvedVia,
+    decide, unreadable,
+};
 use crate::path::{AbsPath, WorkspacePath};
-use crate::resolve::index::Entry;
-use crate::resolve::near::{Near, Reason};
+use crate::resolve::index::IndexEntry;
+use crate::resolve::not_found::{NotFound, NotFoundReason};
 use crate::resolve::outline::{DefinitionKind, Span};
-use crate::resolve::place;
-use crate::resolve::relocate::anchor::{exact, head_of, heads, weight, windows};
-use crate::resolve::relocate::side::is_compound;
-use crate::resolve::relocate::{Features, Happened, module_likeness};
+use crate::resolve::position;
+use crate::resolve::relocate::anchor::{exact, header_of, matching_headers, specificity, windows};
+use crate::resolve::relocate::structure::is_compound;
+use crate::resolve::relocate::{MatchFeatures, TargetChange, module_similarity};
 use crate::selector::{AnchorSpec, ContextHash};
 use crate::text::words::words;
 use crate::workspace::files::Document;
 use std::sync::Arc;
 
-/// Snippets with fewer names and literals stand by chance in many places.
-const TELLING: usize = 4;
-/// How many files are searched for a snippet that left its own.
+/// Snippets with fewer names and literals occur in many places by chance.
+const MIN_SPECIFICITY: usize = 4;
+/// The most files that are searched for a snippet that is not in its own file.
 const MAX_FILES: usize = 64;
-/// By how many words the files are chosen.
+/// The most words of a snippet by which files are selected.
 const MAX_WORDS: usize = 12;
 
 /// Locates an anchor.
-pub(super) fn anchor(world: &World<'_>, spec: &AnchorSpec, path: Option<&AbsPath>) -> Answer {
-    let read = path.map(|path| world.files.read(path));
+pub(super) fn anchor(cx: &ResolveContext<'_>, spec: &AnchorSpec, path: Option<&AbsPath>) -> LocateOutcome {
+    let read = path.map(|path| cx.files.read(path));
     let Some(read) = read else {
-        return Answer::NotFound(Near::because(Reason::Gone { reason: "no file is named".to_owned() }));
+        return LocateOutcome::NotFound(NotFound::new(NotFoundReason::Other {
+            reason: "the selector names no file".to_owned(),
+        }));
     };
     let missing = match read {
         Ok(document) => {
-            if let Some(answer) = in_file(world, spec, &document) {
+            if let Some(answer) = in_file(cx, spec, &document) {
                 return answer;
             }
             None
@@ -38,48 +43,68 @@ pub(super) fn anchor(world: &World<'_>, spec: &AnchorSpec, path: Option<&AbsPath
         Err(error @ crate::workspace::files::ReadError::Missing { .. }) => Some(error),
         Err(error) => return unreadable(error),
     };
-    elsewhere(world, spec, path, missing)
+    in_other_files(cx, spec, path, missing)
 }
 
-fn located(world: &World<'_>, document: &Arc<Document>, span: Span, evidence: Evidence) -> Located {
-    let target = place::stretch(world.files, world.roots, document, span, None);
-    Located { target, evidence }
+fn with_evidence(
+    cx: &ResolveContext<'_>,
+    document: &Arc<Document>,
+    span: Span,
+    evidence: ResolutionEvidence,
+) -> LocatedTarget {
+    let target = position::resolve_span(cx.files, cx.roots, document, span, None);
+    LocatedTarget { target, evidence }
 }
 
-/// Why a snippet that stands once, but in another context, is as likely another place.
+/// Why a snippet that occurs once, but in another context, may be a different target.
 fn doubt(text: &str, snippet: &str) -> Option<&'static str> {
-    match head_of(snippet) {
-        None => (weight(snippet) < TELLING).then_some("it is short and stands in another context"),
-        // The head that is meant may be one that was edited.
-        Some((name, is_class)) => (heads(text, snippet, &name, is_class).len() > 1)
-            .then_some("it stands in another context, and the name is defined elsewhere in the file too"),
+    match header_of(snippet) {
+        None => {
+            (specificity(snippet) < MIN_SPECIFICITY).then_some("it is short, and its context is different")
+        }
+        // The intended header may have been edited, so that this is another definition of the name.
+        Some((name, is_class)) => (matching_headers(text, snippet, &name, is_class).len() > 1)
+            .then_some("its context is different, and the file defines the name more than once"),
     }
 }
 
-/// The snippet in its own file; `None` when nothing there is like it.
-fn in_file(world: &World<'_>, spec: &AnchorSpec, document: &Arc<Document>) -> Option<Answer> {
+/// Locates the snippet in its own file; `None` if nothing there is similar.
+fn in_file(cx: &ResolveContext<'_>, spec: &AnchorSpec, document: &Arc<Document>) -> Option<LocateOutcome> {
     let text = &document.text;
-    let found = snippets(text, spec);
+    let found = snippet_spans(text, spec);
     let fits =
         |span: &Span| spec.hash.is_some() && ContextHash::of(text, span.clone(), spec.ctx) == spec.hash;
     let letters = exact(text, &spec.snippet).len();
     if let [span] = found.as_slice() {
         let same_letters = text.get(span.clone()) == Some(&spec.snippet);
         let mut evidence = match (fits(span), same_letters) {
-            (true, _) if letters == 1 => {
-                Evidence::certain(Way::Snippet, "the snippet stands here once, in the same context")
-            }
+            (true, _) if letters == 1 => ResolutionEvidence::certain(
+                ResolvedVia::Snippet,
+                "the snippet occurs once in the file, in the same context",
+            ),
             (true, _) => {
-                let features = Features { proximity: 0.9, ..Features::SAME };
-                Evidence::weighed(Way::Snippet, features, "of several the one in the same context")
+                let features = MatchFeatures { proximity: 0.9, ..MatchFeatures::SAME };
+                ResolutionEvidence::scored(
+                    ResolvedVia::Snippet,
+                    features,
+                    "the one of several occurrences with the same context",
+                )
             }
             (false, true) if spec.hash.is_none() => {
-                let features = Features { proximity: 0.8, ..Features::SAME };
-                Evidence::weighed(Way::Snippet, features, "the snippet stands here once")
+                let features = MatchFeatures { proximity: 0.8, ..MatchFeatures::SAME };
+                ResolutionEvidence::scored(
+                    ResolvedVia::Snippet,
+                    features,
+                    "the snippet occurs once in the file",
+                )
             }
             (false, _) => {
-                let features = Features { proximity: 0.0, ..Features::SAME };
-                Evidence::weighed(Way::Snippet, features, "the snippet stands here once, in another context")
+                let features = MatchFeatures { proximity: 0.0, ..MatchFeatures::SAME };
+                ResolutionEvidence::scored(
+                    ResolvedVia::Snippet,
+                    features,
+                    "the snippet occurs once in the file, in another context",
+                )
             }
         };
         if !evidence.certified
@@ -87,131 +112,147 @@ fn in_file(world: &World<'_>, spec: &AnchorSpec, document: &Arc<Document>) -> Op
             && !fits(span)
             && let Some(doubt) = doubt(text, &spec.snippet)
         {
-            evidence = evidence.doubted(doubt);
-            return Some(Answer::Ambiguous(vec![located(world, document, span.clone(), evidence)].into()));
+            evidence = evidence.with_doubt(doubt);
+            return Some(LocateOutcome::Ambiguous(
+                vec![with_evidence(cx, document, span.clone(), evidence)].into(),
+            ));
         }
-        return Some(Answer::Found(Box::new(located(world, document, span.clone(), evidence))));
+        return Some(LocateOutcome::Found(Box::new(with_evidence(cx, document, span.clone(), evidence))));
     }
     if found.len() > 1 {
-        let features = Features { proximity: 0.0, ..Features::SAME };
+        let features = MatchFeatures { proximity: 0.0, ..MatchFeatures::SAME };
         let total = found.len();
-        let all = found.into_iter().take(super::TOP).map(|span| {
-            let mut evidence = Evidence::weighed(Way::Snippet, features, "the snippet stands here too");
+        let all = found.into_iter().take(super::MAX_CANDIDATES).map(|span| {
+            let mut evidence = ResolutionEvidence::scored(
+                ResolvedVia::Snippet,
+                features,
+                "one of several occurrences of the snippet",
+            );
             evidence.margin = 0.0;
-            located(world, document, span, evidence)
+            with_evidence(cx, document, span, evidence)
         });
-        return Some(Answer::Ambiguous(Several { places: all.collect(), total }));
+        return Some(LocateOutcome::Ambiguous(Ambiguous { places: all.collect(), total }));
     }
     let mut candidates = Vec::new();
-    if let Some((name, is_class)) = head_of(&spec.snippet) {
-        for (span, features) in heads(text, &spec.snippet, &name, is_class) {
-            let way = Way::Since(Happened::SignatureChanged);
-            let reason = format!("the head of {name} was edited");
-            candidates.push(located(world, document, span, Evidence::weighed(way, features, reason)));
+    if let Some((name, is_class)) = header_of(&spec.snippet) {
+        for (span, features) in matching_headers(text, &spec.snippet, &name, is_class) {
+            let via = ResolvedVia::Since(TargetChange::SignatureChanged);
+            let reason = format!("the header of {name} was edited");
+            candidates.push(with_evidence(
+                cx,
+                document,
+                span,
+                ResolutionEvidence::scored(via, features, reason),
+            ));
         }
     } else {
         for (span, features) in windows(text, &spec.snippet) {
-            let way = Way::Since(Happened::Edited);
-            let features = Features { proximity: 0.0, ..features };
-            candidates.push(located(
-                world,
+            let via = ResolvedVia::Since(TargetChange::Edited);
+            let features = MatchFeatures { proximity: 0.0, ..features };
+            candidates.push(with_evidence(
+                cx,
                 document,
                 span,
-                Evidence::weighed(way, features, "most like the snippet"),
+                ResolutionEvidence::scored(via, features, "most similar to the snippet"),
             ));
         }
     }
-    let none = || Near::because(Reason::Gone { reason: String::new() });
+    let none = || NotFound::new(NotFoundReason::Other { reason: String::new() });
     match decide(candidates, none) {
-        Answer::NotFound(_) => None,
+        LocateOutcome::NotFound(_) => None,
         answer => Some(answer),
     }
 }
 
-/// The snippet in the other files of the workspace.
-fn elsewhere(
-    world: &World<'_>,
+/// Locates the snippet in the other files of the workspace.
+fn in_other_files(
+    cx: &ResolveContext<'_>,
     spec: &AnchorSpec,
     path: Option<&AbsPath>,
     missing: Option<crate::workspace::files::ReadError>,
-) -> Answer {
-    let own = path.and_then(|path| world.relative(path));
+) -> LocateOutcome {
+    let own = path.and_then(|path| cx.relative(path));
     let from = own.as_ref().map(ToString::to_string).unwrap_or_default();
-    let head = head_of(&spec.snippet);
+    let head = header_of(&spec.snippet);
     let mut candidates = Vec::new();
-    for other in likely(world, spec, own.as_ref()) {
-        let Ok(document) = world.files.read(&world.snapshot.absolute(&other)) else { continue };
-        let module = module_likeness(&from, other.as_str());
-        let way = Way::Since(Happened::Moved);
-        let mut found: Vec<(Span, Features, &str)> = Vec::new();
-        for span in snippets(&document.text, spec) {
+    for other in candidate_files(cx, spec, own.as_ref()) {
+        let Ok(document) = cx.files.read(&cx.snapshot.absolute(&other)) else { continue };
+        let module = module_similarity(&from, other.as_str());
+        let via = ResolvedVia::Since(TargetChange::Moved);
+        let mut found: Vec<(Span, MatchFeatures, &str)> = Vec::new();
+        for span in snippet_spans(&document.text, spec) {
             let same_context =
                 spec.hash.is_some() && ContextHash::of(&document.text, span.clone(), spec.ctx) == spec.hash;
             let proximity = if same_context { 1.0 } else { 0.0 };
             found.push((
                 span,
-                Features { module, proximity, ..Features::SAME },
-                "the snippet stands here now",
+                MatchFeatures { module, proximity, ..MatchFeatures::SAME },
+                "the snippet occurs in this file now",
             ));
         }
         if let (true, Some((name, is_class))) = (found.is_empty(), &head) {
-            for (span, features) in heads(&document.text, &spec.snippet, name, *is_class) {
-                let features = Features { module, proximity: 0.0, ..features };
-                found.push((span, features, "a definition of the same name"));
+            for (span, features) in matching_headers(&document.text, &spec.snippet, name, *is_class) {
+                let features = MatchFeatures { module, proximity: 0.0, ..features };
+                found.push((span, features, "a definition with the same name"));
             }
         }
         for (span, features, reason) in found {
-            let mut evidence = Evidence::weighed(way, features, reason);
-            let weight = weight(&spec.snippet);
+            let mut evidence = ResolutionEvidence::scored(via, features, reason);
+            let specificity = specificity(&spec.snippet);
             let other_context = spec.hash.is_some() && evidence.features.is_none_or(|it| it.proximity < 1.0);
-            // A few words in another file, and a name in another context, are as likely another thing.
-            if (head.is_none() && weight < TELLING) || (other_context && weight <= TELLING) {
-                evidence.score = evidence.score.min(DOUBTFUL);
+            // A short snippet in another file, or a name in another context, is likely something else.
+            if (head.is_none() && specificity < MIN_SPECIFICITY)
+                || (other_context && specificity <= MIN_SPECIFICITY)
+            {
+                evidence.score = evidence.score.min(DOUBTFUL_SCORE);
             }
-            candidates.push(located(world, &document, span, evidence));
+            candidates.push(with_evidence(cx, &document, span, evidence));
         }
     }
-    // One place in the whole workspace: its module's name does not have to be alike.
+    // A single occurrence in the whole workspace is accepted even if the module paths are not similar.
     if let [only] = candidates.as_mut_slice()
-        && weight(&spec.snippet) >= TELLING
-        && only.evidence.score > DOUBTFUL
+        && specificity(&spec.snippet) >= MIN_SPECIFICITY
+        && only.evidence.score > DOUBTFUL_SCORE
     {
         only.evidence.score = only.evidence.score.max(0.76);
     }
     decide(candidates, || match missing {
-        Some(error) => Near::because(Reason::Unreadable(error)),
+        Some(error) => NotFound::new(NotFoundReason::Unreadable(error)),
         None => {
             let reason =
-                "neither the snippet nor anything like it stands in the file or elsewhere".to_owned();
-            Near::because(Reason::Gone { reason })
+                "neither the snippet nor similar text was found in the file or in other files".to_owned();
+            NotFound::new(NotFoundReason::Other { reason })
         }
     })
 }
 
-/// The other files that may hold the snippet: those that define the name whose head it is, or those that have all of its
-/// words.
-fn likely(world: &World<'_>, spec: &AnchorSpec, own: Option<&WorkspacePath>) -> Vec<WorkspacePath> {
+/// The other files that may contain the snippet: those that define the name in its header, or those with all of its words.
+fn candidate_files(
+    cx: &ResolveContext<'_>,
+    spec: &AnchorSpec,
+    own: Option<&WorkspacePath>,
+) -> Vec<WorkspacePath> {
     let others = |paths: &mut dyn Iterator<Item = WorkspacePath>| {
         paths.filter(|path| Some(path) != own).take(MAX_FILES).collect()
     };
-    if let Some((name, is_class)) = head_of(&spec.snippet) {
+    if let Some((name, is_class)) = header_of(&spec.snippet) {
         let is_it =
-            |entry: &Entry| is_compound(entry.kind) && (entry.kind == DefinitionKind::Class) == is_class;
-        let named = world.definitions().named(&name).into_iter().filter(|(_, entry)| is_it(entry));
+            |entry: &IndexEntry| is_compound(entry.kind) && (entry.kind == DefinitionKind::Class) == is_class;
+        let named = cx.definitions().named(&name).into_iter().filter(|(_, entry)| is_it(entry));
         let mut paths: Vec<WorkspacePath> = named.map(|(path, _)| path).collect();
         paths.dedup();
         return others(&mut paths.into_iter());
     }
     let mut distinct: Vec<&[u8]> = words(spec.snippet.as_bytes()).filter(|word| word.len() > 2).collect();
-    // Long words are rare, and the sooner no file is left the better.
+    // Long words are rare, so that few files are left early.
     distinct.sort_unstable_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
     distinct.dedup();
     let mut holding: Option<Vec<WorkspacePath>> = None;
     for word in distinct.into_iter().filter_map(|word| std::str::from_utf8(word).ok()).take(MAX_WORDS) {
-        let found = world.snapshot.files_with_word(word, world.threads, world.tape);
+        let found = cx.snapshot.files_with_word(word, cx.threads, cx.tape);
         let both = match holding.take() {
             None => found,
-            // Both are in the order of the paths.
+            // Both lists are sorted by path.
             Some(before) => before.into_iter().filter(|path| found.binary_search(path).is_ok()).collect(),
         };
         let is_nowhere = both.is_empty();
@@ -220,7 +261,7 @@ fn likely(world: &World<'_>, spec: &AnchorSpec, own: Option<&WorkspacePath>) -> 
             break;
         }
     }
-    // The next process need not read all files again.
-    world.snapshot.keep_index();
+    // Saves the index, so that the next process does not read all files again.
+    cx.snapshot.save_index();
     others(&mut holding.unwrap_or_default().into_iter())
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::reader;
 use crate::digest::Digest;
 use crate::path::AbsPath;
-use crate::resolve::remembered::{Remembered, Weigh};
+use crate::resolve::digest_cache::{DigestCache, MemorySize};
 use crate::workspace::files::Document;
 
 /// Something that a file refers to by a name or a dotted name.
@@ -164,10 +164,10 @@ pub(super) struct Facts {
 }
 
 /// What was read last of sources.
-static SOURCES: Remembered<Facts> = Remembered::new();
+static SOURCES: DigestCache<Facts> = DigestCache::new();
 
 /// What was read last of stubs.
-static STUBS: Remembered<Facts> = Remembered::new();
+static STUBS: DigestCache<Facts> = DigestCache::new();
 
 impl Facts {
     /// Reads a document, or remembers it.
@@ -183,8 +183,8 @@ pub(super) fn is_stub(file: &AbsPath) -> bool {
     file.as_str().ends_with(".pyi")
 }
 
-impl Weigh for Facts {
-    fn weight(&self) -> usize {
+impl MemorySize for Facts {
+    fn memory_bytes(&self) -> usize {
         /// What the texts of a claim, a class or a name take.
         const TEXTS: usize = 96;
         /// What a member takes, some of them with what they are bound to.

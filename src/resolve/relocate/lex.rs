@@ -1,10 +1,10 @@
-//! The tokens of a Python text, fast and for any text whatever.
+//! A fast lexer for Python that accepts any text.
 //!
-//! The syntax tree says what a construct is; here it only matters which pieces of two texts are the same, for thousands of
-//! files in a second. So this lexer has no errors: what Python would refuse becomes a token all the same. An f-string is one
-//! token with all that is in its braces.
+//! Relocation only needs to know which parts of two texts are the same, for thousands of files in a second, so it does not
+//! use the syntax tree. The lexer reports no errors: text that Python rejects becomes a token too. An f-string is one token,
+//! with everything in its braces.
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenKind {
     /// An identifier or keyword.
@@ -12,7 +12,7 @@ pub(super) enum TokenKind {
     /// A number.
     Number,
     /// A string literal, prefix and quotes included.
-    Text,
+    String,
     /// An operator or any other character.
     Operator,
     /// A comment up to the end of its line.
@@ -21,7 +21,7 @@ pub(super) enum TokenKind {
 
 /// One token.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Token {
+pub(super) struct LexToken {
     /// The first byte.
     pub(super) start: u32,
     /// The byte after the last.
@@ -31,14 +31,15 @@ pub(super) struct Token {
     pub(super) hash: u64,
 }
 
-/// A statement, or the head of one, over as many lines as its brackets span; or a comment on a line of its own.
+/// A logical line: a simple statement or the header of a compound one, over as many physical lines as its brackets span; or a
+/// comment on a separate line.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Line {
+pub(super) struct LogicalLine {
     /// The first token.
     pub(super) first: u32,
     /// The token after the last.
     pub(super) end: u32,
-    /// The column of the first token, tabs up to the next multiple of eight.
+    /// The column of the first token; a tab advances to the next multiple of eight.
     pub(super) indent: u32,
     /// A hash of all tokens.
     pub(super) hash: u64,
@@ -46,14 +47,14 @@ pub(super) struct Line {
 
 /// The tokens and logical lines of a text.
 #[derive(Debug, Default)]
-pub(super) struct Tokens {
+pub(super) struct LexedText {
     /// Invariant: ascending, disjoint, none empty.
-    pub(super) tokens: Vec<Token>,
-    /// Invariant: they cover the tokens in order, none is empty.
-    pub(super) lines: Vec<Line>,
+    pub(super) tokens: Vec<LexToken>,
+    /// Invariant: they cover the tokens in order; none is empty.
+    pub(super) lines: Vec<LogicalLine>,
 }
 
-/// A mixing step; good enough to tell pieces of code apart, not meant against an adversary.
+/// A mixing step of a hash: sufficient to distinguish code, not safe against an adversary.
 pub(super) const fn mix(hash: u64, value: u64) -> u64 {
     let mixed = (hash.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ (mixed >> 29)
@@ -80,17 +81,17 @@ struct Lexer<'t> {
     depth: usize,
     indent: u32,
     first: usize,
-    /// Where the physical line begins, and whether only white space was met on it.
+    /// Where the physical line starts, and whether only white space was read on it.
     line_begin: usize,
     line_blank: bool,
-    out: Tokens,
+    out: LexedText,
 }
 
-/// Reads a text. Only its first 4 GB count.
-pub(super) fn lex(text: &str) -> Tokens {
+/// Lexes a text. Reads at most its first 4 GiB.
+pub(super) fn lex(text: &str) -> LexedText {
     let bytes = text.as_bytes();
     let bytes = &bytes[..bytes.len().min(u32::MAX as usize)];
-    let out = Tokens::default();
+    let out = LexedText::default();
     let mut lexer =
         Lexer { bytes, at: 0, depth: 0, indent: 0, first: 0, line_begin: 0, line_blank: true, out };
     if bytes.starts_with(b"\xef\xbb\xbf") {
@@ -132,7 +133,7 @@ impl Lexer<'_> {
                 }
                 b'"' | b'\'' => {
                     let end = string_end(self.bytes, self.at, self.at);
-                    self.push(TokenKind::Text, end);
+                    self.push(TokenKind::String, end);
                 }
                 b'0'..=b'9' => self.number(),
                 b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.. => self.word(),
@@ -150,7 +151,7 @@ impl Lexer<'_> {
         self.end_line();
     }
 
-    /// At the beginning of a physical line.
+    /// Measures the indentation at the start of a physical line.
     fn measure_indent(&mut self) {
         let mut column = 0;
         while let Some(&byte) = self.bytes.get(self.at) {
@@ -170,7 +171,7 @@ impl Lexer<'_> {
     fn push(&mut self, kind: TokenKind, end: usize) {
         let hash = mix(hash_of(&self.bytes[self.at..end]), kind as u64);
         let (start, end) = (self.at, end);
-        self.out.tokens.push(Token { start: small(start), end: small(end), kind, hash });
+        self.out.tokens.push(LexToken { start: to_u32(start), end: to_u32(end), kind, hash });
         self.at = end;
         self.line_blank = false;
     }
@@ -180,14 +181,14 @@ impl Lexer<'_> {
         if self.first < end {
             let tokens = &self.out.tokens[self.first..end];
             let code = tokens.iter().filter(|token| token.kind != TokenKind::Comment);
-            // A comment after a statement is not what the statement is known by.
+            // A comment after a statement does not change the statement's hash.
             let hash = match code.clone().next() {
                 Some(_) => code.fold(1, |hash, token| mix(hash, token.hash)),
                 None => tokens.iter().fold(2, |hash, token| mix(hash, token.hash)),
             };
-            self.out.lines.push(Line {
-                first: small(self.first),
-                end: small(end),
+            self.out.lines.push(LogicalLine {
+                first: to_u32(self.first),
+                end: to_u32(end),
                 indent: self.indent,
                 hash,
             });
@@ -225,10 +226,10 @@ impl Lexer<'_> {
         let word = &self.bytes[self.at..end];
         if word.len() <= 2 && matches!(self.bytes.get(end), Some(b'"' | b'\'')) && is_prefix(word) {
             let end = string_end(self.bytes, self.at, end);
-            self.push(TokenKind::Text, end);
+            self.push(TokenKind::String, end);
             return;
         }
-        // Neither keyword can stand in brackets: one that was opened before was never closed.
+        // Neither keyword can occur in brackets, so an earlier bracket was never closed.
         if self.depth > 0 && self.line_blank && matches!(word, b"def" | b"class") {
             self.depth = 0;
             self.end_line();
@@ -241,7 +242,7 @@ impl Lexer<'_> {
     }
 }
 
-fn small(at: usize) -> u32 {
+fn to_u32(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
@@ -249,8 +250,8 @@ fn is_prefix(word: &[u8]) -> bool {
     word.iter().all(|byte| matches!(byte.to_ascii_lowercase(), b'r' | b'b' | b'u' | b'f' | b't'))
 }
 
-/// The end of the string literal whose quote is at `quote` and whose prefix begins at `start`. A literal in simple quotes
-/// that is not closed ends with its line.
+/// The end of the string literal whose quote is at `quote` and whose prefix starts at `start`. An unclosed literal in single
+/// quotes ends with its line.
 fn string_end(bytes: &[u8], start: usize, quote: usize) -> usize {
     let prefix = &bytes[start..quote];
     let formatted = prefix.iter().any(|byte| matches!(byte.to_ascii_lowercase(), b'f' | b't'));
@@ -268,7 +269,7 @@ fn string_end(bytes: &[u8], start: usize, quote: usize) -> usize {
             b'}' if formatted => braces = braces.saturating_sub(1),
             _ if byte == mark && triple && bytes[at..].starts_with(&[mark; 3]) => return at + 3,
             _ if byte == mark && !triple => {
-                // Since Python 3.12 the same quotes may stand in braces; they are closed before the brace is.
+                // Since Python 3.12 the same quotes may be used in braces; they are closed before the brace is.
                 let mut line =
                     bytes[at + 1..].iter().take_while(|byte| !matches!(byte, b'\n' | b'\r')).take(4096);
                 match line.position(|&other| other == mark) {
@@ -283,7 +284,7 @@ fn string_end(bytes: &[u8], start: usize, quote: usize) -> usize {
     bytes.len()
 }
 
-/// The bytes of the operator that a text begins with.
+/// The length in bytes of the operator at the start of a text.
 fn operator_length(rest: &[u8]) -> usize {
     const LONG: [&[u8]; 23] = [
         b"**=", b"//=", b">>=", b"<<=", b"...", b"->", b":=", b"==", b"!=", b"<=", b">=", b"+=", b"-=",
@@ -298,7 +299,7 @@ mod tests {
 
     fn shown(text: &str) -> Vec<Vec<&str>> {
         let lexed = lex(text);
-        let of = |line: &Line| {
+        let of = |line: &LogicalLine| {
             let tokens = &lexed.tokens[line.first as usize..line.end as usize];
             tokens.iter().map(|token| &text[token.start as usize..token.end as usize]).collect()
         };
@@ -329,14 +330,14 @@ mod tests {
     }
 
     #[test]
-    fn a_bracket_that_is_never_closed_ends_at_the_next_definition() {
+    fn an_unclosed_bracket_ends_at_the_next_definition() {
         assert_eq!(shown("x = f(1,\n  def g(): pass\n").len(), 2);
         assert_eq!(lex("x = f(1,\n  def g(): pass\n").lines[1].indent, 2);
     }
 
     proptest::proptest! {
         #[test]
-        fn any_text_is_covered_in_order(text in "[ab0é'\"{}f#()=\\\\\r\n\t \u{feff}.]{0,60}|\\PC{0,30}") {
+        fn tokens_cover_any_text_in_order(text in "[ab0é'\"{}f#()=\\\\\r\n\t \u{feff}.]{0,60}|\\PC{0,30}") {
             let lexed = lex(&text);
             let mut last = 0;
             for token in &lexed.tokens {

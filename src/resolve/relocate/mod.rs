@@ -1,23 +1,26 @@
-//! Where a piece of an old text is now: relocation, as a pure function of texts.
+//! Relocation: finds a span of an old text in the new one. A pure function of texts.
 //!
-//! The old text is matched with the new one as a whole ([`pairs`]): what kept its name, then what lost its name against what
-//! is new. Inside of matched definitions statements and tokens are aligned ([`lines`]), and a stretch goes where its tokens
-//! went ([`place`]). A definition that is in its file no more is looked for among what is new in the other files
-//! ([`across`]). A target whose own text is untouched and that can be no other place is *certified*.
+//! 1. [`pairs`] matches the definitions of the whole old text with those of the new text: first definitions that kept their
+//!    name, then those that lost theirs with new ones.
+//! 2. [`align`] aligns statements and tokens inside matched definitions.
+//! 3. [`span_mapper`] maps a span to where its tokens went.
+//! 4. [`cross_file`] searches the new definitions of other files for a definition that left its file.
 //!
-//! What cannot be told from the texts is not guessed: two candidates that are about as good make the answer ambiguous, and
-//! where nothing that is new resembles the target it is gone, however much an older definition looks like it.
+//! A target whose own text is unchanged and that has no other possible location is *certified*.
+//!
+//! Nothing is guessed that the texts do not show. Two candidates with about the same score make the result ambiguous. Where
+//! nothing new resembles the target, it is gone, however similar a definition is that existed before.
 
-mod across;
+mod align;
 pub mod anchor;
-mod common;
+mod common_subsequence;
+mod cross_file;
 mod lex;
-mod lines;
 mod pairs;
-mod place;
 pub mod score;
 mod shape;
-pub(crate) mod side;
+mod span_mapper;
+pub(crate) mod structure;
 #[cfg(test)]
 mod tests;
 
@@ -25,98 +28,98 @@ use std::sync::Arc;
 
 use super::outline::{DefinitionKind, Span};
 use crate::workspace::files::Document;
-use across::Lost;
-pub(super) use across::module_likeness;
+use cross_file::CrossFileSearch;
+pub(super) use cross_file::module_similarity;
 pub(super) use lex::hash_of;
-use pairs::{Link, Pairs, Shaped, Terms};
-use place::{Fate, Mapper, Spot};
-pub use score::Features;
+use pairs::{AnalyzedText, DefinitionLink, DefinitionPairs, PairingOptions};
+pub use score::MatchFeatures;
 use score::{MARGIN, THRESHOLD};
 pub(crate) use shape::sketch;
+use span_mapper::{MapOutcome, MappedSpan, SpanMapper};
 
-/// What happened to a target between the old state and the new one.
+/// How a target changed between the old state and the new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Happened {
-    /// Nothing: it stands where it stood.
+pub enum TargetChange {
+    /// Nothing changed: same text, same offset.
     Unchanged,
-    /// What stands before it grew or shrank.
+    /// Only text before it changed.
     Shifted,
-    /// It was edited in its place.
+    /// It was edited in place.
     Edited,
-    /// The parameters, the result or the bases are other ones.
+    /// The parameters, the return annotation or the bases changed.
     SignatureChanged,
-    /// It stands elsewhere, in the same file or in another.
+    /// It moved within the file or to another file.
     Moved,
-    /// It, or what it is inside of, has another name.
+    /// It or an enclosing definition was renamed.
     Renamed,
-    /// A part of it stands in another definition.
+    /// A part of it moved to another definition.
     Split,
-    /// Another definition took it in.
+    /// It was merged into another definition.
     Merged,
 }
 
-/// A place in the new state.
+/// A location in the new state that matches the target.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct RelocationMatch {
     /// The file.
     pub document: Arc<Document>,
     /// The bytes of the target in it.
     pub span: Span,
-    /// What happened.
-    pub happened: Happened,
-    /// What the score is made of.
-    pub features: Features,
+    /// How the target changed.
+    pub change: TargetChange,
+    /// The components of the score.
+    pub features: MatchFeatures,
     /// The score.
     pub score: f64,
-    /// How much better it is than the next candidate.
+    /// The distance to the score of the next candidate.
     pub margin: f64,
-    /// Whether the target's own text is untouched, and no other place can be meant.
+    /// Whether the target's own text is unchanged and no other location is possible.
     pub certified: bool,
-    /// What speaks for it, in a line.
+    /// The evidence, in one line.
     pub reason: String,
 }
 
-/// What became of a target.
+/// The result of a relocation.
 #[derive(Debug, Clone)]
-pub enum Verdict {
-    /// It is there.
-    At(Box<Place>),
-    /// It is one of these, best first, or none.
-    Ambiguous(Vec<Place>),
-    /// It is not there any more.
+pub enum RelocationOutcome {
+    /// The target was found.
+    Found(Box<RelocationMatch>),
+    /// The target is one of these, best first, or none of them.
+    Ambiguous(Vec<RelocationMatch>),
+    /// The target no longer exists.
     Gone {
-        /// What is known, in a line.
+        /// Why, in one line.
         reason: String,
-        /// Where what it was a part of is now.
-        near: Option<Box<Place>>,
+        /// The definition that contained it, or the best candidate below the threshold.
+        closest: Option<Box<RelocationMatch>>,
     },
 }
 
-/// What a definition that left its file is known by.
+/// The features by which a definition that left its file is searched for.
 #[derive(serde::Serialize, Debug, Clone, PartialEq)]
-pub struct Wanted {
+pub struct MissingDefinition {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: DefinitionKind,
     /// The sketch of its body.
     pub sketch: crate::selector::Sketch,
-    /// How many tokens its body has.
+    /// The number of tokens in its body.
     pub size: u32,
 }
 
-/// What is known of the old state of a file that holds a candidate.
+/// The old content of a file that may hold a candidate.
 #[derive(Debug, Clone)]
-pub enum Before {
-    /// Nothing.
+pub enum OldContent {
+    /// Not available.
     Unknown,
-    /// There was no such file.
+    /// The file did not exist.
     Absent,
-    /// Its text.
+    /// The file had this text.
     Text(Arc<str>),
 }
 
-/// A file that may hold what left its own.
+/// Another file that may hold a definition that left its own file.
 #[derive(Debug, Clone)]
 pub struct OtherFile {
     /// Its path, relative to the workspace.
@@ -124,19 +127,19 @@ pub struct OtherFile {
     /// Its present content.
     pub document: Arc<Document>,
     /// Its old content.
-    pub before: Before,
+    pub before: OldContent,
 }
 
 /// The other files of the workspace.
-pub trait Elsewhere {
-    /// The files that define something that is like one of these and that differ from the old state, as far as that is
-    /// known.
-    fn files(&self, wanted: &[Wanted]) -> Vec<OtherFile>;
+pub trait OtherFiles {
+    /// The files that define something similar to one of these and that differ from the old state, as far as the old state
+    /// is known.
+    fn files(&self, wanted: &[MissingDefinition]) -> Vec<OtherFile>;
 }
 
-/// What is to be found again.
-pub struct Target<'t> {
-    /// The path of its file in the old state, relative to the workspace where it can be.
+/// The span to relocate.
+pub struct OldTarget<'t> {
+    /// The path of its file in the old state, relative to the workspace if it is inside.
     pub path: &'t str,
     /// The old text of the file.
     pub text: &'t str,
@@ -144,88 +147,113 @@ pub struct Target<'t> {
     pub span: Span,
 }
 
-/// Finds a target again. `current` is the same file in the new state, under its new name where that is known; `None` when
-/// there is none any more.
+/// Relocates a target. `current` is the same file in the new state, under its new name if that is known; `None` if the file
+/// no longer exists.
 #[must_use]
-pub fn relocate(target: &Target<'_>, current: Option<&Arc<Document>>, elsewhere: &dyn Elsewhere) -> Verdict {
-    let Some(span) = clamped(target) else {
-        return Verdict::Gone { reason: "the old text has no such place".to_owned(), near: None };
+pub fn relocate(
+    target: &OldTarget<'_>,
+    current: Option<&Arc<Document>>,
+    other_files: &dyn OtherFiles,
+) -> RelocationOutcome {
+    let Some(span) = valid_span(target) else {
+        return RelocationOutcome::Gone { reason: "the old text has no such span".to_owned(), closest: None };
     };
     if let Some(document) = current
         && document.text == target.text
     {
-        return Verdict::At(Box::new(Place {
+        return RelocationOutcome::Found(Box::new(RelocationMatch {
             document: document.clone(),
             span,
-            happened: Happened::Unchanged,
-            features: Features::SAME,
+            change: TargetChange::Unchanged,
+            features: MatchFeatures::SAME,
             score: 1.0,
             margin: 1.0,
             certified: true,
             reason: "the file is unchanged".to_owned(),
         }));
     }
-    let old = Shaped::new(target.text);
-    let lost = Lost { path: target.path, old: &old, span: &span, elsewhere };
-    let Some(document) = current else { return lost.without_file() };
-    let new = Shaped::new(&document.text);
-    let pairs = Pairs::new(&old, &new, Terms::same_file());
-    match Mapper::new(&pairs).map(&span) {
-        Fate::Found(spot) => verdict(found(&pairs, document, &span, &spot)),
-        Fate::OwnerLost(owner) => lost.definition(owner, Some((&pairs, document))),
-        Fate::Removed(owner) => removed(&pairs, document, owner),
+    let old = AnalyzedText::new(target.text);
+    let search = CrossFileSearch { path: target.path, old: &old, span: &span, other_files };
+    let Some(document) = current else { return search.for_missing_file() };
+    let new = AnalyzedText::new(&document.text);
+    let pairs = DefinitionPairs::new(&old, &new, PairingOptions::same_file());
+    match SpanMapper::new(&pairs).map(&span) {
+        MapOutcome::Found(mapped_span) => decide(match_of_span(&pairs, document, &span, &mapped_span)),
+        MapOutcome::OwnerLost(owner) => search.for_missing_definition(owner, Some((&pairs, document))),
+        MapOutcome::Removed(owner) => removed_from_owner(&pairs, document, owner),
     }
 }
 
-/// The span, when the text has it.
-fn clamped(target: &Target<'_>) -> Option<Span> {
+/// The span, if it is valid in the text.
+fn valid_span(target: &OldTarget<'_>) -> Option<Span> {
     let span = target.span.clone();
     target.text.get(span.clone()).map(|_| span)
 }
 
-/// A place that scores enough is an answer; one that scores far less is none.
-fn verdict(place: Place) -> Verdict {
+/// Accepts a match with a sufficient score, rejects one far below the threshold, and calls the rest ambiguous.
+fn decide(place: RelocationMatch) -> RelocationOutcome {
     if place.certified || (place.score >= THRESHOLD && place.margin >= MARGIN) {
-        Verdict::At(Box::new(place))
+        RelocationOutcome::Found(Box::new(place))
     } else if place.score < THRESHOLD - MARGIN {
-        let reason = "it is gone, and nothing that is new resembles it enough".to_owned();
-        Verdict::Gone { reason, near: Some(Box::new(place)) }
+        let reason = "it is gone, and nothing new is similar enough".to_owned();
+        RelocationOutcome::Gone { reason, closest: Some(Box::new(place)) }
     } else {
-        Verdict::Ambiguous(vec![place])
+        RelocationOutcome::Ambiguous(vec![place])
     }
 }
 
-/// A definition is where it was, or found again, and does not hold the target any more.
-fn removed(pairs: &Pairs<'_, '_>, document: &Arc<Document>, owner: Option<u32>) -> Verdict {
+/// The target was removed from a definition that still exists.
+fn removed_from_owner(
+    pairs: &DefinitionPairs<'_, '_>,
+    document: &Arc<Document>,
+    owner: Option<u32>,
+) -> RelocationOutcome {
     let Some((owner, link)) = owner.and_then(|owner| Some((owner, pairs.links[owner as usize]?))) else {
-        return Verdict::Gone { reason: "the statement was taken out of the module".to_owned(), near: None };
+        return RelocationOutcome::Gone {
+            reason: "the statement was removed from the module".to_owned(),
+            closest: None,
+        };
     };
-    let old = &pairs.old.side;
+    let old = &pairs.old.structure;
     let name = old.chain(owner).join(".");
-    let span = pairs.new.side.name_span(&pairs.new.side.defs[link.new as usize]);
-    let reason = format!("the statement was taken out of {name}");
+    let span = pairs.new.structure.name_span(&pairs.new.structure.defs[link.new as usize]);
+    let reason = format!("the statement was removed from {name}");
     let was = old.name_span(&old.defs[owner as usize]);
-    let spot =
-        Spot { span, untouched: false, unmistakable: false, kept: 1.0, moved: false, owner: Some(owner) };
-    Verdict::Gone { near: Some(Box::new(found(pairs, document, &was, &spot))), reason }
+    let mapped_span = MappedSpan {
+        span,
+        untouched: false,
+        unambiguous: false,
+        kept: 1.0,
+        moved: false,
+        owner: Some(owner),
+    };
+    RelocationOutcome::Gone {
+        closest: Some(Box::new(match_of_span(pairs, document, &was, &mapped_span))),
+        reason,
+    }
 }
 
-/// The place of a stretch whose definition was found again.
-fn found(pairs: &Pairs<'_, '_>, document: &Arc<Document>, was: &Span, spot: &Spot) -> Place {
-    let link = spot.owner.and_then(|owner| pairs.links[owner as usize]);
-    let (happened, what) = happened(pairs, was, spot, link);
-    let mut features = link.map_or(Features::SAME, |link| link.features);
-    features.token_jaccard = features.token_jaccard.min(spot.kept);
+/// The match of a span whose definition was matched.
+fn match_of_span(
+    pairs: &DefinitionPairs<'_, '_>,
+    document: &Arc<Document>,
+    was: &Span,
+    mapped_span: &MappedSpan,
+) -> RelocationMatch {
+    let link = mapped_span.owner.and_then(|owner| pairs.links[owner as usize]);
+    let (change, what) = describe_change(pairs, was, mapped_span, link);
+    let mut features = link.map_or(MatchFeatures::SAME, |link| link.features);
+    features.token_jaccard = features.token_jaccard.min(mapped_span.kept);
     let rewritten = link.is_some_and(|link| link.features.token_jaccard < 0.15);
-    let certified = spot.untouched && spot.unmistakable && !rewritten;
-    let around = spot.owner.map_or(1.0, |owner| pairs.score_of(owner));
+    let certified = mapped_span.untouched && mapped_span.unambiguous && !rewritten;
+    let around = mapped_span.owner.map_or(1.0, |owner| pairs.chain_score(owner));
     let score = if certified { 1.0 } else { features.score().min(around).min(0.99) };
     let margin = link.map_or(1.0, |link| link.margin);
-    Place {
+    RelocationMatch {
         document: document.clone(),
-        span: spot.span.clone(),
-        happened,
-        features: if certified { Features::SAME } else { features },
+        span: mapped_span.span.clone(),
+        change,
+        features: if certified { MatchFeatures::SAME } else { features },
         score,
         margin,
         certified,
@@ -233,14 +261,19 @@ fn found(pairs: &Pairs<'_, '_>, document: &Arc<Document>, was: &Span, spot: &Spo
     }
 }
 
-/// What happened to a stretch, and how that is said.
-fn happened(pairs: &Pairs<'_, '_>, was: &Span, spot: &Spot, link: Option<Link>) -> (Happened, String) {
-    let (old, new) = (&pairs.old.side, &pairs.new.side);
-    let stays = if *was == spot.span { Happened::Unchanged } else { Happened::Shifted };
-    let Some((owner, link)) = spot.owner.zip(link) else {
+/// How a span changed, with the reason in one line.
+fn describe_change(
+    pairs: &DefinitionPairs<'_, '_>,
+    was: &Span,
+    mapped_span: &MappedSpan,
+    link: Option<DefinitionLink>,
+) -> (TargetChange, String) {
+    let (old, new) = (&pairs.old.structure, &pairs.new.structure);
+    let stays = if *was == mapped_span.span { TargetChange::Unchanged } else { TargetChange::Shifted };
+    let Some((owner, link)) = mapped_span.owner.zip(link) else {
         return match () {
-            () if spot.moved => (Happened::Moved, "the statement stands elsewhere".to_owned()),
-            () if !spot.untouched => (Happened::Edited, "the statement was edited".to_owned()),
+            () if mapped_span.moved => (TargetChange::Moved, "the statement was moved".to_owned()),
+            () if !mapped_span.untouched => (TargetChange::Edited, "the statement was edited".to_owned()),
             () => (stays, "the same text in the same order".to_owned()),
         };
     };
@@ -256,32 +289,32 @@ fn happened(pairs: &Pairs<'_, '_>, was: &Span, spot: &Spot, link: Option<Link>) 
             pairs.links[parent as usize].map(|link| link.new) == new.defs[link.new as usize].parent
         });
         let moved = same_name && !(scope_kept && def.parent.is_some());
-        let kind = if moved { Happened::Moved } else { Happened::Renamed };
+        let kind = if moved { TargetChange::Moved } else { TargetChange::Renamed };
         return (kind, format!("{before} is {now} now"));
     }
-    if spot.moved {
-        let token = u32::try_from(new.token_from(spot.span.start)).unwrap_or(u32::MAX);
+    if mapped_span.moved {
+        let token = u32::try_from(new.token_from(mapped_span.span.start)).unwrap_or(u32::MAX);
         return match new.owner_of(token) {
             Some(other) if other != link.new => {
                 let other = new.chain(other).join(".");
-                (Happened::Split, format!("a part of {before} stands in {other} now"))
+                (TargetChange::Split, format!("a part of {before} is in {other} now"))
             }
-            _ => (Happened::Moved, format!("the statement stands elsewhere in {now}")),
+            _ => (TargetChange::Moved, format!("the statement was moved within {now}")),
         };
     }
-    let header = |side: &side::Side<'_>, index: u32| {
-        let def = &side.defs[index as usize];
-        let first = side.lines[def.header as usize].first;
-        side.tokens[first as usize..def.body as usize].iter().map(|token| token.hash).collect::<Vec<_>>()
+    let header = |structure: &structure::TextStructure<'_>, index: u32| {
+        let def = &structure.defs[index as usize];
+        let first = structure.lines[def.header as usize].first;
+        structure.tokens[first as usize..def.body as usize].iter().map(|token| token.hash).collect::<Vec<_>>()
     };
     if is_definition && header(old, owner) != header(new, link.new) {
-        return (Happened::SignatureChanged, format!("the signature of {now} was edited"));
+        return (TargetChange::SignatureChanged, format!("the signature of {now} was edited"));
     }
     if pairs.changed_order(owner) {
-        return (Happened::Moved, format!("{now} stands elsewhere in the file"));
+        return (TargetChange::Moved, format!("{now} was moved within the file"));
     }
-    if !spot.untouched {
-        return (Happened::Edited, format!("{now} was edited there"));
+    if !mapped_span.untouched {
+        return (TargetChange::Edited, format!("{now} was edited"));
     }
     (stays, format!("the same text in {now}"))
 }

@@ -1,44 +1,44 @@
-//! How well a definition fits an old one: four features, their weights, and the thresholds of an answer.
+//! The score of a candidate: four features, their weights, and the thresholds.
 
 use super::super::outline::DefinitionKind;
-use super::shape::{Shape, dice, jaccard, name_likeness};
-use super::side::{Def, Side, is_compound};
+use super::shape::{DefinitionShape, dice, jaccard, name_similarity};
+use super::structure::{Def, TextStructure, is_compound};
 
-/// A candidate is certain enough from this score on (τ).
+/// The least score of an accepted candidate (τ).
 pub const THRESHOLD: f64 = 0.75;
-/// And only when the next candidate is this much worse (δ).
+/// The least distance to the score of the next candidate (δ).
 pub const MARGIN: f64 = 0.05;
-/// What scores less is no candidate at all: the target is gone, and this merely looks like it.
-pub const FLOOR: f64 = 0.6;
-/// How many tokens make a gram of an anchor's fingerprint (k).
-pub const GRAM: u32 = 7;
-/// Of how many consecutive grams the least is kept (w).
-pub const WINDOW: u32 = 4;
-/// What is done to a text before it is compared.
-pub const NORMALISATION: &str =
+/// The least score of a candidate. A definition below it is only similar, and the target is gone.
+pub const MIN_CANDIDATE_SCORE: f64 = 0.6;
+/// The number of tokens in a gram of an anchor's fingerprint (k).
+pub const GRAM_TOKENS: u32 = 7;
+/// The number of consecutive grams of which winnowing keeps the least (w).
+pub const WINDOW_GRAMS: u32 = 4;
+/// How a text is normalized before it is compared. Part of every bundle with a relocation.
+pub const NORMALIZATION: &str =
     "tokens without comments and white space; the definition's own name is one token";
 
-/// The weights of [`Features`], in their order.
+/// The weights of [`MatchFeatures`], in their order.
 pub const WEIGHTS: [f64; 4] = [0.5, 0.2, 0.2, 0.1];
 
-/// Bodies with fewer tokens prove nothing when the name is another one.
-pub(super) const TELLING: usize = 12;
+/// A body with fewer tokens is no evidence if the name differs.
+pub(super) const MIN_INFORMATIVE_TOKENS: usize = 12;
 
-/// What a score is made of, each from 0 to 1.
+/// The components of a score, each from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Features {
-    /// Structure: 1 for the same chain of names or the same body, else what grams, parameters and name have in common.
+pub struct MatchFeatures {
+    /// Structure: 1 for the same qualified name or the same body, else the similarity of grams, parameters and name.
     pub ast: f64,
-    /// How much of the module's path is the same.
+    /// The similarity of the module paths.
     pub module: f64,
-    /// Jaccard's index of the tokens of both bodies.
+    /// The Jaccard index of the tokens of both bodies.
     pub token_jaccard: f64,
-    /// Whether what stands around it is the same.
+    /// Whether its neighbors are the same.
     pub proximity: f64,
 }
 
-impl Features {
-    /// Everything as it was.
+impl MatchFeatures {
+    /// All components equal.
     pub const SAME: Self = Self { ast: 1.0, module: 1.0, token_jaccard: 1.0, proximity: 1.0 };
 
     /// The weighted sum.
@@ -52,37 +52,42 @@ impl Features {
     }
 }
 
-/// A definition with its comparable forms.
+/// A definition with its shape, ready to be compared.
 #[derive(Clone, Copy)]
-pub(super) struct Compared<'s> {
-    pub(super) side: &'s Side<'s>,
+pub(super) struct ComparedDefinition<'s> {
+    pub(super) structure: &'s TextStructure<'s>,
     pub(super) index: u32,
-    pub(super) shape: &'s Shape,
+    pub(super) shape: &'s DefinitionShape,
 }
 
-impl Compared<'_> {
+impl ComparedDefinition<'_> {
     pub(super) fn def(&self) -> &Def {
-        &self.side.defs[self.index as usize]
+        &self.structure.defs[self.index as usize]
     }
 
     fn name(&self) -> &str {
-        self.side.name(self.def())
+        self.structure.name(self.def())
     }
 }
 
-/// Whether two definitions can be the same one: functions of all kinds, classes, variables of all kinds.
+/// Whether one definition can have become the other: functions of all kinds match, so do classes, and variables of all kinds.
 pub(super) fn is_same_sort(a: DefinitionKind, b: DefinitionKind) -> bool {
     (a.is_function() && b.is_function()) || (is_compound(a) == is_compound(b) && (a == b || !is_compound(a)))
 }
 
-/// The features of a pair, `module` and `proximity` being known to the caller.
-pub(super) fn features(old: Compared<'_>, new: Compared<'_>, module: f64, proximity: f64) -> Features {
+/// The features of a pair. The caller supplies `module` and `proximity`.
+pub(super) fn features(
+    old: ComparedDefinition<'_>,
+    new: ComparedDefinition<'_>,
+    module: f64,
+    proximity: f64,
+) -> MatchFeatures {
     let (a, b) = (old.shape, new.shape);
     let token_jaccard = jaccard(&a.tokens, &b.tokens);
-    let same_chain = old.side.chain(old.index) == new.side.chain(new.index);
+    let same_chain = old.structure.chain(old.index) == new.structure.chain(new.index);
     let same_name = old.name() == new.name();
-    let name = name_likeness(old.name(), new.name());
-    let telling = a.tokens.len().min(b.tokens.len()) >= TELLING;
+    let name = name_similarity(old.name(), new.name());
+    let telling = a.tokens.len().min(b.tokens.len()) >= MIN_INFORMATIVE_TOKENS;
     let grams = dice(&a.triples, &b.triples);
     let parameters = dice(&a.parameters, &b.parameters);
     let same_doc = a.doc != 0 && a.doc == b.doc;
@@ -101,5 +106,5 @@ pub(super) fn features(old: Compared<'_>, new: Compared<'_>, module: f64, proxim
     if same_doc && same_name {
         ast = 1.0;
     }
-    Features { ast, module, token_jaccard, proximity }
+    MatchFeatures { ast, module, token_jaccard, proximity }
 }

@@ -1,34 +1,34 @@
-//! What a definition is made of, in forms that can be compared: its tokens, their triples, a sketch of them, its parameters.
+//! The shape of a definition for comparisons: its tokens, their triples, a sketch of them, its parameters.
 
 use super::super::outline::DefinitionKind;
 use super::lex::{TokenKind, hash_of, mix};
-use super::side::{Def, Side};
+use super::structure::{Def, TextStructure};
 use crate::selector::Sketch;
 
-/// How many tokens of a body are looked at; what is longer is compared by its beginning.
-const MAX_TOKENS: usize = 20_000;
-/// Stands for the definition's own name, so that a rename changes nothing.
-const OWN_NAME: u64 = 0x006f_776e_6e61_6d65;
+/// The most tokens of a body that are compared; of a longer body the beginning is compared.
+const MAX_BODY_TOKENS: usize = 20_000;
+/// Replaces the hash of the definition's own name, so that a rename does not change the body.
+const OWN_NAME_HASH: u64 = 0x006f_776e_6e61_6d65;
 
-/// The comparable forms of one definition.
+/// The hashes by which one definition is compared.
 #[derive(Debug, Default)]
-pub(super) struct Shape {
+pub(super) struct DefinitionShape {
     /// A hash of the whole body in order.
     pub(super) exact: u64,
     /// The tokens of the body, sorted.
     pub(super) tokens: Vec<u64>,
-    /// Each three tokens that follow one another, sorted.
+    /// The hashes of three consecutive tokens, sorted.
     pub(super) triples: Vec<u64>,
     /// The names of the parameters, or of the bases of a class, sorted.
     pub(super) parameters: Vec<u64>,
-    /// A hash of the docstring, 0 without one.
+    /// A hash of the docstring; 0 if there is no docstring.
     pub(super) doc: u64,
 }
 
-impl Shape {
-    /// The forms of a definition.
-    pub(super) fn new(side: &Side<'_>, def: &Def) -> Self {
-        let (body, doc) = body(side, def);
+impl DefinitionShape {
+    /// Computes the shape of a definition.
+    pub(super) fn new(structure: &TextStructure<'_>, def: &Def) -> Self {
+        let (body, doc) = body(structure, def);
         let exact = body.iter().fold(3, |hash, &token| mix(hash, token));
         let mut triples: Vec<u64> = triples(&body).collect();
         let mut tokens = body;
@@ -36,38 +36,41 @@ impl Shape {
         triples.sort_unstable();
         let mut parameters: Vec<u64> = match def.kind {
             DefinitionKind::Class => (def.name + 1..def.body)
-                .filter(|&at| side.tokens[at as usize].kind == TokenKind::Name)
-                .map(|at| side.tokens[at as usize].hash)
+                .filter(|&at| structure.tokens[at as usize].kind == TokenKind::Name)
+                .map(|at| structure.tokens[at as usize].hash)
                 .collect(),
-            _ => side.parameters(def).iter().map(|(name, _)| hash_of(name.as_bytes())).collect(),
+            _ => structure.parameters(def).iter().map(|(name, _)| hash_of(name.as_bytes())).collect(),
         };
         parameters.sort_unstable();
         Self { exact, tokens, triples, parameters, doc }
     }
 
-    /// Whether two bodies are the same but for the definition's own name.
+    /// Whether two bodies are the same apart from the definition's own name.
     pub(super) fn is_same_body(&self, other: &Self) -> bool {
         self.exact == other.exact && self.tokens.len() == other.tokens.len()
     }
 }
 
-/// The hashes of the tokens of a body in order, comments and docstring left out, and the hash of the docstring.
-fn body(side: &Side<'_>, def: &Def) -> (Vec<u64>, u64) {
-    let own = side.tokens[def.name as usize].hash;
-    let end = side.extent(def).end;
+/// The hashes of the tokens of a body in order, without comments and docstring, and the hash of the docstring.
+fn body(structure: &TextStructure<'_>, def: &Def) -> (Vec<u64>, u64) {
+    let own = structure.tokens[def.name as usize].hash;
+    let end = structure.token_range(def).end;
     let from = def.body as usize;
     let mut doc = 0;
     let mut first = true;
     let mut body = Vec::new();
-    for token in side.tokens[from.min(end)..end].iter().take(MAX_TOKENS) {
+    for token in structure.tokens[from.min(end)..end].iter().take(MAX_BODY_TOKENS) {
         if token.kind == TokenKind::Comment {
             continue;
         }
-        if std::mem::take(&mut first) && token.kind == TokenKind::Text && super::side::is_compound(def.kind) {
+        if std::mem::take(&mut first)
+            && token.kind == TokenKind::String
+            && super::structure::is_compound(def.kind)
+        {
             doc = token.hash;
             continue;
         }
-        body.push(if token.hash == own { OWN_NAME } else { token.hash });
+        body.push(if token.hash == own { OWN_NAME_HASH } else { token.hash });
     }
     (body, doc)
 }
@@ -76,10 +79,10 @@ fn triples(body: &[u64]) -> impl Iterator<Item = u64> {
     body.windows(3).map(|three| three.iter().fold(7, |hash, &token| mix(hash, token)))
 }
 
-/// A sketch of a body: for each slot the least of the hashes of its contents under that slot's own mixing (a "min-hash"), of
-/// which four bits are kept. Also the number of tokens.
-pub(crate) fn sketch(side: &Side<'_>, def: &Def) -> (Sketch, u32) {
-    let (body, _) = body(side, def);
+/// The MinHash sketch of a body and its number of tokens. Each slot has four bits of the least hash of the contents, with a
+/// different hash function per slot.
+pub(crate) fn sketch(structure: &TextStructure<'_>, def: &Def) -> (Sketch, u32) {
+    let (body, _) = body(structure, def);
     let mut contents: Vec<u64> = if body.len() < 3 { body.clone() } else { triples(&body).collect() };
     contents.sort_unstable();
     contents.dedup();
@@ -100,7 +103,7 @@ pub(crate) fn sketch(side: &Side<'_>, def: &Def) -> (Sketch, u32) {
     (Sketch(if contents.is_empty() { 0 } else { sketch }), u32::try_from(body.len()).unwrap_or(u32::MAX))
 }
 
-/// How many items two sorted lists share, each counted as often as it is in both.
+/// The number of items that two sorted lists share, as multisets.
 pub(super) fn shared(a: &[u64], b: &[u64]) -> usize {
     let (mut i, mut j, mut count) = (0, 0, 0);
     while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
@@ -115,18 +118,18 @@ pub(super) fn shared(a: &[u64], b: &[u64]) -> usize {
     count
 }
 
-/// Twice what is shared over what there is (Dice's coefficient); 1 for two empty lists.
+/// The Dice coefficient of two sorted lists; 1 for two empty lists.
 pub(super) fn dice(a: &[u64], b: &[u64]) -> f64 {
     if a.is_empty() && b.is_empty() { 1.0 } else { ratio(2 * shared(a, b), a.len() + b.len()) }
 }
 
-/// What is shared over what is in either (Jaccard's index); 1 for two empty lists.
+/// The Jaccard index of two sorted lists; 1 for two empty lists.
 pub(super) fn jaccard(a: &[u64], b: &[u64]) -> f64 {
     let both = shared(a, b);
     if a.is_empty() && b.is_empty() { 1.0 } else { ratio(both, a.len() + b.len() - both) }
 }
 
-/// How much of the smaller list is in the other.
+/// The share of the shorter list that is in the other.
 pub(super) fn contained(a: &[u64], b: &[u64]) -> f64 {
     let least = a.len().min(b.len());
     if least == 0 { 0.0 } else { ratio(shared(a, b), least) }
@@ -138,8 +141,8 @@ pub(super) fn ratio(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// How alike two names are: the words that they are made of, or what they begin and end with.
-pub(super) fn name_likeness(a: &str, b: &str) -> f64 {
+/// The similarity of two names: by the words that they consist of, or by their common prefix and suffix.
+pub(super) fn name_similarity(a: &str, b: &str) -> f64 {
     if a == b {
         return 1.0;
     }
@@ -175,10 +178,10 @@ mod tests {
 
     #[test]
     fn names() {
-        assert!(name_likeness("get_adapter", "_get_adapter") > 0.99);
-        assert!(name_likeness("getAdapter", "get_adapter") > 0.99);
-        assert!(name_likeness("make_response", "make_reply") > 0.45);
-        assert!(name_likeness("run", "stop") < 0.3);
+        assert!(name_similarity("get_adapter", "_get_adapter") > 0.99);
+        assert!(name_similarity("getAdapter", "get_adapter") > 0.99);
+        assert!(name_similarity("make_response", "make_reply") > 0.45);
+        assert!(name_similarity("run", "stop") < 0.3);
     }
 
     #[test]
@@ -189,11 +192,13 @@ mod tests {
             )
         };
         let (old, new, edited) = (text("f", ""), text("g", ""), text("f", "    y -= 1\n"));
-        let sides = [&old, &new, &edited].map(|text| Side::new(text));
-        let shapes = [&sides[0], &sides[1], &sides[2]].map(|side| Shape::new(side, &side.defs[0]));
+        let sides = [&old, &new, &edited].map(|text| TextStructure::new(text));
+        let shapes = [&sides[0], &sides[1], &sides[2]]
+            .map(|structure| DefinitionShape::new(structure, &structure.defs[0]));
         assert!(shapes[0].is_same_body(&shapes[1]) && !shapes[0].is_same_body(&shapes[2]));
         assert!(dice(&shapes[0].triples, &shapes[2].triples) > 0.8);
-        let sketches = [&sides[0], &sides[1], &sides[2]].map(|side| sketch(side, &side.defs[0]).0);
+        let sketches =
+            [&sides[0], &sides[1], &sides[2]].map(|structure| sketch(structure, &structure.defs[0]).0);
         assert_eq!(sketches[0], sketches[1]);
         assert!(sketches[0].similarity(sketches[2]) > 0.6, "{}", sketches[0].similarity(sketches[2]));
     }

@@ -6,19 +6,19 @@ use super::*;
 use crate::path::AbsPath;
 
 /// No other files.
-struct Nowhere;
+struct NoOtherFiles;
 
-impl Elsewhere for Nowhere {
-    fn files(&self, _: &[Wanted]) -> Vec<OtherFile> {
+impl OtherFiles for NoOtherFiles {
+    fn files(&self, _: &[MissingDefinition]) -> Vec<OtherFile> {
         Vec::new()
     }
 }
 
-/// One other file, of which nothing older is known or which is new.
-struct Other(&'static str, &'static str, Before);
+/// One other file: its path, its text and its old content.
+struct OneOtherFile(&'static str, &'static str, OldContent);
 
-impl Elsewhere for Other {
-    fn files(&self, _: &[Wanted]) -> Vec<OtherFile> {
+impl OtherFiles for OneOtherFile {
+    fn files(&self, _: &[MissingDefinition]) -> Vec<OtherFile> {
         vec![OtherFile {
             path: self.0.to_owned(),
             document: document(self.0, self.1),
@@ -31,25 +31,25 @@ fn document(path: &str, text: &str) -> Arc<Document> {
     Arc::new(Document::new(AbsPath::new(format!("/{path}")).unwrap(), text.as_bytes().to_vec()))
 }
 
-/// Where the text between `«` and `»` in `old` went.
-fn find(old: &str, new: &str, elsewhere: &dyn Elsewhere) -> Verdict {
+/// Relocates the text between `«` and `»` in `old`.
+fn find(old: &str, new: &str, other_files: &dyn OtherFiles) -> RelocationOutcome {
     let start = old.find('«').unwrap();
     let plain = old.replace('«', "");
     let end = plain.find('»').unwrap();
     let text = plain.replace('»', "");
-    let target = Target { path: "a.py", text: &text, span: start..end };
-    relocate(&target, Some(&document("a.py", new)), elsewhere)
+    let target = OldTarget { path: "a.py", text: &text, span: start..end };
+    relocate(&target, Some(&document("a.py", new)), other_files)
 }
 
 fn at(old: &str, new: &str) -> String {
-    match find(old, new, &Nowhere) {
-        Verdict::At(place) => {
+    match find(old, new, &NoOtherFiles) {
+        RelocationOutcome::Found(place) => {
             let line = new[..place.span.start].matches('\n').count() + 1;
             let sure = if place.certified { " certified" } else { "" };
-            format!("{line} {} {:?}{sure}", &new[place.span.clone()], place.happened)
+            format!("{line} {} {:?}{sure}", &new[place.span.clone()], place.change)
         }
-        Verdict::Ambiguous(places) => format!("ambiguous {}", places.len()),
-        Verdict::Gone { .. } => "gone".to_owned(),
+        RelocationOutcome::Ambiguous(places) => format!("ambiguous {}", places.len()),
+        RelocationOutcome::Gone { .. } => "gone".to_owned(),
     }
 }
 
@@ -60,7 +60,7 @@ fn named(name: &str) -> String {
 }
 
 #[test]
-fn of_two_equal_copies_neither_is_nearer() {
+fn two_equal_copies_are_ambiguous() {
     let method = |name: &str| {
         format!(
             "    def {name}(self):\n        self.a = open_it(self)\n        self.b = self.a.read(1, 2)\n        return self.b\n"
@@ -74,7 +74,7 @@ fn of_two_equal_copies_neither_is_nearer() {
 }
 
 #[test]
-fn untouched_text_is_certified_wherever_it_went() {
+fn unchanged_text_is_certified_where_it_shifts() {
     let old = format!("import os\n\ndef «f»{BODY}");
     assert_eq!(at(&old, &old.replace(['«', '»'], "")), "3 f Unchanged certified");
     assert_eq!(at(&old, &format!("import os\nimport re\n\n\ndef f{BODY}")), "5 f Shifted certified");
@@ -104,19 +104,19 @@ fn renamed_moved_and_gone() {
     assert_eq!(at(&old, &format!("class C:\n    x = 1\n{inside}")), "3 f Moved");
     assert_eq!(at(&old, "class C:\n    x = 1\n"), "gone");
     let twin = named("g").replace("limit", "least");
-    assert_eq!(at(&format!("{}{twin}", named("«f»")), &twin), "gone", "the twin was there before");
+    assert_eq!(at(&format!("{}{twin}", named("«f»")), &twin), "gone", "the twin existed before");
     assert_eq!(at(&old, &format!("{}{}class C:\n    x = 1\n", named("g"), named("h"))), "ambiguous 2");
 }
 
 #[test]
-fn a_name_that_went_one_way_and_its_body_another() {
+fn a_name_and_a_body_that_went_to_different_definitions_are_ambiguous() {
     let long = "(a, b, c):\n    x = a + b\n    y = b * c\n    z = [x, y, a, b]\n    for i in z:\n        print(i, x, y)\n    return x + y + len(z)\n";
     let new = format!("def f(a, b, c):\n    return work(a, b, c)\n\ndef work{long}");
     assert_eq!(at(&format!("def «f»{long}"), &new), "ambiguous 2");
 }
 
 #[test]
-fn a_part_that_became_a_function_of_its_own() {
+fn a_statement_extracted_into_a_function_is_split() {
     let old = named("f").replace("log('sum', total)", "«log('sum', total)»");
     let new = format!(
         "{}def tell(total):\n    log('sum', total)\n",
@@ -126,24 +126,24 @@ fn a_part_that_became_a_function_of_its_own() {
 }
 
 #[test]
-fn the_other_files() {
+fn definitions_are_found_in_other_files() {
     let old = named("«f»");
     let moved: &'static str = "import os\ndef f(data, limit):\n    total = 0\n    for item in data:\n        if item > limit:\n            total += item * limit\n    log('sum', total)\n    return total\n";
-    for before in [Before::Absent, Before::Unknown, Before::Text("import os\n".into())] {
-        match find(&old, "x = 1\n", &Other("pkg/b.py", moved, before)) {
-            Verdict::At(place) => {
-                assert_eq!((place.document.path.as_str(), place.happened), ("/pkg/b.py", Happened::Moved));
+    for before in [OldContent::Absent, OldContent::Unknown, OldContent::Text("import os\n".into())] {
+        match find(&old, "x = 1\n", &OneOtherFile("pkg/b.py", moved, before)) {
+            RelocationOutcome::Found(place) => {
+                assert_eq!((place.document.path.as_str(), place.change), ("/pkg/b.py", TargetChange::Moved));
                 assert!(!place.certified);
             }
             other => panic!("{other:?}"),
         }
     }
-    let known = find(&old, "x = 1\n", &Other("pkg/b.py", moved, Before::Text(moved.into())));
-    assert!(matches!(known, Verdict::Gone { .. }), "it was there before: {known:?}");
+    let known = find(&old, "x = 1\n", &OneOtherFile("pkg/b.py", moved, OldContent::Text(moved.into())));
+    assert!(matches!(known, RelocationOutcome::Gone { .. }), "it existed before: {known:?}");
 }
 
 #[test]
-fn deep_and_wide_texts_end_soon() {
+fn deep_and_wide_texts_take_bounded_time() {
     let began = std::time::Instant::now();
     let nested: String = (0..3000).map(|depth| format!("{}def f(x):\n", " ".repeat(depth))).collect();
     let same = "x = 1\ny = 2\n".repeat(20_000);
@@ -155,8 +155,8 @@ fn deep_and_wide_texts_end_soon() {
         [(&nested, &same), (&same, &other), (&wide, &format!("{wide}y = 1\n")), (&twins, &moved)]
     {
         for at in [0, old.len() / 2, old.len()] {
-            let target = Target { path: "a.py", text: old, span: at..at };
-            let _ = relocate(&target, Some(&document("a.py", new)), &Nowhere);
+            let target = OldTarget { path: "a.py", text: old, span: at..at };
+            let _ = relocate(&target, Some(&document("a.py", new)), &NoOtherFiles);
         }
     }
     assert!(began.elapsed().as_secs() < 120, "{:?}", began.elapsed());
@@ -166,7 +166,7 @@ fn named_by_number(number: usize) -> String {
     named(&format!("f{number}"))
 }
 
-/// Something like Python: lines of statements and heads under one another, some of them broken.
+/// Python-like text: lines of statements and headers with various indentations, some of them broken.
 fn python() -> impl Strategy<Value = String> {
     let name = prop::sample::select(vec!["f", "g", "C", "é", "x", "self"]);
     let statement = (name.clone(), name, 0..12_usize).prop_map(|(a, b, sort)| match sort {
@@ -189,7 +189,7 @@ fn python() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_two_texts_have_an_answer(old in python(), new in python(), a in 0..200_usize, b in 0..20_usize) {
+    fn any_two_texts_have_a_valid_result(old in python(), new in python(), a in 0..200_usize, b in 0..20_usize) {
         let boundary = |mut at: usize| {
             at = at.min(old.len());
             while !old.is_char_boundary(at) {
@@ -198,27 +198,27 @@ proptest! {
             at
         };
         let span = boundary(a)..boundary(a + b);
-        let target = Target { path: "a.py", text: &old, span };
-        let check = |place: &Place| place.document.text.get(place.span.clone()).is_some() && (0.0..=1.0).contains(&place.score);
-        match relocate(&target, Some(&document("a.py", &new)), &Nowhere) {
-            Verdict::At(place) => prop_assert!(check(&place), "{:?}", place),
-            Verdict::Ambiguous(places) => prop_assert!(!places.is_empty() && places.iter().all(check)),
-            Verdict::Gone { near, .. } => prop_assert!(near.is_none_or(|place| check(&place))),
+        let target = OldTarget { path: "a.py", text: &old, span };
+        let check = |place: &RelocationMatch| place.document.text.get(place.span.clone()).is_some() && (0.0..=1.0).contains(&place.score);
+        match relocate(&target, Some(&document("a.py", &new)), &NoOtherFiles) {
+            RelocationOutcome::Found(place) => prop_assert!(check(&place), "{:?}", place),
+            RelocationOutcome::Ambiguous(places) => prop_assert!(!places.is_empty() && places.iter().all(check)),
+            RelocationOutcome::Gone { closest, .. } => prop_assert!(closest.is_none_or(|place| check(&place))),
         }
     }
 
     #[test]
-    fn what_only_shifts_is_certified(text in python(), at in 0..200_usize) {
-        let side = side::Side::new(&text);
-if side.tokens.is_empty() || text.starts_with([' ', '\'', '"']) {
+    fn a_shifted_token_is_certified(text in python(), at in 0..200_usize) {
+        let structure = structure::TextStructure::new(&text);
+        if structure.tokens.is_empty() || text.starts_with([' ', '\'', '"']) {
             return Ok(());
         }
-        let token = side.tokens[at % side.tokens.len()];
+        let token = structure.tokens[at % structure.tokens.len()];
         let span = token.start as usize..token.end as usize;
-        let target = Target { path: "a.py", text: &text, span: span.clone() };
+        let target = OldTarget { path: "a.py", text: &text, span: span.clone() };
         let before = "import something_new\n";
-        match relocate(&target, Some(&document("a.py", &format!("{before}{text}"))), &Nowhere) {
-            Verdict::At(place) => {
+        match relocate(&target, Some(&document("a.py", &format!("{before}{text}"))), &NoOtherFiles) {
+            RelocationOutcome::Found(place) => {
                 prop_assert_eq!(place.span.start, span.start + before.len());
                 prop_assert!(place.certified, "{:?}", place);
             }

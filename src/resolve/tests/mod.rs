@@ -1,27 +1,27 @@
-//! What symbolic selectors lead to.
+//! Tests of resolving symbolic selectors.
 
-mod laws;
+mod properties;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::modules::ImportRoots;
 use super::outline::Outline;
-use super::symbol::{Outcome, Target, symbol};
+use super::symbol::{ResolveOutcome, ResolvedTarget, resolve_symbol};
 use crate::path::AbsPath;
 use crate::selector::{PositionSpec, parse};
 use crate::text::ColumnUnit;
 use crate::workspace::files::MemoryFiles;
 
-/// Files in one text, each after a line `//- name`; `$1` marks a place and is not part of the file.
-struct Project {
+/// Files in one text, each after a line `//- name`; `$1` marks an offset and is not part of the file.
+struct TestProject {
     files: MemoryFiles,
     roots: ImportRoots,
     /// Mark to file and offset.
     marks: BTreeMap<String, (String, usize)>,
 }
 
-impl Project {
+impl TestProject {
     fn new(text: &str) -> Self {
         let mut files: Vec<(String, String)> = Vec::new();
         let mut marks = BTreeMap::new();
@@ -43,24 +43,24 @@ impl Project {
         Self { files, roots: ImportRoots::of_folder(AbsPath::new("/w").unwrap()), marks }
     }
 
-    fn resolve(&self, selector: &str) -> Outcome {
+    fn resolve(&self, selector: &str) -> ResolveOutcome {
         match parse(selector, ColumnUnit::Codepoint).unwrap() {
-            PositionSpec::Symbol(spec) => symbol(&self.files, &self.roots, &spec),
+            PositionSpec::Symbol(spec) => resolve_symbol(&self.files, &self.roots, &spec),
             other => panic!("{other} is not symbolic"),
         }
     }
 
-    /// The marks that a selector leads to, joined, or the reason why it leads nowhere.
+    /// The marks of a selector's targets, joined, or the reason why it has none.
     fn marks_of(&self, selector: &str) -> String {
-        let mark = |target: &Target| {
-            let place = (target.document.path.as_str().to_owned(), target.span.start);
-            let found = self.marks.iter().find(|(_, marked)| **marked == place);
-            found.map_or_else(|| format!("{place:?}"), |(mark, _)| mark.clone())
+        let mark = |target: &ResolvedTarget| {
+            let location = (target.document.path.as_str().to_owned(), target.span.start);
+            let found = self.marks.iter().find(|(_, marked)| **marked == location);
+            found.map_or_else(|| format!("{location:?}"), |(mark, _)| mark.clone())
         };
         match self.resolve(selector) {
-            Outcome::Found(target) => mark(&target),
-            Outcome::Ambiguous(targets) => targets.iter().map(mark).collect::<Vec<_>>().join("|"),
-            Outcome::NotFound(near) => near.reason.to_string(),
+            ResolveOutcome::Found(target) => mark(&target),
+            ResolveOutcome::Ambiguous(targets) => targets.iter().map(mark).collect::<Vec<_>>().join("|"),
+            ResolveOutcome::NotFound(not_found) => not_found.reason.to_string(),
         }
     }
 
@@ -71,9 +71,9 @@ impl Project {
         }
     }
 
-    fn found(&self, selector: &str) -> Target {
+    fn found(&self, selector: &str) -> ResolvedTarget {
         match self.resolve(selector) {
-            Outcome::Found(target) => *target,
+            ResolveOutcome::Found(target) => *target,
             other => panic!("{selector}: {other:?}"),
         }
     }
@@ -86,7 +86,7 @@ impl Project {
 
 #[test]
 fn names_of_every_kind() {
-    Project::new(
+    TestProject::new(
         "\
 //- m.py
 import enum
@@ -135,22 +135,22 @@ match 1:
         ("py://m#E.ONE", "t"),
         ("py://m#co", "u"),
         ("py://m#cap", "v"),
-        ("py://m#A.missing", "m has no A.missing"),
+        ("py://m#A.missing", "module m has no A.missing"),
         (
             "py://m#A.c.local",
-            "the function A.c has no nested function or class local, and its parts are def, sig, body and doc; parameters and local variables have no symbolic selector",
+            "function A.c has no nested function or class local; its parts are def, sig, body and doc, and parameters and local variables have no symbolic selector",
         ),
         (
             "py://m#x.real",
-            "x is a variable, and what attributes its value has depends on its type: name the class of real",
+            "x is a variable, and the attributes of its value depend on its type: select real in the class that defines it",
         ),
-        ("py://n#x", "there is no module n"),
+        ("py://n#x", "module n not found"),
     ]);
 }
 
 #[test]
 fn the_parts_of_a_definition() {
-    let project = Project::new(
+    let project = TestProject::new(
         "\
 //- m.py
 'module doc'
@@ -188,7 +188,7 @@ v = 1
 
 #[test]
 fn overloads_and_accessors_are_one_symbol() {
-    let project = Project::new(
+    let project = TestProject::new(
         "\
 //- m.py
 import typing
@@ -217,11 +217,11 @@ def $fg(x: str) -> str: ...
         ("py://m#f?overload=0", "a"),
         ("py://m#f?overload=1", "b"),
         ("py://m#f?overload=2", "c"),
-        ("py://m#f?overload=3", "f has 3 overloads, counted from 0; there is no overload 3"),
+        ("py://m#f?overload=3", "overload 3 of f not found: it has 3 overloads, counted from 0"),
         ("py://s#g", "e"),
         ("py://s#g?overload=1", "f"),
         ("py://m#C.p", "d"),
-        ("py://m#C.p?overload=1", "p has 1 overloads, counted from 0; there is no overload 1"),
+        ("py://m#C.p?overload=1", "overload 1 of p not found: it has 1 overloads, counted from 0"),
     ]);
     assert_eq!(project.found("py://m#f").declarations.len(), 2);
     assert_eq!(project.found("py://m#C.p").declarations.len(), 2);
@@ -229,7 +229,7 @@ def $fg(x: str) -> str: ...
 
 #[test]
 fn branches_and_rebinding() {
-    let project = Project::new(
+    let project = TestProject::new(
         "\
 //- m.py
 import sys
@@ -287,7 +287,7 @@ def $qh(): pass
         ("py://m#K.x", "m"),
         ("py://m#only", "o"),
     ]);
-    let Outcome::Ambiguous(targets) = project.resolve("py://m#f") else { panic!("not ambiguous") };
+    let ResolveOutcome::Ambiguous(targets) = project.resolve("py://m#f") else { panic!("not ambiguous") };
     let conditions: Vec<_> = targets.iter().map(|target| target.conditions.join(" / ")).collect();
     assert_eq!(conditions, ["if sys.platform == 'win32'", "elif sys.platform == 'x'"]);
     assert_eq!(project.found("py://m#v").declarations.len(), 1);
@@ -295,7 +295,7 @@ def $qh(): pass
 
 #[test]
 fn imports_are_followed() {
-    let project = Project::new(
+    let project = TestProject::new(
         "\
 //- pkg/__init__.py
 from .app import Flask as Flask
@@ -343,7 +343,7 @@ from circle import *
         ("py://pkg#Flask.run", "b"),
         ("py://pkg#listed", "c"),
         ("py://pkg#from_more", "d"),
-        ("py://pkg#hidden", "pkg has no hidden"),
+        ("py://pkg#hidden", "module pkg has no hidden"),
         ("py://pkg#sub.f", "e"),
         ("py://pkg#renamed", "f"),
         ("py://pkg#er.thing", "f"),
@@ -351,20 +351,20 @@ from circle import *
         ("py://pkg#gone", "x"),
         ("py://pkg#gone.y", "gone is imported from a module that cannot be found"),
         ("py://user#Flask", "a"),
-        ("py://user#listed", "user has no listed"),
+        ("py://user#listed", "module user has no listed"),
         ("py://user#pkg.Flask.run", "b"),
-        ("py://circle#absent", "circle has no absent"),
+        ("py://circle#absent", "module circle has no absent"),
         ("py://circle2#Flask", "a"),
     ]);
     let target = project.found("py://circle2#Flask.run");
     assert_eq!(target.qualname.unwrap().to_string(), "pkg.app:Flask.run");
-    let via: Vec<_> = target.via.iter().map(|hop| format!("{} {}", hop.kind.as_str(), hop.to)).collect();
+    let via: Vec<_> = target.via.iter().map(|step| format!("{} {}", step.kind.as_str(), step.to)).collect();
     assert_eq!(via, ["starImport circle", "starImport user", "starImport pkg", "import pkg.app"]);
 }
 
 #[test]
 fn members_are_inherited_in_python_order() {
-    Project::new(
+    TestProject::new(
         "\
 //- base.py
 class Top:
@@ -400,24 +400,24 @@ class Generic(Bottom[int]): pass
         ("py://m#Sub.own", "e"),
         ("py://m#Generic.both", "c"),
         ("py://m#Loop1.found", "f"),
-        ("py://m#Loop1.absent", "m has no Loop1.absent"),
-        ("py://m#Self.absent", "m has no Self.absent"),
-        ("py://m#Sub.nested.absent", "Sub.nested is a field, and what attributes its value has depends on its type: name the class of absent"),
+        ("py://m#Loop1.absent", "module m has no Loop1.absent"),
+        ("py://m#Self.absent", "module m has no Self.absent"),
+        ("py://m#Sub.nested.absent", "Sub.nested is a field, and the attributes of its value depend on its type: select absent in the class that defines it"),
     ]);
 }
 
 #[test]
-fn wide_diamonds_end() {
+fn wide_diamonds_terminate() {
     let mut text = String::from("//- m.py\nclass C0: pass\nclass D0: pass\n");
     for i in 1..40 {
         let _ = writeln!(text, "class C{i}(C{0}, D{0}): pass\nclass D{i}(C{0}, D{0}): pass", i - 1);
     }
-    Project::new(&text).check(&[("py://m#C15.absent", "m has no C15.absent")]);
+    TestProject::new(&text).check(&[("py://m#C15.absent", "module m has no C15.absent")]);
 }
 
 #[test]
-fn near_names() {
-    let project = Project::new(
+fn suggestions() {
+    let project = TestProject::new(
         "\
 //- pkg/__init__.py
 //- pkg/mod.py
@@ -430,21 +430,21 @@ def session(): pass
 def elsewhere(): pass
 ",
     );
-    let near = |selector: &str| match project.resolve(selector) {
-        Outcome::NotFound(near) => near.suggestions,
+    let suggestions = |selector: &str| match project.resolve(selector) {
+        ResolveOutcome::NotFound(not_found) => not_found.suggestions,
         other => panic!("{selector}: {other:?}"),
     };
-    assert_eq!(near("py://pkg.mod#Session.get_adaptor")[0], "py://pkg.mod#Session.get_adapter");
-    assert_eq!(near("py://pkg.mod#Sesion")[0], "py://pkg.mod#Session");
-    assert_eq!(near("py://pkg.mod#elsewhere"), ["py://pkg.other#elsewhere"]);
-    assert_eq!(near("py://pkg.mdo#Session"), ["py://pkg.mod#Session"]);
-    assert_eq!(near("py://pgk.mod#Session"), ["py://pkg.mod#Session"]);
-    assert_eq!(near("py://pkg.mod.Session#send"), ["py://pkg.mod#Session.send"]);
+    assert_eq!(suggestions("py://pkg.mod#Session.get_adaptor")[0], "py://pkg.mod#Session.get_adapter");
+    assert_eq!(suggestions("py://pkg.mod#Sesion")[0], "py://pkg.mod#Session");
+    assert_eq!(suggestions("py://pkg.mod#elsewhere"), ["py://pkg.other#elsewhere"]);
+    assert_eq!(suggestions("py://pkg.mdo#Session"), ["py://pkg.mod#Session"]);
+    assert_eq!(suggestions("py://pgk.mod#Session"), ["py://pkg.mod#Session"]);
+    assert_eq!(suggestions("py://pkg.mod.Session#send"), ["py://pkg.mod#Session.send"]);
 }
 
 #[test]
-fn a_syntax_error_does_not_hide_its_neighbours() {
-    Project::new(
+fn definitions_next_to_a_syntax_error_are_found() {
+    TestProject::new(
         "\
 //- m.py
 def $abefore(): pass
@@ -471,7 +471,7 @@ $hz = 1
 }
 
 #[test]
-fn depth_and_size_are_no_danger() {
+fn deep_and_large_sources_have_an_outline() {
     let deep = format!("{}1{}\ndef after(): pass\n", "(".repeat(10_000), ")".repeat(10_000));
     let unclosed = format!("x = {}\ndef after(): pass\n", "(".repeat(10_000));
     let sum = format!("x = {}1\ndef after(): pass\n", "1 + ".repeat(50_000));

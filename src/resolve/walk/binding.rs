@@ -4,28 +4,28 @@ use tree_sitter::Node;
 
 use super::super::outline::{Definition, DefinitionKind};
 use super::super::syntax::{dotted, preorder, text_of};
-use super::{Context, Scope, Walk};
+use super::{BlockKind, OutlineBuilder, WalkContext};
 
-/// How a name is bound, beyond the fact that it is.
+/// What an assignment or other target tells about the names that it binds.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Binding {
+pub(super) struct BindingDetails {
     kind: Option<DefinitionKind>,
     alias_of: Option<String>,
 }
 
-impl Binding {
+impl BindingDetails {
     pub(super) fn of_kind(kind: DefinitionKind) -> Self {
         Self { kind: Some(kind), alias_of: None }
     }
 }
 
-impl<'t> Walk<'t> {
-    pub(super) fn expression_statement(&mut self, node: Node<'t>, context: Context) {
+impl<'t> OutlineBuilder<'t> {
+    pub(super) fn expression_statement(&mut self, node: Node<'t>, context: WalkContext) {
         for child in self.children(node) {
             match child.kind() {
                 "assignment" => self.assignment(child, context),
                 "augmented_assignment" => {
-                    // Changes a variable, does not define one; `__all__ += …` is read all the same.
+                    // It changes a variable and does not define one, but `__all__ += …` counts.
                     if self.assigns_exports(child, context) {
                         self.extend_exports(child.child_by_field_name("right"), true);
                     }
@@ -35,13 +35,13 @@ impl<'t> Walk<'t> {
                     self.exports_call(child, context);
                     self.walrus(child, context);
                 }
-                "ERROR" => self.stack.push((child, Context { in_error: true, ..context })),
+                "ERROR" => self.stack.push((child, WalkContext { in_error: true, ..context })),
                 _ => self.walrus(child, context),
             }
         }
     }
 
-    fn assignment(&mut self, node: Node<'t>, context: Context) {
+    fn assignment(&mut self, node: Node<'t>, context: WalkContext) {
         let mut targets = Vec::new();
         let mut annotation = None;
         let mut at = node;
@@ -57,7 +57,7 @@ impl<'t> Walk<'t> {
         if self.assigns_exports(node, context) {
             self.extend_exports(value, false);
         }
-        let mut binding = Binding::default();
+        let mut binding = BindingDetails::default();
         if let Some(value) = value {
             binding.alias_of = dotted(generic(value), self.text);
             if value.kind() == "call"
@@ -74,7 +74,7 @@ impl<'t> Walk<'t> {
         }
         for target in targets {
             let single = matches!(target.kind(), "identifier" | "attribute");
-            let binding = if single { binding.clone() } else { Binding::default() };
+            let binding = if single { binding.clone() } else { BindingDetails::default() };
             self.bind(target, &binding, context);
         }
         if let Some(value) = value {
@@ -82,8 +82,8 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Binds every name and attribute of a target, which may be a tuple or a list of targets.
-    pub(super) fn bind(&mut self, target: Node<'t>, binding: &Binding, context: Context) {
+    /// Adds a definition for every name and attribute of a target, which may be a tuple or a list of targets.
+    pub(super) fn bind(&mut self, target: Node<'t>, binding: &BindingDetails, context: WalkContext) {
         preorder(target, |part| match part.kind() {
             "identifier" => {
                 self.bind_name(part, binding, context);
@@ -98,14 +98,14 @@ impl<'t> Walk<'t> {
         });
     }
 
-    fn bind_name(&mut self, name: Node<'t>, binding: &Binding, context: Context) {
+    fn bind_name(&mut self, name: Node<'t>, binding: &BindingDetails, context: WalkContext) {
         let text = text_of(name, self.text);
         if text.is_empty() {
             return;
         }
         match context.scope {
-            Scope::Module => self.define(name, DefinitionKind::Variable, binding, context),
-            Scope::Class => {
+            BlockKind::Module => self.define(name, DefinitionKind::Variable, binding, context),
+            BlockKind::Class => {
                 let is_enum = context.parent.is_some_and(|class| {
                     self.outline.definitions[class].bases.iter().any(|base| is_enumeration(last_part(base)))
                 });
@@ -114,11 +114,11 @@ impl<'t> Walk<'t> {
                     if is_enum && !private { DefinitionKind::EnumMember } else { DefinitionKind::Field };
                 self.define(name, kind, binding, context);
             }
-            Scope::Method | Scope::Function => {
+            BlockKind::Method | BlockKind::Function => {
                 let function = context.parent.unwrap_or_default();
                 if self.globals.get(&function).is_some_and(|names| names.contains(text)) {
-                    // A branch of the function says nothing about the module.
-                    let module = Context { parent: None, branch: None, ..context };
+                    // Branches of the function are not branches of the module.
+                    let module = WalkContext { parent: None, branch: None, ..context };
                     self.define(name, DefinitionKind::Variable, binding, module);
                 }
             }
@@ -126,8 +126,8 @@ impl<'t> Walk<'t> {
     }
 
     /// `self.x` in a method is an attribute of the class around it.
-    fn bind_attribute(&mut self, attribute: Node<'t>, binding: &Binding, context: Context) {
-        if context.scope != Scope::Method {
+    fn bind_attribute(&mut self, attribute: Node<'t>, binding: &BindingDetails, context: WalkContext) {
+        if context.scope != BlockKind::Method {
             return;
         }
         let (Some(object), Some(name), Some(method)) = (
@@ -144,13 +144,20 @@ impl<'t> Walk<'t> {
         };
         let receiver = self.receivers.get(&method).map(String::as_str);
         if object.kind() == "identifier" && receiver == Some(text_of(object, self.text)) {
-            let class = Context { parent: self.outline.definitions[method].parent, branch: None, ..context };
-            let binding = Binding { kind: None, ..binding.clone() };
+            let class =
+                WalkContext { parent: self.outline.definitions[method].parent, branch: None, ..context };
+            let binding = BindingDetails { kind: None, ..binding.clone() };
             self.define(name, DefinitionKind::Attribute, &binding, class);
         }
     }
 
-    fn define(&mut self, name: Node<'t>, kind: DefinitionKind, binding: &Binding, context: Context) {
+    fn define(
+        &mut self,
+        name: Node<'t>,
+        kind: DefinitionKind,
+        binding: &BindingDetails,
+        context: WalkContext,
+    ) {
         self.outline.definitions.push(Definition {
             name: text_of(name, self.text).to_owned(),
             parent: context.parent,
@@ -171,8 +178,8 @@ impl<'t> Walk<'t> {
     }
 
     /// The names that `:=` binds in an expression of a module, a class or a function with globals.
-    pub(super) fn walrus(&mut self, expression: Node<'t>, context: Context) {
-        let in_function = matches!(context.scope, Scope::Method | Scope::Function);
+    pub(super) fn walrus(&mut self, expression: Node<'t>, context: WalkContext) {
+        let in_function = matches!(context.scope, BlockKind::Method | BlockKind::Function);
         let no_globals = context.parent.is_none_or(|function| !self.globals.contains_key(&function));
         if (in_function && no_globals) || !text_of(expression, self.text).contains(":=") {
             return;
@@ -180,7 +187,7 @@ impl<'t> Walk<'t> {
         preorder(expression, |part| match part.kind() {
             "named_expression" => {
                 if let Some(name) = part.child_by_field_name("name") {
-                    self.bind_name(name, &Binding::default(), context);
+                    self.bind_name(name, &BindingDetails::default(), context);
                 }
                 true
             }
@@ -189,9 +196,9 @@ impl<'t> Walk<'t> {
         });
     }
 
-    fn assigns_exports(&self, node: Node<'t>, context: Context) -> bool {
+    fn assigns_exports(&self, node: Node<'t>, context: WalkContext) -> bool {
         let target = node.child_by_field_name("left");
-        context.scope == Scope::Module
+        context.scope == BlockKind::Module
             && target.is_some_and(|target| {
                 target.kind() == "identifier" && text_of(target, self.text) == "__all__"
             })
@@ -202,12 +209,12 @@ fn last_part(dotted: &str) -> &str {
     dotted.rsplit('.').next().unwrap_or_default()
 }
 
-/// The bases of the standard library, and the names that projects give to their own bases.
+/// Whether a base class is an enumeration, by its name: those of the standard library, and common names in projects.
 fn is_enumeration(base: &str) -> bool {
     base.ends_with("Enum") || matches!(base, "Flag" | "IntFlag" | "EnumType") || base.ends_with("Choices")
 }
 
-/// What an expression is an alias of: `C` for `C[int]`. An item that is looked up by a constant is another object.
+/// The expression without its type arguments: `C` for `C[int]`. A subscript with a constant is an item and not a generic type.
 fn generic(value: Node<'_>) -> Node<'_> {
     let subscripted = value.child_by_field_name("value").filter(|_| value.kind() == "subscript");
     let key = value.child_by_field_name("subscript");

@@ -4,10 +4,10 @@ use tree_sitter::Node;
 
 use super::super::outline::{ExportedName, Import, Imported};
 use super::super::syntax::{dotted, text_of, unwrapped};
-use super::{Context, Scope, Walk};
+use super::{BlockKind, OutlineBuilder, WalkContext};
 
-impl<'t> Walk<'t> {
-    pub(super) fn import(&mut self, node: Node<'t>, context: Context) {
+impl<'t> OutlineBuilder<'t> {
+    pub(super) fn import(&mut self, node: Node<'t>, context: WalkContext) {
         let from = node.child_by_field_name("module_name");
         let (level, module) = from.map_or((0, String::new()), |from| self.module_reference(from));
         for child in self.children(node) {
@@ -78,8 +78,8 @@ impl<'t> Walk<'t> {
     }
 
     /// `__all__.extend([…])`, `.append("x")` and `.remove("x")`.
-    pub(super) fn exports_call(&mut self, call: Node<'t>, context: Context) {
-        if context.scope != Scope::Module {
+    pub(super) fn exports_call(&mut self, call: Node<'t>, context: WalkContext) {
+        if context.scope != BlockKind::Module {
             return;
         }
         let (Some(function), Some(arguments)) =
@@ -111,7 +111,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Reads a value that is given or added to `__all__`: lists and tuples of strings, `sub.__all__`, and sums of them.
+    /// Reads a value that is assigned or added to `__all__`: lists and tuples of strings, `sub.__all__`, and sums of them.
     pub(super) fn extend_exports(&mut self, value: Option<Node<'t>>, keep: bool) {
         let mut exports = if keep { self.outline.exports.take() } else { None }.unwrap_or_default();
         if !keep {
@@ -148,7 +148,7 @@ impl<'t> Walk<'t> {
         self.outline.exports = Some(exports);
     }
 
-    /// A plain string literal as an entry.
+    /// The entry for a plain string literal.
     fn exported(&self, literal: Node<'t>) -> Option<ExportedName> {
         let literal = unwrapped(literal);
         if literal.kind() != "string" || literal.named_child_count() != 3 {

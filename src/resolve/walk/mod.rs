@@ -1,7 +1,7 @@
-//! One walk over the statements of a file, which makes its outline.
+//! Builds the outline of a file in one walk over its statements.
 //!
-//! The walk keeps its own stack, so that the depth of the source cannot exhaust the machine's. Expressions are entered
-//! only where a definition can hide in one (`:=` outside of functions).
+//! The walk uses an explicit stack, so that deeply nested source cannot overflow the call stack. Expressions are visited
+//! only where they can contain a definition (`:=` outside of functions).
 
 mod binding;
 mod imports;
@@ -12,22 +12,22 @@ use tree_sitter::{Node, Tree, TreeCursor};
 
 use super::outline::{Branch, BranchKind, Definition, DefinitionKind, Outline, Span, is_accessor_role};
 use super::syntax::{dotted, preorder, text_of, unwrapped};
-use binding::Binding;
+use binding::BindingDetails;
 
-/// The outline of a text, as far as the parser made statements of it.
+/// The outline of the statements that the parser recognized.
 pub(super) fn outline(tree: &Tree, text: &str) -> Outline {
     let root = tree.root_node();
-    let mut walk = Walk::new(text);
-    walk.outline.has_error = root.has_error();
-    walk.outline.doc = walk.docstring(root);
-    walk.stack.push((root, Context::default()));
-    while let Some((node, context)) = walk.stack.pop() {
-        walk.statement(node, context);
+    let mut builder = OutlineBuilder::new(text);
+    builder.outline.has_error = root.has_error();
+    builder.outline.doc = builder.docstring(root);
+    builder.stack.push((root, WalkContext::default()));
+    while let Some((node, context)) = builder.stack.pop() {
+        builder.statement(node, context);
     }
-    in_source_order(walk.outline)
+    in_source_order(builder.outline)
 }
 
-/// Handlers bind their names before the blocks above them are walked, so the order is put right once at the end.
+/// Sorts by position: the names that `except` clauses bind are added before the blocks above them are walked.
 fn in_source_order(mut outline: Outline) -> Outline {
     if !outline.definitions.is_sorted_by_key(|definition| definition.name_span.start) {
         let mut order: Vec<usize> = (0..outline.definitions.len()).collect();
@@ -49,7 +49,7 @@ fn in_source_order(mut outline: Outline) -> Outline {
     outline
 }
 
-/// What the server takes a condition to be, where it does not depend on how the program is run.
+/// The truth of a condition that the server takes as constant.
 fn fixed_truth(condition: Node<'_>, text: &str) -> Option<bool> {
     let condition = unwrapped(condition);
     match condition.kind() {
@@ -64,36 +64,37 @@ fn fixed_truth(condition: Node<'_>, text: &str) -> Option<bool> {
     }
 }
 
-/// What kind of block a statement stands in.
+/// The kind of block around a statement.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Scope {
+enum BlockKind {
     #[default]
     Module,
     Class,
-    /// A function right in a class.
+    /// A function directly in a class.
     Method,
     Function,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Context {
+struct WalkContext {
     parent: Option<usize>,
-    scope: Scope,
+    scope: BlockKind,
     branch: Option<usize>,
     in_error: bool,
 }
 
-struct Walk<'t> {
+struct OutlineBuilder<'t> {
     text: &'t str,
     outline: Outline,
-    stack: Vec<(Node<'t>, Context)>,
+    stack: Vec<(Node<'t>, WalkContext)>,
     cursor: Option<TreeCursor<'t>>,
-    /// The names that a function declares global, and what its first parameter is called.
+    /// The names that each function declares `global`.
     globals: BTreeMap<usize, BTreeSet<String>>,
+    /// The name of the first parameter of each method.
     receivers: BTreeMap<usize, String>,
 }
 
-impl<'t> Walk<'t> {
+impl<'t> OutlineBuilder<'t> {
     fn new(text: &'t str) -> Self {
         Self {
             text,
@@ -112,15 +113,15 @@ impl<'t> Walk<'t> {
         children
     }
 
-    fn push_children(&mut self, node: Node<'t>, context: Context) {
+    fn push_children(&mut self, node: Node<'t>, context: WalkContext) {
         let children = self.children(node);
         self.stack.extend(children.into_iter().rev().map(|child| (child, context)));
     }
 
-    fn statement(&mut self, node: Node<'t>, context: Context) {
+    fn statement(&mut self, node: Node<'t>, context: WalkContext) {
         match node.kind() {
             "module" | "block" => self.push_children(node, context),
-            "ERROR" => self.push_children(node, Context { in_error: true, ..context }),
+            "ERROR" => self.push_children(node, WalkContext { in_error: true, ..context }),
             "comment" => {}
             "decorated_definition" => self.decorated(node, context),
             "class_definition" => self.class(node, Vec::new(), context),
@@ -138,7 +139,7 @@ impl<'t> Walk<'t> {
                     _ => name,
                 });
                 if let Some(name) = name {
-                    self.bind(name, &Binding::of_kind(DefinitionKind::TypeAlias), context);
+                    self.bind(name, &BindingDetails::of_kind(DefinitionKind::TypeAlias), context);
                 }
             }
             "import_statement" | "import_from_statement" => self.import(node, context),
@@ -156,22 +157,22 @@ impl<'t> Walk<'t> {
         }
     }
 
-    fn branch(&mut self, context: Context, kind: BranchKind, head: Node<'t>) -> Context {
+    fn branch(&mut self, context: WalkContext, kind: BranchKind, head: Node<'t>) -> WalkContext {
         let head = self.head(head);
         self.outline.branches.push(Branch { parent: context.branch, kind, head });
-        Context { branch: Some(self.outline.branches.len() - 1), ..context }
+        WalkContext { branch: Some(self.outline.branches.len() - 1), ..context }
     }
 
-    /// A clause up to its colon.
+    /// The span of a clause up to its colon.
     fn head(&self, clause: Node<'t>) -> Span {
         let mut cursor = clause.walk();
         let colon = clause.children(&mut cursor).find(|child| child.kind() == ":");
         clause.start_byte()..colon.map_or(clause.end_byte(), |colon| colon.start_byte())
     }
 
-    fn if_statement(&mut self, node: Node<'t>, context: Context) {
+    fn if_statement(&mut self, node: Node<'t>, context: WalkContext) {
         let mut tasks = Vec::new();
-        // Whether an arm before this one is always taken, or all are known never to be.
+        // `Some(true)` if an earlier arm is always taken, `Some(false)` if all earlier arms are never taken.
         let mut before = Some(false);
         let mut arms = vec![node];
         arms.extend(
@@ -205,8 +206,8 @@ impl<'t> Walk<'t> {
         self.errors_of(node, context);
     }
 
-    /// Queues the errors directly inside of a compound statement; its other children are queued by name.
-    fn errors_of(&mut self, node: Node<'t>, context: Context) {
+    /// Queues the error nodes directly inside a compound statement; its other children are queued by field.
+    fn errors_of(&mut self, node: Node<'t>, context: WalkContext) {
         if node.has_error() {
             let errors = self.children(node).into_iter().filter(|child| child.is_error());
             let tasks: Vec<_> = errors.map(|error| (error, context)).collect();
@@ -214,7 +215,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    fn try_statement(&mut self, node: Node<'t>, context: Context) {
+    fn try_statement(&mut self, node: Node<'t>, context: WalkContext) {
         let mut tasks = Vec::new();
         for child in self.children(node) {
             match child.kind() {
@@ -234,7 +235,7 @@ impl<'t> Walk<'t> {
                         }
                     }
                     if let Some(alias) = child.child_by_field_name("alias") {
-                        self.bind(alias, &Binding::default(), inside);
+                        self.bind(alias, &BindingDetails::default(), inside);
                     }
                 }
                 _ => {}
@@ -244,7 +245,7 @@ impl<'t> Walk<'t> {
         self.errors_of(node, context);
     }
 
-    fn loop_statement(&mut self, node: Node<'t>, context: Context) {
+    fn loop_statement(&mut self, node: Node<'t>, context: WalkContext) {
         let inside = self.branch(context, BranchKind::Loop, node);
         for field in ["condition", "right"] {
             if let Some(expression) = node.child_by_field_name(field) {
@@ -252,7 +253,7 @@ impl<'t> Walk<'t> {
             }
         }
         if let Some(target) = node.child_by_field_name("left") {
-            self.bind(target, &Binding::default(), context);
+            self.bind(target, &BindingDetails::default(), context);
         }
         if let Some(otherwise) = node.child_by_field_name("alternative")
             && let Some(block) = otherwise.child_by_field_name("body")
@@ -263,7 +264,7 @@ impl<'t> Walk<'t> {
         self.errors_of(node, context);
     }
 
-    fn with_statement(&mut self, node: Node<'t>, context: Context) {
+    fn with_statement(&mut self, node: Node<'t>, context: WalkContext) {
         let inside = self.branch(context, BranchKind::Always, node);
         if let Some(clause) = self.children(node).into_iter().find(|child| child.kind() == "with_clause") {
             preorder(clause, |part| match part.kind() {
@@ -280,13 +281,13 @@ impl<'t> Walk<'t> {
         self.errors_of(node, context);
     }
 
-    fn as_pattern(&mut self, node: Node<'t>, context: Context) {
+    fn as_pattern(&mut self, node: Node<'t>, context: WalkContext) {
         if let Some(target) = node.child_by_field_name("alias").and_then(|alias| alias.named_child(0)) {
-            self.bind(target, &Binding::default(), context);
+            self.bind(target, &BindingDetails::default(), context);
         }
     }
 
-    fn match_statement(&mut self, node: Node<'t>, context: Context) {
+    fn match_statement(&mut self, node: Node<'t>, context: WalkContext) {
         let mut tasks = Vec::new();
         let cases = node.child_by_field_name("body").map(|body| self.children(body)).unwrap_or_default();
         for case in cases.into_iter().filter(|case| case.kind() == "case_clause") {
@@ -301,7 +302,7 @@ impl<'t> Walk<'t> {
     }
 
     /// The names that a pattern binds: bare names, `as name`, `*rest`; not classes, keywords or dotted values.
-    fn captures(&mut self, pattern: Node<'t>, context: Context) {
+    fn captures(&mut self, pattern: Node<'t>, context: WalkContext) {
         preorder(pattern, |part| match part.kind() {
             "dotted_name" => {
                 let parent = part.parent().map_or("", |parent| parent.kind());
@@ -309,14 +310,14 @@ impl<'t> Walk<'t> {
                     && parent != "class_pattern"
                     && let Some(name) = part.named_child(0)
                 {
-                    self.bind(name, &Binding::default(), context);
+                    self.bind(name, &BindingDetails::default(), context);
                 }
                 false
             }
             "identifier" => {
                 let parent = part.parent().map_or("", |parent| parent.kind());
                 if matches!(parent, "as_pattern" | "splat_pattern") {
-                    self.bind(part, &Binding::default(), context);
+                    self.bind(part, &BindingDetails::default(), context);
                 }
                 false
             }
@@ -324,7 +325,7 @@ impl<'t> Walk<'t> {
         });
     }
 
-    fn decorated(&mut self, node: Node<'t>, context: Context) {
+    fn decorated(&mut self, node: Node<'t>, context: WalkContext) {
         let decorators = self.children(node).into_iter().filter(|child| child.kind() == "decorator");
         let names = decorators.collect::<Vec<_>>().into_iter().filter_map(|decorator| {
             let expression = decorator.named_child(0)?;
@@ -343,7 +344,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    fn class(&mut self, node: Node<'t>, decorators: Vec<String>, context: Context) {
+    fn class(&mut self, node: Node<'t>, decorators: Vec<String>, context: WalkContext) {
         let (mut bases, mut other_bases) = (Vec::new(), Vec::new());
         let mut metaclass = None;
         if let Some(arguments) = node.child_by_field_name("superclasses") {
@@ -372,31 +373,31 @@ impl<'t> Walk<'t> {
         self.outline.definitions[index].bases = bases;
         self.outline.definitions[index].other_bases = other_bases;
         self.outline.definitions[index].metaclass = metaclass;
-        let inside = Context { parent: Some(index), scope: Scope::Class, branch: None, ..context };
+        let inside = WalkContext { parent: Some(index), scope: BlockKind::Class, branch: None, ..context };
         self.stack.extend(node.child_by_field_name("body").map(|body| (body, inside)));
         self.errors_of(node, context);
     }
 
-    fn function(&mut self, node: Node<'t>, decorators: Vec<String>, context: Context) {
+    fn function(&mut self, node: Node<'t>, decorators: Vec<String>, context: WalkContext) {
         let is_property = decorators.iter().any(|decorator| {
             let last = decorator.rsplit('.').next().unwrap_or_default();
             last.ends_with("property") || (decorator.contains('.') && is_accessor_role(last))
         });
         let kind = match context.scope {
-            Scope::Class if is_property => DefinitionKind::Property,
-            Scope::Class => DefinitionKind::Method,
+            BlockKind::Class if is_property => DefinitionKind::Property,
+            BlockKind::Class => DefinitionKind::Method,
             _ => DefinitionKind::Function,
         };
         let is_static = decorators.iter().any(|decorator| decorator == "staticmethod");
         let Some(index) = self.compound(node, kind, decorators, context) else { return };
-        let scope = if context.scope == Scope::Class { Scope::Method } else { Scope::Function };
-        if scope == Scope::Method
+        let scope = if context.scope == BlockKind::Class { BlockKind::Method } else { BlockKind::Function };
+        if scope == BlockKind::Method
             && !is_static
             && let Some(receiver) = self.receiver(node)
         {
             self.receivers.insert(index, receiver);
         }
-        let inside = Context { parent: Some(index), scope, branch: None, ..context };
+        let inside = WalkContext { parent: Some(index), scope, branch: None, ..context };
         self.stack.extend(node.child_by_field_name("body").map(|body| (body, inside)));
         self.errors_of(node, context);
     }
@@ -416,7 +417,7 @@ impl<'t> Walk<'t> {
         node: Node<'t>,
         kind: DefinitionKind,
         decorators: Vec<String>,
-        context: Context,
+        context: WalkContext,
     ) -> Option<usize> {
         let name = node.child_by_field_name("name").filter(|name| !name.is_missing())?;
         let body = node.child_by_field_name("body");

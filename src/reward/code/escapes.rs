@@ -1,8 +1,8 @@
-//! Names that launder a type, or that run or look up code by a text.
+//! Counts names that hide a type from the checker, or that execute or look up code by a string.
 
 use tree_sitter::Node;
 
-use super::reader::Reader;
+use super::reader::CodeReader;
 use super::{Escapes, inside, preorder_with_parents};
 
 const TYPING: [&str; 4] = ["typing", "typing_extensions", "_typeshed", "t"];
@@ -18,7 +18,7 @@ const CASTS: [&str; 10] = [
     "type_check_only",
     "dataclass_transform",
 ];
-/// Names that are nothing else wherever they come from.
+/// Names that count wherever they are imported from.
 const PLAIN_CASTS: [&str; 5] = ["Any", "TypeGuard", "TypeIs", "Incomplete", "MaybeNone"];
 const DYNAMIC: [&str; 27] = [
     "exec",
@@ -66,8 +66,8 @@ const DYNAMIC_ATTRIBUTES: [&str; 14] = [
     "__wrapped__",
 ];
 pub(super) const DYNAMIC_DEFINITIONS: [&str; 3] = ["__getattr__", "__getattribute__", "__class_getitem__"];
-impl Reader<'_> {
-    /// Comments, and names that hide types.
+impl CodeReader<'_> {
+    /// Collects comments and counts escapes.
     pub(super) fn leaves(&mut self, root: Node<'_>) {
         let mut escapes = self.code.escapes;
         let mut comments = Vec::new();
@@ -78,7 +78,7 @@ impl Reader<'_> {
                     escapes.casts += u32::from(self.is_vague_type(comment));
                     comments.push((node.byte_range(), comment.to_owned()));
                 }
-                // What is imported is not used yet.
+                // Importing a name is not using it.
                 "import_statement" | "import_from_statement" => return false,
                 "identifier" => {
                     let name = self.of(node);
@@ -87,17 +87,17 @@ impl Reader<'_> {
                     self.escape(node, parent, meant, &mut escapes);
                 }
                 "call" => {
-                    // A lambda's parameters have no types when it is called where it stands.
+                    // A lambda that is called directly has untyped parameters.
                     let function = node.child_by_field_name("function");
                     let bare = function.map(inside);
                     escapes.dynamic += u32::from(bare.is_some_and(|node| node.kind() == "lambda"));
-                    // What went through a text has no type any more.
+                    // A value that was converted to a string and back has no type.
                     let called = function.map_or("", |function| self.of(function));
                     let inner = node.child_by_field_name("arguments").map_or("", |inner| self.of(inner));
                     escapes.dynamic += u32::from(called.ends_with("loads") && inner.contains("dumps("));
                 }
                 "assignment" => {
-                    // A function under a name, without types.
+                    // A named lambda has no types.
                     let lambda =
                         node.child_by_field_name("right").map(inside).filter(|node| node.kind() == "lambda");
                     let takes =
@@ -143,7 +143,7 @@ impl Reader<'_> {
             );
             return;
         }
-        // The name of a keyword argument, of a parameter or of a definition says nothing.
+        // Names of keyword arguments, parameters and definitions do not count.
         let is_label = parent.is_some_and(|parent| {
             let is =
                 |field: &str| parent.child_by_field_name(field).is_some_and(|inner| inner.id() == node.id());

@@ -1,7 +1,7 @@
-//! A Python text as the guards see it: definitions, statements as lists of tokens, comments, annotations.
+//! Python code as the guards see it: definitions, statements as token lists, comments, annotations.
 //!
-//! Made by one walk over the syntax tree, which is then dropped. Comments are no tokens and a text is one, so that code that
-//! was commented out or wrapped in quotes is gone.
+//! Built by one walk over the syntax tree, which is then dropped. Comments are not tokens and a string literal is one token, so
+//! code that was commented out or wrapped in quotes counts as removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -11,133 +11,133 @@ use tree_sitter::{Node, Parser, Tree, TreeCursor};
 mod escapes;
 mod reader;
 
-use reader::Reader;
+use reader::CodeReader;
 
-/// A Python text.
+/// The parsed code of a file.
 #[derive(Debug, Default)]
 pub struct Code {
     /// Whether the parser found an error.
     pub has_error: bool,
     /// Functions and classes.
-    pub symbols: Vec<Symbol>,
-    /// Statements, and the heads of those that have a block.
+    pub symbols: Vec<CodeSymbol>,
+    /// Simple statements, and the headers of compound ones.
     pub statements: Vec<Statement>,
-    /// Comments with their text.
+    /// Comments with their spans.
     pub comments: Vec<(Range<usize>, String)>,
-    /// How often each name that launders a type, or runs or looks up code by a text, stands in the code.
+    /// How often the code escapes the type checker.
     pub escapes: Escapes,
-    /// What is annotated, and what could be: by definition and name.
+    /// Annotations by definition and slot; `None` where a slot is not annotated.
     pub slots: BTreeMap<(String, String), Option<String>>,
-    /// Names and attributes that get a value or a declaration.
-    pub bindings: Vec<Binding>,
+    /// Names and attributes that are assigned or declared.
+    pub bindings: Vec<NameBinding>,
 }
 
-/// A name or an attribute that gets a value or a declaration.
+/// An assignment or declaration of a name or attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Binding {
-    /// The name, of an attribute without its object.
+pub struct NameBinding {
+    /// The name; of an attribute without its object.
     pub name: String,
-    /// The definition that it stands in.
+    /// The definition that contains it.
     pub symbol: String,
     /// Whether it is an attribute of `self` or `cls`.
     pub of_self: bool,
     /// Whether it has an annotation.
     pub is_annotated: bool,
-    /// What it gets.
-    pub value: Value,
-    /// The tokens of the value.
+    /// The kind of its value.
+    pub value: BoundValue,
+    /// The tokens of its value.
     pub tokens: Vec<String>,
 }
 
-/// What a name gets.
+/// The kind of value that a name is bound to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Value {
-    /// Nothing: it is only declared.
+pub enum BoundValue {
+    /// None: it is only declared.
     Declared,
-    /// The same always.
+    /// A constant.
     Constant,
-    /// A container with nothing in it.
+    /// An empty container.
     Empty,
-    /// Something that is worked out.
+    /// A computed value.
     Made,
 }
 
 /// A function or a class.
 #[derive(Debug, Clone)]
-pub struct Symbol {
-    /// Dotted, from the module on.
+pub struct CodeSymbol {
+    /// The dotted name, relative to the module.
     pub name: String,
     /// Whether it is a class.
     pub is_class: bool,
-    /// The words of its base classes.
+    /// The identifiers in its base classes.
     pub bases: BTreeSet<String>,
-    /// All of it, decorators included.
+    /// The whole definition, decorators included.
     pub span: Range<usize>,
     /// Whether its body does nothing.
     pub is_empty: bool,
-    /// Whether nothing is expected of its body: abstract, overloaded, in a protocol.
+    /// Whether no body is expected: abstract, overloaded, or in a protocol.
     pub is_declaration: bool,
-    /// The last names of its decorators with their places.
+    /// The last component of each decorator's name, with its span.
     pub decorators: Vec<(String, Range<usize>)>,
 }
 
-/// A statement, or the head of one that has a block.
+/// A simple statement, or the header of a compound one.
 #[derive(Debug, Clone)]
 pub struct Statement {
-    /// Where it is, without its block.
+    /// Its span, without the block.
     pub span: Range<usize>,
-    /// The definition that it stands in.
+    /// The definition that contains it.
     pub symbol: String,
-    /// Its tokens; a text is one, whatever it says.
+    /// Its tokens; a string literal is one token, whatever its content.
     pub tokens: Vec<String>,
-    /// The identifiers that it uses: not those that it assigns or annotates with.
+    /// The identifiers that it reads, without assigned names and annotations.
     pub uses: BTreeSet<String>,
     /// Every identifier in it.
     pub names: BTreeSet<String>,
-    /// What kind of node it is.
+    /// The kind of its syntax node.
     pub kind: String,
-    /// Whether it is an expression whose value nobody takes.
+    /// Whether it is an expression whose value is not used.
     pub is_bare: bool,
-    /// Whether it does nothing: `pass`, `...`, a text, a constant, a `raise`, a `return` without anything to work out.
+    /// Whether it does nothing: `pass`, `...`, a literal, a `raise`, a `return` without a computed value.
     pub is_empty: bool,
-    /// Whether it stands below `if TYPE_CHECKING`.
+    /// Whether it is inside `if TYPE_CHECKING`.
     pub is_typing_only: bool,
 }
 
 impl Statement {
-    /// The names that it calls.
+    /// The names of the functions that it calls.
     pub(super) fn verbs(&self) -> Vec<&str> {
         let pairs = self.tokens.windows(2).filter(|pair| pair[1] == "(" && self.names.contains(&pair[0]));
         pairs.map(|pair| pair[0].as_str()).collect()
     }
 }
 
-/// How often what could hide a type stands in the code.
+/// How often code escapes the type checker.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Escapes {
-    /// `Any`, `cast`, type guards, and whatever else gives a type without a reason.
+    /// `Any`, `cast`, type guards, and other unchecked types.
     pub casts: u32,
     /// `exec`, `getattr` and the like.
     pub dynamic: u32,
 }
 
 impl Code {
-    /// Reads a text.
+    /// Parses a text.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let tree = tree(text);
         let root = tree.root_node();
-        Reader::new(text).read(root)
+        CodeReader::new(text).read(root)
     }
 
-    /// The definition that a place stands in; empty for the module.
+    /// The name of the definition at an offset; empty for the module.
     #[must_use]
     pub fn symbol_at(&self, offset: usize) -> &str {
         let around = self.symbols.iter().filter(|symbol| symbol.span.contains(&offset));
         around.max_by_key(|symbol| symbol.name.len()).map_or("", |symbol| &symbol.name)
     }
 
-    /// The statement at a place, or the last one before it.
+    /// The statement at an offset, or the last one before it.
     #[must_use]
     pub fn statement_at(&self, offset: usize) -> Option<&Statement> {
         let holding = self.statements.iter().filter(|statement| statement.span.contains(&offset));
@@ -146,7 +146,7 @@ impl Code {
             .or_else(|| self.statements.iter().rfind(|statement| statement.span.start <= offset))
     }
 
-    /// Whether a function or class of this name is there.
+    /// Whether there is a function or class of this name.
     #[must_use]
     pub fn has_symbol(&self, name: &str) -> bool {
         self.symbols.iter().any(|symbol| symbol.name == name)
@@ -168,7 +168,7 @@ pub(super) fn children<'t>(node: Node<'t>) -> Vec<Node<'t>> {
     node.children(&mut cursor).collect()
 }
 
-/// Visits a node and all below it in source order; `enter` says whether to go below a node.
+/// Visits a node and its descendants in source order; `enter` returns whether to visit the children.
 pub(super) fn preorder<'t>(node: Node<'t>, mut enter: impl FnMut(Node<'t>) -> bool) {
     let mut cursor: TreeCursor<'t> = node.walk();
     loop {
@@ -183,7 +183,7 @@ pub(super) fn preorder<'t>(node: Node<'t>, mut enter: impl FnMut(Node<'t>) -> bo
     }
 }
 
-/// The same, with the node around each, which a tree tells only after walking down from its root.
+/// Like [`preorder`], with the parent of each node. (`Node::parent` walks down from the root.)
 pub(super) fn preorder_with_parents<'t>(
     node: Node<'t>,
     mut enter: impl FnMut(Node<'t>, Option<Node<'t>>) -> bool,
@@ -205,7 +205,7 @@ pub(super) fn preorder_with_parents<'t>(
     }
 }
 
-/// What stands inside of parentheses.
+/// The expression inside parentheses.
 pub(super) fn inside(mut node: Node<'_>) -> Node<'_> {
     while node.kind() == "parenthesized_expression" {
         match node.named_child(0) {

@@ -6,10 +6,10 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 use super::escapes::DYNAMIC_DEFINITIONS;
-use super::{Binding, Code, Statement, Symbol, Value, children, inside, preorder};
+use super::{BoundValue, Code, CodeSymbol, NameBinding, Statement, children, inside, preorder};
 
-/// How deep blocks may be nested before the rest is left out. Python itself ends at 100.
-const DEEPEST: usize = 120;
+/// Nesting limit for blocks; deeper ones are skipped. Python itself stops at 100.
+const MAX_BLOCK_DEPTH: usize = 120;
 const CLAUSES: [&str; 7] = [
     "elif_clause",
     "else_clause",
@@ -21,7 +21,7 @@ const CLAUSES: [&str; 7] = [
 ];
 
 #[derive(Clone, Copy)]
-struct Place<'p> {
+struct ReaderContext<'p> {
     symbol: &'p str,
     depth: usize,
     typing_only: bool,
@@ -29,26 +29,26 @@ struct Place<'p> {
     declares: bool,
 }
 
-/// What walks over a tree.
-pub(super) struct Reader<'t> {
+/// Builds a [`Code`] while walking over a tree.
+pub(super) struct CodeReader<'t> {
     text: &'t str,
     pub(super) code: Code,
-    /// What imported names stand for.
+    /// Original names by import alias.
     pub(super) aliases: BTreeMap<&'t str, &'t str>,
 }
 
-impl<'t> Reader<'t> {
-    /// One that has read nothing yet.
+impl<'t> CodeReader<'t> {
+    /// A reader for a text.
     pub(super) fn new(text: &'t str) -> Self {
         Self { text, code: Code::default(), aliases: BTreeMap::new() }
     }
 
-    /// Reads everything.
+    /// Reads the whole tree.
     pub(super) fn read(mut self, root: Node<'_>) -> Code {
         self.code.has_error = root.has_error();
         self.imports(root);
-        let place = Place { symbol: "", depth: 0, typing_only: false, declares: false };
-        self.block(root, &place);
+        let context = ReaderContext { symbol: "", depth: 0, typing_only: false, declares: false };
+        self.block(root, &context);
         self.leaves(root);
         self.code
     }
@@ -58,7 +58,7 @@ impl<'t> Reader<'t> {
         self.text.get(node.byte_range()).unwrap_or_default()
     }
 
-    /// What imported names stand for, wherever the import stands.
+    /// Collects the import aliases of the whole file.
     fn imports(&mut self, root: Node<'_>) {
         let mut found = Vec::new();
         preorder(root, |node| {
@@ -70,41 +70,47 @@ impl<'t> Reader<'t> {
             }
             true
         });
-        // An alias may be made of an alias' name, but not of an alias.
+        // Aliases are resolved by one step only.
         self.aliases = found.into_iter().collect();
     }
 
-    fn block(&mut self, block: Node<'_>, place: &Place<'_>) {
-        if place.depth > DEEPEST {
+    fn block(&mut self, block: Node<'_>, context: &ReaderContext<'_>) {
+        if context.depth > MAX_BLOCK_DEPTH {
             return;
         }
         for node in children(block) {
-            self.statement(node, place);
+            self.statement(node, context);
         }
     }
 
-    fn statement(&mut self, node: Node<'_>, place: &Place<'_>) {
+    fn statement(&mut self, node: Node<'_>, context: &ReaderContext<'_>) {
         match node.kind() {
             "comment" => {}
             "decorated_definition" => {
                 let decorators: Vec<Node<'_>> =
                     children(node).into_iter().filter(|child| child.kind() == "decorator").collect();
                 if let Some(definition) = node.child_by_field_name("definition") {
-                    self.definition(definition, &decorators, node.byte_range(), place);
+                    self.definition(definition, &decorators, node.byte_range(), context);
                 }
             }
             "function_definition" | "class_definition" => {
-                self.definition(node, &[], node.byte_range(), place);
+                self.definition(node, &[], node.byte_range(), context);
             }
-            _ if node.is_named() => self.plain(node, place),
+            _ if node.is_named() => self.plain(node, context),
             _ => {}
         }
     }
 
-    fn definition(&mut self, node: Node<'_>, decorators: &[Node<'_>], span: Range<usize>, place: &Place<'_>) {
+    fn definition(
+        &mut self,
+        node: Node<'_>,
+        decorators: &[Node<'_>],
+        span: Range<usize>,
+        context: &ReaderContext<'_>,
+    ) {
         let name = node.child_by_field_name("name").map_or("", |name| self.of(name));
         let whole =
-            if place.symbol.is_empty() { name.to_owned() } else { format!("{}.{name}", place.symbol) };
+            if context.symbol.is_empty() { name.to_owned() } else { format!("{}.{name}", context.symbol) };
         let is_class = node.kind() == "class_definition";
         let body = node.child_by_field_name("body");
         let decorators: Vec<(String, Range<usize>)> =
@@ -112,12 +118,12 @@ impl<'t> Reader<'t> {
         let declared = |name: &str| matches!(name, "abstractmethod" | "overload" | "abstractproperty");
         let bases = node.child_by_field_name("superclasses").map_or("", |bases| self.of(bases));
         let declares = is_class && ["Protocol", "ABC"].iter().any(|base| bases.contains(base));
-        let is_declaration = place.declares || decorators.iter().any(|(name, _)| declared(name));
+        let is_declaration = context.declares || decorators.iter().any(|(name, _)| declared(name));
         let is_empty = body.is_some_and(|body| self.does_nothing(body));
         if DYNAMIC_DEFINITIONS.contains(&name) {
             self.code.escapes.dynamic += 1;
         }
-        self.head(node, &whole, place);
+        self.head(node, &whole, context);
         for (decorator, at) in &decorators {
             let tokens = vec!["@".to_owned(), decorator.clone()];
             let names = BTreeSet::from([decorator.clone()]);
@@ -130,23 +136,23 @@ impl<'t> Reader<'t> {
                 kind: "decorator".to_owned(),
                 is_bare: false,
                 is_empty: false,
-                is_typing_only: place.typing_only,
+                is_typing_only: context.typing_only,
             });
         }
         if !is_class {
             self.parameters(node, &whole);
         }
-        self.code.symbols.push(Symbol {
+        self.code.symbols.push(CodeSymbol {
             name: whole.clone(),
             is_class,
-            bases: words(bases),
+            bases: identifiers(bases),
             span,
             is_empty,
             is_declaration,
             decorators,
         });
         if let Some(body) = body {
-            let inner = Place { symbol: &whole, depth: place.depth + 1, declares, ..*place };
+            let inner = ReaderContext { symbol: &whole, depth: context.depth + 1, declares, ..*context };
             self.block(body, &inner);
         }
     }
@@ -189,7 +195,7 @@ impl<'t> Reader<'t> {
         match node.kind() {
             "pass_statement" | "raise_statement" | "continue_statement" | "break_statement" => true,
             "global_statement" | "nonlocal_statement" => true,
-            // What is taken out of a container is an effect, a name that goes is none.
+            // `del` of an item or attribute is an effect, `del` of a name is not.
             "delete_statement" => !self.of(node).contains('['),
             "return_statement" => node.named_child(0).is_none_or(is_constant),
             "expression_statement" => {
@@ -204,20 +210,20 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A statement that is no definition, and what is below it.
-    fn plain(&mut self, node: Node<'_>, place: &Place<'_>) {
-        self.head(node, place.symbol, place);
-        self.annotation(node, place);
+    /// A statement other than a definition, with its nested blocks.
+    fn plain(&mut self, node: Node<'_>, context: &ReaderContext<'_>) {
+        self.head(node, context.symbol, context);
+        self.annotation(node, context);
         let condition = node.child_by_field_name("condition").map_or("", |node| self.of(node));
         let typing_only =
-            place.typing_only || (node.kind() == "if_statement" && condition.contains("TYPE_CHECKING"));
+            context.typing_only || (node.kind() == "if_statement" && condition.contains("TYPE_CHECKING"));
         for child in children(node) {
             if CLAUSES.contains(&child.kind()) {
                 let other = child.kind() != "block";
-                let inner = Place {
-                    depth: place.depth + 1,
-                    typing_only: if other { place.typing_only } else { typing_only },
-                    ..*place
+                let inner = ReaderContext {
+                    depth: context.depth + 1,
+                    typing_only: if other { context.typing_only } else { typing_only },
+                    ..*context
                 };
                 if other {
                     self.clause(child, &inner);
@@ -228,38 +234,38 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A clause such as `elif`: a head and a block.
-    fn clause(&mut self, node: Node<'_>, place: &Place<'_>) {
-        if place.depth > DEEPEST {
+    /// A clause such as `elif`: a header and a block.
+    fn clause(&mut self, node: Node<'_>, context: &ReaderContext<'_>) {
+        if context.depth > MAX_BLOCK_DEPTH {
             return;
         }
-        self.head(node, place.symbol, place);
+        self.head(node, context.symbol, context);
         for child in children(node) {
             match child.kind() {
-                "block" => self.block(child, place),
+                "block" => self.block(child, context),
                 kind if CLAUSES.contains(&kind) => {
-                    self.clause(child, &Place { depth: place.depth + 1, ..*place });
+                    self.clause(child, &ReaderContext { depth: context.depth + 1, ..*context });
                 }
                 _ => {}
             }
         }
     }
 
-    /// The annotation of a variable, or that it has none; and what it gets.
-    fn annotation(&mut self, node: Node<'_>, place: &Place<'_>) {
+    /// The annotation of a variable, or its absence, and the value that it is bound to.
+    fn annotation(&mut self, node: Node<'_>, context: &ReaderContext<'_>) {
         let Some(assignment) = node.named_child(0).filter(|node| node.kind() == "assignment") else { return };
         let Some(left) = assignment.child_by_field_name("left") else { return };
-        self.binding(assignment, left, place);
+        self.binding(assignment, left, context);
         let annotation = assignment.child_by_field_name("type").map(|node| self.of(node).to_owned());
-        let slot = (place.symbol.to_owned(), self.of(left).split_whitespace().collect::<String>());
+        let slot = (context.symbol.to_owned(), self.of(left).split_whitespace().collect::<String>());
         let known = self.code.slots.entry(slot).or_default();
         if known.is_none() {
             *known = annotation;
         }
     }
 
-    /// What a name or an attribute of `self` gets.
-    fn binding(&mut self, assignment: Node<'_>, left: Node<'_>, place: &Place<'_>) {
+    /// The value that a name or an attribute of `self` is bound to.
+    fn binding(&mut self, assignment: Node<'_>, left: Node<'_>, context: &ReaderContext<'_>) {
         let (name, of_self) = match left.kind() {
             "identifier" => (self.of(left), false),
             "attribute" => {
@@ -272,11 +278,11 @@ impl<'t> Reader<'t> {
             _ => return,
         };
         let right = assignment.child_by_field_name("right").map(inside);
-        let value = right.map_or(Value::Declared, |right| match right.kind() {
-            "list" | "dictionary" if right.named_child_count() == 0 => Value::Empty,
-            "assignment" => Value::Made,
-            _ if is_constant(right) => Value::Constant,
-            _ => Value::Made,
+        let value = right.map_or(BoundValue::Declared, |right| match right.kind() {
+            "list" | "dictionary" if right.named_child_count() == 0 => BoundValue::Empty,
+            "assignment" => BoundValue::Made,
+            _ if is_constant(right) => BoundValue::Constant,
+            _ => BoundValue::Made,
         });
         let mut tokens = Vec::new();
         if let Some(right) = right {
@@ -288,9 +294,9 @@ impl<'t> Reader<'t> {
                 !is_text
             });
         }
-        let binding = Binding {
+        let binding = NameBinding {
             name: name.to_owned(),
-            symbol: place.symbol.to_owned(),
+            symbol: context.symbol.to_owned(),
             of_self,
             is_annotated: assignment.child_by_field_name("type").is_some(),
             value,
@@ -300,7 +306,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Records a statement without its blocks.
-    fn head(&mut self, node: Node<'_>, symbol: &str, place: &Place<'_>) {
+    fn head(&mut self, node: Node<'_>, symbol: &str, context: &ReaderContext<'_>) {
         let mut statement = Statement {
             span: node.start_byte()..node.start_byte(),
             symbol: symbol.to_owned(),
@@ -313,7 +319,7 @@ impl<'t> Reader<'t> {
                     !matches!(inner.kind(), "assignment" | "augmented_assignment" | "yield" | "await")
                 }),
             is_empty: self.is_empty(node),
-            is_typing_only: place.typing_only,
+            is_typing_only: context.typing_only,
         };
         let assignment =
             node.named_child(0).filter(|inner| matches!(inner.kind(), "assignment" | "augmented_assignment"));
@@ -333,7 +339,7 @@ impl<'t> Reader<'t> {
             if kind == "string" {
                 statement.tokens.push("\"\"".to_owned());
             } else if kind == "string_content" || kind == "string_start" || kind == "string_end" {
-                // What is put into a text is code, the text is none.
+                // Interpolations of an f-string are code, the literal parts are not.
             } else if inner.child_count() == 0 {
                 let token = self.of(inner);
                 if kind == "identifier" {
@@ -355,12 +361,12 @@ impl<'t> Reader<'t> {
 }
 
 /// The identifiers of a text.
-fn words(text: &str) -> BTreeSet<String> {
+fn identifiers(text: &str) -> BTreeSet<String> {
     let is_word = |c: char| c == '_' || unicode_ident::is_xid_continue(c);
     text.split(|c| !is_word(c)).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// Whether an expression that stands alone has no effect: nothing is called in it, awaited or assigned.
+/// Whether an expression statement has no effect: it contains no call, `await` or assignment.
 fn does_nothing(node: Node<'_>) -> bool {
     let mut nothing = true;
     preorder(node, |inner| {
@@ -373,7 +379,7 @@ fn does_nothing(node: Node<'_>) -> bool {
     nothing
 }
 
-/// Whether an expression is worked out without anything.
+/// Whether an expression is a constant.
 fn is_constant(node: Node<'_>) -> bool {
     let mut constant = true;
     preorder(node, |inner| {

@@ -1,51 +1,51 @@
-//! What a checker no longer knows the type of: a value that an edit leads through something that gives `Any` for whatever it is
-//! given, such as a container that is filled later, a lookup by name, a way out to a text and back.
+//! Detects expressions whose type the checker lost: values that an edit passes through something that returns `Any`, such as a
+//! container that is filled later, a lookup by name, or a conversion to a string and back.
 //!
-//! The server is asked: the expressions of an edit's new statements are wrapped in `reveal_type(…)`, which gives back what it is
-//! given and says what it is. An expression is a *source* where its type is unknown though the types of all that it is
-//! made of are known: the type was lost right there. Code without annotations loses none, since it knows none.
+//! The expressions of an edit's new statements are wrapped in `reveal_type(…)`, which returns its argument and makes the server
+//! report its type. An expression is a *source* if its type is unknown although the types of all its parts are known: the type
+//! was lost right there. Unannotated code loses no types, since none are known.
 
 mod wrap;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::code::{Code, Statement};
-use super::succession::are_near;
-use wrap::{Form, Mark};
+use super::statement_fate::are_near;
+use wrap::{ProbedExpression, ProbedKind};
 
-/// A text that asks for the types in it.
+/// A text in which expressions are wrapped in `reveal_type(…)`.
 #[derive(Debug)]
 pub struct Probe {
-    /// The text with its questions.
+    /// The instrumented text.
     pub text: String,
-    marks: Vec<Mark>,
-    /// The statements that are asked about.
-    asked: Vec<Asked>,
+    marks: Vec<ProbedExpression>,
+    /// The statements whose expressions are probed.
+    probed: Vec<ProbedStatement>,
     bases: Vec<(Code, String)>,
     head: Code,
-    /// Whether something else has the name of the question, so that nothing can be asked for sure.
-    is_deaf: bool,
+    /// Whether the code redefines `reveal_type`, so that the result cannot be trusted.
+    is_unreliable: bool,
 }
 
-/// A statement that is asked about.
+/// A statement whose expressions are probed.
 #[derive(Debug, Clone)]
-struct Asked {
+struct ProbedStatement {
     statement: Statement,
-    /// Whether it is new; else it only uses what is new.
+    /// Whether it is new; otherwise it only uses new code.
     is_new: bool,
 }
 
-/// Types that say nothing.
+/// Type names that carry no information.
 const VAGUE: [&str; 2] = ["Unknown", "Any"];
 
-/// Whether a type says nothing.
-fn is_vague(told: &str) -> bool {
-    let mut parts = told.split(" | ").filter(|part| *part != "None").peekable();
+/// Whether a type carries no information.
+fn is_vague(kind: &str) -> bool {
+    let mut parts = kind.split(" | ").filter(|part| *part != "None").peekable();
     parts.peek().is_some() && parts.all(|part| VAGUE.contains(&part))
 }
 
 impl Probe {
-    /// What to ask of a text, which is what became of the others; `None` where there is nothing to ask.
+    /// The probe for `text`, the new version of `bases`; `None` when there is nothing to probe.
     #[must_use]
     pub fn of(bases: &[&str], text: &str) -> Option<Self> {
         let bases: Vec<(Code, String)> =
@@ -54,76 +54,84 @@ impl Probe {
         if head.has_error {
             return None;
         }
-        let asked = asked(&bases, &head);
-        let wanted: Vec<_> = asked.iter().map(|one| one.statement.span.clone()).collect();
+        let probed = statements_to_probe(&bases, &head);
+        let wanted: Vec<_> = probed.iter().map(|one| one.statement.span.clone()).collect();
         let (text, marks) = wrap::wrap(text, &wanted);
-        let is_deaf = bases.iter().map(|(code, _)| code).chain([&head]).any(takes_the_question);
-        (is_deaf || !marks.is_empty()).then_some(Self { text, marks, asked, bases, head, is_deaf })
+        let is_unreliable = bases.iter().map(|(code, _)| code).chain([&head]).any(redefines_reveal_type);
+        (is_unreliable || !marks.is_empty()).then_some(Self {
+            text,
+            marks,
+            probed,
+            bases,
+            head,
+            is_unreliable,
+        })
     }
 
-    /// How many types were lost, by what the server says and where, in bytes.
+    /// How many types were lost, given the server's messages and their byte offsets in the instrumented text.
     #[must_use]
-    pub fn lost<'m>(&self, told: impl IntoIterator<Item = (usize, &'m str)>) -> usize {
+    pub fn lost<'m>(&self, messages: impl IntoIterator<Item = (usize, &'m str)>) -> usize {
         let mut types: BTreeMap<usize, &str> = BTreeMap::new();
-        for (at, message) in told {
+        for (at, message) in messages {
             let kind = message.strip_prefix("Type of ").and_then(|rest| rest.rsplit_once("\" is \""));
             if let Some((_, kind)) = kind {
                 types.insert(at, kind.trim_end_matches('"'));
             }
         }
-        let told: Vec<Option<&str>> = self.marks.iter().map(|mark| types.get(&mark.at).copied()).collect();
-        let is_silent = told.iter().all(Option::is_none) && !self.is_silenced();
-        let lost = (0..self.marks.len()).filter(|at| self.is_lost(*at, &told)).count();
-        lost.max(usize::from(self.is_deaf || is_silent))
+        let kinds: Vec<Option<&str>> = self.marks.iter().map(|mark| types.get(&mark.at).copied()).collect();
+        let is_silent = kinds.iter().all(Option::is_none) && !self.is_silenced();
+        let lost = (0..self.marks.len()).filter(|at| self.is_lost(*at, &kinds)).count();
+        lost.max(usize::from(self.is_unreliable || is_silent))
     }
 
-    /// Whether a comment before all code says that nothing is to be told; whether it is new is another guard's question.
+    /// Whether a `type: ignore` before all code silences the server. Whether that is new is checked by [`super::suppressions`].
     fn is_silenced(&self) -> bool {
         let code = self.head.statements.first().map_or(usize::MAX, |first| first.span.start);
         let mut above = self.head.comments.iter().filter(|(span, _)| span.start < code);
         above.any(|(_, text)| text.contains("type: ignore"))
     }
 
-    fn is_lost(&self, at: usize, told: &[Option<&str>]) -> bool {
+    fn is_lost(&self, at: usize, kinds: &[Option<&str>]) -> bool {
         let mark = &self.marks[at];
-        let Some(asked) = self.asked.iter().find(|one| one.statement.span.contains(&mark.span.start)) else {
+        let Some(probed) = self.probed.iter().find(|one| one.statement.span.contains(&mark.span.start))
+        else {
             return false;
         };
-        let Some(kind) = told[at] else { return false };
-        let operand = mark.operand.and_then(|operand| told[operand]);
+        let Some(kind) = kinds[at] else { return false };
+        let operand = mark.operand.and_then(|operand| kinds[operand]);
         let of_module = operand.is_some_and(|kind| kind == "ModuleType" || kind.starts_with("ModuleType |"));
         if kind.contains("<subclass of ") {
-            // Two types at once that no class has: what is claimed cannot be.
-            return mark.form == Form::Name || mark.form == Form::Attribute;
+            // An intersection of two classes that has no members: the claimed type is impossible.
+            return mark.form == ProbedKind::Name || mark.form == ProbedKind::Attribute;
         }
         if !is_vague(kind) || operand.is_some_and(is_vague) {
             return false;
         }
-        if !asked.is_new {
-            return mark.form == Form::Attribute && of_module;
+        if !probed.is_new {
+            return mark.form == ProbedKind::Attribute && of_module;
         }
-        if mark.bound.is_none() && self.is_one_name_for_another(&asked.statement) {
+        if mark.bound.is_none() && self.only_renames(&probed.statement) {
             return false;
         }
         match mark.form {
-            Form::Attribute => {
-                of_module || self.is_put_there(&mark.name) || !self.is_known_attribute(&mark.name)
+            ProbedKind::Attribute => {
+                of_module || self.is_assigned(&mark.name) || !self.is_known_attribute(&mark.name)
             }
-            Form::Subscript => !self.was_there(&asked.statement.symbol, &mark.text),
-            Form::Call => {
-                let fed = mark.inner.iter().any(|inner| told[*inner].is_some_and(is_vague));
-                !fed && !self.was_there(&asked.statement.symbol, &mark.text)
-                    && !self.was_called(&asked.statement.symbol, mark)
+            ProbedKind::Subscript => !self.was_there(&probed.statement.symbol, &mark.text),
+            ProbedKind::Call => {
+                let fed = mark.inner.iter().any(|inner| kinds[*inner].is_some_and(is_vague));
+                !fed && !self.was_there(&probed.statement.symbol, &mark.text)
+                    && !self.was_called(&probed.statement.symbol, mark)
             }
-            Form::Name => match &mark.bound {
-                Some(from) => !from.and_then(|from| told[from]).is_some_and(is_vague),
-                None => self.is_strange(&asked.statement.symbol, &mark.name),
+            ProbedKind::Name => match &mark.bound {
+                Some(from) => !from.and_then(|from| kinds[from]).is_some_and(is_vague),
+                None => self.is_unknown_name(&probed.statement.symbol, &mark.name),
             },
         }
     }
 
-    /// Whether a statement is an old one with one name for another.
-    fn is_one_name_for_another(&self, statement: &Statement) -> bool {
+    /// Whether a statement equals an old one except for one renamed name.
+    fn only_renames(&self, statement: &Statement) -> bool {
         let mut old = self.bases.iter().flat_map(|(code, _)| &code.statements);
         old.any(|old| {
             let pairs = old.tokens.iter().zip(&statement.tokens);
@@ -144,8 +152,8 @@ impl Probe {
         })
     }
 
-    /// Whether the definition called something of this name before, or of nearly this, on the same thing.
-    fn was_called(&self, symbol: &str, mark: &Mark) -> bool {
+    /// Whether the definition called a function of this or a similar name on the same object before.
+    fn was_called(&self, symbol: &str, mark: &ProbedExpression) -> bool {
         let mut old =
             self.bases.iter().flat_map(|(code, _)| &code.statements).filter(|old| old.symbol == symbol);
         let called = |old: &Statement| {
@@ -159,7 +167,7 @@ impl Probe {
         old.any(called)
     }
 
-    /// Whether anything in the old texts has an attribute of this name.
+    /// Whether any object in the old texts has an attribute of this name.
     fn is_known_attribute(&self, name: &str) -> bool {
         let asks = |old: &Statement| old.tokens.windows(2).any(|pair| pair[0] == "." && pair[1] == name);
         self.bases.iter().any(|(code, _)| {
@@ -169,16 +177,16 @@ impl Probe {
         })
     }
 
-    /// Whether a new statement puts something under this name into anything but `self`.
-    fn is_put_there(&self, name: &str) -> bool {
-        let new = self.asked.iter().filter(|one| one.is_new && one.statement.kind == "expression_statement");
+    /// Whether a new statement assigns this attribute on anything but `self`.
+    fn is_assigned(&self, name: &str) -> bool {
+        let new = self.probed.iter().filter(|one| one.is_new && one.statement.kind == "expression_statement");
         new.map(|one| &one.statement.tokens).any(|tokens| {
             let Some(end) = tokens.iter().position(|token| token == "=") else { return false };
             end > 2 && tokens[end - 1] == name && tokens[end - 2] == "." && !(end == 3 && tokens[0] == "self")
         })
     }
 
-    /// The names that a definition used before, and its parameters now and then.
+    /// The names that a definition used before, and its old and new parameters.
     fn names(&self, symbol: &str) -> BTreeSet<String> {
         let codes = || self.bases.iter().map(|(code, _)| code);
         let own = codes().flat_map(|code| &code.statements).filter(|old| old.symbol == symbol);
@@ -188,8 +196,8 @@ impl Probe {
         own.flat_map(|old| old.names.iter().cloned()).chain(parameters.map(str::to_owned)).collect()
     }
 
-    /// Whether a name is neither the definition's own nor one that it used before.
-    fn is_strange(&self, symbol: &str, name: &str) -> bool {
+    /// Whether a name is neither a parameter of the definition nor one that it used before.
+    fn is_unknown_name(&self, symbol: &str, name: &str) -> bool {
         let around = |of: &str| of == symbol || symbol.starts_with(&format!("{of}."));
         let bound =
             self.head.bindings.iter().any(|one| one.name == name && !one.of_self && around(&one.symbol));
@@ -197,9 +205,9 @@ impl Probe {
     }
 }
 
-/// Whether a text gives the name of the question to something: a definition, a parameter, an import, a variable. Only calls of
-/// it and its import from where it belongs do not.
-fn takes_the_question(code: &Code) -> bool {
+/// Whether a text binds the name `reveal_type`: as a definition, parameter, import or variable. Calls of it and its import
+/// from `typing` do not count.
+fn redefines_reveal_type(code: &Code) -> bool {
     let takes = |statement: &Statement| {
         let tokens: Vec<&str> = statement.tokens.iter().map(String::as_str).collect();
         let is_import = statement.kind == "import_from_statement"
@@ -217,13 +225,13 @@ fn takes_the_question(code: &Code) -> bool {
     statements.into_iter().any(takes)
 }
 
-/// A text without white space.
+/// The text without white space.
 fn squeezed(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-/// The statements to ask about: new ones, and those that use a name that a new one binds or claims a type of.
-fn asked(bases: &[(Code, String)], head: &Code) -> Vec<Asked> {
+/// The statements to probe: new ones, and those that use a name that a new one binds or declares.
+fn statements_to_probe(bases: &[(Code, String)], head: &Code) -> Vec<ProbedStatement> {
     let has_symbol =
         |symbol: &str| symbol.is_empty() || bases.iter().any(|(code, _)| code.has_symbol(symbol));
     let was = |statement: &Statement| {
@@ -233,25 +241,25 @@ fn asked(bases: &[(Code, String)], head: &Code) -> Vec<Asked> {
         })
     };
     let (old, new): (Vec<&Statement>, Vec<&Statement>) = head.statements.iter().partition(|one| was(one));
-    let mut told: BTreeSet<(&str, &str)> = BTreeSet::new();
+    let mut bound_names: BTreeSet<(&str, &str)> = BTreeSet::new();
     for statement in &new {
         if statement.kind == "expression_statement" {
             let bound = statement
                 .tokens
                 .first()
                 .filter(|_| statement.tokens.get(1).is_some_and(|token| token == "="));
-            told.extend(bound.map(|name| (statement.symbol.as_str(), name.as_str())));
+            bound_names.extend(bound.map(|name| (statement.symbol.as_str(), name.as_str())));
         }
         if statement.names.contains("isinstance") || statement.names.contains("issubclass") {
-            told.extend(statement.uses.iter().map(|name| (statement.symbol.as_str(), name.as_str())));
+            bound_names.extend(statement.uses.iter().map(|name| (statement.symbol.as_str(), name.as_str())));
         }
     }
     let uses = |statement: &Statement| {
-        told.iter().any(|(symbol, name)| {
+        bound_names.iter().any(|(symbol, name)| {
             (symbol.is_empty() || *symbol == statement.symbol) && statement.uses.contains(*name)
         })
     };
-    let make = |statement: &Statement, is_new: bool| Asked { statement: statement.clone(), is_new };
+    let make = |statement: &Statement, is_new: bool| ProbedStatement { statement: statement.clone(), is_new };
     let users = old.into_iter().filter(|statement| uses(statement)).map(|one| make(one, false));
     new.into_iter().map(|one| make(one, true)).chain(users).collect()
 }
@@ -262,10 +270,10 @@ mod tests {
 
     const BASE: &str = "def f(x: A | None) -> str:\n    return x.city\n";
 
-    /// How many types are lost, when the expressions of these texts have these types and all others are known.
+    /// How many types are lost if these expressions have these types and all others are known.
     fn lost(base: &str, head: &str, types: &[(&str, &str)]) -> usize {
         let Some(probe) = Probe::of(&[base], head) else { return 0 };
-        let told: Vec<(usize, String)> = probe
+        let messages: Vec<(usize, String)> = probe
             .marks
             .iter()
             .map(|mark| {
@@ -273,22 +281,22 @@ mod tests {
                 (mark.at, format!("Type of \"{}\" is \"{found}\"", mark.text))
             })
             .collect();
-        probe.lost(told.iter().map(|(at, message)| (*at, message.as_str())))
+        probe.lost(messages.iter().map(|(at, message)| (*at, message.as_str())))
     }
 
     #[test]
-    fn a_type_is_lost_where_all_around_is_known() {
+    fn a_type_is_lost_where_its_parts_are_known() {
         let head = "def f(x: A | None) -> str:\n    held = []\n    held.append(x)\n    return held[0].city\n";
         let types = [("held", "list[Unknown]"), ("held[0]", "Unknown"), ("held[0].city", "Unknown")];
         assert_eq!(lost(BASE, head, &types), 1);
         assert_eq!(lost(BASE, head, &[("held", "list[A]")]), 0);
-        // What is unknown from the beginning is not lost.
+        // A type that was unknown before is not lost.
         let types = [("held", "Unknown"), ("held[0]", "Unknown"), ("held[0].city", "Unknown")];
         assert_eq!(lost(BASE, head, &types), 0);
     }
 
     #[test]
-    fn a_name_that_is_bound_loosely_may_lose_its_type() {
+    fn a_loop_variable_may_lose_its_type() {
         let head = "def f(x: A | None) -> str:\n    for y in every(x):\n        return y.city\n";
         assert_eq!(lost(BASE, head, &[("y", "Unknown"), ("y.city", "Unknown")]), 1);
         assert_eq!(
@@ -298,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn one_name_for_another_loses_nothing() {
+    fn a_renamed_name_loses_no_type() {
         let base = "def f(x: str) -> str:\n    return json.laods(x)\n";
         assert_eq!(lost(base, &base.replace("laods", "loads"), &[("json.loads(x)", "Any")]), 0);
         let head = "def f(x: str) -> str:\n    return pickle.loads(raw(x))\n";
@@ -306,13 +314,13 @@ mod tests {
     }
 
     #[test]
-    fn vague_is_what_says_nothing() {
+    fn any_and_unknown_are_vague() {
         assert!(is_vague("Any") && is_vague("Unknown | None"));
         assert!(!is_vague("str | Any") && !is_vague("None") && !is_vague("list[Any]"));
     }
 
     #[test]
-    fn who_takes_the_question_hides_all_answers() {
+    fn redefining_reveal_type_counts_as_a_lost_type() {
         let head = |line: &str| format!("{line}\ndef f(x: A | None) -> str:\n    return x.town\n");
         for line in [
             "def reveal_type(x): return x",

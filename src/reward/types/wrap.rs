@@ -1,6 +1,7 @@
-//! Expressions wrapped in questions, so that nothing else changes.
+//! Wraps expressions in `reveal_type(…)` without changing anything else.
 //!
-//! What a test narrows must stand there bare, or it is not narrowed: names, attributes and plain calls in tests are left alone.
+//! An expression that a condition narrows is only narrowed when it is not wrapped, so names, attributes and plain calls in
+//! conditions are left alone.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,38 +10,38 @@ use tree_sitter::Node;
 
 use crate::reward::code::{children, preorder, tree};
 
-/// What an expression is.
+/// The kind of a probed expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ProbedKind {
     Name,
     Attribute,
     Subscript,
     Call,
 }
 
-/// An expression that is asked about.
+/// An expression that is wrapped.
 #[derive(Debug)]
-pub(super) struct Mark {
-    /// Where it begins in the text with questions, which is where the answer is told.
+pub(super) struct ProbedExpression {
+    /// Its offset in the instrumented text, where the server reports its type.
     pub(super) at: usize,
-    /// Where it is in the text itself.
+    /// Its span in the original text.
     pub(super) span: Range<usize>,
-    pub(super) form: Form,
+    pub(super) form: ProbedKind,
     /// Its text without white space.
     pub(super) text: String,
-    /// Its last name; of a call that of its function.
+    /// Its last name; for a call, the name of the function.
     pub(super) name: String,
-    /// What a method is called on.
+    /// The object that a method is called on.
     pub(super) object: String,
-    /// What it is done to: the function, the object, the container.
+    /// The expression that it operates on: the function, object or container.
     pub(super) operand: Option<usize>,
-    /// What is handed to it.
+    /// Its arguments.
     pub(super) inner: Vec<usize>,
-    /// For a name that a loop or the like binds: what to, as far as that is asked about.
+    /// For a name bound by a loop or the like: the expression that it is bound to, if that is probed.
     pub(super) bound: Option<Option<usize>>,
 }
 
-/// Names whose calls mean more than a call.
+/// Functions whose calls have a special meaning to checkers.
 const SPECIAL: [&str; 16] = [
     "super",
     "type",
@@ -60,22 +61,22 @@ const SPECIAL: [&str; 16] = [
     "overload",
 ];
 
-/// How deep expressions may be nested before the rest is left out.
-const DEEPEST: usize = 200;
+/// Nesting limit for expressions; deeper ones are skipped.
+const MAX_EXPRESSION_DEPTH: usize = 200;
 
-const QUESTION: &str = "reveal_type(";
+const WRAPPER_START: &str = "reveal_type(";
 
 struct Wrapper<'t> {
     text: &'t str,
-    /// How deep the expression is nested that is looked at.
+    /// The nesting depth of the current expression.
     depth: usize,
-    marks: Vec<Mark>,
-    /// Names that loops and the like bind.
+    marks: Vec<ProbedExpression>,
+    /// Names bound by loops and the like.
     loose: BTreeMap<String, Option<usize>>,
 }
 
-/// A text with questions in some stretches of it.
-pub(super) fn wrap(text: &str, wanted: &[Range<usize>]) -> (String, Vec<Mark>) {
+/// Wraps the expressions of the statements in `wanted`; returns the text and the wrapped expressions.
+pub(super) fn wrap(text: &str, wanted: &[Range<usize>]) -> (String, Vec<ProbedExpression>) {
     let tree = tree(text);
     let mut wrapper = Wrapper { text, depth: 0, marks: Vec::new(), loose: BTreeMap::new() };
     let mut starts: Vec<usize> = wanted.iter().map(|span| span.start).collect();
@@ -91,13 +92,13 @@ pub(super) fn wrap(text: &str, wanted: &[Range<usize>]) -> (String, Vec<Mark>) {
         true
     });
     let Wrapper { mut marks, .. } = wrapper;
-    let text = woven(text, &mut marks);
+    let text = instrumented(text, &mut marks);
     (text, marks)
 }
 
-/// The text with questions around what is marked; each mark learns where it begins there.
-fn woven(text: &str, marks: &mut [Mark]) -> String {
-    // At one place ends come before beginnings, outer beginnings before inner ones, inner ends before outer ones.
+/// The text with the marked expressions wrapped; sets `at` of each.
+fn instrumented(text: &str, marks: &mut [ProbedExpression]) -> String {
+    // At one offset: ends before beginnings, outer beginnings before inner ones, inner ends before outer ones.
     let mut events: Vec<(usize, bool, usize, usize)> = Vec::new();
     for (at, mark) in marks.iter().enumerate() {
         events.push((mark.span.start, true, usize::MAX - mark.span.end, at));
@@ -109,7 +110,7 @@ fn woven(text: &str, marks: &mut [Mark]) -> String {
         out.push_str(&text[done..place]);
         done = place;
         if begins {
-            out.push_str(QUESTION);
+            out.push_str(WRAPPER_START);
             marks[at].at = out.len();
         } else {
             out.push(')');
@@ -124,7 +125,7 @@ impl Wrapper<'_> {
         self.text.get(node.byte_range()).unwrap_or_default().split_whitespace().collect()
     }
 
-    /// A statement without its blocks.
+    /// Wraps the expressions of a statement, without its blocks.
     fn statement(&mut self, node: Node<'_>) {
         let field = |name: &str| node.child_by_field_name(name);
         match node.kind() {
@@ -154,7 +155,7 @@ impl Wrapper<'_> {
         }
     }
 
-    /// What a `with` holds.
+    /// An item of a `with` statement.
     fn item(&mut self, item: Node<'_>) {
         let Some(value) = item.child_by_field_name("value") else { return };
         if value.kind() == "as_pattern" {
@@ -165,7 +166,7 @@ impl Wrapper<'_> {
         }
     }
 
-    /// Names that are bound to the parts of something.
+    /// Names bound to the items of an expression.
     fn each(&mut self, left: Option<Node<'_>>, right: Option<Node<'_>>) {
         let from = right.and_then(|right| self.expression(right, false));
         let Some(left) = left else { return };
@@ -179,22 +180,22 @@ impl Wrapper<'_> {
         self.loose.extend(names.into_iter().map(|name| (name, from)));
     }
 
-    fn mark(&mut self, node: Node<'_>, form: Form, operand: Option<usize>, inner: Vec<usize>) -> usize {
+    fn mark(&mut self, node: Node<'_>, form: ProbedKind, operand: Option<usize>, inner: Vec<usize>) -> usize {
         let text = self.of(node);
         let last = match form {
-            Form::Attribute => node.child_by_field_name("attribute"),
-            Form::Call => node
+            ProbedKind::Attribute => node.child_by_field_name("attribute"),
+            ProbedKind::Call => node
                 .child_by_field_name("function")
                 .map(|function| function.child_by_field_name("attribute").unwrap_or(function)),
-            Form::Name | Form::Subscript => None,
+            ProbedKind::Name | ProbedKind::Subscript => None,
         };
         let name = last.map_or_else(|| text.clone(), |node| self.of(node));
-        let object = last.filter(|_| form == Form::Call).and_then(|node| node.parent());
+        let object = last.filter(|_| form == ProbedKind::Call).and_then(|node| node.parent());
         let object = object.filter(|node| node.kind() == "attribute");
         let object = object.and_then(|node| node.child_by_field_name("object"));
         let object = object.map_or_else(String::new, |node| self.of(node));
-        let bound = if form == Form::Name { self.loose.get(&name).copied() } else { None };
-        self.marks.push(Mark {
+        let bound = if form == ProbedKind::Name { self.loose.get(&name).copied() } else { None };
+        self.marks.push(ProbedExpression {
             at: 0,
             span: node.byte_range(),
             form,
@@ -208,9 +209,9 @@ impl Wrapper<'_> {
         self.marks.len() - 1
     }
 
-    /// Asks about an expression and all in it; `tests` says whether its form is what narrows something.
+    /// Wraps an expression and its parts; `tests` is whether it is a condition that narrows types.
     fn expression(&mut self, node: Node<'_>, tests: bool) -> Option<usize> {
-        if self.depth == DEEPEST {
+        if self.depth == MAX_EXPRESSION_DEPTH {
             return None;
         }
         self.depth += 1;
@@ -222,10 +223,10 @@ impl Wrapper<'_> {
     fn shallow(&mut self, node: Node<'_>, tests: bool) -> Option<usize> {
         let field = |name: &str| node.child_by_field_name(name);
         match node.kind() {
-            "identifier" => (!tests).then(|| self.mark(node, Form::Name, None, Vec::new())),
+            "identifier" => (!tests).then(|| self.mark(node, ProbedKind::Name, None, Vec::new())),
             "attribute" => {
                 let object = field("object").and_then(|object| self.expression(object, tests));
-                (!tests).then(|| self.mark(node, Form::Attribute, object, Vec::new()))
+                (!tests).then(|| self.mark(node, ProbedKind::Attribute, object, Vec::new()))
             }
             "subscript" => {
                 let value = field("value").and_then(|value| self.expression(value, tests));
@@ -236,7 +237,7 @@ impl Wrapper<'_> {
                         self.expression(inner, false);
                     }
                 }
-                (!tests).then(|| self.mark(node, Form::Subscript, value, Vec::new()))
+                (!tests).then(|| self.mark(node, ProbedKind::Subscript, value, Vec::new()))
             }
             "call" => self.call(node, tests),
             "parenthesized_expression" => {
@@ -326,7 +327,7 @@ impl Wrapper<'_> {
             self.expression(function, false)
         };
         let before = self.marks.len();
-        // What a plain function is asked of in a test may be narrowed by it.
+        // An argument of a function in a condition may be narrowed by it.
         let inner: Vec<Node<'_>> = node
             .child_by_field_name("arguments")
             .map(|inner| if inner.kind() == "generator_expression" { vec![inner] } else { named(inner) })
@@ -336,11 +337,11 @@ impl Wrapper<'_> {
         }
         let handed: Vec<usize> = (before..self.marks.len()).collect();
         let is_bare = is_special || (tests && is_name);
-        (!is_bare).then(|| self.mark(node, Form::Call, operand, handed))
+        (!is_bare).then(|| self.mark(node, ProbedKind::Call, operand, handed))
     }
 }
 
-/// The children of a node that have names, comments left out.
+/// The named children of a node, without comments.
 fn named(node: Node<'_>) -> Vec<Node<'_>> {
     children(node).into_iter().filter(|inner| inner.is_named() && inner.kind() != "comment").collect()
 }
@@ -352,11 +353,11 @@ mod tests {
     fn wrapped(text: &str) -> String {
         let code = crate::reward::code::Code::parse(text);
         let spans: Vec<_> = code.statements.iter().map(|statement| statement.span.clone()).collect();
-        wrap(text, &spans).0.replace(QUESTION, "?(")
+        wrap(text, &spans).0.replace(WRAPPER_START, "?(")
     }
 
     #[test]
-    fn values_are_asked_about() {
+    fn values_are_wrapped() {
         assert_eq!(wrapped("x = a.b[c](d)\n"), "x = ?(?(?(?(a).b)[?(c)])(?(d)))\n");
         assert_eq!(wrapped("return f'{a.b}'\n"), "return f'{?(?(a).b)}'\n");
         assert_eq!(wrapped("x: T = [y for y in z if y]\n"), "x: T = [?(y) for y in ?(z) if y]\n");
@@ -364,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_narrows_stands_bare() {
+    fn narrowing_conditions_are_not_wrapped() {
         assert_eq!(wrapped("if x.y is None:\n    pass\n"), "if x.y is None:\n    pass\n");
         assert_eq!(wrapped("assert isinstance(x, T)\n"), "assert isinstance(x, T)\n");
         assert_eq!(wrapped("return x.y(z) if x else None\n"), "return ?(?(?(x).y)(?(z))) if x else None\n");
@@ -376,24 +377,24 @@ mod tests {
     }
 
     #[test]
-    fn each_mark_knows_where_its_answer_is() {
+    fn each_mark_has_its_offset_in_the_instrumented_text() {
         let text = "x = é.b[0]\n";
         let code = crate::reward::code::Code::parse(text);
         let (woven, marks) = wrap(text, &[code.statements[0].span.clone()]);
         for mark in &marks {
-            assert!(woven[..mark.at].ends_with(QUESTION));
+            assert!(woven[..mark.at].ends_with(WRAPPER_START));
         }
         let places: Vec<&str> = marks.iter().map(|mark| mark.text.as_str()).collect();
         assert_eq!(places, ["é", "é.b", "é.b[0]"]);
     }
 
     #[test]
-    fn what_is_nested_too_deep_is_left_out() {
+    fn nesting_above_the_limit_is_skipped() {
         let many = 50_000;
         let text = format!("x = a{}\n", " + a".repeat(many));
         let (_, marks) = wrap(&text, std::slice::from_ref(&(0..text.len())));
-        assert!(!marks.is_empty() && marks.len() < DEEPEST);
+        assert!(!marks.is_empty() && marks.len() < MAX_EXPRESSION_DEPTH);
         let text = format!("x = {}a{}\n", "f(".repeat(many), ")".repeat(many));
-        assert!(wrap(&text, std::slice::from_ref(&(0..text.len()))).1.len() <= 2 * DEEPEST);
+        assert!(wrap(&text, std::slice::from_ref(&(0..text.len()))).1.len() <= 2 * MAX_EXPRESSION_DEPTH);
     }
 }

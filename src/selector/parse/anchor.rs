@@ -1,18 +1,19 @@
 //! Selectors that name a snippet: `anchor://src/app.py#"def%20route("`.
 
-use super::{Parsed, SyntaxError, next_boundary, place};
+use super::{SyntaxError, SyntaxResult, next_boundary, position};
 use crate::path::decode_percent;
 use crate::selector::anchor::DEFAULT_CONTEXT;
 use crate::selector::{AnchorSpec, PositionSpec};
 
 const SCHEME: &str = "anchor://";
 
-/// The selector without its options, and where these begin. The snippet is percent-encoded; `\"` and `\/` are read too.
-pub(super) fn anchor(text: &str) -> Parsed<(PositionSpec, Option<usize>)> {
+/// The selector without its options, and the offset of the options. The snippet is percent-encoded; `\"` and `\/` are read
+/// too.
+pub(super) fn anchor(text: &str) -> SyntaxResult<(PositionSpec, Option<usize>)> {
     let Some(hash) = text.find('#') else {
         return Err(SyntaxError::new(text.len()..text.len(), "`#` and a quoted snippet after the path"));
     };
-    let uri = place::uri(text, SCHEME.len()..hash)?;
+    let uri = position::uri(text, SCHEME.len()..hash)?;
     let open = hash + 1;
     if !text[open..].starts_with('"') {
         return Err(SyntaxError::new(open..next_boundary(text, open), "`\"`"));

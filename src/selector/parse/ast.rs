@@ -1,12 +1,12 @@
 //! Selectors that name a construct: `ast://[module=pkg.mod]/[class=C]/[def=m]/call[2]`.
 
-use super::{Parsed, SyntaxError, next_boundary, number};
+use super::{SyntaxError, SyntaxResult, next_boundary, number};
 use crate::path::decode_percent;
 use crate::selector::ast::names;
 use crate::selector::{AstSpec, AstStep, Construct};
 
-/// The steps of `rest`, which begins at byte `offset` of the whole text.
-pub(super) fn ast(rest: &str, offset: usize) -> Parsed<AstSpec> {
+/// Reads the steps of `rest`, which starts at byte `offset` of the whole text.
+pub(super) fn ast(rest: &str, offset: usize) -> SyntaxResult<AstSpec> {
     let mut path = Vec::new();
     let mut at = offset;
     for part in rest.split('/') {
@@ -16,9 +16,9 @@ pub(super) fn ast(rest: &str, offset: usize) -> Parsed<AstSpec> {
     Ok(AstSpec { path, doc_version: None })
 }
 
-/// `[kind=name]`, `kind`, and either with `[2]` after it. The only characters with a meaning are `[`, `]` and `=`; in a
-/// name they are percent-encoded.
-fn step(part: &str, offset: usize) -> Parsed<AstStep> {
+/// Reads `[kind=name]` or `kind`, optionally followed by `[2]`. The only special characters are `[`, `]` and `=`; in a name
+/// they are percent-encoded.
+fn step(part: &str, offset: usize) -> SyntaxResult<AstStep> {
     let at = |index: usize| offset + index;
     let (word, name, mut next) = match part.strip_prefix('[') {
         None => {
@@ -50,7 +50,7 @@ fn step(part: &str, offset: usize) -> Parsed<AstStep> {
     if let Some(digits) = part[next..].strip_prefix('[') {
         let from = next + 1;
         let close = from + digits.find(']').unwrap_or(digits.len());
-        // The number is read out of the step alone, so its place is moved to where the step is.
+        // The number is read from the step alone, so the span of an error is shifted to the whole text.
         let number = number(part, from..close, 1);
         ordinal =
             Some(number.map_err(|error| {

@@ -1,26 +1,26 @@
-//! Reading the string form.
+//! Parses the string form.
 //!
-//! Besides the canonical spelling, `path:LINE:COL` is read (what compilers print and what lanser prints for people), and
+//! Besides the canonical spelling it accepts `path:LINE:COL` (as printed by compilers and in lanser's human output) and
 //! Windows paths, which become `file:///C:/…`.
 
 mod anchor;
 mod ast;
-mod place;
+mod position;
 mod query;
-mod symbolic;
+mod symbol;
 
 use std::ops::Range;
 
 use super::{PositionSpec, SymbolId, SymidSpec};
 use crate::text::ColumnUnit;
 
-/// Why a text is no selector, and where.
+/// Why a text is not a selector, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {expected}")]
 pub struct SyntaxError {
-    /// The bytes of the text that cannot be read; empty when something is missing there.
+    /// The bytes of the text that cannot be parsed; empty if something is missing there.
     pub span: Range<usize>,
-    /// What could stand there.
+    /// What is expected there.
     pub expected: String,
 }
 
@@ -30,16 +30,16 @@ impl SyntaxError {
     }
 }
 
-type Parsed<T> = Result<T, SyntaxError>;
+type SyntaxResult<T> = Result<T, SyntaxError>;
 
 const FORMS: &str = "a selector: path@L<line>:C<column>, path:<line>:<column>, path@R(<line>,<column>-><line>,<column>), \
      py://<module>#<name>, ast://[<construct>=<name>]/…, anchor://<path>#\"<text>\" or sym://<id>";
 
-/// Reads a selector. Columns count in `unit` unless the text says otherwise with `?indexing=`.
+/// Parses a selector. Columns count in `unit` unless the text has `?indexing=`.
 ///
 /// # Errors
-/// When the text is not in the language.
-pub fn parse(text: &str, unit: ColumnUnit) -> Parsed<PositionSpec> {
+/// If the text is not a selector.
+pub fn parse(text: &str, unit: ColumnUnit) -> SyntaxResult<PositionSpec> {
     let (mut spec, query) = if text.starts_with("anchor://") {
         anchor::anchor(text)?
     } else {
@@ -48,16 +48,16 @@ pub fn parse(text: &str, unit: ColumnUnit) -> Parsed<PositionSpec> {
             None => (text, None),
         };
         let spec = if let Some(rest) = body.strip_prefix("py://") {
-            PositionSpec::Symbol(symbolic::symbolic(rest, "py://".len())?)
+            PositionSpec::Symbol(symbol::symbol(rest, "py://".len())?)
         } else if let Some(rest) = body.strip_prefix("ast://") {
             PositionSpec::Ast(ast::ast(rest, "ast://".len())?)
         } else if let Some(id) = body.strip_prefix("sym://") {
             let id = SymbolId::parse(id).ok_or_else(|| {
-                SyntaxError::new("sym://".len()..body.len(), "a symbol id as bundles print it")
+                SyntaxError::new("sym://".len()..body.len(), "a symbol id as printed in bundles")
             })?;
             PositionSpec::Symid(SymidSpec { id, doc_version: None })
         } else {
-            place::place(body, unit)?
+            position::position(body, unit)?
         };
         (spec, query)
     };
@@ -65,7 +65,7 @@ pub fn parse(text: &str, unit: ColumnUnit) -> Parsed<PositionSpec> {
     Ok(spec)
 }
 
-fn number(text: &str, span: Range<usize>, least: u32) -> Parsed<u32> {
+fn number(text: &str, span: Range<usize>, least: u32) -> SyntaxResult<u32> {
     let digits = &text[span.clone()];
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     match digits.parse::<u32>() {
@@ -78,7 +78,7 @@ fn number(text: &str, span: Range<usize>, least: u32) -> Parsed<u32> {
     }
 }
 
-fn end(text: &str, at: usize) -> Parsed<()> {
+fn expect_end(text: &str, at: usize) -> SyntaxResult<()> {
     if at == text.len() { Ok(()) } else { Err(SyntaxError::new(at..text.len(), "the end of the selector")) }
 }
 

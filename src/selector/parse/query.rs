@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Parsed, SyntaxError, number};
+use super::{SyntaxError, SyntaxResult, number};
 use crate::path::decode_percent;
 use crate::selector::{ContextHash, DocVersion, PositionSpec};
 use crate::text::ColumnUnit;
@@ -14,8 +14,8 @@ struct QueryOption<'t> {
     value: Range<usize>,
 }
 
-/// Reads the options that begin at byte `query` of `text` into a selector.
-pub(super) fn apply(text: &str, query: Option<usize>, spec: &mut PositionSpec) -> Parsed<()> {
+/// Applies the options that start at byte `query` of `text` to a selector.
+pub(super) fn apply(text: &str, query: Option<usize>, spec: &mut PositionSpec) -> SyntaxResult<()> {
     for option in options(text, query)? {
         let value = option.value.clone();
         let wrong = |expected: &str| SyntaxError::new(value.clone(), expected);
@@ -42,14 +42,14 @@ pub(super) fn apply(text: &str, query: Option<usize>, spec: &mut PositionSpec) -
                     _ => {}
                 }
             }
-            (_, spec) => return Err(SyntaxError::new(option.key_span, known(spec))),
+            (_, spec) => return Err(SyntaxError::new(option.key_span, known_options(spec))),
         }
     }
     Ok(())
 }
 
-/// The options that a kind of selector has.
-const fn known(spec: &PositionSpec) -> &'static str {
+/// The options of a kind of selector.
+const fn known_options(spec: &PositionSpec) -> &'static str {
     match spec {
         PositionSpec::Cursor(_) | PositionSpec::Range(_) => "indexing=utf-8|utf-16|codepoint or v=<version>",
         PositionSpec::Symbol(_) => "overload=<number> or v=<version>",
@@ -58,7 +58,7 @@ const fn known(spec: &PositionSpec) -> &'static str {
     }
 }
 
-fn options(text: &str, query: Option<usize>) -> Parsed<Vec<QueryOption<'_>>> {
+fn options(text: &str, query: Option<usize>) -> SyntaxResult<Vec<QueryOption<'_>>> {
     let Some(mut at) = query else { return Ok(Vec::new()) };
     let mut options: Vec<QueryOption<'_>> = Vec::new();
     for part in text[at..].split('&') {

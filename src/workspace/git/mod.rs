@@ -1,8 +1,8 @@
-//! Git around the workspace: where it is, which files are dirty, merging three ways.
+//! The git repository around the workspace: finding it, finding dirty files, and merging three ways.
 
 pub mod merge;
-mod place;
 pub mod program;
 pub mod state;
+mod worktree;
 
-pub use place::Worktree;
+pub use worktree::Worktree;

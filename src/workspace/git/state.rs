@@ -1,8 +1,9 @@
-//! What git says of files before they are edited: which are clean, and what is dirty elsewhere.
+//! The git status of files before they are edited: whether they are clean, and which other files are dirty.
 //!
-//! libgit2 is asked first. Where it finds everything clean, that is the answer. Where it does not, or refuses (it reads no
-//! reftable, no SHA-256, no sparse and no split index, and takes clean files behind a filter for modified), the `git` program
-//! decides. What nobody can tell is told as such, and is not clean.
+//! libgit2 is used first. If it reports everything clean, that is the result. If it reports anything else or fails, the
+//! `git` program decides: libgit2 does not read reftable, SHA-256 repositories, a sparse index or a split index, and it
+//! reports clean files with a filter as modified. If neither can tell, the status is unknown, which does not count as
+//! clean.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,74 +14,76 @@ use super::Worktree;
 use super::program::GitProgram;
 use crate::path::{AbsPath, WorkspacePath};
 
-/// What git says of the files of one edit.
+/// The git status of the files of one edit.
 #[derive(Serialize, Deserialize, Debug, Clone, PartialEq, Eq)]
 pub enum GitState {
     /// None of the files is in a git worktree.
     NoRepository,
-    /// It says this.
-    Known(Report),
-    /// It cannot be had, for this reason. Nothing counts as clean.
+    /// The status of each file.
+    Known(GitReport),
+    /// The status could not be determined, for this reason. No file counts as clean.
     Unknown(String),
 }
 
-/// What git says.
+/// The git status of files.
 #[derive(Serialize, Deserialize, Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
-    /// The files that were asked about. A link is what it leads to.
-    pub files: BTreeMap<WorkspacePath, FileState>,
-    /// Everything else in their worktrees that is not clean; paths relative to the worktree, `/` at the end of a folder.
-    pub elsewhere: BTreeMap<String, FileState>,
-    /// Whether a repository's own configuration names filters that were not run, so that a file behind one counts as
+pub struct GitReport {
+    /// The status of the requested files. A symbolic link has the status of its target.
+    pub files: BTreeMap<WorkspacePath, GitFileState>,
+    /// All other dirty files of their worktrees. Paths are relative to the worktree; a folder ends with `/`.
+    pub elsewhere: BTreeMap<String, GitFileState>,
+    /// Whether a repository's configuration has filters that were not run, so that a file with such a filter counts as
     /// modified.
     #[serde(default)]
     pub has_filters: bool,
 }
 
-/// What git says of one file.
+/// The git status of one file.
 #[derive(Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FileState {
-    /// As it was committed.
+pub enum GitFileState {
+    /// Equal to the commit.
     Clean,
-    /// Not as it was committed, staged or not, or removed.
+    /// Different from the commit, staged or not, or removed.
     Modified,
-    /// In the middle of a merge.
+    /// In an unfinished merge.
     Conflicted,
-    /// Git does not know it, and does not ignore it.
+    /// Not tracked, and not ignored.
     Untracked,
-    /// Git ignores it: it could not bring it back.
+    /// Ignored by git, which therefore cannot restore it.
     Ignored,
-    /// Git was told not to look at it (`assume-unchanged`, `skip-worktree`): what is in it, it does not know.
+    /// Marked `assume-unchanged` or `skip-worktree`, so that git does not check its content.
     Unwatched,
-    /// There is no such file, and git knows of none.
+    /// The file does not exist and is not tracked.
     Absent,
-    /// It is outside of every worktree.
+    /// Outside of every worktree.
     Outside,
 }
 
-impl FileState {
-    /// Whether git could bring the file back as it is, or there is nothing to bring back.
+impl GitFileState {
+    /// Whether git could restore the file as it is, or there is no file.
     #[must_use]
     pub const fn is_clean(self) -> bool {
         matches!(self, Self::Clean | Self::Absent)
     }
 }
 
-/// The dirt of a worktree by path, and which of the paths asked about are ignored, and not looked at.
+/// The dirty files of a worktree by path, and which of the requested paths are ignored or unwatched.
 #[derive(Debug, Default)]
-struct Dirt {
-    dirty: BTreeMap<String, FileState>,
+struct DirtyPaths {
+    dirty: BTreeMap<String, GitFileState>,
     ignored: BTreeSet<String>,
     unwatched: BTreeSet<String>,
-    /// Whether the repository names filters that were not run.
+    /// Whether the repository's configuration has filters that were not run.
     has_filters: bool,
 }
 
-/// The marks of an entry of git's index: "assume unchanged" among its flags, "skip the worktree" among the extended.
+/// The bit of `assume-unchanged` in the flags of an entry in git's index.
 const ASSUME_UNCHANGED: u16 = 0x8000;
+/// The bit of `skip-worktree` in the extended flags of an entry in git's index.
 const SKIP_WORKTREE: u16 = 0x4000;
 
-/// What git says of some files of the workspace at `root`, which need not exist. `program` decides where libgit2 cannot.
+/// The git status of some files of the workspace at `root`. The files need not exist. `program` is used where libgit2
+/// is not enough.
 #[must_use]
 pub fn state<'p>(
     root: &AbsPath,
@@ -88,17 +91,17 @@ pub fn state<'p>(
     program: Option<&GitProgram>,
 ) -> GitState {
     let mut by_worktree: BTreeMap<AbsPath, BTreeMap<String, Vec<&WorkspacePath>>> = BTreeMap::new();
-    let mut report = Report::default();
+    let mut report = GitReport::default();
     for file in files {
-        let real = real(&root.join(file.as_str()));
-        let found = Worktree::around(&real.parent()).map(|worktree| worktree.top);
-        let inside = found.and_then(|top| Some((real.strip_prefix(&top)?.to_owned(), top)));
+        let real_path = real_path(&root.join(file.as_str()));
+        let found = Worktree::around(&real_path.parent()).map(|worktree| worktree.top);
+        let inside = found.and_then(|top| Some((real_path.strip_prefix(&top)?.to_owned(), top)));
         match inside {
             Some((inside, top)) => {
                 by_worktree.entry(top).or_default().entry(inside).or_default().push(file);
             }
             None => {
-                report.files.insert(file.clone(), FileState::Outside);
+                report.files.insert(file.clone(), GitFileState::Outside);
             }
         }
     }
@@ -110,35 +113,36 @@ pub fn state<'p>(
     }
     for (top, files) in &by_worktree {
         let paths: Vec<&str> = files.keys().map(String::as_str).collect();
-        let dirt = match dirt_of(top, &paths, program) {
-            Ok(dirt) => dirt,
+        let dirty_paths = match dirty_paths(top, &paths, program) {
+            Ok(dirty_paths) => dirty_paths,
             Err(reason) => return GitState::Unknown(reason),
         };
         for (inside, named) in files {
-            let state = match dirt.dirty.get(inside) {
+            let state = match dirty_paths.dirty.get(inside) {
                 Some(state) => *state,
-                None if below_a_dirty_folder(inside, &dirt) => FileState::Untracked,
-                None if top.join(inside).as_path().symlink_metadata().is_err() => FileState::Absent,
-                None if dirt.ignored.contains(inside) => FileState::Ignored,
-                None if dirt.unwatched.contains(inside) => FileState::Unwatched,
-                None => FileState::Clean,
+                None if is_in_untracked_folder(inside, &dirty_paths) => GitFileState::Untracked,
+                None if top.join(inside).as_path().symlink_metadata().is_err() => GitFileState::Absent,
+                None if dirty_paths.ignored.contains(inside) => GitFileState::Ignored,
+                None if dirty_paths.unwatched.contains(inside) => GitFileState::Unwatched,
+                None => GitFileState::Clean,
             };
             report.files.extend(named.iter().map(|path| ((*path).clone(), state)));
         }
-        report.has_filters |= dirt.has_filters;
-        let elsewhere = dirt.dirty.into_iter().filter(|(path, _)| !files.contains_key(path));
+        report.has_filters |= dirty_paths.has_filters;
+        let elsewhere = dirty_paths.dirty.into_iter().filter(|(path, _)| !files.contains_key(path));
         report.elsewhere.extend(elsewhere);
     }
     GitState::Known(report)
 }
 
-/// An untracked folder is told as one line when it is a repository of its own.
-fn below_a_dirty_folder(path: &str, dirt: &Dirt) -> bool {
-    dirt.dirty.keys().any(|folder| folder.ends_with('/') && path.starts_with(folder.as_str()))
+/// Whether a path is in a folder that git lists as untracked as a whole. It does so when the folder is another
+/// repository.
+fn is_in_untracked_folder(path: &str, dirty_paths: &DirtyPaths) -> bool {
+    dirty_paths.dirty.keys().any(|folder| folder.ends_with('/') && path.starts_with(folder.as_str()))
 }
 
-/// A path with links resolved, as far as it exists.
-fn real(path: &AbsPath) -> AbsPath {
+/// A path with the symbolic links in its existing part resolved.
+fn real_path(path: &AbsPath) -> AbsPath {
     let mut at = path.clone();
     let mut rest = Vec::new();
     loop {
@@ -154,100 +158,100 @@ fn real(path: &AbsPath) -> AbsPath {
     }
 }
 
-fn dirt_of(top: &AbsPath, paths: &[&str], program: Option<&GitProgram>) -> Result<Dirt, String> {
+fn dirty_paths(top: &AbsPath, paths: &[&str], program: Option<&GitProgram>) -> Result<DirtyPaths, String> {
     if let Ok(repository) = Repository::open(top.as_path())
         && repository.workdir().is_some_and(|named| real_folder(named).as_ref() != Some(top))
     {
-        // What it says would be said of other files.
+        // Its status would be about other files.
         return Err("the repository's configuration names another work tree".to_owned());
     }
-    let by_library = by_library(top, paths).map_err(|error| error.message().to_owned());
-    if by_library.as_ref().is_ok_and(|dirt| dirt.dirty.is_empty() && dirt.ignored.is_empty()) {
-        return by_library;
+    let from_libgit2 = dirty_paths_by_libgit2(top, paths).map_err(|error| error.message().to_owned());
+    if from_libgit2.as_ref().is_ok_and(|found| found.dirty.is_empty() && found.ignored.is_empty()) {
+        return from_libgit2;
     }
-    let Some(program) = program else { return by_library };
-    by_program(top, paths, program).or_else(|words| by_library.map_err(|_| words))
+    let Some(program) = program else { return from_libgit2 };
+    dirty_paths_by_git(top, paths, program).or_else(|reason| from_libgit2.map_err(|_| reason))
 }
 
 fn real_folder(path: &std::path::Path) -> Option<AbsPath> {
     AbsPath::new(std::fs::canonicalize(path).ok()?).ok()
 }
 
-fn by_library(top: &AbsPath, paths: &[&str]) -> Result<Dirt, git2::Error> {
+fn dirty_paths_by_libgit2(top: &AbsPath, paths: &[&str]) -> Result<DirtyPaths, git2::Error> {
     let repository = Repository::open(top.as_path())?;
     let mut options = StatusOptions::new();
     options.include_untracked(true).recurse_untracked_dirs(true).exclude_submodules(true);
-    // Writing the index is nobody's business who only asks.
+    // Do not write a refreshed index.
     options.update_index(false).no_refresh(false);
-    let mut dirt = Dirt::default();
+    let mut found = DirtyPaths::default();
     for entry in repository.statuses(Some(&mut options))?.iter() {
         let status = entry.status();
         let state = if status.is_conflicted() {
-            FileState::Conflicted
+            GitFileState::Conflicted
         } else if status == Status::WT_NEW {
-            FileState::Untracked
+            GitFileState::Untracked
         } else if status == Status::CURRENT || status.is_ignored() {
             continue;
         } else {
-            FileState::Modified
+            GitFileState::Modified
         };
-        dirt.dirty.insert(String::from_utf8_lossy(entry.path_bytes()).into_owned(), state);
+        found.dirty.insert(String::from_utf8_lossy(entry.path_bytes()).into_owned(), state);
     }
     let index = repository.index()?;
     for path in paths {
         match index.get_path(path.as_ref(), 0) {
             None if repository.status_should_ignore(path.as_ref())? => {
-                dirt.ignored.insert((*path).to_owned());
+                found.ignored.insert((*path).to_owned());
             }
             Some(entry)
                 if entry.flags & ASSUME_UNCHANGED != 0 || entry.flags_extended & SKIP_WORKTREE != 0 =>
             {
-                dirt.unwatched.insert((*path).to_owned());
+                found.unwatched.insert((*path).to_owned());
             }
             _ => {}
         }
     }
-    Ok(dirt)
+    Ok(found)
 }
 
-fn by_program(top: &AbsPath, paths: &[&str], program: &GitProgram) -> Result<Dirt, String> {
+fn dirty_paths_by_git(top: &AbsPath, paths: &[&str], program: &GitProgram) -> Result<DirtyPaths, String> {
     let git = program.at(top)?;
     let args = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"];
-    // A submodule has a configuration of its own; what is edited in one is asked about there.
+    // A submodule has its own configuration. The status of an edited file in one is read from the submodule.
     let args = [&args[..], &["--ignore-submodules=all"]].concat();
-    let told = git.ask(&args, b"", &[0])?;
-    let mut dirt = Dirt { has_filters: git.has_filters(), ..Dirt::default() };
-    for line in told.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
+    let output = git.run(&args, b"", &[0])?;
+    let mut found = DirtyPaths { has_filters: git.has_filters(), ..DirtyPaths::default() };
+    for line in output.split(|byte| *byte == 0).filter(|line| !line.is_empty()) {
         let line = String::from_utf8_lossy(line);
         // `1 XY sub mH mI mW hH hI path`, `u XY sub m1 m2 m3 mW h1 h2 h3 path`, `? path`
         let (fields, state) = match line.as_bytes()[0] {
-            b'1' => (9, FileState::Modified),
-            b'u' => (11, FileState::Conflicted),
-            b'?' => (2, FileState::Untracked),
-            _ => return Err("git status said what lanser cannot read".to_owned()),
+            b'1' => (9, GitFileState::Modified),
+            b'u' => (11, GitFileState::Conflicted),
+            b'?' => (2, GitFileState::Untracked),
+            _ => return Err("git status printed a line that lanser cannot read".to_owned()),
         };
         let path = line.splitn(fields, ' ').nth(fields - 1);
-        let path = path.ok_or("git status said what lanser cannot read")?;
-        dirt.dirty.insert(path.to_owned(), state);
+        let path = path.ok_or("git status printed a line that lanser cannot read")?;
+        found.dirty.insert(path.to_owned(), state);
     }
     if !paths.is_empty() {
-        // It reads pathspecs; with this before it, a path is only a path.
+        // `check-ignore` reads pathspecs. The prefix `./` makes each of them a plain path.
         let input: String = paths.iter().map(|path| format!("./{path}\0")).collect();
-        // 1 says that none is ignored.
-        let told = git.ask(&["check-ignore", "-z", "--stdin"], input.as_bytes(), &[0, 1])?;
-        let ignored = told.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        // Exit code 1 means that none is ignored.
+        let output = git.run(&["check-ignore", "-z", "--stdin"], input.as_bytes(), &[0, 1])?;
+        let ignored = output.split(|byte| *byte == 0).filter(|path| !path.is_empty());
         let plain = |path| String::from_utf8_lossy(path).trim_start_matches("./").to_owned();
-        dirt.ignored.extend(ignored.map(plain));
-        // A small letter: assumed to be unchanged. `S`: not to be looked at.
-        let told = git.ask(&["ls-files", "-v", "-z"], b"", &[0])?;
-        let marked = told
+        found.ignored.extend(ignored.map(plain));
+        // The tag is a lower-case letter for `assume-unchanged`, and `S` for `skip-worktree`.
+        let output = git.run(&["ls-files", "-v", "-z"], b"", &[0])?;
+        let marked = output
             .split(|byte| *byte == 0)
             .filter(|line| line.first().is_some_and(|tag| tag.is_ascii_lowercase() || *tag == b'S'));
-        let asked: BTreeSet<&str> = paths.iter().copied().collect();
+        let requested: BTreeSet<&str> = paths.iter().copied().collect();
         let names = marked.filter_map(|line| std::str::from_utf8(line.get(2..)?).ok());
-        dirt.unwatched.extend(names.filter(|name| asked.contains(name)).map(str::to_owned));
+        found.unwatched.extend(names.filter(|name| requested.contains(name)).map(str::to_owned));
     }
-    Ok(dirt)
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -257,7 +261,7 @@ mod tests {
 
     use super::*;
 
-    struct Checkout {
+    struct TestRepository {
         folder: tempfile::TempDir,
         root: AbsPath,
     }
@@ -267,14 +271,14 @@ mod tests {
     }
 
     fn program() -> GitProgram {
-        #[expect(clippy::disallowed_methods, reason = "the tests' own git is the one that a user would have")]
+        #[expect(clippy::disallowed_methods, reason = "the tests use the git that a user would use")]
         let found = std::env::var_os("PATH").unwrap();
         let folders: Vec<_> = std::env::split_paths(&found).collect();
         GitProgram::find(&folders, &BTreeMap::new(), &AbsPath::new("/nowhere").unwrap(), false).unwrap()
     }
 
-    /// The same with this as the user's own configuration.
-    fn program_of(config: &Path, trusted: bool) -> GitProgram {
+    /// The same with this folder as the user's configuration.
+    fn program_with_config(config: &Path, trusted: bool) -> GitProgram {
         let environment = BTreeMap::from([("XDG_CONFIG_HOME".to_owned(), config.display().to_string())]);
         GitProgram::find(
             &[program().folder().to_owned()],
@@ -285,7 +289,7 @@ mod tests {
         .unwrap()
     }
 
-    impl Checkout {
+    impl TestRepository {
         fn new(init: &[&str]) -> Self {
             let folder = tempfile::tempdir().unwrap();
             let root = AbsPath::new(folder.path().canonicalize().unwrap().join("w")).unwrap();
@@ -314,12 +318,12 @@ mod tests {
             self.git(&["commit", "-qm", "all"]);
         }
 
-        fn ask(&self, files: &[&str], program: Option<&GitProgram>) -> GitState {
+        fn state(&self, files: &[&str], program: Option<&GitProgram>) -> GitState {
             state(&self.root, &files.iter().map(|file| path(file)).collect::<Vec<_>>(), program)
         }
 
-        fn report(&self, files: &[&str], program: Option<&GitProgram>) -> Report {
-            match self.ask(files, program) {
+        fn report(&self, files: &[&str], program: Option<&GitProgram>) -> GitReport {
+            match self.state(files, program) {
                 GitState::Known(report) => report,
                 other => panic!("{other:?}"),
             }
@@ -327,8 +331,8 @@ mod tests {
     }
 
     #[test]
-    fn every_state_a_file_can_be_in_with_and_without_the_program() {
-        let checkout = Checkout::new(&[]);
+    fn every_file_state_with_and_without_the_git_program() {
+        let checkout = TestRepository::new(&[]);
         for file in ["clean.py", "sub/modified.py", "staged.py", "removed.py", "x/elsewhere é.py"] {
             checkout.put(file, "1");
         }
@@ -344,58 +348,58 @@ mod tests {
         checkout.put("x/[*].py", "2");
         std::os::unix::fs::symlink("sub/modified.py", checkout.root.join("link.py").as_path()).unwrap();
         let files = [
-            ("clean.py", FileState::Clean),
-            ("sub/modified.py", FileState::Modified),
-            ("link.py", FileState::Modified),
-            ("staged.py", FileState::Modified),
-            ("removed.py", FileState::Modified),
-            ("new/deep/untracked.py", FileState::Untracked),
-            ("ignored.log", FileState::Ignored),
-            ("absent.py", FileState::Absent),
-            ("nowhere/absent.py", FileState::Absent),
+            ("clean.py", GitFileState::Clean),
+            ("sub/modified.py", GitFileState::Modified),
+            ("link.py", GitFileState::Modified),
+            ("staged.py", GitFileState::Modified),
+            ("removed.py", GitFileState::Modified),
+            ("new/deep/untracked.py", GitFileState::Untracked),
+            ("ignored.log", GitFileState::Ignored),
+            ("absent.py", GitFileState::Absent),
+            ("nowhere/absent.py", GitFileState::Absent),
         ];
-        let asked: Vec<&str> = files.iter().map(|(file, _)| *file).collect();
+        let requested: Vec<&str> = files.iter().map(|(file, _)| *file).collect();
         let git = program();
         for program in [None, Some(&git)] {
-            let report = checkout.report(&asked, program);
+            let report = checkout.report(&requested, program);
             assert_eq!(report.files, files.iter().map(|(file, state)| (path(file), *state)).collect());
             let elsewhere: Vec<&str> = report.elsewhere.keys().map(String::as_str).collect();
             assert_eq!(elsewhere, ["link.py", "x/[*].py", "x/elsewhere é.py"]);
         }
-        // A workspace below the top, and nothing asked.
+        // A workspace below the worktree's top, then a report without requested files.
         let inner = state(&checkout.root.join("sub"), &[path("modified.py")], None);
         assert!(
-            matches!(inner, GitState::Known(report) if report.files[&path("modified.py")] == FileState::Modified)
+            matches!(inner, GitState::Known(report) if report.files[&path("modified.py")] == GitFileState::Modified)
         );
         assert_eq!(checkout.report(&[], None).elsewhere.len(), 7);
     }
 
     #[test]
-    fn no_repository_is_an_answer_of_its_own() {
+    fn a_folder_outside_of_git_has_no_repository() {
         let folder = tempfile::tempdir().unwrap();
         let root = AbsPath::new(folder.path().canonicalize().unwrap()).unwrap();
         assert_eq!(state(&root, &[path("a.py")], Some(&program())), GitState::NoRepository);
     }
 
     #[test]
-    fn what_libgit2_cannot_open_the_program_tells() {
+    fn the_git_program_reads_what_libgit2_cannot() {
         let git = program();
         for init in [&["--ref-format=reftable"][..], &["--object-format=sha256"][..]] {
-            let checkout = Checkout::new(init);
+            let checkout = TestRepository::new(init);
             checkout.put("a.py", "1");
             checkout.put("b.py", "1");
             checkout.commit();
             checkout.put("b.py", "2");
             let report = checkout.report(&["a.py", "b.py"], Some(&git));
-            assert_eq!(report.files[&path("a.py")], FileState::Clean, "{init:?}");
-            assert_eq!(report.files[&path("b.py")], FileState::Modified, "{init:?}");
-            assert!(matches!(checkout.ask(&["a.py"], None), GitState::Unknown(_)), "{init:?}");
+            assert_eq!(report.files[&path("a.py")], GitFileState::Clean, "{init:?}");
+            assert_eq!(report.files[&path("b.py")], GitFileState::Modified, "{init:?}");
+            assert!(matches!(checkout.state(&["a.py"], None), GitState::Unknown(_)), "{init:?}");
         }
         for config in [
             &["config", "core.splitIndex", "true"][..],
             &["sparse-checkout", "set", "--sparse-index", "x"][..],
         ] {
-            let checkout = Checkout::new(&[]);
+            let checkout = TestRepository::new(&[]);
             checkout.put("x/a.py", "1");
             checkout.put("y/b.py", "1");
             checkout.commit();
@@ -403,32 +407,32 @@ mod tests {
             checkout.git(&["update-index", "--refresh"]);
             checkout.put("x/a.py", "2");
             let report = checkout.report(&["x/a.py"], Some(&git));
-            assert_eq!(report.files[&path("x/a.py")], FileState::Modified, "{config:?}");
+            assert_eq!(report.files[&path("x/a.py")], GitFileState::Modified, "{config:?}");
             assert_eq!(report.elsewhere, BTreeMap::new(), "{config:?}");
         }
     }
 
     #[test]
-    fn what_git_was_told_not_to_look_at_is_not_clean() {
+    fn unwatched_files_are_not_clean() {
         let git = program();
         for (init, by) in [(&[][..], None), (&[], Some(&git)), (&["--object-format=sha256"], Some(&git))] {
             for mark in ["--assume-unchanged", "--skip-worktree"] {
-                let checkout = Checkout::new(init);
+                let checkout = TestRepository::new(init);
                 checkout.put("ü/a.py", "1");
                 checkout.put("b.py", "1");
                 checkout.commit();
                 checkout.git(&["update-index", mark, "ü/a.py"]);
                 checkout.put("ü/a.py", "2");
                 let report = checkout.report(&["ü/a.py", "b.py"], by);
-                assert_eq!(report.files[&path("ü/a.py")], FileState::Unwatched, "{init:?} {mark}");
-                assert_eq!(report.files[&path("b.py")], FileState::Clean, "{init:?} {mark}");
+                assert_eq!(report.files[&path("ü/a.py")], GitFileState::Unwatched, "{init:?} {mark}");
+                assert_eq!(report.files[&path("b.py")], GitFileState::Clean, "{init:?} {mark}");
             }
         }
     }
 
     #[test]
-    fn behind_a_filter_the_program_decides() {
-        let checkout = Checkout::new(&[]);
+    fn the_git_program_decides_about_files_with_filters() {
+        let checkout = TestRepository::new(&[]);
         let ran = checkout.folder.path().join("ran");
         let clean = format!("touch '{}'; tr a-z A-Z", ran.display());
         checkout.git(&["config", "filter.up.clean", &clean]);
@@ -436,56 +440,59 @@ mod tests {
         checkout.put(".gitattributes", "*.py filter=up\n");
         checkout.put("a.py", "abc\n");
         checkout.commit();
-        // The same content written again: only its time is new.
+        // As if the same content was written again: only the time differs.
         let file = std::fs::File::options().append(true).open(checkout.root.join("a.py").as_path()).unwrap();
         file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
         std::fs::remove_file(&ran).unwrap();
         let config = tempfile::tempdir().unwrap();
         let of = |trusted| {
-            let git = program_of(config.path(), trusted);
+            let git = program_with_config(config.path(), trusted);
             checkout.report(&["a.py"], Some(&git)).files[&path("a.py")]
         };
-        // A program that the repository's own configuration names is not run, whichever way it names it.
-        assert_eq!((of(false), ran.exists()), (FileState::Modified, false));
+        // A program in the repository's configuration is not run, in whichever setting it is.
+        assert_eq!((of(false), ran.exists()), (GitFileState::Modified, false));
         checkout.git(&["config", "filter.up.process", &format!("touch '{}'", ran.display())]);
         checkout.git(&["config", "filter.up.required", "true"]);
-        assert_eq!((of(false), ran.exists()), (FileState::Modified, false));
+        assert_eq!((of(false), ran.exists()), (GitFileState::Modified, false));
         checkout.git(&["config", "--unset", "filter.up.process"]);
         checkout.git(&["config", "--rename-section", "filter.up", "filter.x = y.up"]);
         checkout.put(".git/more", &format!("[filter \"up\"]\nclean = \"{clean}\"\n"));
         checkout.git(&["config", "include.path", "more"]);
-        // One that cannot be switched off: git is not asked.
-        assert_eq!((of(false), ran.exists()), (FileState::Modified, false));
+        // A filter that cannot be disabled: git is not run.
+        assert_eq!((of(false), ran.exists()), (GitFileState::Modified, false));
         checkout.git(&["config", "--remove-section", "filter.x = y.up"]);
-        assert_eq!((of(false), ran.exists()), (FileState::Modified, false));
-        // It is run when the repository is trusted, and one of the user's own always.
-        assert_eq!((of(true), ran.exists()), (FileState::Clean, true));
-        assert_eq!(checkout.report(&["a.py"], None).files[&path("a.py")], FileState::Modified);
+        assert_eq!((of(false), ran.exists()), (GitFileState::Modified, false));
+        // It runs when the repository is trusted. A filter of the user's configuration always runs.
+        assert_eq!((of(true), ran.exists()), (GitFileState::Clean, true));
+        assert_eq!(checkout.report(&["a.py"], None).files[&path("a.py")], GitFileState::Modified);
         checkout.git(&["config", "--unset", "include.path"]);
         std::fs::create_dir(config.path().join("git")).unwrap();
         std::fs::write(config.path().join("git/config"), "[filter \"up\"]\nclean = tr a-z A-Z\n").unwrap();
-        assert_eq!(of(false), FileState::Clean);
+        assert_eq!(of(false), GitFileState::Clean);
         checkout.put("a.py", "abcd\n");
-        assert_eq!(of(false), FileState::Modified);
+        assert_eq!(of(false), GitFileState::Modified);
     }
 
     #[test]
-    fn a_repository_that_names_another_work_tree_tells_nothing_of_this_one() {
-        let checkout = Checkout::new(&[]);
+    fn a_repository_that_names_another_work_tree_has_an_unknown_state() {
+        let checkout = TestRepository::new(&[]);
         checkout.put("a.py", "1");
         checkout.put("other/a.py", "1");
         checkout.commit();
         checkout.git(&["config", "core.worktree", checkout.root.join("other").as_str()]);
         std::fs::write(checkout.root.join("a.py").as_path(), "2").unwrap();
         for program in [None, Some(&program())] {
-            let said = checkout.ask(&["a.py"], program);
-            assert!(matches!(&said, GitState::Unknown(why) if why.contains("another work tree")), "{said:?}");
+            let state = checkout.state(&["a.py"], program);
+            assert!(
+                matches!(&state, GitState::Unknown(reason) if reason.contains("another work tree")),
+                "{state:?}"
+            );
         }
     }
 
     #[test]
-    fn a_pipe_is_no_git_folder() {
-        let checkout = Checkout::new(&[]);
+    fn a_pipe_is_not_a_git_folder() {
+        let checkout = TestRepository::new(&[]);
         std::fs::remove_dir_all(checkout.root.join(".git").as_path()).unwrap();
         let git = checkout.root.join(".git");
         assert!(Command::new("mkfifo").arg(git.as_path()).status().unwrap().success());
@@ -493,12 +500,13 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_asked_of_the_repository_that_it_is_in() {
-        let checkout = Checkout::new(&[]);
+    fn a_file_gets_its_state_from_the_innermost_repository() {
+        let checkout = TestRepository::new(&[]);
         checkout.put("a.py", "1");
         checkout.put("nested/.keep", "");
         checkout.commit();
-        let inner = Checkout { root: checkout.root.join("nested"), folder: tempfile::tempdir().unwrap() };
+        let inner =
+            TestRepository { root: checkout.root.join("nested"), folder: tempfile::tempdir().unwrap() };
         inner.git(&["init", "-q"]);
         inner.put("b.py", "1");
         inner.commit();
@@ -510,17 +518,20 @@ mod tests {
         let git = program();
         let files = ["a.py", "nested/b.py", "nested/c.py", "out.py"];
         let report = checkout.report(&files, Some(&git));
-        let states: Vec<FileState> = files.iter().map(|file| report.files[&path(file)]).collect();
-        assert_eq!(states, [FileState::Clean, FileState::Modified, FileState::Untracked, FileState::Outside]);
+        let states: Vec<GitFileState> = files.iter().map(|file| report.files[&path(file)]).collect();
+        assert_eq!(
+            states,
+            [GitFileState::Clean, GitFileState::Modified, GitFileState::Untracked, GitFileState::Outside]
+        );
     }
 
     #[test]
     fn an_unborn_branch_and_a_merge() {
-        let checkout = Checkout::new(&["-b", "main"]);
+        let checkout = TestRepository::new(&["-b", "main"]);
         checkout.put("a.py", "1");
         let git = program();
         for program in [None, Some(&git)] {
-            assert_eq!(checkout.report(&["a.py"], program).files[&path("a.py")], FileState::Untracked);
+            assert_eq!(checkout.report(&["a.py"], program).files[&path("a.py")], GitFileState::Untracked);
         }
         checkout.commit();
         checkout.git(&["checkout", "-qb", "other"]);
@@ -536,17 +547,17 @@ mod tests {
             .unwrap();
         assert!(!merging.status.success());
         for program in [None, Some(&git)] {
-            assert_eq!(checkout.report(&["a.py"], program).files[&path("a.py")], FileState::Conflicted);
+            assert_eq!(checkout.report(&["a.py"], program).files[&path("a.py")], GitFileState::Conflicted);
         }
     }
 
     #[test]
-    fn the_environment_leads_to_no_other_repository_and_asking_writes_nothing() {
-        let checkout = Checkout::new(&[]);
+    fn git_ignores_git_variables_and_writes_nothing() {
+        let checkout = TestRepository::new(&[]);
         checkout.put("a.py", "1");
         checkout.commit();
         checkout.put("a.py", "2");
-        // Somebody's monitor must not run because a question was asked.
+        // A file system monitor of the repository's configuration must not run.
         let ran = checkout.folder.path().join("ran");
         checkout.git(&["config", "core.fsmonitor", &format!("touch {}; false", ran.display())]);
         let index = || std::fs::read(checkout.root.join(".git/index").as_path()).unwrap();
@@ -554,7 +565,7 @@ mod tests {
         let environment = BTreeMap::from([("GIT_DIR".to_owned(), "/nowhere".to_owned())]);
         let mut git = program();
         git = GitProgram::find(&[git.folder().to_owned()], &environment, &checkout.root, false).unwrap();
-        assert_eq!(checkout.report(&["a.py"], Some(&git)).files[&path("a.py")], FileState::Modified);
+        assert_eq!(checkout.report(&["a.py"], Some(&git)).files[&path("a.py")], GitFileState::Modified);
         assert_eq!(index(), before);
         assert!(!ran.exists());
         let inside: &Path = git.folder();

@@ -1,186 +1,188 @@
-//! Why a transaction did not happen.
+//! The errors of transactions.
 
 use std::io;
 
 use crate::path::WorkspacePath;
+use crate::workspace::files::MAX_FILE_BYTES;
 
-/// What kind of failure it is, for an exit code.
+/// The kind of a failure, which determines the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
+pub enum FailureClass {
     /// The operating system refused (71, `E/FS_PERMISSIONS`).
     Permissions,
-    /// Outside of what may be written (71, `E/JAIL`).
+    /// The file must not be written (71, `E/JAIL`).
     Jail,
-    /// The workspace is not what the changes were made for, or another lanser works on it (74, `E/CONTENT_MODIFIED`).
+    /// The workspace changed since the changes were planned, or another lanser process is changing it (74,
+    /// `E/CONTENT_MODIFIED`).
     ContentModified,
-    /// It would do harm (78, `E/UNSAFE_EDIT`).
+    /// The change could cause damage (78, `E/UNSAFE_EDIT`).
     Unsafe,
-    /// What is to be undone was edited since (70, `E/APPLY_CONFLICT`).
+    /// A file was edited since the transaction to be undone (70, `E/APPLY_CONFLICT`).
     Conflict,
-    /// There is no such transaction (3, `E/NOT_FOUND`).
+    /// The transaction does not exist (3, `E/NOT_FOUND`).
     NotFound,
 }
 
-/// Why a transaction did not happen. Unless it says otherwise, nothing in the workspace was changed.
+/// Why a transaction failed. Except for [`Self::HalfDone`], the workspace is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TransactionError {
     /// The operating system refused.
     #[error("cannot {doing} {path}: {reason}")]
     Refused {
-        /// What was being done, as `write`.
+        /// The attempted operation, such as `write`.
         doing: &'static str,
-        /// To which thing.
+        /// The path, or another name of what it was done to.
         path: String,
-        /// The system's words, without the number.
+        /// The system's error message, without the error number.
         reason: String,
     },
-    /// A file that its owner protected from writing.
+    /// The file is write-protected.
     #[error("{path} is read-only")]
     ReadOnly {
-        /// Which.
+        /// The file.
         path: WorkspacePath,
     },
-    /// A link leads out of the workspace.
+    /// The path leads out of the workspace through a symbolic link.
     #[error("{path} leads to {leads_to}, outside the workspace")]
     Outside {
-        /// The path as it was named.
+        /// The path in the change.
         path: WorkspacePath,
-        /// Where it leads.
+        /// Its real path.
         leads_to: String,
     },
-    /// Files that the caller wants left alone.
-    #[error("--allow or --deny stops {}", listed(.paths))]
+    /// The caller's filters exclude files of the transaction.
+    #[error("--allow and --deny do not permit changing {}", listed(.paths))]
     Filtered {
-        /// Which.
+        /// The files.
         paths: Vec<WorkspacePath>,
     },
-    /// Git's own files are nobody's target.
-    #[error("{path} is git's own")]
+    /// The path leads into git's folder, whose files are never written.
+    #[error("{path} is inside a git folder")]
     GitFolder {
-        /// The path as it was named.
+        /// The path in the change.
         path: WorkspacePath,
     },
-    /// The disk does not tell two names apart.
-    #[error("{from} and {to} are one file on this disk, which does not tell upper from lower case")]
+    /// A rename changes only the case, on a file system that ignores case.
+    #[error("{from} and {to} are the same file, because the file system ignores case")]
     CaseOnly {
-        /// The old name.
+        /// The old path.
         from: WorkspacePath,
-        /// The new one.
+        /// The new path.
         to: WorkspacePath,
     },
-    /// A file with several names: the others would keep the old content.
-    #[error("{path} has {links} hard links, and replacing it would leave the others behind")]
+    /// The file has several hard links; the others would keep the old content.
+    #[error("{path} has {links} hard links, and replacing it would not change the others")]
     HardLinked {
-        /// Which.
+        /// The file.
         path: WorkspacePath,
-        /// How many names it has.
+        /// The number of hard links.
         links: u64,
     },
-    /// A folder, a device, a pipe.
-    #[error("{path} is no regular file")]
+    /// The path is a folder, a device or a pipe.
+    #[error("{path} is not a regular file")]
     NotAFile {
-        /// Which.
+        /// The file.
         path: WorkspacePath,
     },
-    /// Two changes want the same file.
-    #[error("two changes want {path}")]
+    /// Two changes affect the same file.
+    #[error("two changes affect {path}")]
     Overlap {
-        /// Which.
+        /// The file.
         path: WorkspacePath,
     },
-    /// A file is larger than lanser reads.
-    #[error("{path} has {bytes} bytes, more than lanser moves")]
+    /// The file is too large.
+    #[error("{path} has {bytes} bytes, more than the limit of {MAX_FILE_BYTES}")]
     TooLarge {
-        /// Which.
+        /// The file.
         path: WorkspacePath,
-        /// Its size.
+        /// Its size in bytes.
         bytes: u64,
     },
-    /// A file is not what the change was made for.
-    #[error("{path} changed meanwhile")]
+    /// The file does not have the content that the change expects.
+    #[error("{path} was changed in the meantime")]
     Changed {
-        /// Which.
+        /// The file.
         path: WorkspacePath,
     },
-    /// A file that is to be made is there already.
-    #[error("{path} exists already")]
+    /// A file to be created already exists.
+    #[error("{path} already exists")]
     Exists {
-        /// Which.
+        /// The file.
         path: WorkspacePath,
     },
-    /// Another lanser is at work.
+    /// Another lanser process is changing the workspace.
     #[error("another lanser (process {}) is changing this workspace", .pid.map_or("unknown".to_owned(), |pid| pid.to_string()))]
     Busy {
-        /// Its process, when it says.
+        /// Its process id, if known.
         pid: Option<u32>,
     },
-    /// Files were edited since the transaction.
-    #[error("edited since: {}", listed(.paths))]
+    /// Files were edited since the transaction to be undone.
+    #[error("edited since the transaction: {}", listed(.paths))]
     Conflict {
-        /// Which.
+        /// The files.
         paths: Vec<WorkspacePath>,
     },
-    /// There is nothing to undo, or not that.
+    /// The transaction to be undone does not exist, or there is nothing to undo.
     #[error("there is no transaction {id}")]
     NoTransaction {
-        /// What was asked for.
+        /// The requested id.
         id: String,
     },
-    /// What is to be undone is not known any more.
-    #[error("transaction {id} cannot be taken back: {reason}")]
+    /// The journal of the transaction to be undone cannot be read.
+    #[error("cannot undo transaction {id}: {reason}")]
     Unreadable {
-        /// The transaction.
+        /// The transaction's id.
         id: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A journal cannot be read.
-    #[error("the journal in {place} cannot be read: {reason}")]
+    #[error("cannot read the journal in {path}: {reason}")]
     Damaged {
-        /// Where.
-        place: String,
-        /// Why.
+        /// The journal's folder.
+        path: String,
+        /// The reason.
         reason: String,
     },
-    /// An apply failed, and taking it back failed too. The next lanser takes it back.
-    #[error("{cause}; taking it back failed ({failed}), the next command tries again")]
+    /// A transaction failed, and rolling it back failed too. The next command rolls it back.
+    #[error("{cause}; rolling back failed ({failed}), the next command tries again")]
     HalfDone {
-        /// Why it did not happen.
+        /// Why the transaction failed.
         cause: Box<Self>,
-        /// Why it could not be taken back.
+        /// Why it could not be rolled back.
         failed: Box<Self>,
     },
 }
 
 impl TransactionError {
-    /// What kind of failure it is.
+    /// The kind of this failure.
     #[must_use]
-    pub fn class(&self) -> Class {
+    pub fn class(&self) -> FailureClass {
         match self {
-            Self::Refused { .. } | Self::ReadOnly { .. } | Self::Damaged { .. } => Class::Permissions,
+            Self::Refused { .. } | Self::ReadOnly { .. } | Self::Damaged { .. } => FailureClass::Permissions,
             Self::Outside { .. } | Self::Filtered { .. } | Self::GitFolder { .. } | Self::CaseOnly { .. } => {
-                Class::Jail
+                FailureClass::Jail
             }
             Self::HardLinked { .. }
             | Self::NotAFile { .. }
             | Self::Overlap { .. }
-            | Self::TooLarge { .. } => Class::Unsafe,
-            Self::Changed { .. } | Self::Exists { .. } | Self::Busy { .. } => Class::ContentModified,
-            Self::Conflict { .. } | Self::Unreadable { .. } => Class::Conflict,
-            Self::NoTransaction { .. } => Class::NotFound,
+            | Self::TooLarge { .. } => FailureClass::Unsafe,
+            Self::Changed { .. } | Self::Exists { .. } | Self::Busy { .. } => FailureClass::ContentModified,
+            Self::Conflict { .. } | Self::Unreadable { .. } => FailureClass::Conflict,
+            Self::NoTransaction { .. } => FailureClass::NotFound,
             Self::HalfDone { cause, .. } => cause.class(),
         }
     }
 
-    /// For `map_err`: the system refused to do something to a thing.
+    /// For `map_err`: the system refused an operation on a path.
     pub(super) fn refused(doing: &'static str, path: impl ToString) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_string();
-        move |error| Self::Refused { doing, path, reason: words(&error) }
+        move |error| Self::Refused { doing, path, reason: system_message(&error) }
     }
 }
 
-/// The system's words for an error; the number differs between systems.
-fn words(error: &io::Error) -> String {
+/// The system's error message, without the error number, which differs between systems.
+fn system_message(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }

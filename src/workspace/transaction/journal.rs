@@ -1,77 +1,78 @@
-//! The journal of a transaction: what is to become of which file, written before anything is done.
+//! The journal of a transaction: the old and new state of each file, written before any file is changed.
 //!
-//! A journal is one file, a digest and JSON, beside one file with all pre-images one after the other. It never changes:
-//! how far the transaction came is the name of its folder ([`super::store`]).
-//!
-//! Format 1: as below.
+//! A journal's folder has two files: the journal, which is a digest and JSON, and the concatenated pre-images. They never
+//! change. The name of the folder shows the state of the transaction ([`super::store`]).
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::error::TransactionError;
-use super::image::{Content, Image};
-use super::tree::Spot;
+use super::file_image::{Content, FileImage};
+use super::tree::RealPath;
 use crate::digest::{Digest, strict_json};
 use crate::path::WorkspacePath;
 
-/// Counted up when a journal can no longer be read as the last one.
+/// The version of the journal's format. Journals with another version are not read.
 const FORMAT: u32 = 1;
 
-/// What a transaction does.
+/// The journal of one transaction.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Journal {
     format: u32,
     pub(super) id: String,
-    /// Seconds since 1970, as the caller says.
+    /// The time from the caller, in seconds since 1970.
     pub(super) time: u64,
-    /// What it is, for people.
+    /// The description for people.
     pub(super) what: String,
     /// The transaction that this one undoes.
     pub(super) undoes: Option<String>,
-    /// Whether it goes back; what undoes such a one goes forth again.
+    /// Whether it is an undo rather than a redo. Undoing an undo is a redo.
     pub(super) backwards: bool,
-    /// The workspace's folder, relative to the folder that the journals are for; empty for that folder itself.
+    /// The workspace's path relative to [`super::journal_dir::JournalDir::top`]; empty for that folder itself.
     pub(super) prefix: String,
-    /// One for each file, by spot.
-    pub(super) entries: Vec<Entry>,
-    /// The folders that it makes, the outermost first, with their modes where these are known.
-    pub(super) made: Vec<(Spot, Option<u32>)>,
-    /// The folders that go when nothing is left in them, with their modes.
-    pub(super) may_go: Vec<(Spot, u32)>,
+    /// One entry for each file, ordered by real path.
+    pub(super) entries: Vec<JournalEntry>,
+    /// The folders that it creates, outermost first, with their modes if known.
+    #[serde(rename = "made")]
+    pub(super) new_folders: Vec<(RealPath, Option<u32>)>,
+    /// The folders to remove when they are empty, with their modes.
+    #[serde(rename = "may_go")]
+    pub(super) removable_folders: Vec<(RealPath, u32)>,
 }
 
-/// What becomes of one file.
+/// The old and new state of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Entry {
-    /// As it was named.
+pub(super) struct JournalEntry {
+    /// The path in the change.
     pub(super) path: WorkspacePath,
-    /// Where it is.
-    pub(super) spot: Spot,
-    /// The name beside it that is the transaction's own.
+    /// Its real path.
+    #[serde(rename = "spot")]
+    pub(super) real_path: RealPath,
+    /// A temporary name in the same folder.
     pub(super) temp: String,
-    /// What is there; `None` for nothing.
-    pub(super) before: Option<Image>,
-    /// What is to be there; `None` for nothing. One of the two is something.
-    pub(super) after: Option<Image>,
-    /// Where its bytes begin among the pre-images.
+    /// The old state; `None` when the file does not exist.
+    pub(super) before: Option<FileImage>,
+    /// The new state; `None` when the file is removed. At least one of the two is `Some`.
+    pub(super) after: Option<FileImage>,
+    /// The offset of its bytes in the file of pre-images.
     pub(super) offset: u64,
 }
 
-impl Entry {
-    /// Whether the name now holds this.
-    pub(super) fn holds(image: Option<&Image>, seen: Option<&Content>) -> bool {
-        image.map(|image| &image.content) == seen
+impl JournalEntry {
+    /// Whether the content that was found is that of `image`; `None` stands for a missing file.
+    pub(super) fn matches(image: Option<&FileImage>, found: Option<&Content>) -> bool {
+        image.map(|image| &image.content) == found
     }
 
-    /// The other name that is the transaction's own, for what is restored.
-    pub(super) fn second_temp(&self) -> String {
+    /// A second temporary name, for a file that is being restored from its pre-image.
+    pub(super) fn restore_temp(&self) -> String {
         format!("{}-r", self.temp)
     }
 
-    /// The length of its pre-image.
+    /// The length of its pre-image in bytes.
     pub(super) fn pre_image_length(&self) -> u64 {
         match self.before.as_ref().map(|image| &image.content) {
             Some(Content::File { length, .. }) => *length,
@@ -80,8 +81,8 @@ impl Entry {
     }
 }
 
-/// What a transaction is called.
-pub(super) struct Heading {
+/// The fields of a journal that describe the transaction as a whole.
+pub(super) struct JournalHeader {
     pub(super) time: u64,
     pub(super) what: String,
     pub(super) undoes: Option<String>,
@@ -90,22 +91,23 @@ pub(super) struct Heading {
 }
 
 impl Journal {
-    /// A journal of entries whose temporary names and offsets are still to be given. `taken` says which ids are in use.
+    /// Creates a journal and sets the temporary names and offsets of its entries. `taken` returns whether an id is in
+    /// use.
     pub(super) fn new(
-        heading: Heading,
-        mut entries: Vec<Entry>,
-        made: Vec<(Spot, Option<u32>)>,
-        may_go: BTreeMap<Spot, u32>,
-        taken: impl Fn(&str, &[Entry]) -> bool,
+        header: JournalHeader,
+        mut entries: Vec<JournalEntry>,
+        new_folders: Vec<(RealPath, Option<u32>)>,
+        removable_folders: BTreeMap<RealPath, u32>,
+        taken: impl Fn(&str, &[JournalEntry]) -> bool,
     ) -> Self {
-        entries.sort_by(|a, b| a.spot.cmp(&b.spot));
+        entries.sort_by(|a, b| a.real_path.cmp(&b.real_path));
         let mut offset = 0;
         for entry in &mut entries {
             entry.offset = offset;
             offset += entry.pre_image_length();
         }
         let content = content_id(&entries);
-        // The same change made again has the same content and another number.
+        // A repeated change has the same content id, so its id gets a number.
         let mut id = content.clone();
         let mut number = 1;
         loop {
@@ -118,9 +120,20 @@ impl Journal {
             number += 1;
             id = format!("{content}-{number}");
         }
-        let Heading { time, what, undoes, backwards, prefix } = heading;
-        let may_go = may_go.into_iter().collect();
-        Self { format: FORMAT, id, time, what, undoes, backwards, prefix, entries, made, may_go }
+        let JournalHeader { time, what, undoes, backwards, prefix } = header;
+        let removable_folders = removable_folders.into_iter().collect();
+        Self {
+            format: FORMAT,
+            id,
+            time,
+            what,
+            undoes,
+            backwards,
+            prefix,
+            entries,
+            new_folders,
+            removable_folders,
+        }
     }
 
     /// The bytes of the file.
@@ -134,21 +147,21 @@ impl Journal {
 
     /// Reads the bytes of the file.
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
-        let (digest, json) = bytes.split_at_checked(64).ok_or("it is cut off")?;
-        let json = json.strip_prefix(b"\n").ok_or("it is no journal")?;
+        let (digest, json) = bytes.split_at_checked(64).ok_or("it is truncated")?;
+        let json = json.strip_prefix(b"\n").ok_or("it is not a journal")?;
         if Digest::of(json).to_hex().as_bytes() != digest {
-            return Err("its digest is another".to_owned());
+            return Err("its digest does not match".to_owned());
         }
         let journal: Self = strict_json::from_slice(json).map_err(|error| error.to_string())?;
         if journal.format != FORMAT {
-            return Err(format!("its format is {}, this lanser reads {FORMAT}", journal.format));
+            return Err(format!("its format is {}, but this lanser reads format {FORMAT}", journal.format));
         }
-        let spots = journal.entries.iter().map(|entry| &entry.spot);
-        let spots = spots.chain(journal.made.iter().map(|(spot, _)| spot));
-        for spot in spots.chain(journal.may_go.iter().map(|(spot, _)| spot)) {
-            let normal = WorkspacePath::new(&spot.path).is_some() && !touches_git(&spot.path);
+        let real_paths = journal.entries.iter().map(|entry| &entry.real_path);
+        let real_paths = real_paths.chain(journal.new_folders.iter().map(|(real_path, _)| real_path));
+        for real_path in real_paths.chain(journal.removable_folders.iter().map(|(real_path, _)| real_path)) {
+            let normal = WorkspacePath::new(&real_path.path).is_some() && !touches_git(&real_path.path);
             if !normal {
-                return Err(format!("it names {spot}"));
+                return Err(format!("it contains the invalid path {real_path}"));
             }
         }
         let temps_are_names = journal.entries.iter().all(|entry| {
@@ -156,12 +169,12 @@ impl Journal {
         });
         let prefix_is_inside = journal.prefix.is_empty() || WorkspacePath::new(&journal.prefix).is_some();
         if !temps_are_names || !prefix_is_inside {
-            return Err("it names what no journal names".to_owned());
+            return Err("it contains an invalid temporary name or prefix".to_owned());
         }
         Ok(journal)
     }
 
-    /// Every file it names, as it was named.
+    /// The files of all entries, sorted, as paths in the changes.
     pub(super) fn files(&self) -> Vec<WorkspacePath> {
         let mut files: Vec<WorkspacePath> = self.entries.iter().map(|entry| entry.path.clone()).collect();
         files.sort();
@@ -169,9 +182,9 @@ impl Journal {
     }
 }
 
-/// An id that says what is done to which files, so that the same change has the same id everywhere.
-fn content_id(entries: &[Entry]) -> String {
-    let side = |image: &Option<Image>| match image.as_ref().map(|image| &image.content) {
+/// An id made from the paths and their old and new contents, so that the same change has the same id everywhere.
+fn content_id(entries: &[JournalEntry]) -> String {
+    let side = |image: &Option<FileImage>| match image.as_ref().map(|image| &image.content) {
         Some(Content::File { digest, .. }) => digest.to_string().into_bytes(),
         Some(Content::Link { target }) => [b"link:", target.as_slice()].concat(),
         Some(Content::Other) | None => Vec::new(),
@@ -183,16 +196,16 @@ fn content_id(entries: &[Entry]) -> String {
     Digest::of_fields(fields.iter().map(Vec::as_slice)).to_hex()[..12].to_owned()
 }
 
-/// Whether a path has a component that git, on some disk, takes for its own folder.
+/// Whether a path has a component that is git's folder on some file system.
 pub(super) fn touches_git(path: &str) -> bool {
     path.split('/').any(|part| {
-        // HFS+ does not see these.
-        let seen = part.chars().filter(|c| {
+        // HFS+ ignores these characters in names.
+        let visible = part.chars().filter(|c| {
             !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
         });
-        // NTFS takes the name of a stream, spaces and dots at the end, and the short name, for the same folder.
-        let seen: String = seen.collect();
-        let name = seen.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
+        // NTFS ignores stream names, trailing spaces and trailing dots, and accepts short names such as `git~1`.
+        let visible: String = visible.collect();
+        let name = visible.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
         let is_short = name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("git~"))
             && name[4..].chars().all(|c| c.is_ascii_digit());
         name.eq_ignore_ascii_case(".git") || is_short
@@ -200,7 +213,7 @@ pub(super) fn touches_git(path: &str) -> bool {
 }
 
 /// For `map_err` of a journal that cannot be read.
-pub(super) fn damaged(place: impl ToString) -> impl FnOnce(String) -> TransactionError {
-    let place = place.to_string();
-    move |reason| TransactionError::Damaged { place, reason }
+pub(super) fn damaged(path: impl ToString) -> impl FnOnce(String) -> TransactionError {
+    let path = path.to_string();
+    move |reason| TransactionError::Damaged { path, reason }
 }

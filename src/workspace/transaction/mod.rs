@@ -1,25 +1,30 @@
-//! Changing files: all of them or none, also across a kill or a power cut, and back again.
+//! Atomic changes of several files: all files change or none, also across a kill or a power cut, and every change can
+//! be undone.
 //!
-//! A [`Plan`] is checked changes; staging it writes the new files beside their targets ([`Staged`]), applying puts them in
-//! place ([`Applied`]), and then they are kept or rolled back. Keeping is the point of no return: whatever ends the process
-//! before it, all is old after the next command's [`Transactions::recover`]; after it, all is new. What was kept is a line of
-//! the operation log and can be undone, which is a transaction as well.
+//! 1. [`Transactions::plan`] checks the changes and returns a [`TransactionPlan`].
+//! 2. [`TransactionPlan::stage`] writes the new files next to their targets ([`Staged`]).
+//! 3. [`Staged::apply`] moves them into place ([`Applied`]).
+//! 4. [`Applied::commit`] or [`Applied::roll_back`] decides.
 //!
-//! Bytes are the caller's: text, encodings and line ends are no matter here. What belongs to a file besides its bytes (mode,
-//! owner, attributes, access control list) is carried over.
+//! The commit is the point of no return. If the process ends before it, the next command's [`Transactions::recover`]
+//! restores all old files; after it, all files are new. A committed transaction is an entry of the operation log and
+//! can be undone by another transaction.
 //!
-//! Deliberately absent: whether a change is wise, what git says ([`super::git`]), time stamps of files, attributes of folders.
+//! Contents are bytes: text, encodings and line ends do not matter here. The other properties of a file (mode, owner,
+//! extended attributes, access control list) are preserved.
+//!
+//! Not here: whether a change is a good idea, git status ([`super::git`]), time stamps of files, attributes of folders.
 
-mod door;
 mod error;
-mod home;
-mod image;
+mod file_image;
 mod journal;
+mod journal_dir;
 mod plan;
+mod steps;
 mod store;
+mod sys;
 mod tree;
 mod undo;
-mod work;
 
 #[cfg(test)]
 mod tests;
@@ -28,64 +33,65 @@ use std::collections::BTreeMap;
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-pub use error::{Class, TransactionError};
-pub use undo::{Line, Undone};
+pub use error::{FailureClass, TransactionError};
+pub use undo::{OperationLogEntry, UndoResult};
 
 use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
-use door::Door;
-use home::Home;
-use journal::{Entry, Heading, Journal};
-use plan::{Checked, Checker};
-use store::{Progress, Store};
+use journal::{Journal, JournalEntry, JournalHeader};
+use journal_dir::JournalDir;
+use plan::{CheckedChanges, Checker};
+use steps::OpenTransaction;
+use store::{JournalState, JournalStore};
+use sys::Sys;
 use tree::Tree;
-use work::Work;
 
-/// How long a lock is waited for that should be free: a program that its dead holder was just starting may have a copy.
-const MOMENT: Duration = Duration::from_millis(50);
+/// The time limit for the lock of an interrupted transaction. The lock is normally free, but a program that the dead
+/// holder was starting may still have a copy of it.
+const RECOVERY_LOCK_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// A change of one file against what is known of it. Digests are of all bytes.
+/// A change of one file whose current content is known. Digests cover all bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// A file gets other bytes, or is made. A symbolic link is followed, if it stays in the workspace.
+    /// Writes a file, which may be new. A symbolic link is followed, if its target is in the workspace.
     Write {
-        /// Which.
+        /// The file.
         path: WorkspacePath,
-        /// What it has; `None` when it must not exist.
+        /// The digest of its current content; `None` when it must not exist.
         before: Option<Digest>,
-        /// What it gets.
+        /// Its new content.
         content: Vec<u8>,
-        /// Whether it is to be executable; `None` leaves it as it is, or as new files are.
+        /// Whether it will be executable; `None` keeps its mode, or uses the default of new files.
         executable: Option<bool>,
     },
-    /// A file goes. Of a symbolic link it is the link that goes.
+    /// Deletes a file. For a symbolic link, it deletes the link.
     Delete {
-        /// Which.
+        /// The file.
         path: WorkspacePath,
-        /// What it has; of a link, what it leads to.
+        /// The digest of its current content; for a link, of its target's content.
         before: Digest,
     },
-    /// A file gets another name, and other bytes perhaps. Of a symbolic link it is the link that moves.
+    /// Renames a file, and optionally writes it. For a symbolic link, it renames the link.
     Move {
-        /// The old name.
+        /// The old path.
         from: WorkspacePath,
-        /// The new one, which must be free, or be freed by another change.
+        /// The new path, which must not exist unless another change removes it.
         to: WorkspacePath,
-        /// What it has; of a link, what it leads to.
+        /// The digest of its current content; for a link, of its target's content.
         before: Digest,
-        /// What it gets; `None` leaves it as it is.
+        /// Its new content; `None` keeps the current one.
         content: Option<Vec<u8>>,
-        /// Whether it is to be executable; `None` leaves it as it is.
+        /// Whether it will be executable; `None` keeps its mode.
         executable: Option<bool>,
     },
 }
 
-/// What may be written to.
+/// Which files may be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// Whether everything outside the workspace is out of bounds, also through links.
+    /// Whether writing outside the workspace, also through symbolic links, is forbidden.
     pub jail: bool,
-    /// Whether a file may be replaced that has other names, which keep the old content.
+    /// Whether a file with other hard links may be replaced. The other links keep the old content.
     pub hard_links: bool,
 }
 
@@ -95,36 +101,36 @@ impl Default for Policy {
     }
 }
 
-/// What the operation log says about a transaction.
+/// The description of a transaction in the operation log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
-    /// What it is, for people: the command.
+    /// The command, as text for people.
     pub what: String,
-    /// When, in seconds since 1970.
+    /// The time, in seconds since 1970.
     pub time: u64,
 }
 
-/// What an interrupted transaction came to.
+/// The result of recovering an interrupted transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recovery {
-    /// There was none.
+    /// No transaction was interrupted.
     Nothing,
-    /// One is under way in another process.
+    /// Another process is running a transaction.
     UnderWay,
-    /// It was taken back.
+    /// The transaction was rolled back.
     RolledBack {
         /// Its id.
         id: String,
-        /// What it was.
+        /// Its description.
         what: String,
-        /// Files that somebody else changed since and that were left as they are.
+        /// Files that other programs changed since. They were not touched.
         foreign: Vec<WorkspacePath>,
     },
-    /// It had been decided, and was cleared up.
+    /// The transaction was already committed, and its cleanup was finished.
     Finished {
         /// Its id.
         id: String,
-        /// What it was.
+        /// Its description.
         what: String,
     },
 }
@@ -133,96 +139,100 @@ pub enum Recovery {
 #[derive(Debug, Clone)]
 pub struct Transactions {
     root: AbsPath,
-    home: Home,
-    patience: Duration,
-    door: Door,
+    journal_dir: JournalDir,
+    lock_timeout: Duration,
+    sys: Sys,
 }
 
 impl Transactions {
-    /// Those of the workspace at `root`, whose links are resolved. `state` is the user's folder for lanser's state, which
-    /// nobody else may write to.
+    /// The transactions of the workspace at `root`, a path with symbolic links resolved. `state` is the folder for
+    /// lanser's state, to which only the user may write.
     #[must_use]
     pub fn new(root: &AbsPath, state: &AbsPath) -> Self {
         Self {
             root: root.clone(),
-            home: Home::of(root, state),
-            patience: Duration::from_secs(10),
-            door: Door::default(),
+            journal_dir: JournalDir::of(root, state),
+            lock_timeout: Duration::from_secs(10),
+            sys: Sys::default(),
         }
     }
 
-    /// How long another lanser is waited for.
+    /// Sets the time limit for waiting for another lanser process.
     #[must_use]
-    pub const fn with_patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub const fn with_lock_timeout(mut self, lock_timeout: Duration) -> Self {
+        self.lock_timeout = lock_timeout;
         self
     }
 
-    /// Checks changes against the disk, and touches nothing.
+    /// Checks changes against the files on disk, without changing anything.
     ///
     /// # Errors
-    /// When a file is not what it is said to be, or may not be changed.
-    pub fn plan(&self, changes: Vec<Change>, policy: Policy) -> Result<Plan<'_>, TransactionError> {
+    /// When a file differs from the change's `before`, or must not be changed.
+    pub fn plan(
+        &self,
+        changes: Vec<Change>,
+        policy: Policy,
+    ) -> Result<TransactionPlan<'_>, TransactionError> {
         let tree = self.tree()?;
-        let checked = self.checker(&tree, policy).check(&plan::wants(&changes)?)?;
+        let checked = self.checker(&tree, policy).check(&plan::path_changes(&changes)?)?;
         let files = checked.entries.iter().map(|entry| entry.path.clone()).collect();
-        let targets = checked.entries.iter().map(|entry| entry.spot.to_string()).collect();
-        Ok(Plan { of: self, changes, policy, files, targets })
+        let targets = checked.entries.iter().map(|entry| entry.real_path.to_string()).collect();
+        Ok(TransactionPlan { transactions: self, changes, policy, files, targets })
     }
 
     fn tree(&self) -> Result<Tree, TransactionError> {
-        Tree::open(&self.door, &self.root).map_err(TransactionError::refused("open", &self.root))
+        Tree::open(&self.sys, &self.root).map_err(TransactionError::refused("open", &self.root))
     }
 
     fn checker<'t>(&'t self, tree: &'t Tree, policy: Policy) -> Checker<'t> {
-        Checker { tree, root: &self.root, git: self.home.git(), policy }
+        Checker { tree, root: &self.root, git: self.journal_dir.git(), policy }
     }
 
-    /// Finishes or takes back what was interrupted. Costs a look at the disk when there is nothing.
+    /// Finishes or rolls back an interrupted transaction. Takes two `lstat` calls when there is none.
     ///
     /// # Errors
-    /// When the disk refuses, or the journal cannot be read.
+    /// When a system call fails, or the journal cannot be read.
     pub fn recover(&self) -> Result<Recovery, TransactionError> {
-        let place = self.home.place();
-        if !Store::is_busy(place) {
+        let path = self.journal_dir.path();
+        if !JournalStore::is_busy(path) {
             return Ok(Recovery::Nothing);
         }
-        let Some(store) = Store::find(&self.door, place)? else { return Ok(Recovery::Nothing) };
-        let lock = match store.lock(MOMENT) {
+        let Some(store) = JournalStore::find(&self.sys, path)? else { return Ok(Recovery::Nothing) };
+        let lock = match store.lock(RECOVERY_LOCK_TIMEOUT) {
             Err(TransactionError::Busy { .. }) => return Ok(Recovery::UnderWay),
             lock => lock?,
         };
         Ok(self.recover_in(store, lock)?.0)
     }
 
-    /// Recovers what one store says was interrupted; gives the lock back.
+    /// Recovers the interrupted transaction of a store, if there is one. Returns the lock.
     fn recover_in(
         &self,
-        store: Store,
-        lock: store::Lock,
-    ) -> Result<(Recovery, store::Lock), TransactionError> {
+        store: JournalStore,
+        lock: store::WorkspaceLock,
+    ) -> Result<(Recovery, store::WorkspaceLock), TransactionError> {
         let Some((progress, journal)) = store.interrupted(&lock)? else {
             return Ok((Recovery::Nothing, lock));
         };
-        let (top, prefix) = (self.home.top(), &journal.prefix);
-        let tree = Tree::beneath(&self.door, top, prefix);
+        let (top, prefix) = (self.journal_dir.top(), &journal.prefix);
+        let tree = Tree::beneath(&self.sys, top, prefix);
         let tree = tree.map_err(TransactionError::refused("open", top.join(prefix)))?;
         let (id, what) = (journal.id.clone(), journal.what.clone());
-        let work = Work { tree, store, journal, lock };
+        let transaction = OpenTransaction { tree, store, journal, lock };
         let recovery = match progress {
-            Progress::Open => Recovery::RolledBack { id, what, foreign: work.roll_back()? },
-            Progress::Closing => {
-                work.finish()?;
+            JournalState::Open => Recovery::RolledBack { id, what, foreign: transaction.roll_back()? },
+            JournalState::Closing => {
+                transaction.finish()?;
                 Recovery::Finished { id, what }
             }
         };
-        Ok((recovery, work.lock))
+        Ok((recovery, transaction.lock))
     }
 
-    /// Waits for the lock, and recovers what was interrupted.
-    fn begin(&self) -> Result<store::Lock, TransactionError> {
-        let store = Store::make(&self.door, self.home.place())?;
-        let lock = store.lock(self.patience)?;
+    /// Waits for the lock, and recovers an interrupted transaction.
+    fn begin(&self) -> Result<store::WorkspaceLock, TransactionError> {
+        let store = JournalStore::create(&self.sys, self.journal_dir.path())?;
+        let lock = store.lock(self.lock_timeout)?;
         Ok(self.recover_in(store, lock)?.1)
     }
 
@@ -230,213 +240,226 @@ impl Transactions {
     fn stage(
         &self,
         tree: Tree,
-        lock: store::Lock,
-        checked: Checked,
-        heading: Heading,
-        folders: Folders,
+        lock: store::WorkspaceLock,
+        checked: CheckedChanges,
+        header: JournalHeader,
+        folders: FolderModes,
         policy: Policy,
     ) -> Result<Staged<'_>, TransactionError> {
-        let store = Store::make(&self.door, self.home.place())?;
-        let kept = store.kept()?;
-        let Checked { entries, contents, pre_images, missing, above } = checked;
-        let made = missing.into_iter().map(|folder| {
+        let store = JournalStore::create(&self.sys, self.journal_dir.path())?;
+        let closed = store.closed_journals()?;
+        let CheckedChanges { entries, contents, pre_images, missing_folders, folders_above } = checked;
+        let new_folders = missing_folders.into_iter().map(|folder| {
             let mode = folders.modes.get(&folder).copied();
             (folder, mode)
         });
-        let may_go = folders.may_go.unwrap_or(above);
-        let journal = Journal::new(heading, entries, made.collect(), may_go, |id, entries| {
-            kept.iter().any(|line| line.id == id) || entries.iter().any(|entry| is_taken(&tree, entry))
-        });
+        let removable_folders = folders.removable_folders.unwrap_or(folders_above);
+        let journal =
+            Journal::new(header, entries, new_folders.collect(), removable_folders, |id, entries| {
+                closed.iter().any(|other| other.id == id)
+                    || entries.iter().any(|entry| is_taken(&tree, entry))
+            });
         let pre_images: Vec<&[u8]> = pre_images.iter().map(Vec::as_slice).collect();
         store.begin(&journal, &pre_images, &lock)?;
-        let staged = Staged { of: self, policy, work: Some(Work { tree, store, journal, lock }) };
-        match staged.work().stage(&contents) {
+        let staged = Staged {
+            transactions: self,
+            policy,
+            transaction: Some(OpenTransaction { tree, store, journal, lock }),
+        };
+        match staged.transaction().stage(&contents) {
             Ok(()) => Ok(staged),
             Err(error) => Err(staged.fail(error)),
         }
     }
 }
 
-/// Whether somebody else has a name that would be a transaction's own.
-fn is_taken(tree: &Tree, entry: &Entry) -> bool {
-    let Ok(Some(folder)) = tree.folder_if_any(&entry.spot) else { return false };
-    [entry.temp.clone(), entry.second_temp()]
+/// Whether a temporary name of the transaction already exists.
+fn is_taken(tree: &Tree, entry: &JournalEntry) -> bool {
+    let Ok(Some(folder)) = tree.folder_if_exists(&entry.real_path) else { return false };
+    [entry.temp.clone(), entry.restore_temp()]
         .iter()
-        .any(|name| tree.door.stat(folder.as_fd(), name).is_ok_and(|stat| stat.is_some()))
+        .any(|name| tree.sys.stat(folder.as_fd(), name).is_ok_and(|stat| stat.is_some()))
 }
 
-/// What is known of folders besides what is there.
+/// Modes of folders that are not on disk, or will not be.
 #[derive(Debug, Default)]
-struct Folders {
-    /// The modes of those that may have to be made.
-    modes: BTreeMap<tree::Spot, u32>,
-    /// Those that go when they are empty, if not all above a file that goes.
-    may_go: Option<BTreeMap<tree::Spot, u32>>,
+struct FolderModes {
+    /// The modes of folders that may have to be created.
+    modes: BTreeMap<tree::RealPath, u32>,
+    /// The folders to remove when they are empty; `None` means all folders above a removed file.
+    removable_folders: Option<BTreeMap<tree::RealPath, u32>>,
 }
 
-/// Changes that could be made: every file is what it is said to be, and may be changed.
+/// Checked changes: every file has the expected content and may be changed.
 #[derive(Debug)]
-#[must_use = "nothing happens until it is staged and applied"]
-pub struct Plan<'t> {
-    of: &'t Transactions,
+#[must_use = "a plan changes nothing until it is staged and applied"]
+pub struct TransactionPlan<'t> {
+    transactions: &'t Transactions,
     changes: Vec<Change>,
     policy: Policy,
     files: Vec<WorkspacePath>,
     targets: Vec<String>,
 }
 
-impl<'t> Plan<'t> {
-    /// The files that change, sorted; those that have the wanted content already are left out.
+impl<'t> TransactionPlan<'t> {
+    /// The files that change, sorted. Files that already have the new content are omitted.
     #[must_use]
     pub fn files(&self) -> &[WorkspacePath] {
         &self.files
     }
 
-    /// Where each of [`Self::files`] is, links followed: relative to the workspace, or absolute when it is outside.
+    /// The real path of each of [`Self::files`], with symbolic links resolved: relative to the workspace, or absolute
+    /// when it is outside.
     #[must_use]
     pub fn targets(&self) -> &[String] {
         &self.targets
     }
 
-    /// Waits for other lansers, checks again, and writes everything beside its target.
+    /// Waits for other lanser processes, checks again, and writes the new files next to their targets.
     ///
     /// # Errors
-    /// When the disk refuses, or a file changed, or another lanser does not end. Nothing is left.
+    /// When a system call fails, a file changed, or another lanser process does not finish in time. No traces are left
+    /// then.
     pub fn stage(self, label: &Label) -> Result<Staged<'t>, TransactionError> {
-        let lock = self.of.begin()?;
-        let tree = self.of.tree()?;
-        let checked = self.of.checker(&tree, self.policy).check(&plan::wants(&self.changes)?)?;
-        let heading = Heading {
+        let lock = self.transactions.begin()?;
+        let tree = self.transactions.tree()?;
+        let checked =
+            self.transactions.checker(&tree, self.policy).check(&plan::path_changes(&self.changes)?)?;
+        let header = JournalHeader {
             time: label.time,
             what: label.what.clone(),
             undoes: None,
             backwards: false,
-            prefix: self.of.home.prefix().to_owned(),
+            prefix: self.transactions.journal_dir.prefix().to_owned(),
         };
-        self.of.stage(tree, lock, checked, heading, Folders::default(), self.policy)
+        self.transactions.stage(tree, lock, checked, header, FolderModes::default(), self.policy)
     }
 }
 
-/// Everything is written beside its target, and on the disk. Dropped, it leaves no trace.
+/// A transaction whose new files are written next to their targets and synced to disk. Dropping it removes them.
 #[derive(Debug)]
-#[must_use = "it is taken back when it is dropped"]
+#[must_use = "a staged transaction is rolled back when it is dropped"]
 pub struct Staged<'t> {
-    of: &'t Transactions,
+    transactions: &'t Transactions,
     policy: Policy,
-    /// Invariant: there until it is applied or failed.
-    work: Option<Work>,
+    /// Invariant: `Some` until the transaction is applied or fails.
+    transaction: Option<OpenTransaction>,
 }
 
 impl<'t> Staged<'t> {
-    fn work(&self) -> &Work {
-        self.work.as_ref().expect("because only what consumes it takes it")
+    fn transaction(&self) -> &OpenTransaction {
+        self.transaction.as_ref().expect("because only a method that consumes `self` takes it")
     }
 
     fn fail(mut self, cause: TransactionError) -> TransactionError {
-        take_back(self.work.take(), cause)
+        roll_back_after(self.transaction.take(), cause)
     }
 
-    /// The transaction's id. The same change has the same id everywhere, unless it is in the log already.
+    /// The transaction's id. The same change has the same id everywhere, unless that id is already in the log.
     #[must_use]
     pub fn id(&self) -> &str {
-        &self.work().journal.id
+        &self.transaction().journal.id
     }
 
-    /// Puts every file in its place.
+    /// Moves every new file into place.
     ///
     /// # Errors
-    /// When the disk refuses, or a file is not what it was. All is as it was, then.
+    /// When a system call fails, or a file changed. All files are restored then.
     pub fn apply(mut self) -> Result<Applied<'t>, TransactionError> {
-        let applied = self.put();
+        let applied = self.put_in_place();
         match applied {
-            Ok(()) => Ok(Applied { work: self.work.take(), of: std::marker::PhantomData }),
+            Ok(()) => {
+                Ok(Applied { transaction: self.transaction.take(), lifetime: std::marker::PhantomData })
+            }
             Err(error) => Err(self.fail(error)),
         }
     }
 
-    fn put(&self) -> Result<(), TransactionError> {
-        let work = self.work();
-        let checker = self.of.checker(&work.tree, self.policy);
-        for entry in &work.journal.entries {
-            if !checker.still_leads(entry)? {
+    fn put_in_place(&self) -> Result<(), TransactionError> {
+        let transaction = self.transaction();
+        let checker = self.transactions.checker(&transaction.tree, self.policy);
+        for entry in &transaction.journal.entries {
+            if !checker.still_resolves(entry)? {
                 return Err(TransactionError::Changed { path: entry.path.clone() });
             }
         }
-        work.apply()
+        transaction.apply()
     }
 }
 
 impl Drop for Staged<'_> {
     fn drop(&mut self) {
-        if let Some(work) = self.work.take() {
-            // What fails here is done by the next command.
-            let _ = work.roll_back();
+        if let Some(transaction) = self.transaction.take() {
+            // If this fails, the next command does it.
+            let _ = transaction.roll_back();
         }
     }
 }
 
-/// Every file is in its place, and all can still be taken back. Dropped, it is.
+/// A transaction whose files are in place and can still be rolled back. Dropping it rolls it back.
 #[derive(Debug)]
-#[must_use = "it is taken back when it is dropped"]
+#[must_use = "an applied transaction is rolled back when it is dropped"]
 pub struct Applied<'t> {
-    work: Option<Work>,
-    of: std::marker::PhantomData<&'t Transactions>,
+    transaction: Option<OpenTransaction>,
+    lifetime: std::marker::PhantomData<&'t Transactions>,
 }
 
-/// A transaction that is done.
+/// A committed transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Done {
+pub struct CommittedTransaction {
     /// Its id, for [`Transactions::undo`].
     pub id: String,
-    /// Why traces are left, which the next command removes.
-    pub left: Option<String>,
+    /// Why the cleanup failed, if it did. The next command repeats it.
+    pub cleanup_error: Option<String>,
 }
 
 impl Applied<'_> {
     /// The transaction's id.
     #[must_use]
     pub fn id(&self) -> &str {
-        self.work.as_ref().map_or("", |work| &work.journal.id)
+        self.transaction.as_ref().map_or("", |transaction| &transaction.journal.id)
     }
 
-    /// Decides for the new state.
+    /// Commits the new files.
     ///
     /// # Errors
-    /// When the decision cannot be written down. All is as it was, then.
-    pub fn keep(mut self) -> Result<Done, TransactionError> {
-        let work = self.work.take().expect("because only what consumes it takes it");
-        if let Err(error) = work.store.commit() {
+    /// When the journal cannot be closed. All files are restored then.
+    pub fn commit(mut self) -> Result<CommittedTransaction, TransactionError> {
+        let transaction =
+            self.transaction.take().expect("because only a method that consumes `self` takes it");
+        if let Err(error) = transaction.store.commit() {
             let cause = TransactionError::refused("close", "the journal")(error);
-            return Err(take_back(Some(work), cause));
+            return Err(roll_back_after(Some(transaction), cause));
         }
-        let left = work.finish().err().map(|error| error.to_string());
-        Ok(Done { id: work.journal.id, left })
+        let cleanup_error = transaction.finish().err().map(|error| error.to_string());
+        Ok(CommittedTransaction { id: transaction.journal.id, cleanup_error })
     }
 
-    /// Decides for the old state. Returns the files that somebody else changed meanwhile and that were left as they are.
+    /// Restores the old files. Returns the files that other programs changed in the meantime, which are not touched.
     ///
     /// # Errors
-    /// When the disk refuses; the next command tries again.
+    /// When a system call fails. The next command tries again.
     pub fn roll_back(mut self) -> Result<Vec<WorkspacePath>, TransactionError> {
-        let work = self.work.take().expect("because only what consumes it takes it");
-        work.roll_back()
+        let transaction =
+            self.transaction.take().expect("because only a method that consumes `self` takes it");
+        transaction.roll_back()
     }
 }
 
 impl Drop for Applied<'_> {
     fn drop(&mut self) {
-        if let Some(work) = self.work.take() {
-            // What fails here is done by the next command.
-            let _ = work.roll_back();
+        if let Some(transaction) = self.transaction.take() {
+            // If this fails, the next command does it.
+            let _ = transaction.roll_back();
         }
     }
 }
 
-/// Takes back what failed.
-fn take_back(work: Option<Work>, cause: TransactionError) -> TransactionError {
-    match work.map(|work| work.roll_back()) {
+/// Rolls back a failed transaction and returns the error to report.
+fn roll_back_after(transaction: Option<OpenTransaction>, cause: TransactionError) -> TransactionError {
+    match transaction.map(|transaction| transaction.roll_back()) {
         Some(Err(failed)) => TransactionError::HalfDone { cause: Box::new(cause), failed: Box::new(failed) },
-        // Whose files were left alone is what the cause says, or has nothing to do with it.
+        // Files that were not touched are either the cause or unrelated to it.
         _ => cause,
     }
 }

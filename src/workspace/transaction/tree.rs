@@ -1,4 +1,4 @@
-//! The workspace's folders by descriptor.
+//! Access to the workspace's folders by file descriptor.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -7,27 +7,27 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::door::Door;
+use super::sys::Sys;
 use crate::path::AbsPath;
 
-/// From how many files or folders on a whole file system is told to write, instead of each.
-const MANY: usize = 32;
+/// Above this number of files or folders, whole file systems are flushed instead of each file or folder.
+const SYNC_EACH_LIMIT: usize = 32;
 
-/// The place of a file, all links resolved: below the workspace, or below `/`.
+/// A path with all symbolic links resolved, below the workspace or below `/`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Spot {
-    /// Whether it is outside the workspace.
+pub(super) struct RealPath {
+    /// Whether it is outside the workspace and relative to `/`.
     pub(super) outside: bool,
-    /// Relative, `/` as separator, no `.` nor `..`.
+    /// A relative path with `/` as separator, without `.` and `..`.
     pub(super) path: String,
 }
 
-impl Spot {
+impl RealPath {
     pub(super) fn name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or_default()
     }
 
-    /// The folder above; `None` above the top.
+    /// The parent folder; `None` for the empty path.
     pub(super) fn parent(&self) -> Option<Self> {
         if self.path.is_empty() {
             return None;
@@ -41,7 +41,7 @@ impl Spot {
     }
 }
 
-impl std::fmt::Display for Spot {
+impl std::fmt::Display for RealPath {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.outside {
             f.write_str("/")?;
@@ -50,55 +50,55 @@ impl std::fmt::Display for Spot {
     }
 }
 
-/// The tree, opened at its root.
+/// The workspace's root folder and `/`, opened.
 #[derive(Debug)]
 pub(super) struct Tree {
-    pub(super) door: Door,
+    pub(super) sys: Sys,
     root: OwnedFd,
     top: OwnedFd,
 }
 
 impl Tree {
-    pub(super) fn open(door: &Door, root: &AbsPath) -> io::Result<Self> {
-        let top = door.base(Path::new("/"))?;
-        Ok(Self { door: door.clone(), root: door.base(root.as_path())?, top })
+    pub(super) fn open(sys: &Sys, root: &AbsPath) -> io::Result<Self> {
+        let top = sys.open_base(Path::new("/"))?;
+        Ok(Self { sys: sys.clone(), root: sys.open_base(root.as_path())?, top })
     }
 
-    /// The tree whose root is a folder below `top`, none of whose components is a link.
-    pub(super) fn beneath(door: &Door, top: &AbsPath, prefix: &str) -> io::Result<Self> {
-        let root = door.folder(door.base(top.as_path())?.as_fd(), prefix)?;
-        Ok(Self { door: door.clone(), root, top: door.base(Path::new("/"))? })
+    /// The tree whose root is the folder `prefix` below `top`. The prefix must not contain links.
+    pub(super) fn beneath(sys: &Sys, top: &AbsPath, prefix: &str) -> io::Result<Self> {
+        let root = sys.open_folder(sys.open_base(top.as_path())?.as_fd(), prefix)?;
+        Ok(Self { sys: sys.clone(), root, top: sys.open_base(Path::new("/"))? })
     }
 
     fn base(&self, outside: bool) -> &OwnedFd {
         if outside { &self.top } else { &self.root }
     }
 
-    /// A folder; `None` when it is gone.
-    fn folder(&self, folder: &Spot) -> io::Result<Option<OwnedFd>> {
-        match self.door.folder(self.base(folder.outside).as_fd(), &folder.path) {
+    /// Opens a folder; `None` when it does not exist.
+    fn open_folder(&self, folder: &RealPath) -> io::Result<Option<OwnedFd>> {
+        match self.sys.open_folder(self.base(folder.outside).as_fd(), &folder.path) {
             Ok(folder) => Ok(Some(folder)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// The folder that holds a spot's name.
-    pub(super) fn folder_of(&self, spot: &Spot) -> io::Result<OwnedFd> {
-        self.door.folder(self.base(spot.outside).as_fd(), spot.folder_path())
+    /// Opens the folder that contains a path.
+    pub(super) fn folder_of(&self, real_path: &RealPath) -> io::Result<OwnedFd> {
+        self.sys.open_folder(self.base(real_path.outside).as_fd(), real_path.folder_path())
     }
 
-    /// The folder that holds a spot's name; `None` when it is gone.
-    pub(super) fn folder_if_any(&self, spot: &Spot) -> io::Result<Option<OwnedFd>> {
-        spot.parent().map_or(Ok(None), |folder| self.folder(&folder))
+    /// Opens the folder that contains a path; `None` when it does not exist.
+    pub(super) fn folder_if_exists(&self, real_path: &RealPath) -> io::Result<Option<OwnedFd>> {
+        real_path.parent().map_or(Ok(None), |folder| self.open_folder(&folder))
     }
 
-    /// The folders above a spot that are missing, the outermost first.
-    pub(super) fn missing_above(&self, spot: &Spot) -> io::Result<Vec<Spot>> {
+    /// The missing folders above a path, outermost first.
+    pub(super) fn missing_above(&self, real_path: &RealPath) -> io::Result<Vec<RealPath>> {
         let mut missing = Vec::new();
-        let mut at = spot.parent();
+        let mut at = real_path.parent();
         while let Some(folder) = at.filter(|folder| !folder.path.is_empty()) {
-            if self.folder(&folder)?.is_some() {
+            if self.open_folder(&folder)?.is_some() {
                 break;
             }
             at = folder.parent();
@@ -108,31 +108,32 @@ impl Tree {
         Ok(missing)
     }
 
-    /// Makes one folder; nothing is wrong when it is there.
-    pub(super) fn make_folder(&self, folder: &Spot, mode: Option<u32>) -> io::Result<()> {
+    /// Creates one folder; an existing one is not an error.
+    pub(super) fn make_folder(&self, folder: &RealPath, mode: Option<u32>) -> io::Result<()> {
         let above = self.folder_of(folder)?;
-        match self.door.make_folder(above.as_fd(), folder.name(), 0o777) {
+        match self.sys.create_folder(above.as_fd(), folder.name(), 0o777) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
             made => made?,
         }
         if let Some(mode) = mode {
-            let made = self.door.folder(above.as_fd(), folder.name())?;
-            self.door.chmod(&made.into(), mode)?;
+            let made = self.sys.open_folder(above.as_fd(), folder.name())?;
+            self.sys.chmod(&made.into(), mode)?;
         }
         Ok(())
     }
 
-    /// Removes those of the folders that are empty, the deepest first. Returns the folders in which something went.
+    /// Removes the empty folders among `folders`, deepest first. Returns the folders in which an entry was removed.
     pub(super) fn remove_empty<'s>(
         &self,
-        folders: impl IntoIterator<Item = &'s Spot>,
-    ) -> io::Result<BTreeSet<Spot>> {
-        let mut folders: Vec<&Spot> = folders.into_iter().filter(|folder| !folder.path.is_empty()).collect();
+        folders: impl IntoIterator<Item = &'s RealPath>,
+    ) -> io::Result<BTreeSet<RealPath>> {
+        let mut folders: Vec<&RealPath> =
+            folders.into_iter().filter(|folder| !folder.path.is_empty()).collect();
         folders.sort_by_key(|folder| std::cmp::Reverse(folder.path.matches('/').count()));
         let mut touched = BTreeSet::new();
         for folder in folders {
-            if let Some(above) = self.folder_if_any(folder)?
-                && self.door.remove_folder(above.as_fd(), folder.name())?
+            if let Some(above) = self.folder_if_exists(folder)?
+                && self.sys.remove_folder(above.as_fd(), folder.name())?
             {
                 touched.remove(folder);
                 touched.extend(folder.parent());
@@ -141,39 +142,39 @@ impl Tree {
         Ok(touched)
     }
 
-    /// Makes sure that what was done in folders is on the disk; of a folder that is gone, the one above it has to be told.
+    /// Flushes changes of folders to disk. For a removed folder, its parent has to be passed.
     ///
-    /// From [`MANY`] on, the whole file system is told once where there is such a call: it costs a fraction, and covers the
-    /// files in those folders as well.
-    pub(super) fn sync_folders(&self, folders: &BTreeSet<Spot>) -> io::Result<()> {
-        let at_once = syncs_at_once(folders.len());
+    /// Above [`SYNC_EACH_LIMIT`], whole file systems are flushed instead, where the system has a call for it. That
+    /// takes a fraction of the time, and flushes the files in those folders as well.
+    pub(super) fn sync_folders(&self, folders: &BTreeSet<RealPath>) -> io::Result<()> {
+        let sync_whole = syncs_whole_file_systems(folders.len());
         let mut devices = BTreeSet::new();
         for folder in folders {
-            let Some(opened) = self.folder(folder)? else { continue };
-            if !at_once {
-                self.door.sync(&opened)?;
-            } else if devices.insert(self.door.device(&opened)?) {
-                self.door.sync_all(&opened)?;
+            let Some(opened) = self.open_folder(folder)? else { continue };
+            if !sync_whole {
+                self.sys.sync(&opened)?;
+            } else if devices.insert(self.sys.device(&opened)?) {
+                self.sys.sync_file_system(&opened)?;
             }
         }
         Ok(())
     }
 
-    /// Tells every file system that holds one of the folders to write all.
-    pub(super) fn sync_file_systems(&self, folders: &BTreeSet<Spot>) -> io::Result<()> {
+    /// Flushes every file system that contains one of the folders.
+    pub(super) fn sync_file_systems(&self, folders: &BTreeSet<RealPath>) -> io::Result<()> {
         let mut devices = BTreeSet::new();
         for folder in folders {
-            if let Some(opened) = self.folder(folder)?
-                && devices.insert(self.door.device(&opened)?)
+            if let Some(opened) = self.open_folder(folder)?
+                && devices.insert(self.sys.device(&opened)?)
             {
-                self.door.sync_all(&opened)?;
+                self.sys.sync_file_system(&opened)?;
             }
         }
         Ok(())
     }
 }
 
-/// Whether so many files or folders are better written all at once.
-pub(super) const fn syncs_at_once(count: usize) -> bool {
-    cfg!(target_os = "linux") && count > MANY
+/// Whether this many files or folders are better flushed as whole file systems.
+pub(super) const fn syncs_whole_file_systems(count: usize) -> bool {
+    cfg!(target_os = "linux") && count > SYNC_EACH_LIMIT
 }

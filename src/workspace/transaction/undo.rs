@@ -1,65 +1,65 @@
-//! The operation log, and taking back what is in it.
+//! The operation log, and undoing its transactions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::journal::{Heading, Journal};
-use super::plan::{Checker, Want};
-use super::store::{Kept, Store};
-use super::{Done, Folders, Label, Policy, TransactionError, Transactions};
+use super::journal::{Journal, JournalHeader};
+use super::plan::{Checker, PathChange};
+use super::store::{ClosedJournal, JournalStore};
+use super::{CommittedTransaction, FolderModes, Label, Policy, TransactionError, Transactions};
 use crate::path::WorkspacePath;
 
-/// A line of the operation log.
+/// An entry of the operation log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
-    /// The transaction.
+pub struct OperationLogEntry {
+    /// The transaction's id.
     pub id: String,
-    /// When, in seconds since 1970.
+    /// The time, in seconds since 1970.
     pub time: u64,
-    /// What it was, for people.
+    /// Its description for people.
     pub what: String,
     /// The files that it changed, sorted.
     pub files: Vec<WorkspacePath>,
-    /// The transaction that it undid.
+    /// The id of the transaction that it undid.
     pub undoes: Option<String>,
-    /// The transaction that undid it, unless that was undone too.
+    /// The id of the transaction that undid it, unless that one was undone too.
     pub undone_by: Option<String>,
-    /// Why its journal cannot be read, if it cannot; nothing else is known of it then.
+    /// Why its journal cannot be read, if it cannot. All fields except `id` are empty then.
     pub damaged: Option<String>,
 }
 
-/// What undoing did.
+/// The result of an undo.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Undone {
-    /// The transaction that undid, which can be undone too.
-    pub transaction: Done,
-    /// The transaction that was undone.
+pub struct UndoResult {
+    /// The new transaction, which can be undone too.
+    pub transaction: CommittedTransaction,
+    /// The id of the transaction that was undone.
     pub undone: String,
     /// The files that changed back, sorted.
     pub files: Vec<WorkspacePath>,
 }
 
-/// A transaction that is kept.
-struct Logged {
-    kept: Kept,
+/// A transaction in the log.
+struct LoggedTransaction {
+    closed: ClosedJournal,
     journal: Journal,
 }
 
-/// A transaction that is kept and whose journal cannot be read.
-struct Unread {
-    kept: Kept,
+/// A transaction in the log whose journal cannot be read.
+struct UnreadableJournal {
+    closed: ClosedJournal,
     reason: String,
 }
 
 impl Transactions {
-    /// The operation log of this workspace, the oldest first.
+    /// The operation log of this workspace, oldest first. Transactions with unreadable journals come before all others.
     ///
     /// # Errors
-    /// When the disk refuses. A journal that this lanser cannot read is a line that says so, before all others.
-    pub fn list(&self) -> Result<Vec<Line>, TransactionError> {
+    /// When the folder of journals cannot be read.
+    pub fn list(&self) -> Result<Vec<OperationLogEntry>, TransactionError> {
         let (log, damaged) = self.log(self.store()?.as_ref())?;
         let undone = undone(&log);
-        let damaged = damaged.into_iter().map(|Unread { kept, reason, .. }| Line {
-            id: kept.id,
+        let damaged = damaged.into_iter().map(|UnreadableJournal { closed, reason, .. }| OperationLogEntry {
+            id: closed.id,
             time: 0,
             what: String::new(),
             files: Vec::new(),
@@ -67,7 +67,7 @@ impl Transactions {
             undone_by: None,
             damaged: Some(reason),
         });
-        let line = |logged: Logged| Line {
+        let entry = |logged: LoggedTransaction| OperationLogEntry {
             undone_by: undone.get(&logged.journal.id).cloned(),
             files: logged.journal.files(),
             id: logged.journal.id,
@@ -76,22 +76,25 @@ impl Transactions {
             undoes: logged.journal.undoes,
             damaged: None,
         };
-        Ok(damaged.chain(log.into_iter().map(line)).collect())
+        Ok(damaged.chain(log.into_iter().map(entry)).collect())
     }
 
-    fn store(&self) -> Result<Option<Store>, TransactionError> {
-        Store::find(&self.door, self.home.place())
+    fn store(&self) -> Result<Option<JournalStore>, TransactionError> {
+        JournalStore::find(&self.sys, self.journal_dir.path())
     }
 
-    /// What can be read of the log, and what cannot with the reason.
-    fn log(&self, store: Option<&Store>) -> Result<(Vec<Logged>, Vec<Unread>), TransactionError> {
+    /// The readable transactions of the log, and the unreadable ones.
+    fn log(
+        &self,
+        store: Option<&JournalStore>,
+    ) -> Result<(Vec<LoggedTransaction>, Vec<UnreadableJournal>), TransactionError> {
         let mut log = Vec::new();
         let mut damaged = Vec::new();
         let Some(store) = store else { return Ok((log, damaged)) };
-        for kept in store.kept()? {
-            let journal = match store.journal(&kept) {
+        for closed in store.closed_journals()? {
+            let journal = match store.journal(&closed) {
                 Ok(journal) => journal,
-                // Another version's, perhaps: no reason to keep the others from being undone.
+                // Perhaps from another version of lanser. The other transactions can still be undone.
                 Err(error) => {
                     let reason = match error {
                         TransactionError::Damaged { reason, .. }
@@ -99,37 +102,42 @@ impl Transactions {
                         other => other.to_string(),
                     };
                     let reason = format!("its journal cannot be read: {reason}");
-                    damaged.push(Unread { kept, reason });
+                    damaged.push(UnreadableJournal { closed, reason });
                     continue;
                 }
             };
-            if journal.prefix == self.home.prefix() {
-                log.push(Logged { kept, journal });
+            if journal.prefix == self.journal_dir.prefix() {
+                log.push(LoggedTransaction { closed, journal });
             }
         }
         Ok((log, damaged))
     }
 
-    /// Undoes a transaction, or the last one that is neither undone nor an undoing itself.
+    /// Undoes a transaction, or the last one that is neither undone nor an undo itself.
     ///
     /// # Errors
-    /// [`TransactionError::Conflict`] with all files that are not as the transaction left them, and everything that can keep a
-    /// transaction from being made. Nothing is changed, then.
-    pub fn undo(&self, id: Option<&str>, label: &Label, policy: Policy) -> Result<Undone, TransactionError> {
+    /// [`TransactionError::Conflict`] with all files that changed since the transaction, and the errors of any
+    /// transaction. Nothing is changed then.
+    pub fn undo(
+        &self,
+        id: Option<&str>,
+        label: &Label,
+        policy: Policy,
+    ) -> Result<UndoResult, TransactionError> {
         self.undo_if(id, label, policy, &|_| true)
     }
 
-    /// The same, if every file may be written.
+    /// The same, if `may_write` permits every file.
     ///
     /// # Errors
-    /// As well [`TransactionError::Filtered`] with the files that may not.
+    /// Also [`TransactionError::Filtered`] with the files that it does not permit.
     pub fn undo_if(
         &self,
         id: Option<&str>,
         label: &Label,
         policy: Policy,
-        may: &dyn Fn(&WorkspacePath) -> bool,
-    ) -> Result<Undone, TransactionError> {
+        may_write: &dyn Fn(&WorkspacePath) -> bool,
+    ) -> Result<UndoResult, TransactionError> {
         let lock = self.begin()?;
         let store = self.store()?;
         let (mut log, damaged) = self.log(store.as_ref())?;
@@ -139,58 +147,60 @@ impl Transactions {
             None => !logged.journal.backwards && !undone.contains_key(&logged.journal.id),
         });
         let missing = || TransactionError::NoTransaction { id: id.unwrap_or("to undo").to_owned() };
-        // What was done last is not the last that can be read.
-        let later = |unread: &Unread| found.is_none_or(|found| log[found].kept < unread.kept);
+        // An unreadable journal may be newer than the last readable one.
+        let later = |unread: &UnreadableJournal| found.is_none_or(|found| log[found].closed < unread.closed);
         let unread = damaged.into_iter().rev().find(|unread| match id {
-            Some(id) => unread.kept.id == id,
+            Some(id) => unread.closed.id == id,
             None => later(unread),
         });
-        if let Some(Unread { kept, reason, .. }) = unread {
-            return Err(TransactionError::Unreadable { id: kept.id, reason });
+        if let Some(UnreadableJournal { closed, reason, .. }) = unread {
+            return Err(TransactionError::Unreadable { id: closed.id, reason });
         }
-        let Logged { kept, journal } = log.swap_remove(found.ok_or_else(missing)?);
+        let LoggedTransaction { closed, journal } = log.swap_remove(found.ok_or_else(missing)?);
         let store = store.ok_or_else(missing)?;
-        let stopped: Vec<WorkspacePath> = journal.files().into_iter().filter(|path| !may(path)).collect();
-        if !stopped.is_empty() {
-            return Err(TransactionError::Filtered { paths: stopped });
+        let filtered: Vec<WorkspacePath> =
+            journal.files().into_iter().filter(|path| !may_write(path)).collect();
+        if !filtered.is_empty() {
+            return Err(TransactionError::Filtered { paths: filtered });
         }
-        let mut wants = BTreeMap::new();
+        let mut path_changes = BTreeMap::new();
         for entry in &journal.entries {
-            let bytes = store.pre_image(entry, Some(&kept))?;
-            wants.insert(entry.path.clone(), Want::inverse(entry, bytes));
+            let bytes = store.pre_image(entry, Some(&closed))?;
+            path_changes.insert(entry.path.clone(), PathChange::inverse(entry, bytes));
         }
         let tree = self.tree()?;
         let checker = self.checker(&tree, policy);
-        let checked = match checker.check(&wants) {
+        let checked = match checker.check(&path_changes) {
             Err(error) if is_conflict(&error) => {
-                return Err(TransactionError::Conflict { paths: conflicts(&checker, &wants)? });
+                return Err(TransactionError::Conflict { paths: conflicts(&checker, &path_changes)? });
             }
             checked => checked?,
         };
-        let made: BTreeSet<_> = journal.made.iter().map(|(folder, _)| folder).collect();
-        let going = checked.above.iter().filter(|(folder, _)| made.contains(folder));
-        let folders = Folders {
-            modes: journal.may_go.iter().cloned().collect(),
-            may_go: Some(going.map(|(folder, mode)| (folder.clone(), *mode)).collect()),
+        let new_folders: BTreeSet<_> = journal.new_folders.iter().map(|(folder, _)| folder).collect();
+        let removable = checked.folders_above.iter().filter(|(folder, _)| new_folders.contains(folder));
+        let folders = FolderModes {
+            modes: journal.removable_folders.iter().cloned().collect(),
+            removable_folders: Some(removable.map(|(folder, mode)| (folder.clone(), *mode)).collect()),
         };
-        let heading = Heading {
+        let header = JournalHeader {
             time: label.time,
             what: label.what.clone(),
             undoes: Some(journal.id.clone()),
             backwards: !journal.backwards,
             prefix: journal.prefix.clone(),
         };
-        let transaction = self.stage(tree, lock, checked, heading, folders, policy)?.apply()?.keep()?;
-        Ok(Undone { transaction, files: journal.files(), undone: journal.id })
+        let transaction = self.stage(tree, lock, checked, header, folders, policy)?.apply()?.commit()?;
+        Ok(UndoResult { transaction, files: journal.files(), undone: journal.id })
     }
 }
 
-/// Which transactions are undone, and by which.
-fn undone(log: &[Logged]) -> BTreeMap<String, String> {
+/// The ids of the undone transactions, with the ids of those that undid them.
+fn undone(log: &[LoggedTransaction]) -> BTreeMap<String, String> {
     let mut by: BTreeMap<&str, &str> = BTreeMap::new();
     let mut undone = BTreeMap::new();
-    // Backwards, so that whoever undoes is known before, and an id that was forgotten and given again is not mistaken.
-    for Logged { journal, .. } in log.iter().rev() {
+    // Backwards, so that an undo is seen before its target, and an id that was reused after trimming the log is not
+    // confused.
+    for LoggedTransaction { journal, .. } in log.iter().rev() {
         if let Some(undoer) = by.remove(journal.id.as_str())
             && !undone.contains_key(undoer)
         {
@@ -203,20 +213,20 @@ fn undone(log: &[Logged]) -> BTreeMap<String, String> {
     undone
 }
 
-/// Whether a file is not what it should be.
+/// Whether the error means that a file changed since the transaction.
 const fn is_conflict(error: &TransactionError) -> bool {
     use TransactionError::{Changed, Exists, NotAFile};
     matches!(error, Changed { .. } | Exists { .. } | NotAFile { .. })
 }
 
-/// The files that are not what they should be.
+/// The files that changed since the transaction.
 fn conflicts(
     checker: &Checker<'_>,
-    wants: &BTreeMap<WorkspacePath, Want>,
+    path_changes: &BTreeMap<WorkspacePath, PathChange>,
 ) -> Result<Vec<WorkspacePath>, TransactionError> {
     let mut conflicts = Vec::new();
-    for (path, want) in wants {
-        let single = BTreeMap::from([(path.clone(), want.clone())]);
+    for (path, change) in path_changes {
+        let single = BTreeMap::from([(path.clone(), change.clone())]);
         match checker.check(&single) {
             Ok(_) => {}
             Err(error) if is_conflict(&error) => conflicts.push(path.clone()),

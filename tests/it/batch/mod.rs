@@ -1,12 +1,12 @@
-//! `lanser batch`: what comes in a stream is answered in a stream, and says what single calls say.
+//! `lanser batch`: a stream of requests gets a stream of answers, the same as those of single commands.
 
-/// What goes wrong: servers that die, signals, pipes that close, lines that never end.
-mod broken;
-/// What looks declared and is inferred.
-mod kept;
-/// The same answers at every concurrency, one by one, and through a session.
-mod same;
-/// What a line may say, and what becomes of it.
+/// The same answers at any concurrency, as single commands, and in a session.
+mod consistency;
+/// Failures: dying servers, signals, closed pipes, lines without end.
+mod failures;
+/// Names whose types look declared but are inferred.
+mod order_dependence;
+/// The fields of a line and their effects.
 mod stream;
 
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -18,10 +18,10 @@ use serde_json::Value;
 
 use crate::support::{Output, Project, TestEnv};
 
-/// No answer may take longer.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Limit for each answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A batch that is talked to. Dropped, it is killed.
+/// A running batch process. Dropping it kills the process.
 struct Talk {
     child: Child,
     input: Option<ChildStdin>,
@@ -43,23 +43,23 @@ impl Talk {
         Self { input: child.stdin.take(), child, answers }
     }
 
-    fn say(&mut self, line: &str) {
+    fn send(&mut self, line: &str) {
         writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
     }
 
     #[track_caller]
-    fn hear(&self) -> Value {
-        self.answers.recv_timeout(PATIENCE).expect("there is an answer in time")
+    fn receive(&self) -> Value {
+        self.answers.recv_timeout(ANSWER_TIMEOUT).expect("there is an answer in time")
     }
 
-    /// Says a line and hears its answer.
+    /// Sends a line and waits for one answer.
     #[track_caller]
     fn ask(&mut self, line: &str) -> Value {
-        self.say(line);
-        self.hear()
+        self.send(line);
+        self.receive()
     }
 
-    /// The processes that it started and that live.
+    /// The live processes that the batch started.
     fn servers(&self) -> Vec<u32> {
         let output = std::process::Command::new("ps").args(["-A", "-o", "pid=,ppid="]).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
@@ -70,7 +70,7 @@ impl Talk {
         pairs.filter(|(_, parent)| *parent == self.child.id()).map(|(pid, _)| pid).collect()
     }
 
-    /// Ends the input, and gives the answers that were still to come and the exit code.
+    /// Closes the input; returns the remaining answers and the exit code.
     #[track_caller]
     fn end(mut self) -> (Vec<Value>, Option<i32>) {
         self.input = None;
@@ -78,12 +78,12 @@ impl Talk {
         (rest, self.child.wait().unwrap().code())
     }
 
-    /// The answers until the output's end.
+    /// The remaining answers until the end of the output.
     #[track_caller]
     fn rest(&self) -> Vec<Value> {
         let mut rest = Vec::new();
         loop {
-            match self.answers.recv_timeout(PATIENCE) {
+            match self.answers.recv_timeout(ANSWER_TIMEOUT) {
                 Ok(answer) => rest.push(answer),
                 Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => return rest,
                 Err(std::sync::mpsc::RecvTimeoutError::Timeout) => panic!("the output does not end"),
@@ -99,13 +99,15 @@ impl Drop for Talk {
     }
 }
 
-/// The bundles of a batch that ended well; each is valid.
+/// The bundles of a successful batch; asserts that each is valid.
 #[track_caller]
 fn bundles(output: &Output) -> Vec<Value> {
     let lines = output.text().lines();
     lines
         .map(|line| {
-            if let Err(problems) = lanser::schema::validate(lanser::schema::Kind::Bundle, line.as_bytes()) {
+            if let Err(problems) =
+                lanser::schema::validate(lanser::schema::SchemaKind::Bundle, line.as_bytes())
+            {
                 panic!("the bundle is not valid: {problems:?}\n{line}");
             }
             serde_json::from_str(line).unwrap()
@@ -117,7 +119,7 @@ fn id(bundle: &Value) -> &Value {
     &bundle["meta"]["volatile"]["id"]
 }
 
-/// Status or the symbol of the error.
+/// The status of a bundle, or the symbol of its error.
 fn outcome(bundle: &Value) -> &str {
     bundle["error"]["symbol"].as_str().unwrap_or_else(|| bundle["status"].as_str().unwrap())
 }

@@ -1,10 +1,10 @@
 use serde_json::{Value, json};
 
 use super::{Talk, bundles, id, outcome, shop};
-use crate::support::{Behaviour, FakeServer, Project, TestEnv};
+use crate::support::{Behavior, FakeServer, Project, TestEnv};
 
 #[test]
-fn an_answer_comes_before_the_next_question() {
+fn an_answer_comes_before_the_next_request() {
     let env = TestEnv::pyright(&shop());
     let mut talk = Talk::start(&env, &[]);
     let defined = talk.ask(r#"{"id":1,"cmd":"definition","selector":"src/shop/till.py:9:21"}"#);
@@ -14,7 +14,7 @@ fn an_answer_comes_before_the_next_question() {
         talk.ask(r#"{"id":"two","cmd":"hover","selector":{"kind":"symbol","qualname":"shop:Book"}}"#);
     assert_eq!((outcome(&hovered), id(&hovered)), ("ok", &json!("two")));
     assert_eq!(hovered["meta"]["volatile"]["served_from"], "warm_server");
-    // Without an id, and of a changed workspace.
+    // Without an id, and about a changed workspace.
     env.write("src/shop/new.py", "from shop import Book\nBook\n");
     let used = talk.ask(r#"{"cmd":"references","selector":"py://shop#Book"}"#);
     assert!(used.to_string().contains("src/shop/new.py"), "{used}");
@@ -24,7 +24,7 @@ fn an_answer_comes_before_the_next_question() {
 }
 
 #[test]
-fn a_line_that_says_nothing_readable_is_answered_and_stops_nothing() {
+fn an_unreadable_line_gets_an_error_and_stops_nothing() {
     let env = TestEnv::pyright(&shop());
     let input = [
         r#"{"id":1,"cmd":"hover","selector":"py://shop#Book"}"#,
@@ -37,8 +37,8 @@ fn a_line_that_says_nothing_readable_is_answered_and_stops_nothing() {
         r#"{"id":7,"cmd":"locate","selector":"py://shop#Buck"}"#,
         r#"{"id":8,"cmd":"locate","selector":"py://shop#Book"}"#,
     ];
-    // The last line has no end.
-    let output = env.lanser_reading(["batch", "--ordered"], input.join("\n"));
+    // The last line has no newline.
+    let output = env.lanser_with_input(["batch", "--ordered"], input.join("\n"));
     let told: Vec<_> = bundles(&output)
         .iter()
         .map(|bundle| {
@@ -57,15 +57,18 @@ fn a_line_that_says_nothing_readable_is_answered_and_stops_nothing() {
         (9, Some(8), "ok"),
     ];
     assert_eq!(told, expected.map(|(line, id, outcome)| (line, id, outcome.to_owned())));
-    assert!(output.stdout.contains("line 4 is no request: $.cmd: unknown variant `hoover`"), "{output}");
+    assert!(
+        output.stdout.contains("line 4 is not a valid request: $.cmd: unknown variant `hoover`"),
+        "{output}"
+    );
     assert!(output.stdout.contains("the key \\\"id\\\" occurs twice"), "{output}");
-    let checked = env.lanser_reading(["schema", "validate-batch", "-"], input.join("\n"));
+    let checked = env.lanser_with_input(["schema", "validate-batch", "-"], input.join("\n"));
     assert_eq!(checked.code, Some(1), "{checked}");
     assert!(
         checked.stdout.ends_with("5 of 8 valid\n"),
         "a text is no selector only for its reader: {checked}"
     );
-    let checked = env.lanser_reading(["schema", "validate-batch", "-"], &output.stdout);
+    let checked = env.lanser_with_input(["schema", "validate-batch", "-"], &output.stdout);
     assert_eq!(checked.text(), "8 of 8 valid\n");
 }
 
@@ -92,62 +95,62 @@ fn order_files_and_fields() {
     assert_eq!(unordered, (0..12).collect::<Vec<_>>());
     assert!(as_ready.stdout.lines().all(|line| !line.contains("bundleId")), "{as_ready}");
     let same = env.lanser(["batch", "--in", "requests.jsonl", "--out", "requests.jsonl"]);
-    assert!(same.failure(2).contains("is the file of requests"));
+    assert!(same.failure(2).contains("--in and --out are the same file"));
     assert!(env.lanser(["batch", "--in", "nowhere.jsonl"]).failure(3).contains("nowhere.jsonl"));
     let nowhere = env.lanser(["batch", "--in", "requests.jsonl", "--out", "nowhere/out.jsonl"]);
     let said = nowhere.failure(3);
-    assert!(said.contains("nowhere/out.jsonl: there is no folder "), "{said}");
+    assert!(said.contains("nowhere/out.jsonl: no such folder: "), "{said}");
     assert!(env.lanser(["batch", "--in", "requests.jsonl", "--out", "src"]).failure(71).contains("src"));
-    assert_eq!(env.lanser_reading(["batch"], "").text(), "", "nothing is asked, nothing is answered");
+    assert_eq!(env.lanser_with_input(["batch"], "").text(), "", "nothing is asked, nothing is answered");
 }
 
 #[test]
-fn cancelled_while_it_runs_and_while_it_waits() {
+fn requests_are_canceled_while_running_and_while_waiting() {
     let project = Project::parse("//- /m.py\ndef $0f(): ...\nf()\n");
     let env = TestEnv::with(&project);
-    let server = FakeServer::new(&env, &Behaviour::good().hangs_on("textDocument/hover"));
+    let server = FakeServer::new(&env, &Behavior::good().hangs_on("textDocument/hover"));
     let mut talk = Talk::start(&env, &["--concurrency", "1", "--server-command", server.command()]);
     let at = project.at(0);
     let ask = |id: u32, cmd: &str| format!(r#"{{"id":{id},"cmd":"{cmd}","selector":"{at}"}}"#);
-    talk.say(&ask(1, "hover"));
-    talk.say(&ask(2, "locate"));
-    talk.say(&ask(3, "locate"));
+    talk.send(&ask(1, "hover"));
+    talk.send(&ask(2, "locate"));
+    talk.send(&ask(3, "locate"));
     crate::support::wait_until("it is asked", std::time::Duration::from_secs(20), || {
         server.received().iter().any(|method| method == "textDocument/hover")
     });
-    talk.say(r#"{"cancel":2}"#);
-    let second = talk.hear();
+    talk.send(r#"{"cancel":2}"#);
+    let second = talk.receive();
     assert_eq!((outcome(&second), id(&second)), ("E/REQUEST_CANCELLED", &json!(2)));
-    talk.say(r#"{"cancel":1}"#);
-    let first = talk.hear();
+    talk.send(r#"{"cancel":1}"#);
+    let first = talk.receive();
     assert_eq!((outcome(&first), id(&first)), ("E/REQUEST_CANCELLED", &json!(1)));
     assert_eq!(first["request"]["selector"]["uri"], "m.py");
-    let third = talk.hear();
+    let third = talk.receive();
     assert_eq!((outcome(&third), id(&third)), ("ok", &json!(3)));
-    // What is answered, or was never asked, cannot be cancelled; nobody is told.
-    talk.say(r#"{"cancel":1}"#);
-    talk.say(r#"{"cancel":"nobody"}"#);
+    // Answered and unknown requests cannot be canceled; no message is sent.
+    talk.send(r#"{"cancel":1}"#);
+    talk.send(r#"{"cancel":"nobody"}"#);
     let fourth = talk.ask(&ask(4, "locate"));
     assert_eq!(id(&fourth), 4);
     assert_eq!(talk.end(), (Vec::new(), Some(0)));
 }
 
-/// Answers in order that all wait for the first: it can be given up all the same.
+/// With ordered answers, all wait for the first, which can be canceled nevertheless.
 #[test]
-fn what_all_others_wait_for_can_be_cancelled() {
+fn a_request_that_blocks_others_can_be_canceled() {
     let project = Project::parse("//- /m.py\ndef $0f(): ...\nf()\n");
     let env = TestEnv::with(&project);
-    let server = FakeServer::new(&env, &Behaviour::good().hangs_on("textDocument/hover"));
+    let server = FakeServer::new(&env, &Behavior::good().hangs_on("textDocument/hover"));
     let mut talk =
         Talk::start(&env, &["--ordered", "--concurrency", "4", "--server-command", server.command()]);
     let at = project.at(0);
-    talk.say(&format!(r#"{{"id":0,"timeout":600,"cmd":"hover","selector":"{at}"}}"#));
+    talk.send(&format!(r#"{{"id":0,"timeout":600,"cmd":"hover","selector":"{at}"}}"#));
     for id in 1..2000 {
-        talk.say(&format!(r#"{{"id":{id},"cmd":"locate","selector":"{at}"}}"#));
+        talk.send(&format!(r#"{{"id":{id},"cmd":"locate","selector":"{at}"}}"#));
     }
-    talk.say(r#"{"cancel":0}"#);
+    talk.send(r#"{"cancel":0}"#);
     for id in 0..2000 {
-        let answer = talk.hear();
+        let answer = talk.receive();
         let expected = if id == 0 { "E/REQUEST_CANCELLED" } else { "ok" };
         assert_eq!((super::id(&answer), outcome(&answer)), (&json!(id), expected));
     }
@@ -155,10 +158,10 @@ fn what_all_others_wait_for_can_be_cancelled() {
 }
 
 #[test]
-fn a_request_has_the_time_that_it_says() {
+fn a_request_has_its_own_timeout() {
     let project = Project::parse("//- /m.py\ndef $0f(): ...\nf()\n");
     let env = TestEnv::with(&project);
-    let server = FakeServer::new(&env, &Behaviour::good().hangs_on("textDocument/hover"));
+    let server = FakeServer::new(&env, &Behavior::good().hangs_on("textDocument/hover"));
     let mut talk = Talk::start(&env, &["--server-command", server.command()]);
     let at = project.at(0);
     let began = std::time::Instant::now();
@@ -167,14 +170,14 @@ fn a_request_has_the_time_that_it_says() {
     assert!(late["error"]["message"].as_str().unwrap().contains("within 1 s"), "{late}");
     assert!(began.elapsed() < std::time::Duration::from_secs(10));
     assert_eq!(late["request"]["cmd"], "hover");
-    // Others are answered all the same, by this server or the next.
+    // Other requests are answered, by this server or the next.
     let other = talk.ask(&format!(r#"{{"id":2,"cmd":"definition","selector":"{at}"}}"#));
     assert_eq!(outcome(&other), "ok");
     assert_eq!(talk.end(), (Vec::new(), Some(0)));
 }
 
 #[test]
-fn what_writes_runs_in_its_turn() {
+fn writes_run_in_order() {
     let env = TestEnv::pyright(&Project::parse(
         "//- /pkg/__init__.py\n//- /pkg/a.py\ndef old(): ...\n//- /pkg/b.py\nfrom pkg.a import old\nold()\n",
     ));
@@ -188,7 +191,7 @@ fn what_writes_runs_in_its_turn() {
         r#"{"id":"undo","cmd":"undo"}"#,
         r#"{"id":"undone","cmd":"hover","selector":"py://pkg.a#new"}"#,
     ];
-    let answers = bundles(&env.lanser_reading(["batch"], lines.join("\n")));
+    let answers = bundles(&env.lanser_with_input(["batch"], lines.join("\n")));
     let told = |name: &str| answers.iter().find(|answer| id(answer) == name).unwrap();
     for name in ["before", "rename", "after", "again", "old after", "undo", "undone"] {
         assert_eq!(outcome(told(name)), "ok", "{name}: {}", told(name));
@@ -204,7 +207,7 @@ fn what_writes_runs_in_its_turn() {
     assert_eq!(std::fs::read_to_string(env.file("pkg/b.py")).unwrap(), "from pkg.a import new\nnew()\n");
 }
 
-/// A run of rewarded steps: each begins where the one before ended, and stored bundles tell the same.
+/// A run of rewarded steps: each begins where the one before ended, and stored bundles give the same.
 #[test]
 fn each_step_begins_where_the_one_before_ended() {
     let env = TestEnv::pyright(&shop());
@@ -215,7 +218,7 @@ fn each_step_begins_where_the_one_before_ended() {
         r#"{"id":4,"cmd":"diagnostics"}"#,
     ];
     let told =
-        bundles(&env.lanser_reading(["batch", "--prev", "last", "--concurrency", "4"], input.join("\n")));
+        bundles(&env.lanser_with_input(["batch", "--prev", "last", "--concurrency", "4"], input.join("\n")));
     assert_eq!(told.iter().map(|bundle| id(bundle).as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 3, 4]);
     assert_eq!(told[0]["processReward"]["previousBundleId"], Value::Null);
     for pair in told.windows(2) {

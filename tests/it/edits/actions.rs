@@ -1,10 +1,10 @@
-//! Code actions: those of real servers, and what a server may do that these do not: fill an edit in later, edit several files,
-//! want several edits made.
+//! Code actions of real servers, and of a fake server that does what those do not: fills in an edit later, edits several files,
+//! requests several edits.
 
 use serde_json::{Value, json};
 
 use super::{Repository, failed};
-use crate::support::{Behaviour, FakeServer, Project, TestEnv};
+use crate::support::{Behavior, FakeServer, Project, TestEnv};
 
 const MODULES: &str = "\
 //- /m.py
@@ -65,7 +65,7 @@ fn the_quick_fixes_of_basedpyright() {
     }
 }
 
-/// An edit that puts a line before each of these files.
+/// An edit that inserts a line at the top of each of these files.
 fn lines(env: &TestEnv, files: &[&str]) -> Value {
     let zero = json!({"line": 0, "character": 0});
     let changes = files.iter().map(|file| {
@@ -76,10 +76,10 @@ fn lines(env: &TestEnv, files: &[&str]) -> Value {
     json!({"changes": changes.collect::<serde_json::Map<_, _>>()})
 }
 
-/// A repository and a server that proposes one action and does this with it.
-fn with(behave: impl FnOnce(&TestEnv, Behaviour) -> Behaviour) -> (Repository, FakeServer) {
+/// A repository, and a server that proposes one action with this behavior.
+fn with(behave: impl FnOnce(&TestEnv, Behavior) -> Behavior) -> (Repository, FakeServer) {
     let repository = Repository::of(TestEnv::with(&Project::parse(MODULES)));
-    let good = Behaviour::good()
+    let good = Behavior::good()
         .offers("codeActionProvider", json!({"resolveProvider": true}))
         .offers("executeCommandProvider", json!({"commands": ["do"]}));
     let server = FakeServer::new(&repository.env, &behave(&repository.env, good));
@@ -99,7 +99,7 @@ fn first_lines(repository: &Repository) -> Vec<String> {
 }
 
 #[test]
-fn an_edit_that_is_filled_in_later_and_is_of_several_files() {
+fn a_resolved_edit_of_several_files() {
     let (repository, server) = with(|env, good| {
         let action = json!({"title": "do it", "kind": "refactor", "data": {"n": 1}});
         let mut resolved = action.clone();
@@ -116,7 +116,7 @@ fn an_edit_that_is_filled_in_later_and_is_of_several_files() {
 }
 
 #[test]
-fn what_comes_with_an_edit_is_not_asked_for_again() {
+fn an_action_with_an_edit_is_not_resolved() {
     let (repository, server) = with(|env, good| {
         let action = json!({"title": "do it", "edit": lines(env, &["m.py"])});
         good.answers("textDocument/codeAction", json!([action]))
@@ -127,7 +127,7 @@ fn what_comes_with_an_edit_is_not_asked_for_again() {
 }
 
 #[test]
-fn an_edit_and_a_command_that_wants_others() {
+fn an_edit_with_a_command_that_requests_more_edits() {
     let (repository, server) = with(|env, good| {
         let action = json!({"title": "do it", "edit": lines(env, &["m.py"]), "command": {"title": "t", "command": "do"}});
         good.answers("textDocument/codeAction", json!([action]))
@@ -144,7 +144,7 @@ fn an_edit_and_a_command_that_wants_others() {
 }
 
 #[test]
-fn several_edits_of_one_file_are_of_texts_that_nobody_knows() {
+fn several_edits_of_one_file_are_refused() {
     let (repository, server) = with(|env, good| {
         let action = json!({"title": "do it", "command": "do"});
         let edits = json!([lines(env, &["m.py", "use.py"]), lines(env, &["use.py"])]);
@@ -157,7 +157,7 @@ fn several_edits_of_one_file_are_of_texts_that_nobody_knows() {
 }
 
 #[test]
-fn an_action_that_edits_nothing_or_reaches_out() {
+fn an_action_without_edits_or_outside_the_workspace() {
     let (repository, server) =
         with(|_, good| good.answers("textDocument/codeAction", json!([{"title": "do it", "command": "do"}])));
     let error = run(&repository, &server, &["--apply"]).error(3, "E/NOT_FOUND");

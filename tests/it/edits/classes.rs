@@ -1,13 +1,14 @@
-//! Classes: who inherits a name, who has it too, and what Python makes of it. Nothing here is a diagnostic.
+//! Renames in class hierarchies: inherited members, members of other bases, and names that Python treats specially. None of
+//! these conflicts shows as a diagnostic.
 
 use serde_json::Value;
 
 use super::{Repository, failed};
 use crate::support::Project;
 
-/// The check that alone stops a rename.
+/// Asserts that exactly one check stops a rename, and returns it.
 #[track_caller]
-fn stops(repository: &Repository, selector: &str, new: &str, name: &str) -> Value {
+fn only_failed_check(repository: &Repository, selector: &str, new: &str, name: &str) -> Value {
     let bundle = repository.plan(&["rename", selector, new]);
     assert_eq!(failed(&bundle), [name], "{selector} {new}: {bundle:#}");
     let mut checks = bundle["edits"]["safety"].as_array().unwrap().iter();
@@ -35,12 +36,12 @@ print(Both().own())
 ",
     );
     let repository = Repository::new(&project);
-    let check = stops(&repository, "py://left#Left.own", "stop", "collision");
+    let check = only_failed_check(&repository, "py://left#Left.own", "stop", "collision");
     assert_eq!(check["locations"], serde_json::json!(["right.py@L2:C9"]), "{check}");
-    // `super().run()` in one of them means the other.
-    let check = stops(&repository, "py://left#Left.run", "go", "overrides");
+    // `super().run()` in one of them resolves to the other.
+    let check = only_failed_check(&repository, "py://left#Left.run", "go", "overrides");
     assert_eq!(check["locations"], serde_json::json!(["right.py@L4:C9"]), "{check}");
-    repository.whole_way(&["rename", "py://left#Left.own", "mine"]);
+    repository.plan_apply_undo(&["rename", "py://left#Left.own", "mine"]);
 }
 
 #[test]
@@ -63,17 +64,17 @@ def show(shape: Shape) -> int: return shape.draw(scale=1)
     let repository = Repository::new(&project);
     for (selector, place) in [("shapes.py:2:20", "shapes.py@L6:C20"), ("shapes.py:6:20", "shapes.py@L2:C20")]
     {
-        let check = stops(&repository, selector, "factor", "overrides");
+        let check = only_failed_check(&repository, selector, "factor", "overrides");
         assert_eq!(check["locations"], serde_json::json!([place]), "{check}");
     }
-    // Nobody else takes `fill`, nobody passes `by` by its name, and a constructor is called by its class.
+    // No other method has `fill`, no call passes `by` by keyword, and a constructor is called through its class.
     for selector in ["shapes.py:6:51", "shapes.py:7:20", "shapes.py:8:24"] {
-        repository.whole_way(&["rename", selector, "other"]);
+        repository.plan_apply_undo(&["rename", selector, "other"]);
     }
 }
 
 #[test]
-fn bases_that_nobody_finds() {
+fn bases_that_cannot_be_resolved() {
     let project = Project::parse(
         "\
 //- /m.py
@@ -99,16 +100,16 @@ class Pair(namedtuple('Pair', 'left right')):
     );
     let repository = Repository::new(&project);
     for class in ["Far", "Made", "Plain"] {
-        stops(&repository, &format!("py://m#{class}.run"), "go", "overrides");
+        only_failed_check(&repository, &format!("py://m#{class}.run"), "go", "overrides");
     }
     for class in ["Known", "Shape", "Pair"] {
-        repository.whole_way(&["rename", &format!("py://m#{class}.run"), "go"]);
+        repository.plan_apply_undo(&["rename", &format!("py://m#{class}.run"), "go"]);
     }
-    stops(&repository, "py://m#Pair.run", "left", "collision");
+    only_failed_check(&repository, "py://m#Pair.run", "left", "collision");
 }
 
 #[test]
-fn names_that_python_uses_itself() {
+fn names_that_python_treats_specially() {
     let project = Project::parse(
         "\
 //- /m.py
@@ -127,9 +128,9 @@ def __getattr__(name: str) -> int: return 1
         ("py://m#__getattr__", "answer", "overrides"),
         ("py://m#Box.size", "__bool__", "shadowing"),
     ] {
-        stops(&repository, selector, new, check);
+        only_failed_check(&repository, selector, new, check);
     }
-    // What every class has from `object` is taken as well.
+    // Members of `object` are taken as well.
     let bundle = repository.plan(&["rename", "py://m#Box.size", "__eq__"]);
     assert!(failed(&bundle).contains(&"collision".to_owned()), "{:?}", failed(&bundle));
 }

@@ -1,5 +1,5 @@
-//! What becomes of a saved plan when the disk is another by the time it is made, and of a very large one. What the system
-//! itself refuses, call by call, is tested beside the transaction.
+//! Applying a saved plan after the files changed, and a very large plan. Refusals by the operating system, call by call, are
+//! tested in the transaction module.
 
 use serde_json::{Value, json};
 
@@ -12,8 +12,8 @@ fn repository() -> Repository {
     ))
 }
 
-/// Plans a rename over two files, lets something happen, and makes the plan: nothing is written, nothing lies about, and no
-/// journal is open. Gives the error.
+/// Plans a rename in two files, runs `meanwhile`, and applies the plan. Asserts that nothing is written and no journal or
+/// temporary file remains; returns the error.
 #[track_caller]
 fn refused(repository: &Repository, meanwhile: impl FnOnce(), code: i32) -> Value {
     let plan = repository.plan(&["rename", "py://sub.b#old", "renamed"]);
@@ -21,7 +21,7 @@ fn refused(repository: &Repository, meanwhile: impl FnOnce(), code: i32) -> Valu
     meanwhile();
     let before = repository.tree();
     let args = ["apply", "-", "--apply", "--allow-dirty", "--allow-new-diagnostics", "--json"];
-    let output = repository.env.lanser_reading(args, plan.to_string());
+    let output = repository.env.lanser_with_input(args, plan.to_string());
     assert_eq!(output.code, Some(code), "{output}");
     assert_eq!(repository.tree(), before);
     let journals = repository.journals();
@@ -30,13 +30,13 @@ fn refused(repository: &Repository, meanwhile: impl FnOnce(), code: i32) -> Valu
 }
 
 #[test]
-fn links_that_are_swapped_in_lead_nowhere() {
+fn links_swapped_in_are_not_followed() {
     let repository = repository();
     let outside = repository.env.path("outside");
     std::fs::create_dir(&outside).unwrap();
     std::fs::write(outside.join("b.py"), "old = 1\n").unwrap();
     std::fs::write(outside.join("__init__.py"), "").unwrap();
-    // The file, by a link to the same text elsewhere.
+    // The file, replaced by a link to the same text elsewhere.
     let file = repository.env.file("sub/b.py");
     let swap_file = || {
         std::fs::remove_file(&file).unwrap();
@@ -59,7 +59,7 @@ fn links_that_are_swapped_in_lead_nowhere() {
 }
 
 #[test]
-fn what_vanished_or_changed_is_said() {
+fn missing_and_changed_files_are_reported() {
     let repository = repository();
     let vanish = || std::fs::remove_dir_all(repository.env.file("sub")).unwrap();
     let error = refused(&repository, vanish, 70);
@@ -91,12 +91,12 @@ fn ten_thousand_files_are_one_transaction() {
     repository.commit();
     let before = repository.tree();
     let edit = json!({"changes": changes}).to_string();
-    let made = repository.env.lanser_reading(["apply", "-", "--apply", "--json"], &edit).answer();
+    let made = repository.env.lanser_with_input(["apply", "-", "--apply", "--json"], &edit).answer();
     assert_eq!(made["edits"]["transaction"]["files"], 10_000);
     let after = repository.tree();
     assert_eq!(after.len(), before.len(), "nothing else lies about");
     assert!((0..10_000).all(|n| after[&name(n)] == format!("new\n{n}\n").into_bytes()));
-    // One file that is not what it was keeps all of them from being taken back.
+    // One changed file prevents undo of all.
     repository.env.write(&name(5_000), "mine\n");
     repository.env.lanser(["undo", "--json"]).error(70, "E/APPLY_CONFLICT");
     repository.env.write(&name(5_000), "new\n5000\n");

@@ -1,5 +1,5 @@
-//! Guards that hold whatever the road: a plan that failed stays failed, filters and the jail also bind `undo`, and an error
-//! tells the first check that failed.
+//! Guards that apply to every way of making an edit: a failed plan stays failed, filters and the workspace boundary also bind
+//! `undo`, and an error reports the first failed check.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -37,9 +37,9 @@ fn a_plan_that_failed_stays_failed() {
     assert!(failed(&plan).contains(&"collision".to_owned()), "{plan}");
     let before = shop.tree();
     let bring = |more: &[&str]| {
-        shop.env.lanser_reading([&["apply", "-", "--apply", "--json"], more].concat(), plan.to_string())
+        shop.env.lanser_with_input([&["apply", "-", "--apply", "--json"], more].concat(), plan.to_string())
     };
-    // What the server finds wrong is given up; what was found wrong when the edit was planned is not.
+    // New diagnostics may be overridden now; the failed check of the plan may not.
     let stopped = bring(&["--allow-new-diagnostics"]);
     assert!(failed(&stopped.bundle()).contains(&"collision".to_owned()), "{stopped}");
     stopped.error(78, "E/UNSAFE_EDIT");
@@ -60,17 +60,17 @@ fn a_plan_that_failed_stays_failed() {
     assert_eq!(shop.check(&made, "collision")["overridden"], true);
     shop.env.lanser(["undo"]).text();
     assert_eq!(shop.tree(), before);
-    // Given up when it was planned is not given up now.
+    // An override of the plan does not count when it is applied.
     let args = ["rename", "py://shop.stock#Stock.add", "colour", "--allow-collision", "--json"];
     let plan = shop.env.lanser(args).answer();
     let stopped = shop
         .env
-        .lanser_reading(["apply", "-", "--apply", "--allow-new-diagnostics", "--json"], plan.to_string());
+        .lanser_with_input(["apply", "-", "--apply", "--allow-new-diagnostics", "--json"], plan.to_string());
     assert!(failed(&stopped.bundle()).contains(&"collision".to_owned()), "{stopped}");
 }
 
 #[test]
-fn a_bare_edit_is_about_the_text_that_is_there() {
+fn an_edit_without_a_base_applies_to_the_current_text() {
     let lines = "a = 1\nb = 2\nc = 3\nd = 4\ne = 5\n";
     let repository = Repository::new(&Project::parse(&format!("//- /m.py\n{lines}")));
     // Two lines more than in the last commit: line 4 is now `c = 3`.
@@ -79,26 +79,26 @@ fn a_bare_edit_is_about_the_text_that_is_there() {
     let edit = json!({"changes": {"m.py": [{"range": {"start": at(0), "end": at(1)}, "newText": "z"}]}});
     for strategy in ["rename", "3way"] {
         let args = ["apply", "-", "--apply", "--allow-dirty", "--strategy", strategy, "--json"];
-        repository.env.lanser_reading(args, edit.to_string()).answer();
+        repository.env.lanser_with_input(args, edit.to_string()).answer();
         let now = std::fs::read_to_string(repository.env.file("m.py")).unwrap();
         assert_eq!(now, format!("x = 0\ny = 0\n{}", lines.replace("c = 3", "z = 3")), "{strategy}");
         repository.env.lanser(["undo"]).text();
     }
-    // A diff that fits what is there is made to that, too; one that only fits the last commit is merged.
+    // A diff that fits the current text is applied to it; one that only fits the last commit is merged.
     let fits = "--- a/m.py\n+++ b/m.py\n@@ -1,2 +1,2 @@\n-x = 0\n+x = 9\n y = 0\n";
     let args = ["apply", "-", "--apply", "--allow-dirty", "--strategy", "3way", "--json"];
-    repository.env.lanser_reading(args, fits).answer();
+    repository.env.lanser_with_input(args, fits).answer();
     let now = std::fs::read_to_string(repository.env.file("m.py")).unwrap();
     assert_eq!(now, format!("x = 9\ny = 0\n{lines}"));
     let old = "--- a/m.py\n+++ b/m.py\n@@ -1,5 +1,5 @@\n a = 1\n b = 2\n c = 3\n-d = 4\n+d = 9\n e = 5\n";
     repository.env.write("m.py", format!("{}\n\n\n", lines.replace("a = 1", "a = 7")));
-    repository.env.lanser_reading(args, old).answer();
+    repository.env.lanser_with_input(args, old).answer();
     let now = std::fs::read_to_string(repository.env.file("m.py")).unwrap();
     assert_eq!(now, format!("{}\n\n\n", lines.replace("a = 1", "a = 7").replace("d = 4", "d = 9")));
 }
 
 #[test]
-fn out_of_the_jail_is_recorded_and_can_be_taken_back() {
+fn edits_outside_the_workspace_are_recorded_and_undone() {
     let repository = Repository::new(&Project::parse("//- /a.py\nx = 1\n"));
     let outside = repository.env.path("outside.py");
     std::fs::write(&outside, "y = 1\n").unwrap();
@@ -106,7 +106,7 @@ fn out_of_the_jail_is_recorded_and_can_be_taken_back() {
     repository.commit();
     let bring = |more: &[&str]| {
         let args = [&["apply", "-", "--apply", "--allow-dirty", "--json"], more].concat();
-        repository.env.lanser_reading(args, append("link.py", 0, "z = 1\n"))
+        repository.env.lanser_with_input(args, append("link.py", 0, "z = 1\n"))
     };
     let error = bring(&[]).error(71, "E/JAIL");
     assert!(error["hint"].as_str().unwrap().contains("--workspace-jail=false"), "{error}");
@@ -115,15 +115,15 @@ fn out_of_the_jail_is_recorded_and_can_be_taken_back() {
     assert_eq!((&jail["passed"], &jail["overridden"]), (&false.into(), &true.into()), "{jail}");
     assert_eq!(jail["locations"], json!(["link.py"]));
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "z = 1\ny = 1\n");
-    // Taking it back writes outside, too.
+    // Undo writes outside, too.
     let error = repository.env.lanser(["undo", "--json"]).error(71, "E/JAIL");
     assert!(error["hint"].as_str().unwrap().contains("--workspace-jail=false"), "{error}");
     repository.env.lanser(["undo", "--workspace-jail=false"]).text();
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "y = 1\n");
-    // What no option lets out stays in.
+    // Some paths cannot be allowed by any option.
     for uri in ["../outside.py", ".git/config", "a.py%00"] {
         let args = ["apply", "-", "--apply", "--workspace-jail=false", "--json"];
-        repository.env.lanser_reading(args, append(uri, 0, "evil\n")).error(71, "E/JAIL");
+        repository.env.lanser_with_input(args, append(uri, 0, "evil\n")).error(71, "E/JAIL");
     }
 }
 
@@ -133,7 +133,7 @@ fn filters_bind_undo_as_well() {
     let before = repository.tree();
     repository
         .env
-        .lanser_reading(["apply", "-", "--apply", "--json"], append("src/a.py", 0, "y = 1\n"))
+        .lanser_with_input(["apply", "-", "--apply", "--json"], append("src/a.py", 0, "y = 1\n"))
         .answer();
     let made = repository.tree();
     for filter in [["--deny", "src"], ["--allow", "docs"]] {
@@ -152,7 +152,7 @@ fn globs_are_of_paths_in_the_workspace() {
     let stops = |uri: &str, option: &str, glob: &str| {
         let output = repository
             .env
-            .lanser_reading(["apply", "-", "--json", option, glob], append(uri, 0, "y = 1\n"))
+            .lanser_with_input(["apply", "-", "--json", option, glob], append(uri, 0, "y = 1\n"))
             .answer();
         assert!(!portable(&output).contains(&root), "{output}");
         failed(&output) == ["filters"]
@@ -170,14 +170,14 @@ fn globs_are_of_paths_in_the_workspace() {
     for glob in ["../x", "/elsewhere/**", "a["] {
         let error = repository
             .env
-            .lanser_reading(["apply", "-", "--json", "--deny", glob], append(shallow, 0, "y = 1\n"))
+            .lanser_with_input(["apply", "-", "--json", "--deny", glob], append(shallow, 0, "y = 1\n"))
             .error(2, "E/USAGE");
         assert!(error["hint"].is_string(), "{error}");
     }
 }
 
 #[test]
-fn a_file_is_executable_when_the_diff_says_so() {
+fn a_diff_can_set_the_executable_bit() {
     let repository = Repository::new(&Project::parse("//- /run.py\nx = 1\n//- /old.py\nx = 1\n"));
     let before = repository.tree();
     let patch = "\
@@ -202,35 +202,36 @@ new mode 100755
 -x = 1
 +x = 2
 ";
-    let dry = repository.env.lanser_reading(["apply", "-", "--json"], patch).answer();
+    let dry = repository.env.lanser_with_input(["apply", "-", "--json"], patch).answer();
     let diff = dry["edits"]["diff"].as_str().unwrap();
     repository.applies(diff);
     assert_eq!(diff.matches("new mode 100755").count(), 2, "{diff}");
     assert!(diff.contains("new file mode 100755"), "{diff}");
-    repository.env.lanser_reading(["apply", "-", "--apply", "--json"], patch).answer();
+    repository.env.lanser_with_input(["apply", "-", "--apply", "--json"], patch).answer();
     let modes = |names: &[&str]| names.iter().map(|name| repository.mode(name)).collect::<Vec<_>>();
     assert_eq!(modes(&["new.py", "moved.py", "run.py"]), [0o755; 3]);
     repository.env.lanser(["undo"]).text();
     assert_eq!(repository.tree(), before);
     assert_eq!(modes(&["old.py", "run.py"]), [0o644; 2]);
     assert_eq!(repository.git(&["status", "--porcelain"]), "");
-    // The other way round, of a file that only its owner reads.
+    // The other way round, for a file that only its owner can read.
     repository.chmod("run.py", 0o700);
     repository.commit();
     let back = "diff --git a/run.py b/run.py\nold mode 100755\nnew mode 100644\n--- a/run.py\n+++ b/run.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n";
-    repository.env.lanser_reading(["apply", "-", "--apply", "--json"], back).answer();
+    repository.env.lanser_with_input(["apply", "-", "--apply", "--json"], back).answer();
     assert_eq!(repository.mode("run.py"), 0o600);
     repository.env.lanser(["undo"]).text();
     assert_eq!(repository.mode("run.py"), 0o700);
-    // Nothing but the mode: said, not passed over.
+    // A change of only the mode is reported.
     let only = "diff --git a/old.py b/old.py\nold mode 100644\nnew mode 100755\n";
-    let error = repository.env.lanser_reading(["apply", "-", "--json"], only).error(70, "E/APPLY_CONFLICT");
+    let error =
+        repository.env.lanser_with_input(["apply", "-", "--json"], only).error(70, "E/APPLY_CONFLICT");
     assert!(error["message"].as_str().unwrap().contains("executable"), "{error}");
     assert!(error["hint"].as_str().unwrap().contains("chmod"), "{error}");
 }
 
 #[test]
-fn the_first_check_that_fails_is_told() {
+fn the_first_failed_check_is_reported() {
     let shop = Repository::shop();
     // Uncommitted changes (77) and a name that is taken (78), which comes first.
     shop.env.write(
@@ -246,25 +247,25 @@ fn the_first_check_that_fails_is_told() {
     assert!(message.contains(first["detail"].as_str().unwrap()), "{message}");
     assert!(names[1..].iter().all(|name| message.contains(name.as_str())), "{message}");
     shop.git(&["checkout", "-q", "."]);
-    // A file that may not be written (71) that a filter stops as well (71, another symbol), before a dirty one (77).
+    // A read-only file (71) that a filter stops as well (71, another symbol), before a dirty one (77).
     shop.chmod("shop/stock.py", 0o444);
     shop.env.write("README.md", "mine\n");
     let edit = append("shop/stock.py", 0, "y = 1\n");
     let error =
-        shop.env.lanser_reading(["apply", "-", "--apply", "--json"], &edit).error(71, "E/FS_PERMISSIONS");
+        shop.env.lanser_with_input(["apply", "-", "--apply", "--json"], &edit).error(71, "E/FS_PERMISSIONS");
     assert!(error["message"].as_str().unwrap().contains("read-only"), "{error}");
     let args = ["apply", "-", "--apply", "--json", "--deny", "shop"];
-    let error = shop.env.lanser_reading(args, &edit).error(71, "E/JAIL");
+    let error = shop.env.lanser_with_input(args, &edit).error(71, "E/JAIL");
     assert!(error["message"].as_str().unwrap().contains("--deny"), "{error}");
 }
 
 #[test]
-fn a_hard_link_is_refused_with_the_way_out() {
+fn a_hard_link_is_refused_with_a_hint() {
     let repository = Repository::new(&Project::parse("//- /a.py\nx = 1\n"));
     std::fs::hard_link(repository.env.file("a.py"), repository.env.path("other.py")).unwrap();
     let bring = |more: &[&str]| {
         let args = [&["apply", "-", "--apply", "--json"], more].concat();
-        repository.env.lanser_reading(args, append("a.py", 0, "y = 1\n"))
+        repository.env.lanser_with_input(args, append("a.py", 0, "y = 1\n"))
     };
     let error = bring(&[]).error(78, "E/UNSAFE_EDIT");
     assert!(error["hint"].as_str().unwrap().contains("--allow-hard-links"), "{error}");
@@ -277,7 +278,7 @@ fn a_hard_link_is_refused_with_the_way_out() {
 }
 
 #[test]
-fn a_file_that_git_was_told_not_to_look_at_is_not_clean() {
+fn an_assume_unchanged_file_is_not_clean() {
     for mark in ["--assume-unchanged", "--skip-worktree"] {
         let repository = Repository::new(&Project::parse("//- /a.py\nx = 1\n//- /b.py\nx = 1\n"));
         repository.git(&["update-index", mark, "a.py"]);
@@ -285,7 +286,7 @@ fn a_file_that_git_was_told_not_to_look_at_is_not_clean() {
         assert_eq!(repository.git(&["status", "--porcelain"]), "");
         let bring = |uri: &str, more: &[&str]| {
             let args = [&["apply", "-", "--apply", "--json"], more].concat();
-            repository.env.lanser_reading(args, append(uri, 0, "y = 1\n"))
+            repository.env.lanser_with_input(args, append(uri, 0, "y = 1\n"))
         };
         let error = bring("a.py", &[]).error(77, "E/DIRTY_WORKTREE");
         assert!(error["message"].as_str().unwrap().contains("a.py"), "{mark}: {error}");
@@ -296,7 +297,7 @@ fn a_file_that_git_was_told_not_to_look_at_is_not_clean() {
 }
 
 #[test]
-fn folders_and_modules_are_refused_with_what_to_do() {
+fn folders_and_modules_are_refused_with_a_hint() {
     let repository = Repository::new(&Project::parse(
         "//- /pkg/__init__.py\n//- /pkg/mod.py\nx = 1\n//- /use.py\nimport pkg.mod\nfrom pkg import mod\nprint(pkg.mod.x, mod.x)\n",
     ));
@@ -311,7 +312,7 @@ fn folders_and_modules_are_refused_with_what_to_do() {
         let edit = json!({"documentChanges": [operation]}).to_string();
         let error = repository
             .env
-            .lanser_reading(["apply", "-", "--apply", "--json"], edit)
+            .lanser_with_input(["apply", "-", "--apply", "--json"], edit)
             .error(70, "E/APPLY_CONFLICT");
         let message = error["message"].as_str().unwrap();
         assert!(message.contains(&format!("{name} is a folder")), "{message}");
@@ -336,7 +337,7 @@ fn a_transaction_whose_journal_is_damaged_is_listed() {
     let repository = Repository::new(&Project::parse("//- /a.py\nx = 1\n"));
     let made = repository
         .env
-        .lanser_reading(["apply", "-", "--apply", "--json"], append("a.py", 0, "y = 1\n"))
+        .lanser_with_input(["apply", "-", "--apply", "--json"], append("a.py", 0, "y = 1\n"))
         .answer();
     let id = made["edits"]["transaction"]["id"].as_str().unwrap();
     let journals = repository.journals();

@@ -1,28 +1,28 @@
-//! Edits with the real Pyright: what is renamed, what is refused and by which check, what the preview says, what is written, and
-//! that all of it can be taken back.
+//! Edits with the real Pyright: what is renamed, what is refused and by which check, what the preview shows, what is written, and
+//! that everything can be undone.
 
-/// What servers propose to do.
+/// Code actions of servers.
 mod actions;
-/// Edits that a caller brings: applied, judged, kept inside.
-mod brought;
-/// Classes: who inherits a name, who has it too, and what Python makes of it.
+/// Renames in class hierarchies.
 mod classes;
-/// Disks that changed meanwhile, and a very large edit.
+/// The same plan from cold processes, sessions, and after undo.
+mod consistency;
+/// Files that change between planning and writing, and a very large edit.
 mod faults;
-/// Guards that hold whatever the road.
+/// Guards that apply to every way of making an edit.
 mod guards;
-/// Every preview is a patch for git.
+/// Every preview is a patch that git accepts.
 mod previews;
-/// What stops an edit, and what gives the check up.
+/// Edits provided by the caller: applied, judged, confined to the workspace.
+mod provided;
+/// Read-only commands write nothing.
+mod read_only;
+/// Checks that stop an edit, and the options that override them.
 mod refused;
-/// Renames that are made.
+/// Successful renames.
 mod renames;
-/// One answer whatever the road.
-mod same;
-/// Uses that nobody can prove.
-mod unproved;
-/// What only asks touches nothing.
-mod untouched;
+/// Unresolved occurrences.
+mod unresolved;
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ use serde_json::Value;
 
 use crate::support::{Project, TestEnv};
 
-/// A workspace with a bit of everything that can be renamed.
+/// A workspace with every kind of thing that can be renamed.
 pub(crate) const SHOP: &str = "\
 //- /shop/__init__.py
 from shop.stock import Stock, total as total
@@ -85,7 +85,7 @@ impl Repository {
     pub(crate) fn of(env: TestEnv) -> Self {
         let this = Self { env };
         this.git(&["init", "-q"]);
-        // What compiling leaves is not ours.
+        // Files that compiling leaves are ignored.
         std::fs::write(this.env.file(".git/info/exclude"), "__pycache__\n").unwrap();
         this.commit();
         this
@@ -108,15 +108,14 @@ impl Repository {
         self.git(&["commit", "-q", "-m", "all", "--allow-empty"]);
     }
 
-    /// The folder of the repository's journals, in the state folder of the user that the tests make; where nothing was
-    /// written yet, there is none.
+    /// The folder of the repository's journals, in the user's state folder; does not exist before the first write.
     pub(crate) fn journals(&self) -> std::path::PathBuf {
         let folder = self.env.path("home").join(".local/state/lanser/transactions");
         let found = std::fs::read_dir(&folder).ok().and_then(|mut found| found.next());
         found.map_or(folder, |found| found.unwrap().path())
     }
 
-    /// Every file of the workspace, git's own left out.
+    /// Every file of the workspace, except those of git.
     pub(crate) fn tree(&self) -> BTreeMap<String, Vec<u8>> {
         let mut found = BTreeMap::new();
         let mut folders = vec![self.env.cwd.clone()];
@@ -138,7 +137,7 @@ impl Repository {
         found
     }
 
-    /// Plans without writing: the bundle, whose diff git accepts.
+    /// Plans an edit without writing it; asserts that git accepts the diff.
     #[track_caller]
     pub(crate) fn plan(&self, args: &[&str]) -> Value {
         let before = self.tree();
@@ -152,7 +151,7 @@ impl Repository {
         bundle
     }
 
-    /// Makes sure that git would apply a diff.
+    /// Asserts that git would apply a diff.
     #[track_caller]
     pub(crate) fn applies(&self, diff: &str) {
         let patch = self.env.path("the.patch");
@@ -160,9 +159,9 @@ impl Repository {
         self.git(&["apply", "--check", patch.to_str().unwrap()]);
     }
 
-    /// Plans, writes, compares the two, compiles, takes it back, and gives the bundle of the plan with what was written.
+    /// Plans and writes an edit, compares the two, compiles, and undoes it; returns the bundle of the plan and the written files.
     #[track_caller]
-    pub(crate) fn whole_way(&self, args: &[&str]) -> (Value, BTreeMap<String, Vec<u8>>) {
+    pub(crate) fn plan_apply_undo(&self, args: &[&str]) -> (Value, BTreeMap<String, Vec<u8>>) {
         let before = self.tree();
         let planned = self.plan(args);
         for check in planned["edits"]["safety"].as_array().unwrap() {
@@ -179,7 +178,7 @@ impl Repository {
         }
         let patch = self.env.path("the.patch");
         std::fs::write(&patch, planned["edits"]["diff"].as_str().unwrap()).unwrap();
-        // What was written is what the preview says: taken away again, nothing is left.
+        // The written files are those of the preview: reversing the diff restores the original.
         self.git(&["apply", "-R", "--check", patch.to_str().unwrap()]);
         let compiled = self.env.run("python3", ["-m", "compileall", "-q", "."]);
         assert_eq!(compiled.code, Some(0), "{compiled}");
@@ -190,9 +189,9 @@ impl Repository {
         (planned, written)
     }
 
-    /// The exit code and the failed checks of a command that must write nothing.
+    /// The failed checks of a command that must fail with this exit code and write nothing.
     #[track_caller]
-    pub(crate) fn stopped(&self, args: &[&str], code: i32) -> Vec<String> {
+    pub(crate) fn failed_checks(&self, args: &[&str], code: i32) -> Vec<String> {
         let before = self.tree();
         let output = self.env.lanser(args.iter().chain(&["--apply", "--json"]));
         let bundle = output.bundle();
@@ -203,7 +202,7 @@ impl Repository {
     }
 }
 
-/// The names of the checks that failed and were not given up.
+/// The names of the checks that failed and were not overridden.
 pub(crate) fn failed(bundle: &Value) -> Vec<String> {
     let checks = bundle["edits"]["safety"].as_array().unwrap().iter();
     let stopping = checks.filter(|check| check["passed"] == false && check["overridden"] != true);

@@ -1,4 +1,4 @@
-//! The preview is a patch: git accepts it, and makes of the files what `--apply` makes of them.
+//! The preview is a patch: git accepts it, and applying it gives the same files as `--apply`.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::Repository;
 use crate::support::{Project, TestEnv};
 
 /// A workspace with files that patches find hard.
-fn hard() -> Repository {
+fn difficult_files() -> Repository {
     let project = Project::parse("//- /plain.py\na = 1\nb = 2\nc = 3\n//- /empty.py\n//- /gone.py\nx = 1\n")
         .and("crlf.py", "a = 1\r\nb = 2\r\nc = 3\r\n")
         .and("mixed.py", "a = 1\r\nb = 2\nc = 3\r\n")
@@ -31,8 +31,8 @@ fn change(uri: &str, line: u32, text: &str) -> Value {
 }
 
 #[test]
-fn git_accepts_every_preview_and_makes_the_same_of_the_files() {
-    let repository = hard();
+fn git_applies_every_preview_with_the_same_result() {
+    let repository = difficult_files();
     let before = repository.tree();
     let names = [
         "plain.py",
@@ -107,25 +107,25 @@ fn git_accepts_every_preview_and_makes_the_same_of_the_files() {
     ];
     for (what, changes) in cases {
         let edit = json!({"documentChanges": changes}).to_string();
-        let dry = repository.env.lanser_reading(["apply", "-", "--json"], &edit).answer();
+        let dry = repository.env.lanser_with_input(["apply", "-", "--json"], &edit).answer();
         let diff = dry["edits"]["diff"].as_str().unwrap();
         repository.applies(diff);
         let args = ["apply", "-", "--apply", "--allow-new-diagnostics", "--json"];
-        let made = repository.env.lanser_reading(args, &edit).answer();
+        let made = repository.env.lanser_with_input(args, &edit).answer();
         assert_eq!(made["edits"]["diff"].as_str(), Some(diff), "{what}");
         let written = repository.tree();
         assert_ne!(written, before, "{what}");
         repository.env.lanser(["undo"]).text();
         assert_eq!(repository.tree(), before, "{what}");
-        // The same by git.
+        // The same with git.
         repository.git(&["apply", repository.env.path("the.patch").to_str().unwrap()]);
         assert_eq!(repository.tree(), written, "{what}\n{diff}");
         repository.git(&["checkout", "-q", "."]);
         repository.git(&["clean", "-qfd"]);
         assert_eq!(repository.tree(), before, "{what}");
-        // And read again by lanser; it reads no binary patches, which files in other encodings become.
+        // Also applied by lanser itself, which reads no binary patches (for files in other encodings).
         if !diff.contains("GIT binary patch") {
-            let again = repository.env.lanser_reading(["apply", "-", "--json"], diff).answer();
+            let again = repository.env.lanser_with_input(["apply", "-", "--json"], diff).answer();
             assert_eq!(again["edits"]["diff"].as_str(), Some(diff), "{what}");
         }
     }

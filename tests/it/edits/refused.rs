@@ -1,10 +1,10 @@
-//! What stops an edit: each check by its name, its exit code, and what gives it up.
+//! Checks that stop an edit: each with its name, its exit code, and the option that overrides it.
 
 use super::Repository;
 use crate::support::Project;
 
 #[test]
-fn names_that_can_be_none_or_are_taken() {
+fn invalid_and_taken_names() {
     let shop = Repository::shop();
     let add = "py://shop.stock#Stock.add";
     for (selector, new, check) in [
@@ -23,32 +23,32 @@ fn names_that_can_be_none_or_are_taken() {
         ("shop/stock.py:9:19", "note", "collision"),
         ("shop/stock.py:9:19", "number", "collision"),
     ] {
-        let failed = shop.stopped(&["rename", selector, new], 78);
+        let failed = shop.failed_checks(&["rename", selector, new], 78);
         assert!(failed.iter().any(|name| name == check), "{selector} {new}: {failed:?}");
     }
-    // A method may be called like a builtin: nobody looks for that after a dot.
+    // A method may have the name of a builtin, which is never looked up after a dot.
     let bundle = shop.plan(&["rename", add, "insert_all"]);
     assert_eq!(super::failed(&bundle), [""; 0]);
 }
 
 #[test]
-fn what_is_given_up_is_one_check_and_no_other() {
+fn an_override_covers_exactly_one_check() {
     let shop = Repository::shop();
     let rename = ["rename", "py://shop.stock#Stock.add", "class", "--allow-invalid-name"];
-    // It is no Python any more, and that is for another check to say.
-    assert_eq!(shop.stopped(&rename, 78), ["diagnostics", "roundTrip"]);
+    // The result is not valid Python, which is another check.
+    assert_eq!(shop.failed_checks(&rename, 78), ["diagnostics", "roundTrip"]);
     shop.env.write("other.txt", "x");
-    assert_eq!(shop.stopped(&rename, 77), ["git", "diagnostics", "roundTrip"]);
+    assert_eq!(shop.failed_checks(&rename, 77), ["git", "diagnostics", "roundTrip"]);
 }
 
 #[test]
-fn a_derived_class_keeps_the_name() {
+fn a_derived_class_with_the_name_stops_a_rename() {
     let shop = Repository::shop();
-    let failed = shop.stopped(&["rename", "py://shop.stock#Stock.remove", "take"], 78);
+    let failed = shop.failed_checks(&["rename", "py://shop.stock#Stock.remove", "take"], 78);
     assert!(failed.contains(&"overrides".to_owned()), "{failed:?}");
-    let failed = shop.stopped(&["rename", "py://shop.stock#Cellar.remove", "take"], 78);
+    let failed = shop.failed_checks(&["rename", "py://shop.stock#Cellar.remove", "take"], 78);
     assert!(failed.contains(&"overrides".to_owned()), "{failed:?}");
-    // Given up it is recorded, and the rest still counts.
+    // The override is recorded, and the other checks still count.
     let bundle = shop.env.lanser([
         "rename",
         "py://shop.stock#Cellar.remove",
@@ -75,13 +75,13 @@ fn uncommitted_changes() {
         args
     };
     shop.env.write("other.txt", "x");
-    assert_eq!(shop.stopped(&rename, 77), ["git"]);
-    assert_eq!(shop.stopped(&with("--allow-dirty=none"), 77), ["git"]);
+    assert_eq!(shop.failed_checks(&rename, 77), ["git"]);
+    assert_eq!(shop.failed_checks(&with("--allow-dirty=none"), 77), ["git"]);
     let dry = shop.env.lanser(with("--allow-dirty=elsewhere").iter().chain(&["--json"])).answer();
     assert_eq!(super::failed(&dry), [""; 0]);
     let use_py = std::fs::read_to_string(shop.env.file("shop/use.py")).unwrap();
     shop.env.write("shop/use.py", format!("{use_py}# mine\n"));
-    assert_eq!(shop.stopped(&with("--allow-dirty=elsewhere"), 77), ["git"]);
+    assert_eq!(shop.failed_checks(&with("--allow-dirty=elsewhere"), 77), ["git"]);
     let error = shop.env.lanser(with("--allow-dirty=elsewhere").iter().chain(&["--apply", "--json"]));
     assert_eq!(error.error(77, "E/DIRTY_WORKTREE")["data"]["paths"][0], "shop/use.py");
     let made = shop.env.lanser(with("--allow-dirty").iter().chain(&["--apply", "--json"])).answer();
@@ -91,12 +91,12 @@ fn uncommitted_changes() {
 }
 
 #[test]
-fn filters_and_what_a_workspace_may_say() {
+fn filters_and_the_configuration_of_a_workspace() {
     let shop = Repository::shop();
     let rename = "rename py://shop.stock#Stock.add put";
     let stopped = |more: &str, code: i32| {
         let line = format!("{rename} {more}");
-        shop.stopped(&line.split_whitespace().collect::<Vec<_>>(), code)
+        shop.failed_checks(&line.split_whitespace().collect::<Vec<_>>(), code)
     };
     assert_eq!(stopped("--deny shop/use.py", 71), ["filters"]);
     assert_eq!(stopped("--allow docs --allow shop/stock.py", 71), ["filters"]);
@@ -106,12 +106,12 @@ fn filters_and_what_a_workspace_may_say() {
     );
     shop.env.write("lanser.toml", "deny = ['**/use.py']\nallow-dirty = 'all'\nworkspace-jail = false\n");
     assert_eq!(stopped("--allow shop --allow-dirty=elsewhere", 71), ["filters"]);
-    // What it loosens counts for nothing: its own file is not committed.
+    // A workspace cannot loosen a guard: its own file is uncommitted.
     assert_eq!(stopped("", 71), ["filters", "git"]);
 }
 
 #[test]
-fn a_selector_that_means_its_place_perhaps() {
+fn an_uncertain_selector() {
     let project = Project::parse("//- /m.py\nif x:\n    def f(): ...\nelse:\n    def f(): ...\n");
     let repository = Repository::new(&project);
     let output = repository.env.lanser(["rename", "py://m#f", "g", "--apply", "--json"]);
@@ -119,7 +119,7 @@ fn a_selector_that_means_its_place_perhaps() {
 }
 
 #[test]
-fn what_is_not_the_workspace_s_own() {
+fn targets_outside_the_workspace() {
     let project = Project::parse("//- /m.py\nimport os\nos.getcwd()\nimport m2\n//- /m2.py\nx = 1\n");
     let repository = Repository::new(&project);
     let output = repository.env.lanser(["rename", "m.py:2:5", "here", "--apply", "--json"]);
@@ -129,7 +129,7 @@ fn what_is_not_the_workspace_s_own() {
 }
 
 #[test]
-fn a_new_diagnostic_stops_what_nobody_else_sees() {
+fn a_new_diagnostic_stops_what_other_checks_miss() {
     let project = Project::parse(
         "\
 //- /proto.py
@@ -147,13 +147,13 @@ end(Thing())
 ",
     );
     let repository = Repository::new(&project);
-    let failed = repository.stopped(&["rename", "py://thing#Thing.close", "shut"], 78);
+    let failed = repository.failed_checks(&["rename", "py://thing#Thing.close", "shut"], 78);
     // The call through the protocol keeps its name, and the object that is passed no longer fits.
     assert_eq!(failed, ["completeness", "diagnostics"]);
 }
 
 #[test]
-fn files_that_import_are_compared_before_those_that_only_mention() {
+fn importing_files_are_checked_before_others() {
     let mut project = Project::parse(
         "\
 //- /zz/proto.py
@@ -175,8 +175,8 @@ end(Thing())
     }
     let repository = Repository::new(&project);
     let rename = ["rename", "py://zz.thing#Thing.close", "shut"];
-    assert_eq!(repository.stopped(&rename, 78), ["completeness", "diagnostics"]);
+    assert_eq!(repository.failed_checks(&rename, 78), ["completeness", "diagnostics"]);
     let shown = repository.env.lanser(rename);
     let text = shown.text();
-    assert!(text.contains("new diagnostics: 1, already there: 0; 121 files compared, 7 left out"), "{text}");
+    assert!(text.contains("new diagnostics: 1, unchanged: 0; 121 files compared, 7 left out"), "{text}");
 }

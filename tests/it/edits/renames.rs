@@ -1,4 +1,4 @@
-//! Renames that are made: everything that can have a name, files of every kind, and nothing beside what is renamed.
+//! Successful renames: of everything that has a name, in files of every kind, with no other change.
 
 use super::{Repository, SHOP};
 use crate::support::Project;
@@ -10,11 +10,11 @@ fn text(files: &std::collections::BTreeMap<String, Vec<u8>>, name: &str) -> Stri
 #[test]
 fn functions_classes_methods_attributes_parameters_and_constants() {
     let shop = Repository::shop();
-    let (_, files) = shop.whole_way(&["rename", "py://shop.stock#total", "sum_up"]);
+    let (_, files) = shop.plan_apply_undo(&["rename", "py://shop.stock#total", "sum_up"]);
     let init = text(&files, "shop/__init__.py");
     assert!(init.contains("sum_up as total") || init.contains("'sum_up'"), "{init}");
     assert!(text(&files, "shop/stock.py").contains("def sum_up(stock"));
-    let (bundle, files) = shop.whole_way(&["rename", "py://shop.stock#Stock", "Store"]);
+    let (bundle, files) = shop.plan_apply_undo(&["rename", "py://shop.stock#Stock", "Store"]);
     for (name, part) in [
         ("shop/__init__.py", "import Store, total"),
         ("shop/__init__.py", "__all__ = ['Store'"),
@@ -24,9 +24,9 @@ fn functions_classes_methods_attributes_parameters_and_constants() {
         assert!(text(&files, name).contains(part), "{name}\n{}", text(&files, name));
     }
     assert_eq!(bundle["edits"]["files"].as_array().unwrap().len(), 3);
-    let (bundle, files) = shop.whole_way(&["rename", "py://shop.stock#Stock.add", "put"]);
+    let (bundle, files) = shop.plan_apply_undo(&["rename", "py://shop.stock#Stock.add", "put"]);
     assert!(text(&files, "shop/use.py").contains("stock.put(count=1)"));
-    // A string, a docstring and a document speak of it; they are told and stay.
+    // A string, a docstring and a document that contain the name are reported and unchanged.
     let residue = &bundle["edits"]["residue"];
     assert_eq!(
         (residue["kinds"]["string"].as_u64(), residue["kinds"]["document"].as_u64()),
@@ -35,21 +35,21 @@ fn functions_classes_methods_attributes_parameters_and_constants() {
     );
     assert!(text(&files, "shop/use.py").contains("getattr(run, 'add')"));
     assert_eq!(files["README.md"], b"Use `add` to add.\n");
-    let (_, files) = shop.whole_way(&["rename", "py://shop.stock#Stock.size", "extent"]);
+    let (_, files) = shop.plan_apply_undo(&["rename", "py://shop.stock#Stock.size", "extent"]);
     assert!(text(&files, "shop/stock.py").contains("self.extent = size"));
     assert!(text(&files, "shop/use.py").contains("stock.extent + LIMIT"));
-    let (_, files) = shop.whole_way(&["rename", "py://shop.stock#LIMIT", "MOST"]);
+    let (_, files) = shop.plan_apply_undo(&["rename", "py://shop.stock#LIMIT", "MOST"]);
     assert!(text(&files, "shop/use.py").contains("import total, MOST"));
-    // A parameter, with the calls that name it; and a local variable.
-    let (_, files) = shop.whole_way(&["rename", "shop/stock.py:9:19", "amount"]);
+    // A parameter, with the calls that pass it by keyword; and a local variable.
+    let (_, files) = shop.plan_apply_undo(&["rename", "shop/stock.py:9:19", "amount"]);
     assert!(text(&files, "shop/stock.py").contains("def add(self, amount: int"));
     assert!(text(&files, "shop/use.py").contains("stock.add(amount=1)"));
-    let (bundle, _) = shop.whole_way(&["rename", "shop/stock.py:11:9", "sum_of_both"]);
+    let (bundle, _) = shop.plan_apply_undo(&["rename", "shop/stock.py:11:9", "sum_of_both"]);
     assert_eq!(bundle["edits"]["files"][0]["insertions"], 2);
 }
 
 #[test]
-fn bytes_beside_the_name_stay() {
+fn other_bytes_stay_the_same() {
     let project = Project::parse("//- /pkg/__init__.py\n//- /pkg/m.py\ndef old(): ...\n")
         .and("pkg/crlf.py", "from pkg.m import old\r\n\r\nold()\r\nx = 1")
         .and("pkg/bom.py", "\u{feff}from pkg.m import old; old()\n")
@@ -60,7 +60,7 @@ fn bytes_beside_the_name_stay() {
         .and("pkg/feed.py", "from pkg.m import old\n\x0cold(); s = '\u{85}\u{2028}😀'; old()\n");
     let repository = Repository::new(&project);
     let before = repository.tree();
-    let (bundle, after) = repository.whole_way(&["rename", "py://pkg.m#old", "renamed"]);
+    let (bundle, after) = repository.plan_apply_undo(&["rename", "py://pkg.m#old", "renamed"]);
     assert_eq!(bundle["edits"]["files"].as_array().unwrap().len(), 5);
     for (name, content) in &before {
         let expected = replaced(content, b"old", b"renamed");
@@ -81,24 +81,24 @@ fn replaced(content: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn text_says_what_comes_next() {
+fn text_output_names_the_next_command() {
     let shop = Repository::shop();
     let shown = shop.env.lanser(["rename", "py://shop.stock#Stock.add", "put"]);
     let text = shown.text();
     assert!(text.contains("-    def add(self") && text.contains("+    def put(self"), "{text}");
-    assert!(text.contains("the old name stays in") && !text.contains("resolved"), "{text}");
-    assert!(text.ends_with("to write it: lanser rename 'py://shop.stock#Stock.add' put --apply\n"), "{text}");
+    assert!(text.contains("the old name remains in") && !text.contains("resolved"), "{text}");
+    assert!(text.ends_with("to apply: lanser rename 'py://shop.stock#Stock.add' put --apply\n"), "{text}");
     let made = shop.env.lanser(["rename", "py://shop.stock#Stock.add", "put", "--apply"]);
     let last = made.text().lines().last().unwrap().to_owned();
-    let undo = last.strip_prefix("to take it back: lanser ").unwrap();
-    assert!(shop.env.lanser(undo.split(' ')).text().contains("took back"));
+    let undo = last.strip_prefix("to undo: lanser ").unwrap();
+    assert!(shop.env.lanser(undo.split(' ')).text().contains("undid"));
     assert_eq!(shop.git(&["status", "--porcelain"]), "");
     let listed = shop.env.lanser(["undo", "--list"]);
     assert_eq!(listed.text().lines().count(), 2, "{listed}");
 }
 
 #[test]
-fn prepare_rename_tells_the_name() {
+fn prepare_rename_returns_the_name() {
     let project = Project::parse(SHOP);
     let shop = Repository::new(&project);
     let bundle = shop.env.lanser(["prepare-rename", "py://shop.stock#total", "--json"]).answer();

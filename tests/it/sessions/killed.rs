@@ -1,25 +1,28 @@
-//! Whoever is killed, when and how: the callers get their answers, and nothing is left.
+//! Killing any process of a session at any time: callers get their answers, and nothing remains.
 
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::{SOON, ask, asked, env, files, hover, nothing_left, only, pid, processes, signal, status};
-use crate::support::{Behaviour, FakeServer, Running, is_alive, portable, wait_until};
+use super::{
+    CLEANUP_TIMEOUT, ask, env, files, hover, nothing_left, only, pid, processes, received_times, signal,
+    status,
+};
+use crate::support::{Behavior, FakeServer, Running, is_alive, portable, wait_until};
 
 #[test]
-fn what_is_left_of_two_killed_processes_is_replaced() {
+fn remains_of_two_killed_processes_are_replaced() {
     let env = env();
-    let server = FakeServer::new(&env, &Behaviour::good());
+    let server = FakeServer::new(&env, &Behavior::good());
     let first = ask(&env, &server, &[]);
     let (session, supervisor) = only(&env);
     assert_eq!(first, session);
-    // The supervisor first, and stopped, so that neither can clean up.
+    // The supervisor is stopped first, so that neither can clean up.
     signal(session, Signal::STOP);
     signal(supervisor, Signal::KILL);
     signal(session, Signal::KILL);
-    wait_until("both are gone", SOON, || processes(&env).is_empty());
+    wait_until("both are gone", CLEANUP_TIMEOUT, || processes(&env).is_empty());
     assert_eq!(files(&env).len(), 2, "the socket and the folder stay");
     let second = ask(&env, &server, &[]);
     assert_ne!(first, second);
@@ -27,20 +30,20 @@ fn what_is_left_of_two_killed_processes_is_replaced() {
     assert_eq!(only(&env).0, second);
 }
 
-/// Nobody comes by afterwards to sweep up.
+/// No later process cleans up here.
 #[test]
 fn either_process_cleans_up_after_the_other() {
     for session_first in [true, false] {
         let env = env();
-        let server = FakeServer::new(&env, &Behaviour::good());
+        let server = FakeServer::new(&env, &Behavior::good());
         let _ = ask(&env, &server, &[]);
         let (session, supervisor) = only(&env);
         signal(if session_first { session } else { supervisor }, Signal::KILL);
         nothing_left(&env, &[&server]);
     }
-    // And in order, when it is told by a signal.
+    // And orderly after a signal.
     let env = env();
-    let server = FakeServer::new(&env, &Behaviour::good());
+    let server = FakeServer::new(&env, &Behavior::good());
     let _ = ask(&env, &server, &[]);
     signal(only(&env).0, Signal::TERM);
     nothing_left(&env, &[&server]);
@@ -50,19 +53,19 @@ fn either_process_cleans_up_after_the_other() {
 fn a_session_that_is_killed_is_replaced_without_its_callers_noticing() {
     for whom in ["session", "supervisor"] {
         let env = env();
-        let server = FakeServer::new(&env, &Behaviour::good().waits_before("textDocument/hover"));
+        let server = FakeServer::new(&env, &Behavior::good().waits_before("textDocument/hover"));
         let running = env.start(hover(&server, &[]));
-        wait_until("the server is asked", SOON, || asked(&server, "waiting", 1));
+        wait_until("the server is asked", CLEANUP_TIMEOUT, || received_times(&server, "waiting", 1));
         let (session, supervisor) = only(&env);
         signal(if whom == "session" { session } else { supervisor }, Signal::KILL);
         if whom == "session" {
-            wait_until("another server is asked", SOON, || asked(&server, "waiting", 2));
+            wait_until("another server is asked", CLEANUP_TIMEOUT, || received_times(&server, "waiting", 2));
         }
         server.trigger();
         let answer = running.finish().answer();
         assert_eq!(answer["facts"]["hover"]["markdown"], "said by the fake server");
         let answered = pid(&answer["meta"]["volatile"]);
-        // Without its supervisor the session finishes what it has begun, and leaves.
+        // Without its supervisor, the session finishes current requests and ends.
         assert_eq!(answered == session, whom == "supervisor");
         if whom == "session" {
             assert_eq!(only(&env).0, answered);
@@ -73,12 +76,12 @@ fn a_session_that_is_killed_is_replaced_without_its_callers_noticing() {
 }
 
 #[test]
-fn a_caller_that_goes_away_takes_its_question_along() {
+fn a_disconnected_caller_cancels_its_request() {
     let env = env();
-    let server = FakeServer::new(&env, &Behaviour::good().hangs_on("textDocument/hover"));
+    let server = FakeServer::new(&env, &Behavior::good().hangs_on("textDocument/hover"));
     for end in [Signal::KILL, Signal::INT] {
         let running = env.start(hover(&server, &[]));
-        wait_until("the question is there", SOON, || {
+        wait_until("the question is there", CLEANUP_TIMEOUT, || {
             status(&env).first().is_some_and(|session| session["status"]["asking"] == 1)
         });
         let began = Instant::now();
@@ -90,7 +93,7 @@ fn a_caller_that_goes_away_takes_its_question_along() {
             let own = {
                 let before = server.received().len();
                 let running = env.start(hover(&server, &["--no-session"]));
-                wait_until("the server is asked", SOON, || {
+                wait_until("the server is asked", CLEANUP_TIMEOUT, || {
                     server.received()[before..].contains(&"textDocument/hover".to_owned())
                 });
                 running.signal(end);
@@ -98,17 +101,17 @@ fn a_caller_that_goes_away_takes_its_question_along() {
             };
             assert_eq!(portable(&output.bundle()), portable(&own.bundle()));
         }
-        wait_until("the session knows", SOON, || status(&env)[0]["status"]["asking"] == 0);
+        wait_until("the session knows", CLEANUP_TIMEOUT, || status(&env)[0]["status"]["asking"] == 0);
     }
     let _ = env.lanser(["session", "stop"]).text();
     nothing_left(&env, &[&server]);
 }
 
-/// Kills whatever is there, again and again, in the middle of work.
+/// Kills processes of the session again and again during requests.
 #[test]
-fn nothing_is_left_of_whoever_is_killed_when() {
+fn nothing_remains_whichever_process_is_killed() {
     let env = env();
-    let server = FakeServer::new(&env, &Behaviour::good());
+    let server = FakeServer::new(&env, &Behavior::good());
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = |below: u64| {
         seed ^= seed << 13;
@@ -150,9 +153,9 @@ fn nothing_is_left_of_whoever_is_killed_when() {
 }
 
 #[test]
-fn a_stopped_session_is_passed_by_and_can_be_ended() {
+fn a_stopped_session_is_bypassed_and_can_be_ended() {
     let env = env();
-    let server = FakeServer::new(&env, &Behaviour::good());
+    let server = FakeServer::new(&env, &Behavior::good());
     let session = ask(&env, &server, &[]);
     signal(session, Signal::STOP);
     let began = Instant::now();
@@ -166,21 +169,23 @@ fn a_stopped_session_is_passed_by_and_can_be_ended() {
 }
 
 #[test]
-fn an_ended_session_finishes_what_it_can() {
+fn an_ended_session_finishes_current_requests() {
     let env = env();
-    let server = FakeServer::new(&env, &Behaviour::good().waits_before("textDocument/hover"));
-    // Soon enough, and not soon enough: then the caller answers by itself.
+    let server = FakeServer::new(&env, &Behavior::good().waits_before("textDocument/hover"));
+    // In time, and too late: then the caller answers by itself.
     for in_time in [true, false] {
         let before = server.received().iter().filter(|word| *word == "waiting").count();
         let running = env.start(hover(&server, &["--no-cache"]));
-        wait_until("the server is asked", SOON, || asked(&server, "waiting", before + 1));
+        wait_until("the server is asked", CLEANUP_TIMEOUT, || received_times(&server, "waiting", before + 1));
         let (session, _) = only(&env);
         let stopping = env.start(["session", "stop"]);
-        wait_until("nobody finds it any more", SOON, || {
+        wait_until("nobody finds it any more", CLEANUP_TIMEOUT, || {
             files(&env).iter().all(|path| path.extension().is_none())
         });
         if !in_time {
-            wait_until("this process asks", SOON, || asked(&server, "waiting", before + 2));
+            wait_until("this process asks", CLEANUP_TIMEOUT, || {
+                received_times(&server, "waiting", before + 2)
+            });
         }
         server.trigger();
         let answer = running.finish().answer();

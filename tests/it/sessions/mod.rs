@@ -1,12 +1,12 @@
-//! Background sessions: one for all callers, the same answers as without, daemons in every respect, and nothing left of
-//! them however they end.
+//! Background sessions: one for all callers, with the same answers as without; well-behaved daemons that leave nothing behind,
+//! however they end.
 
-/// What is said again.
-mod kept;
-/// Whoever is killed, when and how.
+/// Killed processes.
 mod killed;
-/// Who may have a session, and how many.
+/// Who gets a session, and limits.
 mod policy;
+/// Cached responses.
+mod response_cache;
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
@@ -18,11 +18,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Behaviour, FakeServer, LANSER, Project, Running, TestEnv, is_alive, portable, wait_until,
+    Behavior, FakeServer, LANSER, Project, Running, TestEnv, is_alive, portable, wait_until,
 };
 
-/// How long anything of a session may stay after its end.
-const SOON: Duration = Duration::from_secs(20);
+/// Limit for the disappearance of everything that belongs to an ended session.
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(20);
 
 fn project() -> Project {
     Project::parse("//- /m.py\ndef $0f(): ...\nf()\n")
@@ -32,14 +32,14 @@ fn env() -> TestEnv {
     TestEnv::with(&project()).with_sessions()
 }
 
-/// The words of a question that the fake server answers.
+/// The arguments of a request that the fake server answers.
 fn hover<'a>(server: &'a FakeServer, more: &[&'a str]) -> Vec<&'a str> {
     let mut words = vec!["hover", "m.py:1:5", "--json", "--server-command", server.command()];
     words.extend(more);
     words
 }
 
-/// Asks, and gives the process that answered.
+/// Sends a request, and returns the process id of the session that answered.
 #[track_caller]
 fn ask(env: &TestEnv, server: &FakeServer, more: &[&str]) -> u32 {
     let answer = env.lanser(hover(server, more)).answer();
@@ -51,14 +51,14 @@ fn pid(value: &Value) -> u32 {
     value["pid"].as_u64().unwrap().try_into().unwrap()
 }
 
-/// What `session status --all` says.
+/// The output of `session status --all`.
 fn status(env: &TestEnv) -> Vec<Value> {
     let output = env.lanser(["session", "status", "--all", "--json"]);
     assert_eq!(output.code, Some(0), "{output}");
     serde_json::from_str(&output.stdout).unwrap()
 }
 
-/// The only session, and its supervisor.
+/// The process ids of the only session and its supervisor.
 #[track_caller]
 fn only(env: &TestEnv) -> (u32, u32) {
     let status = status(env);
@@ -67,7 +67,7 @@ fn only(env: &TestEnv) -> (u32, u32) {
 }
 
 fn signal(pid: u32, signal: Signal) {
-    // It may just have ended.
+    // The process may have ended just now.
     let _ = kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal);
 }
 
@@ -77,7 +77,7 @@ fn files(env: &TestEnv) -> Vec<PathBuf> {
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
-/// The processes of sessions in these surroundings.
+/// The session processes in this environment.
 fn processes(env: &TestEnv) -> Vec<String> {
     let listed = Command::new("ps").args(["-axo", "stat=,pid=,args="]).output().unwrap();
     let (run, text) = (env.path("run"), String::from_utf8_lossy(&listed.stdout).into_owned());
@@ -85,7 +85,7 @@ fn processes(env: &TestEnv) -> Vec<String> {
     text.lines().filter(ours).filter(|line| !line.starts_with('Z')).map(str::to_owned).collect()
 }
 
-/// Waits until nothing of any session is left: no process, no server, no file.
+/// Waits until no process, server or file of any session remains.
 #[track_caller]
 fn nothing_left(env: &TestEnv, servers: &[&FakeServer]) {
     let began = Instant::now();
@@ -96,17 +96,17 @@ fn nothing_left(env: &TestEnv, servers: &[&FakeServer]) {
         if left.0.is_empty() && left.1.is_empty() && left.2.is_empty() && left.3.is_empty() {
             return;
         }
-        assert!(began.elapsed() < SOON, "left: {left:#?}");
+        assert!(began.elapsed() < CLEANUP_TIMEOUT, "left: {left:#?}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-fn asked(server: &FakeServer, method: &str, times: usize) -> bool {
+fn received_times(server: &FakeServer, method: &str, times: usize) -> bool {
     server.received().iter().filter(|received| *received == method).count() >= times
 }
 
 #[test]
-fn a_session_says_what_the_process_itself_would() {
+fn a_session_answers_like_the_process_itself() {
     let env = env();
     let places: Vec<Value> = (0..5000)
         .map(|at| {
@@ -115,7 +115,7 @@ fn a_session_says_what_the_process_itself_would() {
         })
         .collect();
     let server =
-        FakeServer::new(&env, &Behaviour::good().answers("textDocument/references", Value::Array(places)));
+        FakeServer::new(&env, &Behavior::good().answers("textDocument/references", Value::Array(places)));
     let cases: [&[&str]; 9] = [
         &["hover", "m.py:1:5"],
         &["refs", "m.py:1:5", "--json", "-v"],
@@ -148,7 +148,7 @@ fn a_session_says_what_the_process_itself_would() {
 #[test]
 fn fifty_callers_at_once_have_one_session() {
     let env = env();
-    let server = FakeServer::new(&env, &Behaviour::good());
+    let server = FakeServer::new(&env, &Behavior::good());
     let running: Vec<Running> = (0..50).map(|_| env.start(hover(&server, &[]))).collect();
     let pids: BTreeSet<u32> = running
         .into_iter()
@@ -169,11 +169,11 @@ fn fifty_callers_at_once_have_one_session() {
 #[test]
 fn a_session_is_a_daemon() {
     let env = env();
-    let server = FakeServer::new(&env, &Behaviour::good());
-    // Descriptors that a shell has and does not close: the session must not hold them.
+    let server = FakeServer::new(&env, &Behavior::good());
+    // Descriptors that a shell leaves open: the session must not inherit them.
     std::fs::write(env.path("inherited"), "").unwrap();
     let script = "exec 7>>../inherited 8<. 9>&1; output=$(\"$0\" \"$@\"); printf %s \"$output\" | wc -c";
-    // One that held them would hold this up as long as it lives.
+    // A session that inherited them would keep this pipe open as long as it lives.
     let words = ["-c", script, LANSER].into_iter().chain(hover(&server, &["--session-idle", "30"]));
     let output = env.run("/bin/sh", words);
     assert!(output.text().trim().parse::<usize>().unwrap() > 100, "{output}");
@@ -218,9 +218,9 @@ fn a_session_is_a_daemon() {
 }
 
 #[test]
-fn an_idle_session_leaves_and_uses_no_cpu_before() {
+fn an_idle_session_uses_no_cpu_and_ends() {
     let env = env();
-    let server = FakeServer::new(&env, &Behaviour::good());
+    let server = FakeServer::new(&env, &Behavior::good());
     let session = ask(&env, &server, &["--session-idle", "3"]);
     let (_, supervisor) = only(&env);
     let used = |pid: u32| {
@@ -239,11 +239,11 @@ fn an_idle_session_leaves_and_uses_no_cpu_before() {
 }
 
 #[test]
-fn a_session_leaves_with_its_workspace_and_with_its_program() {
+fn a_session_ends_when_its_workspace_or_program_is_deleted() {
     let mut env = env();
-    let server = FakeServer::new(&env, &Behaviour::good());
+    let server = FakeServer::new(&env, &Behavior::good());
     let first = ask(&env, &server, &[]);
-    // The same name is not the same folder.
+    // A new folder of the same name is another workspace.
     std::fs::rename(&env.cwd, env.path("away")).unwrap();
     project().write_to(&env.cwd);
     let second = ask(&env, &server, &[]);
@@ -261,7 +261,7 @@ fn a_session_leaves_with_its_workspace_and_with_its_program() {
     std::fs::copy(LANSER, env.path("new")).unwrap();
     std::fs::rename(env.path("new"), &program).unwrap();
     assert_ne!(ask(), first);
-    wait_until("the old one leaves", SOON, || !is_alive(first));
+    wait_until("the old one leaves", CLEANUP_TIMEOUT, || !is_alive(first));
 }
 
 #[test]
@@ -290,12 +290,12 @@ fn start_status_and_stop() {
     assert!(files(&env).is_empty() && processes(&env).is_empty());
 }
 
-/// What a session says to somebody who asks for its status by hand.
+/// The raw reply of a session to a hand-written request.
 fn ask_raw(socket: &std::path::Path) -> String {
     use std::io::{Read as _, Write as _};
     let mut stream = std::os::unix::net::UnixStream::connect(socket).unwrap();
     let hello = br#"{"protocol":1,"wants":"status"}"#;
-    // Refused before it is read, perhaps.
+    // It may be refused before it is read.
     let _ = stream.write_all(&u32::try_from(hello.len()).unwrap().to_be_bytes());
     let _ = stream.write_all(hello);
     let mut said = Vec::new();
@@ -304,10 +304,10 @@ fn ask_raw(socket: &std::path::Path) -> String {
 }
 
 #[test]
-fn nonsense_ends_a_connection_and_not_the_session() {
+fn an_invalid_request_ends_only_its_connection() {
     use std::io::{Read as _, Write as _};
     let env = env();
-    let server = FakeServer::new(&env, &Behaviour::good());
+    let server = FakeServer::new(&env, &Behavior::good());
     let session = ask(&env, &server, &[]);
     let socket =
         files(&env).into_iter().find(|path| path.extension().is_some_and(|end| end == "sock")).unwrap();
@@ -324,26 +324,26 @@ fn nonsense_ends_a_connection_and_not_the_session() {
     assert_eq!(ask(&env, &server, &[]), session);
 }
 
-/// Whom nothing is told.
-struct Nobody;
+/// Ignores all progress messages.
+struct SilentProgress;
 
-impl lanser::orchestrator::Progress for Nobody {
+impl lanser::orchestrator::Progress for SilentProgress {
     fn step(&self, _text: &str) {}
 
-    fn say(&self, _text: &str) {}
+    fn notify(&self, _text: &str) {}
 
     fn done(&self) {}
 }
 
 #[test]
-fn one_connection_serves_many_questions() {
+fn one_connection_serves_many_requests() {
     use lanser::model::request::{Command as Question, Request};
     use lanser::orchestrator::Settings;
-    use lanser::orchestrator::session::{Caller, Place, Terms};
+    use lanser::orchestrator::session::{RuntimeDir, SessionClient, SessionOptions};
     use lanser::path::AbsPath;
 
     let env = env();
-    let server = FakeServer::new(&env, &Behaviour::good());
+    let server = FakeServer::new(&env, &Behavior::good());
     let at = |path: PathBuf| AbsPath::new(path).unwrap();
     let settings = Settings {
         trace: None,
@@ -356,7 +356,7 @@ fn one_connection_serves_many_questions() {
         timeout: Duration::from_secs(20),
         offline: true,
         trust_workspace: false,
-        trust: lanser::workspace::snapshot::Trust::Stat,
+        trust: lanser::workspace::snapshot::ChangeDetection::Stat,
         cache: at(TestEnv::cache()),
         keep: true,
         temp: at(env.path("tmp")),
@@ -366,17 +366,17 @@ fn one_connection_serves_many_questions() {
         verbose: false,
         threads: 2,
         session_memory: 1 << 32,
-        progress: std::sync::Arc::new(Nobody),
+        progress: std::sync::Arc::new(SilentProgress),
     };
-    let terms = Terms { idle: Duration::from_secs(30) };
-    let place = Place::new(Some(&at(env.path("run"))), &at(env.path("tmp")));
+    let terms = SessionOptions { idle_timeout: Duration::from_secs(30) };
+    let place = RuntimeDir::new(Some(&at(env.path("run"))), &at(env.path("tmp")));
     let selector = lanser::selector::parse("m.py:1:5", lanser::text::ColumnUnit::default()).unwrap();
     let request = Request::about(Question::Hover, selector);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let mut caller = Caller::new(place.clone(), settings.clone(), terms, true).unwrap();
+        let mut caller = SessionClient::new(place.clone(), settings.clone(), terms, true).unwrap();
         let mut ask = async || {
-            let reply = caller.ask(&request).await.unwrap();
+            let reply = caller.send(&request).await.unwrap();
             assert_eq!((reply.exit_code, reply.symbol), (0, None));
             let bundle: Value = serde_json::from_slice(&reply.bundle).unwrap();
             assert_eq!(bundle["facts"]["hover"]["markdown"], "said by the fake server");
@@ -387,13 +387,14 @@ fn one_connection_serves_many_questions() {
             assert_eq!(ask().await, first);
         }
         assert_eq!(status(&env)[0]["status"]["answered"], 5);
-        // The open connection does not keep the caller from the next session.
+        // An open connection to an ended session does not prevent the use of the next one.
         signal(first, Signal::KILL);
         let second = ask().await;
         assert_ne!(first, second);
         assert_eq!(ask().await, second);
-        let other = Terms { idle: Duration::from_secs(31) };
-        let none = Caller::new(place, settings, other, false).unwrap().ask(&request).await.unwrap_err();
-        assert_eq!(none.to_string(), "there is no session");
+        let other = SessionOptions { idle_timeout: Duration::from_secs(31) };
+        let none =
+            SessionClient::new(place, settings, other, false).unwrap().send(&request).await.unwrap_err();
+        assert_eq!(none.to_string(), "no session is running");
     });
 }

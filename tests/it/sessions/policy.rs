@@ -1,4 +1,4 @@
-//! Who may have a session, and how many.
+//! Which settings, users and folders get a session, and the limits on their number.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{SOON, ask, ask_raw, env, files, hover, nothing_left, only, pid, processes, project, status};
-use crate::support::{Behaviour, FakeServer, LANSER, Running, TestEnv, is_alive, wait_until};
+use super::{
+    CLEANUP_TIMEOUT, ask, ask_raw, env, files, hover, nothing_left, only, pid, processes, project, status,
+};
+use crate::support::{Behavior, FakeServer, LANSER, Running, TestEnv, is_alive, wait_until};
 
 #[test]
 fn other_settings_have_another_session() {
     let mut env = env();
-    let [one, two] = [(); 2].map(|()| FakeServer::new(&env, &Behaviour::good()));
+    let [one, two] = [(); 2].map(|()| FakeServer::new(&env, &Behavior::good()));
     let mut seen = BTreeSet::new();
     seen.insert(ask(&env, &one, &[]));
     seen.insert(ask(&env, &two, &[]));
@@ -22,7 +24,7 @@ fn other_settings_have_another_session() {
     env.set("VIRTUAL_ENV", "/nowhere");
     seen.insert(ask(&env, &one, &[]));
     assert_eq!(seen.len(), 5);
-    // What is each caller's own; a folder that stands on PATH twice finds no other program.
+    // Settings of a single caller do not matter; a folder listed twice in PATH finds no other program.
     env.set("SOMETHING", "else");
     let path = crate::support::machine("PATH").unwrap().into_string().unwrap();
     env.set("PATH", format!("{path}:{path}"));
@@ -40,12 +42,12 @@ fn other_settings_have_another_session() {
 }
 
 #[test]
-fn a_session_that_is_started_has_its_server_ready() {
+fn a_started_session_has_its_server_ready() {
     let env = env();
-    let server = FakeServer::new(&env, &Behaviour::good());
+    let server = FakeServer::new(&env, &Behavior::good());
     let words = ["session", "start", "--server-command", server.command()];
     let _ = env.lanser(words).text();
-    wait_until("its server is up", SOON, || {
+    wait_until("its server is up", CLEANUP_TIMEOUT, || {
         status(&env).first().is_some_and(|session| {
             session["status"]["servers"].as_array().is_some_and(|servers| servers.len() == 1)
         })
@@ -57,11 +59,11 @@ fn a_session_that_is_started_has_its_server_ready() {
     assert_eq!(server.pids(), started, "one that is there is left alone");
 }
 
-/// Each kind of question that needs a server of its own: no more than two of them stay.
+/// Every kind of request that needs a separate server: at most two servers stay.
 #[test]
 fn a_session_keeps_two_servers() {
     let env = env();
-    let server = FakeServer::new(&env, &Behaviour::good());
+    let server = FakeServer::new(&env, &Behavior::good());
     let diag = |more: &[&str]| {
         let words = ["diag", "--json", "--server-command", server.command()];
         let _ = env.lanser(words.iter().chain(more)).bundle();
@@ -71,14 +73,16 @@ fn a_session_keeps_two_servers() {
     let _ = ask(&env, &server, &["--scope", "configured"]);
     diag(&["--scope", "configured"]);
     assert_eq!(server.pids().len(), 4);
-    wait_until("two are left", SOON, || server.pids().into_iter().filter(|pid| is_alive(*pid)).count() == 2);
+    wait_until("two are left", CLEANUP_TIMEOUT, || {
+        server.pids().into_iter().filter(|pid| is_alive(*pid)).count() == 2
+    });
     assert_eq!(status(&env)[0]["status"]["servers"].as_array().unwrap().len(), 2);
 }
 
 #[test]
-fn where_sessions_are_off_there_are_none() {
+fn disabled_sessions_are_not_started() {
     let mut env = TestEnv::with(&project());
-    let server = FakeServer::new(&env, &Behaviour::good());
+    let server = FakeServer::new(&env, &Behavior::good());
     let none = |env: &TestEnv, more: &[&str]| {
         let _ = ask(env, &server, more);
         assert!(files(env).is_empty() && processes(env).is_empty(), "{more:?}");
@@ -91,23 +95,23 @@ fn where_sessions_are_off_there_are_none() {
     env.set("LANSER_SESSION", "sometimes");
     let _ = env.lanser(hover(&server, &[])).error(2, "E/USAGE");
     none(env.set("LANSER_SESSION", "").set("CI", "true"), &[]);
-    // A question without a server is not worth a session.
+    // A request that needs no server starts no session.
     let locate = |env: &TestEnv| {
         let words = ["locate", "m.py:1:5", "--json", "--server-command", server.command()];
         pid(&env.lanser(words).answer()["meta"]["volatile"])
     };
     locate(env.set("LANSER_SESSION", "on"));
     assert!(files(&env).is_empty() && processes(&env).is_empty());
-    // It says so although CI is set.
+    // The setting counts even if CI is set.
     let session = ask(&env, &server, &[]);
     assert_eq!(only(&env).0, session);
     assert_eq!(locate(&env), session, "but one that is there is asked");
 }
 
 #[test]
-fn a_runtime_folder_that_others_may_enter_is_not_used() {
+fn a_runtime_folder_open_to_others_is_not_used() {
     let env = env();
-    let server = FakeServer::new(&env, &Behaviour::good());
+    let server = FakeServer::new(&env, &Behavior::good());
     let folder = env.path("run/lanser");
     std::fs::create_dir(&folder).unwrap();
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o750)).unwrap();
@@ -131,14 +135,14 @@ fn a_runtime_folder_that_others_may_enter_is_not_used() {
 }
 
 #[test]
-fn without_a_runtime_folder_of_the_system_there_is_one_beside_temporary_files() {
+fn without_xdg_runtime_dir_a_folder_in_the_temporary_folder_is_used() {
     let mut env = env();
-    let server = FakeServer::new(&env, &Behaviour::good());
+    let server = FakeServer::new(&env, &Behavior::good());
     env.set("XDG_RUNTIME_DIR", "");
     let session = ask(&env, &server, &[]);
     let name = format!("lanser-{}", rustix::process::geteuid().as_raw());
     assert_eq!(env.left_behind(), [name]);
-    // One without a session sweeps up beside it.
+    // A run without a session cleans up there.
     assert_ne!(ask(&env, &server, &["--no-session"]), session);
     assert_eq!(ask(&env, &server, &[]), session);
 }
@@ -150,7 +154,7 @@ fn another_user_is_refused() {
         return println!("not checked: only root can be two users");
     }
     let mut env = env();
-    let server = FakeServer::new(&env, &Behaviour::good());
+    let server = FakeServer::new(&env, &Behavior::good());
     let other = "12345";
     let chown = Command::new("chown").args(["-R", other]).arg(env.path("")).status().unwrap();
     let program = env.path("lanser");
@@ -164,11 +168,11 @@ fn another_user_is_refused() {
     let socket =
         files(&env).into_iter().find(|path| path.extension().is_some_and(|end| end == "sock")).unwrap();
     assert_eq!(ask_raw(&socket), "", "not a word to another user");
-    // Nor does a caller look into another user's folder, whatever the environment says.
+    // A caller does not use another user's folder, whatever the environment variables are.
     assert_eq!(env.lanser(["session", "status", "--all"]).text(), "no sessions\n");
     let own = ask(&env, &server, &[]);
     assert_eq!((only(&env).0, files(&env).len()), (own, 2));
-    // Not even when it is the one for temporary files.
+    // Not even as the folder for temporary files.
     let _ = env.lanser(["session", "stop"]).text();
     let beside = env.path("tmp/lanser-0");
     assert!(Command::new("chown").arg(other).arg(&beside).status().unwrap().success());
@@ -182,9 +186,9 @@ fn another_user_is_refused() {
 }
 
 #[test]
-fn one_session_too_many_sends_away_the_longest_idle() {
+fn above_the_limit_the_longest_idle_session_ends() {
     let env = env();
-    let server = FakeServer::new(&env, &Behaviour::good().hangs_on("textDocument/definition"));
+    let server = FakeServer::new(&env, &Behavior::good().hangs_on("textDocument/definition"));
     let place = |number: usize| {
         let folder = env.path(&format!("p{number}"));
         project().write_to(&folder);
@@ -197,14 +201,14 @@ fn one_session_too_many_sends_away_the_longest_idle() {
     let others: Vec<u32> = places[1..8].iter().map(|place| ask(place)).collect();
     assert!(is_alive(first) && others.iter().all(|pid| is_alive(*pid)));
     let ninth = ask(&places[8]);
-    wait_until("the longest idle leaves", SOON, || !is_alive(first));
+    wait_until("the longest idle leaves", CLEANUP_TIMEOUT, || !is_alive(first));
     assert!(is_alive(ninth) && others.iter().all(|pid| is_alive(*pid)));
-    // When all are busy, the process answers itself.
+    // When all sessions are busy, the process answers by itself.
     let busy: Vec<Running> = places[1..]
         .iter()
         .map(|place| env.start(["def", "m.py:1:5", "-C", place, "--server-command", server.command()]))
         .collect();
-    wait_until("all are asked", SOON, || {
+    wait_until("all are asked", CLEANUP_TIMEOUT, || {
         status(&env).iter().filter(|session| session["status"]["asking"] == 1).count() == 8
     });
     ask(&places[0]);
@@ -216,7 +220,7 @@ fn one_session_too_many_sends_away_the_longest_idle() {
 }
 
 #[test]
-fn the_limits_can_stand_in_a_file() {
+fn the_limits_can_be_configured_in_a_file() {
     let env = env();
     env.write("lanser.toml", "session-idle = 7\nsession-memory = 100\n");
     let doctor = env.lanser(["doctor", "--json"]);
@@ -226,7 +230,7 @@ fn the_limits_can_stand_in_a_file() {
     assert_eq!(report["settings"]["session"], json!({"value": "on", "origin": "environment"}));
 }
 
-/// The hidden subcommand is no way in.
+/// The hidden subcommand cannot be used directly.
 #[test]
 fn only_lanser_starts_sessions() {
     let env = env();

@@ -1,13 +1,13 @@
-// A language server over stdio that answers everything, and does wrong what behaviour.json beside it says.
+// A language server over stdio that answers everything normally, except as configured in behavior.json next to it.
 "use strict";
 const fs = require("fs");
 const path = require("path");
 const here = (name) => path.join(__dirname, name);
-const behaviour = JSON.parse(fs.readFileSync(here("behaviour.json"), "utf8"));
-const is = (what, method) => behaviour[`${what} ${method}`];
+const behavior = JSON.parse(fs.readFileSync(here("behavior.json"), "utf8"));
+const is = (what, method) => behavior[`${what} ${method}`];
 
 fs.appendFileSync(here("pids"), `${process.pid}\n`);
-if (behaviour.deathless) {
+if (behavior["ignores shutdown"]) {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => {});
     setInterval(() => {}, 1000);
 }
@@ -25,14 +25,14 @@ function capabilities() {
         offered[`${name}Provider`] = true;
     }
     for (const name of Object.keys(offered)) if (is("lack", name)) delete offered[name];
-    for (const what of Object.keys(behaviour)) if (what.startsWith("offer ")) offered[what.slice(6)] = behaviour[what];
-    if (behaviour.encoding) offered.positionEncoding = behaviour.encoding;
+    for (const what of Object.keys(behavior)) if (what.startsWith("offer ")) offered[what.slice(6)] = behavior[what];
+    if (behavior.encoding) offered.positionEncoding = behavior.encoding;
     return offered;
 }
 
 function answer(method, params) {
-    const told = is("answer", method);
-    if (told !== undefined) return told;
+    const configured = is("answer", method);
+    if (configured !== undefined) return configured;
     const uri = params && params.textDocument && params.textDocument.uri;
     const range = params && params.position && { start: params.position, end: params.position };
     switch (method) {
@@ -49,27 +49,27 @@ function answer(method, params) {
     }
 }
 
-const takenBack = {};
+const modified = {};
 function receive(message) {
     const { id, method, params } = message;
     if (method === undefined) return;
     fs.appendFileSync(here("received"), `${method}\n`);
     const dying = is("die", method);
     if (dying) {
-        fs.writeSync(2, `${dying.words.replace("$HERE", __dirname)}\n`);
+        fs.writeSync(2, `${dying.stderr.replace("$HERE", __dirname)}\n`);
         process.exit(dying.code);
     }
-    if (is("garbage", method)) fs.writeSync(1, "<html>this is no language server</html>\r\n\r\n");
+    if (is("garbage", method)) fs.writeSync(1, "<html>this is not a language server</html>\r\n\r\n");
     if (is("silent", method)) return fs.closeSync(1), setInterval(() => {}, 1000);
     if (method === "initialized") {
         log("Pyright language server 1.1.414 starting");
         log("Found 1 source file");
     }
-    if (method === "exit" && !behaviour.deathless) process.exit(0);
+    if (method === "exit" && !behavior["ignores shutdown"]) process.exit(0);
     if (id === undefined || is("hang", method)) return;
-    if (method === "shutdown" && behaviour.deathless) return;
-    if ((takenBack[method] || 0) < (is("take back", method) || 0)) {
-        takenBack[method] = (takenBack[method] || 0) + 1;
+    if (method === "shutdown" && behavior["ignores shutdown"]) return;
+    if ((modified[method] || 0) < (is("fail as modified", method) || 0)) {
+        modified[method] = (modified[method] || 0) + 1;
         return send({ id, error: { code: -32801, message: "content modified" } });
     }
     (is("edits on", method) || []).forEach((edit, n) =>
@@ -95,4 +95,4 @@ process.stdin.on("data", (chunk) => {
         receive(JSON.parse(body));
     }
 });
-process.stdin.on("end", () => { if (!behaviour.deathless) process.exit(0); });
+process.stdin.on("end", () => { if (!behavior["ignores shutdown"]) process.exit(0); });

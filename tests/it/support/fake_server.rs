@@ -1,6 +1,6 @@
-//! A language server that misbehaves on demand: a node script in a folder that looks like the pinned Pyright.
+//! A fake language server that misbehaves on demand: a node script in a folder that looks like the pinned Pyright.
 //!
-//! It answers every question, until its [`Behaviour`] says otherwise; `fake_server.js` tells what each word does.
+//! It answers every request normally except where its [`Behavior`] says otherwise; `fake_server.js` implements each option.
 
 use std::path::PathBuf;
 
@@ -13,12 +13,12 @@ pub(crate) struct FakeServer {
     folder: PathBuf,
 }
 
-/// What a fake server does wrong. Methods are LSP's names, and `start` is the moment before the first message.
+/// Deviations of a fake server from normal behavior. Methods are those of LSP; `start` is the moment before the first message.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Behaviour(Vec<(String, Value)>);
+pub(crate) struct Behavior(Vec<(String, Value)>);
 
-impl Behaviour {
-    /// A server that does nothing wrong.
+impl Behavior {
+    /// A normal server.
     pub(crate) fn good() -> Self {
         Self::default()
     }
@@ -28,57 +28,57 @@ impl Behaviour {
         self.with(&format!("hang {method}"), json!(true))
     }
 
-    /// Writes something that is not the protocol to its standard output.
+    /// Writes invalid data to its standard output.
     pub(crate) fn prints_garbage_on(self, method: &str) -> Self {
         self.with(&format!("garbage {method}"), json!(true))
     }
 
-    /// Ends with a code after some words on its standard error.
-    pub(crate) fn dies_on(self, method: &str, code: i32, words: &str) -> Self {
-        self.with(&format!("die {method}"), json!({"code": code, "words": words}))
+    /// Exits with a code after a message on standard error.
+    pub(crate) fn dies_on(self, method: &str, code: i32, stderr: &str) -> Self {
+        self.with(&format!("die {method}"), json!({"code": code, "stderr": stderr}))
     }
 
-    /// Closes its standard output and lives on.
+    /// Closes its standard output and keeps running.
     pub(crate) fn goes_silent_on(self, method: &str) -> Self {
         self.with(&format!("silent {method}"), json!(true))
     }
 
-    /// Does not end when it is told to, nor when its input ends.
+    /// Does not end on `exit`, on signals, or when its input ends.
     pub(crate) fn ignores_shutdown(self) -> Self {
-        self.with("deathless", json!(true))
+        self.with("ignores shutdown", json!(true))
     }
 
-    /// Takes the method back so many times (-32801) before it answers.
-    pub(crate) fn takes_back(self, method: &str, times: u32) -> Self {
-        self.with(&format!("take back {method}"), json!(times))
+    /// Fails the method this many times with ContentModified (-32801) before it answers.
+    pub(crate) fn fails_as_modified(self, method: &str, times: u32) -> Self {
+        self.with(&format!("fail as modified {method}"), json!(times))
     }
 
-    /// Counts columns in this unit.
-    pub(crate) fn counts_in(self, encoding: &str) -> Self {
+    /// Uses this position encoding.
+    pub(crate) fn position_encoding(self, encoding: &str) -> Self {
         self.with("encoding", json!(encoding))
     }
 
-    /// Does not offer the capability, `hoverProvider` and the like.
+    /// Does not have the capability, such as `hoverProvider`.
     pub(crate) fn lacks(self, capability: &str) -> Self {
         self.with(&format!("lack {capability}"), json!(true))
     }
 
-    /// Answers the method only when the file `trigger` appears in its package's folder.
+    /// Answers the method only after the file `trigger` appears in the folder of its package.
     pub(crate) fn waits_before(self, method: &str) -> Self {
         self.with(&format!("wait {method}"), json!(true))
     }
 
-    /// Says this when asked for the method.
+    /// Answers the method with this result.
     pub(crate) fn answers(self, method: &str, result: Value) -> Self {
         self.with(&format!("answer {method}"), result)
     }
 
-    /// Offers the capability in this form.
+    /// Has the capability with this value.
     pub(crate) fn offers(self, capability: &str, value: Value) -> Self {
         self.with(&format!("offer {capability}"), value)
     }
 
-    /// Wants these edits made, one after the other, before it answers the method.
+    /// Requests these edits, one after the other, before it answers the method.
     pub(crate) fn edits_on(self, method: &str, edits: Value) -> Self {
         self.with(&format!("edits on {method}"), edits)
     }
@@ -90,13 +90,13 @@ impl Behaviour {
 }
 
 impl FakeServer {
-    /// Makes the package beside the workspace.
-    pub(crate) fn new(env: &TestEnv, behaviour: &Behaviour) -> Self {
-        Self::of_version(env, "1.1.414", behaviour)
+    /// Creates the package next to the workspace.
+    pub(crate) fn new(env: &TestEnv, behavior: &Behavior) -> Self {
+        Self::of_version(env, "1.1.414", behavior)
     }
 
-    /// Makes a package that says to be of this version.
-    pub(crate) fn of_version(env: &TestEnv, version: &str, behaviour: &Behaviour) -> Self {
+    /// Creates a package with this version number.
+    pub(crate) fn of_version(env: &TestEnv, version: &str, behavior: &Behavior) -> Self {
         let folder = tempfile::Builder::new().prefix("server-").tempdir_in(env.path("")).unwrap().keep();
         let write = |name: &str, text: &str| {
             let path = folder.join(name);
@@ -107,8 +107,8 @@ impl FakeServer {
         write("langserver.index.js", include_str!("fake_server.js"));
         write("dist/pyright-langserver.js", "");
         write("dist/typeshed-fallback/stdlib/builtins.pyi", "class int: ...\n");
-        let behaviour: serde_json::Map<String, Value> = behaviour.0.iter().cloned().collect();
-        write("behaviour.json", &Value::Object(behaviour).to_string());
+        let behavior: serde_json::Map<String, Value> = behavior.0.iter().cloned().collect();
+        write("behavior.json", &Value::Object(behavior).to_string());
         Self { folder }
     }
 
@@ -117,24 +117,24 @@ impl FakeServer {
         self.folder.to_str().unwrap()
     }
 
-    /// The process ids of all servers that were started from this package.
+    /// The process ids of all servers started from this package.
     pub(crate) fn pids(&self) -> Vec<u32> {
         let text = std::fs::read_to_string(self.folder.join("pids")).unwrap_or_default();
         text.lines().map(|line| line.parse().unwrap()).collect()
     }
 
-    /// The methods that were received, by all servers of this package in order.
+    /// The methods received by all servers of this package, in order.
     pub(crate) fn received(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.folder.join("received")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 
-    /// Lets a server go on that waits.
+    /// Lets a waiting server continue.
     pub(crate) fn trigger(&self) {
         std::fs::write(self.folder.join("trigger"), "").unwrap();
     }
 
-    /// Lets the next one wait again.
+    /// Makes later requests wait again.
     pub(crate) fn untrigger(&self) {
         std::fs::remove_file(self.folder.join("trigger")).unwrap();
     }

@@ -1,8 +1,7 @@
-//! What the tests stand on: an environment in which nothing of the machine shows ([`TestEnv`]), projects written in one
-//! string ([`Project`]), and a server that does what it is told ([`FakeServer`]).
+//! Test support: an isolated environment ([`TestEnv`]), projects written as one string ([`Project`]), and a fake language server
+//! with configurable behavior ([`FakeServer`]).
 //!
-//! The pinned servers are installed by lanser itself, once for a run of the suite and once for all runs of one `target`
-//! folder; see [`TestEnv::cache`].
+//! lanser itself installs the pinned servers, once per `target` folder; see [`TestEnv::cache`].
 
 mod fake_server;
 mod output;
@@ -16,34 +15,34 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-pub(crate) use fake_server::{Behaviour, FakeServer};
+pub(crate) use fake_server::{Behavior, FakeServer};
 pub(crate) use output::{Output, portable};
 pub(crate) use project::Project;
 
 /// The binary under test.
 pub(crate) const LANSER: &str = env!("CARGO_BIN_EXE_lanser");
 
-/// No run of lanser may take longer, whatever happens: a test that hangs tells nothing.
-const DEADLINE: Duration = Duration::from_secs(240);
+/// Limit for every run of lanser, so that a hang fails its test.
+const RUN_TIMEOUT: Duration = Duration::from_secs(240);
 
-/// Surroundings of lanser: a folder that holds a home, a folder for temporary files and a workspace, and an environment
-/// of which only PATH comes from the machine.
+/// An isolated environment for lanser: a folder with a home, a folder for temporary files and a workspace, and environment
+/// variables of which only PATH comes from the machine.
 pub(crate) struct TestEnv {
-    /// Removed with everything in it at the end of the test.
+    /// Deleted at the end of the test.
     _folder: tempfile::TempDir,
     root: PathBuf,
     vars: BTreeMap<OsString, OsString>,
-    /// Where lanser is started, the workspace unless a test says otherwise.
+    /// The working directory of lanser, by default the workspace.
     pub(crate) cwd: PathBuf,
 }
 
 impl TestEnv {
-    /// Surroundings with an empty workspace.
+    /// An environment with an empty workspace.
     pub(crate) fn new() -> Self {
         Self::named("work")
     }
 
-    /// Surroundings whose workspace folder has this name.
+    /// An environment whose workspace folder has this name.
     pub(crate) fn named(workspace: &str) -> Self {
         let folder = tempfile::Builder::new().prefix("lanser-it-").tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
@@ -60,54 +59,54 @@ impl TestEnv {
         env.set("LANSER_SESSION", "off");
         env.set("TZ", "UTC");
         env.set("LC_ALL", "C.UTF-8");
-        // The servers are installed once for all tests; what lanser remembers of its answers is each test's own.
+        // The installed servers are shared by all tests; the other caches belong to this test.
         std::fs::create_dir_all(Self::cache().join("servers")).unwrap();
-        std::fs::create_dir(env.path("memory")).unwrap();
+        std::fs::create_dir(env.path("test-cache")).unwrap();
         for name in ["servers", "node-versions.json"] {
-            std::os::unix::fs::symlink(Self::cache().join(name), env.path("memory").join(name)).unwrap();
+            std::os::unix::fs::symlink(Self::cache().join(name), env.path("test-cache").join(name)).unwrap();
         }
-        env.set("LANSER_CACHE_DIR", env.path("memory"));
+        env.set("LANSER_CACHE_DIR", env.path("test-cache"));
         env
     }
 
-    /// Surroundings with a project in the workspace.
+    /// An environment with a project in the workspace.
     pub(crate) fn with(project: &Project) -> Self {
         let env = Self::new();
         project.write_to(&env.cwd);
         env
     }
 
-    /// The same with background sessions, which are ended with the test.
+    /// The same with background sessions, which are stopped at the end of the test.
     pub(crate) fn with_sessions(mut self) -> Self {
         self.set("LANSER_SESSION", "on");
         self
     }
 
-    /// Surroundings with a project, and with the pinned Pyright installed.
+    /// An environment with a project and the pinned Pyright.
     pub(crate) fn pyright(project: &Project) -> Self {
         install("pyright");
         Self::with(project)
     }
 
-    /// Surroundings with a project, and with the pinned basedpyright installed.
+    /// An environment with a project and the pinned basedpyright.
     pub(crate) fn basedpyright(project: &Project) -> Self {
         install("basedpyright");
         Self::with(project)
     }
 
-    /// lanser's cache of the whole run: the servers, and what lanser knows about interpreters and files.
+    /// The cache that all tests share: installed servers and known Node.js versions.
     pub(crate) fn cache() -> PathBuf {
         Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
     }
 
-    /// Sets a variable.
+    /// Sets an environment variable.
     pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>) -> &mut Self {
         self.vars.insert(name.into(), value.into());
         self
     }
 
-    /// Lets the package managers see what they need on this machine to reach their registries: their own variables, the
-    /// proxy's, the certificates', and the user's npm configuration.
+    /// Passes on what the package managers need to reach their registries from this machine: their own variables, proxy and
+    /// certificate settings, and the user's npm configuration.
     pub(crate) fn with_network(mut self) -> Self {
         let passes = |name: &str| {
             let name = name.to_ascii_uppercase();
@@ -127,13 +126,13 @@ impl TestEnv {
                 self.set("NPM_CONFIG_USERCONFIG", npmrc);
             }
         }
-        // The packages are fetched once for all tests that install them.
+        // Packages are downloaded once for all tests that install them.
         self.set("NPM_CONFIG_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("npm"));
         self.set("PIP_CACHE_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("pip"));
         self
     }
 
-    /// A path in the folder that holds everything.
+    /// A path in the root folder of the environment.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
@@ -150,75 +149,75 @@ impl TestEnv {
         std::fs::write(path, content).unwrap();
     }
 
-    /// A folder with links to these programs of the machine and to nothing else, to be used as PATH.
+    /// A folder with links to only these programs of the machine, for use as PATH.
     pub(crate) fn path_of(&self, programs: &[&str]) -> PathBuf {
         let folder = tempfile::Builder::new().prefix("bin-").tempdir_in(&self.root).unwrap().keep();
         for program in programs {
             let found = if *program == "python3" { python() } else { which(program) };
-            let found = found.unwrap_or_else(|| panic!("there is no {program} on PATH"));
+            let found = found.unwrap_or_else(|| panic!("{program} is not on PATH"));
             std::os::unix::fs::symlink(found, folder.join(program)).unwrap();
         }
         folder
     }
 
-    /// What is left in the folder for temporary files.
+    /// The names of the files left in the folder for temporary files.
     pub(crate) fn left_behind(&self) -> Vec<String> {
         let names = std::fs::read_dir(self.path("tmp")).unwrap();
         names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
-    /// Words that must not be in the hash domain of any bundle: where this machine keeps things.
-    pub(crate) fn machine_words(&self) -> Vec<String> {
-        let mut words: Vec<String> =
+    /// Paths of this machine, which must not be in the hash domain of any bundle.
+    pub(crate) fn machine_paths(&self) -> Vec<String> {
+        let mut paths: Vec<String> =
             [&self.root, &Self::cache()].map(|path| path.to_str().unwrap().to_owned()).into();
-        words.extend(machine("HOME").and_then(|home| home.into_string().ok()).filter(|home| home.len() > 1));
-        words
+        paths.extend(machine("HOME").and_then(|home| home.into_string().ok()).filter(|home| home.len() > 1));
+        paths
     }
 
-    /// The command, ready to be started.
+    /// A lanser command, ready to be started.
     pub(crate) fn command<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Command {
         let mut command = Command::new(LANSER);
         command.args(args).env_clear().envs(&self.vars).current_dir(&self.cwd);
         command
     }
 
-    /// Runs lanser to its end.
+    /// Runs lanser and waits for its end.
     pub(crate) fn lanser<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Output {
         self.start(args).finish()
     }
 
-    /// Runs lanser under another umask, given as the shell takes it.
-    pub(crate) fn lanser_under<A: AsRef<OsStr>>(
+    /// Runs lanser under another umask, given in shell notation.
+    pub(crate) fn lanser_with_umask<A: AsRef<OsStr>>(
         &self,
         umask: &str,
         args: impl IntoIterator<Item = A>,
     ) -> Output {
         let script = format!("umask {umask}; exec \"$0\" \"$@\"");
-        let words = ["-c", &script, LANSER].map(OsString::from).into_iter();
-        self.run("/bin/sh", words.chain(args.into_iter().map(|arg| arg.as_ref().to_owned())))
+        let shell_args = ["-c", &script, LANSER].map(OsString::from).into_iter();
+        self.run("/bin/sh", shell_args.chain(args.into_iter().map(|arg| arg.as_ref().to_owned())))
     }
 
-    /// Runs another program in these surroundings.
+    /// Runs another program in this environment.
     pub(crate) fn run<A: AsRef<OsStr>>(&self, program: &str, args: impl IntoIterator<Item = A>) -> Output {
         let mut command = Command::new(program);
         command.args(args).env_clear().envs(&self.vars).current_dir(&self.cwd).stdin(Stdio::null());
         Running::start(&mut command).finish()
     }
 
-    /// Runs lanser with something on its standard input.
-    pub(crate) fn lanser_reading<A: AsRef<OsStr>>(
+    /// Runs lanser with `input` on its standard input.
+    pub(crate) fn lanser_with_input<A: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = A>,
         input: impl AsRef<[u8]>,
     ) -> Output {
         let mut command = self.command(args);
         let mut running = Running::start(command.stdin(Stdio::piped()));
-        // A command that does not read its input may be gone already.
+        // A command that does not read its input may have ended already.
         let _ = running.child.stdin.take().unwrap().write_all(input.as_ref());
         running.finish()
     }
 
-    /// Starts lanser and lets it run.
+    /// Starts lanser without waiting for its end.
     pub(crate) fn start<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Running {
         Running::start(self.command(args).stdin(Stdio::null()))
     }
@@ -227,14 +226,14 @@ impl TestEnv {
 impl Drop for TestEnv {
     fn drop(&mut self) {
         if self.vars.get(OsStr::new("LANSER_SESSION")).is_some_and(|value| value == "on") {
-            // The test may have removed the workspace.
+            // The test may have deleted the workspace.
             let mut stop = self.command(["session", "stop", "--all"]);
             let _ = Running::start(stop.current_dir(&self.root).stdin(Stdio::null())).finish();
         }
     }
 }
 
-/// A lanser that runs. Dropped before its end, it is killed.
+/// A running lanser process. Dropping it kills the process.
 pub(crate) struct Running {
     child: Child,
     readers: Vec<std::thread::JoinHandle<Vec<u8>>>,
@@ -243,11 +242,11 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts a command; what it prints is kept.
+    /// Starts a command and collects its output.
     pub(crate) fn start(command: &mut Command) -> Self {
         let line = format!("{:?}", command.get_args().collect::<Vec<_>>());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A program that was just written counts as busy while another test's child, forked in that moment, has it open.
+        // A freshly written program counts as busy while the child of another test, forked in that moment, has it open.
         let mut child = loop {
             match command.spawn() {
                 Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
@@ -288,7 +287,7 @@ impl Running {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            assert!(self.began.elapsed() < DEADLINE, "lanser {} did not end", self.line);
+            assert!(self.began.elapsed() < RUN_TIMEOUT, "lanser {} did not end", self.line);
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(20));
         };
@@ -308,7 +307,7 @@ impl Drop for Running {
     }
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 #[track_caller]
 pub(crate) fn wait_until(what: &str, within: Duration, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
@@ -318,7 +317,7 @@ pub(crate) fn wait_until(what: &str, within: Duration, mut is_so: impl FnMut() -
     }
 }
 
-/// Whether a process lives; one that nobody has waited for is dead.
+/// Whether a process is alive; a zombie is not.
 pub(crate) fn is_alive(pid: u32) -> bool {
     let state = Command::new("ps").args(["-o", "stat=", "-p", &pid.to_string()]).output().unwrap();
     let state = String::from_utf8(state.stdout).unwrap();
@@ -349,15 +348,15 @@ pub(crate) fn which(program: &str) -> Option<PathBuf> {
     found.canonicalize().ok()
 }
 
-/// The interpreter behind whatever `python3` is on PATH, which may be a version manager's script.
+/// The real interpreter of `python3` on PATH, which may be a script of a version manager.
 pub(crate) fn python() -> Option<PathBuf> {
-    let asked = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().ok()?;
-    Some(PathBuf::from(String::from_utf8(asked.stdout).ok()?.trim()))
+    let output = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().ok()?;
+    Some(PathBuf::from(String::from_utf8(output.stdout).ok()?.trim()))
 }
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the surroundings of the suite enter here and through `machine_all` only"
+    reason = "the environment of the test process is read here and through `machine_all` only"
 )]
 pub(crate) fn machine(name: &str) -> Option<OsString> {
     std::env::var_os(name)

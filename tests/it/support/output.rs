@@ -1,10 +1,10 @@
-//! What a run of lanser printed, and what must be true of every bundle.
+//! The output of a lanser run, and checks that hold for every bundle.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-/// What became of a run.
+/// The result of a run.
 #[must_use]
 #[derive(Debug)]
 pub(crate) struct Output {
@@ -13,35 +13,36 @@ pub(crate) struct Output {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) elapsed: Duration,
-    /// The command line, for the words of a failure.
+    /// The command line, for failure messages.
     pub(crate) line: String,
 }
 
 impl Output {
-    /// Makes sure of success with nothing on standard error, and gives standard output.
+    /// Asserts success without output on standard error, and returns standard output.
     #[track_caller]
     pub(crate) fn text(&self) -> &str {
         assert_eq!(self.code, Some(0), "{self}");
-        assert_eq!(self.stderr, "", "{}: a success says nothing on standard error", self.line);
+        assert_eq!(self.stderr, "", "{}: a success prints nothing on standard error", self.line);
         &self.stdout
     }
 
-    /// Makes sure of a failure with this code that is told on standard error only, and gives what it says.
+    /// Asserts a failure with this code and a message only on standard error, and returns the message.
     #[track_caller]
     pub(crate) fn failure(&self, code: i32) -> &str {
         assert_eq!(self.code, Some(code), "{self}");
-        assert_eq!(self.stdout, "", "{}: an error is no payload", self.line);
-        assert!(!self.stderr.is_empty(), "{}: an error says why", self.line);
+        assert_eq!(self.stdout, "", "{}: errors do not go to standard output", self.line);
+        assert!(!self.stderr.is_empty(), "{}: an error has a message", self.line);
         &self.stderr
     }
 
-    /// The bundle that was printed. Whatever the command: it is one line, valid against the schema, its id can be computed
-    /// again, its codes agree, and nothing stands beside it.
+    /// The printed bundle. Asserts that it is a single line, valid against the schema, has the right id and consistent codes, and
+    /// that nothing else was printed.
     #[track_caller]
     pub(crate) fn bundle(&self) -> Value {
         assert_eq!(self.stdout.lines().count(), 1, "one bundle, one line: {self}");
-        assert_eq!(self.stderr, "", "{}: whoever reads JSON reads standard output", self.line);
-        if let Err(problems) = lanser::schema::validate(lanser::schema::Kind::Bundle, self.stdout.as_bytes())
+        assert_eq!(self.stderr, "", "{}: with JSON output, nothing goes to standard error", self.line);
+        if let Err(problems) =
+            lanser::schema::validate(lanser::schema::SchemaKind::Bundle, self.stdout.as_bytes())
         {
             panic!("{}: the bundle is not valid: {problems:?}\n{}", self.line, self.stdout);
         }
@@ -49,7 +50,7 @@ impl Output {
         assert_eq!(lanser::bundle::seal::bundle_id(&typed).unwrap(), typed.bundle_id, "{}", self.line);
         let bundle: Value = serde_json::from_str(&self.stdout).unwrap();
         let code = bundle["meta"]["exit_code"].as_i64();
-        assert_eq!(self.code.map(i64::from), code, "the bundle tells the program's code: {self}");
+        assert_eq!(self.code.map(i64::from), code, "the bundle has the exit code of the program: {self}");
         if bundle["status"] == "error" {
             assert_eq!(bundle["error"]["code"].as_i64(), code, "{self}");
         } else {
@@ -59,7 +60,7 @@ impl Output {
         bundle
     }
 
-    /// The bundle of an answer.
+    /// The printed bundle; asserts that it is not an error.
     #[track_caller]
     pub(crate) fn answer(&self) -> Value {
         let bundle = self.bundle();
@@ -67,7 +68,7 @@ impl Output {
         bundle
     }
 
-    /// The error of a bundle with this symbol and code.
+    /// The error of the printed bundle; asserts its code and symbol.
     #[track_caller]
     pub(crate) fn error(&self, code: i32, symbol: &str) -> Value {
         let bundle = self.bundle();
@@ -87,7 +88,7 @@ impl std::fmt::Display for Output {
     }
 }
 
-/// A bundle without what may differ between two runs, as text.
+/// A bundle without `meta.volatile`, as text.
 pub(crate) fn portable(bundle: &Value) -> String {
     let mut bundle = bundle.clone();
     bundle["meta"].as_object_mut().unwrap().remove("volatile").unwrap();

@@ -1,16 +1,16 @@
-//! Projects written in one string, with marked positions.
+//! Test projects written as one string, with marked positions.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Files of a workspace, and the places that were marked in them.
+/// Files of a workspace, and the positions marked in them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Project {
     files: BTreeMap<String, Vec<u8>>,
     marks: BTreeMap<String, Mark>,
 }
 
-/// A marked place.
+/// A marked position.
 #[derive(Debug, Clone)]
 struct Mark {
     file: String,
@@ -21,8 +21,7 @@ struct Mark {
 }
 
 impl Project {
-    /// Reads `//- /path` headers, each followed by a file's text; `$0` to `$9` mark the place where they stand and are
-    /// taken out.
+    /// Parses `//- /path` headers, each followed by the text of a file. `$0` to `$9` mark positions and are removed.
     pub(crate) fn parse(text: &str) -> Self {
         let mut project = Self::default();
         for part in text.split("//- /").skip(1) {
@@ -49,7 +48,7 @@ impl Project {
                 }
             }
         }
-        assert!(!project.files.is_empty(), "there is no fixture {name}");
+        assert!(!project.files.is_empty(), "the fixture {name} is missing");
         project
     }
 
@@ -77,18 +76,18 @@ impl Project {
         self.files.insert(name.to_owned(), plain.into_bytes());
     }
 
-    /// The same project with one more file, of any bytes.
+    /// Adds a file with any bytes.
     pub(crate) fn and(mut self, name: &str, content: impl Into<Vec<u8>>) -> Self {
         self.files.insert(name.to_owned(), content.into());
         self
     }
 
-    /// The place of a mark, `path:line:col` with columns in code points.
+    /// The position of a mark, as `path:line:col` with columns in code points.
     pub(crate) fn at(&self, mark: u8) -> String {
         self.at_counting(mark, |before| before.chars().count())
     }
 
-    /// The place of a mark, with columns counted by the caller in the text before it.
+    /// The position of a mark, with the column computed by `count` from the text before it.
     pub(crate) fn at_counting(&self, mark: u8, count: impl Fn(&str) -> usize) -> String {
         let mark = &self.marks[&mark.to_string()];
         format!("{}:{}:{}", mark.file, mark.line, count(&mark.before) + 1)
@@ -99,7 +98,7 @@ impl Project {
         self.write(folder, self.files.iter());
     }
 
-    /// Writes the files in the opposite order.
+    /// Writes the files in reverse order.
     pub(crate) fn write_backwards_to(&self, folder: &Path) {
         self.write(folder, self.files.iter().rev());
     }

@@ -1,11 +1,11 @@
-//! Traces that were cut off, changed, or are none.
+//! Traces that are truncated or changed, and files that are not traces.
 
 use super::{elsewhere, recorded, replay, verify};
 use crate::support::{Project, TestEnv};
 
-/// A recorder that was killed leaves an unfinished operation; what came before is whole, and the next recorder goes on there.
+/// A killed recorder leaves an unfinished operation; the operations before it are intact, and the next recorder continues there.
 #[test]
-fn a_killed_recorder() {
+fn a_killed_recorder_leaves_complete_operations() {
     let env = TestEnv::with(&Project::fixture("shop"));
     let trace = env.path("trace.jsonl");
     let locate = |name: &str| super::record(&env, &trace, &["locate", &format!("py://shop#{name}")]);
@@ -17,12 +17,12 @@ fn a_killed_recorder() {
         std::fs::write(&trace, &both[..cut]).unwrap();
         assert_eq!(replay(&trace), std::slice::from_ref(&first), "cut at {cut}");
         let out = elsewhere().lanser(["trace", "list", trace.to_str().unwrap()]);
-        assert!(out.stderr.contains("breaks off at line"), "{}", out.stderr);
-        // What is there replays, and yet a trace that breaks off proves nothing of what was to come.
+        assert!(out.stderr.contains("is truncated at line"), "{}", out.stderr);
+        // The complete operations replay, but the truncation is reported.
         let args = ["trace", "replay", "--verify", trace.to_str().unwrap()];
         let out = elsewhere().lanser(args);
         assert_eq!(out.code, Some(76), "{out}");
-        assert!(out.stderr.contains("breaks off at line"), "{}", out.stderr);
+        assert!(out.stderr.contains("is truncated at line"), "{}", out.stderr);
         assert!(out.stdout.starts_with("1 operation replayed"), "{out}");
         let told: serde_json::Value =
             serde_json::from_str(&elsewhere().lanser(args.iter().chain(&["--json"])).stdout).unwrap();
@@ -34,7 +34,7 @@ fn a_killed_recorder() {
 }
 
 #[test]
-fn what_is_changed_is_found_and_named() {
+fn a_changed_byte_is_detected_and_located() {
     let env = TestEnv::pyright(&Project::fixture("shop"));
     let (_, trace) = recorded(&env, &[&["def", "src/shop/till.py:9:21"], &["hover", "py://shop#price_of"]]);
     let text = std::fs::read_to_string(&trace).unwrap();
@@ -56,15 +56,15 @@ fn what_is_changed_is_found_and_named() {
     }
 }
 
-/// The first number that follows a word in a line.
+/// The first number after a word in a line.
 fn number(line: &str, word: &str) -> u64 {
     let rest = line.split(word).nth(1).unwrap();
     rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap()].parse().unwrap()
 }
 
-/// Whoever rewrites the sums too is found by the replay itself, which names the member.
+/// A change with recomputed checksums is detected by the replay itself, which names the member.
 #[test]
-fn what_is_forged_is_found_by_the_replay() {
+fn a_forged_response_is_detected_by_the_replay() {
     let env = TestEnv::pyright(&Project::fixture("shop"));
     let (_, trace) = recorded(&env, &[&["def", "src/shop/till.py:9:21"]]);
     let text = std::fs::read_to_string(&trace).unwrap();
@@ -72,10 +72,10 @@ fn what_is_forged_is_found_by_the_replay() {
         assert!(text.contains(old), "{old}");
         let lines: Vec<String> = text.replacen(old, new, 1).lines().map(resummed).collect();
         std::fs::write(&trace, lines.join("\n") + "\n").unwrap();
-        // The end tells the sums, so it is made anew as well.
+        // The `end` event covers the checksums, so it is recomputed too.
         let sums: Vec<String> = lines[..lines.len() - 1].iter().map(|line| sum_of(line)).collect();
         let mut end: lanser::model::trace::Event = serde_json::from_str(lines.last().unwrap()).unwrap();
-        if let lanser::model::trace::Body::End { digest, .. } = &mut end.body {
+        if let lanser::model::trace::EventBody::End { digest, .. } = &mut end.body {
             *digest = lanser::digest::Digest::of_fields(sums.iter().map(String::as_bytes));
         }
         let end = lanser::trace::event::event(end.op, end.seq, end.body, end.time);
@@ -103,36 +103,39 @@ fn sum_of(line: &str) -> String {
 }
 
 #[test]
-fn no_traces() {
+fn other_files_are_refused() {
     let env = TestEnv::with(&Project::fixture("shop"));
     env.write("other.txt", "hello\n");
     let other = env.file("other.txt");
     let other = other.to_str().unwrap();
     env.lanser(["trace", "list", other, "--json"]).error(76, "E/REPLAY_MISMATCH");
     env.lanser(["trace", "list", "nowhere.jsonl", "--json"]).error(3, "E/NOT_FOUND");
-    // What is no trace is not written into.
+    // A file that is not a trace is not written to.
     let error = env
         .lanser(["locate", "py://shop#Book", "--trace-file", other, "--json"])
         .error(71, "E/FS_PERMISSIONS");
     assert!(
-        error["message"].as_str().unwrap().ends_with("other.txt: the file is there and is no trace"),
+        error["message"].as_str().unwrap().ends_with("other.txt: the file exists and is not a lanser trace"),
         "{error}"
     );
     assert_eq!(std::fs::read_to_string(other).unwrap(), "hello\n");
     env.lanser(["locate", "py://shop#Book", "--trace-file", "no/folder/t.jsonl", "--json"])
         .error(3, "E/NOT_FOUND");
     env.lanser(["locate", "py://shop#Book", "--trace-file", ".", "--json"]).error(71, "E/FS_PERMISSIONS");
-    // One of another version is refused in as many words, an earlier one too.
+    // A trace of another version is refused with both versions named, also an earlier one.
     let trace = env.path("trace.jsonl");
     super::record(&env, &trace, &["locate", "py://shop#Book"]);
     let text = std::fs::read_to_string(&trace).unwrap();
-    // Into a damaged one nothing can be written: the answer is told, and that it is not recorded.
+    // Nothing is appended to a damaged trace: the answer is printed, with a message that it was not recorded.
     std::fs::write(&trace, text.replace("\"kind\":\"end\"", "\"kind\":\"enb\"")).unwrap();
     let damaged = std::fs::read(&trace).unwrap();
     let out = env.lanser(["locate", "py://shop#Book", "--trace-file", trace.to_str().unwrap()]);
     assert_eq!(out.code, Some(71), "{}", out.stderr);
     assert!(out.stdout.contains("class Book"), "{}", out.stdout);
-    assert_eq!(out.stderr, "the trace could not be written: the file is a damaged trace\n");
+    assert_eq!(
+        out.stderr,
+        "the trace could not be written: the file is a damaged trace; inspect it with `lanser trace list`\n"
+    );
     assert_eq!(std::fs::read(&trace).unwrap(), damaged);
     for version in ["1.0", "3.0"] {
         let other = text.replace("\"version\":\"2.0\"", &format!("\"version\":\"{version}\""));

@@ -1,4 +1,4 @@
-//! What is recorded is answered again from the record alone: elsewhere, with the workspace gone and no server installed.
+//! Recorded requests are replayed from the trace alone: in another place, without the workspace and without a server.
 
 mod damage;
 
@@ -7,9 +7,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{Behaviour, FakeServer, Project, TestEnv};
+use crate::support::{Behavior, FakeServer, Project, TestEnv};
 
-/// Asks, recording, and gives the bundle without what differs from run to run.
+/// Records a request, and returns the bundle without what differs from run to run.
 fn record(env: &TestEnv, trace: &Path, question: &[&str]) -> Value {
     let trace = trace.to_str().unwrap();
     let mut bundle = env.lanser(question.iter().copied().chain(["--json", "--trace-file", trace])).bundle();
@@ -17,7 +17,7 @@ fn record(env: &TestEnv, trace: &Path, question: &[&str]) -> Value {
     bundle
 }
 
-/// A place that has nothing of the one where it was recorded.
+/// An environment that shares nothing with the recording one.
 fn elsewhere() -> TestEnv {
     let mut env = TestEnv::new();
     let nothing = env.path("nothing");
@@ -25,7 +25,7 @@ fn elsewhere() -> TestEnv {
     env
 }
 
-/// The bundles of a trace, replayed where there is neither workspace nor server.
+/// The bundles of a trace, replayed without workspace and server.
 fn replay(trace: &Path) -> Vec<Value> {
     let out = elsewhere().lanser(["trace", "replay", trace.to_str().unwrap()]);
     assert_eq!(out.code, Some(0), "{}", out.stderr);
@@ -36,7 +36,7 @@ fn verify(trace: &Path) -> String {
     elsewhere().lanser(["trace", "replay", "--verify", trace.to_str().unwrap()]).text().to_owned()
 }
 
-/// Records questions and deletes the workspace; what was told, and the trace.
+/// Records requests and deletes the workspace; returns the bundles and the trace.
 fn recorded(env: &TestEnv, questions: &[&[&str]]) -> (Vec<Value>, PathBuf) {
     let trace = env.path("trace.jsonl");
     let told = questions.iter().map(|question| record(env, &trace, question)).collect();
@@ -52,14 +52,14 @@ fn same(env: &TestEnv, questions: &[&[&str]]) {
     }
     assert!(verify(&trace).contains(&format!("{} operations replayed", questions.len())));
     let text = std::fs::read_to_string(&trace).unwrap();
-    for word in env.machine_words() {
+    for word in env.machine_paths() {
         let leaks = text.lines().find(|line| line.contains(&word));
         assert!(leaks.is_none(), "the trace tells {word}: {leaks:?}");
     }
 }
 
 #[test]
-fn questions() {
+fn read_only_requests() {
     let env = TestEnv::pyright(&Project::fixture("shop"));
     same(
         &env,
@@ -113,10 +113,10 @@ fn edits() {
     );
 }
 
-/// Edits that a caller brings: one that hides a mistake, which is looked at without what hides it, and one that names files as
-/// language clients do.
+/// Edits provided by a caller: one that suppresses a diagnostic, which is also checked without the suppression, and one that
+/// names files the way language clients do.
 #[test]
-fn brought_edits() {
+fn provided_edits() {
     let project = Project::parse("//- /a.py\nx: int = \"\"\ny = 1\n//- /b.py\nimport a\nprint(a.y)\n");
     let env = TestEnv::pyright(&project);
     let diff = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x: int = \"\"\n+x: int = \"\"  # type: ignore\n";
@@ -140,19 +140,19 @@ fn brought_edits() {
     assert_eq!(told, replay(&trace));
 }
 
-/// What the server did is told, also when it did not answer.
+/// Failures of the server are recorded too.
 #[test]
 fn failures() {
     let env = TestEnv::with(&Project::fixture("shop"));
     let trace = env.path("trace.jsonl");
     let mut told = Vec::new();
-    for behaviour in [
-        Behaviour::good().dies_on("textDocument/hover", 3, "lost in $HERE/dist"),
-        Behaviour::good().hangs_on("textDocument/hover"),
-        Behaviour::good().lacks("hoverProvider"),
-        Behaviour::good().goes_silent_on("initialize"),
+    for behavior in [
+        Behavior::good().dies_on("textDocument/hover", 3, "lost in $HERE/dist"),
+        Behavior::good().hangs_on("textDocument/hover"),
+        Behavior::good().lacks("hoverProvider"),
+        Behavior::good().goes_silent_on("initialize"),
     ] {
-        let server = FakeServer::new(&env, &behaviour);
+        let server = FakeServer::new(&env, &behavior);
         let question =
             ["hover", "src/shop/till.py:9:21", "--timeout", "1", "--server-command", server.command()];
         told.push(record(&env, &trace, &question));
@@ -200,10 +200,10 @@ fn list_and_show() {
         let shown = elsewhere().lanser(["trace", "show", trace, "--kind", "request", "--limit", limit]);
         assert_eq!(shown.stdout.lines().count().to_string(), limit);
     }
-    // A list of nothing is a list; what is to be shown has to be there.
+    // An empty list is fine, but an operation to show must exist.
     let none = elsewhere().lanser(["trace", "list", trace, "--cmd", "hover"]);
     assert_eq!((none.code, none.stdout.as_str()), (Some(0), ""));
-    assert!(none.stderr.contains("none of its 3 operations is meant"), "{none}");
+    assert!(none.stderr.contains("none of its 3 operations matches the filter"), "{none}");
     for verb in ["show", "replay"] {
         let none = elsewhere().lanser(["trace", verb, trace, "--op", "4", "--json"]).error(3, "E/NOT_FOUND");
         assert!(none["hint"].as_str().unwrap().contains("3 operations"), "{none}");
@@ -222,7 +222,7 @@ fn list_and_show() {
     assert!(validated.text().contains("valid"), "{}", validated.text());
 }
 
-/// Requests of one batch that a warm server answered beside each other, each replayed alone.
+/// Requests of one batch that a warm server answered concurrently; each is replayed alone.
 #[test]
 fn a_batch() {
     let env = TestEnv::pyright(&Project::fixture("shop"));
@@ -262,7 +262,7 @@ fn a_batch() {
     assert_eq!(all[0], all[1]);
 }
 
-/// One trace from many processes at once: every operation whole.
+/// One trace written by many processes at once: every operation is complete.
 #[test]
 fn many_recorders() {
     let env = TestEnv::with(&Project::fixture("shop"));
@@ -276,14 +276,14 @@ fn many_recorders() {
         assert_eq!(one.finish().bundle()["status"], "ok");
     }
     assert!(verify(&trace).contains("8 operations replayed"));
-    // The workspace and its files stand there once.
+    // The workspace and its files are written once.
     let text = std::fs::read_to_string(&trace).unwrap();
     assert_eq!(text.matches("\"kind\":\"workspace\"").count(), 1);
 }
 
-/// What cannot be recorded is refused, or said; it is never passed over.
+/// What cannot be recorded is refused or reported, never ignored.
 #[test]
-fn what_is_not_recorded_says_so() {
+fn unrecordable_requests_are_reported() {
     let mut env = TestEnv::with(&Project::fixture("shop"));
     let trace = env.path("trace.jsonl");
     let file = trace.to_str().unwrap().to_owned();
@@ -301,7 +301,7 @@ fn what_is_not_recorded_says_so() {
     for command in commands {
         let out = env.lanser(command.iter().chain(&["--trace-file", &file]));
         let said = out.failure(2);
-        assert!(said.contains(&format!("`{}` asks none", command[0])), "{said}");
+        assert!(said.contains(&format!("--trace-file does not apply to `{}`", command[0])), "{said}");
         assert!(!trace.exists(), "{command:?}");
     }
     env.set("LANSER_TRACE_FILE", &file);
@@ -310,7 +310,7 @@ fn what_is_not_recorded_says_so() {
     env.write("bundle.json", &bundle);
     let shown = env.lanser(["show", "bundle.json", "--json"]);
     assert_eq!(shown.stdout, bundle);
-    assert!(shown.stderr.contains("`show` is not recorded into LANSER_TRACE_FILE"), "{}", shown.stderr);
+    assert!(shown.stderr.contains("`show` is not recorded in LANSER_TRACE_FILE"), "{}", shown.stderr);
     assert_eq!(env.lanser(["schema", "commands"]).stderr, "");
     assert!(verify(&trace).contains("1 operation replayed"));
 }
@@ -341,27 +341,27 @@ fn against_a_folder() {
     other(
         "$.files[\"src/shop/more.py\"]",
         &[
-            "src/shop/more.py was not recorded; src/shop/till.py has another content",
-            "pyrightconfig.json has another content",
+            "src/shop/more.py was not recorded; the content of src/shop/till.py differs",
+            "the content of pyrightconfig.json differs",
         ],
     );
     env.write("src/shop/till.py", &till);
     std::fs::remove_file(env.file("src/shop/more.py")).unwrap();
     other(
         "$.configuration.config.files[\"pyrightconfig.json\"]",
-        &["pyrightconfig.json has another content"],
+        &["the content of pyrightconfig.json differs"],
     );
     std::fs::remove_file(env.file("pyrightconfig.json")).unwrap();
-    // The next file in line is read now.
+    // The next file is read now.
     other(
         "$.configuration.config.files[\"pyproject.toml\"]",
-        &["pyproject.toml was not recorded; pyrightconfig.json is not there"],
+        &["pyproject.toml was not recorded; pyrightconfig.json does not exist"],
     );
     env.write("pyrightconfig.json", "{}");
     same();
-    // Elsewhere there is no interpreter, on which answers rest too.
+    // The other environment has no interpreter, on which answers depend too.
     let error = elsewhere().lanser(args.iter().chain(&["--json"])).error(76, "E/REPLAY_MISMATCH");
     assert_eq!(error["data"]["field"], "$.environment.python", "{error}");
     let gone = ["trace", "replay", trace, "--against", "nowhere"];
-    assert!(env.lanser(gone).failure(2).contains("--against: nowhere is no folder"));
+    assert!(env.lanser(gone).failure(2).contains("--against: nowhere is not a folder"));
 }

@@ -1,41 +1,43 @@
-//! `trace list|show|replay`: what `--trace-file` recorded.
+//! `trace list|show|replay`: the operations recorded by `--trace-file`.
 
-mod list;
+mod inspect;
 mod replay;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
-use crate::cli::output::Progress;
+use crate::cli::context::CliContext;
+use crate::cli::exit::ProgramExit;
+use crate::cli::output::TerminalProgress;
 use crate::model::bundle::Status;
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::request::Command;
-use crate::trace::operation::Operation;
-use crate::trace::reader::{Reader, TraceError};
+use crate::text::plural;
+
+use crate::trace::operation::TracedOperation;
+use crate::trace::reader::{TraceError, TraceReader};
 
 /// The verbs of `trace`.
 #[derive(Debug, Clone, Subcommand)]
-pub(crate) enum TraceCommand {
-    /// List the operations of a trace, a line each
-    List(list::ListArgs),
-    /// Show the events of a trace's operations
-    Show(list::ShowArgs),
-    /// Make the bundles of a trace again, with no server and no workspace
+pub(crate) enum TraceSubcommand {
+    /// List the operations of a trace
+    List(inspect::TraceListArgs),
+    /// Show the events of operations
+    Show(inspect::TraceShowArgs),
+    /// Recompute the bundles of a trace, without a server or workspace
     Replay(replay::ReplayArgs),
 }
 
-/// Which operations are meant.
+/// Selects operations.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Filter {
+pub(crate) struct OperationFilter {
     /// Only this operation, counted from 1
     #[arg(long, value_name = "N")]
     pub(crate) op: Option<u64>,
     /// Only this command
     #[arg(long, value_name = "NAME", value_parser = commands())]
     pub(crate) cmd: Option<Command>,
-    /// Only operations whose selector holds this text
+    /// Only operations whose selector contains this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) selector: Option<String>,
     /// Only operations that ended with this exit code
@@ -46,16 +48,16 @@ pub(crate) struct Filter {
     pub(crate) status: Option<Status>,
 }
 
-/// The commands by the long names that requests have, and by the verbs of the command line.
+/// Parses commands by their long names as in requests, and by the verbs of the command line.
 fn commands() -> impl TypedValueParser<Value = Command> {
     let values = Command::ALL.map(|command| PossibleValue::new(command.as_str()).aliases(verbs(command)));
     PossibleValuesParser::new(values).map(|name| {
-        let is_meant = |command: &Command| command.as_str() == name || verbs(*command).contains(&&*name);
-        Command::ALL.into_iter().find(is_meant).expect("the name is a possible one")
+        let has_name = |command: &Command| command.as_str() == name || verbs(*command).contains(&&*name);
+        Command::ALL.into_iter().find(has_name).expect("clap accepts only these names")
     })
 }
 
-/// What a command is called on the command line, where that is not its long name.
+/// The verbs of a command on the command line that differ from its long name.
 const fn verbs(command: Command) -> &'static [&'static str] {
     match command {
         Command::Definition => &["def"],
@@ -72,13 +74,14 @@ const fn verbs(command: Command) -> &'static [&'static str] {
 
 fn statuses() -> impl TypedValueParser<Value = Status> {
     let all = [Status::Ok, Status::Partial, Status::Error];
-    PossibleValuesParser::new(all.map(name))
-        .map(move |text| all.into_iter().find(|status| name(*status) == text).expect("it is a possible one"))
+    PossibleValuesParser::new(all.map(name)).map(move |text| {
+        all.into_iter().find(|status| name(*status) == text).expect("clap accepts only these")
+    })
 }
 
-impl Filter {
-    /// Whether an operation is meant.
-    fn takes(&self, operation: &Operation) -> bool {
+impl OperationFilter {
+    /// Whether an operation is selected.
+    fn matches(&self, operation: &TracedOperation) -> bool {
         let request = operation.request.as_ref();
         let bundle = operation.bundle.as_ref();
         let selector = || request.and_then(|request| request.selector.as_ref()).map(ToString::to_string);
@@ -93,7 +96,7 @@ impl Filter {
     }
 }
 
-/// The one word for a status.
+/// The name of a status.
 const fn name(status: Status) -> &'static str {
     match status {
         Status::Ok => "ok",
@@ -103,69 +106,71 @@ const fn name(status: Status) -> &'static str {
 }
 
 /// Runs a verb of `trace`.
-pub(crate) fn run(command: &TraceCommand, context: &mut Context) -> Exit {
+pub(crate) fn run(command: &TraceSubcommand, context: &mut CliContext) -> ProgramExit {
     let done = match command {
-        TraceCommand::List(args) => list::list(args, context),
-        TraceCommand::Show(args) => list::show(args, context),
-        TraceCommand::Replay(args) => replay::replay(args, context),
+        TraceSubcommand::List(args) => inspect::list(args, context),
+        TraceSubcommand::Show(args) => inspect::show(args, context),
+        TraceSubcommand::Replay(args) => replay::replay(args, context),
     };
     done.unwrap_or_else(|error| context.fail(error))
 }
 
 /// Opens a trace.
-fn open(context: &Context, file: &str) -> Result<Reader, ErrorBody> {
+fn open(context: &CliContext, file: &str) -> Result<TraceReader, ErrorBody> {
     let path = context.env.cwd.join(file);
-    Reader::open(&path).map_err(|error| told(file, &error))
+    TraceReader::open(&path).map_err(|error| trace_error(file, &error))
 }
 
-/// Why a trace cannot be read on.
-fn told(file: &str, error: &TraceError) -> ErrorBody {
+/// The error body for a trace that cannot be read.
+fn trace_error(file: &str, error: &TraceError) -> ErrorBody {
     match error {
         TraceError::Io(reason) if reason.kind() == std::io::ErrorKind::NotFound => {
-            ErrorBody::new(ErrorSymbol::NotFound, format!("there is no trace {file}"))
-                .hint("a trace is recorded with `--trace-file FILE`")
+            ErrorBody::new(ErrorSymbol::NotFound, format!("no such trace: {file}"))
+                .hint("`--trace-file FILE` records a trace")
         }
         TraceError::Io(reason) => {
             ErrorBody::new(ErrorSymbol::FsPermissions, format!("cannot read the trace {file}: {reason}"))
         }
         TraceError::Foreign(why) => ErrorBody::new(ErrorSymbol::ReplayMismatch, format!("{file}: {why}"))
-            .hint("replay it with the lanser that recorded it, or record it again"),
+            .hint("replay it with the version of lanser that recorded it, or record it again"),
         TraceError::Damaged { op, seq, .. } => {
             let data = ErrorData::Mismatch { op: *op, event: Some(*seq), field: None };
             ErrorBody::new(ErrorSymbol::ReplayMismatch, format!("{file}: {error}"))
-                .hint("what comes before it can be replayed one by one with --op")
+                .hint("the operations before it can be replayed one by one with --op")
                 .data(data)
         }
     }
 }
 
-/// Tells on standard error that a trace breaks off.
-fn tell_truncation(context: &Context, file: &str, reader: &Reader) {
-    if let Some(why) = truncation(file, reader) {
-        context.printer.complain(&why);
+/// Warns on standard error if a trace is truncated.
+fn warn_if_truncated(context: &CliContext, file: &str, reader: &TraceReader) {
+    if let Some(message) = truncation(file, reader) {
+        context.printer.complain(&message);
     }
 }
 
-/// Where a trace breaks off, if it does.
-fn truncation(file: &str, reader: &Reader) -> Option<String> {
+/// The warning about a truncated trace; `None` if it is not truncated.
+fn truncation(file: &str, reader: &TraceReader) -> Option<String> {
     let line = reader.truncated()?;
     Some(format!(
-        "{file} breaks off at line {line}, in the middle of an operation: its recorder was stopped; what came before is whole"
+        "{file} is truncated at line {line}, in the middle of an operation: the recording process was stopped; the operations before \
+         it are intact"
     ))
 }
 
-/// Nothing of what was read of a trace is meant.
-fn nothing(file: &str, filter: &Filter, operations: u64) -> ErrorBody {
-    // Behind the one that was asked for nothing is read.
+/// The error if no operation matches the filter.
+fn no_match(file: &str, filter: &OperationFilter, operations: u64) -> ErrorBody {
+    // With --op, reading stops at that operation, and the total is unknown.
     let is_whole = filter.op.is_none_or(|op| op > operations);
-    let count = if is_whole { format!("it has {operations} operations; ") } else { String::new() };
-    ErrorBody::new(ErrorSymbol::NotFound, format!("nothing in {file} is what was asked for"))
+    let count =
+        if is_whole { format!("it has {}; ", plural(operations, "operation")) } else { String::new() };
+    ErrorBody::new(ErrorSymbol::NotFound, format!("no operation in {file} matches the filter"))
         .hint(format!("{count}`lanser trace list {file}` lists them"))
 }
 
-/// Tells how much of a trace was read, for a person who waits.
-fn tell_progress(progress: &Progress, reader: &Reader, operations: u64) {
-    let (read, whole) = reader.progress();
-    let percent = read.saturating_mul(100).checked_div(whole).unwrap_or(100);
-    progress.step(&format!("{operations} operations, {percent} % of the trace"));
+/// Shows how much of a trace has been read.
+fn show_progress(progress: &TerminalProgress, reader: &TraceReader, operations: u64) {
+    let (read, total) = reader.progress();
+    let percent = read.saturating_mul(100).checked_div(total).unwrap_or(100);
+    progress.step(&format!("{}, {percent} % of the trace", plural(operations, "operation")));
 }

@@ -1,4 +1,4 @@
-//! `trace replay`: the bundles of a trace made again, and compared.
+//! `trace replay`: recomputes the bundles of a trace and compares them with the recorded ones.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,66 +8,70 @@ use clap::Args;
 use serde::Serialize;
 use tokio::runtime::Runtime;
 
-use super::{Filter, nothing, open, tell_progress, tell_truncation, told};
-use crate::cli::context::{Context, runtime};
-use crate::cli::exit::Exit;
-use crate::cli::settings::Settings;
+use super::{OperationFilter, no_match, open, show_progress, trace_error, warn_if_truncated};
+use crate::cli::context::{CliContext, runtime};
+use crate::cli::exit::ProgramExit;
+use crate::cli::settings::CliSettings;
 use crate::digest::Digest;
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::orchestrator;
-use crate::orchestrator::traced::{Grounds, Live, Replayed, replay as replayed};
+use crate::orchestrator::traced::{CurrentWorkspace, RecordedInputsCache, ReplayResult, replay as replayed};
+use crate::text::plural;
 use crate::trace::compare::{difference, nearest_frame};
-use crate::trace::operation::Operation;
-use crate::trace::reader::Store;
-use crate::workspace::snapshot::Trust;
+use crate::trace::operation::TracedOperation;
+use crate::trace::reader::ContentStore;
+use crate::workspace::snapshot::ChangeDetection;
 
 /// Arguments of `trace replay`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ReplayArgs {
-    /// The trace
+    /// Trace file
     file: String,
     #[command(flatten)]
-    filter: Filter,
-    /// Compare each bundle, byte for byte, with the recorded one; print a summary instead of the bundles
+    filter: OperationFilter,
+    /// Compare the bundles with the recorded ones; print only a summary
     #[arg(long)]
     verify: bool,
-    /// Also check that this folder is the workspace on which was answered: Python files, configuration, Python environment
+    /// Also check that this folder equals the recorded workspace
+    ///
+    /// Compares the Python files, the configuration and the Python environment.
     #[arg(long, value_name = "DIR")]
     against: Option<String>,
 }
 
-/// What `trace replay --verify` says.
+/// The JSON output of `trace replay --verify`.
 #[derive(Debug, Serialize)]
-struct Verified {
+struct VerifySummary {
     operations: u64,
     verified: u64,
     truncated: bool,
 }
 
-/// Runs `trace replay`. Without `--verify` each bundle is a line of JSON.
-pub(super) fn replay(args: &ReplayArgs, context: &mut Context) -> Result<Exit, ErrorBody> {
-    let progress = context.printer.progress();
+/// Runs `trace replay`. Without `--verify`, prints each bundle as a line of JSON.
+pub(super) fn replay(args: &ReplayArgs, context: &mut CliContext) -> Result<ProgramExit, ErrorBody> {
+    let printer = &context.printer;
+    let progress = if args.verify { printer.progress() } else { printer.streaming_progress() };
     let mut reader = open(context, &args.file)?;
     let (runtime, began) = (runtime()?, Instant::now());
-    let mut against = args.against.as_deref().map(Against::new);
-    let (store, mut grounds) = (reader.store(), Grounds::default());
+    let mut against = args.against.as_deref().map(WorkspaceComparison::new);
+    let (store, mut grounds) = (reader.store(), RecordedInputsCache::default());
     let (mut count, mut done) = (0, 0);
-    while let Some(operation) = reader.next_operation().map_err(|error| told(&args.file, &error))? {
+    while let Some(operation) = reader.next_operation().map_err(|error| trace_error(&args.file, &error))? {
         count += 1;
-        tell_progress(&progress, &reader, count);
-        if !args.filter.takes(&operation) {
+        show_progress(&progress, &reader, count);
+        if !args.filter.matches(&operation) {
             continue;
         }
         done += 1;
         if let Some(against) = &mut against {
             against.check(&operation, &store, context, &runtime)?;
         }
-        let recorded = Recorded::of(&operation);
+        let recorded = RecordedOperation::of(&operation);
         let made = runtime.block_on(replayed(operation, &store, &mut grounds));
         recorded.check(&made, args.verify)?;
         if !args.verify {
             let exit = context.printer.json_line(&made.bundle);
-            if !matches!(exit, Exit::Ok) {
+            if !matches!(exit, ProgramExit::Ok) {
                 return Ok(exit);
             }
         }
@@ -76,41 +80,45 @@ pub(super) fn replay(args: &ReplayArgs, context: &mut Context) -> Result<Exit, E
         }
     }
     progress.clear();
-    tell_truncation(context, &args.file, &reader);
+    warn_if_truncated(context, &args.file, &reader);
     let truncated = reader.truncated().is_some();
-    // What breaks off is no proof, be what came before as it may; one operation is whole or not.
-    let broken_off = truncated && args.filter.op.is_none();
-    let exit = if args.verify && broken_off { Exit::Failed(ErrorSymbol::ReplayMismatch) } else { Exit::Ok };
+    // A truncated trace is not verified, even if all intact operations are; --op verifies one intact operation.
+    let is_incomplete = truncated && args.filter.op.is_none();
+    let exit = if args.verify && is_incomplete {
+        ProgramExit::Failed(ErrorSymbol::ReplayMismatch)
+    } else {
+        ProgramExit::Ok
+    };
     if done == 0 && !(truncated && count == 0) {
-        return Err(nothing(&args.file, &args.filter, count));
+        return Err(no_match(&args.file, &args.filter, count));
     }
     if !args.verify {
         return Ok(exit);
     }
-    let verified = Verified { operations: count, verified: done, truncated };
+    let verified = VerifySummary { operations: count, verified: done, truncated };
     let printed = if context.json() {
         context.printer.json_payload(&verified)
     } else {
-        let word = if done == 1 { "operation" } else { "operations" };
+        let operations = plural(done, "operation");
         let rate = f64::from(u32::try_from(done).unwrap_or(u32::MAX)) / began.elapsed().as_secs_f64();
-        let rest = if broken_off { "; the rest is cut off and not verified" } else { "" };
-        let text = format!("{done} {word} replayed, every bundle as recorded; {rate:.0} a second{rest}\n");
+        let rest = if is_incomplete { "; the rest is truncated and not verified" } else { "" };
+        let text = format!("{operations} replayed, every bundle as recorded; {rate:.0} per second{rest}\n");
         context.printer.payload(&text)
     };
-    Ok(if matches!(printed, Exit::Ok) { exit } else { printed })
+    Ok(if matches!(printed, ProgramExit::Ok) { exit } else { printed })
 }
 
-/// What a replay is compared with.
-struct Recorded {
+/// A recorded operation that a replay is compared with.
+struct RecordedOperation {
     op: u64,
     bundle: Option<serde_json::Value>,
     /// The number of the bundle's event.
     event: u64,
-    frames: Vec<(u64, crate::tape::Side, serde_json::Value)>,
+    frames: Vec<(u64, crate::tape::MessageSender, serde_json::Value)>,
 }
 
-impl Recorded {
-    fn of(operation: &Operation) -> Self {
+impl RecordedOperation {
+    fn of(operation: &TracedOperation) -> Self {
         Self {
             op: operation.op,
             bundle: operation.bundle.as_ref().and_then(|bundle| serde_json::to_value(bundle).ok()),
@@ -119,10 +127,10 @@ impl Recorded {
         }
     }
 
-    /// Whether the replay asked only what was recorded and, if that is wanted, came to the same bundle.
-    fn check(&self, made: &Replayed, verify: bool) -> Result<(), ErrorBody> {
-        if let Some(lost) = &made.lost {
-            let near = nearest_frame(&self.frames, &lost.door, &lost.question);
+    /// Checks that the replay needed only recorded data and, with `verify`, that its bundle is the recorded one.
+    fn check(&self, made: &ReplayResult, verify: bool) -> Result<(), ErrorBody> {
+        if let Some(lost) = &made.unrecorded {
+            let near = nearest_frame(&self.frames, &lost.kind, &lost.query);
             let (event, field) = near.map_or((None, None), |(event, field)| (Some(event), Some(field)));
             let place = match (&event, &field) {
                 (Some(event), Some(field)) => format!("; event {event} has another {field}"),
@@ -132,7 +140,7 @@ impl Recorded {
                 self.op,
                 event,
                 field,
-                &format!("it asks {} {}, which was not recorded{place}", lost.door, cut(&lost.question)),
+                &format!("it reads {} {}, which was not recorded{place}", lost.kind, truncate(&lost.query)),
             ));
         }
         if !verify {
@@ -158,32 +166,33 @@ fn mismatch(op: u64, event: Option<u64>, field: Option<String>, what: &str) -> E
         .data(ErrorData::Mismatch { op, event, field })
 }
 
-fn cut(text: &str) -> String {
+fn truncate(text: &str) -> String {
     text.chars().take(200).collect()
 }
 
-/// How many differences are told in words.
-const TOLD: usize = 20;
+/// How many differences the error message lists.
+const SHOWN_DIFFERENCES: usize = 20;
 
-/// A folder that recorded workspaces are held against. How it is looked at depends on the server that was asked.
-struct Against<'a> {
+/// A folder that recorded workspaces are compared with. It is scanned once per server, since servers are configured
+/// differently.
+struct WorkspaceComparison<'a> {
     folder: &'a str,
-    live: BTreeMap<&'static str, Live>,
-    /// The workspaces that are the same.
+    live: BTreeMap<&'static str, CurrentWorkspace>,
+    /// The recorded workspaces that equal the folder.
     same: BTreeSet<Digest>,
 }
 
-impl<'a> Against<'a> {
+impl<'a> WorkspaceComparison<'a> {
     const fn new(folder: &'a str) -> Self {
         Self { folder, live: BTreeMap::new(), same: BTreeSet::new() }
     }
 
-    /// Whether the folder is what an operation was answered on.
+    /// Checks that the folder equals the workspace of an operation.
     fn check(
         &mut self,
-        operation: &Operation,
-        store: &Store,
-        context: &Context,
+        operation: &TracedOperation,
+        store: &ContentStore,
+        context: &CliContext,
         runtime: &Runtime,
     ) -> Result<(), ErrorBody> {
         let (Some(id), Some(server)) = (operation.workspace, operation.server) else { return Ok(()) };
@@ -197,21 +206,21 @@ impl<'a> Against<'a> {
                 let mut global = context.global.clone();
                 global.workspace = Some(self.folder.to_owned());
                 if !context.env.cwd.join(self.folder).as_path().is_dir() {
-                    let message = format!("--against: {} is no folder", self.folder);
+                    let message = format!("--against: {} is not a folder", self.folder);
                     return Err(ErrorBody::new(ErrorSymbol::Usage, message)
-                        .hint("name the folder that the trace was recorded on, or a copy of it"));
+                        .hint("give the workspace that the trace was recorded in, or a copy of it"));
                 }
-                let settings = Settings::new(&global, &context.from_env, &context.env)?;
-                // Nothing is installed, nothing is remembered: what the folder holds is looked at.
+                let settings = CliSettings::new(&global, &context.from_env, &context.env)?;
+                // Compare the actual content of the folder: no installation, no caches.
                 let settings = orchestrator::Settings {
                     server,
                     offline: true,
                     keep: false,
-                    trust: Trust::Content,
+                    trust: ChangeDetection::Content,
                     trace: None,
                     ..context.orchestrator_settings(&settings)
                 };
-                vacant.insert(runtime.block_on(Live::survey(settings))?)
+                vacant.insert(runtime.block_on(CurrentWorkspace::scan(settings))?)
             }
         };
         let differences = live.differences(&recorded);
@@ -219,12 +228,13 @@ impl<'a> Against<'a> {
             self.same.insert(id);
             return Ok(());
         };
-        let mut told: Vec<&str> = differences.iter().take(TOLD).map(|one| one.what.as_str()).collect();
-        let more = format!("and {} more", differences.len().saturating_sub(TOLD));
-        if differences.len() > TOLD {
-            told.push(&more);
+        let mut shown: Vec<&str> =
+            differences.iter().take(SHOWN_DIFFERENCES).map(|one| one.what.as_str()).collect();
+        let more = format!("and {} more", differences.len().saturating_sub(SHOWN_DIFFERENCES));
+        if differences.len() > SHOWN_DIFFERENCES {
+            shown.push(&more);
         }
-        let message = format!("{} is not what was recorded: {}", self.folder, told.join("; "));
+        let message = format!("{} differs from the recorded workspace: {}", self.folder, shown.join("; "));
         Err(mismatch(operation.op, None, Some(first.field.clone()), &message))
     }
 }

@@ -1,4 +1,4 @@
-//! The real disk under each test; see `project` for what is changed on it.
+//! Tests of transactions on the real disk. `project` has the files that they change.
 
 mod concurrent;
 mod faults;

@@ -1,4 +1,4 @@
-//! A project in a temporary folder, its tree as data, and a watch that stops or fails at a system call.
+//! A project in a temporary folder, its tree as data, and a hook that fails or kills the process at a system call.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,17 +8,17 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::super::door::Watch;
+use super::super::sys::SyscallHook;
 use super::super::*;
 
-/// A project: the folder `w` with a workspace, and beside it the user's state.
-pub(super) struct Project {
+/// A project: a folder `w` with the workspace, and next to it the user's state folder.
+pub(super) struct TransactionProject {
     pub(super) folder: tempfile::TempDir,
     pub(super) root: AbsPath,
 }
 
-/// What is under a path: `f<mode> <bytes>`, `l <target>`, `d<mode>`.
-pub(super) type Picture = BTreeMap<String, Vec<u8>>;
+/// The entry at each path: `f<mode> <bytes>`, `l <target>`, `d<mode>`.
+pub(super) type TreeContents = BTreeMap<String, Vec<u8>>;
 
 pub(super) fn path(path: &str) -> WorkspacePath {
     WorkspacePath::new(path).unwrap()
@@ -47,7 +47,7 @@ pub(super) fn rename(from: &str, to: &str, before: &str, after: Option<&str>) ->
     Change::Move { from: path(from), to: path(to), before, content, executable: None }
 }
 
-impl Project {
+impl TransactionProject {
     pub(super) fn new(files: &[(&str, &str)]) -> Self {
         Self::at(tempfile::tempdir().unwrap(), files)
     }
@@ -62,7 +62,7 @@ impl Project {
         project
     }
 
-    /// With git, and everything committed.
+    /// A project in git with all files committed.
     pub(super) fn with_git(files: &[(&str, &str)]) -> Self {
         let project = Self::new(files);
         project.git(&["init", "-q"]);
@@ -105,33 +105,36 @@ impl Project {
     }
 
     pub(super) fn transactions(&self) -> Transactions {
-        Transactions::new(&self.root, &self.state()).with_patience(Duration::from_millis(100))
+        Transactions::new(&self.root, &self.state()).with_lock_timeout(Duration::from_millis(100))
     }
 
-    pub(super) fn watched(&self, watch: &Arc<impl Watch + 'static>) -> Transactions {
+    pub(super) fn hooked(&self, hook: &Arc<impl SyscallHook + 'static>) -> Transactions {
         let mut transactions = self.transactions();
-        transactions.door.watch = Some(Arc::clone(watch) as Arc<dyn Watch>);
+        transactions.sys.hook = Some(Arc::clone(hook) as Arc<dyn SyscallHook>);
         transactions
     }
 
-    /// Plans, stages, applies and keeps.
-    pub(super) fn make(&self, changes: Vec<Change>) -> Result<Done, TransactionError> {
-        make(&self.transactions(), changes)
+    /// Plans, stages, applies and commits.
+    pub(super) fn commit(&self, changes: Vec<Change>) -> Result<CommittedTransaction, TransactionError> {
+        commit(&self.transactions(), changes)
     }
 
-    /// The whole tree but git's folder.
-    pub(super) fn picture(&self) -> Picture {
-        let mut picture = Picture::new();
-        look(self.root.as_path(), "", &mut picture);
-        picture
+    /// The whole tree except git's folder.
+    pub(super) fn tree_contents(&self) -> TreeContents {
+        let mut tree_contents = TreeContents::new();
+        read_tree(self.root.as_path(), "", &mut tree_contents);
+        tree_contents
     }
 }
 
-pub(super) fn make(transactions: &Transactions, changes: Vec<Change>) -> Result<Done, TransactionError> {
-    transactions.plan(changes, Policy::default())?.stage(&label("test"))?.apply()?.keep()
+pub(super) fn commit(
+    transactions: &Transactions,
+    changes: Vec<Change>,
+) -> Result<CommittedTransaction, TransactionError> {
+    transactions.plan(changes, Policy::default())?.stage(&label("test"))?.apply()?.commit()
 }
 
-fn look(folder: &Path, prefix: &str, picture: &mut Picture) {
+fn read_tree(folder: &Path, prefix: &str, tree_contents: &mut TreeContents) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
         let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
@@ -143,70 +146,70 @@ fn look(folder: &Path, prefix: &str, picture: &mut Picture) {
         let what = if metadata.is_symlink() {
             format!("l {}", std::fs::read_link(entry.path()).unwrap().display()).into_bytes()
         } else if metadata.is_dir() {
-            look(&entry.path(), &format!("{name}/"), picture);
+            read_tree(&entry.path(), &format!("{name}/"), tree_contents);
             format!("d{mode:o}").into_bytes()
         } else {
             [format!("f{mode:o} ").into_bytes(), std::fs::read(entry.path()).unwrap()].concat()
         };
-        picture.insert(name, what);
+        tree_contents.insert(name, what);
     }
 }
 
-/// What a watch does at its call.
+/// What happens at the chosen system call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// That call fails with this number.
+pub(super) enum InjectedFault {
+    /// The call fails with this error.
     Once(rustix::io::Errno),
-    /// That call fails and all that follow.
+    /// The call and all later ones fail.
     FromThenOn(rustix::io::Errno),
-    /// The process is killed before it.
+    /// The process is killed before the call.
     Kill,
 }
 
-/// Counts the calls, and makes trouble at one of them.
+/// Counts the system calls, and injects a fault at one of them.
 #[derive(Debug)]
-pub(super) struct Count {
-    made: AtomicUsize,
+pub(super) struct SyscallCounter {
+    count: AtomicUsize,
     at: usize,
-    trouble: Trouble,
-    /// The calls by name, for who looks at the order.
+    fault: InjectedFault,
+    /// The calls with the names of their files, in order.
     pub(super) calls: Mutex<Vec<String>>,
 }
 
-impl Count {
-    /// Trouble at the call with this number, from 0.
-    pub(super) fn to(at: usize, trouble: Trouble) -> Arc<Self> {
-        Arc::new(Self { made: AtomicUsize::new(0), at, trouble, calls: Mutex::default() })
+impl SyscallCounter {
+    /// Injects a fault at the call with this number, from 0.
+    pub(super) fn with_fault(at: usize, fault: InjectedFault) -> Arc<Self> {
+        Arc::new(Self { count: AtomicUsize::new(0), at, fault, calls: Mutex::default() })
     }
 
-    /// No trouble.
-    pub(super) fn only() -> Arc<Self> {
-        Self::to(usize::MAX, Trouble::Kill)
+    /// Without a fault.
+    pub(super) fn without_fault() -> Arc<Self> {
+        Self::with_fault(usize::MAX, InjectedFault::Kill)
     }
 
-    pub(super) fn made(&self) -> usize {
-        self.made.load(Ordering::SeqCst)
+    pub(super) fn count(&self) -> usize {
+        self.count.load(Ordering::SeqCst)
     }
 }
 
-impl Watch for Count {
+impl SyscallHook for SyscallCounter {
     fn before(&self, call: &'static str, name: &str) -> io::Result<()> {
-        let number = self.made.fetch_add(1, Ordering::SeqCst);
+        let number = self.count.fetch_add(1, Ordering::SeqCst);
         self.calls.lock().unwrap().push(format!("{call} {name}"));
-        match self.trouble {
-            Trouble::Kill if number == self.at => {
+        match self.fault {
+            InjectedFault::Kill if number == self.at => {
                 let own = rustix::process::getpid();
                 rustix::process::kill_process(own, rustix::process::Signal::KILL).unwrap();
-                unreachable!("because it was killed");
+                unreachable!("the process was killed");
             }
-            Trouble::Once(error) if number == self.at => Err(error.into()),
-            Trouble::FromThenOn(error) if number >= self.at => Err(error.into()),
+            InjectedFault::Once(error) if number == self.at => Err(error.into()),
+            InjectedFault::FromThenOn(error) if number >= self.at => Err(error.into()),
             _ => Ok(()),
         }
     }
 }
 
-/// Forty files to be changed in every way, the changes, and what they make of it.
+/// Forty files and changes of every kind for them.
 pub(super) fn forty() -> (Vec<(String, String)>, Vec<Change>) {
     let mut files = Vec::new();
     let mut changes = Vec::new();

@@ -1,0 +1,554 @@
+//! Bundles as text: one line per location, `path:line:col`, then the source line. Every location is a valid selector.
+//! If the output is truncated, the last line has the command that shows the rest.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io;
+
+use super::budget::Budget;
+use super::screen::{self, escape_for_terminal, quoted};
+use super::{Printer, Style, edits, lists};
+use crate::bundle::page::continue_after;
+use crate::model::bundle::{Bundle, Limits, Status};
+use crate::model::edits::{Transaction, TransactionState};
+use crate::model::error::{ErrorBody, ErrorData};
+use crate::model::facts::{
+    Action, Call, Completeness, CompletenessStatus, Diagnostic, Diagnostics, Facts, Hover, Location, Symbol,
+};
+use crate::model::request::{Direction, Severity};
+use crate::model::resolution::{Candidate, Resolution, Resolved};
+use crate::path::encode_portable;
+use crate::text::plural;
+
+/// Prints the answer on standard output, or the error on standard error.
+pub(super) fn print(printer: &Printer, bundle: &Bundle) -> io::Result<()> {
+    if !bundle.warnings.is_empty() {
+        printer.complain(&format!("warning: {}", quoted(&bundle.warnings.join("; "))));
+    }
+    // A partial answer, such as after a timeout, is shown together with its error.
+    let late = bundle.error.as_ref().filter(|_| bundle.status == Status::Partial);
+    if let Some(error) = bundle.error.as_ref().filter(|_| late.is_none()) {
+        let mut text = error_text(error);
+        if let Some(resolution) =
+            bundle.resolution.as_ref().filter(|resolution| !resolution.disambiguation.is_empty())
+        {
+            text.push_str(&candidates(&resolution.disambiguation));
+        }
+        if let Some(edits) = &bundle.edits {
+            text.push_str(&edits::checks(&edits.safety));
+        }
+        printer.complain(text.trim_end());
+        return Ok(());
+    }
+    let mut budget = Budget::new(printer.limit.is_none());
+    match (&bundle.facts, &bundle.resolution) {
+        _ if bundle.edits.is_some() => {
+            if let Some(edits) = &bundle.edits {
+                edits::print(printer, bundle, edits, &mut budget);
+            }
+        }
+        (Some(facts), resolution) if !is_empty(facts) => {
+            let resolved = resolution.as_ref().and_then(|resolution| resolution.resolved.as_ref());
+            if let Some(line) = resolved.map(uncertainty).filter(|line| !line.is_empty()) {
+                budget.push(&line);
+            }
+            print_facts(printer, bundle, facts, &mut budget);
+        }
+        (_, Some(resolution)) => {
+            let form = bundle.request.as_ref().and_then(|request| request.options.form);
+            print_resolution(Links::of(bundle), resolution, form.is_some(), &mut budget);
+        }
+        _ => {}
+    }
+    screen::write(&budget.finish())?;
+    if let Some(error) = late {
+        printer.complain(error_text(error).trim_end());
+    }
+    Ok(())
+}
+
+/// Whether there are no facts: `locate` has only a resolution.
+const fn is_empty(facts: &Facts) -> bool {
+    facts.definitions.is_none()
+        && facts.declarations.is_none()
+        && facts.type_definitions.is_none()
+        && facts.implementations.is_none()
+        && facts.references.is_none()
+        && facts.hover.is_none()
+        && facts.symbols.is_none()
+        && facts.calls.is_none()
+        && facts.diagnostics.is_none()
+        && facts.renamable.is_none()
+        && facts.actions.is_none()
+        && facts.transactions.is_none()
+}
+
+fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut Budget) {
+    let links = Links::of(bundle);
+    let lists = [&facts.definitions, &facts.declarations, &facts.type_definitions, &facts.implementations];
+    for locations in lists.into_iter().flatten() {
+        list(printer, bundle, locations, budget, |item| Some(location(links, item, "")), "");
+    }
+    if let Some(references) = &facts.references {
+        let summary = facts.completeness.as_ref().map_or_else(String::new, |verdict| {
+            let explained = verdict.explained.map_or(references.len(), |counts| counts.reference as usize);
+            completeness(verdict, explained, "reference")
+        });
+        list(
+            printer,
+            bundle,
+            &lists::items(facts, references),
+            budget,
+            |item| Some(item.text(links)),
+            &summary,
+        );
+    }
+    if let Some(found) = &facts.symbols {
+        let inner = LocalNames::of(found, printer.verbose);
+        let mut summary = match (found.is_empty(), inner.hidden(found)) {
+            (true, _) => "no symbols".to_owned(),
+            (false, 0) => String::new(),
+            (false, hidden) => format!("parameters and local variables: {hidden}, shown with -v"),
+        };
+        let partial = |verdict: &&Completeness| verdict.status != CompletenessStatus::Complete;
+        if let Some(reason) = facts.completeness.as_ref().filter(partial).and_then(|it| it.reason.as_ref()) {
+            let _ = write!(summary, "{}not complete: {reason}", if summary.is_empty() { "" } else { "\n" });
+        }
+        list(
+            printer,
+            bundle,
+            found,
+            budget,
+            |item| (!inner.hides(item)).then(|| symbol(links, item)),
+            &summary,
+        );
+    }
+    if let Some(calls) = &facts.calls {
+        let summary = match &facts.completeness {
+            Some(verdict) if verdict.status != CompletenessStatus::Complete => {
+                completeness(verdict, total(bundle, calls.len()), "call")
+            }
+            _ if calls.is_empty() => "no calls".to_owned(),
+            _ => String::new(),
+        };
+        let text = |item: &lists::CallListItem<'_>| {
+            Some(match item {
+                lists::CallListItem::Call(item) => call(links, item),
+                lists::CallListItem::Unresolved(item) => lists::unresolved(links, item),
+            })
+        };
+        list(printer, bundle, &lists::call_items(facts, calls), budget, text, &summary);
+    }
+    if let Some(found) = &facts.diagnostics {
+        list(
+            printer,
+            bundle,
+            &found.items,
+            budget,
+            |item| Some(diagnostic(links, item)),
+            &diagnostics_summary(found),
+        );
+    }
+    if let Some(found) = &facts.renamable {
+        budget.push(&location(links, &found.location, &format!("{}: ", found.name)));
+    }
+    if let Some(found) = &facts.actions {
+        let summary = if found.is_empty() { "no code actions here" } else { "" };
+        list(printer, bundle, found, budget, |item| Some(action(item)), summary);
+    }
+    if let Some(found) = &facts.transactions {
+        let summary = if found.is_empty() { "no transactions in this workspace" } else { "" };
+        list(printer, bundle, found, budget, |item| Some(transaction(item)), summary);
+    }
+    if let Some(text) = &facts.hover {
+        hover(printer, text, budget);
+    }
+}
+
+/// The parameters and local variables of functions, which the text output of `symbols` omits without `-v`.
+struct LocalNames(Option<BTreeSet<(String, String)>>);
+
+impl LocalNames {
+    fn of(found: &[Symbol], verbose: bool) -> Self {
+        let functions =
+            found.iter().filter(|item| matches!(item.symbol_kind.as_str(), "function" | "method"));
+        Self((!verbose).then(|| functions.map(|item| (item.uri.to_string(), qualified(item))).collect()))
+    }
+
+    fn hides(&self, item: &Symbol) -> bool {
+        let inside = |functions: &BTreeSet<_>| {
+            item.container
+                .as_ref()
+                .is_some_and(|outer| functions.contains(&(item.uri.to_string(), outer.clone())))
+        };
+        item.symbol_kind == "variable" && self.0.as_ref().is_some_and(inside)
+    }
+
+    fn hidden(&self, found: &[Symbol]) -> usize {
+        found.iter().filter(|item| self.hides(item)).count()
+    }
+}
+
+fn qualified(item: &Symbol) -> String {
+    match &item.container {
+        Some(container) => format!("{container}.{}", item.name),
+        None => item.name.clone(),
+    }
+}
+
+fn total(bundle: &Bundle, here: usize) -> usize {
+    bundle.meta.limits.as_ref().map_or(here, |limits| limits.total as usize)
+}
+
+/// Prints what fits of a list, and the command that shows the rest.
+fn list<T: serde::Serialize>(
+    printer: &Printer,
+    bundle: &Bundle,
+    items: &[T],
+    budget: &mut Budget,
+    text: impl Fn(&T) -> Option<String>,
+    summary: &str,
+) {
+    let mut shown = 0;
+    budget.reserve(summary);
+    while shown < items.len() && text(&items[shown]).is_none_or(|text| budget.push(&text)) {
+        shown += 1;
+    }
+    if !summary.is_empty() {
+        budget.last(&Style::Quiet.paint(summary));
+    }
+    let unlimited = Limits {
+        cap: u32::MAX,
+        total: u32::try_from(items.len()).unwrap_or(u32::MAX),
+        truncated: false,
+        cursor: None,
+    };
+    let limits = bundle.meta.limits.as_ref().unwrap_or(&unlimited);
+    if shown < items.len() || limits.truncated {
+        let given = bundle.request.as_ref().and_then(|request| request.options.cursor.as_deref());
+        let cursor = continue_after(items, limits, given, shown);
+        let before = cursor.split_once('-').and_then(|(before, _)| before.parse().ok()).unwrap_or(shown);
+        let left = (limits.total as usize).saturating_sub(before);
+        let next = printer.next_command(&[("--cursor", &cursor)]);
+        budget.last(&format!("{left} more: {}", Style::Hint.paint(next)));
+    }
+}
+
+impl Printer {
+    /// The command line as typed, with `options` added or replaced.
+    pub(super) fn next_command(&self, options: &[(&str, &str)]) -> String {
+        let mut args: Vec<String> = Vec::new();
+        let mut typed = self.typed.iter();
+        while let Some(word) = typed.next() {
+            match options.iter().find(|(name, _)| word == name || word.starts_with(&format!("{name}="))) {
+                Some((name, _)) if word == name => {
+                    typed.next();
+                }
+                Some(_) => {}
+                None => args.push(shell_quote(word)),
+            }
+        }
+        for (name, value) in options {
+            args.push(format!("{name} {}", shell_quote(value)));
+        }
+        format!("lanser {}", args.join(" "))
+    }
+}
+
+fn shell_quote(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:=@,+%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// The workspace root that terminal hyperlinks lead into. Links are printed where colors are.
+#[derive(Clone, Copy)]
+pub(super) struct Links<'b>(Option<&'b str>);
+
+impl<'b> Links<'b> {
+    pub(super) fn of(bundle: &'b Bundle) -> Self {
+        Self(bundle.meta.volatile.root.as_deref())
+    }
+
+    /// A location in its color, with a hyperlink if its file is in the workspace.
+    fn paint(self, at: &str) -> String {
+        let text = Style::Path.paint(compiler_location(at));
+        let path = at.split_once("@").map(|(uri, _)| uri).filter(|uri| !uri.contains("://"));
+        match self.0.zip(path).filter(|_| screen::screen().is_styled) {
+            Some((root, path)) => {
+                let path = url_path(path);
+                format!(
+                    "\x1b]8;;file://{}/{path}\x1b\\{text}\x1b]8;;\x1b\\",
+                    url_path(&encode_portable(root))
+                )
+            }
+            None => text,
+        }
+    }
+}
+
+/// A portable path with its non-ASCII characters percent-encoded for a URL.
+fn url_path(path: &str) -> String {
+    let mut url = String::with_capacity(path.len());
+    for c in path.chars() {
+        match c.is_ascii() {
+            true => url.push(c),
+            false => c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| {
+                let _ = write!(url, "%{byte:02X}");
+            }),
+        }
+    }
+    url
+}
+
+/// `at` in the form that compilers print, if it is a plain cursor.
+pub(super) fn compiler_location(at: &str) -> String {
+    let (place, query) = at.split_once('?').map_or((at, ""), |(place, _)| (place, "?"));
+    let found = place.rfind("@L").and_then(|from| {
+        let (line, column) = place[from + 2..].split_once(":C")?;
+        Some(format!("{}:{line}:{column}", &place[..from]))
+    });
+    // A column unit set with --index-io is set again when the location is used as a selector.
+    found.filter(|_| query.is_empty() || at.contains("?indexing=")).unwrap_or_else(|| at.to_owned())
+}
+
+/// Line and column alone.
+fn position(at: &str) -> String {
+    let location = compiler_location(at);
+    let mut parts = location.rsplitn(3, ':');
+    match (parts.next(), parts.next()) {
+        (Some(column), Some(line)) if parts.next().is_some() => format!("{line}:{column}"),
+        _ => location.clone(),
+    }
+}
+
+pub(super) fn line(links: Links<'_>, at: &str, rest: &str) -> String {
+    let (at, rest) = (links.paint(at), escape_for_terminal(rest));
+    if rest.is_empty() { at } else { format!("{at}  {rest}") }
+}
+
+pub(super) fn location(links: Links<'_>, item: &Location, mark: &str) -> String {
+    line(links, &item.at, &format!("{mark}{}", item.preview.as_deref().unwrap_or_default().trim()))
+}
+
+fn symbol(links: Links<'_>, item: &Symbol) -> String {
+    line(links, &item.at, &format!("{} {}", item.symbol_kind, qualified(item)))
+}
+
+fn call(links: Links<'_>, item: &Call) -> String {
+    let (far, word) = match item.direction {
+        Direction::Incoming => (&item.caller, "in"),
+        Direction::Outgoing => (&item.callee, "calls"),
+    };
+    let indent = "  ".repeat(item.depth.saturating_sub(1) as usize);
+    let mut text = String::new();
+    match item.direction {
+        Direction::Incoming => {
+            // One line per caller, because --limit counts callers.
+            if let Some((first, more)) = item.sites.split_first() {
+                let _ = write!(text, "{}", location(links, first, &format!("{indent}{word} {}: ", far.name)));
+                let more: Vec<String> = more.iter().map(|site| position(&site.at)).collect();
+                let _ = match more.is_empty() {
+                    true => writeln!(text),
+                    false => writeln!(text, "  and at {}", more.join(", ")),
+                };
+            }
+        }
+        Direction::Outgoing => {
+            let _ = writeln!(
+                text,
+                "{}",
+                line(links, &far.at, &format!("{indent}{word} {} {}", far.symbol_kind, far.name))
+            );
+        }
+    }
+    text
+}
+
+fn action(item: &Action) -> String {
+    let kind = item.kind.as_deref().unwrap_or("action");
+    let disabled = item.disabled.as_ref().map(|why| format!(", disabled: {why}")).unwrap_or_default();
+    format!("{}. {} ({kind}{disabled})", item.number, item.title)
+}
+
+fn transaction(item: &Transaction) -> String {
+    let state = match item.state {
+        TransactionState::Applied => "applied",
+        TransactionState::Undone => "undone",
+        TransactionState::Damaged => {
+            return format!("{}  damaged  {}", item.id, item.what.as_deref().unwrap_or_default());
+        }
+    };
+    let what = item.what.as_deref().unwrap_or_default();
+    format!("{}  {state}  {}  {what}", item.id, plural(item.files, "file"))
+}
+
+pub(super) fn diagnostic(links: Links<'_>, item: &Diagnostic) -> String {
+    let severity = match item.severity {
+        Severity::Error => Style::Error.paint("error"),
+        Severity::Warning => Style::Warning.paint("warning"),
+        Severity::Information | Severity::Hint => Style::Quiet.paint(item.severity.as_str()),
+    };
+    let rule = item.rule.as_ref().map(|rule| format!(" ({rule})")).unwrap_or_default();
+    let mut lines = item.message.lines();
+    let mut text =
+        format!("{}  {severity}: {}{rule}\n", links.paint(&item.at), lines.next().unwrap_or_default());
+    for more in lines {
+        let _ = writeln!(text, "    {}", more.replace('\u{a0}', " ").trim());
+    }
+    if let Some(preview) = item.preview.as_deref().map(str::trim).filter(|preview| !preview.is_empty()) {
+        let _ = writeln!(text, "    {}", escape_for_terminal(preview));
+    }
+    text
+}
+
+fn diagnostics_summary(found: &Diagnostics) -> String {
+    let counts = &found.counts;
+    let mut parts = vec![plural(counts.error, "error"), plural(counts.warning, "warning")];
+    if counts.information > 0 {
+        parts.push(format!("{} information", counts.information));
+    }
+    let mut text = format!("{} in {} checked", parts.join(", "), plural(found.files_checked, "file"));
+    for file in &found.not_checked {
+        let _ = write!(text, "\nnot checked: {}: {}", file.uri, file.reason);
+    }
+    text
+}
+
+/// The count and whether it is complete: `18 references, 26 unresolved (receiver type unknown): not complete`.
+fn completeness(verdict: &Completeness, count: usize, noun: &str) -> String {
+    let mut text = plural(count, noun);
+    if verdict.unresolved.count > 0 {
+        let _ = write!(text, ", {} unresolved", verdict.unresolved.count);
+    }
+    let reason = verdict.reason.as_deref().unwrap_or_default();
+    match verdict.status {
+        CompletenessStatus::Complete => text.push_str(", complete"),
+        CompletenessStatus::Partial => {
+            let _ = write!(text, " ({reason}): not complete");
+        }
+        CompletenessStatus::Unknown => {
+            let _ = write!(text, ", completeness unknown: {reason}");
+        }
+    }
+    text
+}
+
+fn hover(printer: &Printer, text: &Hover, budget: &mut Budget) {
+    let lines: Vec<&str> = text.markdown.trim_end().lines().collect();
+    let most = printer.limit.map_or(usize::MAX, |limit| limit as usize);
+    let mut shown = 0;
+    while shown < lines.len().min(most) && budget.push(&format!("{}\n", escape_for_terminal(lines[shown]))) {
+        shown += 1;
+    }
+    if shown < lines.len() {
+        let all = lines.len().to_string();
+        let next = printer.next_command(&[("--limit", &all)]);
+        budget.last(&format!("{}: {}", plural(lines.len() - shown, "more line"), Style::Hint.paint(next)));
+    }
+}
+
+/// With `is_selector_only` (`locate --as`) the selector is printed on a line without anything else, to be copied.
+fn print_resolution(links: Links<'_>, resolution: &Resolution, is_selector_only: bool, budget: &mut Budget) {
+    if let Some(resolved) = &resolution.resolved {
+        let text = if is_selector_only {
+            format!("{}\n{}", escape_for_terminal(&resolved.at), uncertainty(resolved))
+        } else {
+            resolved_text(links, resolved)
+        };
+        budget.push(&text);
+    }
+}
+
+fn resolved_text(links: Links<'_>, resolved: &Resolved) -> String {
+    let mut text = String::new();
+    for (number, source) in resolved.preview.lines().enumerate() {
+        if number == 0 {
+            let _ = writeln!(text, "{}", line(links, &resolved.at, source.trim()));
+        } else {
+            let _ = writeln!(text, "    {source}");
+        }
+    }
+    if text.is_empty() {
+        text = line(links, &resolved.at, "");
+        text.push('\n');
+    }
+    if let (Some(name), Some(kind)) = (&resolved.qualname, &resolved.symbol_kind) {
+        let _ = writeln!(text, "{kind} {name}");
+    }
+    for step in &resolved.evidence {
+        let _ = writeln!(text, "  {} of {} at {}", step.step, step.to, compiler_location(&step.at));
+    }
+    text.push_str(&uncertainty(resolved));
+    text
+}
+
+/// A line that explains why the resolution is uncertain; empty when it is certain.
+fn uncertainty(resolved: &Resolved) -> String {
+    match &resolved.relocation {
+        Some(relocation) if !resolved.certified => {
+            format!("not certain ({:.2}): {}\n", resolved.confidence.get(), relocation.reason)
+        }
+        _ => String::new(),
+    }
+}
+
+fn candidates(found: &[Candidate]) -> String {
+    let mut text = String::new();
+    for candidate in found {
+        let _ = writeln!(
+            text,
+            "  {}  {} {} ({})",
+            Style::Path.paint(compiler_location(&candidate.at)),
+            candidate.symbol_kind,
+            candidate.qualname,
+            candidate.reason
+        );
+        let _ = writeln!(text, "      {}", candidate.preview.trim());
+    }
+    text
+}
+
+fn error_text(error: &ErrorBody) -> String {
+    let mut text =
+        format!("{} {}: {}\n", Style::Error.paint("error:"), error.symbol.as_str(), quoted(&error.message));
+    match &error.data {
+        Some(ErrorData::Syntax { text: source, span: [start, end], .. }) => {
+            let (start, end) = (*start as usize, *end as usize);
+            let column = |to: usize| source.get(..to).unwrap_or(source).chars().count();
+            let (before, width) = (column(start), column(end).saturating_sub(column(start)).max(1));
+            let _ = writeln!(
+                text,
+                "  {}\n  {}{}",
+                quoted(source),
+                " ".repeat(before),
+                Style::Error.paint("^".repeat(width))
+            );
+        }
+        Some(ErrorData::Suggestions { selectors }) if !selectors.is_empty() => {
+            let _ = writeln!(text, "did you mean:");
+            for selector in selectors {
+                let _ = writeln!(text, "  {}", quoted(selector));
+            }
+        }
+        Some(ErrorData::Stderr { lines }) if !lines.is_empty() => {
+            let _ = writeln!(text, "last lines of the server's stderr:");
+            for line in lines {
+                let _ = writeln!(text, "  {}", quoted(line));
+            }
+        }
+        Some(ErrorData::Tried { attempts }) => {
+            for attempt in attempts {
+                let _ = writeln!(text, "  tried {attempt}");
+            }
+        }
+        _ => {}
+    }
+    if let Some(hint) = &error.hint {
+        let _ = writeln!(text, "{} {hint}", Style::Hint.paint("hint:"));
+    }
+    text
+}

@@ -1,0 +1,277 @@
+//! The requests of the client, one method each. A request is queued when the method returns; the future is the
+//! response, and dropping it cancels the request. So any number can be in flight, in a known order.
+//!
+//! Files need not be open. Positions are 0-based and count columns in [`Client::encoding`].
+//!
+//! [`Client::encoding`]: super::client::Client::encoding
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::capabilities::{Capabilities, method};
+use super::conversation::Memory;
+use super::convert;
+use super::documents::identifier;
+use super::endpoint::Endpoint;
+use super::error::LspError;
+use super::jsonrpc::RawResult;
+use super::recording;
+use super::results::{
+    CodeAction, HoverText, Listing, LspCall, LspCallItem, LspCommand, LspDiagnostic, LspLocation, LspSymbol,
+    RenameTarget, WorkspaceSymbol,
+};
+use crate::model::edits::WorkspaceEdit;
+use crate::path::AbsPath;
+use crate::tape::Tape;
+use crate::text::{Position, Range};
+
+/// Sends requests, each with the same timeout.
+///
+/// Every request can fail with any [`LspError`]; a method that the server does not support fails with
+/// [`LspError::Unsupported`] without being sent.
+#[derive(Debug, Clone)]
+pub struct LspRequests {
+    endpoint: Arc<Endpoint>,
+    capabilities: Capabilities,
+    timeout: Duration,
+    /// The document that resets inferred types; its locations are removed from results.
+    reset_document: AbsPath,
+    /// Records requests and responses.
+    tape: Tape,
+    /// Records responses, or gives recorded ones.
+    memory: Memory,
+}
+
+/// The return type of requests: a future response.
+macro_rules! response {
+    ($item:ty) => { impl Future<Output = Result<$item, LspError>> + Send + use<> };
+}
+
+impl LspRequests {
+    pub(super) fn new(
+        endpoint: Arc<Endpoint>,
+        capabilities: Capabilities,
+        timeout: Duration,
+        reset_document: AbsPath,
+    ) -> Self {
+        Self { endpoint, capabilities, timeout, reset_document, tape: Tape::off(), memory: Memory::Off }
+    }
+
+    /// The same requests, recorded on a tape.
+    #[must_use]
+    pub fn recording(mut self, tape: &Tape) -> Self {
+        self.tape = tape.clone();
+        self
+    }
+
+    /// The same requests, with a response recorder.
+    #[must_use]
+    pub fn with_memory(mut self, memory: &Memory) -> Self {
+        self.memory = memory.clone();
+        self
+    }
+
+    /// The definitions of the name at a position.
+    pub fn definition(&self, path: &AbsPath, position: Position) -> response!(Listing<LspLocation>) {
+        self.request(method::DEFINITION, at(path, position), convert::locations)
+    }
+
+    /// The declarations of the name at a position.
+    pub fn declaration(&self, path: &AbsPath, position: Position) -> response!(Listing<LspLocation>) {
+        self.request(method::DECLARATION, at(path, position), convert::locations)
+    }
+
+    /// The definitions of the type of the expression at a position.
+    pub fn type_definition(&self, path: &AbsPath, position: Position) -> response!(Listing<LspLocation>) {
+        self.request(method::TYPE_DEFINITION, at(path, position), convert::locations)
+    }
+
+    /// The implementations of the method or class at a position.
+    pub fn implementation(&self, path: &AbsPath, position: Position) -> response!(Listing<LspLocation>) {
+        self.request(method::IMPLEMENTATION, at(path, position), convert::locations)
+    }
+
+    /// The references to the name at a position. Complete only after [`Client::ready`].
+    ///
+    /// [`Client::ready`]: super::client::Client::ready
+    pub fn references(
+        &self,
+        path: &AbsPath,
+        position: Position,
+        include_declaration: bool,
+    ) -> response!(Listing<LspLocation>) {
+        let mut params = at(path, position);
+        params["context"] = json!({"includeDeclaration": include_declaration});
+        self.without_reset_document(self.request(method::REFERENCES, params, convert::locations), |place| {
+            &place.path
+        })
+    }
+
+    /// The hover at a position; `None` if the server has none.
+    pub fn hover(&self, path: &AbsPath, position: Position) -> response!(Option<HoverText>) {
+        self.request(method::HOVER, at(path, position), convert::hover)
+    }
+
+    /// The symbols of a document.
+    pub fn document_symbols(&self, path: &AbsPath) -> response!(Vec<LspSymbol>) {
+        self.request(method::DOCUMENT_SYMBOL, json!({"textDocument": identifier(path)}), convert::symbols)
+    }
+
+    /// The symbols of the workspace whose names match by the server's rules. Complete only after [`Client::ready`].
+    ///
+    /// [`Client::ready`]: super::client::Client::ready
+    pub fn workspace_symbols(&self, query: &str) -> response!(Listing<WorkspaceSymbol>) {
+        let symbols =
+            self.request(method::WORKSPACE_SYMBOL, json!({"query": query}), convert::workspace_symbols);
+        self.without_reset_document(symbols, |symbol| &symbol.place.path)
+    }
+
+    /// The functions at a position, for [`Self::incoming_calls`] and [`Self::outgoing_calls`].
+    pub fn prepare_call_hierarchy(
+        &self,
+        path: &AbsPath,
+        position: Position,
+    ) -> response!(Listing<LspCallItem>) {
+        self.request(method::PREPARE_CALLS, at(path, position), convert::call_items)
+    }
+
+    /// The calls to an item.
+    pub fn incoming_calls(&self, item: &LspCallItem) -> response!(Listing<LspCall>) {
+        let calls = self.request(method::INCOMING_CALLS, json!({"item": item.wire}), convert::calls);
+        self.without_reset_document(calls, |call| &call.item.path)
+    }
+
+    /// The calls from an item.
+    pub fn outgoing_calls(&self, item: &LspCallItem) -> response!(Listing<LspCall>) {
+        self.request(method::OUTGOING_CALLS, json!({"item": item.wire}), convert::calls)
+    }
+
+    /// The diagnostics of a document. [`Listing::skipped`] counts related locations.
+    ///
+    /// Pyright and its forks check only open documents: for others the list is empty.
+    pub fn diagnostics(&self, path: &AbsPath) -> response!(Listing<LspDiagnostic>) {
+        self.request(method::DIAGNOSTIC, json!({"textDocument": identifier(path)}), convert::diagnostics)
+    }
+
+    /// Whether the name at a position can be renamed.
+    pub fn prepare_rename(&self, path: &AbsPath, position: Position) -> response!(Option<RenameTarget>) {
+        self.request(method::PREPARE_RENAME, at(path, position), convert::renamable)
+    }
+
+    /// The edit that renames the symbol at a position. Complete only after [`Client::ready`].
+    ///
+    /// [`Client::ready`]: super::client::Client::ready
+    pub fn rename(
+        &self,
+        path: &AbsPath,
+        position: Position,
+        new_name: &str,
+    ) -> response!(Option<WorkspaceEdit>) {
+        let mut params = at(path, position);
+        params["newName"] = new_name.into();
+        self.request(method::RENAME, params, convert::edit)
+    }
+
+    /// The code actions for a range with these diagnostics; `only`: of these kinds.
+    pub fn code_actions(
+        &self,
+        path: &AbsPath,
+        range: Range,
+        diagnostics: &[LspDiagnostic],
+        only: &[String],
+    ) -> response!(Vec<CodeAction>) {
+        let diagnostics: Value = diagnostics.iter().map(convert::wire_diagnostic).collect();
+        let mut context = json!({"diagnostics": diagnostics, "triggerKind": 1});
+        if !only.is_empty() {
+            context["only"] = only.into();
+        }
+        let params = json!({
+            "textDocument": identifier(path), "range": convert::wire_range(range), "context": context,
+        });
+        self.request(method::CODE_ACTION, params, convert::actions)
+    }
+
+    /// An action, completed with the members that the server had left out.
+    pub fn resolve_action(&self, action: &CodeAction) -> response!(CodeAction) {
+        self.request(method::RESOLVE_ACTION, action.wire.clone(), convert::action)
+    }
+
+    /// Executes a command on the server. Returns the edits that the server asks to apply meanwhile.
+    pub fn execute(&self, command: &LspCommand) -> response!(Vec<WorkspaceEdit>) {
+        let params = json!({"command": command.name, "arguments": command.arguments});
+        self.endpoint.take_edits();
+        let response = self.request(method::EXECUTE_COMMAND, params, convert::ignore_result);
+        let endpoint = self.endpoint.clone();
+        async move {
+            response.await?;
+            endpoint.take_edits().into_iter().map(parse_edit).collect()
+        }
+    }
+
+    /// Removes items in the reset document from a list.
+    fn without_reset_document<T, F>(
+        &self,
+        response: F,
+        path: fn(&T) -> &AbsPath,
+    ) -> impl Future<Output = Result<Listing<T>, LspError>> + Send + use<T, F>
+    where
+        T: Send,
+        F: Future<Output = Result<Listing<T>, LspError>> + Send,
+    {
+        let reset_document = self.reset_document.clone();
+        async move {
+            let mut listing = response.await?;
+            listing.items.retain(|item| *path(item) != reset_document);
+            Ok(listing)
+        }
+    }
+
+    fn request<T: Send>(
+        &self,
+        name: &'static str,
+        params: Value,
+        parse: fn(&RawResult) -> Result<T, serde_json::Error>,
+    ) -> impl Future<Output = Result<T, LspError>> + Send + use<T> {
+        let supported = self.capabilities.offers(name) || self.endpoint.is_registered(name);
+        let recorded = supported
+            .then(|| recording::record_request(&self.tape, name, &params))
+            .flatten()
+            .map(|id| (id, self.tape.clone(), self.endpoint.clone()));
+        let cached = if supported { self.memory.say(name, &params) } else { None };
+        let record = if supported { self.memory.ask(name, &params) } else { None };
+        let response =
+            (supported && cached.is_none()).then(|| self.endpoint.request(name, params, self.timeout));
+        async move {
+            let response = match (cached, response) {
+                (Some(cached), _) => cached,
+                (None, Some(response)) => response.await,
+                (None, None) => return Err(LspError::Unsupported { method: name.to_owned() }),
+            };
+            if let Some(record) = record {
+                record.answered(&response);
+            }
+            if let Some((id, tape, endpoint)) = recorded {
+                let edits = if name == method::EXECUTE_COMMAND { endpoint.edits() } else { Vec::new() };
+                recording::record_response(&tape, id, &edits, &response);
+            }
+            let malformed = |error: serde_json::Error| LspError::Malformed {
+                method: name.to_owned(),
+                reason: error.to_string(),
+            };
+            parse(&response?).map_err(malformed)
+        }
+    }
+}
+
+fn parse_edit(wire: Value) -> Result<WorkspaceEdit, LspError> {
+    serde_json::from_value(wire).map_err(|error| LspError::Malformed {
+        method: "workspace/applyEdit".to_owned(),
+        reason: error.to_string(),
+    })
+}
+
+fn at(path: &AbsPath, position: Position) -> Value {
+    json!({"textDocument": identifier(path), "position": convert::wire_position(position)})
+}

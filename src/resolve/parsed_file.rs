@@ -1,0 +1,99 @@
+//! The identifier tokens and the definitions of one file, for resolving positions.
+
+use std::sync::Arc;
+
+use super::digest_cache::{DigestCache, MemorySize};
+use super::outline::{Outline, Span};
+use super::syntax;
+use crate::workspace::files::Document;
+
+/// The files that were parsed last.
+static CACHE: DigestCache<ParsedFile> = DigestCache::new();
+
+/// The identifiers and the definitions of one text.
+#[derive(Debug, Clone)]
+pub(super) struct ParsedFile {
+    /// The byte ranges of the identifiers, in order and not empty. 32 bits are enough: larger files are not read.
+    identifiers: Vec<(u32, u32)>,
+    /// The definitions.
+    pub(super) outline: Outline,
+}
+
+impl ParsedFile {
+    /// Parses a document, or takes it from the cache.
+    pub(super) fn of(document: &Document) -> Arc<Self> {
+        CACHE.get(document.digest, || Self::new(&document.text))
+    }
+
+    /// Parses a text.
+    pub(super) fn new(text: &str) -> Self {
+        let tree = syntax::parse(text);
+        let mut identifiers = Vec::new();
+        // Comparing numeric kinds is several times as fast as comparing their names.
+        let identifier = tree.language().id_for_node_kind("identifier", true);
+        syntax::preorder(tree.root_node(), |node| {
+            if node.kind_id() == identifier && node.start_byte() < node.end_byte() {
+                let at = |byte: usize| u32::try_from(byte).unwrap_or(u32::MAX);
+                identifiers.push((at(node.start_byte()), at(node.end_byte())));
+            }
+            true
+        });
+        Self { identifiers, outline: Outline::of_tree(&tree, text) }
+    }
+
+    /// The identifier that contains an offset, or else ends at it. An identifier that begins at the offset is preferred to one
+    /// that ends there.
+    pub(super) fn identifier_at(&self, offset: usize) -> Option<Span> {
+        // Only the first identifier that ends after the offset can contain it; the one before may end at it.
+        let next = self.identifiers.partition_point(|(_, end)| *end as usize <= offset);
+        let containing = self.identifiers.get(next).filter(|(start, _)| *start as usize <= offset);
+        let ending = || self.identifiers.get(next.checked_sub(1)?).filter(|(_, end)| *end as usize == offset);
+        containing.or_else(ending).map(span)
+    }
+
+    /// The first identifier that lies within a span.
+    pub(super) fn first_identifier(&self, within: &Span) -> Option<Span> {
+        let next = self.identifiers.partition_point(|(start, _)| (*start as usize) < within.start);
+        self.identifiers.get(next).map(span).filter(|found| found.end <= within.end)
+    }
+}
+
+impl MemorySize for ParsedFile {
+    fn memory_bytes(&self) -> usize {
+        /// The strings of a definition, on average: its name, decorators and bases.
+        const STRINGS_BYTES: usize = 64;
+        let definition = size_of::<super::outline::Definition>() + STRINGS_BYTES;
+        size_of::<Self>()
+            + self.identifiers.len() * size_of::<(u32, u32)>()
+            + self.outline.definitions.len() * definition
+    }
+}
+
+fn span((start, end): &(u32, u32)) -> Span {
+    *start as usize..*end as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_in_and_at_an_offset() {
+        let parsed = ParsedFile::new("ab.c = f'{d}' # e\n");
+        let at = |offset| parsed.identifier_at(offset);
+        assert_eq!([at(0), at(1), at(2)], [Some(0..2), Some(0..2), Some(0..2)]);
+        assert_eq!([at(3), at(4), at(5)], [Some(3..4), Some(3..4), None]);
+        assert_eq!([at(9), at(10), at(11), at(12)], [None, Some(10..11), Some(10..11), None]);
+        assert_eq!([at(16), at(17), at(99)], [None, None, None]);
+        assert_eq!(ParsedFile::new("").identifier_at(0), None);
+    }
+
+    #[test]
+    fn the_first_identifier_lies_entirely_within_the_span() {
+        let parsed = ParsedFile::new("abc = (1 + xyz)\n");
+        assert_eq!(parsed.first_identifier(&(0..16)), Some(0..3));
+        assert_eq!(parsed.first_identifier(&(1..16)), Some(11..14));
+        assert_eq!(parsed.first_identifier(&(1..13)), None);
+        assert_eq!(parsed.first_identifier(&(14..16)), None);
+    }
+}

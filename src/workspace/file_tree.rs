@@ -1,0 +1,164 @@
+//! The files of one state of a workspace, in memory, as far as a language server reads them: sources, markers and
+//! configuration.
+//!
+//! A tree is read from a folder or from a git revision, can be changed in memory, and can be written to another folder
+//! for analysis, so that its origin stays untouched.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::files::read_bytes;
+use super::history::{HistoryError, RevisionFiles, ignore_filter};
+use crate::path::{AbsPath, WorkspacePath};
+use crate::tape::Tape;
+
+/// The content of a file; `None` when the file does not exist.
+type FileContent<'t> = Option<&'t Arc<Vec<u8>>>;
+
+/// The files that differ between two trees, with their contents in both.
+pub type TreeDiff<'t> = BTreeMap<&'t WorkspacePath, (FileContent<'t>, FileContent<'t>)>;
+
+/// The files of one state of a workspace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FileTree {
+    /// The content of each file.
+    pub files: BTreeMap<WorkspacePath, Arc<Vec<u8>>>,
+}
+
+impl FileTree {
+    /// Reads a folder. Folders that a server skips are omitted: those whose name begins with a dot, installed packages,
+    /// virtual environments.
+    #[must_use]
+    pub fn of_folder(root: &AbsPath) -> Self {
+        let mut tree = Self::default();
+        let mut folders = vec![String::new()];
+        while let Some(folder) = folders.pop() {
+            let here = if folder.is_empty() { root.clone() } else { root.join(&folder) };
+            for entry in std::fs::read_dir(here.as_path()).into_iter().flatten().flatten() {
+                let Ok(name) = entry.file_name().into_string() else { continue };
+                let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+                // A symbolic link to a folder is not followed: it could lead to a loop.
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    let environment = root.join(&path).join("pyvenv.cfg").as_path().exists();
+                    if !is_skipped(&name) && !environment {
+                        folders.push(path);
+                    }
+                } else if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+                    // A revision does not have the content of a link's target either.
+                } else if let Some(path) = WorkspacePath::new(&path).filter(is_server_input)
+                    && let Ok(bytes) = read_bytes(&root.join(path.as_str()))
+                {
+                    tree.files.insert(path, Arc::new(bytes));
+                }
+            }
+        }
+        tree
+    }
+
+    /// Reads a working tree: a folder without the files that git ignores.
+    #[must_use]
+    pub fn of_worktree(root: &AbsPath) -> Self {
+        let mut tree = Self::of_folder(root);
+        if let Some(is_ignored) = ignore_filter(root) {
+            tree.files.retain(|path, _| !is_ignored(path));
+        }
+        tree
+    }
+
+    /// Reads the workspace at `root` at a git revision.
+    ///
+    /// # Errors
+    /// When the revision does not exist or the repository cannot be read.
+    pub fn of_revision(root: &AbsPath, revision: &str) -> Result<Self, HistoryError> {
+        let revision = RevisionFiles::at(root, revision, &Tape::off())?;
+        let wanted =
+            |path: &WorkspacePath| is_server_input(path) && !path.as_str().split('/').any(is_skipped);
+        let files = revision.files(wanted).into_iter().map(|(path, bytes)| (path, Arc::new(bytes)));
+        Ok(Self { files: files.collect() })
+    }
+
+    /// The files that differ in another tree, with their contents in both.
+    #[must_use]
+    pub fn difference<'t>(&'t self, other: &'t Self) -> TreeDiff<'t> {
+        let paths = self.files.keys().chain(other.files.keys());
+        let both = paths.map(|path| (path, (self.files.get(path), other.files.get(path))));
+        both.filter(|(_, (own, others))| own != others).collect()
+    }
+
+    /// Writes the files to an empty folder.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn write_to(&self, folder: &AbsPath) -> std::io::Result<()> {
+        for (path, bytes) in &self.files {
+            let path = folder.join(path.as_str());
+            std::fs::create_dir_all(path.parent().as_path())?;
+            std::fs::write(path.as_path(), bytes.as_slice())?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a server may read a file of this name: a source, a marker, or configuration.
+#[must_use]
+pub fn is_server_input(path: &WorkspacePath) -> bool {
+    let name = path.as_str().rsplit('/').next().unwrap_or_default();
+    path.is_python() || name == "py.typed" || name.ends_with(".toml") || name.ends_with(".json")
+}
+
+fn is_skipped(name: &str) -> bool {
+    name.starts_with('.') || matches!(name, "node_modules" | "__pycache__" | "site-packages")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_is_read_changed_and_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        for path in [
+            "a.py",
+            "p/b.pyi",
+            "p/py.typed",
+            "pyrightconfig.json",
+            ".git/x.py",
+            "v/pyvenv.cfg",
+            "v/lib/c.py",
+            "d.txt",
+        ] {
+            write(path, path);
+        }
+        let tree = FileTree::of_folder(&AbsPath::new(folder.path()).unwrap());
+        let names: Vec<&str> = tree.files.keys().map(WorkspacePath::as_str).collect();
+        assert_eq!(names, ["a.py", "p/b.pyi", "p/py.typed", "pyrightconfig.json"]);
+        let other = tempfile::tempdir().unwrap();
+        let other = AbsPath::new(other.path()).unwrap();
+        tree.write_to(&other).unwrap();
+        let mut copy = FileTree::of_folder(&other);
+        assert_eq!(copy, tree);
+        copy.files.remove(&WorkspacePath::new("a.py").unwrap());
+        assert_eq!(tree.difference(&copy).len(), 1);
+        std::fs::remove_dir_all(other.as_path()).unwrap();
+    }
+
+    #[test]
+    fn a_working_tree_has_only_what_git_could_commit() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = AbsPath::new(folder.path()).unwrap();
+        let write = |path: &str, text: &str| std::fs::write(root.join(path).as_path(), text).unwrap();
+        git2::Repository::init(folder.path()).unwrap();
+        write(".gitignore", "made.py\n");
+        write("made.py", "x = 1\n");
+        write("new.py", "y = 1\n");
+        std::os::unix::fs::symlink("new.py", root.join("link.py").as_path()).unwrap();
+        let names = |tree: FileTree| tree.files.keys().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(names(FileTree::of_worktree(&root)), ["new.py"]);
+        assert_eq!(names(FileTree::of_folder(&root)), ["made.py", "new.py"]);
+    }
+}

@@ -1,0 +1,54 @@
+//! Finds a worktree and its git folder in the way git does, without running git.
+
+use std::path::Path;
+
+use crate::path::AbsPath;
+
+/// A worktree and its git folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Worktree {
+    /// The folder that holds `.git`.
+    pub top: AbsPath,
+    /// The worktree's git folder: `.git`, or the folder that the file `.git` points to.
+    pub git: AbsPath,
+}
+
+impl Worktree {
+    /// The innermost worktree around a folder.
+    #[must_use]
+    pub fn around(folder: &AbsPath) -> Option<Self> {
+        let mut top = folder.clone();
+        loop {
+            if let Some(git) = git_folder(&top) {
+                return Some(Self { top, git });
+            }
+            let parent = top.parent();
+            if parent == top {
+                return None;
+            }
+            top = parent;
+        }
+    }
+}
+
+/// A larger `.git` file is ignored.
+const MAX_GITFILE_BYTES: u64 = 64 << 10;
+
+/// The git folder of the worktree at `top`; `None` when `top` is not a worktree.
+pub(super) fn git_folder(top: &AbsPath) -> Option<AbsPath> {
+    let entry = top.join(".git");
+    let metadata = std::fs::metadata(entry.as_path()).ok()?;
+    let git = if metadata.is_dir() {
+        entry
+    } else {
+        // Opening a pipe would block.
+        if !metadata.is_file() || metadata.len() > MAX_GITFILE_BYTES {
+            return None;
+        }
+        let text = std::fs::read_to_string(entry.as_path()).ok()?;
+        top.join(text.strip_prefix("gitdir: ")?.trim_end_matches(['\n', '\r']))
+    };
+    let git = AbsPath::new(std::fs::canonicalize(git.as_path()).ok()?).ok()?;
+    // Roughly git's own test for a git folder.
+    Path::new(git.join("HEAD").as_str()).symlink_metadata().ok().map(|_| git)
+}
