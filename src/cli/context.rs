@@ -343,7 +343,6 @@ fn cancelled(mut request: Request, settings: &CliSettings, began: Instant) -> Bu
 }
 
 /// A bundle with only an error.
-
 pub(crate) fn error_bundle(request: Option<Request>, error: ErrorBody) -> Bundle {
     let mut bundle =
         seal(BundleDraft::failed(request, error)).expect("an error is made of texts and small integers");

@@ -106,7 +106,6 @@ impl ProcessEnvironment {
     }
 
     /// The configuration file of the user.
-
     pub(crate) fn user_config(&self) -> Option<AbsPath> {
         let folder = match (self.var("XDG_CONFIG_HOME"), self.var("HOME")) {
             (Some(config), _) => self.absolute(config),

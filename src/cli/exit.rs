@@ -28,7 +28,6 @@ impl ProgramExit {
     }
 
     /// The exit code.
-
     pub(crate) const fn number(self) -> u8 {
         match self {
             Self::Ok | Self::ClosedPipe => 0,

@@ -131,7 +131,6 @@ pub(crate) struct GlobalArgs {
     pub(crate) no_cache: bool,
 
     /// Append a trace of the request to this file, for `lanser trace replay`; only for requests about a workspace
-
     #[arg(
         long,
         global = true,
@@ -194,7 +193,6 @@ pub(crate) struct GlobalArgs {
     pub(crate) reward: Option<String>,
 
     /// Weights of diagnostics, safety, confidence and errors, and the discount [default: 0.5,0.4,0.1,0.5,1]
-
     #[arg(
         long,
         global = true,

@@ -58,7 +58,6 @@ pub(crate) struct GuardArgs {
     ///
     /// With `rename`, the default, the files must be as they were when the edit was made. With `3way`, changes since then are
     /// merged as in git.
-
     #[arg(long, value_name = "HOW", env = "LANSER_STRATEGY", hide_env_values = true, hide_possible_values = true, help_heading = GUARDS)]
     pub(crate) strategy: Option<StrategyArg>,
 

@@ -38,7 +38,6 @@ use settings::OptionsFromEnv;
 /// For agents and CI: every answer is one deterministic JSON bundle (--json), or text made from it.
 #[derive(Debug, Parser)]
 #[command(name = "lanser", version, max_term_width = 100, after_long_help = EXAMPLES_AND_EXIT_CODES)]
-
 pub(crate) struct Cli {
     #[command(flatten)]
     global: GlobalArgs,
@@ -198,7 +197,6 @@ fn with_hint(command: clap::Command) -> clap::Command {
 }
 
 /// The error message for a path of `--fields` that no bundle has.
-
 fn unknown_field(fields: &[String]) -> Option<String> {
     if fields.is_empty() {
         return None;

@@ -31,7 +31,7 @@ pub(super) async fn calls(cx: &RequestContext<'_>) -> Result<HandlerOutput, Fail
     let target_path = &target.document.path;
     match (direction, target.name()) {
         (Direction::Incoming, Some(name)) => {
-            drop(completeness::open_files_with_names(cx, &[name], &[target_path])?)
+            drop(completeness::open_files_with_names(cx, &[name], &[target_path])?);
         }
         _ => drop(cx.open([target_path.clone()])?),
     }

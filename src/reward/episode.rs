@@ -155,7 +155,7 @@ impl Episode {
             visible,
             outstanding: judged.after.outstanding.clone(),
             files: judged.after.files.len() + judged.after.clean.len(),
-            files_left_out: files_left_out,
+            files_left_out,
             weights,
         }
     }

@@ -23,7 +23,7 @@ pub(super) fn check(bundle: &Bundle, document: &Value, problems: &mut Collector<
     match bundle_id(bundle) {
         Ok(digest) if digest == bundle.bundle_id => {}
         Ok(digest) => {
-            problems.add(&JsonPath::keys(&["bundleId"]), format!("the digest of the content is {digest}"))
+            problems.add(&JsonPath::keys(&["bundleId"]), format!("the digest of the content is {digest}"));
         }
         Err(error) => problems.add(&JsonPath::default(), error.to_string()),
     }

@@ -27,5 +27,4 @@ pub enum InstallEvent {
 }
 
 /// Receives the events.
-
 pub(super) type OnInstallEvent<'r> = &'r mut dyn FnMut(InstallEvent);

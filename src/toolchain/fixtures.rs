@@ -149,7 +149,6 @@ impl FakeMachine {
     }
 
     /// The lines of a log; none if it does not exist.
-
     pub(super) fn log(&self, name: &str) -> Vec<String> {
         fs::read_to_string(self.at(name)).unwrap_or_default().lines().map(str::to_owned).collect()
     }

@@ -194,7 +194,6 @@ fn integrity(folder: &AbsPath, package: &str) -> Option<String> {
 }
 
 /// A program on the usable part of PATH.
-
 fn on_path(request: &ToolchainRequest, name: &str) -> Option<PathBuf> {
     let mut programs = request.usable_search_path().map(|folder| folder.join(name));
     programs.find(|path| is_executable(path) && request.may_run(path))

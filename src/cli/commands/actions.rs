@@ -18,14 +18,12 @@ pub(crate) struct ActionsArgs {
     /// List only this kind of action, such as `quickfix`
     ///
     /// Includes its subkinds: `source` includes `source.organizeImports`.
-
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,
 
     /// Preview the action with this number or title
     ///
     /// With --apply, apply it.
-
     #[arg(long, value_name = "ACTION")]
     pub(crate) run: Option<String>,
 
@@ -37,7 +35,6 @@ pub(crate) struct ActionsArgs {
 }
 
 /// Lists the actions, or runs one.
-
 pub(crate) fn run(args: &ActionsArgs, context: &mut CliContext) -> ProgramExit {
     context.run_request(|context, settings| {
         let mut options = context.options(settings);

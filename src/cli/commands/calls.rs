@@ -29,7 +29,6 @@ pub(crate) struct CallsArgs {
 }
 
 /// Requests calls.
-
 pub(crate) fn run(args: &CallsArgs, context: &mut CliContext) -> ProgramExit {
     context.run_request_for(Command::Calls, &args.selector, |options| {
         options.direction = Some(if args.incoming { Direction::Incoming } else { Direction::Outgoing });

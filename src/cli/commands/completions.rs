@@ -16,7 +16,6 @@ pub(crate) struct CompletionsArgs {
     pub(crate) shell: Option<Shell>,
 
     /// Write man pages into this folder instead
-
     #[arg(long, value_name = "DIR", conflicts_with = "shell")]
     pub(crate) man: Option<String>,
 }

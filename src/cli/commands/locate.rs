@@ -36,7 +36,6 @@ pub(crate) struct LocateArgs {
     pub(crate) preview: u32,
 
     /// Print the location as another form of selector
-
     #[arg(long = "as", value_name = "FORM", value_parser = ["cursor", "py", "ast", "anchor", "sym"])]
     pub(crate) form: Option<String>,
 }

@@ -34,7 +34,6 @@ pub(crate) fn run(cmd: Command, args: &NavigateArgs, context: &mut CliContext) -
 }
 
 /// Requests references.
-
 pub(crate) fn run_refs(args: &RefsArgs, context: &mut CliContext) -> ProgramExit {
     context.run_request_for(Command::References, &args.selector, |options| {
         options.exclude_declaration = args.exclude_declaration;

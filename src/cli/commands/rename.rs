@@ -70,7 +70,6 @@ fn refuse_modules(selector: &str) -> Result<(), ErrorBody> {
 }
 
 /// Requests whether the symbol can be renamed.
-
 pub(crate) fn prepare(args: &PrepareRenameArgs, context: &mut CliContext) -> ProgramExit {
     context.run_request_for(Command::PrepareRename, &args.selector, |_| {})
 }

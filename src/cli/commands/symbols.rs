@@ -16,7 +16,6 @@ pub(crate) struct SymbolsArgs {
     pub(crate) target: Option<String>,
 
     /// Search the symbols of the workspace by name
-
     #[arg(long, short, value_name = "NAME")]
     pub(crate) query: Option<String>,
 }

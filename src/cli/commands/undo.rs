@@ -22,7 +22,6 @@ pub(crate) struct UndoArgs {
 }
 
 /// Undoes a transaction, or lists the transactions.
-
 pub(crate) fn run(args: &UndoArgs, context: &mut CliContext) -> ProgramExit {
     context.run_request(|context, settings| {
         let mut options = context.options(settings);

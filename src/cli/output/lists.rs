@@ -71,7 +71,6 @@ pub(super) fn call_items<'i>(facts: &'i Facts, calls: &'i [Call]) -> Vec<CallLis
 }
 
 /// How a reference was found, if the server did not report it.
-
 fn note(item: &Location) -> Option<String> {
     let via = item.via.as_deref();
     Some(match item.provenance? {

@@ -177,7 +177,7 @@ impl BatchRun<'_> {
         };
         match content {
             LineContent::Request(parsed) => {
-                self.scheduler.enqueue(LineLabel { id: parsed.id.clone(), line }, bytes, parsed)
+                self.scheduler.enqueue(LineLabel { id: parsed.id.clone(), line }, bytes, parsed);
             }
             LineContent::Invalid(id, error) => {
                 let bundle = self.orchestrator.unparsable(*error);

@@ -134,7 +134,7 @@ impl RuntimeDir {
             match folder.try_lock() {
                 Ok(()) => return Some(RuntimeDirLock { _folder: folder }),
                 Err(TryLockError::WouldBlock) if began.elapsed() < within => {
-                    tokio::time::sleep(LOCK_RETRY_INTERVAL).await
+                    tokio::time::sleep(LOCK_RETRY_INTERVAL).await;
                 }
                 Err(_) => return None,
             }

@@ -167,7 +167,7 @@ impl JournalStore {
             match file.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::WouldBlock) if began.elapsed() < lock_timeout => {
-                    std::thread::sleep(LOCK_RETRY_INTERVAL)
+                    std::thread::sleep(LOCK_RETRY_INTERVAL);
                 }
                 Err(TryLockError::WouldBlock) => {
                     let holder = std::fs::read_to_string(path.as_path()).unwrap_or_default();

@@ -43,7 +43,7 @@ fn a_changed_byte_is_detected_and_located() {
         ("\"textDocument/definition\"", "\"textDocument/definitiom\""),
         ("\"status\":\"ok\"", "\"status\":\"error\""),
         ("def price_of", "def price_or"),
-        ("\"answer\":\"File\"", "\"answer\":\"Folder\""),
+        ("\"response\":\"File\"", "\"response\":\"Folder\""),
     ] {
         let changed = text.lines().find(|line| line.contains(old)).unwrap();
         let (op, event) = (number(changed, "\"op\":"), number(changed, "\"seq\":"));
@@ -137,8 +137,8 @@ fn other_files_are_refused() {
         "the trace could not be written: the file is a damaged trace; inspect it with `lanser trace list`\n"
     );
     assert_eq!(std::fs::read(&trace).unwrap(), damaged);
-    for version in ["1.0", "3.0"] {
-        let other = text.replace("\"version\":\"2.0\"", &format!("\"version\":\"{version}\""));
+    for version in ["2.0", "4.0"] {
+        let other = text.replace("\"version\":\"3.0\"", &format!("\"version\":\"{version}\""));
         assert_ne!(other, text);
         std::fs::write(&trace, other).unwrap();
         let error =
