@@ -156,7 +156,7 @@ mod tests {
         let (from_peer, mut peer) = tokio::io::duplex(8);
         let mut connection = Connection::over(from_peer, to_peer);
         for _ in 0..1000 {
-            connection.sender.send(Ok(note("many bytes that nobody reads"))).unwrap();
+            connection.sender.send(Ok(note("many bytes that the server never reads"))).unwrap();
         }
         peer.write_all(b"Content-Length: 14\r\n\r\n{\"method\":\"m\"}").await.unwrap();
         let received = tokio::time::timeout(Duration::from_secs(5), connection.receiver.recv()).await;

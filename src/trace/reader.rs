@@ -45,7 +45,7 @@ pub enum TraceError {
 #[derive(Debug)]
 pub struct TraceReader {
     file: BufReader<File>,
-    store: Arc<ContentStore>,
+    store: Arc<TraceBlobs>,
     /// The offset of the next line.
     offset: u64,
     /// The number of lines read.
@@ -62,7 +62,7 @@ pub struct TraceReader {
 
 /// Random access to the blobs and workspaces of a trace.
 #[derive(Debug)]
-pub struct ContentStore {
+pub struct TraceBlobs {
     file: File,
     offsets: Mutex<BTreeMap<Digest, (u64, usize)>>,
     cache: Mutex<BlobCache>,
@@ -83,7 +83,7 @@ impl TraceReader {
     pub fn open(path: &AbsPath) -> Result<Self, TraceError> {
         let file = File::open(path.as_path())?;
         let store =
-            ContentStore { file: file.try_clone()?, offsets: Mutex::default(), cache: Mutex::default() };
+            TraceBlobs { file: file.try_clone()?, offsets: Mutex::default(), cache: Mutex::default() };
         let length = file.metadata()?.len();
         let (file, store) = (BufReader::with_capacity(1 << 18, file), Arc::new(store));
         let content_index = ContentIndex::default();
@@ -112,7 +112,7 @@ impl TraceReader {
 
     /// The blobs and workspaces read so far.
     #[must_use]
-    pub fn store(&self) -> Arc<ContentStore> {
+    pub fn store(&self) -> Arc<TraceBlobs> {
         self.store.clone()
     }
 
@@ -261,7 +261,7 @@ fn major(version: &str) -> &str {
     version.split('.').next().unwrap_or_default()
 }
 
-impl ContentStore {
+impl TraceBlobs {
     fn body(&self, digest: &Digest) -> Option<EventBody> {
         let (offset, length) = *self.offsets.lock().unwrap_or_else(PoisonError::into_inner).get(digest)?;
         let mut text = vec![0; length];
@@ -280,7 +280,7 @@ impl ContentStore {
     }
 }
 
-impl Blobs for ContentStore {
+impl Blobs for TraceBlobs {
     fn blob(&self, digest: &Digest) -> Option<Arc<Vec<u8>>> {
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         cache.clock += 1;
@@ -297,7 +297,7 @@ impl Blobs for ContentStore {
     }
 }
 
-impl ContentStore {
+impl TraceBlobs {
     /// Keeps a blob in memory, and evicts the least recently used ones above the limit.
     fn cache_blob(&self, digest: Digest, bytes: Arc<Vec<u8>>) {
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);

@@ -141,7 +141,10 @@ fn confined_names_are_used_only_where_allowed() {
                 unused.remove(place.unwrap());
             }
         }
-        assert!(unused.is_empty(), "nobody in {unused:?} names {word} any more: the table is too wide");
+        assert!(
+            unused.is_empty(),
+            "no file in {unused:?} contains {word} any more: remove it from the table"
+        );
     }
 }
 

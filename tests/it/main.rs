@@ -46,6 +46,8 @@ mod sessions;
 mod traces;
 /// A warm session gives the same answers as a cold process, whatever changed.
 mod warm;
+/// The words of the glossary.
+mod words;
 
 /// A test file without a `mod` line here is not compiled, so its tests would never run.
 #[test]

@@ -25,7 +25,7 @@ fn a_killed_lanser_takes_its_server_with_it() {
         let pids = server.pids();
         assert!(pids.iter().all(|pid| is_alive(*pid)));
         running.signal(Signal::KILL);
-        assert_eq!(running.finish().code, None, "nobody can catch this signal");
+        assert_eq!(running.finish().code, None, "this signal cannot be caught");
         let gone = || pids.iter().all(|pid| !is_alive(*pid));
         if cfg!(target_os = "linux") {
             wait_until("the server is gone", Duration::from_secs(5), gone);
@@ -35,7 +35,7 @@ fn a_killed_lanser_takes_its_server_with_it() {
                 let _ = rustix::process::kill_process(pid, Signal::KILL);
             });
         }
-        assert_eq!(server.pids().len(), 1, "nobody starts it again");
+        assert_eq!(server.pids().len(), 1, "it is not started again");
     }
 }
 

@@ -204,7 +204,7 @@ fn temporary_copies_of_a_killed_run_are_removed_by_the_next() {
     assert_eq!(copies(), 1);
     killed.signal(Signal::KILL);
     assert_eq!(killed.finish().code, None);
-    assert_eq!(copies(), 1, "nobody swept");
+    assert_eq!(copies(), 1, "nothing was removed");
     let living = start();
     assert_eq!(copies(), 1, "its own");
     let other = start();

@@ -1,4 +1,4 @@
-"""Breaks what lanser stands on, at random, while it is asked three questions at a time.
+"""Injects faults at random while lanser answers three requests at a time.
 
     python3 tools/chaos/chaos.py target/release/lanser PROJECT --servers CACHE/servers [--other OLDER] [--calls N] [--seed S]
         [--only PATH...] [--uid U] [--edit-limit SECONDS] [--details FILE]
@@ -42,14 +42,14 @@ LOCKS = [f"lock {folder}" for folder in ("work", "cache", "state")]
 class Call(threading.Thread):
     """A caller, and what became of it."""
 
-    def __init__(self, world, words, limit, binary=None, **env):
+    def __init__(self, sandbox, words, limit, binary=None, **env):
         super().__init__()
         self.words, self.limit, self.old, self.paused, self.killed = words, limit, bool(binary), 0.0, False
-        command = [binary or world.binary, *words, "--json", "--timeout", str(limit)]
+        command = [binary or sandbox.binary, *words, "--json", "--timeout", str(limit)]
         command = command[:-2] if words[0] == "undo" else command
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "umask": 0o022}
         self.began = time.monotonic()
-        self.process = subprocess.Popen(command, cwd=world.work, env={**world.env, **env}, **streams, **world.user)
+        self.process = subprocess.Popen(command, cwd=sandbox.work, env={**sandbox.env, **env}, **streams, **sandbox.user)
         self.pid = self.process.pid
         self.start()
 
@@ -64,11 +64,11 @@ class Call(threading.Thread):
         self.bundle = json.loads(out) if out.endswith(b"}\n") else {}
         self.error = (self.bundle.get("error") or {}).get("message", "")
 
-    def told(self):
+    def answered(self):
         return self.code, (self.bundle.get("status"), self.bundle.get("facts")) if self.code == 0 else None
 
 
-class World:
+class Sandbox:
     """A workspace with a cache, a state and a runtime folder of its own."""
 
     def __init__(self, binary, root, user, servers=None):
@@ -98,7 +98,7 @@ class World:
         return files, temporary
 
     def processes(self):
-        """Those that have the world's folder in their environment or command, by id."""
+        """Those that have the sandbox's folder in their environment or command, by id."""
         found, marker = {}, os.fsencode(self.root) + b"/"
         for entry in os.scandir("/proc"):
             with contextlib.suppress(OSError):
@@ -118,8 +118,8 @@ class Reference:
     """What is right: asked of the same contents elsewhere, where nothing is broken, without session and memo."""
 
     def __init__(self, binary, root, user, servers):
-        self.world, self.known, self.pool = World(binary, root, user, servers), {}, concurrent.futures.ThreadPoolExecutor(2)
-        self.world.own()
+        self.sandbox, self.known, self.pool = Sandbox(binary, root, user, servers), {}, concurrent.futures.ThreadPoolExecutor(2)
+        self.sandbox.own()
 
     def ask(self, files, words):
         """A future with the call, and the contents that it leaves."""
@@ -129,17 +129,17 @@ class Reference:
         return self.known[key]
 
     def answer(self, files, words, name):
-        world = World(self.world.binary, self.world.root / name, self.world.user)
-        world.env |= {"LANSER_SESSION": "off", "LANSER_CACHE_DIR": self.world.env["LANSER_CACHE_DIR"]}
+        sandbox = Sandbox(self.sandbox.binary, self.sandbox.root / name, self.sandbox.user)
+        sandbox.env |= {"LANSER_SESSION": "off", "LANSER_CACHE_DIR": self.sandbox.env["LANSER_CACHE_DIR"]}
         for path, (mode, content) in files.items():
-            (world.work / path).parent.mkdir(parents=True, exist_ok=True)
-            (world.work / path).write_bytes(content)
-            (world.work / path).chmod(mode)
-        world.own()
-        call = Call(world, [*words, "--no-cache"], 100)
+            (sandbox.work / path).parent.mkdir(parents=True, exist_ok=True)
+            (sandbox.work / path).write_bytes(content)
+            (sandbox.work / path).chmod(mode)
+        sandbox.own()
+        call = Call(sandbox, [*words, "--no-cache"], 100)
         call.join()
-        call.after = world.read()[0]
-        shutil.rmtree(world.root)
+        call.after = sandbox.read()[0]
+        shutil.rmtree(sandbox.root)
         return call
 
 
@@ -147,17 +147,17 @@ class Chaos:
     def __init__(self, given, base, user):
         self.given, self.base, self.calls, self.violations, self.stopped = given, base, [], [], {}
         self.outcomes, self.struck = collections.defaultdict(collections.Counter), collections.Counter()
-        self.world = World(given.binary, base / "disk", user, given.servers)
+        self.sandbox = Sandbox(given.binary, base / "disk", user, given.servers)
         for name in given.only or [name for name in os.listdir(given.project) if name != ".git"]:
-            source, target = given.project / name, self.world.work / name
+            source, target = given.project / name, self.sandbox.work / name
             target.parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if source.is_dir() else shutil.copy2)(source, target)
-        self.world.own()
+        self.sandbox.own()
         self.right = Reference(given.binary, base / "right", user, given.servers)
         library = next(iter(glob.glob("/usr/lib*/*/faketime/libfaketimeMT.so.1") + glob.glob("/usr/lib*/faketime/libfaketimeMT.so.1")), None)
         self.clock = {"LD_PRELOAD": library, "FAKETIME_DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1", "FAKETIME_NO_CACHE": "1"}
         print("the clock jumps" if library else "no libfaketime: the clock does not jump")
-        self.start = self.before = self.world.read()[0]
+        self.start = self.before = self.sandbox.read()[0]
         self.edits, self.undone = [], None  # (words, files before) of each edit that stands; (id, words) of the last undo
         self.choose(random.Random(given.seed))
 
@@ -171,8 +171,8 @@ class Chaos:
         asked += [["def", *use] for use in rng.sample(uses, 6)]
         asked = [[verb, f"{path}:{column(path, at)}"] for verb, _, path, at in asked]
         asked += [["diag", path] for path in rng.sample(sorted(texts), 3)]
-        told = [(words, self.right.ask(self.start, words)) for words in asked]
-        self.questions, self.renames = [words for words, call in told if call.result().code == 0], []
+        answers = [(words, self.right.ask(self.start, words)) for words in asked]
+        self.questions, self.renames = [words for words, call in answers if call.result().code == 0], []
         count = collections.Counter(name for name, *_ in names)
         for name, path, at in rng.sample(names, len(names)):
             held = sum(bool(re.search(rf"\b{name}\b", text)) for text in texts.values())
@@ -192,7 +192,7 @@ class Chaos:
 
     def call(self, words, binary=None, **env):
         limit = self.given.edit_limit if words[0] == "rename" else LIMIT
-        self.calls.append(Call(self.world, words, limit, binary, **env))
+        self.calls.append(Call(self.sandbox, words, limit, binary, **env))
         return self.calls[-1]
 
     def signal(self, pid, number):
@@ -209,7 +209,7 @@ class Chaos:
         """Breaks something; gives what mends it, unless time does."""
         how, what = kind.split()
         if how in ("kill", "stop"):
-            fit = [pid for pid, is_a in sorted(self.world.processes().items()) if is_a == what and pid not in self.stopped]
+            fit = [pid for pid, is_a in sorted(self.sandbox.processes().items()) if is_a == what and pid not in self.stopped]
             pid = victim if victim and what == "caller" else rng.choice(fit or [None])
             self.struck[kind] += pid is not None
             call = next((call for call in calls if call.pid == pid), None)
@@ -223,15 +223,15 @@ class Chaos:
             return None
         self.struck[kind] += 1
         if how == "fill":
-            filler = self.world.root / "filler"
+            filler = self.sandbox.root / "filler"
             with contextlib.suppress(OSError), open(filler, "ab", buffering=0) as out:
                 while out.write(bytes(65536)) == 65536:
                     pass
             os.truncate(filler, max(filler.stat().st_size - rng.choice([0, 0, 4096, 16384, 65536]), 0))
             return lambda: filler.unlink(missing_ok=True)
-        folders = [path for path in (self.world.root / what).rglob("*") if path.is_dir() and "servers" not in path.parts]
+        folders = [path for path in (self.sandbox.root / what).rglob("*") if path.is_dir() and "servers" not in path.parts]
         some = rng.sample(folders, rng.randint(0, len(folders))) if rng.random() < 0.5 else folders
-        modes = [(path, path.stat().st_mode & 0o7777) for path in [self.world.root / what, *some] if path.is_dir()]
+        modes = [(path, path.stat().st_mode & 0o7777) for path in [self.sandbox.root / what, *some] if path.is_dir()]
         for path, mode in modes:
             path.chmod(mode & 0o555)
         return lambda: [path.chmod(mode) for path, mode in modes if path.is_dir()]
@@ -248,11 +248,11 @@ class Chaos:
                 edit, target = ["undo", self.undone[0]], self.right.ask(self.before, self.undone[1]).result().after
             else:
                 edit, target = rename, self.right.ask(self.before, rename).result().after
-        kinds, plan, mend, clocks = STRUCK + LOCKS + ["fill disk"] * 3 * os.path.ismount(self.world.root), [], [], []
+        kinds, plan, mend, clocks = STRUCK + LOCKS + ["fill disk"] * 3 * os.path.ismount(self.sandbox.root), [], [], []
         for kind in rng.choices(kinds, k=rng.choices([0, 1, 2], [1, 6, 3])[0]):
             at = "write" if edit and rng.random() < 0.7 else rng.choice([-1, rng.uniform(0, 0.2), rng.uniform(0, 3)])
             plan.append((at, kind, rng.choice([1, 3, 6, None]), rng.choice(["new", "open", "closing"]), rng.uniform(0, 0.004)))
-        told = f"seed {self.given.seed} round {number}, {[(kind, at) for at, kind, *_ in plan]}"
+        label = f"seed {self.given.seed} round {number}, {[(kind, at) for at, kind, *_ in plan]}"
         for step in [step for step in plan if step[0] == -1]:
             plan.remove(step)
             mend.append(self.strike(step[1], [], rng, step[2]))
@@ -269,7 +269,7 @@ class Chaos:
             calls.append(self.call([*words, "--no-cache"] if rng.random() < 0.6 else words, other, **env))
         states, began, seen, jump = [self.before], time.monotonic(), 0.0, rng.uniform(0.1, 2)
         states += [target] if edit else []
-        journals = f"{self.world.root}/state/lanser/transactions/*/"
+        journals = f"{self.sandbox.root}/state/lanser/transactions/*/"
         while True:
             now = time.monotonic()
             for pid in [pid for pid, (until, *_) in self.stopped.items() if until and until < now]:
@@ -287,14 +287,14 @@ class Chaos:
                 plan.remove(step)
                 mend.append(self.strike(step[1], calls, rng, step[2], calls[0].pid if step in awaited else None))
                 if step in awaited and calls[0].pid not in self.stopped:
-                    states.append(self.world.read()[0])
+                    states.append(self.sandbox.read()[0])
                     self.signal(calls[0].pid, signal.SIGCONT)
             if clocks and now > began + jump:
                 clocks.pop().write_text(rng.choice(["+400d", "-400d", "-10s"]))
             if not busy and not plan:
                 break
             if edit and not awaited and now - seen > 0.05:
-                states += [files for files in [self.world.read()[0]] if files not in states]
+                states += [files for files in [self.sandbox.read()[0]] if files not in states]
                 seen = now
             time.sleep(0.0003 if awaited else 0.01)
         for call in [call for call in calls if call.is_alive()]:  # stopped ones
@@ -307,31 +307,31 @@ class Chaos:
             call.join()
         for undo in filter(None, reversed(mend)):
             undo()
-        states += [self.world.read()[0]]
+        states += [self.sandbox.read()[0]]
         for call in calls[bool(edit) :]:
-            self.judge(call, told, states)
+            self.judge(call, label, states)
         if edit:
-            self.settle(calls[0], told, rng, target)
+            self.settle(calls[0], label, rng, target)
         elif states[-1] != self.before:
-            self.violate(f"{told}: questions changed the workspace")
+            self.violate(f"{label}: questions changed the workspace")
             self.before = states[-1]
 
-    def ended(self, call, told):
+    def ended(self, call, label):
         """Whether a call ended as any may, and what it is called in messages."""
-        name = f"{told}: {' '.join(call.words)}{' (older)' if call.old else ''}: exit {call.code} {call.error}"
+        name = f"{label}: {' '.join(call.words)}{' (older)' if call.old else ''}: exit {call.code} {call.error}"
         if call.took > call.limit + BEYOND:
             self.violate(f"{name}: took {call.took:.1f} s", err=call.err, env=str(call.process.args))
         if "panicked" in call.err:
             self.violate(f"{name}: {call.err[:300]}")
         return name, "killed" if call.killed and call.code == -9 else f"error {call.code}" if call.code in FAULTS else None
 
-    def judge(self, call, told, states):
+    def judge(self, call, label, states):
         """Whether a question got a right answer, or an error that says what is wrong."""
-        name, outcome = self.ended(call, told)
+        name, outcome = self.ended(call, label)
         if not outcome and call.old:
             outcome = f"older: {call.code}"
         for number, files in enumerate(states):
-            if not outcome and call.told() == self.right.ask(files, call.words[:2]).result().told():
+            if not outcome and call.answered() == self.right.ask(files, call.words[:2]).result().answered():
                 whole = number == 0 or files in (states[1], self.start)
                 outcome = "right" if whole else "right for what was half written then"
         if not outcome:
@@ -340,13 +340,13 @@ class Chaos:
             self.violate(f"{name} ({served_from}), not as without a session", got=call.bundle, right=right, err=call.err)
         self.outcomes[call.words[0]][outcome or "WRONG"] += 1
 
-    def settle(self, call, told, rng, target):
+    def settle(self, call, label, rng, target):
         """Whether the call after an edit finds all of it or nothing."""
-        name, outcome = self.ended(call, told)
+        name, outcome = self.ended(call, label)
         following = self.call(rng.choice(self.questions), LANSER_SESSION=rng.choice(["on", "off"]))
         following.join()
-        files, temporary = self.world.read()
-        self.judge(following, f"{told} (next)", [files])
+        files, temporary = self.sandbox.read()
+        self.judge(following, f"{label} (next)", [files])
         old, new, took_back = files == self.before, files == target, call.words == ["undo"]
         if not old and not new or temporary:
             half = [path for path in files if files[path] != self.before.get(path)]
@@ -369,20 +369,20 @@ class Chaos:
         for pid in list(self.stopped):
             self.resume(pid)
         for _ in range(len(self.edits) + 1):
-            if self.world.read()[0] != self.start:
+            if self.sandbox.read()[0] != self.start:
                 self.call(["undo"]).join()
-        files, temporary = self.world.read()
+        files, temporary = self.sandbox.read()
         if files != self.start or temporary:
             changed = [path for path in {*files, *self.start} if files.get(path) != self.start.get(path)]
             self.violate(f"in the end the workspace is not as it was: {changed} {temporary}: {self.calls[-1].error}")
         began = time.monotonic()
-        while (left := self.world.processes()) and time.monotonic() < began + LEFT:
+        while (left := self.sandbox.processes()) and time.monotonic() < began + LEFT:
             time.sleep(0.5)
         if left:
             self.violate(f"{LEFT} s after the last call there are {left}")
         print(f"after {time.monotonic() - began:.0f} s {len(left)} processes are left")
         for folder in ["run/lanser", "tmp"]:
-            print(f"left in {folder}:", [path.name for path in (self.world.root / folder).rglob("*")])
+            print(f"left in {folder}:", [path.name for path in (self.sandbox.root / folder).rglob("*")])
 
     def report(self):
         print(f"\n{len(self.calls)} calls, the slowest took {max(call.took for call in self.calls):.1f} s")
@@ -419,7 +419,7 @@ def main():
         chaos.finish()
         return chaos.report()
     finally:
-        for pid in chaos.world.processes() if chaos else []:
+        for pid in chaos.sandbox.processes() if chaos else []:
             chaos.signal(pid, signal.SIGKILL)
         if os.path.ismount(base / "disk"):
             subprocess.run(["umount", "-l", base / "disk"])

@@ -92,7 +92,7 @@ fn only_required_characters_are_escaped() {
 /// JSON, with numbers that exist in Rust and not in JSON.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
-enum Document {
+enum TestDocument {
     Null,
     Flag(bool),
     Integer(i64),
@@ -102,7 +102,7 @@ enum Document {
     Object(BTreeMap<String, Self>),
 }
 
-impl Document {
+impl TestDocument {
     /// Whether every number satisfies the test of its type.
     fn all(&self, integer: fn(i64) -> bool, float: fn(f64) -> bool) -> bool {
         match self {
@@ -120,27 +120,27 @@ fn is_safe(n: i64) -> bool {
 }
 
 /// Documents, of which many have a canonical form.
-fn documents() -> impl Strategy<Value = Document> {
+fn documents() -> impl Strategy<Value = TestDocument> {
     let limit = 1_i64 << 53;
     let text = prop_oneof![
         any::<String>(),
         "[\u{0}-\u{7f}\u{d7f0}-\u{d7ff}\u{e000}-\u{ffff}\u{10000}-\u{10ffff}]{0,3}"
     ];
     let leaf = prop_oneof![
-        6 => Just(Document::Null),
-        6 => any::<bool>().prop_map(Document::Flag),
-        12 => (-limit + 1..limit).prop_map(Document::Integer),
-        1 => (limit - 2..limit + 2).prop_map(Document::Integer),
-        1 => any::<i64>().prop_map(Document::Integer),
-        12 => proptest::num::f64::NORMAL.prop_map(Document::Float),
-        12 => (-1_000_000..1_000_000).prop_map(|n| Document::Float(f64::from(n) / 1e6)),
-        1 => proptest::num::f64::ANY.prop_map(Document::Float),
-        12 => text.clone().prop_map(Document::Text),
+        6 => Just(TestDocument::Null),
+        6 => any::<bool>().prop_map(TestDocument::Flag),
+        12 => (-limit + 1..limit).prop_map(TestDocument::Integer),
+        1 => (limit - 2..limit + 2).prop_map(TestDocument::Integer),
+        1 => any::<i64>().prop_map(TestDocument::Integer),
+        12 => proptest::num::f64::NORMAL.prop_map(TestDocument::Float),
+        12 => (-1_000_000..1_000_000).prop_map(|n| TestDocument::Float(f64::from(n) / 1e6)),
+        1 => proptest::num::f64::ANY.prop_map(TestDocument::Float),
+        12 => text.clone().prop_map(TestDocument::Text),
     ];
     leaf.prop_recursive(4, 24, 5, move |inner| {
         prop_oneof![
-            proptest::collection::vec(inner.clone(), 0..5).prop_map(Document::List),
-            proptest::collection::btree_map(text.clone(), inner, 0..5).prop_map(Document::Object),
+            proptest::collection::vec(inner.clone(), 0..5).prop_map(TestDocument::List),
+            proptest::collection::btree_map(text.clone(), inner, 0..5).prop_map(TestDocument::Object),
         ]
     })
 }

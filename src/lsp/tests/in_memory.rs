@@ -172,8 +172,8 @@ async fn retryable_errors_are_retried_three_times() {
         let hover = peer.request("textDocument/hover").await;
         peer.refuse(&hover, -32801, None);
     }
-    let given_up = LspError::ContentModified { method: "textDocument/hover".to_owned(), attempts: 4 };
-    assert_eq!(answer.await.unwrap(), Err(given_up));
+    let exhausted = LspError::ContentModified { method: "textDocument/hover".to_owned(), attempts: 4 };
+    assert_eq!(answer.await.unwrap(), Err(exhausted));
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::ask::RequestContext;
 use super::family::Family;
 use super::fixtures;
-use super::symbol::{Reach, Symbol};
+use super::symbol::{Reach, SearchedSymbol};
 use super::{Evidence, Explanation, Token};
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
@@ -31,7 +31,7 @@ const MODULES_BY_CALL: [&str; 4] = ["import_module(", "importorskip(", "__import
 
 /// What the server is asked about a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Question {
+pub(super) enum LeadRequest {
     /// Where it leads.
     Token,
     /// Where an import of a file leads that binds it; it may be unresolved.
@@ -55,22 +55,22 @@ pub(super) struct Names {
 #[derive(Debug, Default)]
 pub(super) struct Classified {
     pub(super) explained: Vec<(Token, Explanation)>,
-    pub(super) questions: Vec<(Token, Question)>,
+    pub(super) questions: Vec<(Token, LeadRequest)>,
 }
 
-enum Step {
+enum Classification {
     Done(Explanation),
-    Ask(Question),
+    Ask(LeadRequest),
 }
 
-const OTHER: Step = Step::Done(Explanation::Other);
-const TEXT: Step = Step::Done(Explanation::Text);
+const OTHER: Classification = Classification::Done(Explanation::Other);
+const TEXT: Classification = Classification::Done(Explanation::Text);
 
 /// Explains what syntax explains. The tokens are in the order of files and places.
 pub(super) fn classify(
     cx: &RequestContext<'_>,
     classes: &Classes<'_>,
-    symbol: &Symbol,
+    symbol: &SearchedSymbol,
     names: &Names,
     family: &Family,
     tokens: Vec<Token>,
@@ -113,8 +113,8 @@ pub(super) fn classify(
         };
         for token in of_file {
             match file.step(&token) {
-                Step::Done(explanation) => classified.explained.push((token, explanation)),
-                Step::Ask(question) => classified.questions.push((token, question)),
+                Classification::Done(explanation) => classified.explained.push((token, explanation)),
+                Classification::Ask(question) => classified.questions.push((token, question)),
             }
         }
     }
@@ -125,7 +125,7 @@ pub(super) fn classify(
 struct File<'f, 'p> {
     cx: &'f RequestContext<'f>,
     classes: &'f Classes<'f>,
-    symbol: &'f Symbol,
+    symbol: &'f SearchedSymbol,
     names: &'f Names,
     family: &'f Family,
     document: &'f Document,
@@ -141,24 +141,24 @@ struct File<'f, 'p> {
 }
 
 impl File<'_, '_> {
-    fn step(&self, token: &Token) -> Step {
+    fn step(&self, token: &Token) -> Classification {
         use OccurrenceKind as Kind;
         match token.kind {
             Kind::Comment => TEXT,
             Kind::String => self.string(token),
             Kind::Exported => self.exported(token),
             Kind::Identifier if self.symbol.is_fixture && self.requested(token).is_some() => {
-                self.requested(token).map_or(OTHER, Step::Done)
+                self.requested(token).map_or(OTHER, Classification::Done)
             }
             Kind::Identifier
                 if matches!(self.symbol.reach, Reach::Local | Reach::Parameter)
                     && self.is_bound_here(token) =>
             {
-                Step::Done(Explanation::Reference(Evidence::rule(UseProvenance::Scope)))
+                Classification::Done(Explanation::Reference(Evidence::rule(UseProvenance::Scope)))
             }
             Kind::Identifier | Kind::Attribute | Kind::Keyword => match &self.symbol.reach {
                 Reach::Local => OTHER,
-                Reach::Parameter if token.kind == Kind::Keyword => Step::Ask(Question::Token),
+                Reach::Parameter if token.kind == Kind::Keyword => Classification::Ask(LeadRequest::Token),
                 Reach::Parameter => OTHER,
                 Reach::Member { is_field, .. } => self.of_member(token, *is_field),
                 Reach::Global => self.of_global(token),
@@ -182,19 +182,19 @@ impl File<'_, '_> {
             })
     }
 
-    fn of_member(&self, token: &Token, is_field: bool) -> Step {
+    fn of_member(&self, token: &Token, is_field: bool) -> Classification {
         let at = token.span.start;
         if let Some(explanation) = self.definition(token) {
-            return Step::Done(explanation);
+            return Classification::Done(explanation);
         }
         match token.kind {
             OccurrenceKind::Attribute if self.is_of_foreign_module(at) => OTHER,
-            OccurrenceKind::Attribute => Step::Ask(Question::Token),
-            OccurrenceKind::Keyword if is_field => Step::Ask(Question::Token),
+            OccurrenceKind::Attribute => Classification::Ask(LeadRequest::Token),
+            OccurrenceKind::Keyword if is_field => Classification::Ask(LeadRequest::Token),
             // An alias of a member that a module binds is a name of that module.
             OccurrenceKind::Identifier if token.text() != self.symbol.name => self.of_global(token),
             // A variable of that name may hold the member.
-            OccurrenceKind::Identifier if self.is_called(at) => Step::Ask(Question::Imported),
+            OccurrenceKind::Identifier if self.is_called(at) => Classification::Ask(LeadRequest::Imported),
             _ => OTHER,
         }
     }
@@ -218,7 +218,7 @@ impl File<'_, '_> {
         })
     }
 
-    fn of_global(&self, token: &Token) -> Step {
+    fn of_global(&self, token: &Token) -> Classification {
         let at = token.span.start;
         match token.kind {
             OccurrenceKind::Keyword => OTHER,
@@ -226,22 +226,26 @@ impl File<'_, '_> {
                 let is_doubtful = self.is_held_by_objects
                     || self.names.members.contains(token.text())
                     || MODULES_BY_CALL.iter().any(|call| self.document.text.contains(call));
-                let otherwise = if is_doubtful { Step::Ask(Question::Token) } else { OTHER };
+                let otherwise = if is_doubtful { Classification::Ask(LeadRequest::Token) } else { OTHER };
                 let Some((object, start)) = self.object(at) else { return otherwise };
                 let imports = self.imports(&object, start);
                 let last = last_part(&object);
                 let is_named_so = self.symbol.modules.iter().any(|module| last_part(module) == last);
-                if !imports.is_empty() || is_named_so { Step::Ask(Question::Imported) } else { otherwise }
+                if !imports.is_empty() || is_named_so {
+                    Classification::Ask(LeadRequest::Imported)
+                } else {
+                    otherwise
+                }
             }
             _ => self.of_scope(token),
         }
     }
 
     /// A plain name: the scopes of the file say what it can be.
-    fn of_scope(&self, token: &Token) -> Step {
+    fn of_scope(&self, token: &Token) -> Classification {
         let at = token.span.start;
         if self.is_in_import(at) {
-            return Step::Ask(Question::Imported);
+            return Classification::Ask(LeadRequest::Imported);
         }
         let Some(bound) = self.scopes.bound_by(at) else { return OTHER };
         let is_import = |span: &std::ops::Range<usize>| {
@@ -250,35 +254,35 @@ impl File<'_, '_> {
         };
         if bound.is_empty() {
             let has_star = self.outline.imports.iter().any(|import| import.what == Imported::Star);
-            return if has_star { Step::Ask(Question::Imported) } else { OTHER };
+            return if has_star { Classification::Ask(LeadRequest::Imported) } else { OTHER };
         }
         if bound.iter().any(is_import) {
-            return Step::Ask(Question::Imported);
+            return Classification::Ask(LeadRequest::Imported);
         }
         let homes = self.names.all.get(token.text());
         let is_home = homes.is_some_and(|homes| homes.contains(&self.document.path));
         let path = &self.document.path;
         if bound.iter().any(|span| self.symbol.definitions.contains(&(path.clone(), span.start))) {
-            return Step::Done(Explanation::Reference(Evidence::rule(UseProvenance::Scope)));
+            return Classification::Done(Explanation::Reference(Evidence::rule(UseProvenance::Scope)));
         }
         // A parameter or variable of that name may hold the symbol.
         let is_doubtful = is_home && self.scopes.is_bound_by_module(at) || self.is_called(at);
-        if is_doubtful { Step::Ask(Question::Imported) } else { OTHER }
+        if is_doubtful { Classification::Ask(LeadRequest::Imported) } else { OTHER }
     }
 
     fn is_called(&self, offset: usize) -> bool {
         self.symbol.is_callable && self.usage.of_token(offset) == TokenUse::Called
     }
 
-    fn of_module(&self, token: &Token) -> Step {
+    fn of_module(&self, token: &Token) -> Classification {
         match token.kind {
             OccurrenceKind::Keyword => OTHER,
             OccurrenceKind::Identifier | OccurrenceKind::Attribute if self.is_in_import(token.span.start) => {
-                Step::Ask(Question::Imported)
+                Classification::Ask(LeadRequest::Imported)
             }
             OccurrenceKind::Attribute => match self.object(token.span.start) {
                 Some((object, start)) if !self.imports(&object, start).is_empty() => {
-                    Step::Ask(Question::Imported)
+                    Classification::Ask(LeadRequest::Imported)
                 }
                 _ => OTHER,
             },
@@ -287,46 +291,48 @@ impl File<'_, '_> {
     }
 
     /// An entry of `__all__` that the server does not claim.
-    fn exported(&self, token: &Token) -> Step {
+    fn exported(&self, token: &Token) -> Classification {
         if !matches!(self.symbol.reach, Reach::Global) {
             return OTHER;
         }
         let reached = self.classes.resolve(&self.document.path, &[token.text().to_owned()]);
         if reached.iter().any(|place| self.symbol.definitions.contains(place)) {
-            return Step::Done(Explanation::Reference(Evidence::rule(UseProvenance::Exported)));
+            return Classification::Done(Explanation::Reference(Evidence::rule(UseProvenance::Exported)));
         }
         OTHER
     }
 
-    fn string(&self, token: &Token) -> Step {
+    fn string(&self, token: &Token) -> Classification {
         let Some(used) = self.usage.string(&token.span) else { return TEXT };
         let is_member = matches!(self.symbol.reach, Reach::Member { .. });
         match used {
             StringUse::Argument { function, subject: Some(subject), .. }
                 if function == "getattr" && is_member =>
             {
-                Step::Ask(Question::Subscripted(subject))
+                Classification::Ask(LeadRequest::Subscripted(subject))
             }
             StringUse::Argument { function, .. } if BY_STRING.contains(&function.as_str()) && is_member => {
-                Step::Done(Explanation::Unresolved(format!("looked up by a string with {function}")))
+                Classification::Done(Explanation::Unresolved(format!(
+                    "looked up by a string with {function}"
+                )))
             }
             StringUse::Argument { function, receiver: Some(receiver), .. }
                 if BY_KEY.contains(&function.as_str()) && self.is_subscriptable() =>
             {
-                Step::Ask(Question::Subscripted(receiver))
+                Classification::Ask(LeadRequest::Subscripted(receiver))
             }
             StringUse::Argument { function, .. }
                 if FIXTURES_BY_STRING.contains(&function.as_str()) && self.symbol.is_fixture =>
             {
-                Step::Done(Explanation::Reference(Evidence::rule(UseProvenance::FixtureRequest)))
+                Classification::Done(Explanation::Reference(Evidence::rule(UseProvenance::FixtureRequest)))
             }
             StringUse::Subscript(Some(subject)) if self.is_subscriptable() => {
-                Step::Ask(Question::Subscripted(subject))
+                Classification::Ask(LeadRequest::Subscripted(subject))
             }
-            StringUse::Subscript(None) if self.is_subscriptable() => {
-                Step::Done(Explanation::Unresolved("the type of what is subscripted is unknown".to_owned()))
-            }
-            StringUse::Other if self.is_subscriptable() => Step::Ask(Question::Key),
+            StringUse::Subscript(None) if self.is_subscriptable() => Classification::Done(
+                Explanation::Unresolved("the type of what is subscripted is unknown".to_owned()),
+            ),
+            StringUse::Other if self.is_subscriptable() => Classification::Ask(LeadRequest::Key),
             _ => TEXT,
         }
     }

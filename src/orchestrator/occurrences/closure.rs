@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::ask::RequestContext;
 use super::super::completeness::{self, SearchedFiles};
 use super::super::failure::Failure;
-use super::symbol::{Reach, Symbol};
+use super::symbol::{Reach, SearchedSymbol};
 use super::{Evidence, offset_of};
 use crate::lsp::{Listing, LspLocation};
 use crate::model::facts::UseProvenance;
@@ -77,7 +77,7 @@ impl<'c> Closure<'c> {
     }
 
     /// Follows the symbol to its stub or source and to its aliases.
-    pub(super) async fn complete(&mut self, mut symbol: Symbol) -> Result<Symbol, Failure> {
+    pub(super) async fn complete(&mut self, mut symbol: SearchedSymbol) -> Result<SearchedSymbol, Failure> {
         let home = symbol.definitions.iter().map(|(path, _)| path.clone()).collect();
         self.names.insert(symbol.name.clone(), home);
         if self.cx.request.options.exclude_declaration {
@@ -139,7 +139,7 @@ impl<'c> Closure<'c> {
 
     /// A source and its stub are one symbol: each definition has its counterpart in the other file of its module, and a stub
     /// may declare what its source imports.
-    async fn twins(&mut self, symbol: &mut Symbol) -> Result<(), Failure> {
+    async fn twins(&mut self, symbol: &mut SearchedSymbol) -> Result<(), Failure> {
         let mut queue: Vec<(AbsPath, usize)> = symbol.definitions.iter().cloned().collect();
         while let Some((path, offset)) = queue.pop() {
             for twin in self.twins_of(&path, offset, &symbol.name) {
@@ -183,7 +183,7 @@ impl<'c> Closure<'c> {
     }
 
     /// Names that are bound to the symbol: by an import under another name, or by an assignment of nothing else.
-    async fn aliases(&mut self, symbol: &Symbol) -> Result<(), Failure> {
+    async fn aliases(&mut self, symbol: &SearchedSymbol) -> Result<(), Failure> {
         let mut seen: BTreeSet<LspLocation> = BTreeSet::new();
         let mut followed = 0;
         loop {
@@ -234,7 +234,7 @@ impl<'c> Closure<'c> {
     /// Follows one alias; returns whether it is one.
     async fn follow(
         &mut self,
-        symbol: &Symbol,
+        symbol: &SearchedSymbol,
         path: &AbsPath,
         span: &Span,
         provenance: UseProvenance,

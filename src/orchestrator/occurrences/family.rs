@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::ask::RequestContext;
 use super::files_with;
-use super::symbol::Symbol;
+use super::symbol::SearchedSymbol;
 use crate::resolve::classes::{Class, ClassId, Classes, DefinitionInfo};
 use crate::resolve::hierarchy::Relation;
 
@@ -40,7 +40,7 @@ pub(super) struct Family {
 
 impl Family {
     /// The family of the class whose member the symbol is; an empty one for any other symbol.
-    pub(super) fn of(cx: &RequestContext<'_>, classes: &Classes<'_>, symbol: &Symbol) -> Self {
+    pub(super) fn of(cx: &RequestContext<'_>, classes: &Classes<'_>, symbol: &SearchedSymbol) -> Self {
         let mut family = Self {
             own: BTreeSet::new(),
             above: BTreeSet::new(),

@@ -10,7 +10,7 @@ use super::super::ask::RequestContext;
 use super::super::failure::Failure;
 use super::leads::Leads;
 use super::overlays::{self, Overlays};
-use super::symbol::Symbol;
+use super::symbol::SearchedSymbol;
 use super::{Evidence, Explanation, Token};
 use crate::lsp::{Listing, LspLocation};
 use crate::model::facts::UseProvenance;
@@ -45,7 +45,7 @@ const OWN_FIXTURES: [&str; 14] = [
 pub(super) fn requested(
     files: &mut PytestFiles<'_>,
     classes: &Classes<'_>,
-    symbol: &Symbol,
+    symbol: &SearchedSymbol,
     token: &Token,
 ) -> Option<Explanation> {
     let file = files.read(&token.document.path)?;

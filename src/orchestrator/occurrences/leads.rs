@@ -6,10 +6,10 @@ use std::sync::OnceLock;
 
 use super::super::ask::RequestContext;
 use super::super::failure::Failure;
-use super::classify::Question;
+use super::classify::LeadRequest;
 use super::family::{Dispatch, Family};
 use super::receivers::ANY_NAME;
-use super::symbol::{Reach, Symbol};
+use super::symbol::{Reach, SearchedSymbol};
 use super::{Evidence, Explained, Explanation, NOT_LOOKED_AT, Token, WINDOW, offset_of};
 use crate::lsp::error::LspError;
 use crate::lsp::{Listing, LspLocation, LspRequests};
@@ -33,7 +33,7 @@ enum PendingDefinition {
 pub(super) struct Leads<'l> {
     pub(super) cx: &'l RequestContext<'l>,
     pub(super) classes: &'l Classes<'l>,
-    pub(super) symbol: &'l Symbol,
+    pub(super) symbol: &'l SearchedSymbol,
     pub(super) family: &'l Family,
     pub(super) claimed: BTreeSet<LspLocation>,
     /// Whether the symbol is passed or assigned as a value somewhere, so that a variable may hold it.
@@ -54,7 +54,7 @@ impl<'l> Leads<'l> {
     pub(super) fn new(
         cx: &'l RequestContext<'l>,
         classes: &'l Classes<'l>,
-        symbol: &'l Symbol,
+        symbol: &'l SearchedSymbol,
         family: &'l Family,
         explained: &Explained,
     ) -> Self {
@@ -65,7 +65,7 @@ impl<'l> Leads<'l> {
     /// Asks the server about each token, in their order.
     pub(super) async fn ask(
         &self,
-        asked: Vec<(Token, Question)>,
+        asked: Vec<(Token, LeadRequest)>,
     ) -> Result<(Vec<(Token, Explanation)>, bool), Failure> {
         let mut found = Vec::with_capacity(asked.len());
         let total = asked.len();
@@ -82,10 +82,10 @@ impl<'l> Leads<'l> {
             for (token, question) in window {
                 let path = &token.document.path;
                 answers.push(match question {
-                    Question::Token | Question::Imported | Question::Key => {
+                    LeadRequest::Token | LeadRequest::Imported | LeadRequest::Key => {
                         (self.definition(&questions, token), None)
                     }
-                    Question::Subscripted(subject) => {
+                    LeadRequest::Subscripted(subject) => {
                         let at = self.position(token, subject.start);
                         let itself = PendingDefinition::Server(Box::pin(questions.definition(path, at)));
                         (itself, Some(questions.type_definition(path, at)))
@@ -138,10 +138,10 @@ impl<'l> Leads<'l> {
         self.cx.state.tape.is_off() && self.cx.request.options.scope == Scope::Workspace
     }
 
-    fn cache(&self, token: &Token, question: &Question, listing: &Listing<LspLocation>) {
+    fn cache(&self, token: &Token, question: &LeadRequest, listing: &Listing<LspLocation>) {
         let state = self.cx.state;
         let holds = state.inputs.holds(&token.document.path, Some(token.document.digest)) == Some(true);
-        if self.is_cached() && holds && !matches!(question, Question::Subscripted(_)) {
+        if self.is_cached() && holds && !matches!(question, LeadRequest::Subscripted(_)) {
             state.inputs.leads.put(&token.document.path, token.span.start, listing);
         }
     }
@@ -154,7 +154,7 @@ impl<'l> Leads<'l> {
     pub(super) async fn explain(
         &self,
         token: &Token,
-        question: &Question,
+        question: &LeadRequest,
         found: &Listing<LspLocation>,
     ) -> Result<Explanation, Failure> {
         if !found.items.is_empty() || found.skipped > 0 {
@@ -163,8 +163,8 @@ impl<'l> Leads<'l> {
             return Ok(if is_unrelated { Explanation::Other } else { explanation });
         }
         match (question, token.kind) {
-            (Question::Key, _) => Ok(Explanation::Text),
-            (Question::Imported, _) => Ok(self.imported(token)),
+            (LeadRequest::Key, _) => Ok(Explanation::Text),
+            (LeadRequest::Imported, _) => Ok(self.imported(token)),
             (_, OccurrenceKind::Keyword) => self.keyword(token).await,
             _ => self.attribute(token).await,
         }

@@ -45,7 +45,7 @@ use crate::workspace::files::{Document, Files as _};
 use closure::Closure;
 use family::Family;
 pub(super) use lead_cache::LeadCache;
-use symbol::Symbol;
+use symbol::SearchedSymbol;
 pub(in crate::orchestrator) use symbol::is_fixture;
 
 /// The size of the texts whose syntax trees are cached while occurrences are explained, in bytes.
@@ -178,7 +178,7 @@ pub(super) async fn explain(
     let files = &cx.state.files;
     let classes = Classes::new(files, &cx.state.inputs.roots);
     let mut closure = Closure::new(cx, &classes, searched, claimed);
-    let symbol = Symbol::of(cx, &classes, &named).await?;
+    let symbol = SearchedSymbol::of(cx, &classes, &named).await?;
     let symbol = closure.complete(symbol).await?;
     let family = Family::of(cx, &classes, &symbol);
     let Closure { references, declarations, names, members, skipped, cut, is_late, .. } = closure;

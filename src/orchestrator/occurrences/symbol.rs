@@ -30,7 +30,7 @@ pub(super) enum Reach {
 
 /// A symbol.
 #[derive(Debug, Clone)]
-pub(super) struct Symbol {
+pub(super) struct SearchedSymbol {
     pub(super) name: String,
     pub(super) reach: Reach,
     /// The files and byte offsets of its definitions.
@@ -47,7 +47,7 @@ pub(super) struct Symbol {
     pub(super) modules: BTreeSet<String>,
 }
 
-impl Symbol {
+impl SearchedSymbol {
     /// The symbol that a name means, as the server reports it.
     pub(super) async fn of(
         cx: &RequestContext<'_>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::replay::{RecordedInputsCache, ReplayResult, replay};
 use crate::model::bundle::Bundle;
 use crate::path::AbsPath;
-use crate::trace::reader::{ContentStore, TraceError, TraceReader};
+use crate::trace::reader::{TraceBlobs, TraceError, TraceReader};
 
 /// Replays the operations of a trace one by one, without a server or a workspace.
 ///
@@ -23,7 +23,7 @@ use crate::trace::reader::{ContentStore, TraceError, TraceReader};
 #[derive(Debug)]
 pub struct Replay {
     reader: TraceReader,
-    store: Arc<ContentStore>,
+    store: Arc<TraceBlobs>,
     inputs_cache: RecordedInputsCache,
 }
 

@@ -28,7 +28,7 @@ use crate::resolve::raise_tree_cache_limit;
 use crate::reward::MeasuredDiagnostics;
 use crate::tape::{ReplaySource, Tape, UnrecordedQuery};
 use crate::trace::operation::TracedOperation;
-use crate::trace::reader::ContentStore;
+use crate::trace::reader::TraceBlobs;
 use crate::workspace::snapshot::ChangeDetection;
 
 /// The time limit for responses of the recorded server, which responds at once or ends.
@@ -58,7 +58,7 @@ impl Progress for ReplayProgress {
 /// Replays an operation.
 pub async fn replay(
     operation: TracedOperation,
-    store: &Arc<ContentStore>,
+    store: &Arc<TraceBlobs>,
     inputs_cache: &mut RecordedInputsCache,
 ) -> ReplayResult {
     let TracedOperation { request, resolved, workspace, server, answers, calls, introduction, fault, .. } =

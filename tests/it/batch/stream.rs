@@ -129,7 +129,7 @@ fn requests_are_canceled_while_running_and_while_waiting() {
     assert_eq!((outcome(&third), id(&third)), ("ok", &json!(3)));
     // Answered and unknown requests cannot be canceled; no message is sent.
     talk.send(r#"{"cancel":1}"#);
-    talk.send(r#"{"cancel":"nobody"}"#);
+    talk.send(r#"{"cancel":"unknown"}"#);
     let fourth = talk.ask(&ask(4, "locate"));
     assert_eq!(id(&fourth), 4);
     assert_eq!(talk.end(), (Vec::new(), Some(0)));

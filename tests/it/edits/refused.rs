@@ -59,9 +59,9 @@ fn a_derived_class_with_the_name_stops_a_rename() {
     ]);
     let bundle = bundle.answer();
     let checks = bundle["edits"]["safety"].as_array().unwrap();
-    let given_up: Vec<_> = checks.iter().filter(|check| check["overridden"] == true).collect();
-    assert_eq!(given_up.len(), 1, "{bundle}");
-    assert_eq!(given_up[0]["name"], "overrides");
+    let overridden: Vec<_> = checks.iter().filter(|check| check["overridden"] == true).collect();
+    assert_eq!(overridden.len(), 1, "{bundle}");
+    assert_eq!(overridden[0]["name"], "overrides");
     assert!(bundle["edits"]["transaction"]["id"].is_string());
 }
 

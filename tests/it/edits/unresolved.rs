@@ -40,8 +40,8 @@ def near(p): return p.only + p.shift()
     // The server understands `type(other) is Point`, and renames it.
     assert_eq!(only, ["point.py@L8:C34", "use.py@L2:C23"]);
     assert_eq!(unresolved(&repository, "py://point#Point.shift", "move"), ["use.py@L1:C22", "use.py@L2:C32"]);
-    let given_up = ["rename", "py://point#Point.shift", "move", "--allow-incomplete", "--apply", "--json"];
-    let made = repository.env.lanser(given_up).answer();
+    let command = ["rename", "py://point#Point.shift", "move", "--allow-incomplete", "--apply", "--json"];
+    let made = repository.env.lanser(command).answer();
     assert!(made["edits"]["transaction"]["id"].is_string());
 }
 

@@ -179,7 +179,7 @@ fn an_ended_session_finishes_current_requests() {
         wait_until("the server is asked", CLEANUP_TIMEOUT, || received_times(&server, "waiting", before + 1));
         let (session, _) = only(&env);
         let stopping = env.start(["session", "stop"]);
-        wait_until("nobody finds it any more", CLEANUP_TIMEOUT, || {
+        wait_until("it is not found any more", CLEANUP_TIMEOUT, || {
             files(&env).iter().all(|path| path.extension().is_none())
         });
         if !in_time {

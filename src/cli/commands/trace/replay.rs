@@ -19,7 +19,7 @@ use crate::orchestrator::traced::{CurrentWorkspace, RecordedInputsCache, ReplayR
 use crate::text::plural;
 use crate::trace::compare::{difference, nearest_frame};
 use crate::trace::operation::TracedOperation;
-use crate::trace::reader::ContentStore;
+use crate::trace::reader::TraceBlobs;
 use crate::workspace::snapshot::ChangeDetection;
 
 /// Arguments of `trace replay`.
@@ -191,7 +191,7 @@ impl<'a> WorkspaceComparison<'a> {
     fn check(
         &mut self,
         operation: &TracedOperation,
-        store: &ContentStore,
+        store: &TraceBlobs,
         context: &CliContext,
         runtime: &Runtime,
     ) -> Result<(), ErrorBody> {
