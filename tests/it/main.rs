@@ -10,6 +10,8 @@ mod support;
 mod batch;
 /// The same content gives the same bundle, wherever and however it is requested.
 mod determinism;
+/// README and docs: their commands, run, and their output, compared.
+mod docs;
 /// Renames and other edits: plan, check, write, undo.
 mod edits;
 /// Every documented exit code that a command can return, as text and as JSON.

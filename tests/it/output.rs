@@ -260,16 +260,16 @@ fn a_limit_counts_lines() {
 #[test]
 fn colors_are_for_terminals() {
     let mut env = TestEnv::with(&Project::fixture("shop"));
-    let coloured = |env: &TestEnv| {
+    let colored = |env: &TestEnv| {
         let output = env.lanser(["locate", "py://shop#Book"]);
         let error = env.lanser(["locate", "py://shop#Buch"]);
         [output.text().contains('\u{1b}'), error.failure(3).contains('\u{1b}')]
     };
-    assert_eq!(coloured(&env), [false, false], "in a pipe");
+    assert_eq!(colored(&env), [false, false], "in a pipe");
     env.set("TERM", "xterm-256color").set("CLICOLOR_FORCE", "1");
-    assert_eq!(coloured(&env), [true, true], "asked for");
+    assert_eq!(colored(&env), [true, true], "asked for");
     env.set("NO_COLOR", "1");
-    assert_eq!(coloured(&env), [false, false], "asked not to");
+    assert_eq!(colored(&env), [false, false], "asked not to");
     let json = env.lanser(["locate", "py://shop#Book", "--json"]);
     assert!(!json.stdout.contains('\u{1b}'));
 }

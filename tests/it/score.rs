@@ -114,7 +114,7 @@ fn an_invalid_head_is_reported_and_does_not_stop_the_others() {
     std::fs::create_dir(env.file("topic")).unwrap();
     git(&env, &["branch", "topic"]);
     git(&env, &["branch", "unique"]);
-    let bad = ["--head", "mispelt", "--head", &fix, "--head", "./missing.diff", "--head", "topic"];
+    let bad = ["--head", "misspelled", "--head", &fix, "--head", "./missing.diff", "--head", "topic"];
     let more = ["--head", "rev:topic", "--head", "./topic", "--head", "unique"];
     let (code, told) = score(&env, &[&bad[..], &more[..]].concat());
     assert_eq!(code, Some(3));
@@ -127,7 +127,7 @@ fn an_invalid_head_is_reported_and_does_not_stop_the_others() {
     assert_eq!(told[3]["error"]["hint"], "write rev:topic for the revision or ./topic for the folder");
     assert_eq!(told[1]["error"], Value::Null);
     // The same for the head alone, also as text; and the base is not guessed either.
-    let (code, alone) = score(&env, &["--head", "mispelt"]);
+    let (code, alone) = score(&env, &["--head", "misspelled"]);
     assert_eq!((code, &alone[0]), (Some(3), &told[0]));
     let words = env.lanser(["score", "--head", "topic"]);
     assert_eq!(words.code, Some(4));

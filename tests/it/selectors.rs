@@ -126,7 +126,7 @@ if (size := LIMIT):
     pass
 
 
-class Colour(enum.Enum):
+class Color(enum.Enum):
     RED = 1
     GREEN = 2
 
@@ -179,9 +179,9 @@ fn every_kind_of_definition_has_every_form() {
         "left",
         "right",
         "size",
-        "Colour",
-        "Colour.RED",
-        "Colour.GREEN",
+        "Color",
+        "Color.RED",
+        "Color.GREEN",
         "Point",
         "Point.x",
         "Point.y",

@@ -13,7 +13,7 @@ const EXEMPT: [&str; 6] =
     ["pool/kept", "pool/turns", "lsp/conversation", "resolve/meaning", "tests/it/words.rs", "CHANGELOG.md"];
 
 /// Identifiers and JSON members that were replaced, with what to write. Only whole identifiers count, in their letter case.
-const IDENTIFIERS: [(&str, &str); 21] = [
+const IDENTIFIERS: [(&str, &str); 20] = [
     ("Asked", "…Request"),
     ("Asking", "RequestContext"),
     ("FAREWELL", "…_TIMEOUT"),
@@ -23,7 +23,6 @@ const IDENTIFIERS: [(&str, &str); 21] = [
     ("LEISURE", "…_INTERVAL"),
     ("Lease", "WorkerGuard"),
     ("PATIENCE", "…_TIMEOUT"),
-    ("Saying", "Outcome"),
     ("Shelf", "…Cache"),
     ("Surveyor", "InputScanner"),
     ("Thrift", "ScanThrottle"),

@@ -33,7 +33,7 @@ fn append(uri: &str, line: u32, text: &str) -> String {
 #[test]
 fn a_plan_that_failed_stays_failed() {
     let shop = Repository::shop();
-    let plan = shop.plan(&["rename", "py://shop.stock#Stock.add", "colour"]);
+    let plan = shop.plan(&["rename", "py://shop.stock#Stock.add", "color"]);
     assert!(failed(&plan).contains(&"collision".to_owned()), "{plan}");
     let before = shop.tree();
     let bring = |more: &[&str]| {
@@ -61,7 +61,7 @@ fn a_plan_that_failed_stays_failed() {
     shop.env.lanser(["undo"]).text();
     assert_eq!(shop.tree(), before);
     // An override of the plan does not count when it is applied.
-    let args = ["rename", "py://shop.stock#Stock.add", "colour", "--allow-collision", "--json"];
+    let args = ["rename", "py://shop.stock#Stock.add", "color", "--allow-collision", "--json"];
     let plan = shop.env.lanser(args).answer();
     let stopped = shop
         .env

@@ -39,7 +39,7 @@ __all__ = ['Stock', 'total']
 LIMIT = 10
 
 class Stock:
-    colour = 'red'
+    color = 'red'
 
     def __init__(self, size: int) -> None:
         self.size = size

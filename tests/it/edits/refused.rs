@@ -14,7 +14,7 @@ fn invalid_and_taken_names() {
         (add, "match", "shadowing"),
         ("py://shop.stock#total", "len", "shadowing"),
         (add, "remove", "collision"),
-        (add, "colour", "collision"),
+        (add, "color", "collision"),
         (add, "size", "collision"),
         ("py://shop.stock#total", "Stock", "collision"),
         // Bound in a file that imports it.
