@@ -125,9 +125,7 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
     }
     if let Some(calls) = &facts.calls {
         let summary = match &facts.completeness {
-            Some(verdict) if verdict.status != CompletenessStatus::Complete => {
-                completeness(verdict, total(bundle, calls.len()), "call")
-            }
+            Some(verdict) => completeness(verdict, total(bundle, calls.len()), "call"),
             _ if calls.is_empty() => "no calls".to_owned(),
             _ => String::new(),
         };
@@ -214,9 +212,6 @@ fn list<T: serde::Serialize>(
     while shown < items.len() && text(&items[shown]).is_none_or(|text| budget.push(&text)) {
         shown += 1;
     }
-    if !summary.is_empty() {
-        budget.last(&Style::Quiet.paint(summary));
-    }
     let unlimited = Limits {
         cap: u32::MAX,
         total: u32::try_from(items.len()).unwrap_or(u32::MAX),
@@ -231,6 +226,10 @@ fn list<T: serde::Serialize>(
         let left = (limits.total as usize).saturating_sub(before);
         let next = printer.next_command(&[("--cursor", &cursor)]);
         budget.last(&format!("{left} more: {}", Style::Hint.paint(next)));
+    }
+    // Last of all, so that the end of the output says how complete it is.
+    if !summary.is_empty() {
+        budget.last(&Style::Quiet.paint(summary));
     }
 }
 
