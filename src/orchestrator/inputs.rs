@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use super::failure::Failure;
-use super::occurrences::LeadCache;
+use super::occurrences::DefinitionCache;
 use super::scan_throttle::ScanThrottle;
 use super::{Settings, blocking, python_env, server};
 use crate::bundle::portable::PathMap;
@@ -89,7 +89,7 @@ pub(super) struct Inputs {
     /// What is declared in which file, as far as it was needed.
     pub(super) declared: meaning::Found,
     /// The server's definitions of tokens, from earlier requests.
-    pub(super) leads: LeadCache,
+    pub(super) definitions: DefinitionCache,
     root: AbsPath,
 }
 
@@ -172,7 +172,7 @@ impl Inputs {
             index,
             trace_form,
             declared: meaning::Found::default(),
-            leads: LeadCache::default(),
+            definitions: DefinitionCache::default(),
             root,
         }))
     }
@@ -207,7 +207,7 @@ impl Inputs {
             index: OnceLock::new(),
             trace_form: OnceLock::new(),
             declared: meaning::Found::default(),
-            leads: LeadCache::default(),
+            definitions: DefinitionCache::default(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Keyword arguments and strings in brackets: which member they set or read.
 
-use super::leads::Leads;
+use super::explainer::Explainer;
 use super::symbol::Reach;
 use super::{Evidence, Explanation, Token, offset_of};
 use crate::lsp::{Listing, LspLocation};
@@ -32,8 +32,8 @@ const FORWARDERS: [&str; 14] = [
     "register",
 ];
 
-impl Leads<'_> {
-    /// A keyword argument that leads nowhere.
+impl Explainer<'_> {
+    /// A keyword argument for which the server has no definition.
     pub(super) async fn keyword(&self, token: &Token) -> Result<Explanation, Failure> {
         let usage = Usage::of(&token.document.text);
         let Some(used) = usage.keyword(token.span.start) else { return Ok(Explanation::Other) };
@@ -92,7 +92,7 @@ impl Leads<'_> {
         }
     }
 
-    /// `x["key"]`, where `x` leads to a class or has a type.
+    /// `x["key"]`, where `x` is a class or has a type.
     pub(super) fn subscripted(
         &self,
         itself: &Listing<LspLocation>,

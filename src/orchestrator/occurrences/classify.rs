@@ -31,14 +31,14 @@ const MODULES_BY_CALL: [&str; 4] = ["import_module(", "importorskip(", "__import
 
 /// What the server is asked about a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum LeadRequest {
-    /// Where it leads.
+pub(super) enum ServerQuestion {
+    /// Its definition.
     Token,
-    /// Where an import of a file leads that binds it; it may be unresolved.
+    /// Its definition; it is bound by an import, which may be unresolved.
     Imported,
-    /// Where what is subscripted with it leads: its type, or it itself.
+    /// The type, or the definition, of the expression that it subscripts.
     Subscripted(std::ops::Range<usize>),
-    /// Where it leads as the key of a dictionary; mere text when nowhere.
+    /// Its definition as the key of a dictionary; text if it has none.
     Key,
 }
 
@@ -55,12 +55,12 @@ pub(super) struct Names {
 #[derive(Debug, Default)]
 pub(super) struct Classified {
     pub(super) explained: Vec<(Token, Explanation)>,
-    pub(super) questions: Vec<(Token, LeadRequest)>,
+    pub(super) questions: Vec<(Token, ServerQuestion)>,
 }
 
 enum Classification {
     Done(Explanation),
-    Ask(LeadRequest),
+    Ask(ServerQuestion),
 }
 
 const OTHER: Classification = Classification::Done(Explanation::Other);
@@ -158,7 +158,7 @@ impl File<'_, '_> {
             }
             Kind::Identifier | Kind::Attribute | Kind::Keyword => match &self.symbol.reach {
                 Reach::Local => OTHER,
-                Reach::Parameter if token.kind == Kind::Keyword => Classification::Ask(LeadRequest::Token),
+                Reach::Parameter if token.kind == Kind::Keyword => Classification::Ask(ServerQuestion::Token),
                 Reach::Parameter => OTHER,
                 Reach::Member { is_field, .. } => self.of_member(token, *is_field),
                 Reach::Global => self.of_global(token),
@@ -189,12 +189,12 @@ impl File<'_, '_> {
         }
         match token.kind {
             OccurrenceKind::Attribute if self.is_of_foreign_module(at) => OTHER,
-            OccurrenceKind::Attribute => Classification::Ask(LeadRequest::Token),
-            OccurrenceKind::Keyword if is_field => Classification::Ask(LeadRequest::Token),
+            OccurrenceKind::Attribute => Classification::Ask(ServerQuestion::Token),
+            OccurrenceKind::Keyword if is_field => Classification::Ask(ServerQuestion::Token),
             // An alias of a member that a module binds is a name of that module.
             OccurrenceKind::Identifier if token.text() != self.symbol.name => self.of_global(token),
             // A variable of that name may hold the member.
-            OccurrenceKind::Identifier if self.is_called(at) => Classification::Ask(LeadRequest::Imported),
+            OccurrenceKind::Identifier if self.is_called(at) => Classification::Ask(ServerQuestion::Imported),
             _ => OTHER,
         }
     }
@@ -226,13 +226,13 @@ impl File<'_, '_> {
                 let is_doubtful = self.is_held_by_objects
                     || self.names.members.contains(token.text())
                     || MODULES_BY_CALL.iter().any(|call| self.document.text.contains(call));
-                let otherwise = if is_doubtful { Classification::Ask(LeadRequest::Token) } else { OTHER };
+                let otherwise = if is_doubtful { Classification::Ask(ServerQuestion::Token) } else { OTHER };
                 let Some((object, start)) = self.object(at) else { return otherwise };
                 let imports = self.imports(&object, start);
                 let last = last_part(&object);
                 let is_named_so = self.symbol.modules.iter().any(|module| last_part(module) == last);
                 if !imports.is_empty() || is_named_so {
-                    Classification::Ask(LeadRequest::Imported)
+                    Classification::Ask(ServerQuestion::Imported)
                 } else {
                     otherwise
                 }
@@ -245,7 +245,7 @@ impl File<'_, '_> {
     fn of_scope(&self, token: &Token) -> Classification {
         let at = token.span.start;
         if self.is_in_import(at) {
-            return Classification::Ask(LeadRequest::Imported);
+            return Classification::Ask(ServerQuestion::Imported);
         }
         let Some(bound) = self.scopes.bound_by(at) else { return OTHER };
         let is_import = |span: &std::ops::Range<usize>| {
@@ -254,10 +254,10 @@ impl File<'_, '_> {
         };
         if bound.is_empty() {
             let has_star = self.outline.imports.iter().any(|import| import.what == Imported::Star);
-            return if has_star { Classification::Ask(LeadRequest::Imported) } else { OTHER };
+            return if has_star { Classification::Ask(ServerQuestion::Imported) } else { OTHER };
         }
         if bound.iter().any(is_import) {
-            return Classification::Ask(LeadRequest::Imported);
+            return Classification::Ask(ServerQuestion::Imported);
         }
         let homes = self.names.all.get(token.text());
         let is_home = homes.is_some_and(|homes| homes.contains(&self.document.path));
@@ -267,7 +267,7 @@ impl File<'_, '_> {
         }
         // A parameter or variable of that name may hold the symbol.
         let is_doubtful = is_home && self.scopes.is_bound_by_module(at) || self.is_called(at);
-        if is_doubtful { Classification::Ask(LeadRequest::Imported) } else { OTHER }
+        if is_doubtful { Classification::Ask(ServerQuestion::Imported) } else { OTHER }
     }
 
     fn is_called(&self, offset: usize) -> bool {
@@ -278,11 +278,11 @@ impl File<'_, '_> {
         match token.kind {
             OccurrenceKind::Keyword => OTHER,
             OccurrenceKind::Identifier | OccurrenceKind::Attribute if self.is_in_import(token.span.start) => {
-                Classification::Ask(LeadRequest::Imported)
+                Classification::Ask(ServerQuestion::Imported)
             }
             OccurrenceKind::Attribute => match self.object(token.span.start) {
                 Some((object, start)) if !self.imports(&object, start).is_empty() => {
-                    Classification::Ask(LeadRequest::Imported)
+                    Classification::Ask(ServerQuestion::Imported)
                 }
                 _ => OTHER,
             },
@@ -309,7 +309,7 @@ impl File<'_, '_> {
             StringUse::Argument { function, subject: Some(subject), .. }
                 if function == "getattr" && is_member =>
             {
-                Classification::Ask(LeadRequest::Subscripted(subject))
+                Classification::Ask(ServerQuestion::Subscripted(subject))
             }
             StringUse::Argument { function, .. } if BY_STRING.contains(&function.as_str()) && is_member => {
                 Classification::Done(Explanation::Unresolved(format!(
@@ -319,7 +319,7 @@ impl File<'_, '_> {
             StringUse::Argument { function, receiver: Some(receiver), .. }
                 if BY_KEY.contains(&function.as_str()) && self.is_subscriptable() =>
             {
-                Classification::Ask(LeadRequest::Subscripted(receiver))
+                Classification::Ask(ServerQuestion::Subscripted(receiver))
             }
             StringUse::Argument { function, .. }
                 if FIXTURES_BY_STRING.contains(&function.as_str()) && self.symbol.is_fixture =>
@@ -327,12 +327,12 @@ impl File<'_, '_> {
                 Classification::Done(Explanation::Reference(Evidence::rule(UseProvenance::FixtureRequest)))
             }
             StringUse::Subscript(Some(subject)) if self.is_subscriptable() => {
-                Classification::Ask(LeadRequest::Subscripted(subject))
+                Classification::Ask(ServerQuestion::Subscripted(subject))
             }
             StringUse::Subscript(None) if self.is_subscriptable() => Classification::Done(
                 Explanation::Unresolved("the type of what is subscripted is unknown".to_owned()),
             ),
-            StringUse::Other if self.is_subscriptable() => Classification::Ask(LeadRequest::Key),
+            StringUse::Other if self.is_subscriptable() => Classification::Ask(ServerQuestion::Key),
             _ => TEXT,
         }
     }

@@ -1,6 +1,6 @@
 //! Pytest's fixtures: which fixture a parameter means, and what a token is whose receiver is such a parameter.
 //!
-//! Servers do not know that pytest passes fixtures by name, so in a test `runner.invoke` leads nowhere. [`super::overlays`]
+//! Servers do not know that pytest passes fixtures by name, so in a test `runner.invoke` has no definition. [`super::overlays`]
 //! shows the server what the parameter is.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::super::ask::RequestContext;
 use super::super::failure::Failure;
-use super::leads::Leads;
+use super::explainer::Explainer;
 use super::overlays::{self, Overlays};
 use super::symbol::SearchedSymbol;
 use super::{Evidence, Explanation, Token};
@@ -66,18 +66,18 @@ pub(super) fn requested(
 
 /// Asks again about tokens without a definition, with overlays that give parameters their types.
 pub(super) async fn resolve(
-    leads: &Leads<'_>,
+    explainer: &Explainer<'_>,
     open: Vec<(Token, String)>,
     is_late: bool,
 ) -> Result<(Vec<(Token, Explanation)>, bool), Failure> {
-    let cx = leads.cx;
+    let cx = explainer.cx;
     let mut files = PytestFiles::new(cx);
     let mut explained = Vec::with_capacity(open.len());
     let mut asked = Vec::new();
     for (token, reason) in open {
         let unresolved = Explanation::Unresolved(reason);
         let is_attribute = token.kind == OccurrenceKind::Attribute;
-        if is_attribute && files.is_own_fixture(&token, leads.classes) {
+        if is_attribute && files.is_own_fixture(&token, explainer.classes) {
             explained.push((token, Explanation::Other));
         } else if is_attribute && !is_late && files.has_untyped_parameters(&token.document.path) {
             asked.push((token, unresolved));
@@ -89,9 +89,9 @@ pub(super) async fn resolve(
         return Ok((explained, is_late));
     }
     let wanted: BTreeSet<AbsPath> = asked.iter().map(|(token, _)| token.document.path.clone()).collect();
-    let overlays = Overlays::build(&mut files, leads.classes, wanted);
+    let overlays = Overlays::build(&mut files, explainer.classes, wanted);
     overlays.show(cx)?;
-    let answers = overlays.ask(leads, asked.clone()).await;
+    let answers = overlays.ask(explainer, asked.clone()).await;
     overlays.hide(cx)?;
     let is_late = match answers {
         Ok(answers) => {
@@ -109,8 +109,8 @@ pub(super) async fn resolve(
     Ok((explained, is_late))
 }
 
-/// Where a name leads when the types of its file's parameters are known, and how they are; nothing when that file has no such
-/// parameters.
+/// The definition of a name when parameters of its file have types from overlays, and the source of those types. `None` if the
+/// file has no such parameters.
 pub(in crate::orchestrator) async fn definition(
     cx: &RequestContext<'_>,
     document: &Arc<Document>,

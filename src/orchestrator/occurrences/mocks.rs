@@ -4,7 +4,7 @@
 //! anything to wrap, or the attribute is only looked into (`mock.go.assert_called_once()`), which runs nothing: then it is the
 //! mock's own. A rename counts such attributes, too: what the test hands the mock to calls it by the member's name.
 
-use super::leads::Leads;
+use super::explainer::Explainer;
 use super::{Token, offset_of};
 use crate::lsp::LspLocation;
 use crate::resolve::classes::Class;
@@ -48,7 +48,7 @@ fn is_looked_into(token: &Token) -> bool {
     name.is_some_and(|name| OWN_ATTRIBUTES.contains(&name))
 }
 
-impl Leads<'_> {
+impl Explainer<'_> {
     /// Whether objects of a class are mocks. One may wrap an object of the symbol's class, or have its names set in its place.
     pub(super) fn is_mock(&self, class: &Class) -> bool {
         let mut order = std::iter::once(class.clone()).chain(self.classes.ancestors(class));

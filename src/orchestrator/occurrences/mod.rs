@@ -6,7 +6,7 @@
 //!
 //! 1. [`closure`]: the symbol's definitions (a source and its stub), its aliases, and what the server claims for each.
 //! 2. [`classify`]: what each other occurrence can be, as far as syntax tells.
-//! 3. [`leads`]: the server's definitions for the rest. [`family`] tells members of related classes apart, [`receivers`] and
+//! 3. [`explainer`]: the server's definitions for the rest. [`family`] tells members of related classes apart, [`receivers`] and
 //!    [`arguments`] explain what has no definition.
 //! 4. [`fixtures`]: what stays unresolved is asked once more with types for the parameters that pytest and decorators pass.
 //!
@@ -15,10 +15,10 @@
 mod arguments;
 mod classify;
 mod closure;
+mod definition_cache;
+mod explainer;
 mod family;
 pub(super) mod fixtures;
-mod lead_cache;
-mod leads;
 mod mocks;
 mod overlays;
 mod receivers;
@@ -43,8 +43,8 @@ use crate::resolve::{raise_tree_cache_limit, shrink_tree_cache};
 use crate::workspace::files::{Document, Files as _};
 
 use closure::Closure;
+pub(super) use definition_cache::DefinitionCache;
 use family::Family;
-pub(super) use lead_cache::LeadCache;
 use symbol::SearchedSymbol;
 pub(in crate::orchestrator) use symbol::is_fixture;
 
@@ -202,7 +202,7 @@ pub(super) async fn explain(
     for (token, explanation) in classified.explained {
         explained.add(cx, &token, explanation);
     }
-    let context = leads::Leads::new(cx, &classes, &symbol, &family, &explained);
+    let context = explainer::Explainer::new(cx, &classes, &symbol, &family, &explained);
     let (answers, is_late) = context.ask(classified.questions).await?;
     drop(context);
     explained.is_late |= is_late;
@@ -213,7 +213,7 @@ pub(super) async fn explain(
             explanation => explained.add(cx, &token, explanation),
         }
     }
-    let context = leads::Leads::new(cx, &classes, &symbol, &family, &explained);
+    let context = explainer::Explainer::new(cx, &classes, &symbol, &family, &explained);
     let (answers, is_late) = fixtures::resolve(&context, open, explained.is_late).await?;
     drop(context);
     explained.is_late |= is_late;

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use super::super::ask::RequestContext;
 use super::super::failure::Failure;
+use super::explainer::Explainer;
 use super::fixtures::PytestFiles;
-use super::leads::Leads;
 use super::{Evidence, Explanation, Token, WINDOW};
 use crate::digest::Digest;
 use crate::lsp::{Listing, LspLocation};
@@ -126,25 +126,25 @@ impl Overlays {
 
     pub(super) async fn ask(
         &self,
-        leads: &Leads<'_>,
+        explainer: &Explainer<'_>,
         asked: Vec<(Token, Explanation)>,
     ) -> Result<Vec<(Token, Explanation)>, Failure> {
-        let questions = leads.cx.requests_until_deadline();
+        let questions = explainer.cx.requests_until_deadline();
         let mut found = Vec::with_capacity(asked.len());
         for window in asked.chunks(WINDOW) {
             let answers: Vec<_> = window
                 .iter()
                 .map(|(token, _)| {
-                    let at = self.position(leads.cx, &token.document, token.span.start);
+                    let at = self.position(explainer.cx, &token.document, token.span.start);
                     questions.definition(&token.document.path, at)
                 })
                 .collect();
             for ((token, unresolved), answer) in window.iter().zip(answers) {
-                let listing = self.mapped(leads.cx, answer.await?);
+                let listing = self.mapped(explainer.cx, answer.await?);
                 let explanation = if listing.items.is_empty() && listing.skipped == 0 {
                     unresolved.clone()
                 } else {
-                    match leads.led(token, &listing) {
+                    match explainer.explain_defined(token, &listing) {
                         Explanation::Reference(evidence)
                             if evidence.provenance == Some(UseProvenance::Definition) =>
                         {

@@ -1,8 +1,8 @@
-//! Attributes that lead nowhere: what the type of the receiver, as far as it is known, makes of them.
+//! Explains attributes without a definition by what is known of the receiver's type.
 
 use std::collections::BTreeMap;
 
-use super::leads::{Lead, Leads};
+use super::explainer::{DefinitionMatch, Explainer};
 use super::symbol::Reach;
 use super::{Evidence, Explanation, Token, files_with, offset_of};
 use crate::lsp::{Listing, LspLocation};
@@ -17,9 +17,9 @@ use crate::resolve::usage::Usage;
 /// Methods that answer for any name after a dot.
 pub(super) const ANY_NAME: [&str; 2] = ["__getattr__", "__getattribute__"];
 
-impl Leads<'_> {
+impl Explainer<'_> {
     /// Whether a member is reached through a base class outside the workspace, from which many unrelated classes inherit, too:
-    /// `os.environ.update` leads to `MutableMapping.update`.
+    /// `os.environ.update` is defined by `MutableMapping.update`.
     pub(super) fn may_be_unrelated(&self, explanation: &Explanation, found: &Listing<LspLocation>) -> bool {
         let Explanation::Reference(evidence) = explanation else { return false };
         !self.family.has_unknown_base
@@ -45,7 +45,7 @@ impl Leads<'_> {
         Ok(!classes.is_empty() && classes.len() == of_type.items.len() && classes.iter().all(is_unrelated))
     }
 
-    /// An attribute that leads nowhere.
+    /// Explains an attribute for which the server has no definition.
     pub(super) async fn attribute(&self, token: &Token) -> Result<Explanation, Failure> {
         let usage = Usage::of(&token.document.text);
         let unknown = || Explanation::Unresolved("receiver type unknown".to_owned());
@@ -106,8 +106,8 @@ impl Leads<'_> {
             }
             let span = first.members(&self.symbol.name).next()?;
             let defined = self.classes.defined_at(&first.document().path, span.start)?;
-            match self.lead_of(token, &defined) {
-                Lead::Dispatch(evidence) => Some(evidence),
+            match self.match_definition(token, &defined) {
+                DefinitionMatch::Dispatch(evidence) => Some(evidence),
                 _ => None,
             }
         });

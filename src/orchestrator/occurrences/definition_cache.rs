@@ -12,12 +12,12 @@ const MAX_TOKENS: usize = 100_000;
 
 /// Definitions by file and byte offset of the token.
 #[derive(Debug, Default)]
-pub(in crate::orchestrator) struct LeadCache {
+pub(in crate::orchestrator) struct DefinitionCache {
     found: Mutex<BTreeMap<AbsPath, BTreeMap<usize, Listing<LspLocation>>>>,
     count: std::sync::atomic::AtomicUsize,
 }
 
-impl LeadCache {
+impl DefinitionCache {
     /// The definitions of a token, if they are cached.
     pub(super) fn get(&self, path: &AbsPath, offset: usize) -> Option<Listing<LspLocation>> {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn what_was_asked_is_known() {
-        let cache = LeadCache::default();
+        let cache = DefinitionCache::default();
         let path = AbsPath::new("/w/a.py").unwrap();
         assert_eq!(cache.get(&path, 3), None);
         let listing = Listing { items: Vec::new(), skipped: 1 };

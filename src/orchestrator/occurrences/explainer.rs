@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use super::super::ask::RequestContext;
 use super::super::failure::Failure;
-use super::classify::LeadRequest;
+use super::classify::ServerQuestion;
 use super::family::{Dispatch, Family};
 use super::receivers::ANY_NAME;
 use super::symbol::{Reach, SearchedSymbol};
@@ -30,7 +30,7 @@ enum PendingDefinition {
 }
 
 /// Explains tokens by the definitions that the server reports for them.
-pub(super) struct Leads<'l> {
+pub(super) struct Explainer<'l> {
     pub(super) cx: &'l RequestContext<'l>,
     pub(super) classes: &'l Classes<'l>,
     pub(super) symbol: &'l SearchedSymbol,
@@ -40,8 +40,8 @@ pub(super) struct Leads<'l> {
     is_passed: OnceLock<bool>,
 }
 
-/// What one place that a token leads to is.
-pub(super) enum Lead {
+/// What a definition of a token is for the symbol.
+pub(super) enum DefinitionMatch {
     Target,
     Dispatch(Evidence),
     AnyName,
@@ -50,7 +50,7 @@ pub(super) enum Lead {
     Other,
 }
 
-impl<'l> Leads<'l> {
+impl<'l> Explainer<'l> {
     pub(super) fn new(
         cx: &'l RequestContext<'l>,
         classes: &'l Classes<'l>,
@@ -65,7 +65,7 @@ impl<'l> Leads<'l> {
     /// Asks the server about each token, in their order.
     pub(super) async fn ask(
         &self,
-        asked: Vec<(Token, LeadRequest)>,
+        asked: Vec<(Token, ServerQuestion)>,
     ) -> Result<(Vec<(Token, Explanation)>, bool), Failure> {
         let mut found = Vec::with_capacity(asked.len());
         let total = asked.len();
@@ -82,10 +82,10 @@ impl<'l> Leads<'l> {
             for (token, question) in window {
                 let path = &token.document.path;
                 answers.push(match question {
-                    LeadRequest::Token | LeadRequest::Imported | LeadRequest::Key => {
+                    ServerQuestion::Token | ServerQuestion::Imported | ServerQuestion::Key => {
                         (self.definition(&questions, token), None)
                     }
-                    LeadRequest::Subscripted(subject) => {
+                    ServerQuestion::Subscripted(subject) => {
                         let at = self.position(token, subject.start);
                         let itself = PendingDefinition::Server(Box::pin(questions.definition(path, at)));
                         (itself, Some(questions.type_definition(path, at)))
@@ -120,10 +120,11 @@ impl<'l> Leads<'l> {
         Ok((found, is_late))
     }
 
-    /// Where a token leads: from the cache for the same inputs, or from the server. A traced request always asks the server.
+    /// The definition of a token: from the cache for the same inputs, or from the server. A traced request always asks the server.
     fn definition(&self, questions: &LspRequests, token: &Token) -> PendingDefinition {
         let state = self.cx.state;
-        let cached = self.is_cached().then(|| state.inputs.leads.get(&token.document.path, token.span.start));
+        let cached =
+            self.is_cached().then(|| state.inputs.definitions.get(&token.document.path, token.span.start));
         match cached.flatten() {
             Some(listing) => PendingDefinition::Cached(listing),
             None => {
@@ -138,11 +139,11 @@ impl<'l> Leads<'l> {
         self.cx.state.tape.is_off() && self.cx.request.options.scope == Scope::Workspace
     }
 
-    fn cache(&self, token: &Token, question: &LeadRequest, listing: &Listing<LspLocation>) {
+    fn cache(&self, token: &Token, question: &ServerQuestion, listing: &Listing<LspLocation>) {
         let state = self.cx.state;
         let holds = state.inputs.holds(&token.document.path, Some(token.document.digest)) == Some(true);
-        if self.is_cached() && holds && !matches!(question, LeadRequest::Subscripted(_)) {
-            state.inputs.leads.put(&token.document.path, token.span.start, listing);
+        if self.is_cached() && holds && !matches!(question, ServerQuestion::Subscripted(_)) {
+            state.inputs.definitions.put(&token.document.path, token.span.start, listing);
         }
     }
 
@@ -150,45 +151,46 @@ impl<'l> Leads<'l> {
         token.document.lines.position(&token.document.text, offset, self.cx.locations.server_unit)
     }
 
-    /// What a token is that leads to these places.
+    /// Explains a token by its definitions.
     pub(super) async fn explain(
         &self,
         token: &Token,
-        question: &LeadRequest,
+        question: &ServerQuestion,
         found: &Listing<LspLocation>,
     ) -> Result<Explanation, Failure> {
         if !found.items.is_empty() || found.skipped > 0 {
-            let explanation = self.led(token, found);
+            let explanation = self.explain_defined(token, found);
             let is_unrelated = self.may_be_unrelated(&explanation, found) && self.is_unrelated(token).await?;
             return Ok(if is_unrelated { Explanation::Other } else { explanation });
         }
         match (question, token.kind) {
-            (LeadRequest::Key, _) => Ok(Explanation::Text),
-            (LeadRequest::Imported, _) => Ok(self.imported(token)),
+            (ServerQuestion::Key, _) => Ok(Explanation::Text),
+            (ServerQuestion::Imported, _) => Ok(self.imported(token)),
             (_, OccurrenceKind::Keyword) => self.keyword(token).await,
             _ => self.attribute(token).await,
         }
     }
 
-    /// What a token is that leads somewhere.
-    pub(super) fn led(&self, token: &Token, found: &Listing<LspLocation>) -> Explanation {
-        let leads: Vec<Lead> = found.items.iter().map(|place| self.lead(token, place)).collect();
-        if leads.iter().any(|lead| matches!(lead, Lead::Target)) {
+    /// Explains a token that has definitions.
+    pub(super) fn explain_defined(&self, token: &Token, found: &Listing<LspLocation>) -> Explanation {
+        let matches: Vec<DefinitionMatch> =
+            found.items.iter().map(|place| self.match_location(token, place)).collect();
+        if matches.iter().any(|one| matches!(one, DefinitionMatch::Target)) {
             return Explanation::Reference(Evidence::rule(UseProvenance::Definition));
         }
-        let dispatched = leads.iter().filter_map(|lead| match lead {
-            Lead::Dispatch(evidence) => Some(evidence),
+        let dispatched = matches.iter().filter_map(|one| match one {
+            DefinitionMatch::Dispatch(evidence) => Some(evidence),
             _ => None,
         });
         // Evidence through a base class is stronger than evidence through an interface.
         if let Some(evidence) = dispatched.min_by_key(|evidence| evidence.is_structural) {
             return Explanation::Reference(evidence.clone());
         }
-        if leads.iter().any(|lead| matches!(lead, Lead::AnyName)) {
+        if matches.iter().any(|one| matches!(one, DefinitionMatch::AnyName)) {
             return Explanation::Unresolved("the receiver's class answers for any name".to_owned());
         }
-        if let Some(interface) = leads.iter().find_map(|lead| match lead {
-            Lead::Interface(name) => Some(name),
+        if let Some(interface) = matches.iter().find_map(|one| match one {
+            DefinitionMatch::Interface(name) => Some(name),
             _ => None,
         }) {
             return Explanation::Unresolved(format!("receiver declared as the interface {interface}"));
@@ -200,48 +202,52 @@ impl<'l> Leads<'l> {
         {
             return Explanation::Reference(Evidence::rule(UseProvenance::Stub));
         }
-        let is_variable = leads.iter().any(|lead| matches!(lead, Lead::Variable));
+        let is_variable = matches.iter().any(|one| matches!(one, DefinitionMatch::Variable));
         if is_variable && self.symbol.is_callable && self.is_called(token) && self.is_passed() {
-            return Explanation::Unresolved("it leads to a variable that may hold it".to_owned());
+            return Explanation::Unresolved("it is a variable that may hold it".to_owned());
         }
         Explanation::Other
     }
 
-    fn lead(&self, token: &Token, place: &LspLocation) -> Lead {
+    fn match_location(&self, token: &Token, place: &LspLocation) -> DefinitionMatch {
         if self.claimed.contains(place) && *place != token.place(self.cx) {
-            return Lead::Target;
+            return DefinitionMatch::Target;
         }
-        let Some((document, offset)) = offset_of(self.cx, place) else { return Lead::Other };
+        let Some((document, offset)) = offset_of(self.cx, place) else { return DefinitionMatch::Other };
         if self.symbol.definitions.contains(&(document.path.clone(), offset)) {
-            return Lead::Target;
+            return DefinitionMatch::Target;
         }
         let Some(defined) = self.classes.defined_at(&document.path, offset) else {
             // A parameter or a local name.
-            return if place.range == crate::text::Range::default() { Lead::Other } else { Lead::Variable };
+            return if place.range == crate::text::Range::default() {
+                DefinitionMatch::Other
+            } else {
+                DefinitionMatch::Variable
+            };
         };
         if ANY_NAME.contains(&defined.name.as_str()) {
-            return Lead::AnyName;
+            return DefinitionMatch::AnyName;
         }
-        self.lead_of(token, &defined)
+        self.match_definition(token, &defined)
     }
 
-    pub(super) fn lead_of(&self, token: &Token, defined: &DefinitionInfo) -> Lead {
+    pub(super) fn match_definition(&self, token: &Token, defined: &DefinitionInfo) -> DefinitionMatch {
         if defined.name == self.symbol.name {
             match self.family.dispatches(self.classes, defined) {
-                // `super()` in the class itself leads past it.
+                // `super()` in the class itself skips the class.
                 Dispatch::Nominal | Dispatch::Structural if self.is_past_own(token) => {}
                 dispatch @ (Dispatch::Nominal | Dispatch::Structural) => {
                     let evidence = Evidence::via(UseProvenance::Dispatch, defined.qualname.join("."));
                     let is_structural = dispatch == Dispatch::Structural;
-                    return Lead::Dispatch(Evidence { is_structural, ..evidence });
+                    return DefinitionMatch::Dispatch(Evidence { is_structural, ..evidence });
                 }
-                Dispatch::Unknown(interface) => return Lead::Interface(interface),
+                Dispatch::Unknown(interface) => return DefinitionMatch::Interface(interface),
                 Dispatch::Never => {}
             }
         }
         let is_declared =
             defined.kind.is_function() || defined.kind == crate::resolve::outline::DefinitionKind::Class;
-        if is_declared { Lead::Other } else { Lead::Variable }
+        if is_declared { DefinitionMatch::Other } else { DefinitionMatch::Variable }
     }
 
     /// Whether a token is an attribute of `super()` in the class whose member the symbol is.
