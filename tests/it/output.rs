@@ -249,6 +249,19 @@ fn a_bare_name_gets_a_hint_about_selectors() {
 }
 
 #[test]
+fn the_last_line_says_how_complete_the_answer_is() {
+    let env = TestEnv::pyright(&Project::parse(
+        "//- /m.py\nclass C:\n    def go(self): pass\ndef a(c: C):\n    c.go()\ndef b(o):\n    o.go()\n",
+    ));
+    let last = |args: &[&str]| env.lanser(args).text().lines().last().unwrap().to_owned();
+    let incomplete = "1 unresolved (receiver type unknown): not complete";
+    assert_eq!(last(&["calls", "py://m#C.go", "--incoming"]), format!("1 call, {incomplete}"));
+    assert_eq!(last(&["refs", "py://m#C.go"]), format!("2 references, {incomplete}"));
+    assert_eq!(last(&["refs", "py://m#C.go", "--limit", "1"]), format!("2 references, {incomplete}"));
+    assert_eq!(last(&["calls", "py://m#a", "--incoming"]), "0 calls, complete");
+}
+
+#[test]
 fn a_limit_counts_lines() {
     let env = TestEnv::pyright(&Project::parse(
         "//- /m.py\ndef f(): pass\ndef a():\n    f()\n    f(); f()\ndef b():\n    f()\ndef c():\n    f()\n",

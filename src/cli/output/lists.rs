@@ -82,7 +82,7 @@ fn note(item: &Location) -> Option<String> {
         UseProvenance::Replace => "by keyword".to_owned(),
         UseProvenance::ClassKeyword => "class keyword".to_owned(),
         UseProvenance::Subscript => "by string".to_owned(),
-        UseProvenance::Decorator => "passed by the decorator".to_owned(),
+        UseProvenance::Decorator => "type from the decorator".to_owned(),
         UseProvenance::PytestFixture | UseProvenance::FixtureRequest => "pytest fixture".to_owned(),
     })
 }

@@ -125,7 +125,11 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
     }
     if let Some(calls) = &facts.calls {
         let summary = match &facts.completeness {
-            Some(verdict) => completeness(verdict, total(bundle, calls.len()), "call"),
+            Some(verdict) => {
+                // The limits count the unresolved occurrences, too.
+                let listed = total(bundle, calls.len() + verdict.unresolved.items.len());
+                completeness(verdict, listed.saturating_sub(verdict.unresolved.count as usize), "call")
+            }
             _ if calls.is_empty() => "no calls".to_owned(),
             _ => String::new(),
         };

@@ -171,13 +171,13 @@ fn check_completeness(
     added: usize,
     unresolved: Vec<String>,
 ) {
-    let count = references.items.len();
+    let count = verdict.explained.map_or(references.items.len(), |counts| counts.reference as usize);
     match (&verdict.status, &verdict.reason) {
         (CompletenessStatus::Complete, _) if references.skipped == 0 => {
             let files = planning::files(verdict.files_searched as usize);
             let more = match added {
                 0 => String::new(),
-                added => format!("; {added} in files that the server's configuration excludes"),
+                added => format!("; {added} that the server does not rename"),
             };
             let detail = format!(
                 "{}, complete; the name occurs in {files}{more}",

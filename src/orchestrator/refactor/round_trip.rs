@@ -54,7 +54,7 @@ pub(super) async fn check(
         checks.pass(
             CheckName::RoundTrip,
             format!(
-                "the new name has the same {} as the old one",
+                "the server reports the same {} for the new name as for the old one",
                 crate::text::plural(found.len(), "reference")
             ),
         );
