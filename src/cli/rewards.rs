@@ -166,16 +166,17 @@ pub(crate) fn load(named: &str, context: &CliContext, settings: &CliSettings) ->
             }
             std::thread::sleep(STORE_POLL_INTERVAL);
         }
-        let message = format!("bundle {id} is not in the local store");
+        let message = format!("unknown bundle id {id}: it is not in the local store");
         return Err(ErrorBody::new(ErrorSymbol::NotFound, message)
             .hint("the store keeps only recent bundles; save bundles that you need in files"));
     }
     let bytes = read_bytes(&path).map_err(|error| {
+        if named.starts_with("sha256:") && !path.as_path().exists() {
+            return ErrorBody::new(ErrorSymbol::NotFound, format!("unknown bundle id {named}"))
+                .hint("a bundleId has 64 hexadecimal digits; give all of them");
+        }
         let hint = match named {
             LAST => "`last` is only for `lanser batch`; give a file or a bundleId".to_owned(),
-            _ if named.starts_with("sha256:") => {
-                "a bundleId has 64 hexadecimal digits; give all of them".to_owned()
-            }
             _ => "give a file, or the bundleId of a stored bundle".to_owned(),
         };
         ErrorBody::new(ErrorSymbol::NotFound, format!("cannot read the bundle {named}: {error}")).hint(hint)

@@ -28,7 +28,7 @@ pub(super) async fn by_index(
     let found = requests.definition(&target.document.path, position(cx, target)).await?;
     let classes = Classes::new(&cx.state.files, &cx.state.inputs.roots);
     let mut places = Vec::new();
-    let (mut is_cut, mut is_protocol) = (false, false);
+    let (mut is_cut, mut is_protocol, mut without) = (false, false, None);
     for place in &found.items {
         let Some((document, offset)) = offset_of(cx, place) else { continue };
         let (class, member) = match classes.class_at(&document.path, offset) {
@@ -44,6 +44,10 @@ pub(super) async fn by_index(
             }
         };
         is_protocol |= class.is_derived_from("Protocol");
+        without.get_or_insert_with(|| match &member {
+            None => format!("class `{}` has no subclasses", class.name()),
+            Some(name) => format!("no subclass of `{}` defines `{name}`", class.name()),
+        });
         let below = classes.subclasses(&class, &|name| files_with(cx, name));
         is_cut |= below.is_cut;
         for derived in below.classes {
@@ -51,7 +55,25 @@ pub(super) async fn by_index(
         }
     }
     if places.is_empty() {
-        return Err(no_result(cx, target));
+        return Err(match without {
+            Some(message) => {
+                let hint = match is_protocol {
+                    true => {
+                        "classes that have the members of a protocol without inheriting from it are not searched"
+                    }
+                    false => {
+                        "`lanser impl` searches the classes of the workspace; `lanser refs` lists the uses"
+                    }
+                };
+                Failure::not_found(format!("{message} in the workspace"), hint)
+            }
+            None if !found.items.is_empty() => {
+                let name = target.name().unwrap_or_default();
+                let hint = "`lanser impl` lists the subclasses of a class and the overrides of a method";
+                Failure::not_found(format!("`{name}` is not a class or a method"), hint)
+            }
+            None => no_result(cx, target),
+        });
     }
     let mut facts = Facts::new(Provenance::IndexLsp);
     facts.completeness = Some(verdict(cx, is_cut, is_protocol));

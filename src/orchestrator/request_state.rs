@@ -378,7 +378,7 @@ fn resolve(
         locate::LocateOutcome::NotFound(near) => SelectorOutcome::Failed(not_found(selector, paths, &near)),
         locate::LocateOutcome::Skew(reason) => {
             let message = format!("{selector}: {}", paths.text(&reason));
-            let hint = "use a revision that is available, or a selector that names or quotes the target";
+            let hint = "give an existing revision, or a selector that names or quotes the target";
             SelectorOutcome::Failed(ErrorBody::new(ErrorSymbol::VersionSkew, message).hint(hint))
         }
     }

@@ -67,7 +67,7 @@ pub enum NotFoundReason {
         role: Role,
     },
     /// The requested overload does not exist.
-    #[error("overload {wanted} of {name} not found: it has {count} overloads, counted from 0")]
+    #[error("overload {wanted} of {name} not found: it has {}, counted from 0", crate::text::plural(*.count, "overload"))]
     Overload {
         /// The function.
         name: String,

@@ -22,13 +22,21 @@ pub enum HistoryError {
     #[error("cannot read a git repository around the workspace: {0}")]
     NoRepository(String),
     /// The repository does not have the revision.
-    #[error("git has no revision {revision}: {reason}")]
+    #[error("git has no revision {revision}{}", detail(.revision, .reason))]
     NoRevision {
         /// The requested revision.
         revision: String,
         /// git's error message.
         reason: String,
     },
+}
+
+/// git's reason, unless it only repeats that the revision does not exist.
+fn detail(revision: &str, reason: &str) -> String {
+    match reason == format!("revspec '{revision}' not found") {
+        true => String::new(),
+        false => format!(": {reason}"),
+    }
 }
 
 /// The file mode of a symbolic link in git.

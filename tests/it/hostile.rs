@@ -174,7 +174,7 @@ fn programs_of_a_repository_run_only_while_it_is_trusted() {
     checkout.environment(".venv", Path::new("../../../evil.sh"));
     let top = checkout.workspace.parent().unwrap().display().to_string();
     let trust = |verb: &str| checkout.env.lanser(["trust", verb]).text().to_owned();
-    assert_eq!(trust("list"), "");
+    assert_eq!(trust("list"), "no repository is trusted\n");
     assert_eq!(trust("add"), format!("{top} is now trusted: its programs may be run\n"));
     assert_eq!(trust("add"), format!("{top} is already trusted\n"));
     assert_eq!(trust("list"), format!("{top}\n"));

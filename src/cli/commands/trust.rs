@@ -99,6 +99,9 @@ fn list(context: &CliContext) -> ProgramExit {
     if context.json() {
         return context.printer.json_payload(&TrustedRepositories { repositories: list.repositories() });
     }
+    if list.repositories().is_empty() {
+        return context.printer.payload("no repository is trusted\n");
+    }
     let lines = list.repositories().iter().map(|one| format!("{}\n", one.path));
     context.printer.payload(&lines.collect::<String>())
 }

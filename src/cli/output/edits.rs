@@ -85,16 +85,17 @@ fn preview(printer: &Printer, cmd: Option<Command>, edits: &Edits, budget: &mut 
     summary.push_str(&checks(&edits.safety));
     summary.push_str(&residue(edits));
     let next = printer.next_command(&[("--dry-run", "")]).replace(" --dry-run ''", "");
-    let overrides: Vec<&str> = edits
-        .safety
-        .iter()
-        .filter(|check| check.stops())
-        .filter_map(|check| check.name.override_option())
-        .collect();
+    let stopping = edits.safety.iter().filter(|check| check.stops());
+    let (names, overrides): (Vec<&str>, Vec<&str>) =
+        stopping.filter_map(|check| Some((check.name.as_str(), check.name.override_option()?))).unzip();
     let impossible = edits.safety.iter().any(|check| check.stops() && check.name.override_option().is_none());
     if !impossible {
         let more = if overrides.is_empty() { String::new() } else { format!(" {}", overrides.join(" ")) };
-        let label = if overrides.is_empty() { "to apply" } else { "to apply anyway" };
+        let label = match overrides.len() {
+            0 => "to apply".to_owned(),
+            1 => "to apply anyway".to_owned(),
+            _ => format!("to apply anyway, overriding {}", names.join(", ")),
+        };
         let _ = write!(summary, "{label}: {}", Style::Hint.paint(format!("{next} --apply{more}")));
     }
     budget.reserve(&summary);
@@ -109,7 +110,12 @@ fn preview(printer: &Printer, cmd: Option<Command>, edits: &Edits, budget: &mut 
     }
     if shown < files.len() {
         let all = printer.next_command(&[("--limit", "100000")]);
-        budget.last(&format!("{}: {}", plural(files.len() - shown, "more file"), Style::Hint.paint(all)));
+        let hidden: Vec<_> = edits.files.iter().skip(shown).map(|file| &file.uri).collect();
+        let more = match hidden.as_slice() {
+            [file] if edits.files.len() == files.len() => format!("1 more file ({file})"),
+            _ => plural(files.len() - shown, "more file"),
+        };
+        budget.last(&format!("{more}: {}", Style::Hint.paint(all)));
     }
     budget.last(summary.trim_end());
 }
@@ -155,7 +161,8 @@ fn residue(edits: &Edits) -> String {
     let Some(residue) = edits.residue.as_ref().filter(|residue| residue.count > 0) else {
         return String::new();
     };
-    let kinds: Vec<String> = residue.kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    let kinds: Vec<String> =
+        residue.kinds.iter().map(|(kind, count)| plural(*count, kind_noun(kind))).collect();
     let mut text =
         format!("the old name remains in {} ({}):\n", plural(residue.count, "place"), kinds.join(", "));
     for item in residue.items.iter().take(SHOWN_RESIDUE) {
@@ -166,6 +173,15 @@ fn residue(edits: &Edits) -> String {
         let _ = writeln!(text, "  and {} more", residue.count as usize - shown);
     }
     text
+}
+
+/// The noun for a kind of occurrence.
+fn kind_noun(kind: &str) -> &str {
+    match kind {
+        "exported" => "exported name",
+        "keyword" => "keyword argument",
+        kind => kind,
+    }
 }
 
 fn verdict(bundle: &Bundle, edits: &Edits, budget: &mut Budget) {

@@ -10,7 +10,7 @@ use super::classify::ServerQuestion;
 use super::family::{Dispatch, Family};
 use super::receivers::ANY_NAME;
 use super::symbol::{Reach, SearchedSymbol};
-use super::{Evidence, Explained, Explanation, NOT_LOOKED_AT, Token, WINDOW, offset_of};
+use super::{Evidence, Explained, Explanation, NOT_CHECKED, Token, WINDOW, offset_of};
 use crate::lsp::error::LspError;
 use crate::lsp::{Listing, LspLocation, LspRequests};
 use crate::model::facts::UseProvenance;
@@ -343,5 +343,5 @@ impl<'l> Explainer<'l> {
 }
 
 fn not_looked_at() -> Explanation {
-    Explanation::Unresolved(NOT_LOOKED_AT.to_owned())
+    Explanation::Unresolved(NOT_CHECKED.to_owned())
 }

@@ -228,13 +228,13 @@ pub(super) async fn explain(
         explained.cut.get_or_insert_with(|| "some references are in no file of this machine".to_owned());
     }
     if family.is_cut {
-        explained.cut.get_or_insert_with(|| "there are more subclasses than are looked at".to_owned());
+        explained.cut.get_or_insert_with(|| "there are more subclasses than the search limit".to_owned());
     }
     Ok(explained)
 }
 
 /// Why an occurrence is unresolved that the time did not suffice for.
-const NOT_LOOKED_AT: &str = "not looked at within the time limit";
+const NOT_CHECKED: &str = "not checked within the time limit";
 
 /// What is known of a name when the time limit ends before the server has answered: where it is written.
 pub(super) async fn unexplained(
@@ -246,7 +246,7 @@ pub(super) async fn unexplained(
     let occurrences = completeness::occurrences(cx, searched, name).await?;
     for token in completeness::unclaimed(cx, &occurrences, std::iter::empty()) {
         let explanation = match token.kind.is_token() {
-            true => Explanation::Unresolved(NOT_LOOKED_AT.to_owned()),
+            true => Explanation::Unresolved(NOT_CHECKED.to_owned()),
             false => Explanation::Text,
         };
         explained.add(cx, &token, explanation);
@@ -259,7 +259,7 @@ impl Explained {
     /// The time limit ended: the server may still be working on abandoned requests.
     fn end(&mut self, cx: &RequestContext<'_>) {
         cx.server.mark_hung();
-        self.cut = Some("the time limit ended before everything was looked at".to_owned());
+        self.cut = Some("the time limit passed before the search was complete".to_owned());
     }
 
     fn add(&mut self, cx: &RequestContext<'_>, token: &Token, explanation: Explanation) {

@@ -154,15 +154,23 @@ impl<'r> Checks<'r> {
             let names: Vec<&str> = others.iter().map(|check| check.name.as_str()).collect();
             message = format!("{message}; also failed: {}", names.join(", "));
         }
-        let options: Vec<&str> = stopping.iter().filter_map(|check| check.name.override_option()).collect();
+        let options: Vec<(CheckName, &str)> =
+            stopping.iter().filter_map(|check| Some((check.name, check.name.override_option()?))).collect();
         let hint = match (failure.hint, options.len() == stopping.len(), first.name) {
             (Some(hint), ..) => hint,
             (None, true, CheckName::Git) if options.len() == 1 => {
                 "commit or stash the changes, or add --allow-dirty=elsewhere or --allow-dirty".to_owned()
             }
-            (None, true, _) => {
-                format!("review the places; to apply the edit anyway, add {}", options.join(" "))
-            }
+            (None, true, _) => match options.as_slice() {
+                [(_, option)] => format!("review the places; to apply the edit anyway, add {option}"),
+                options => {
+                    let overrides: Vec<String> = options
+                        .iter()
+                        .map(|(name, option)| format!("{option} ({})", name.as_str()))
+                        .collect();
+                    format!("review each failed check before overriding it: {}", overrides.join(", "))
+                }
+            },
             (None, false, CheckName::Filters) => "adjust --allow and --deny, or the edit".to_owned(),
             (None, false, _) => "correct the edit".to_owned(),
         };

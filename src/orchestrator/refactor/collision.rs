@@ -19,6 +19,9 @@ use crate::workspace::files::{Document, Files as _};
 /// How often to look for further derived classes.
 const MAX_SEARCH_ROUNDS: usize = 12;
 
+/// How many kinds of collisions a message names.
+const MAX_REASONS: usize = 4;
+
 /// A rename.
 pub(super) struct Renaming<'r> {
     pub(super) old: &'r str,
@@ -56,7 +59,7 @@ pub(super) fn check(
     around: &Hierarchy,
 ) {
     let mut places = Vec::new();
-    let mut reasons: BTreeSet<&str> = BTreeSet::new();
+    let mut reasons: BTreeSet<String> = BTreeSet::new();
     for (path, splices) in renaming.splices {
         let Ok(document) = cx.state.files.read(path) else { continue };
         let tokens: Vec<usize> = splices.iter().map(|splice| splice.span.start).collect();
@@ -69,42 +72,52 @@ pub(super) fn check(
             tokens.iter().copied().filter(|at| kinds.get(at) == Some(&OccurrenceKind::Identifier)).collect();
         let scopes = Scopes::of(&document.text, &[renaming.old, renaming.new]);
         for collision in scopes.collisions(&plain, renaming.new) {
-            reasons.insert(match collision.kind {
-                CollisionKind::Bound => "it is bound already where the old name is",
-                CollisionKind::Hidden => "a scope in between binds it",
-                CollisionKind::Captured => "existing uses of it would mean the renamed symbol",
-            });
+            let reason = match collision.kind {
+                CollisionKind::Bound => "is already bound in the same scope",
+                CollisionKind::Hidden => "is already bound in a scope between a use and the definition",
+                CollisionKind::Captured => "is already used, and the uses would refer to the renamed symbol",
+            };
+            reasons.insert(reason.to_owned());
             places.push(at(&collision.span));
         }
         for token in tokens.iter().filter(|at| kinds.get(at) == Some(&OccurrenceKind::Keyword)) {
             let beside = sibling_keywords(&document.text, *token).unwrap_or_default();
             for (_, span) in beside.iter().filter(|(name, _)| name == renaming.new) {
-                reasons.insert("a call passes it already");
+                reasons.insert("is already an argument of a call".to_owned());
                 places.push(at(span));
             }
         }
     }
     let own = own_members(renaming);
     for span in &own {
-        reasons.insert("its class defines it");
+        reasons.insert(renaming.class().map_or_else(String::new, |(class, _)| is_member(&class)));
         places.push(cx.locations.span(&renaming.definition.0, span.clone()).2);
     }
     // A private name is mangled with its class's name, so it collides with nothing in other classes.
     let related = around.members.get(renaming.new).filter(|_| !is_private(renaming.new));
     for member in related.into_iter().flatten() {
-        reasons.insert(match member.relation {
-            Relation::Base => "a base class defines it",
-            Relation::Derived => "a derived class defines it",
-            Relation::Sibling => "another base of a derived class defines it",
-        });
+        let of = match member.relation {
+            Relation::Base => "base class",
+            Relation::Derived => "derived class",
+            Relation::Sibling => "sibling class",
+        };
+        reasons.insert(format!("{} ({of})", is_member(&member.class)));
         places.push(cx.locations.span(&member.document, member.name_span.clone()).2);
     }
     places.sort();
     places.dedup();
-    let reasons: Vec<&str> = reasons.into_iter().collect();
-    let failed = format!("`{}` is taken ({})", renaming.new, reasons.join(", "));
+    let shown: Vec<String> = reasons.iter().take(MAX_REASONS).cloned().collect();
+    let more = match reasons.len() - shown.len() {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    let failed = format!("`{}` {}{more}", renaming.new, shown.join(", "));
     let passed = format!("`{}` is free in {}", renaming.new, super::planning::files(renaming.splices.len()));
     checks.fail_if_any(CheckName::Collision, places, &passed, &failed);
+}
+
+fn is_member(class: &str) -> String {
+    format!("is already a member of {class}")
 }
 
 /// The members of the definition's class that have the new name already.

@@ -109,7 +109,11 @@ pub(super) fn symbol(error: &TransactionError) -> ErrorSymbol {
 fn error_body(settings: &Settings, error: &TransactionError) -> ErrorBody {
     let paths = PathMap::new().workspace(settings.root.clone());
     let symbol = symbol(error);
-    let body = ErrorBody::new(symbol, format!("nothing was written: {}", paths.text(&error.to_string())));
+    let message = paths.text(&error.to_string());
+    let body = match error {
+        TransactionError::NoTransaction { .. } => ErrorBody::new(symbol, message),
+        _ => ErrorBody::new(symbol, format!("nothing was written: {message}")),
+    };
     let body = match error {
         TransactionError::Conflict { paths } | TransactionError::Filtered { paths } => {
             let paths = paths.iter().map(ToString::to_string).collect();
@@ -133,7 +137,7 @@ pub(super) fn hint(error: &TransactionError) -> Option<&'static str> {
         TransactionError::ReadOnly { .. } => "make it writable: chmod u+w FILE",
         TransactionError::CaseOnly { .. } => "rename it in two steps, through a third name",
         TransactionError::Busy { .. } => "run the command again when the other one has finished",
-        TransactionError::NoTransaction { .. } => "`lanser undo --list` lists the transactions",
+        TransactionError::NoTransaction { id: Some(_) } => "`lanser undo --list` lists the transactions",
         TransactionError::Conflict { .. } => "undo those edits first; `lanser undo --list` lists them",
         TransactionError::Unreadable { .. } => {
             "restore its files from git; to undo an earlier transaction, name its id from `lanser undo --list`"
@@ -151,8 +155,11 @@ pub(in crate::orchestrator) fn recover(settings: &Settings) {
         Ok(Recovery::RolledBack { id, what, foreign }) => {
             let mut text = format!("an interrupted edit was rolled back: {id} ({what})");
             if let Some(first) = foreign.first() {
-                let more = foreign.len() - 1;
-                text = format!("{text}; not restored, as they were edited since: {first} and {more} more");
+                let files = match foreign.len() - 1 {
+                    0 => first.to_string(),
+                    more => format!("{first} and {more} more"),
+                };
+                text = format!("{text}; edited since, and therefore not restored: {files}");
             }
             settings.progress.notify(&text);
         }
@@ -189,7 +196,8 @@ fn undo_or_list(
     let mut facts = Facts::new(Provenance::Syntax);
     let mut edits = None;
     if request.options.list {
-        let mut lines: Vec<Transaction> = transactions.list()?.iter().map(listed).collect();
+        let log = transactions.list()?;
+        let mut lines: Vec<Transaction> = log.iter().map(|line| listed(line, &log)).collect();
         lines.reverse();
         facts.transactions = Some(lines);
     } else {
@@ -209,16 +217,24 @@ fn undo_or_list(
     Ok((facts, edits))
 }
 
-fn listed(line: &OperationLogEntry) -> Transaction {
+fn listed(line: &OperationLogEntry, log: &[OperationLogEntry]) -> Transaction {
     let state = match (&line.damaged, &line.undone_by) {
         (Some(_), _) => TransactionState::Damaged,
         (None, Some(_)) => TransactionState::Undone,
         (None, None) => TransactionState::Applied,
     };
+    let what = match (&line.damaged, &line.undoes) {
+        (Some(damage), _) => damage.clone(),
+        (None, None) => line.what.clone(),
+        (None, Some(id)) => match log.iter().find(|other| other.id == *id) {
+            Some(other) => format!("undo {id}: {}", other.what),
+            None => format!("undo {id}"),
+        },
+    };
     Transaction {
         id: line.id.clone(),
         state,
-        what: Some(line.damaged.clone().unwrap_or_else(|| line.what.clone())),
+        what: Some(what),
         files: u32::try_from(line.files.len()).unwrap_or(u32::MAX),
     }
 }

@@ -92,12 +92,14 @@ fn check_git(checks: &mut Checks<'_>, dirt: DirtyPolicy, outcome: GitState) {
         checks.set_failure(CheckName::Git, CheckFailure::files(paths));
         return;
     }
-    if let Some(path) = report.elsewhere.keys().next().filter(|_| dirt == DirtyPolicy::None) {
-        let count = report.elsewhere.len();
-        let what = format!("the edited files are clean, but other files are not: {path}");
-        let more = if count > 1 { format!("{what}, and {} more", count - 1) } else { what };
+    if let Some((path, state)) = report.elsewhere.iter().next().filter(|_| dirt == DirtyPolicy::None) {
+        let state = name(*state);
+        let what = match report.elsewhere.len() - 1 {
+            0 => format!("{path} {state} (this edit does not change it)"),
+            more => format!("{path} {state}, and {more} more (this edit does not change them)"),
+        };
         let paths: Vec<String> = report.elsewhere.keys().cloned().collect();
-        checks.fail(CheckName::Git, more, Vec::new());
+        checks.fail(CheckName::Git, what, Vec::new());
         checks.set_failure(CheckName::Git, CheckFailure::files(paths));
         return;
     }

@@ -221,7 +221,7 @@ def $fg(x: str) -> str: ...
         ("py://s#g", "e"),
         ("py://s#g?overload=1", "f"),
         ("py://m#C.p", "d"),
-        ("py://m#C.p?overload=1", "overload 1 of p not found: it has 1 overloads, counted from 0"),
+        ("py://m#C.p?overload=1", "overload 1 of p not found: it has 1 overload, counted from 0"),
     ]);
     assert_eq!(project.found("py://m#f").declarations.len(), 2);
     assert_eq!(project.found("py://m#C.p").declarations.len(), 2);

@@ -123,10 +123,10 @@ pub enum TransactionError {
         paths: Vec<WorkspacePath>,
     },
     /// The transaction to be undone does not exist, or there is nothing to undo.
-    #[error("there is no transaction {id}")]
+    #[error("there is no transaction {}", .id.as_deref().unwrap_or("to undo"))]
     NoTransaction {
         /// The requested id.
-        id: String,
+        id: Option<String>,
     },
     /// The journal of the transaction to be undone cannot be read.
     #[error("cannot undo transaction {id}: {reason}")]

@@ -146,7 +146,7 @@ impl Transactions {
             Some(id) => logged.journal.id == id,
             None => !logged.journal.backwards && !undone.contains_key(&logged.journal.id),
         });
-        let missing = || TransactionError::NoTransaction { id: id.unwrap_or("to undo").to_owned() };
+        let missing = || TransactionError::NoTransaction { id: id.map(str::to_owned) };
         // An unreadable journal may be newer than the last readable one.
         let later = |unread: &UnreadableJournal| found.is_none_or(|found| log[found].closed < unread.closed);
         let unread = damaged.into_iter().rev().find(|unread| match id {
