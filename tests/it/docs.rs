@@ -23,7 +23,7 @@ use crate::support::{LANSER, Project, TestEnv, install, machine};
 const PAGE_LIMIT: usize = 150;
 
 /// What follows a number that differs between two runs.
-const UNITS: &[&str] = &[" s", " ms", " a second", " MiB", " bytes", " frames", " events"];
+const UNITS: &[&str] = &[" s", " ms", " per second", " MiB", " bytes", " frames", " events"];
 
 /// What stands before one.
 const NAMES: &[&str] = &["pid ", "\"pid\":", "session ", "\"elapsed_ms\":"];
