@@ -311,7 +311,8 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, ErrorBody> {
 pub(crate) fn stopped(why: StallReason, limit: std::time::Duration) -> ErrorBody {
     match why {
         StallReason::Interrupted => {
-            ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled").hint("ask again")
+            ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled")
+                .hint("repeat the request")
         }
         StallReason::Limit => {
             let message = format!("an internal step of lanser took longer than {} s", limit.as_secs());
@@ -328,7 +329,8 @@ fn cancelled(mut request: Request, settings: &CliSettings, began: Instant) -> Bu
         selector.map_uri(|uri| paths.absolute(uri).map_or_else(|| uri.clone(), |path| paths.uri(&path)));
     }
     let served_from = if request.cmd == Command::Locate { ServedFrom::Syntax } else { ServedFrom::Server };
-    let error = ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled").hint("ask again");
+    let error =
+        ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled").hint("repeat the request");
     let mut bundle = error_bundle(Some(request), error);
     bundle.meta.volatile = Volatile {
         id: None,

@@ -90,7 +90,7 @@ fn disabled_sessions_are_not_started() {
     for off in ["off", "0", "no", "false"] {
         none(env.set("LANSER_SESSION", off), &[]);
     }
-    assert!(env.lanser(["session", "start"]).failure(2).contains("sessions are off"));
+    assert!(env.lanser(["session", "start"]).failure(2).contains("sessions are disabled"));
     none(env.set("LANSER_SESSION", "on"), &["--no-session"]);
     env.set("LANSER_SESSION", "sometimes");
     let _ = env.lanser(hover(&server, &[])).error(2, "E/USAGE");
