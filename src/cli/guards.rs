@@ -105,7 +105,7 @@ pub(crate) struct WriteArgs {
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) apply: bool,
 
-    /// Only show what would be written [default]
+    /// Only show what would be written (the default)
     #[arg(long)]
     pub(crate) dry_run: bool,
 }

@@ -215,7 +215,7 @@ impl SessionClient {
                 }
                 SessionMessage::Refused { why, .. } => return Err(SessionError::Refused(why)),
                 SessionMessage::Step(text) => self.settings.progress.step(&text),
-                SessionMessage::Say(text) => self.settings.progress.notify(&text),
+                SessionMessage::Notify(text) => self.settings.progress.notify(&text),
                 SessionMessage::Done => self.settings.progress.done(),
                 SessionMessage::Alive | SessionMessage::Status(_) => {}
                 SessionMessage::Response(head) => {

@@ -529,7 +529,7 @@ impl Progress for ProgressRelay {
     }
 
     fn notify(&self, text: &str) {
-        let _ = self.0.try_send(Outgoing::Message(SessionMessage::Say(text.to_owned())));
+        let _ = self.0.try_send(Outgoing::Message(SessionMessage::Notify(text.to_owned())));
     }
 
     fn done(&self) {

@@ -78,8 +78,8 @@ pub(super) enum SessionMessage {
     Refused { why: String, again: bool },
     /// [`Progress::step`].
     Step(String),
-    /// [`Progress::say`].
-    Say(String),
+    /// [`Progress::notify`].
+    Notify(String),
     /// [`Progress::done`].
     Done,
     /// Heartbeat while a request is being answered.
