@@ -65,6 +65,25 @@ impl BundleDraft {
     }
 }
 
+impl From<Bundle> for BundleDraft {
+    /// The draft that the bundle was made from.
+    fn from(bundle: Bundle) -> Self {
+        Self {
+            request: bundle.request,
+            resolution: bundle.resolution,
+            facts: bundle.facts.map(Arc::unwrap_or_clone),
+            edits: bundle.edits,
+            environment: bundle.environment,
+            capabilities: bundle.capabilities,
+            error: bundle.error,
+            warnings: bundle.warnings,
+            relocation: bundle.meta.relocation,
+            limits: bundle.meta.limits,
+            partial: bundle.status == Status::Partial,
+        }
+    }
+}
+
 /// The parts of a bundle that are hashed: rule 1 of the bundle format.
 #[derive(Serialize)]
 struct HashedParts<'b> {

@@ -82,6 +82,13 @@ impl CliContext {
         Ok(selector)
     }
 
+    /// A path relative to the workspace; one in the current folder if it is inside the workspace.
+    pub(crate) fn path_in_workspace(&self, path: &str, settings: &CliSettings) -> String {
+        let here = self.env.cwd.join(path.trim_end_matches('/'));
+        let inside = canonical(&here.parent()).join(here.file_name());
+        inside.strip_prefix(&settings.root).map_or_else(|| path.to_owned(), str::to_owned)
+    }
+
     /// Resolves a path in the current folder if it exists there and not in the workspace.
     fn resolve_from_current_folder(&self, uri: &DocUri, settings: &CliSettings) -> DocUri {
         let Some(path) = uri.workspace_path().map(WorkspacePath::as_str) else { return uri.clone() };

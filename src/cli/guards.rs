@@ -58,7 +58,7 @@ pub(crate) struct GuardArgs {
     ///
     /// With `rename`, the default, the files must be as they were when the edit was made. With `3way`, changes since then are
     /// merged as in git.
-    #[arg(long, value_name = "HOW", env = "LANSER_STRATEGY", hide_env_values = true, hide_possible_values = true, help_heading = GUARDS)]
+    #[arg(long, value_name = "HOW", env = "LANSER_STRATEGY", hide_env_values = true, hide_possible_values = true, hide_short_help = true, help_heading = GUARDS)]
     pub(crate) strategy: Option<StrategyArg>,
 
     /// Apply even if the edit introduces diagnostics
@@ -106,7 +106,7 @@ pub(crate) struct WriteArgs {
     pub(crate) apply: bool,
 
     /// Only show what would be written (the default)
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) dry_run: bool,
 }
 

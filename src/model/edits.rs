@@ -91,6 +91,32 @@ pub struct Check {
     /// empty.
     #[serde(default, rename = "locations", skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<String>,
+    /// `completeness`: the source lines of `locations`, in the same order. Absent when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub previews: Vec<String>,
+    /// `completeness`: what the caller decided about unresolved places, sorted by location. Absent when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<PlaceDecision>,
+}
+
+/// What the caller decided about an unresolved place.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlaceDecision {
+    /// A selector of the place.
+    pub at: String,
+    /// The decision.
+    pub decision: Decision,
+}
+
+/// A decision about an unresolved place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Decision {
+    /// It is renamed.
+    Include,
+    /// It is something else and keeps its name.
+    Exclude,
 }
 
 impl Check {
@@ -210,6 +236,21 @@ pub struct DiagnosticsDelta {
     pub files_checked: u32,
     /// The number of files that the edit could affect and that were not compared, because there are too many.
     pub files_left_out: u32,
+    /// `rename`: files that import an edited module and that were not compared, because the renamed symbol cannot matter to
+    /// them; absent when there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unaffected: Option<UnaffectedFiles>,
+}
+
+/// Files whose diagnostics a rename cannot change: neither name stands in them, and they import an edited module neither with
+/// `*` nor as an object that they pass on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UnaffectedFiles {
+    /// How many there are.
+    pub count: u32,
+    /// The first of them, sorted by path.
+    pub files: Vec<DocUri>,
 }
 
 /// A transaction: an edit that was written.

@@ -171,6 +171,23 @@ pub struct Options {
     /// `locate`: the form of the selector in `at`. Default: a cursor.
     #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
     pub form: Option<SelectorForm>,
+    /// `rename`: the module to rename, as a dotted name or a path relative to the workspace; then there is no selector, and the
+    /// new name has the same form. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+    /// `rename`: rename a method, or a parameter of one, in all related classes. Default: false.
+    #[serde(skip_serializing_if = "is_default")]
+    pub family: bool,
+    /// `rename`: places that are renamed although they are unresolved, as selectors, or `unresolved` for all of them. Sorted.
+    /// Default: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<String>,
+    /// `rename`: unresolved places that are something else, in the same form. Sorted. Default: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
+    /// `rename`: the files whose diagnostics are compared. Default: `affected`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub check: CheckScope,
     /// `rename`, `actions`, `apply`: write the edit if no check prevents it. Default: false.
     #[serde(skip_serializing_if = "is_default")]
     pub apply: bool,
@@ -304,6 +321,18 @@ pub enum Scope {
     Workspace,
     /// The files that the server's configuration includes.
     Configured,
+}
+
+/// The files whose diagnostics a rename compares.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CheckScope {
+    /// The files that the rename can affect. Files that import an edited module are left out where the renamed symbol cannot
+    /// matter to them: see `edits.diagnostics.unaffected`.
+    #[default]
+    Affected,
+    /// Also every file that imports an edited module.
+    Importers,
 }
 
 /// A form of selector.

@@ -12,7 +12,9 @@ use super::pool::{Isolation, StartingWorker, WorkerKind};
 use super::request_state::RequestState;
 use super::single_flight::{FlightLeader, FlightRole};
 use super::traced::record::AnswerOrigin;
-use super::{Attempt, Orchestrator, ask, blocking, blocking_within, navigation, needs_server, single_flight};
+use super::{
+    Attempt, Orchestrator, ask, blocking, blocking_within, navigation, needs_server, refactor, single_flight,
+};
 use crate::bundle::portable::PathMap;
 use crate::bundle::seal::BundleDraft;
 use crate::lsp::LspError;
@@ -94,6 +96,7 @@ impl Orchestrator {
     pub(super) async fn answer(&self, request: &Request, arrived: Instant) -> FinalAnswer {
         let mut retry = RetryState::default();
         let mut basis = self.presumed_inputs(request);
+        let mut is_plan_unusable = false;
         loop {
             let AttemptInputs { inputs, fresh, starting } = match basis.take() {
                 Some(basis) => basis,
@@ -103,17 +106,28 @@ impl Orchestrator {
                 },
             };
             let key = self.memo_key(request, &inputs);
-            if let Some(bundle) = self.memo_get(key).await {
+            if let Some(bundle) = self.memo_get(key.filter(|_| !is_plan_unusable)).await {
                 self.settings.progress.verifying();
-                if fresh {
+                if !fresh {
+                    self.shared.scanner.throttle.wait().await;
+                    match self.scan_since(arrived).await {
+                        Ok(now) if Arc::ptr_eq(&now, &inputs) => {}
+                        Ok(now) => {
+                            basis = Some(AttemptInputs { inputs: now, fresh: true, starting: None });
+                            continue;
+                        }
+                        Err(failure) => return failed(request, failure, None, None, ServedFrom::Memo),
+                    }
+                }
+                if !request.cmd.edits() {
                     return FinalAnswer::Cached(bundle);
                 }
-                self.shared.scanner.throttle.wait().await;
-                match self.scan_since(arrived).await {
-                    Ok(now) if Arc::ptr_eq(&now, &inputs) => return FinalAnswer::Cached(bundle),
-                    Ok(now) => basis = Some(AttemptInputs { inputs: now, fresh: true, starting: None }),
-                    Err(failure) => return failed(request, failure, None, None, ServedFrom::Memo),
+                match self.recall_plan(request, &inputs, *bundle).await {
+                    Ok(Some(answer)) => return answer,
+                    Ok(None) => is_plan_unusable = true,
+                    Err(failure) => return failed(request, failure, Some(&inputs), None, ServedFrom::Memo),
                 }
+                basis = Some(AttemptInputs { inputs, fresh: true, starting });
                 continue;
             }
             let (state, is_stale) = match self.resolve(request, &inputs, fresh).await {
@@ -227,6 +241,26 @@ impl Orchestrator {
         }
     }
 
+    /// The answer from a plan that was made for the same inputs; `None` if it cannot be used.
+    async fn recall_plan(
+        &self,
+        request: &Request,
+        inputs: &Arc<Inputs>,
+        bundle: Bundle,
+    ) -> Result<Option<FinalAnswer>, Failure> {
+        let (state, _) = self.resolve(request, inputs, true).await?;
+        let attempt = refactor::recall(request, &state, &self.settings, bundle).await?;
+        Ok(attempt.map(|attempt| {
+            FinalAnswer::Computed(Box::new(ComputedAnswer {
+                attempt,
+                served_from: ServedFrom::Memo,
+                key: None,
+                leader: None,
+                origin: AnswerOrigin { inputs: Some(inputs.clone()), state: Some(state), fault: None },
+            }))
+        }))
+    }
+
     /// The inputs of the last scan, if they allow to answer the request.
     fn presumed_inputs(&self, request: &Request) -> Option<AttemptInputs> {
         let inputs = self.shared.scanner.last()?;
@@ -241,7 +275,9 @@ impl Orchestrator {
             (self.settings.clone(), self.shared.scanner.environment_cache.clone());
         let tools = blocking(move || Tools::find(&settings, &environment_cache, needs_server)).await??;
         // For a request that was answered before, the memo may have an answer, so that no server is needed.
-        let may_be_cached = self.shared.memo.as_ref().is_some_and(|memo| memo.has_request(request));
+        let may_be_cached = self.shared.memo.as_ref().is_some_and(|memo| {
+            memo.has_request(refactor::planning_request(request).as_ref().unwrap_or(request))
+        });
         let starting = (needs_server && !may_be_cached && tools.found.is_ok())
             .then(|| self.shared.pool.start(WorkerKind::of(request, self.settings.server), &tools));
         let inputs = self.shared.scanner.scan_since(began, &self.settings, Some(tools)).await?;
@@ -286,6 +322,9 @@ impl Orchestrator {
         }
         if !needs_server(request) {
             return Ok(navigation::locate(request, state, &self.settings));
+        }
+        if let Some(refused) = refactor::refusal(request, state, &self.settings).await? {
+            return Ok(refused);
         }
         let kind = WorkerKind::of(request, self.settings.server);
         if let Some((server, read)) = self.shared.pool.recall(kind, request, &state.inputs).await {
@@ -418,14 +457,20 @@ impl Orchestrator {
 
     /// The answer's key in the memo; `None` if it is not cached.
     fn memo_key(&self, request: &Request, inputs: &Inputs) -> Option<MemoKey> {
-        // What git reports about files is not part of the inputs. With both coordinate systems an answer contains
-        // more than the memo stores.
+        // With both coordinate systems an answer contains more than the memo stores.
         let is_cacheable = self.shared.memo.is_some()
             && self.settings.trace.is_none()
             && needs_server(request)
-            && !request.cmd.edits()
             && !self.settings.verbose;
-        is_cacheable.then(|| MemoKey::of(request, inputs)).flatten()
+        if !is_cacheable {
+            return None;
+        }
+        // What git reports about files is not part of the inputs, so of an edit only its plan is cached.
+        match refactor::planning_request(request) {
+            Some(planning) => MemoKey::of(&planning, inputs),
+            None if request.cmd.edits() => None,
+            None => MemoKey::of(request, inputs),
+        }
     }
 
     async fn memo_get(&self, key: Option<MemoKey>) -> Option<Box<Bundle>> {
@@ -435,7 +480,11 @@ impl Orchestrator {
     }
 
     pub(super) async fn memo_put(&self, key: Option<MemoKey>, bundle: &Bundle) {
-        let Some(key) = key.filter(|_| bundle.error.is_none()) else { return };
+        let is_answer = match bundle.request.as_ref().is_some_and(|request| request.cmd.edits()) {
+            true => refactor::has_plan(bundle),
+            false => bundle.error.is_none(),
+        };
+        let Some(key) = key.filter(|_| is_answer) else { return };
         let (shared, bundle) = (self.shared.clone(), bundle.clone());
         let keeping = blocking(move || {
             if let Some(memo) = &shared.memo {

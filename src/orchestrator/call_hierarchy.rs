@@ -141,7 +141,7 @@ async fn incoming(
         return Ok((edges, searched.of_files(cx), false));
     };
     let references = requests.references(&item.path, item.selection_range.start, true).await?;
-    let named = Named { name: &item.name, document: &document, offset };
+    let named = Named { name: &item.name, document: &document, offset, family: &[] };
     let mut explained = Box::pin(explain(cx, named, &mut searched, references)).await?;
     // An occurrence that is not called is irrelevant here.
     explained.unresolved.retain(|one| {

@@ -2,7 +2,7 @@
 //!
 //! Unless the user named the server's program, no part of a key or of a cached bundle names a folder of this machine.
 //! So one memo serves every checkout of the same content, and can be copied to another machine. Only successful
-//! bundles are cached. A bundle that is read back is used only if its `bundleId` matches its content.
+//! bundles and plans of edits are cached. A bundle that is read back is used only if its `bundleId` matches its content.
 
 use std::io::{self, BufWriter, Write};
 
@@ -54,7 +54,7 @@ impl Memo {
         (bundle_id(&bundle).ok()? == bundle.bundle_id).then_some(bundle)
     }
 
-    /// Caches a bundle, which must not be an error. Blocking.
+    /// Caches a bundle. Blocking.
     pub(super) fn put(&self, key: &MemoKey, bundle: &Bundle) {
         let mut bundle = bundle.clone();
         bundle.meta.volatile = Volatile::default();

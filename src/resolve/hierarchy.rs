@@ -10,7 +10,10 @@ use std::sync::Arc;
 use super::bases::ClassRef;
 use super::lookup::{Lookup, NameTarget, SourceFile, Trail};
 use super::modules::{ImportRoots, Module, ModuleOrigin};
+use super::occurrences::occurrences;
 use super::outline::{DefinitionKind, Imported, Span};
+use super::usage::{TokenUse, Usage};
+use crate::digest::Digest;
 use crate::path::AbsPath;
 use crate::workspace::files::{Document, Files};
 
@@ -197,26 +200,71 @@ fn object(lookup: &Lookup<'_>) -> Option<ClassRef> {
     })
 }
 
-/// Whether a file imports one of `modules`, in any form.
+/// How a file imports modules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ImportUse {
+    /// Not at all.
+    None,
+    /// It takes names from them, or reads their members: `from m import x`, `m.x`.
+    Names,
+    /// It takes all of their names (`*`), or uses one of them as an object that may be passed on, to where any member is read.
+    Whole,
+}
+
+/// How a file imports one of `modules`, in any form.
 #[must_use]
-pub fn imports_any(files: &dyn Files, roots: &ImportRoots, file: &AbsPath, modules: &[AbsPath]) -> bool {
+pub fn import_use(files: &dyn Files, roots: &ImportRoots, file: &AbsPath, modules: &[AbsPath]) -> ImportUse {
     let lookup = Lookup::new(files, roots);
-    let Some(source) = source(&lookup, roots, file) else { return false };
+    let Some(source) = source(&lookup, roots, file) else { return ImportUse::None };
     let leads = |module: &Module| {
         [&module.source, &module.stub].into_iter().flatten().any(|path| modules.contains(path))
     };
-    source.outline.imports.iter().any(|import| {
+    let mut found = ImportUse::None;
+    let mut bound: BTreeSet<&str> = BTreeSet::new();
+    for import in &source.outline.imports {
         let module = if import.level > 0 {
             roots.relative(files, import.level, &import.module, file)
         } else {
             roots.import(files, &import.module, file)
         };
-        let Some(module) = module else { return false };
-        let named = match &import.what {
+        let Some(module) = module else { continue };
+        let submodule = match &import.what {
             Imported::Name(name) => roots.submodule(files, &module, name),
             _ => None,
         };
-        leads(&module) || named.is_some_and(|module| leads(&module))
+        let (is_it, is_object) = match &import.what {
+            Imported::Name(_) => {
+                let is_object = submodule.is_some_and(|module| leads(&module));
+                (is_object || leads(&module), is_object)
+            }
+            Imported::Star if leads(&module) => return ImportUse::Whole,
+            Imported::Star => (false, false),
+            Imported::Top | Imported::Module => (leads(&module), true),
+        };
+        if is_it {
+            found = ImportUse::Names;
+        }
+        if is_it && is_object {
+            bound.insert(&import.bound);
+            // `import a.b` binds `a`, and `a.b` is the module.
+            bound.extend(import.module.rsplit('.').next().filter(|_| import.what == Imported::Top));
+        }
+    }
+    let document = &source.document;
+    let is_object = bound.into_iter().any(|name| is_passed_on(&document.text, document.digest, name));
+    if is_object { ImportUse::Whole } else { found }
+}
+
+/// Whether a name is used otherwise than before a dot or in an import.
+fn is_passed_on(text: &str, digest: Digest, name: &str) -> bool {
+    let usage = std::cell::LazyCell::new(|| Usage::of(text));
+    occurrences(text, digest, name).into_iter().filter(|found| found.kind.is_token()).any(|found| {
+        let span = found.span();
+        let is_read = text[span.end..].trim_start().starts_with('.');
+        let line = text[..span.start].rfind('\n').map_or(0, |end| end + 1);
+        let statement = text[line..span.start].trim_start();
+        let is_import = statement.starts_with("import ") || statement.starts_with("from ");
+        !is_read && !is_import && !matches!(usage.of_token(span.start), TokenUse::Imported(_))
     })
 }
 

@@ -144,6 +144,13 @@ struct RecordedScopes {
     integrity: Integrity,
 }
 
+/// The diagnostics that the reward of a stored bundle was computed from; `None` if it was computed from none.
+#[must_use]
+pub fn measured_for(bundle: &Bundle) -> Option<MeasuredDiagnostics> {
+    let RecordedScopes { scope, before, integrity } = recorded_scopes(bundle);
+    scope.map(|after| MeasuredDiagnostics { before, after, integrity })
+}
+
 fn recorded_scopes(bundle: &Bundle) -> RecordedScopes {
     bundle.process_reward.as_ref().map_or_else(RecordedScopes::default, |reward| {
         let scope = reward.state.scope.clone();

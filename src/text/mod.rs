@@ -8,6 +8,7 @@ pub mod decode;
 pub mod line_index;
 pub mod plural;
 pub mod position;
+pub mod shell;
 pub mod words;
 
 pub use bounded_lines::BoundedLines;
@@ -15,3 +16,4 @@ pub use decode::{Decoded, SourceEncoding, decode_source};
 pub use line_index::LineIndex;
 pub use plural::plural;
 pub use position::{ColumnUnit, Position, Range};
+pub use shell::shell_quote;

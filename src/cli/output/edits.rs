@@ -7,12 +7,15 @@ use super::screen::escape_for_terminal;
 use super::text::{Links, compiler_location, diagnostic};
 use super::{Printer, Style};
 use crate::model::bundle::Bundle;
-use crate::model::edits::{Check, DiagnosticsDelta, Edits, FileChangeKind, TransactionState};
+use crate::model::edits::{Check, CheckName, DiagnosticsDelta, Edits, FileChangeKind, TransactionState};
 use crate::model::request::Command;
 use crate::text::plural;
 
 /// How many locations of a failed check are shown.
 const SHOWN_LOCATIONS: usize = 5;
+
+/// How many places are shown that the caller has to decide about.
+const SHOWN_DECISIONS: usize = 20;
 
 /// How many remaining mentions of the old name are shown.
 const SHOWN_RESIDUE: usize = 8;
@@ -79,24 +82,14 @@ fn preview(printer: &Printer, cmd: Option<Command>, edits: &Edits, budget: &mut 
         // Diagnostics that a rename resolves are not searched for.
         let _ = write!(summary, "; {}", diagnostics_delta(delta, cmd != Some(Command::Rename)));
     }
-    let failed: Vec<&Check> = edits.safety.iter().filter(|check| !check.passed).collect();
-    let passed = edits.safety.len() - failed.len();
-    let _ = write!(summary, "\nchecks: {passed} passed, {} failed\n", failed.len());
-    summary.push_str(&checks(&edits.safety));
+    let failed = edits.safety.iter().filter(|check| !check.passed).count();
+    let _ = write!(summary, "\nchecks: {} passed, {failed} failed\n", edits.safety.len() - failed);
     summary.push_str(&residue(edits));
-    let next = printer.next_command(&[("--dry-run", "")]).replace(" --dry-run ''", "");
-    let stopping = edits.safety.iter().filter(|check| check.stops());
-    let (names, overrides): (Vec<&str>, Vec<&str>) =
-        stopping.filter_map(|check| Some((check.name.as_str(), check.name.override_option()?))).unzip();
-    let impossible = edits.safety.iter().any(|check| check.stops() && check.name.override_option().is_none());
-    if !impossible {
-        let more = if overrides.is_empty() { String::new() } else { format!(" {}", overrides.join(" ")) };
-        let label = match overrides.len() {
-            0 => "to apply".to_owned(),
-            1 => "to apply anyway".to_owned(),
-            _ => format!("to apply anyway, overriding {}", names.join(", ")),
-        };
-        let _ = write!(summary, "{label}: {}", Style::Hint.paint(format!("{next} --apply{more}")));
+    // What failed, and what to do about it, is said with the error.
+    if !edits.safety.iter().any(Check::stops) {
+        summary.push_str(&checks(edits, ""));
+        let next = printer.next_command(&[("--dry-run", "")]).replace(" --dry-run ''", "");
+        let _ = write!(summary, "to apply: {}", Style::Hint.paint(format!("{next} --apply")));
     }
     budget.reserve(&summary);
     let mut shown = 0;
@@ -140,20 +133,37 @@ fn diagnostics_delta(delta: &DiagnosticsDelta, with_resolved: bool) -> String {
     text
 }
 
-/// The failed checks, one line each, with their locations.
-pub(super) fn checks(safety: &[Check]) -> String {
+/// The failed checks, one line each, with their locations. `said` is the message of the error, which need not be repeated.
+pub(super) fn checks(edits: &Edits, said: &str) -> String {
     let mut text = String::new();
-    for check in safety.iter().filter(|check| !check.passed) {
-        let word = if check.overridden { "overridden" } else { "FAILED" };
-        let _ = writeln!(text, "{} {}: {}", Style::Warning.paint(word), check.name.as_str(), check.detail);
-        for place in check.places.iter().take(SHOWN_LOCATIONS) {
-            let _ = writeln!(text, "  {}", compiler_location(place));
+    for check in edits.safety.iter().filter(|check| !check.passed) {
+        if !said.contains(&check.detail) {
+            let word = if check.overridden { "overridden" } else { "FAILED" };
+            let name = check.name.as_str();
+            let _ = writeln!(text, "{} {name}: {}", Style::Warning.paint(word), check.detail);
         }
-        if check.places.len() > SHOWN_LOCATIONS {
-            let _ = writeln!(text, "  and {} more", check.places.len() - SHOWN_LOCATIONS);
+        let lines: Vec<String> = match (&edits.diagnostics, check.name) {
+            (Some(delta), CheckName::Diagnostics) => {
+                delta.introduced.iter().map(|found| diagnostic(Links::none(), found)).collect()
+            }
+            _ => located(check),
+        };
+        let shown = if check.previews.is_empty() { SHOWN_LOCATIONS } else { SHOWN_DECISIONS };
+        for line in lines.iter().take(shown) {
+            let _ = writeln!(text, "  {}", line.trim_end().replace('\n', "\n  "));
+        }
+        if lines.len() > shown {
+            let _ = writeln!(text, "  and {} more, which --json lists", lines.len() - shown);
         }
     }
     text
+}
+
+/// The locations of a check, with their source lines where it has them.
+fn located(check: &Check) -> Vec<String> {
+    let lines = check.previews.iter().map(|line| format!(": {}", escape_for_terminal(line.trim())));
+    let lines = lines.chain(std::iter::repeat(String::new()));
+    check.places.iter().zip(lines).map(|(at, line)| format!("{}{line}", compiler_location(at))).collect()
 }
 
 /// Where the old name is still mentioned.

@@ -18,24 +18,23 @@ use crate::model::facts::{
 use crate::model::request::{Direction, Severity};
 use crate::model::resolution::{Candidate, Resolution, Resolved};
 use crate::path::encode_portable;
-use crate::text::plural;
+use crate::text::{plural, shell_quote};
 
 /// Prints the answer on standard output, or the error on standard error.
 pub(super) fn print(printer: &Printer, bundle: &Bundle) -> io::Result<()> {
     if !bundle.warnings.is_empty() {
         printer.complain(&format!("warning: {}", quoted(&bundle.warnings.join("; "))));
     }
-    // A partial answer, such as after a timeout, is shown together with its error.
-    let late = bundle.error.as_ref().filter(|_| bundle.status == Status::Partial);
+    // A partial answer, such as after a timeout, is shown together with its error, and so is an edit that is only planned.
+    let has_preview = bundle.edits.as_ref().is_some_and(|edits| !edits.files.is_empty())
+        && bundle.request.as_ref().is_some_and(|request| !request.writes());
+    let late = bundle.error.as_ref().filter(|_| bundle.status == Status::Partial || has_preview);
     if let Some(error) = bundle.error.as_ref().filter(|_| late.is_none()) {
-        let mut text = error_text(error);
+        let mut text = error_text(bundle, error);
         if let Some(resolution) =
             bundle.resolution.as_ref().filter(|resolution| !resolution.disambiguation.is_empty())
         {
             text.push_str(&candidates(&resolution.disambiguation));
-        }
-        if let Some(edits) = &bundle.edits {
-            text.push_str(&edits::checks(&edits.safety));
         }
         printer.complain(text.trim_end());
         return Ok(());
@@ -62,7 +61,7 @@ pub(super) fn print(printer: &Printer, bundle: &Bundle) -> io::Result<()> {
     }
     screen::write(&budget.finish())?;
     if let Some(error) = late {
-        printer.complain(error_text(error).trim_end());
+        printer.complain(error_text(bundle, error).trim_end());
     }
     Ok(())
 }
@@ -258,20 +257,16 @@ impl Printer {
     }
 }
 
-fn shell_quote(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./:=@,+%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
 /// The workspace root that terminal hyperlinks lead into. Links are printed where colors are.
 #[derive(Clone, Copy)]
 pub(super) struct Links<'b>(Option<&'b str>);
 
 impl<'b> Links<'b> {
+    /// No hyperlinks.
+    pub(super) const fn none() -> Self {
+        Self(None)
+    }
+
     pub(super) fn of(bundle: &'b Bundle) -> Self {
         Self(bundle.meta.volatile.root.as_deref())
     }
@@ -515,7 +510,7 @@ fn candidates(found: &[Candidate]) -> String {
     text
 }
 
-fn error_text(error: &ErrorBody) -> String {
+fn error_text(bundle: &Bundle, error: &ErrorBody) -> String {
     let mut text =
         format!("{} {}: {}\n", Style::Error.paint("error:"), error.symbol.as_str(), quoted(&error.message));
     match &error.data {
@@ -549,6 +544,9 @@ fn error_text(error: &ErrorBody) -> String {
             }
         }
         _ => {}
+    }
+    if let Some(edits) = &bundle.edits {
+        text.push_str(&edits::checks(edits, &error.message));
     }
     if let Some(hint) = &error.hint {
         let _ = writeln!(text, "{} {hint}", Style::Hint.paint("hint:"));

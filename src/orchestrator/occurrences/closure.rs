@@ -1,6 +1,7 @@
 //! The definitions and names under which a symbol is reached, and the references that the server claims for each of them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::super::ask::RequestContext;
 use super::super::completeness::{self, SearchedFiles};
@@ -16,7 +17,7 @@ use crate::resolve::roles::object_of;
 use crate::resolve::scopes::Scopes;
 use crate::resolve::usage::{TokenUse, Usage};
 use crate::text::Range;
-use crate::workspace::files::Files as _;
+use crate::workspace::files::{Document, Files as _};
 
 /// The most aliases that are followed.
 const MAX_ALIASES: usize = 64;
@@ -76,8 +77,16 @@ impl<'c> Closure<'c> {
         }
     }
 
-    /// Follows the symbol to its stub or source and to its aliases.
-    pub(super) async fn complete(&mut self, mut symbol: SearchedSymbol) -> Result<SearchedSymbol, Failure> {
+    /// Follows the symbol to its other definitions, its stub or source, and its aliases.
+    pub(super) async fn complete(
+        &mut self,
+        mut symbol: SearchedSymbol,
+        family: &[(Arc<Document>, usize)],
+    ) -> Result<SearchedSymbol, Failure> {
+        for (document, offset) in family {
+            symbol.definitions.insert((document.path.clone(), *offset));
+            self.claim(&document.path, *offset, &Evidence::SERVER).await?;
+        }
         let home = symbol.definitions.iter().map(|(path, _)| path.clone()).collect();
         self.names.insert(symbol.name.clone(), home);
         if self.cx.request.options.exclude_declaration {

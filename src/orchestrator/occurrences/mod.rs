@@ -147,6 +147,8 @@ pub(super) struct Explained {
     pub(super) is_late: bool,
     /// How many places of the server's answers are in no local file.
     pub(super) skipped: u32,
+    /// Whether it is a name of a module or a function, and no member or keyword parameter: types do not depend on the name.
+    pub(super) is_by_name: bool,
 }
 
 /// A name at a place.
@@ -156,12 +158,15 @@ pub(super) struct Named<'n> {
     pub(super) document: &'n Arc<Document>,
     /// In bytes.
     pub(super) offset: usize,
+    /// Other definitions that count as the same symbol, with the byte offsets of their names.
+    pub(super) family: &'n [(Arc<Document>, usize)],
 }
 
 impl<'n> Named<'n> {
     /// The name that a question is about; `None` when it is about no name.
     pub(super) fn of(subject: &'n RequestTarget) -> Option<Self> {
-        Some(Self { name: subject.name()?, document: &subject.document, offset: subject.offset })
+        let (document, offset) = (&subject.document, subject.offset);
+        Some(Self { name: subject.name()?, document, offset, family: &[] })
     }
 }
 
@@ -179,10 +184,12 @@ pub(super) async fn explain(
     let classes = Classes::new(files, &cx.state.inputs.roots);
     let mut closure = Closure::new(cx, &classes, searched, claimed);
     let symbol = SearchedSymbol::of(cx, &classes, &named).await?;
-    let symbol = closure.complete(symbol).await?;
+    let symbol = closure.complete(symbol, named.family).await?;
     let family = Family::of(cx, &classes, &symbol);
     let Closure { references, declarations, names, members, skipped, cut, is_late, .. } = closure;
-    let mut explained = Explained { references, declarations, skipped, cut, is_late, ..Explained::default() };
+    let is_by_name = matches!(symbol.reach, symbol::Reach::Global | symbol::Reach::Local);
+    let mut explained =
+        Explained { references, declarations, skipped, cut, is_late, is_by_name, ..Explained::default() };
     let mut tokens = Vec::new();
     for name in names.keys() {
         let occurrences = completeness::occurrences(cx, searched, name).await?;

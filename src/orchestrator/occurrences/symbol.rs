@@ -54,7 +54,7 @@ impl SearchedSymbol {
         classes: &Classes<'_>,
         asked: &Named<'_>,
     ) -> Result<Self, Failure> {
-        let Named { name, document, offset } = *asked;
+        let Named { name, document, offset, .. } = *asked;
         let name = name.to_owned();
         let at = document.lines.position(&document.text, offset, cx.locations.server_unit);
         let found = cx.requests().definition(&document.path, at).await?;

@@ -3,7 +3,7 @@
 
 use super::CheckedEdit;
 use super::checks::Checks;
-use super::dependents::affected;
+use super::dependents::{EditKind, affected};
 use super::guards;
 use super::input::{self, ParsedEdit};
 use super::speculate::{self, Comparison, EditOverlay};
@@ -64,10 +64,10 @@ pub(super) async fn run_checks(
     let mut delta = None;
     if let Some(plan) = &plan {
         if cx.request.cmd != Command::Check {
-            guards::check_files(cx, &mut checks, plan).await?;
+            guards::check_files(cx.settings, cx.state, cx.request, &mut checks, plan).await?;
         }
         let overlay = EditOverlay::new(cx, plan);
-        let affected = affected(cx, plan, &[]).await?;
+        let affected = affected(cx, plan, EditKind::Any).await?;
         let comparison =
             Comparison { plan, overlay: &overlay, affected: &affected, renamed: None, wants_resolved: true };
         speculate::show(cx, &overlay)?;
@@ -80,7 +80,8 @@ pub(super) async fn run_checks(
         }
         delta = Some(found);
     }
-    let error = checks.error().filter(|_| cx.request.writes() || plan.is_none());
+    // `check` reports the effect of any edit that can be applied.
+    let error = checks.error().filter(|_| cx.request.cmd != Command::Check || plan.is_none());
     let plan = plan.unwrap_or_default();
     let mut edits = planning::describe(cx, edit, &plan);
     edits.safety = checks.into_sorted();

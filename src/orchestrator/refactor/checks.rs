@@ -1,12 +1,13 @@
 //! The checks of one edit, recorded by name in a fixed order, and the error for those that fail.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::edits::{Check, CheckName};
+use super::next_command::next_command;
+use crate::model::edits::{Check, CheckName, PlaceDecision};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::request::{DirtyPolicy, Request};
 
-/// How many places to report per check.
+/// How many places to report per check. Of those that the caller has to decide about, all are reported.
 const MAX_PLACES: usize = 20;
 
 /// The checks so far.
@@ -15,6 +16,10 @@ pub(super) struct Checks<'r> {
     checks: Vec<Check>,
     /// The error to report if a check is the first that fails, where it is not the default.
     failures: BTreeMap<CheckName, CheckFailure>,
+    /// The failed checks that stop `--apply` before the server is asked.
+    early: BTreeSet<CheckName>,
+    /// Whether `--family` would rename what keeps the old name.
+    offers_family: bool,
 }
 
 /// The error of a failed check, where it is not the default.
@@ -51,7 +56,18 @@ impl CheckFailure {
 
 impl<'r> Checks<'r> {
     pub(super) const fn new(request: &'r Request) -> Self {
-        Self { request, checks: Vec::new(), failures: BTreeMap::new() }
+        Self {
+            request,
+            checks: Vec::new(),
+            failures: BTreeMap::new(),
+            early: BTreeSet::new(),
+            offers_family: false,
+        }
+    }
+
+    /// Checks that were made before.
+    pub(super) fn with(request: &'r Request, checks: impl Iterator<Item = Check>) -> Self {
+        Self { checks: checks.collect(), ..Self::new(request) }
     }
 
     /// Records that a check passed.
@@ -62,6 +78,32 @@ impl<'r> Checks<'r> {
     /// Records that a check failed at these places.
     pub(super) fn fail(&mut self, name: CheckName, detail: impl Into<String>, places: Vec<String>) {
         self.record(name, false, detail.into(), places);
+    }
+
+    /// Records that a check stops `--apply` before the server is asked, so that its error precedes all others.
+    pub(super) fn is_early(&mut self, name: CheckName) {
+        self.early.insert(name);
+    }
+
+    /// Records that `--family` would rename what keeps the old name.
+    pub(super) fn offer_family(&mut self) {
+        self.offers_family = true;
+    }
+
+    /// Records whether every place is accounted for: the source lines of the places, and what the caller decided about others.
+    pub(super) fn completeness(
+        &mut self,
+        passed: bool,
+        detail: String,
+        open: (Vec<String>, Vec<String>),
+        decisions: Vec<PlaceDecision>,
+    ) {
+        let (places, previews) = open;
+        self.record(CheckName::Completeness, passed, detail, places);
+        if let Some(check) = self.checks.last_mut() {
+            check.previews = previews;
+            check.decisions = decisions;
+        }
     }
 
     /// Records that a check failed if there are places, else that it passed.
@@ -116,9 +158,19 @@ impl<'r> Checks<'r> {
     }
 
     fn record(&mut self, name: CheckName, passed: bool, detail: String, mut places: Vec<String>) {
-        places.truncate(MAX_PLACES);
+        if name != CheckName::Completeness {
+            places.truncate(MAX_PLACES);
+        }
         let overridden = !passed && self.is_overridden(name);
-        self.checks.push(Check { name, passed, overridden, detail, places });
+        self.checks.push(Check {
+            name,
+            passed,
+            overridden,
+            detail,
+            places,
+            previews: Vec::new(),
+            decisions: Vec::new(),
+        });
     }
 
     fn is_overridden(&self, name: CheckName) -> bool {
@@ -140,7 +192,7 @@ impl<'r> Checks<'r> {
     /// The error for the first check, in order, that stops the edit.
     pub(super) fn error(&self) -> Option<ErrorBody> {
         let mut stopping: Vec<&Check> = self.checks.iter().filter(|check| check.stops()).collect();
-        stopping.sort_by_key(|check| check.name);
+        stopping.sort_by_key(|check| (!self.early.contains(&check.name), check.name));
         let first = *stopping.first()?;
         let failure = self.failures.get(&first.name).cloned().unwrap_or_default();
         let symbol = failure.symbol.unwrap_or(match first.name {
@@ -154,27 +206,38 @@ impl<'r> Checks<'r> {
             let names: Vec<&str> = others.iter().map(|check| check.name.as_str()).collect();
             message = format!("{message}; also failed: {}", names.join(", "));
         }
-        let options: Vec<(CheckName, &str)> =
-            stopping.iter().filter_map(|check| Some((check.name, check.name.override_option()?))).collect();
-        let hint = match (failure.hint, options.len() == stopping.len(), first.name) {
-            (Some(hint), ..) => hint,
-            (None, true, CheckName::Git) if options.len() == 1 => {
-                "commit or stash the changes, or add --allow-dirty=elsewhere or --allow-dirty".to_owned()
-            }
-            (None, true, _) => match options.as_slice() {
-                [(_, option)] => format!("review the places; to apply the edit anyway, add {option}"),
-                options => {
-                    let overrides: Vec<String> = options
-                        .iter()
-                        .map(|(name, option)| format!("{option} ({})", name.as_str()))
-                        .collect();
-                    format!("review each failed check before overriding it: {}", overrides.join(", "))
-                }
-            },
-            (None, false, CheckName::Filters) => "adjust --allow and --deny, or the edit".to_owned(),
-            (None, false, _) => "correct the edit".to_owned(),
-        };
+        let hint = failure.hint.unwrap_or_else(|| self.hint(&stopping));
         let failed = ErrorData::Checks { failed: stopping.iter().map(|check| check.name).collect() };
         Some(ErrorBody::new(symbol, message).hint(hint).data(failure.data.unwrap_or(failed)))
+    }
+
+    /// What to do about checks that stop the edit, with the command that goes on.
+    fn hint(&self, stopping: &[&Check]) -> String {
+        let is_alone = stopping.len() == 1;
+        let mut options: Vec<&str> = Vec::new();
+        for check in stopping {
+            options.push(match (check.name, check.name.override_option()) {
+                (CheckName::Completeness, _) if !check.places.is_empty() => "--include unresolved",
+                (CheckName::Overrides, _) if self.offers_family => "--family",
+                (_, Some(option)) => option,
+                (CheckName::Filters, None) => return "adjust --allow and --deny, or the edit".to_owned(),
+                (_, None) => return "correct the edit".to_owned(),
+            });
+        }
+        let command = next_command(self.request, &options);
+        match stopping[0].name {
+            CheckName::Git if is_alone => format!(
+                "commit or stash the changes, or add --allow-dirty=elsewhere or --allow-dirty: {command}"
+            ),
+            CheckName::Completeness if is_alone && !stopping[0].places.is_empty() => format!(
+                "decide about each place with --include or --exclude PATH:LINE:COL; to rename all of them, too: {command}"
+            ),
+            CheckName::Overrides if is_alone && self.offers_family => {
+                format!("to rename all of them: {command}")
+            }
+            _ if is_alone && stopping[0].places.is_empty() => format!("to apply the edit anyway: {command}"),
+            _ if is_alone => format!("review the places; to apply the edit anyway: {command}"),
+            _ => format!("review each failed check; to apply the edit anyway: {command}"),
+        }
     }
 }

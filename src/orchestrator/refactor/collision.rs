@@ -2,10 +2,10 @@
 //! among the keyword arguments of calls.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use super::checks::Checks;
-use super::names::is_private;
+use super::family::DefinitionSite;
+use super::names::{is_private, mangled};
 use crate::edit::text::Splice;
 use crate::model::edits::CheckName;
 use crate::orchestrator::ask::RequestContext;
@@ -13,6 +13,7 @@ use crate::path::AbsPath;
 use crate::resolve::hierarchy::{Hierarchy, Relation, members};
 use crate::resolve::occurrences::{OccurrenceKind, occurrences};
 use crate::resolve::outline::{DefinitionKind, Outline};
+use crate::resolve::roles::enclosing_class;
 use crate::resolve::scopes::{CollisionKind, Scopes, sibling_keywords};
 use crate::workspace::files::{Document, Files as _};
 
@@ -26,8 +27,10 @@ const MAX_REASONS: usize = 4;
 pub(super) struct Renaming<'r> {
     pub(super) old: &'r str,
     pub(super) new: &'r str,
-    /// The definition of the old name: a file and an offset.
-    pub(super) definition: (Arc<Document>, usize),
+    /// The definition of the old name.
+    pub(super) definition: DefinitionSite,
+    /// The definitions that are renamed with it.
+    pub(super) family: &'r [DefinitionSite],
     /// The edits by file.
     pub(super) splices: &'r BTreeMap<AbsPath, Vec<Splice>>,
 }
@@ -37,6 +40,17 @@ impl Renaming<'_> {
     pub(super) fn class(&self) -> Option<(String, usize)> {
         let (document, offset) = &self.definition;
         class_of(&Outline::parse(&document.text), *offset)
+    }
+
+    /// The new name as Python mangles it in the class around the definition.
+    pub(super) fn mangled_new(&self) -> String {
+        let (document, offset) = &self.definition;
+        mangled(self.new, enclosing_class(&document.text, *offset).as_deref())
+    }
+
+    /// All definitions that are renamed.
+    pub(super) fn definitions(&self) -> impl Iterator<Item = &DefinitionSite> {
+        std::iter::once(&self.definition).chain(self.family)
     }
 
     pub(super) fn is_edited(&self, path: &AbsPath, offset: usize) -> bool {
@@ -51,7 +65,7 @@ pub(super) fn class_of(outline: &Outline, offset: usize) -> Option<(String, usiz
     (class.kind == DefinitionKind::Class).then(|| (class.name.clone(), class.name_span.start))
 }
 
-/// Records what the new name collides with. `around` is the hierarchy around the class of the definition.
+/// Records what the new name collides with. `around` is the hierarchy around the classes of the definitions.
 pub(super) fn check(
     cx: &RequestContext<'_>,
     checks: &mut Checks<'_>,
@@ -88,10 +102,11 @@ pub(super) fn check(
             }
         }
     }
-    let own = own_members(renaming);
-    for span in &own {
-        reasons.insert(renaming.class().map_or_else(String::new, |(class, _)| is_member(&class)));
-        places.push(cx.locations.span(&renaming.definition.0, span.clone()).2);
+    for site in renaming.definitions() {
+        let own = own_members(site, renaming.new);
+        reasons.extend(own.as_ref().map(|(class, _)| is_member(class)));
+        let spans = own.into_iter().flat_map(|(_, spans)| spans);
+        places.extend(spans.map(|span| cx.locations.span(&site.0, span).2));
     }
     // A private name is mangled with its class's name, so it collides with nothing in other classes.
     let related = around.members.get(renaming.new).filter(|_| !is_private(renaming.new));
@@ -120,21 +135,17 @@ fn is_member(class: &str) -> String {
     format!("is already a member of {class}")
 }
 
-/// The members of the definition's class that have the new name already.
-fn own_members(renaming: &Renaming<'_>) -> Vec<std::ops::Range<usize>> {
-    let Some((_, class)) = renaming.class() else { return Vec::new() };
-    let outline = Outline::parse(&renaming.definition.0.text);
-    let Some(index) = outline.definitions.iter().position(|found| found.name_span.start == class) else {
-        return Vec::new();
-    };
-    let members = outline.children(Some(index)).filter(|(_, member)| member.name == renaming.new);
-    members.map(|(_, member)| member.name_span.clone()).collect()
-}
-
-/// The hierarchy around the class of the definition, with the members of both names.
-pub(super) fn around_definition(cx: &RequestContext<'_>, renaming: &Renaming<'_>) -> Hierarchy {
-    let Some(class) = renaming.class() else { return Hierarchy::default() };
-    around(cx, &renaming.definition.0, class, &[renaming.old, renaming.new])
+/// The members of a definition's class that have the new name already, with the name of the class; `None` if there are none.
+fn own_members(
+    (document, offset): &DefinitionSite,
+    new: &str,
+) -> Option<(String, Vec<std::ops::Range<usize>>)> {
+    let outline = Outline::parse(&document.text);
+    let (name, class) = class_of(&outline, *offset)?;
+    let index = outline.definitions.iter().position(|found| found.name_span.start == class)?;
+    let members = outline.children(Some(index)).filter(|(_, member)| member.name == new);
+    let spans: Vec<_> = members.map(|(_, member)| member.name_span.clone()).collect();
+    (!spans.is_empty()).then_some((name, spans))
 }
 
 /// The hierarchy around a class, given by its name and the offset of that in the document, with the members of some

@@ -1,13 +1,16 @@
 //! The files whose diagnostics an edit can affect.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::edit::EditPlan;
 use crate::orchestrator::ask::RequestContext;
 use crate::orchestrator::blocking;
 use crate::orchestrator::failure::Failure;
+use crate::orchestrator::inputs::Inputs;
 use crate::path::AbsPath;
-use crate::resolve::hierarchy::imports_any;
+use crate::resolve::hierarchy::{ImportUse, import_use};
+use crate::tape::Tape;
 use crate::workspace::files::DiskFiles;
 use crate::workspace::parallel::parallel_map;
 
@@ -23,18 +26,32 @@ pub(in crate::orchestrator) struct AffectedFiles {
     pub(in crate::orchestrator) files: Vec<AbsPath>,
     /// How many more files could be affected.
     pub(in crate::orchestrator) left_out: usize,
+    /// Importers that cannot be affected, sorted.
+    pub(in crate::orchestrator) unaffected: Vec<AbsPath>,
 }
 
-/// The files that an edit can affect: the edited ones, those that import an edited one, those that contain one of the
-/// words. If there are too many, they are taken in this order: importers that contain the first word, other
-/// importers, other files.
+/// What an edit changes, as far as it is known.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::orchestrator) enum EditKind<'e> {
+    /// Anything.
+    Any,
+    /// The first name becomes the second, and any importer of an edited module may depend on it: members of classes and
+    /// parameters decide which types fit each other, also in files that mention neither name.
+    Renames([&'e str; 2]),
+    /// The first name becomes the second in every reference, and it is a name of a module or a function. The program is the
+    /// same under another name, so diagnostics can only change where one of the names is written, where the names of an edited
+    /// module are imported with `*`, and where a module is passed on as an object: it may stand for a protocol there.
+    RenamesGlobal([&'e str; 2]),
+}
+
+/// The files that an edit can affect: the edited ones, those that import an edited one, those in which a renamed name is written.
+/// If there are too many, they are taken in this order: importers that contain the first name, other importers, other files.
 pub(in crate::orchestrator) async fn affected(
     cx: &RequestContext<'_>,
     plan: &EditPlan,
-    words: &[&str],
+    kind: EditKind<'_>,
 ) -> Result<AffectedFiles, Failure> {
-    let inputs = cx.state.inputs.clone();
-    let root = inputs.snapshot.root();
+    let root = cx.state.inputs.snapshot.root();
     let edited: Vec<AbsPath> = plan
         .changes()
         .iter()
@@ -43,55 +60,84 @@ pub(in crate::orchestrator) async fn affected(
         .collect();
     let touched: Vec<AbsPath> =
         plan.paths().filter(|path| path.is_python()).map(|path| root.join(path.as_str())).collect();
-    let threads = cx.settings.threads;
-    let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-    let (inputs, tape) = (inputs.clone(), cx.state.tape.clone());
-    let all = blocking(move || {
-        let files = DiskFiles::on(tape.clone());
-        let snapshot = &inputs.snapshot;
-        let with = |word: &str| {
-            snapshot
-                .files_with_word(word, threads, &tape)
-                .into_iter()
-                .map(|path| snapshot.absolute(&path))
-                .collect::<Vec<_>>()
-        };
-        let containing: Vec<Vec<AbsPath>> = words.iter().map(|word| with(word)).collect();
-        let mut importers: Vec<AbsPath> = Vec::new();
+    let names: Vec<String> = match kind {
+        EditKind::Any => Vec::new(),
+        EditKind::Renames(names) | EditKind::RenamesGlobal(names) => names.map(str::to_owned).to_vec(),
+    };
+    let is_global = matches!(kind, EditKind::RenamesGlobal(_));
+    let search =
+        Search { inputs: cx.state.inputs.clone(), tape: cx.state.tape.clone(), threads: cx.settings.threads };
+    let found = blocking(move || {
+        let containing: Vec<Vec<AbsPath>> = names.iter().map(|name| search.files_with(name)).collect();
+        let mut importers = search.importers(touched, is_global);
+        let mut unaffected = Vec::new();
+        if is_global {
+            let has_name: BTreeSet<&AbsPath> = containing.iter().flatten().collect();
+            importers.retain(|(path, used)| {
+                let is_affected = *used == ImportUse::Whole || has_name.contains(path);
+                if !is_affected {
+                    unaffected.push(path.clone());
+                }
+                is_affected
+            });
+        }
+        (rank(importers.into_iter().map(|(path, _)| path).collect(), containing), unaffected)
+    });
+    let (others, mut unaffected) = found.await?;
+    let mut seen: BTreeSet<AbsPath> = plan.paths().map(|path| root.join(path.as_str())).collect();
+    let others: Vec<AbsPath> = others.into_iter().filter(|path| seen.insert(path.clone())).collect();
+    let left_out = others.len().saturating_sub(MAX_OTHER_FILES);
+    let mut others: Vec<AbsPath> = others.into_iter().take(MAX_OTHER_FILES).collect();
+    others.sort();
+    unaffected.sort();
+    Ok(AffectedFiles { files: edited.into_iter().chain(others).collect(), left_out, unaffected })
+}
+
+/// What files are searched in.
+struct Search {
+    inputs: Arc<Inputs>,
+    tape: Tape,
+    threads: usize,
+}
+
+impl Search {
+    fn files_with(&self, word: &str) -> Vec<AbsPath> {
+        let snapshot = &self.inputs.snapshot;
+        let paths = snapshot.files_with_word(word, self.threads, &self.tape);
+        paths.into_iter().map(|path| snapshot.absolute(&path)).collect()
+    }
+
+    /// The files that import one of the modules, also through packages that re-export names. `all`: however many there are.
+    fn importers(&self, touched: Vec<AbsPath>, all: bool) -> Vec<(AbsPath, ImportUse)> {
+        let (files, roots) = (DiskFiles::on(self.tape.clone()), &self.inputs.roots);
+        let mut importers: Vec<(AbsPath, ImportUse)> = Vec::new();
         let mut known: BTreeSet<AbsPath> = touched.iter().cloned().collect();
         let mut modules = touched;
         for _ in 0..MAX_IMPORT_DEPTH {
             let mut candidates = BTreeSet::new();
             for module in &modules {
-                let name = inputs.roots.name_of(module).unwrap_or_default();
-                candidates.extend(with(name.rsplit('.').next().unwrap_or_default()));
+                let name = roots.name_of(module).unwrap_or_default();
+                candidates.extend(self.files_with(name.rsplit('.').next().unwrap_or_default()));
             }
             let candidates: Vec<AbsPath> =
                 candidates.into_iter().filter(|path| !known.contains(path)).collect();
-            let imports =
-                parallel_map(&candidates, threads, |path| imports_any(&files, &inputs.roots, path, &modules));
-            let found: Vec<AbsPath> = candidates
-                .into_iter()
-                .zip(imports)
-                .filter(|(_, imports)| *imports)
-                .map(|(path, _)| path)
-                .collect();
-            known.extend(found.iter().cloned());
-            importers.extend(found.iter().cloned());
-            // A package re-exports what it imports.
-            modules = found.into_iter().filter(|path| path.file_name().starts_with("__init__.py")).collect();
-            if modules.is_empty() || importers.len() > 4 * MAX_OTHER_FILES {
+            let used =
+                parallel_map(&candidates, self.threads, |path| import_use(&files, roots, path, &modules));
+            let found: Vec<(AbsPath, ImportUse)> =
+                candidates.into_iter().zip(used).filter(|(_, used)| *used != ImportUse::None).collect();
+            known.extend(found.iter().map(|(path, _)| path.clone()));
+            // A package re-exports what it imports, and any module what it imports with `*`.
+            let re_exports = |(path, used): &&(AbsPath, ImportUse)| {
+                path.file_name().starts_with("__init__.py") || *used == ImportUse::Whole
+            };
+            modules = found.iter().filter(re_exports).map(|(path, _)| path.clone()).collect();
+            importers.extend(found);
+            if modules.is_empty() || (!all && importers.len() > 4 * MAX_OTHER_FILES) {
                 break;
             }
         }
-        rank(importers, containing)
-    });
-    let mut seen: BTreeSet<AbsPath> = plan.paths().map(|path| root.join(path.as_str())).collect();
-    let others: Vec<AbsPath> = all.await?.into_iter().filter(|path| seen.insert(path.clone())).collect();
-    let left_out = others.len().saturating_sub(MAX_OTHER_FILES);
-    let mut others: Vec<AbsPath> = others.into_iter().take(MAX_OTHER_FILES).collect();
-    others.sort();
-    Ok(AffectedFiles { files: edited.into_iter().chain(others).collect(), left_out })
+        importers
+    }
 }
 
 /// Sorts files by importance: importers first, among them those with the first word, then files with earlier words.

@@ -1,18 +1,21 @@
 //! Parameters that pytest passes by name.
 
+use std::sync::Arc;
+
 use super::collision::Renaming;
-use crate::orchestrator::ask::RequestContext;
 use crate::orchestrator::occurrences::is_fixture;
+use crate::resolve::outline::Span;
 use crate::resolve::roles::parameter_at;
+use crate::workspace::files::Document;
 
 /// The renamed parameter itself, if pytest passes it.
-pub(super) fn own_parameter(cx: &RequestContext<'_>, renaming: &Renaming<'_>) -> Option<String> {
+pub(super) fn own_parameter(renaming: &Renaming<'_>) -> Option<(Arc<Document>, Span)> {
     let (document, offset) = &renaming.definition;
     let parameter = parameter_at(&document.text, *offset)?;
     let passes = parameter.is_keyword
         && !matches!(renaming.old, "self" | "cls")
         && requests_fixtures(document.path.file_name(), &parameter.name, &parameter.decorators);
-    passes.then(|| cx.locations.span(document, *offset..*offset + renaming.old.len()).2)
+    passes.then(|| (document.clone(), *offset..*offset + renaming.old.len()))
 }
 
 /// Whether pytest calls a function of this file and passes fixtures by the names of its parameters.

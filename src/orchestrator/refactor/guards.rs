@@ -5,53 +5,59 @@ use super::commit;
 use crate::edit::EditPlan;
 use crate::model::edits::CheckName;
 use crate::model::error::ErrorSymbol;
-use crate::model::request::DirtyPolicy;
-use crate::orchestrator::ask::RequestContext;
+use crate::model::request::{Command, DirtyPolicy, Request};
+use crate::orchestrator::Settings;
 use crate::orchestrator::blocking_within;
 use crate::orchestrator::failure::Failure;
+use crate::orchestrator::request_state::RequestState;
 use crate::path::{DocUri, WorkspacePath};
 use crate::tape::IoKind;
 use crate::workspace::git::program::GitProgram;
-use crate::workspace::git::state::{GitFileState, GitState, state};
+use crate::workspace::git::state::{GitFileState, GitState, state as git_state};
 
 /// Records whether the files are committed, as far as the request demands it, and whether the file system allows
-/// writing them.
+/// writing them. An empty plan stands for one that is not known yet.
 pub(super) async fn check_files(
-    cx: &RequestContext<'_>,
+    settings: &Settings,
+    state: &RequestState,
+    request: &Request,
     checks: &mut Checks<'_>,
     plan: &EditPlan,
 ) -> Result<(), Failure> {
-    let settings = cx.settings;
     let paths: Vec<WorkspacePath> = plan.paths().cloned().collect();
     let (root, checkout, trusted) = (settings.root.clone(), settings.checkout(), settings.trust_workspace);
     let (search_path, environment) = (settings.search_path.clone(), settings.environment.clone());
     let transactions = commit::transactions(settings);
-    let (changes, policy) = (commit::changes(plan), commit::policy(cx.request));
-    let tape = cx.state.tape.clone();
+    let (changes, policy) = (commit::changes(plan), commit::policy(request));
+    let tape = state.tape.clone();
     let outcome = blocking_within(settings.timeout, "git and the disk", move || {
         let inspect = || {
             let program = GitProgram::find(&search_path, &environment, &checkout, trusted);
-            let refused = transactions.plan(changes, policy).map(drop).err();
+            let refused = (!changes.is_empty()).then(|| transactions.plan(changes, policy).map(drop).err());
+            let refused = refused.flatten();
             let refused = refused.map(|error| {
                 let hint = commit::hint(&error).map(str::to_owned);
                 (commit::symbol(&error), error.to_string(), hint)
             });
-            (state(&root, &paths, program.as_ref()), refused)
+            (git_state(&root, &paths, program.as_ref()), refused)
         };
         let unrecorded = || (GitState::Unknown("it was not recorded".to_owned()), None);
         tape.query(IoKind::Guard, &("files", &paths), inspect, unrecorded)
     });
     let (git, refused) = outcome.await?;
-    check_git(checks, cx.request.options.guards.dirty, git);
+    check_git(checks, request, plan.changes().is_empty(), git);
     if let Some((symbol, error, hint)) = refused {
         let name = if symbol == ErrorSymbol::Jail { CheckName::Jail } else { CheckName::Content };
         let reason = CheckFailure { symbol: Some(symbol), data: None, hint };
-        checks.replace(name, cx.locations.paths.text(&error), Vec::new(), reason);
+        checks.replace(name, state.inputs.paths.text(&error), Vec::new(), reason);
     }
     Ok(())
 }
 
-fn check_git(checks: &mut Checks<'_>, dirt: DirtyPolicy, outcome: GitState) {
+/// Records what git reports. Whatever does not depend on the plan stops `--apply` before the server is asked.
+fn check_git(checks: &mut Checks<'_>, request: &Request, is_unplanned: bool, outcome: GitState) {
+    let dirt = request.options.guards.dirty;
+    let is_early = dirt == DirtyPolicy::None && matches!(request.cmd, Command::Rename | Command::Actions);
     let report = match outcome {
         GitState::NoRepository => {
             checks.pass(CheckName::Git, "the files are not in a git repository");
@@ -63,6 +69,9 @@ fn check_git(checks: &mut Checks<'_>, dirt: DirtyPolicy, outcome: GitState) {
                 format!("cannot determine whether the files are committed: {reason}"),
                 Vec::new(),
             );
+            if is_early {
+                checks.is_early(CheckName::Git);
+            }
             return;
         }
         GitState::Known(report) => report,
@@ -77,6 +86,12 @@ fn check_git(checks: &mut Checks<'_>, dirt: DirtyPolicy, outcome: GitState) {
         GitFileState::Clean | GitFileState::Absent => "is clean",
     };
     let dirty: Vec<_> = report.files.iter().filter(|(_, state)| !state.is_clean()).collect();
+    let is_changed = |state: &GitFileState| {
+        matches!(state, GitFileState::Modified | GitFileState::Conflicted | GitFileState::Untracked)
+    };
+    if is_early && report.files.values().chain(report.elsewhere.values()).any(is_changed) {
+        checks.is_early(CheckName::Git);
+    }
     if let Some((path, state)) = dirty.first() {
         let more = match dirty.len() - 1 {
             0 => String::new(),
@@ -94,10 +109,15 @@ fn check_git(checks: &mut Checks<'_>, dirt: DirtyPolicy, outcome: GitState) {
     }
     if let Some((path, state)) = report.elsewhere.iter().next().filter(|_| dirt == DirtyPolicy::None) {
         let state = name(*state);
-        let what = match report.elsewhere.len() - 1 {
-            0 => format!("{path} {state} (this edit does not change it)"),
-            more => format!("{path} {state}, and {more} more (this edit does not change them)"),
+        let (more, them) = match report.elsewhere.len() - 1 {
+            0 => (String::new(), "it"),
+            more => (format!(", and {more} more"), "them"),
         };
+        let note = match is_unplanned {
+            true => String::new(),
+            false => format!(" (this edit does not change {them})"),
+        };
+        let what = format!("{path} {state}{more}{note}");
         let paths: Vec<String> = report.elsewhere.keys().cloned().collect();
         checks.fail(CheckName::Git, what, Vec::new());
         checks.set_failure(CheckName::Git, CheckFailure::files(paths));

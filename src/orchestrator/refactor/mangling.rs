@@ -1,11 +1,14 @@
 //! Name mangling: `__x` in `class C` is `_C__x`, also after a dot and in calls.
 
+use std::sync::Arc;
+
 use super::collision::Renaming;
 use super::names::{is_private, mangled};
 use crate::orchestrator::ask::RequestContext;
 use crate::resolve::occurrences::{OccurrenceKind, occurrences};
+use crate::resolve::outline::Span;
 use crate::resolve::roles::enclosing_class;
-use crate::workspace::files::Files as _;
+use crate::workspace::files::{Document, Files as _};
 
 /// The places where the old or the new name is mangled differently than in its definition, so that they are different
 /// names.
@@ -31,7 +34,10 @@ pub(super) fn mangled_differently(cx: &RequestContext<'_>, renaming: &Renaming<'
 }
 
 /// The occurrences of the old name in its mangled form: `x._C__old`, or in a string.
-pub(super) fn mangled_occurrences(cx: &RequestContext<'_>, renaming: &Renaming<'_>) -> Vec<String> {
+pub(super) fn mangled_occurrences(
+    cx: &RequestContext<'_>,
+    renaming: &Renaming<'_>,
+) -> Vec<(Arc<Document>, Span)> {
     let (document, offset) = &renaming.definition;
     let class = enclosing_class(&document.text, *offset);
     let word = mangled(renaming.old, class.as_deref());
@@ -44,7 +50,7 @@ pub(super) fn mangled_occurrences(cx: &RequestContext<'_>, renaming: &Renaming<'
         let Ok(document) = cx.state.files.read(&snapshot.absolute(&path)) else { continue };
         let found = occurrences(&document.text, document.digest, &word);
         for one in found.into_iter().filter(|one| one.kind != OccurrenceKind::Comment) {
-            places.push(cx.locations.span(&document, one.span()).2);
+            places.push((document.clone(), one.span()));
         }
     }
     places

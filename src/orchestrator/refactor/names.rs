@@ -52,13 +52,7 @@ pub(super) fn mangled(name: &str, class: Option<&str>) -> String {
 /// dot, where builtins are not looked up. `mangled_places`: the places where the name would be mangled differently
 /// than in its definition.
 pub(super) fn check(checks: &mut Checks<'_>, new: &str, is_attribute: bool, mangled_places: Vec<String>) {
-    if !is_identifier(new) {
-        checks.fail(CheckName::Identifier, format!("{new:?} is not an identifier"), Vec::new());
-    } else if KEYWORDS.contains(&new) {
-        checks.fail(CheckName::Identifier, format!("`{new}` is a keyword"), Vec::new());
-    } else {
-        checks.pass(CheckName::Identifier, format!("`{new}` is an identifier and no keyword"));
-    }
+    check_identifier(checks, new);
     if SOFT_KEYWORDS.contains(&new) {
         checks.fail(CheckName::Shadowing, format!("`{new}` is a soft keyword"), Vec::new());
     } else if is_dunder(new) {
@@ -71,6 +65,27 @@ pub(super) fn check(checks: &mut Checks<'_>, new: &str, is_attribute: bool, mang
     } else {
         checks.pass(CheckName::Shadowing, format!("`{new}` hides no builtin and is no soft keyword"));
     }
+}
+
+/// Records whether every part of a dotted name is an identifier and no keyword.
+pub(super) fn check_identifiers(checks: &mut Checks<'_>, dotted: &str) {
+    let is_wrong = |part: &&str| !is_identifier(part) || KEYWORDS.contains(part);
+    let first = dotted.split('.').find(is_wrong);
+    check_identifier(checks, first.or_else(|| dotted.rsplit('.').next()).unwrap_or_default());
+}
+
+/// Records whether `new` is an identifier and no keyword. This stops `--apply` before the server is asked.
+pub(super) fn check_identifier(checks: &mut Checks<'_>, new: &str) {
+    let wrong = if !is_identifier(new) {
+        format!("{new:?} is not an identifier")
+    } else if KEYWORDS.contains(&new) {
+        format!("`{new}` is a keyword")
+    } else {
+        checks.pass(CheckName::Identifier, format!("`{new}` is an identifier and no keyword"));
+        return;
+    };
+    checks.fail(CheckName::Identifier, wrong, Vec::new());
+    checks.is_early(CheckName::Identifier);
 }
 
 #[cfg(test)]

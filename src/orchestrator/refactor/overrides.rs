@@ -4,21 +4,18 @@
 use std::collections::BTreeSet;
 
 use super::checks::Checks;
-use super::collision::{self, Renaming};
+use super::collision::Renaming;
+use super::family::{DefinitionSite, around_all, method_of};
 use super::names::{is_dunder, is_private};
 use crate::model::edits::CheckName;
 use crate::orchestrator::ask::RequestContext;
 use crate::resolve::hierarchy::{Hierarchy, Member, Relation};
-use crate::resolve::outline::Outline;
-use crate::resolve::roles::{keywords_of, parameter_at};
+use crate::resolve::roles::keywords_of;
 
 /// How many classes and bases a message names.
 const MAX_NAMED: usize = 5;
 
-/// Methods that are called through the name of their class.
-const CONSTRUCTORS: [&str; 4] = ["__init__", "__new__", "__post_init__", "__init_subclass__"];
-
-/// Records which definitions keep the old name. `around` is the hierarchy around the class of the definition.
+/// Records which definitions keep the old name. `around` is the hierarchy around the classes of the definitions.
 pub(super) fn check(
     cx: &RequestContext<'_>,
     checks: &mut Checks<'_>,
@@ -27,6 +24,8 @@ pub(super) fn check(
 ) {
     let mut problems = Vec::new();
     let mut places = Vec::new();
+    // Whether `--family` would solve what is found.
+    let mut keeps_by_choice = false;
     let is_member = renaming.class().is_some();
     if is_dunder(renaming.old) {
         problems.push(format!("Python itself uses `{}`", renaming.old));
@@ -44,10 +43,17 @@ pub(super) fn check(
                 classes(not_renamed.iter().copied())
             ));
             places.extend(not_renamed.iter().map(|member| at(cx, member)));
+            keeps_by_choice = is_in_family(cx, &not_renamed);
         }
         add_unknown_bases(cx, around, renaming.old, &mut problems, &mut places);
     }
-    let of_method = check_parameter(cx, renaming, &mut problems, &mut places);
+    let of_method = match check_parameter(cx, renaming, &mut problems, &mut places) {
+        Some(is_solvable) => {
+            keeps_by_choice |= is_solvable;
+            true
+        }
+        None => false,
+    };
     if !is_member && !of_method && problems.is_empty() {
         return;
     }
@@ -58,32 +64,30 @@ pub(super) fn check(
         checks.pass(CheckName::Overrides, detail);
     } else {
         checks.fail(CheckName::Overrides, problems.join("; "), places);
+        if keeps_by_choice && problems.len() == 1 {
+            checks.offer_family();
+        }
     }
 }
 
-/// Checks the methods of the same name around the one whose parameter is renamed. Returns whether there can be any.
+/// Whether `--family` would rename all of these members.
+fn is_in_family(cx: &RequestContext<'_>, members: &[&Member]) -> bool {
+    let is_here = |member: &&Member| cx.state.is_in_workspace(&member.document.path);
+    !cx.request.options.family && members.iter().all(is_here)
+}
+
+/// Checks the methods of the same name around the one whose parameter is renamed. `None` if there cannot be any, else whether
+/// `--family` would solve what is found.
 fn check_parameter(
     cx: &RequestContext<'_>,
     renaming: &Renaming<'_>,
     problems: &mut Vec<String>,
     places: &mut Vec<String>,
-) -> bool {
-    let (document, offset) = &renaming.definition;
-    let Some(parameter) = parameter_at(&document.text, *offset).filter(|parameter| parameter.is_keyword)
-    else {
-        return false;
-    };
-    let Some(function) = parameter.function.filter(|_| !CONSTRUCTORS.contains(&parameter.name.as_str()))
-    else {
-        return false;
-    };
-    let outline = Outline::parse(&document.text);
-    let Some((class_name, class)) = collision::class_of(&outline, function.start) else { return false };
-    let method = parameter.name.as_str();
-    if is_private(method) {
-        return false;
-    }
-    let around = collision::around(cx, document, (class_name, class), &[method]);
+) -> Option<bool> {
+    let methods: Vec<(String, DefinitionSite)> =
+        renaming.definitions().filter_map(|(document, offset)| method_of(document, *offset)).collect();
+    let (method, _) = methods.first()?;
+    let around = around_all(cx, methods.iter().map(|(_, site)| site), &[method]);
     let mut sharing: Vec<&Member> = Vec::new();
     for member in around.members.get(method).into_iter().flatten() {
         let keywords = keywords_of(&member.document.text, member.name_span.start).unwrap_or_default();
@@ -95,6 +99,7 @@ fn check_parameter(
             sharing.push(member);
         }
     }
+    let is_solvable = !sharing.is_empty() && is_in_family(cx, &sharing);
     if !sharing.is_empty() {
         problems.push(format!(
             "`{method}` of {} has the parameter `{}` too, and a call may pass it by name to any of them",
@@ -103,7 +108,7 @@ fn check_parameter(
         ));
     }
     add_unknown_bases(cx, &around, method, problems, places);
-    true
+    Some(is_solvable)
 }
 
 /// Adds the bases whose members are unknown.

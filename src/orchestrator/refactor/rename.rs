@@ -3,41 +3,44 @@
 //! The server proposes the edit without checking it: Pyright renames to a keyword, to a name that exists, and a
 //! method without its overrides. So everything that can be checked is checked here.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::CheckedEdit;
-use super::checks::Checks;
+use super::checks::{CheckFailure, Checks};
 use super::collision::{self, Renaming};
-use super::dependents::affected;
+use super::decisions::{DecidedPlaces, decide};
+use super::dependents::{EditKind, affected};
+use super::family::{DefinitionSite, around_all, family};
+use super::module::rename_module;
+use super::rename_completeness::{open_places, reasons};
+use super::rename_edit::{edited_locations, splices_by_file, with_places, with_references};
 use super::speculate::{self, Comparison, EditOverlay};
-use super::{
-    guards, mangling, names, overrides, planning, prepare, rename_completeness, residue, round_trip,
-};
+use super::{guards, mangling, names, overrides, planning, prepare, residue, round_trip};
 use crate::edit::EditPlan;
-use crate::edit::target::of_uri;
-use crate::edit::text::{Splice, splices};
 use crate::lsp::{Listing, LspLocation};
-use crate::model::edits::{
-    CheckName, DiagnosticsDelta, DocumentChange, TextDocumentEdit, TextEdit, VersionedDocument, WorkspaceEdit,
-};
+use crate::model::edits::{CheckName, DiagnosticsDelta};
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::model::facts::{CompletenessStatus, Facts, Provenance, UseProvenance};
+use crate::model::facts::{Completeness, CompletenessStatus, Facts, Provenance, UseProvenance};
+use crate::model::request::CheckScope;
 use crate::orchestrator::ask::{HandlerOutput, RequestContext};
 use crate::orchestrator::completeness;
 use crate::orchestrator::failure::Failure;
 use crate::orchestrator::navigation::{no_result, position};
-use crate::orchestrator::occurrences::{self, Explained, Named};
+use crate::orchestrator::occurrences::{self, Evidence, Explained, Named};
 use crate::orchestrator::request_state::RequestTarget;
-use crate::path::{AbsPath, FileUri};
+use crate::path::AbsPath;
 use crate::text::Range;
 use crate::workspace::files::{Document, Files as _};
 
 /// Answers `rename`.
 pub(in crate::orchestrator) async fn rename(cx: &RequestContext<'_>) -> Result<HandlerOutput, Failure> {
     let capabilities = prepare::capabilities(cx)?;
-    let subject = cx.state.target()?;
     let new = cx.request.new_name.as_deref().unwrap_or_default();
+    if let Some(module) = &cx.request.options.module {
+        return rename_module(cx, module, new).await;
+    }
+    let subject = cx.state.target()?;
     let old = name(cx, subject)?;
     if new == old || new.is_empty() {
         let message = if new.is_empty() {
@@ -68,53 +71,77 @@ pub(in crate::orchestrator) async fn rename(cx: &RequestContext<'_>) -> Result<H
     if references.items.is_empty() {
         return Err(no_result(cx, subject));
     }
-    let edit = requests.rename(&uses.path, at, new).await?;
-    let named = Named { name: old, document: &subject.document, offset: subject.offset };
-    let explained = Box::pin(occurrences::explain(cx, named, &mut searched, references.clone())).await?;
-    let certain = references_to_rename(&explained);
-    let (edit, added) = match edit {
-        Some(edit) => {
-            let (edit, added) = with_references(cx, edit, &certain, old, new)?;
-            (Some(edit), added)
-        }
-        None => (None, 0),
+    let proposed = requests.rename(&uses.path, at, new).await?;
+    let family = match cx.request.options.family {
+        true => family(cx, &definition, old),
+        false => Vec::new(),
     };
-    let splices = match &edit {
-        Some(edit) => splices_by_file(cx, edit)?,
-        None => BTreeMap::new(),
-    };
-    let renaming = Renaming { old, new, definition, splices: &splices };
+    let named = Named { name: old, document: &subject.document, offset: subject.offset, family: &family };
+    let mut explained = Box::pin(occurrences::explain(cx, named, &mut searched, references.clone())).await?;
+    explained.unresolved.retain(|one| one.token.text() == old);
+    let certain = references_to_rename(cx, &explained).await?;
+    let (edit, added) = with_references(cx, proposed.unwrap_or_default(), &certain, old, new);
+    let before_decisions = splices_by_file(cx, &edit);
+    let renaming =
+        Renaming { old, new, definition: definition.clone(), family: &family, splices: &before_decisions };
+    let open = open_places(cx, &renaming, &explained);
+    let mut facts = Facts::new(Provenance::Lsp);
+    let verdict = facts.completeness.insert(completeness::verdict(cx, &searched, &explained));
+    if !open.is_empty() && verdict.status != CompletenessStatus::Unknown {
+        verdict.status = CompletenessStatus::Partial;
+        verdict.reason = Some(reasons(&open));
+    }
+    let undecided: BTreeSet<LspLocation> = open
+        .iter()
+        .map(|place| LspLocation {
+            path: place.document.path.clone(),
+            range: place.document.lines.range(
+                &place.document.text,
+                place.span.clone(),
+                cx.locations.server_unit,
+            ),
+        })
+        .collect();
+    let decided = decide(cx, open, &certain)?;
+    let edit = with_places(cx, edit, &decided.included, &renaming);
+    let splices = splices_by_file(cx, &edit);
+    let renaming = Renaming { splices: &splices, ..renaming };
+    check_completeness(cx, &mut checks, verdict, &references, &decided, added);
     let mangled_places = mangling::mangled_differently(cx, &renaming);
     names::check(&mut checks, new, renaming.class().is_some(), mangled_places);
-    let around = collision::around_definition(cx, &renaming);
+    let around = around_all(cx, renaming.definitions(), &[old, new]);
     collision::check(cx, &mut checks, &renaming, &around);
     overrides::check(cx, &mut checks, &renaming, &around);
     let edited = edited_locations(cx, &splices);
     let found = completeness::occurrences(cx, &searched, old).await?;
-    let unclaimed = completeness::unclaimed(cx, &found, edited.iter());
-    let (verdict, open) = rename_completeness::verdict(cx, &renaming, &searched, explained);
-    check_completeness(&mut checks, &references, &verdict, added, open);
-    let mut facts = Facts::new(Provenance::Lsp);
-    facts.completeness = Some(verdict);
+    let mut unclaimed = completeness::unclaimed(cx, &found, edited.iter());
+    // A token that is proven to be another symbol does not matter to the caller.
+    unclaimed.retain(|one| !one.kind.is_token() || undecided.contains(&one.place(cx)));
     let mut residue = completeness::residue(cx, &unclaimed);
-    residue::add_documents(cx, &mut residue, old).await?;
-    let plan = match &edit {
-        Some(edit) => planning::plan(cx, &mut checks, cx.locations.server_unit, &|planner| {
-            planner.workspace_edit(edit)
-        })?,
-        None => None,
-    };
-    let mut diagnostics = None;
-    if let Some(plan) = plan.as_ref().filter(|plan| !plan.changes().is_empty()) {
-        guards::check_files(cx, &mut checks, plan).await?;
-        let requested = (uses, offset);
-        diagnostics =
-            Some(check_with_server(cx, &mut checks, plan, &renaming, requested, &references.items).await?);
+    residue::add_documents(cx.settings, cx.state, &mut residue, old).await?;
+    let plan =
+        planning::plan(cx, &mut checks, cx.locations.server_unit, &|planner| planner.workspace_edit(&edit))?;
+    let is_empty = plan.as_ref().is_some_and(|plan| plan.changes().is_empty());
+    if is_empty {
+        let count = crate::text::plural(references.items.len(), "reference");
+        let detail =
+            format!("no file of the workspace has any of the {count}, so there is nothing to rename");
+        checks.replace(CheckName::PrepareRename, detail, Vec::new(), CheckFailure::default());
     }
-    let writes = cx.request.writes();
-    let error = checks.error().filter(|_| writes || plan.is_none());
-    let plan = plan.unwrap_or_default();
-    let mut edits = planning::describe(cx, edit, &plan);
+    let planned = plan.unwrap_or_default();
+    guards::check_files(cx.settings, cx.state, cx.request, &mut checks, &planned).await?;
+    let mut diagnostics = None;
+    if !planned.changes().is_empty() {
+        let server_check = ServerCheck {
+            renaming: &renaming,
+            definitions: std::iter::once((uses.clone(), offset)).chain(family.iter().cloned()).collect(),
+            references: claimed(&explained, &references),
+            kind: kind(cx, &explained, [old, new]),
+        };
+        diagnostics = Some(server_check.run(cx, &mut checks, &planned).await?);
+    }
+    let error = checks.error();
+    let mut edits = planning::describe(cx, Some(edit), &planned);
     edits.safety = checks.into_sorted();
     edits.residue = Some(residue);
     edits.diagnostics = diagnostics;
@@ -122,17 +149,45 @@ pub(in crate::orchestrator) async fn rename(cx: &RequestContext<'_>) -> Result<H
         facts,
         limits: None,
         capabilities,
-        refactored: Some(CheckedEdit { edits, error, plan }),
+        refactored: Some(CheckedEdit { edits, error, plan: planned }),
         error: None,
     })
 }
 
-/// The references that must be renamed with the symbol: not the calls that only reach it by dynamic dispatch, and not
-/// the fixtures that pytest passes by name, whose uses would have to be renamed too.
-fn references_to_rename(explained: &Explained) -> Vec<LspLocation> {
-    let other = [Some(UseProvenance::Dispatch), Some(UseProvenance::FixtureRequest)];
-    let certain = explained.references.iter().filter(|(_, evidence)| !other.contains(&evidence.provenance));
-    certain.map(|(place, _)| place.clone()).collect()
+/// The references that must be renamed with the symbol: not the calls that only reach it by dynamic dispatch. A fixture is
+/// requested by the name of a parameter, which is renamed in its function.
+async fn references_to_rename(
+    cx: &RequestContext<'_>,
+    explained: &Explained,
+) -> Result<Vec<LspLocation>, Failure> {
+    let mut certain: BTreeSet<LspLocation> = BTreeSet::new();
+    for (place, evidence) in &explained.references {
+        match evidence.provenance {
+            Some(UseProvenance::Dispatch) => {}
+            Some(UseProvenance::FixtureRequest) => {
+                certain.insert(place.clone());
+                certain.extend(cx.requests().references(&place.path, place.range.start, true).await?.items);
+            }
+            _ => drop(certain.insert(place.clone())),
+        }
+    }
+    Ok(certain.into_iter().collect())
+}
+
+/// What the server claims for the definitions that are renamed.
+fn claimed(explained: &Explained, references: &Listing<LspLocation>) -> BTreeSet<LspLocation> {
+    let by_server = explained.references.iter().filter(|(_, evidence)| **evidence == Evidence::SERVER);
+    by_server.map(|(place, _)| place).chain(&references.items).cloned().collect()
+}
+
+/// Which files the rename can affect.
+fn kind<'n>(cx: &RequestContext<'_>, explained: &Explained, names: [&'n str; 2]) -> EditKind<'n> {
+    let is_global = explained.is_by_name && explained.cut.is_none();
+    if is_global && cx.request.options.check == CheckScope::Affected {
+        EditKind::RenamesGlobal(names)
+    } else {
+        EditKind::Renames(names)
+    }
 }
 
 /// The current name.
@@ -140,14 +195,17 @@ fn name<'s>(cx: &RequestContext<'_>, subject: &'s RequestTarget) -> Result<&'s s
     let is_module = subject.definition.as_ref().is_some_and(|(_, kind)| *kind == "module");
     match subject.name() {
         Some(name) if !is_module => Ok(name),
-        _ if is_module => Err(modules_unsupported(cx)),
+        _ if is_module => Err(modules_by_name(cx, &subject.document.path)),
         _ => Err(no_result(cx, subject)),
     }
 }
 
-fn modules_unsupported(cx: &RequestContext<'_>) -> Failure {
-    let message = format!("{} does not support renaming modules", cx.settings.server);
-    let hint = "move the file with `git mv` and update its imports; `lanser refs` finds them and `lanser check` tests the edit";
+/// A module is renamed by its name: a token of an import may bind the module under another one.
+fn modules_by_name(cx: &RequestContext<'_>, file: &AbsPath) -> Failure {
+    let name = cx.state.inputs.roots.name_of(file).unwrap_or_default();
+    let message = format!("`{name}` is a module");
+    let command = format!("lanser rename py://{name} NEW_NAME");
+    let hint = format!("to rename it and everything that imports it: {command}");
     Failure::reported(ErrorBody::new(ErrorSymbol::UnsupportedCap, message).hint(hint))
 }
 
@@ -165,35 +223,33 @@ pub(super) fn check_target(checks: &mut Checks<'_>, subject: &RequestTarget) {
 }
 
 fn check_completeness(
+    cx: &RequestContext<'_>,
     checks: &mut Checks<'_>,
+    verdict: &Completeness,
     references: &Listing<LspLocation>,
-    verdict: &crate::model::facts::Completeness,
+    decided: &DecidedPlaces,
     added: usize,
-    unresolved: Vec<String>,
 ) {
     let count = verdict.explained.map_or(references.items.len(), |counts| counts.reference as usize);
-    match (&verdict.status, &verdict.reason) {
-        (CompletenessStatus::Complete, _) if references.skipped == 0 => {
-            let files = planning::files(verdict.files_searched as usize);
-            let more = match added {
-                0 => String::new(),
-                added => format!("; {added} that the server does not rename"),
-            };
-            let detail = format!(
-                "{}, complete; the name occurs in {files}{more}",
-                crate::text::plural(count, "reference")
-            );
-            checks.pass(CheckName::Completeness, detail);
-        }
-        (_, reason) => {
-            let reason = reason.as_deref().unwrap_or("some references are not in local files");
-            checks.fail(
-                CheckName::Completeness,
-                format!("{}, not complete: {reason}", crate::text::plural(count, "reference")),
-                unresolved,
-            );
-        }
-    }
+    let references_found = crate::text::plural(count, "reference");
+    let is_searched = verdict.status != CompletenessStatus::Unknown && references.skipped == 0;
+    let passed = is_searched && decided.open.is_empty();
+    let detail = if passed {
+        let files = planning::files(verdict.files_searched as usize);
+        let more = match added {
+            0 => String::new(),
+            added => format!("; {added} that the server does not rename"),
+        };
+        format!("{references_found}, complete; the name occurs in {files}{more}{}", decided.summary())
+    } else {
+        let reason = match (is_searched, &verdict.reason) {
+            (true, _) => reasons(&decided.open),
+            (false, Some(reason)) => reason.clone(),
+            (false, None) => "some references are not in local files".to_owned(),
+        };
+        format!("{references_found}, not complete: {reason}")
+    };
+    checks.completeness(passed, detail, decided.listed(cx), decided.decisions.clone());
 }
 
 /// Where the server reports the definition of the name, if that is in the workspace; else the request's target.
@@ -206,7 +262,7 @@ async fn definition(
     let found = requests.definition(&subject.document.path, position(cx, subject)).await?;
     let is_file = |place: &LspLocation| place.range == Range::default();
     if !found.items.is_empty() && found.items.iter().all(is_file) {
-        return Err(modules_unsupported(cx));
+        return Err(modules_by_name(cx, &found.items[0].path));
     }
     for place in found.items.iter().filter(|place| cx.state.is_in_workspace(&place.path)) {
         let Ok(document) = cx.state.files.read(&place.path) else { continue };
@@ -218,114 +274,40 @@ async fn definition(
     Ok((subject.document.clone(), subject.offset))
 }
 
-/// Adds the references that the server left out of its edit: Pyright reports references in every file that it was
-/// shown, and renames only in those that its configuration includes. Returns how many were added.
-fn with_references(
-    cx: &RequestContext<'_>,
-    mut edit: WorkspaceEdit,
-    references: &[LspLocation],
-    old: &str,
-    new: &str,
-) -> Result<(WorkspaceEdit, usize), Failure> {
-    let splices = splices_by_file(cx, &edit)?;
-    let mut missing: BTreeMap<AbsPath, Vec<TextEdit>> = BTreeMap::new();
-    for place in references.iter().filter(|place| cx.state.is_in_workspace(&place.path)) {
-        let Ok(document) = cx.state.files.read(&place.path) else { continue };
-        let offset = |position| document.lines.offset(&document.text, position, cx.locations.server_unit);
-        let Some((start, end)) = offset(place.range.start).zip(offset(place.range.end)) else { continue };
-        let has = |splice: &Splice| splice.span.start < end.max(start + 1) && start < splice.span.end;
-        let known = splices.get(&place.path).is_some_and(|splices| splices.iter().any(has));
-        if !known && document.text.get(start..end) == Some(old) {
-            let range = place.range.into();
-            let edits = missing.entry(place.path.clone()).or_default();
-            let edit = TextEdit { range, new_text: new.to_owned(), annotation_id: None };
-            if !edits.contains(&edit) {
-                edits.push(edit);
-            }
-        }
-    }
-    let added = missing.values().map(Vec::len).sum();
-    for (path, edits) in missing {
-        let uri = FileUri::from_path(&path).as_str().to_owned();
-        match &mut edit.document_changes {
-            Some(changes) => {
-                let text_document = VersionedDocument { uri, version: None };
-                changes.push(DocumentChange::Edit(TextDocumentEdit { text_document, edits }));
-            }
-            None => edit.changes.entry(uri).or_default().extend(edits),
-        }
-    }
-    Ok((edit, added))
+/// The checks for which the server is shown the edited texts.
+struct ServerCheck<'c> {
+    renaming: &'c Renaming<'c>,
+    /// The definitions whose references are compared, each at a place that the server accepts.
+    definitions: Vec<DefinitionSite>,
+    /// What the server claims for them before the edit.
+    references: BTreeSet<LspLocation>,
+    kind: EditKind<'c>,
 }
 
-/// The edits by file, for files in the workspace.
-fn splices_by_file(
-    cx: &RequestContext<'_>,
-    edit: &WorkspaceEdit,
-) -> Result<BTreeMap<AbsPath, Vec<Splice>>, Failure> {
-    let root = cx.state.inputs.snapshot.root();
-    let mut edits: BTreeMap<AbsPath, Vec<TextEdit>> = BTreeMap::new();
-    let mut add = |uri: &str, of: &[TextEdit]| {
-        if let Ok(path) = of_uri(root, uri) {
-            edits.entry(root.join(path.as_str())).or_default().extend(of.iter().cloned());
-        }
-    };
-    match &edit.document_changes {
-        Some(changes) => changes.iter().for_each(|change| {
-            if let DocumentChange::Edit(edit) = change {
-                add(&edit.text_document.uri, &edit.edits);
-            }
-        }),
-        None => edit.changes.iter().for_each(|(uri, edits)| add(uri, edits)),
+impl ServerCheck<'_> {
+    /// Records whether there are new diagnostics, and whether the references are the same.
+    async fn run(
+        self,
+        cx: &RequestContext<'_>,
+        checks: &mut Checks<'_>,
+        plan: &EditPlan,
+    ) -> Result<DiagnosticsDelta, Failure> {
+        let overlay = EditOverlay::new(cx, plan);
+        let affected = affected(cx, plan, self.kind).await?;
+        let comparison = Comparison {
+            plan,
+            overlay: &overlay,
+            affected: &affected,
+            renamed: Some((self.renaming.old, self.renaming.new)),
+            wants_resolved: false,
+        };
+        speculate::show(cx, &overlay)?;
+        round_trip::check(cx, checks, &overlay, self.renaming.splices, &self.definitions, &self.references)
+            .await?;
+        let after = speculate::diagnostics_after(cx, &comparison).await?;
+        speculate::hide_overlay(cx, &overlay)?;
+        let delta = speculate::compare(cx, &comparison, after).await?;
+        speculate::record(checks, &delta);
+        Ok(delta)
     }
-    let mut found = BTreeMap::new();
-    for (path, edits) in edits {
-        if let Ok(document) = cx.state.files.read(&path)
-            && let Ok(splices) = splices(&document.text, &edits, cx.locations.server_unit)
-        {
-            found.insert(path, splices);
-        }
-    }
-    Ok(found)
-}
-
-/// The locations that the edit renames.
-fn edited_locations(cx: &RequestContext<'_>, splices: &BTreeMap<AbsPath, Vec<Splice>>) -> Vec<LspLocation> {
-    let mut places = Vec::new();
-    for (path, splices) in splices {
-        let Ok(document) = cx.state.files.read(path) else { continue };
-        places.extend(splices.iter().map(|splice| LspLocation {
-            path: path.clone(),
-            range: document.lines.range(&document.text, splice.span.clone(), cx.locations.server_unit),
-        }));
-    }
-    places
-}
-
-/// Shows the server the edited texts and records whether there are new diagnostics, and whether the references are
-/// the same.
-async fn check_with_server(
-    cx: &RequestContext<'_>,
-    checks: &mut Checks<'_>,
-    plan: &EditPlan,
-    renaming: &Renaming<'_>,
-    requested: (&Arc<Document>, usize),
-    references: &[LspLocation],
-) -> Result<DiagnosticsDelta, Failure> {
-    let overlay = EditOverlay::new(cx, plan);
-    let affected = affected(cx, plan, &[renaming.old, renaming.new]).await?;
-    let comparison = Comparison {
-        plan,
-        overlay: &overlay,
-        affected: &affected,
-        renamed: Some((renaming.old, renaming.new)),
-        wants_resolved: false,
-    };
-    speculate::show(cx, &overlay)?;
-    round_trip::check(cx, checks, &overlay, renaming.splices, requested, references).await?;
-    let after = speculate::diagnostics_after(cx, &comparison).await?;
-    speculate::hide_overlay(cx, &overlay)?;
-    let delta = speculate::compare(cx, &comparison, after).await?;
-    speculate::record(checks, &delta);
-    Ok(delta)
 }

@@ -1,95 +1,103 @@
-//! The occurrences that a rename does not change and that may have to change: unresolved ones, mangled names, names
-//! that pytest passes as arguments.
+//! The occurrences that a rename does not change and that may have to change: unresolved ones, mangled names, uses through
+//! interfaces, parameters that pytest passes by name.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::collision::Renaming;
+use super::decisions::OpenPlace;
 use super::{fixtures, mangling};
-use crate::model::facts::{Completeness, CompletenessStatus, UseProvenance};
+use crate::model::facts::UseProvenance;
 use crate::orchestrator::ask::RequestContext;
-use crate::orchestrator::completeness::{self, SearchedFiles};
-use crate::orchestrator::occurrences::{Explained, offset_of};
-use crate::workspace::files::Files as _;
+use crate::orchestrator::occurrences::{Explained, Token, offset_of};
+use crate::resolve::outline::Span;
+use crate::workspace::files::Document;
 
-/// The completeness of a rename, and the places, as selectors, that keep it from being complete.
-pub(super) fn verdict(
+/// The places of a rename that cannot be decided, in the order of their reasons.
+pub(super) fn open_places(
     cx: &RequestContext<'_>,
     renaming: &Renaming<'_>,
-    searched: &SearchedFiles,
-    mut explained: Explained,
-) -> (Completeness, Vec<String>) {
+    explained: &Explained,
+) -> Vec<OpenPlace> {
     let old = renaming.old;
-    // References through an alias keep their name.
-    explained.unresolved.retain(|one| one.token.text() == old);
-    let mut verdict = completeness::verdict(cx, searched, &explained);
-    let unresolved = explained.unresolved.iter();
-    let mut places: Vec<String> =
-        unresolved.map(|one| cx.locations.span(&one.token.document, one.token.span.clone()).2).collect();
-    let mut reasons = Vec::new();
-    if !places.is_empty() {
-        reasons.push(format!("`{old}` is unresolved in {}", count_places(places.len())));
-    }
-    let mut add = |found: Vec<String>, why: &str| {
-        if !found.is_empty() {
-            reasons.push(format!("{why} in {}", count_places(found.len())));
-            places.extend(found);
-        }
+    let mut places: Vec<OpenPlace> = Vec::new();
+    let mut add = |found: Vec<(Arc<Document>, Span)>, why: &'static str| {
+        places.extend(found.into_iter().map(|(document, span)| {
+            let at = cx.locations.span(&document, span.clone()).2;
+            OpenPlace { document, span, at, why, new_text: None }
+        }));
     };
+    // References through an alias keep their name.
+    let is_old = |token: &&Token| token.text() == old;
+    let of = |token: &Token| (token.document.clone(), token.span.clone());
+    let unresolved = explained.unresolved.iter().map(|one| &one.token).filter(is_old);
+    add(unresolved.map(of).collect(), "the name is unresolved");
     add(mangling::mangled_occurrences(cx, renaming), "it is written in its mangled form");
     add(
-        mixin_uses(cx, renaming, &explained),
+        mixin_uses(cx, renaming, explained),
         "a class that does not define the member uses that of a derived class",
     );
-    add(interface_uses(cx, &explained), "it is used through an interface that keeps its name");
-    let mocked = explained.mocked.iter().filter(|token| token.text() == old);
-    let mocked = mocked.map(|token| cx.locations.span(&token.document, token.span.clone()).2);
-    add(mocked.collect(), "a mock has an attribute of that name");
-    let mut by_pytest = fixture_requests(cx, renaming, &explained);
-    by_pytest.extend(fixtures::own_parameter(cx, renaming));
-    add(by_pytest, "pytest passes it by name");
-    if !reasons.is_empty()
-        && matches!(verdict.status, CompletenessStatus::Complete | CompletenessStatus::Partial)
-    {
-        verdict.status = CompletenessStatus::Partial;
-        verdict.reason = Some(reasons.join("; "));
+    add(interface_uses(cx, renaming, explained), "it is used through an interface that keeps its name");
+    let mocked = explained.mocked.iter().filter(is_old);
+    add(mocked.map(of).collect(), "a mock has an attribute of that name");
+    let mut seen = std::collections::BTreeSet::new();
+    places.retain(|place| {
+        !renaming.is_edited(&place.document.path, place.span.start) && seen.insert(place.at.clone())
+    });
+    // The parameter itself is renamed; what pytest passes keeps its name.
+    places.extend(fixtures::own_parameter(renaming).map(|(document, span)| {
+        let at = cx.locations.span(&document, span.clone()).2;
+        OpenPlace { document, span, at, why: "pytest passes it by name", new_text: None }
+    }));
+    places
+}
+
+/// Why places are open: each reason with the number of places.
+pub(super) fn reasons(places: &[OpenPlace]) -> String {
+    let mut order: Vec<&str> = Vec::new();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for place in places {
+        if !order.contains(&place.why) {
+            order.push(place.why);
+        }
+        *counts.entry(place.why).or_default() += 1;
     }
-    (verdict, places)
+    let count = |why: &&str| format!("{why} in {}", crate::text::plural(counts[why], "place"));
+    order.iter().map(count).collect::<Vec<_>>().join("; ")
 }
 
 /// References in mixin classes that do not define the member themselves, so that no definition there keeps the name.
-fn mixin_uses(cx: &RequestContext<'_>, renaming: &Renaming<'_>, explained: &Explained) -> Vec<String> {
+fn mixin_uses(
+    cx: &RequestContext<'_>,
+    renaming: &Renaming<'_>,
+    explained: &Explained,
+) -> Vec<(Arc<Document>, Span)> {
     let member = format!(".{}", renaming.old);
     let used = explained.references.iter().filter(|(_, evidence)| {
         evidence.provenance == Some(UseProvenance::Dispatch)
             && !evidence.is_structural
             && evidence.via.as_ref().is_some_and(|via| !via.ends_with(&member))
     });
-    used.map(|(place, _)| cx.locations.describe(&place.path, place.range).1).collect()
+    used.filter_map(|(place, _)| spot(cx, renaming, place)).collect()
 }
 
 /// References through a protocol or an abstract class from which the symbol's class does not inherit: the rename does
 /// not reach the interface's member, and objects may get there through `Any`, where no type checker notices that they
 /// do not fit any more.
-fn interface_uses(cx: &RequestContext<'_>, explained: &Explained) -> Vec<String> {
+fn interface_uses(
+    cx: &RequestContext<'_>,
+    renaming: &Renaming<'_>,
+    explained: &Explained,
+) -> Vec<(Arc<Document>, Span)> {
     let used = explained.references.iter().filter(|(_, evidence)| evidence.is_structural);
-    used.map(|(place, _)| cx.locations.describe(&place.path, place.range).1).collect()
+    used.filter_map(|(place, _)| spot(cx, renaming, place)).collect()
 }
 
-/// The places where pytest passes the fixture by its old name.
-fn fixture_requests(cx: &RequestContext<'_>, renaming: &Renaming<'_>, explained: &Explained) -> Vec<String> {
-    let by_pytest = explained
-        .references
-        .iter()
-        .filter(|(_, evidence)| evidence.provenance == Some(UseProvenance::FixtureRequest));
-    let mut found = Vec::new();
-    for (place, _) in by_pytest {
-        let Some((document, offset)) = offset_of(cx, place) else { continue };
-        let is_edited = renaming.is_edited(&document.path, offset);
-        if !is_edited && cx.state.files.read(&place.path).is_ok() {
-            found.push(cx.locations.span(&document, offset..offset + renaming.old.len()).2);
-        }
-    }
-    found
-}
-
-fn count_places(places: usize) -> String {
-    crate::text::plural(places, "place")
+fn spot(
+    cx: &RequestContext<'_>,
+    renaming: &Renaming<'_>,
+    place: &crate::lsp::LspLocation,
+) -> Option<(Arc<Document>, Span)> {
+    let (document, offset) = offset_of(cx, place)?;
+    Some((document, offset..offset + renaming.old.len()))
 }

@@ -1,9 +1,9 @@
 //! Finds an old name in files other than Python: documentation, configuration. These are listed and never edited.
 
 use crate::model::facts::{Occurrence, Residue};
-use crate::orchestrator::ask::RequestContext;
-use crate::orchestrator::blocking;
 use crate::orchestrator::failure::Failure;
+use crate::orchestrator::request_state::RequestState;
+use crate::orchestrator::{Settings, blocking};
 use crate::path::DocUri;
 use crate::tape::IoKind;
 use crate::workspace::text_search::find_in_text_files;
@@ -14,14 +14,21 @@ const KIND: &str = "document";
 /// How many to list.
 const MAX_LISTED: usize = 20;
 
+/// Removes the occurrences in other files.
+pub(super) fn remove_documents(residue: &mut Residue) {
+    residue.count -= residue.kinds.remove(KIND).unwrap_or_default();
+    residue.items.retain(|item| item.kind != KIND);
+}
+
 /// Adds the occurrences in other files to those in Python files.
 pub(super) async fn add_documents(
-    cx: &RequestContext<'_>,
+    settings: &Settings,
+    state: &RequestState,
     residue: &mut Residue,
     name: &str,
 ) -> Result<(), Failure> {
-    let (root, word) = (cx.settings.root.clone(), name.to_owned());
-    let tape = cx.state.tape.clone();
+    let (root, word) = (settings.root.clone(), name.to_owned());
+    let tape = state.tape.clone();
     let find = move || {
         tape.query(IoKind::Index, &("document", &word), || find_in_text_files(&root, &word), Vec::new)
     };

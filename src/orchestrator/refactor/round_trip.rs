@@ -1,9 +1,9 @@
 //! Checks that the references of the new name are exactly those of the old one, at their new positions.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use super::checks::Checks;
+use super::family::DefinitionSite;
 use super::speculate::EditOverlay;
 use crate::edit::text::{Splice, map_offset};
 use crate::lsp::LspLocation;
@@ -14,14 +14,14 @@ use crate::path::AbsPath;
 use crate::workspace::files::{Document, Files};
 
 /// Requests the references of the new name where those of the old one were requested, and compares them. The server
-/// must have been shown the edited texts.
+/// must have been shown the edited texts. `requested` are the places of all renamed definitions.
 pub(super) async fn check(
     cx: &RequestContext<'_>,
     checks: &mut Checks<'_>,
     overlay: &EditOverlay<'_>,
     splices: &BTreeMap<AbsPath, Vec<Splice>>,
-    requested: (&Arc<Document>, usize),
-    references: &[LspLocation],
+    requested: &[DefinitionSite],
+    references: &BTreeSet<LspLocation>,
 ) -> Result<(), Failure> {
     let unit = cx.locations.server_unit;
     let nothing = Vec::new();
@@ -36,7 +36,6 @@ pub(super) async fn check(
         )
         .filter(|_| before.text.len() >= offset)
     };
-    let Some(position) = shift(&requested.0.path, requested.0, requested.1) else { return Ok(()) };
     let mut expected = BTreeSet::new();
     for place in references {
         let Ok(before) = cx.state.files.read(&place.path) else { continue };
@@ -45,8 +44,12 @@ pub(super) async fn check(
             offset.and_then(|offset| shift(&place.path, &before, offset)).map(|at| (place.path.clone(), at)),
         );
     }
-    let found = cx.requests().references(&requested.0.path, position, true).await?;
-    let found: BTreeSet<_> = found.items.into_iter().map(|place| (place.path, place.range.start)).collect();
+    let mut found = BTreeSet::new();
+    for (document, offset) in requested {
+        let Some(position) = shift(&document.path, document, *offset) else { return Ok(()) };
+        let claimed = cx.requests().references(&document.path, position, true).await?;
+        found.extend(claimed.items.into_iter().map(|place| (place.path, place.range.start)));
+    }
     let lost = expected.difference(&found);
     let gained = found.difference(&expected);
     let (lost, gained): (Vec<_>, Vec<_>) = (lost.collect(), gained.collect());

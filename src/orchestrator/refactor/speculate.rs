@@ -11,7 +11,7 @@ use super::checks::Checks;
 use super::dependents::AffectedFiles;
 use crate::bundle::order::sort;
 use crate::edit::EditPlan;
-use crate::model::edits::{CheckName, DiagnosticsDelta};
+use crate::model::edits::{CheckName, DiagnosticsDelta, UnaffectedFiles};
 use crate::model::facts::Diagnostic;
 use crate::model::request::Severity;
 use crate::orchestrator::ask::RequestContext;
@@ -26,6 +26,9 @@ use crate::workspace::files::{DiskFiles, Document, FileKind, Files, ReadError};
 
 /// How many files to open and check at a time.
 const MAX_OPEN_FILES: usize = 4;
+
+/// How many of the files that cannot be affected are listed.
+const MAX_UNAFFECTED_LISTED: usize = 20;
 
 /// The files as they are after the edit.
 pub(in crate::orchestrator) struct EditOverlay<'d> {
@@ -246,6 +249,7 @@ pub(super) async fn compare(
     let mut delta = DiagnosticsDelta {
         files_checked: u32::try_from(comparison.affected.files.len()).unwrap_or(u32::MAX),
         files_left_out: u32::try_from(comparison.affected.left_out).unwrap_or(u32::MAX),
+        unaffected: unaffected(cx, &comparison.affected.unaffected),
         ..DiagnosticsDelta::default()
     };
     // A message may contain the old name before and the new one after, or the old name both times, for another symbol.
@@ -277,6 +281,14 @@ pub(super) async fn compare(
     Ok(delta)
 }
 
+fn unaffected(cx: &RequestContext<'_>, files: &[AbsPath]) -> Option<UnaffectedFiles> {
+    let uris = files.iter().take(MAX_UNAFFECTED_LISTED).map(|path| cx.locations.paths.uri(path));
+    (!files.is_empty()).then(|| UnaffectedFiles {
+        count: u32::try_from(files.len()).unwrap_or(u32::MAX),
+        files: uris.collect(),
+    })
+}
+
 /// The diagnostics above the severity of hints, of the files that remain. Hints only gray code out.
 fn without_hints(found: DiagnosticsByFile, removed: &BTreeSet<AbsPath>) -> DiagnosticsByFile {
     let remaining = found.into_iter().filter(|(path, _)| !removed.contains(path));
@@ -291,7 +303,12 @@ pub(super) fn record(checks: &mut Checks<'_>, delta: &DiagnosticsDelta) {
         0 => String::new(),
         more => format!("; {} that could be affected not compared", crate::text::plural(more, "more file")),
     };
-    let compared = format!("{} compared{left_out}", super::planning::files(delta.files_checked as usize));
+    let unaffected = match &delta.unaffected {
+        None => String::new(),
+        Some(files) => format!("; {} cannot be affected", crate::text::plural(files.count, "importing file")),
+    };
+    let compared =
+        format!("{} compared{left_out}{unaffected}", super::planning::files(delta.files_checked as usize));
     if delta.introduced.is_empty() {
         checks.pass(CheckName::Diagnostics, format!("no new diagnostic; {compared}"));
     } else {
@@ -333,7 +350,7 @@ pub(in crate::orchestrator) async fn diagnostics<'p>(
 }
 
 /// Replaces a name wherever it occurs as a whole word.
-fn replace_word(text: &str, old: &str, new: &str) -> String {
+pub(super) fn replace_word(text: &str, old: &str, new: &str) -> String {
     let is_word = |c: char| c == '_' || unicode_ident::is_xid_continue(c);
     let mut out = String::with_capacity(text.len());
     let mut from = 0;

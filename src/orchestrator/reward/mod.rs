@@ -14,4 +14,5 @@ pub(super) use measure::{
     measured_scope, removed_files, types_lost, without_spans,
 };
 pub use score::{ScoreHead, StateSource, is_revision, score};
+pub(super) use scratch_workspace::ScratchWorkspace;
 pub use supplement::supplement;

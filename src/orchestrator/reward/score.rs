@@ -243,7 +243,7 @@ impl<'s> Scorer<'s> {
         config_changed: u32,
     ) -> Result<(JudgedEdit, usize), Failure> {
         let outcome = self.scratch.with_context(async |cx| {
-            let affected = refactor::affected(cx, plan, &[]).await?;
+            let affected = refactor::affected(cx, plan, refactor::EditKind::Any).await?;
             let overlay = refactor::EditOverlay::new(cx, plan);
             let comparison = refactor::Comparison {
                 plan,
@@ -313,7 +313,9 @@ impl<'s> Scorer<'s> {
         }
         let mut left_out = 0;
         for scratch in [&mut self.scratch, &mut *other] {
-            let affected = scratch.with_context(async |cx| refactor::affected(cx, plan, &[]).await).await?;
+            let affected = scratch
+                .with_context(async |cx| refactor::affected(cx, plan, refactor::EditKind::Any).await)
+                .await?;
             left_out = left_out.max(affected.left_out);
             let inside = affected.files.iter().filter_map(|path| path.strip_prefix(&scratch.root));
             scope.extend(inside.filter_map(WorkspacePath::new));

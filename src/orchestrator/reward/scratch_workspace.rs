@@ -22,13 +22,13 @@ use crate::workspace::file_tree::FileTree;
 use crate::workspace::files::canonical;
 
 /// A state of the workspace with a server.
-pub(super) struct ScratchWorkspace {
+pub(in crate::orchestrator) struct ScratchWorkspace {
     orchestrator: Orchestrator,
     /// Deleted on drop.
     _folder: ScratchFolder,
-    pub(super) root: AbsPath,
-    pub(super) request: Request,
-    pub(super) state: Arc<RequestState>,
+    pub(in crate::orchestrator) root: AbsPath,
+    pub(in crate::orchestrator) request: Request,
+    pub(in crate::orchestrator) state: Arc<RequestState>,
     lease: Option<WorkerGuard>,
     /// The number of files that the server's configuration includes.
     enumerated: u32,
@@ -36,7 +36,10 @@ pub(super) struct ScratchWorkspace {
 
 impl ScratchWorkspace {
     /// Writes a state to a temporary folder and scans it.
-    pub(super) async fn new(settings: &Settings, tree: &Arc<FileTree>) -> Result<Self, Failure> {
+    pub(in crate::orchestrator) async fn new(
+        settings: &Settings,
+        tree: &Arc<FileTree>,
+    ) -> Result<Self, Failure> {
         let cannot = |error: std::io::Error| {
             let error = ErrorBody::new(
                 ErrorSymbol::FsPermissions,
@@ -74,12 +77,12 @@ impl ScratchWorkspace {
     }
 
     /// The path of a file in the folder.
-    pub(super) fn at(&self, path: &WorkspacePath) -> AbsPath {
+    pub(in crate::orchestrator) fn at(&self, path: &WorkspacePath) -> AbsPath {
         self.root.join(path.as_str())
     }
 
     /// Starts the server, unless it is running.
-    pub(super) async fn ready(&mut self) -> Result<(), Failure> {
+    pub(in crate::orchestrator) async fn ready(&mut self) -> Result<(), Failure> {
         if self.lease.is_some() {
             return Ok(());
         }
@@ -92,7 +95,7 @@ impl ScratchWorkspace {
     }
 
     /// The environment of the measurements; `None` before the server is started.
-    pub(super) fn environment(&self) -> Option<Environment> {
+    pub(in crate::orchestrator) fn environment(&self) -> Option<Environment> {
         let lease = self.lease.as_ref()?;
         let mut environment = self.state.inputs.environment.clone();
         environment.tool = Some(lease.tool(self.orchestrator.settings.server));
@@ -100,14 +103,14 @@ impl ScratchWorkspace {
     }
 
     /// Discards the server: the next request starts another one.
-    pub(super) fn discard_server(&mut self) {
+    pub(in crate::orchestrator) fn discard_server(&mut self) {
         if let Some(lease) = self.lease.take() {
             lease.mark_hung();
         }
     }
 
     /// Runs `work` with a request context on the server.
-    pub(super) async fn with_context<T>(
+    pub(in crate::orchestrator) async fn with_context<T>(
         &mut self,
         work: impl AsyncFnOnce(&RequestContext<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
@@ -138,7 +141,10 @@ impl ScratchWorkspace {
     }
 
     /// The server's diagnostics of files as they are on disk.
-    pub(super) async fn diagnostics(&mut self, files: &[AbsPath]) -> Result<DiagnosticsByFile, Failure> {
+    pub(in crate::orchestrator) async fn diagnostics(
+        &mut self,
+        files: &[AbsPath],
+    ) -> Result<DiagnosticsByFile, Failure> {
         if files.is_empty() {
             return Ok(BTreeMap::new());
         }
@@ -149,7 +155,7 @@ impl ScratchWorkspace {
     }
 
     /// Stops the server.
-    pub(super) async fn close(mut self) {
+    pub(in crate::orchestrator) async fn close(mut self) {
         self.lease = None;
         self.orchestrator.close().await;
     }

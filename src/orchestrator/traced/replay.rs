@@ -130,6 +130,12 @@ async fn attempt(
     server: ServerKind,
     introduction: Vec<String>,
 ) -> Result<Attempt, Failure> {
+    // An edit that is refused without a server has no server in its trace.
+    if let Some(refused) = refactor::refusal(request, state, &orchestrator.settings).await?
+        && state.target_error().is_none()
+    {
+        return Ok(refused);
+    }
     if needs_server(request)
         && state.target_error().is_none()
         && let Ok(found) = state.inputs.tools.found.clone()

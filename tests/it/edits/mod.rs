@@ -9,8 +9,12 @@ mod classes;
 mod consistency;
 /// Files that change between planning and writing, and a very large edit.
 mod faults;
+/// Renames that go on after a refusal, and plans that are used again.
+mod going_on;
 /// Guards that apply to every way of making an edit.
 mod guards;
+/// Modules and packages that are renamed and moved.
+mod modules;
 /// Every preview is a patch that git accepts.
 mod previews;
 /// Edits provided by the caller: applied, judged, confined to the workspace.
@@ -141,7 +145,7 @@ impl Repository {
     #[track_caller]
     pub(crate) fn plan(&self, args: &[&str]) -> Value {
         let before = self.tree();
-        let bundle = self.env.lanser(args.iter().chain(&["--json"])).answer();
+        let bundle = self.env.lanser(args.iter().chain(&["--json"])).plan();
         assert_eq!(self.tree(), before, "{args:?} wrote");
         assert_eq!(self.git(&["status", "--porcelain"]), "", "{args:?} left traces");
         let diff = bundle["edits"]["diff"].as_str().unwrap();

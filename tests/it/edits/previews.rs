@@ -107,7 +107,7 @@ fn git_applies_every_preview_with_the_same_result() {
     ];
     for (what, changes) in cases {
         let edit = json!({"documentChanges": changes}).to_string();
-        let dry = repository.env.lanser_with_input(["apply", "-", "--json"], &edit).answer();
+        let dry = repository.env.lanser_with_input(["apply", "-", "--json"], &edit).plan();
         let diff = dry["edits"]["diff"].as_str().unwrap();
         repository.applies(diff);
         let args = ["apply", "-", "--apply", "--allow-new-diagnostics", "--json"];

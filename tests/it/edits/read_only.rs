@@ -98,7 +98,7 @@ fn read_only_commands_write_nothing() {
         assert!(watch.seen().iter().any(|event| event.ends_with("notes.txt")), "the watch sees nothing");
         for (args, input) in questions {
             let output = repository.env.lanser_with_input(args.iter().chain(&["--json"]), input);
-            output.answer();
+            let _ = output.bundle();
             assert_eq!(watch.seen(), [""; 0], "{args:?}");
         }
         // A refused write leaves nothing either.

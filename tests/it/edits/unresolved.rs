@@ -248,10 +248,19 @@ def helper(client): return client
 ",
     );
     let repository = Repository::new(&project);
-    assert_eq!(
-        unresolved(&repository, "py://conftest#client", "customer"),
-        ["conftest.py@L7:C10", "test_it.py@L2:C14", "test_it.py@L4:C31", "test_it.py@L5:C27"]
-    );
+    // A fixture is renamed with the parameters that request it, what uses them, and its name in strings.
+    let (_, files) = repository.plan_apply_undo(&["rename", "py://conftest#client", "customer"]);
+    let text = |name: &str| String::from_utf8(files[name].clone()).unwrap();
+    assert!(text("conftest.py").contains("def customer() -> int"), "{}", text("conftest.py"));
+    assert!(text("conftest.py").contains("def pair(customer): return customer, customer"));
+    for line in [
+        "def test_one(customer): assert customer\n",
+        "def test_two(self, plain, customer: int): assert customer and plain\n",
+        "usefixtures('customer')",
+        "def helper(client): return client\n",
+    ] {
+        assert!(text("test_it.py").contains(line), "{line}\n{}", text("test_it.py"));
+    }
     // pytest looks up the fixture by the name of the parameter.
     assert_eq!(unresolved(&repository, "test_it.py:2:14", "customer"), ["test_it.py@L2:C14"]);
     repository.plan_apply_undo(&["rename", "test_it.py:7:12", "customer"]);

@@ -68,6 +68,17 @@ impl Output {
         bundle
     }
 
+    /// The printed bundle of an edit that was planned; asserts that it is an error exactly if a check stops the edit.
+    #[track_caller]
+    pub(crate) fn plan(&self) -> Value {
+        let bundle = self.bundle();
+        let checks =
+            bundle["edits"]["safety"].as_array().unwrap_or_else(|| panic!("no edit was planned: {self}"));
+        let stops = checks.iter().any(|check| check["passed"] == false && check["overridden"] != true);
+        assert_eq!(bundle["status"] == "error", stops, "{self}");
+        bundle
+    }
+
     /// The error of the printed bundle; asserts its code and symbol.
     #[track_caller]
     pub(crate) fn error(&self, code: i32, symbol: &str) -> Value {

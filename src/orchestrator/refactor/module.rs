@@ -1,0 +1,441 @@
+//! Renames and moves modules and packages: the files, and everything that imports them.
+//!
+//! No server does this over LSP without `workspace/willRenameFiles`, which Pyright does not offer. So the edit is made from the
+//! imports ([`crate::resolve::module_move`]), and the server checks it in a copy of the workspace in which the files are moved.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::CheckedEdit;
+use super::checks::Checks;
+use super::decisions::{DecidedPlaces, OpenPlace, decide};
+use super::dependents::{EditKind, affected};
+use super::rename_completeness::reasons;
+use super::rename_edit::with_edits;
+use super::speculate;
+use super::{guards, names, planning, prepare};
+use crate::edit::EditPlan;
+use crate::model::edits::{
+    CheckName, DiagnosticsDelta, DocumentChange, FileOperation, TextEdit, WorkspaceEdit,
+};
+use crate::model::error::{ErrorBody, ErrorSymbol};
+use crate::model::facts::{
+    Completeness, CompletenessStatus, Diagnostic, Facts, Provenance, Unresolved, UnresolvedOccurrence,
+};
+use crate::model::request::Severity;
+use crate::orchestrator::ask::{HandlerOutput, RequestContext};
+use crate::orchestrator::failure::Failure;
+use crate::orchestrator::locations::preview;
+use crate::orchestrator::reward::ScratchWorkspace;
+use crate::orchestrator::{blocking, completeness};
+use crate::path::{AbsPath, WorkspacePath};
+use crate::resolve::entry_points::{FILES, entry_points};
+use crate::resolve::module_move::{FileRewrite, ModuleMove, rewrite};
+use crate::resolve::outline::Span;
+use crate::tape::IoKind;
+use crate::workspace::file_tree::{FileTree, is_server_input};
+use crate::workspace::files::{DiskFiles, Document, FileKind, Files as _};
+use crate::workspace::parallel::parallel_map;
+
+/// The most files that a package may have to be moved.
+const MAX_FILES: usize = 5_000;
+
+/// Where a module is, and where it goes.
+struct Move {
+    names: ModuleMove,
+    /// The files that move, with their new paths.
+    files: BTreeMap<AbsPath, AbsPath>,
+    /// What is in the way.
+    taken: Vec<AbsPath>,
+}
+
+/// Answers `rename` of a module: `from` is its dotted name or its path, `to` the new one.
+pub(super) async fn rename_module(
+    cx: &RequestContext<'_>,
+    from: &str,
+    to: &str,
+) -> Result<HandlerOutput, Failure> {
+    let capabilities = prepare::capabilities(cx)?;
+    let moved = Move::find(cx, from, to)?;
+    let mut checks = Checks::new(cx.request);
+    checks.pass(CheckName::Target, "the name means one module");
+    names::check_identifiers(&mut checks, &moved.names.new);
+    let taken: Vec<String> =
+        moved.taken.iter().map(|path| cx.locations.paths.uri(path).to_string()).collect();
+    let message = format!("`{}` exists already", moved.names.new);
+    checks.fail_if_any(CheckName::Collision, taken, "nothing has the new name", &message);
+    let rewrites = rewrites(cx, &moved).await?;
+    let open: Vec<OpenPlace> = rewrites
+        .iter()
+        .flat_map(|(document, rewrite)| rewrite.open.iter().map(move |place| (document, place)))
+        .map(|(document, (span, new))| OpenPlace {
+            document: document.clone(),
+            span: span.clone(),
+            at: cx.locations.span(document, span.clone()).2,
+            why: "a string or an expression spells the name",
+            new_text: Some(new.clone()),
+        })
+        .collect();
+    let mut facts = Facts::new(Provenance::Syntax);
+    facts.completeness = Some(verdict(cx, rewrites.len(), &open));
+    let decided = decide(cx, open, &[])?;
+    check_completeness(cx, &mut checks, &rewrites, &decided);
+    let edit = workspace_edit(cx, &moved, &rewrites, &decided);
+    let plan =
+        planning::plan(cx, &mut checks, cx.locations.server_unit, &|planner| planner.workspace_edit(&edit))?;
+    let planned = plan.unwrap_or_default();
+    guards::check_files(cx.settings, cx.state, cx.request, &mut checks, &planned).await?;
+    let mut diagnostics = None;
+    if !planned.changes().is_empty() {
+        let delta = compare(cx, &moved, &planned).await?;
+        speculate::record(&mut checks, &delta);
+        diagnostics = Some(delta);
+    }
+    let error = checks.error();
+    let mut edits = planning::describe(cx, Some(edit), &planned);
+    edits.safety = checks.into_sorted();
+    edits.diagnostics = diagnostics;
+    Ok(HandlerOutput {
+        facts,
+        limits: None,
+        capabilities,
+        refactored: Some(CheckedEdit { edits, error, plan: planned }),
+        error: None,
+    })
+}
+
+fn usage(message: String, hint: impl Into<String>) -> Failure {
+    Failure::reported(ErrorBody::new(ErrorSymbol::Usage, message).hint(hint))
+}
+
+impl Move {
+    fn find(cx: &RequestContext<'_>, from: &str, to: &str) -> Result<Self, Failure> {
+        let (files, roots) = (&cx.state.files, &cx.state.inputs.roots);
+        let root = cx.state.inputs.snapshot.root();
+        let name = |text: &str| match is_path(text) {
+            true => roots.name_of(&root.join(text.trim_end_matches('/'))),
+            false => Some(text.to_owned()),
+        };
+        let unknown = || {
+            let message = format!("no module of the workspace is {from}");
+            let error = ErrorBody::new(ErrorSymbol::NotFound, message);
+            Failure::reported(error.hint("give a dotted name, such as py://pkg.mod, or the path of the file"))
+        };
+        let old = name(from).ok_or_else(unknown)?;
+        let module = roots
+            .find(files, &old)
+            .into_iter()
+            .find(|module| {
+                let mut own = [&module.source, &module.stub, &module.folder].into_iter().flatten();
+                own.any(|path| cx.state.is_in_workspace(path))
+            })
+            .ok_or_else(unknown)?;
+        let new =
+            name(to).ok_or_else(|| usage(format!("{to} is not the path of a module"), "give PATH.py"))?;
+        if new == old {
+            return Err(usage(format!("the name is `{old}` already"), "give another name"));
+        }
+        if !new.contains('.') && old.contains('.') && !is_path(to) {
+            let beside = old.rsplit_once('.').map_or("", |(package, _)| package);
+            return Err(usage(
+                format!("`{new}` would be a module outside of any package"),
+                format!("give the whole name: {beside}.{new}"),
+            ));
+        }
+        if new.starts_with(&format!("{old}.")) {
+            return Err(usage(format!("`{old}` cannot be moved into itself"), "give another name"));
+        }
+        let mut moved = Self {
+            names: ModuleMove { old, new, files: BTreeSet::new() },
+            files: BTreeMap::new(),
+            taken: Vec::new(),
+        };
+        moved.add_files(cx, &module)?;
+        Ok(moved)
+    }
+
+    /// Adds the files of the module, with their new paths.
+    fn add_files(
+        &mut self,
+        cx: &RequestContext<'_>,
+        module: &crate::resolve::modules::Module,
+    ) -> Result<(), Failure> {
+        let files = &cx.state.files;
+        let is_package = module.folder.is_some();
+        let own: Vec<AbsPath> = [&module.source, &module.stub].into_iter().flatten().cloned().collect();
+        let home = match &module.folder {
+            Some(folder) => folder.clone(),
+            None => own.first().map_or_else(|| cx.state.inputs.snapshot.root().clone(), AbsPath::parent),
+        };
+        // The folder of the import root: one up for each part of the name.
+        let ups = self.names.old.split('.').count() - usize::from(!is_package);
+        let root = (0..ups).fold(home.clone(), |folder, _| folder.parent());
+        let parts: Vec<&str> = self.names.new.split('.').collect();
+        let target = parts.iter().fold(root.clone(), |folder, part| folder.join(part));
+        let parent = target.parent();
+        if parent != root && files.kind(&parent) != FileKind::Folder {
+            let uri = cx.locations.paths.uri(&parent);
+            return Err(usage(format!("the package {uri} does not exist"), "create it first"));
+        }
+        let beside = |name: &str| parent.join(&format!("{}{name}", target.file_name()));
+        self.taken = [target.clone(), beside(".py"), beside(".pyi")]
+            .into_iter()
+            .filter(|path| files.kind(path) != FileKind::Missing)
+            .collect();
+        self.names.files = own.iter().cloned().collect();
+        if is_package {
+            self.names.files.insert(home.clone());
+            let mut folders = vec![String::new()];
+            while let Some(folder) = folders.pop() {
+                let here = if folder.is_empty() { home.clone() } else { home.join(&folder) };
+                for name in files.list(&here) {
+                    let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+                    match files.kind(&home.join(&path)) {
+                        FileKind::Folder if name != "__pycache__" => folders.push(path),
+                        FileKind::File => drop(self.files.insert(home.join(&path), target.join(&path))),
+                        _ => {}
+                    }
+                }
+            }
+        } else {
+            for path in own {
+                let ending = if path.as_str().ends_with(".pyi") { ".pyi" } else { ".py" };
+                self.files.insert(path, beside(ending));
+            }
+        }
+        if self.files.len() > MAX_FILES {
+            let count = self.files.len();
+            return Err(usage(
+                format!("the package has {count} files"),
+                format!("at most {MAX_FILES} are moved"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Where a file is after the move.
+    fn after(&self, path: &AbsPath) -> AbsPath {
+        self.files.get(path).unwrap_or(path).clone()
+    }
+}
+
+fn is_path(text: &str) -> bool {
+    text.contains('/') || text.ends_with(".py") || text.ends_with(".pyi")
+}
+
+/// What changes in each file that changes or has open places.
+async fn rewrites(
+    cx: &RequestContext<'_>,
+    moved: &Move,
+) -> Result<Vec<(Arc<Document>, FileRewrite)>, Failure> {
+    let snapshot = &cx.state.inputs.snapshot;
+    let leaf = moved.names.old.rsplit('.').next().unwrap_or_default();
+    let with_name = cx.state.files_with_word(leaf).into_iter().map(|path| snapshot.absolute(&path));
+    // Relative imports in files that move may lead elsewhere.
+    let inside = moved.files.keys().filter(|path| is_python(path)).cloned();
+    let paths: BTreeSet<AbsPath> = with_name.chain(inside).collect();
+    let documents: Vec<Arc<Document>> =
+        paths.iter().filter_map(|path| cx.state.files.read(path).ok()).collect();
+    let (inputs, tape) = (cx.state.inputs.clone(), cx.state.tape.clone());
+    let (names, threads) = (moved.names.clone(), cx.settings.threads);
+    let found = blocking(move || {
+        let files = DiskFiles::on(tape);
+        parallel_map(&documents, threads, |document| {
+            let rewrite = rewrite(&files, &inputs.roots, &document.path, &document.text, &names);
+            (document.clone(), rewrite)
+        })
+    });
+    let mut found = found.await?;
+    found.extend(in_entry_points(cx, moved));
+    found.retain(|(_, rewrite)| !rewrite.splices.is_empty() || !rewrite.open.is_empty());
+    Ok(found)
+}
+
+/// The entry points that name the module.
+fn in_entry_points(cx: &RequestContext<'_>, moved: &Move) -> Vec<(Arc<Document>, FileRewrite)> {
+    let root = cx.state.inputs.snapshot.root();
+    let mut found = Vec::new();
+    for name in FILES {
+        let Ok(document) = cx.state.files.read(&root.join(name)) else { continue };
+        let mut rewrite = FileRewrite::default();
+        for entry in entry_points(&document.text) {
+            let old = &document.text[entry.module.clone()];
+            let new = moved.names.renamed(old);
+            if new != old {
+                rewrite.splices.push((entry.module, new));
+            }
+        }
+        found.push((document, rewrite));
+    }
+    found
+}
+
+fn is_python(path: &AbsPath) -> bool {
+    path.as_str().ends_with(".py") || path.as_str().ends_with(".pyi")
+}
+
+fn verdict(cx: &RequestContext<'_>, files: usize, open: &[OpenPlace]) -> Completeness {
+    let mut verdict = completeness::of_documents(cx, files, &completeness::unreadable(cx));
+    if !open.is_empty() && verdict.status == CompletenessStatus::Complete {
+        verdict.status = CompletenessStatus::Partial;
+        verdict.reason = Some(reasons(open));
+    }
+    let items = open.iter().map(|place| {
+        let (uri, range, at) = cx.locations.span(&place.document, place.span.clone());
+        UnresolvedOccurrence {
+            uri,
+            range,
+            at,
+            kind: "string".to_owned(),
+            receiver: None,
+            reason: place.why.to_owned(),
+            preview: preview(&place.document, range.start.line),
+        }
+    });
+    verdict.unresolved =
+        Unresolved { count: u32::try_from(open.len()).unwrap_or(u32::MAX), items: items.collect() };
+    verdict
+}
+
+fn check_completeness(
+    cx: &RequestContext<'_>,
+    checks: &mut Checks<'_>,
+    rewrites: &[(Arc<Document>, FileRewrite)],
+    decided: &DecidedPlaces,
+) {
+    let count: usize = rewrites.iter().map(|(_, rewrite)| rewrite.splices.len()).sum();
+    let found = format!(
+        "{} in {}",
+        crate::text::plural(count, "place"),
+        planning::files(rewrites.iter().filter(|(_, rewrite)| !rewrite.splices.is_empty()).count())
+    );
+    let unreadable = completeness::unreadable(cx);
+    let passed = decided.open.is_empty() && unreadable.is_empty();
+    let detail = match (passed, unreadable.is_empty()) {
+        (true, _) => format!("{found}{}", decided.summary()),
+        (false, true) => format!("{found}, not complete: {}", reasons(&decided.open)),
+        (false, false) => format!("{found}, not complete: some files of the workspace cannot be read"),
+    };
+    checks.completeness(passed, detail, decided.listed(cx), decided.decisions.clone());
+}
+
+/// Text edits first, at the old paths, then the moves.
+fn workspace_edit(
+    cx: &RequestContext<'_>,
+    moved: &Move,
+    rewrites: &[(Arc<Document>, FileRewrite)],
+    decided: &DecidedPlaces,
+) -> WorkspaceEdit {
+    let mut edits: BTreeMap<AbsPath, Vec<TextEdit>> = BTreeMap::new();
+    let mut add = |document: &Document, span: &Span, new: &str| {
+        let range = document.lines.range(&document.text, span.clone(), cx.locations.server_unit).into();
+        let edit = TextEdit { range, new_text: new.to_owned(), annotation_id: None };
+        edits.entry(document.path.clone()).or_default().push(edit);
+    };
+    for (document, rewrite) in rewrites {
+        rewrite.splices.iter().for_each(|(span, new)| add(document, span, new));
+    }
+    for place in &decided.included {
+        add(&place.document, &place.span, place.new_text.as_deref().unwrap_or_default());
+    }
+    let empty = WorkspaceEdit { document_changes: Some(Vec::new()), ..WorkspaceEdit::default() };
+    let mut edit = with_edits(empty, edits);
+    let uri = |path: &AbsPath| crate::path::FileUri::from_path(path).as_str().to_owned();
+    let moves = moved.files.iter().map(|(from, to)| {
+        let (old_uri, new_uri) = (uri(from), uri(to));
+        DocumentChange::Operation(FileOperation::Rename {
+            old_uri,
+            new_uri,
+            options: None,
+            annotation_id: None,
+        })
+    });
+    edit.document_changes.get_or_insert_default().extend(moves);
+    edit
+}
+
+/// Compares the diagnostics with those of a copy of the workspace in which the edit is made.
+async fn compare(
+    cx: &RequestContext<'_>,
+    moved: &Move,
+    plan: &EditPlan,
+) -> Result<DiagnosticsDelta, Failure> {
+    let affected = affected(cx, plan, EditKind::Any).await?;
+    let back: BTreeMap<&AbsPath, &AbsPath> = moved.files.iter().map(|(from, to)| (to, from)).collect();
+    let then: Vec<AbsPath> =
+        affected.files.iter().map(|path| (*back.get(path).unwrap_or(&path)).clone()).collect();
+    let before = speculate::diagnostics(cx, &cx.state.files, cx.locations, then.iter()).await?;
+    let found = after(cx, plan, &affected.files).await?;
+    let renamed = |message: &str| {
+        let message = speculate::replace_word(message, &moved.names.old, &moved.names.new);
+        let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
+        speculate::replace_word(&message, &last(&moved.names.old), &last(&moved.names.new))
+    };
+    let key =
+        |uri: String, found: &Diagnostic| (uri, found.rule.clone(), found.severity, renamed(&found.message));
+    let mut old: BTreeMap<_, usize> = BTreeMap::new();
+    for (path, list) in &before {
+        let uri = cx.locations.paths.uri(&moved.after(path)).to_string();
+        for item in list.iter().filter(|item| item.severity > Severity::Hint) {
+            *old.entry(key(uri.clone(), item)).or_default() += 1;
+        }
+    }
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let mut delta = DiagnosticsDelta {
+        files_checked: count(affected.files.len()),
+        files_left_out: count(affected.left_out),
+        ..DiagnosticsDelta::default()
+    };
+    for item in found.into_iter().filter(|item| item.severity > Severity::Hint) {
+        match old.get_mut(&key(item.uri.to_string(), &item)).filter(|left| **left > 0) {
+            Some(left) => {
+                *left -= 1;
+                delta.unchanged.add(item.severity);
+            }
+            None => delta.introduced.push(item),
+        }
+    }
+    crate::bundle::order::sort(&mut delta.introduced);
+    Ok(delta)
+}
+
+/// The diagnostics of files in a copy of the workspace with the edit.
+async fn after(
+    cx: &RequestContext<'_>,
+    plan: &EditPlan,
+    files: &[AbsPath],
+) -> Result<Vec<Diagnostic>, Failure> {
+    let root = cx.state.inputs.snapshot.root().clone();
+    let paths: Vec<WorkspacePath> =
+        files.iter().filter_map(|path| path.strip_prefix(&root).and_then(WorkspacePath::new)).collect();
+    let tape = &cx.state.tape;
+    let query = ("moved", &paths);
+    if tape.is_replaying() {
+        return Ok(tape.query(IoKind::Guard, &query, Vec::new, Vec::new));
+    }
+    let changes: Vec<_> = plan
+        .changes()
+        .iter()
+        .map(|change| (change.path.clone(), change.from.clone(), change.after.clone()))
+        .collect();
+    let tree = blocking(move || {
+        let mut tree = FileTree::of_worktree(&root);
+        for (path, from, after) in changes {
+            if let Some(from) = from {
+                tree.files.remove(&from);
+            }
+            match after.filter(|_| is_server_input(&path)) {
+                Some(bytes) => drop(tree.files.insert(path, Arc::new(bytes))),
+                None => drop(tree.files.remove(&path)),
+            }
+        }
+        Arc::new(tree)
+    });
+    cx.settings.progress.step("a copy of the workspace is checked");
+    let mut copy = ScratchWorkspace::new(cx.settings, &tree.await?).await?;
+    let there: Vec<AbsPath> = paths.iter().map(|path| copy.at(path)).collect();
+    let found = copy.diagnostics(&there).await;
+    copy.close().await;
+    let found: Vec<Diagnostic> = found?.into_values().flatten().collect();
+    Ok(tape.query(IoKind::Guard, &query, || found.clone(), Vec::new))
+}

@@ -1,0 +1,77 @@
+//! The command line that goes on after a refusal.
+
+use crate::model::request::{CheckScope, Command, DirtyPolicy, Guards, Request, Strategy};
+use crate::text::shell_quote;
+
+/// The command line of a request that applies an edit, with more options.
+pub(super) fn next_command(request: &Request, more: &[&str]) -> String {
+    let mut words = vec!["lanser".to_owned(), request.cmd.as_str().to_owned()];
+    words.extend(request.selector.as_ref().map(|selector| shell_quote(&selector.to_string())));
+    words.extend(request.options.module.as_ref().map(|module| match module.contains('/') {
+        true => shell_quote(module),
+        false => format!("py://{module}"),
+    }));
+    words.extend(request.new_name.as_ref().map(|name| shell_quote(name)));
+    if request.cmd == Command::Apply {
+        words.push("EDIT".to_owned());
+    }
+    let options = &request.options;
+    words.extend(options.run.as_ref().map(|run| format!("--run {}", shell_quote(run))));
+    words.extend(options.family.then(|| "--family".to_owned()));
+    words.extend(options.include.iter().map(|place| format!("--include {}", shell_quote(place))));
+    words.extend(options.exclude.iter().map(|place| format!("--exclude {}", shell_quote(place))));
+    words.extend((options.check == CheckScope::Importers).then(|| "--check importers".to_owned()));
+    add_guards(&mut words, &options.guards);
+    words.extend(more.iter().map(|&word| word.to_owned()));
+    words.push("--apply".to_owned());
+    words.join(" ")
+}
+
+fn add_guards(words: &mut Vec<String>, guards: &Guards) {
+    words.extend(guards.allow.iter().map(|glob| format!("--allow {}", shell_quote(glob))));
+    words.extend(guards.deny.iter().map(|glob| format!("--deny {}", shell_quote(glob))));
+    words.extend(guards.outside.then(|| "--workspace-jail=false".to_owned()));
+    words.extend(guards.hard_links.then(|| "--allow-hard-links".to_owned()));
+    words.extend(match guards.dirty {
+        DirtyPolicy::None => None,
+        DirtyPolicy::Elsewhere => Some("--allow-dirty=elsewhere".to_owned()),
+        DirtyPolicy::All => Some("--allow-dirty".to_owned()),
+    });
+    words.extend((guards.strategy == Strategy::ThreeWay).then(|| "--strategy 3way".to_owned()));
+    words.extend(guards.overrides.iter().filter_map(|name| name.override_option()).map(str::to_owned));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::edits::CheckName;
+    use crate::model::request::Options;
+
+    #[test]
+    fn every_option_that_was_given_is_repeated() {
+        let guards = Guards {
+            dirty: DirtyPolicy::Elsewhere,
+            overrides: vec![CheckName::Collision],
+            deny: vec!["do cs".to_owned()],
+            ..Guards::default()
+        };
+        let options = Options {
+            family: true,
+            include: vec!["a.py@L1:C2".to_owned()],
+            check: CheckScope::Importers,
+            guards,
+            ..Options::default()
+        };
+        let request = Request {
+            cmd: Command::Rename,
+            selector: crate::selector::parse("py://m#C.f", crate::text::ColumnUnit::default()).ok(),
+            new_name: Some("g".to_owned()),
+            options,
+        };
+        assert_eq!(
+            next_command(&request, &["--allow-shadowing"]),
+            "lanser rename 'py://m#C.f' g --family --include a.py@L1:C2 --check importers --deny 'do cs' \
+             --allow-dirty=elsewhere --allow-collision --allow-shadowing --apply"
+        );
+    }
+}

@@ -1,0 +1,150 @@
+//! Modules and packages that are renamed and moved.
+
+use serde_json::{Value, json};
+
+use super::{Repository, failed};
+use crate::support::Project;
+
+const PACKAGE: &str = "\
+//- /pyproject.toml
+[project]
+name = \"x\"
+[project.scripts]
+run = \"pkg.old:main\"
+//- /pkg/__init__.py
+from . import old
+from .old import main as main
+__all__ = ['old', 'main']
+//- /pkg/old.py
+from . import helper
+from .sub.deep import depth
+
+class Size: ...
+
+def main() -> int:
+    return helper.help() + depth
+//- /pkg/helper.py
+def help() -> int: return 1
+//- /pkg/sub/__init__.py
+//- /pkg/sub/deep.py
+depth = 2
+def again() -> int:
+    from ..old import main
+    return main()
+//- /pkg/sub/data.txt
+not Python
+//- /use.py
+import pkg.old
+import pkg.old as o
+from pkg import old, helper
+from unittest import mock
+
+def run(x: 'pkg.old.Size') -> int:
+    with mock.patch('pkg.old.main'):
+        return pkg.old.main() + o.main() + old.main() + helper.help()
+NAMES = ['pkg.old']
+";
+
+fn text(files: &std::collections::BTreeMap<String, Vec<u8>>, name: &str) -> String {
+    String::from_utf8(files[name].clone()).unwrap()
+}
+
+#[test]
+fn a_module_with_everything_that_imports_it() {
+    let repository = Repository::new(&Project::parse(PACKAGE));
+    let rename = ["rename", "py://pkg.old", "pkg.new"];
+    // A list of names may be read by anything.
+    let bundle = repository.plan(&rename);
+    assert_eq!(failed(&bundle), ["completeness"]);
+    let checks = bundle["edits"]["safety"].as_array().unwrap();
+    let open = checks.iter().find(|check| check["name"] == "completeness").unwrap();
+    assert_eq!(open["locations"], json!(["use.py@L9:C11"]));
+    let (bundle, files) = repository.plan_apply_undo(&[&rename[..], &["--include", "unresolved"]].concat());
+    assert!(!files.contains_key("pkg/old.py"), "{:?}", files.keys());
+    assert!(text(&files, "pkg/new.py").contains("def main()"));
+    assert_eq!(
+        text(&files, "pkg/__init__.py"),
+        "from . import new\nfrom .new import main as main\n__all__ = ['new', 'main']\n"
+    );
+    assert!(text(&files, "pkg/sub/deep.py").contains("from ..new import main"));
+    assert!(text(&files, "pyproject.toml").contains("run = \"pkg.new:main\""));
+    let user = text(&files, "use.py");
+    for part in [
+        "import pkg.new\n",
+        "import pkg.new as o\n",
+        "from pkg import new, helper\n",
+        "mock.patch('pkg.new.main')",
+        "pkg.new.main() + o.main() + new.main()",
+        "NAMES = ['pkg.new']",
+    ] {
+        assert!(user.contains(part), "{part}\n{user}");
+    }
+    let renamed = bundle["edits"]["files"].as_array().unwrap();
+    let renamed: Vec<&Value> = renamed.iter().filter(|file| file["change"] == "rename").collect();
+    assert_eq!(renamed.len(), 1, "{renamed:?}");
+    assert_eq!((&renamed[0]["from"], &renamed[0]["uri"]), (&"pkg/old.py".into(), &"pkg/new.py".into()));
+}
+
+#[test]
+fn a_module_moves_to_another_package() {
+    let repository = Repository::new(&Project::parse(PACKAGE));
+    let by_path = ["move", "pkg/old.py", "pkg/sub/old.py", "--exclude", "unresolved"];
+    let (_, files) = repository.plan_apply_undo(&by_path);
+    let moved = text(&files, "pkg/sub/old.py");
+    assert!(
+        moved.starts_with("from pkg import helper\nfrom .deep import depth\n")
+            || moved.starts_with("from pkg import helper\nfrom pkg.sub.deep import depth\n"),
+        "{moved}"
+    );
+    assert!(text(&files, "pkg/__init__.py").starts_with("from .sub import old\nfrom .sub.old import main"));
+    assert!(text(&files, "use.py").contains("from pkg.sub import old\nfrom pkg import helper\n"));
+    assert!(text(&files, "use.py").contains("NAMES = ['pkg.old']"));
+    let by_name = ["move", "py://pkg.old", "py://pkg.sub.old", "--exclude", "unresolved"];
+    let (_, same) = repository.plan_apply_undo(&by_name);
+    assert_eq!(same, files);
+}
+
+#[test]
+fn a_package_with_all_of_its_files() {
+    let repository = Repository::new(&Project::parse(PACKAGE));
+    let (_, files) = repository.plan_apply_undo(&["rename", "py://pkg.sub", "pkg.part"]);
+    assert!(files.keys().all(|name| !name.starts_with("pkg/sub/")), "{:?}", files.keys());
+    assert_eq!(files["pkg/part/data.txt"], b"not Python\n");
+    assert!(text(&files, "pkg/old.py").contains("from .part.deep import depth"));
+    let whole = ["rename", "py://pkg", "lib", "--include", "unresolved"];
+    let (_, files) = repository.plan_apply_undo(&whole);
+    assert!(text(&files, "use.py").starts_with("import lib.old\nimport lib.old as o\nfrom lib import old"));
+    assert!(text(&files, "pyproject.toml").contains("lib.old:main"));
+}
+
+#[test]
+fn moves_that_are_refused() {
+    let repository = Repository::new(&Project::parse(PACKAGE));
+    let refused = |args: &[&str], code: i32, symbol: &str| {
+        repository.env.lanser(args.iter().chain(&["--json"])).error(code, symbol)
+    };
+    assert!(
+        repository
+            .failed_checks(&["rename", "py://pkg.old", "pkg.helper"], 78)
+            .contains(&"collision".to_owned())
+    );
+    assert!(
+        repository
+            .failed_checks(&["rename", "py://pkg.old", "pkg.class"], 78)
+            .contains(&"identifier".to_owned())
+    );
+    refused(&["rename", "py://pkg.none", "pkg.new"], 3, "E/NOT_FOUND");
+    let error = refused(&["rename", "py://pkg.old", "new"], 2, "E/USAGE");
+    assert!(error["hint"].as_str().unwrap().contains("pkg.new"), "{error}");
+    refused(&["rename", "py://pkg", "pkg.old.pkg"], 2, "E/USAGE");
+    refused(&["move", "pkg/old.py", "nowhere/old.py"], 2, "E/USAGE");
+    // A token of an import may bind the module under any name.
+    let error = refused(&["rename", "use.py:1:12", "new"], 72, "E/UNSUPPORTED_CAP");
+    assert!(error["hint"].as_str().unwrap().contains("lanser rename py://pkg.old"), "{error}");
+    // What the new place breaks is seen by the server, in a copy of the workspace.
+    let project = Project::parse(
+        "//- /a/__init__.py\n//- /a/m.py\nx = 1\n//- /a/n.py\ny = 1\n//- /c/__init__.py\n//- /use.py\nimport a.m\nprint(a.m.x, a.n.y)\n",
+    );
+    let repository = Repository::new(&project);
+    assert_eq!(repository.failed_checks(&["rename", "py://a.m", "c.m"], 78), ["diagnostics"]);
+}
