@@ -25,6 +25,9 @@ pub struct Edits {
     pub diff: String,
     /// Every file that the edit writes, sorted by path.
     pub files: Vec<EditedFile>,
+    /// How hunks of a diff were placed that do not apply as they are: recounted, or with context that differs. Absent when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Every check that was made, in a fixed order.
     pub safety: Vec<Check>,
     /// How the edit changes the diagnostics; absent when they were not compared.

@@ -277,6 +277,15 @@ pub struct EditConflict {
     pub theirs: String,
     /// The text that the edit was made from.
     pub base: String,
+    /// The first line that differs from `base`, 1-based; absent when the edit is no diff, or fits in several places.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<u32>,
+    /// What the diff expects in that line; absent with `at`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// What the file has in that line; absent with `at`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<String>,
 }
 
 impl ErrorBody {

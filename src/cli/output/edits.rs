@@ -36,7 +36,8 @@ fn written(edits: &Edits, budget: &mut Budget) {
         TransactionState::Applied => {
             let files = plural(transaction.files, "file");
             format!(
-                "wrote {files}, transaction {0}\n{1}to undo: lanser undo {0}",
+                "{}wrote {files}, transaction {1}\n{2}to undo: lanser undo {1}",
+                notes(edits),
                 transaction.id,
                 residue(edits)
             )
@@ -77,7 +78,7 @@ fn preview(printer: &Printer, cmd: Option<Command>, edits: &Edits, budget: &mut 
         budget.last("nothing to edit");
         return;
     }
-    let mut summary = totals(edits);
+    let mut summary = notes(edits) + &totals(edits);
     if let Some(delta) = &edits.diagnostics {
         // Diagnostics that a rename resolves are not searched for.
         let _ = write!(summary, "; {}", diagnostics_delta(delta, cmd != Some(Command::Rename)));
@@ -111,6 +112,12 @@ fn preview(printer: &Printer, cmd: Option<Command>, edits: &Edits, budget: &mut 
         budget.last(&format!("{more}: {}", Style::Hint.paint(all)));
     }
     budget.last(summary.trim_end());
+}
+
+/// How hunks of a diff were placed, one line each.
+fn notes(edits: &Edits) -> String {
+    let note = |note: &String| format!("{} {note}\n", Style::Warning.paint("note:"));
+    edits.notes.iter().map(note).collect()
 }
 
 fn totals(edits: &Edits) -> String {

@@ -1,17 +1,25 @@
 //! Applies the hunks of a diff to a content.
 //!
 //! Like `git apply`: every line of a hunk has to match exactly; a hunk that shifted is searched for, the nearest position
-//! first. There is no fuzzy matching.
+//! first. A hunk that fits nowhere, or whose header has no or wrong numbers, is placed by its lines alone, if there is exactly
+//! one place: first as it is, then without regard to white space at the ends of its context lines, then without up to
+//! [`MAX_FUZZ`] context lines at each end, like `patch`. [`Applied::notes`] says so.
 
-use super::parse::{FilePatch, Hunk};
+use super::parse::{FilePatch, Hunk, HunkLine};
 use crate::edit::preview::lines;
+
+/// How many context lines at each end of a hunk may differ.
+const MAX_FUZZ: usize = 2;
+
+/// The most comparisons of lines to find where a hunk that does not apply fits best.
+const MAX_COMPARISONS: usize = 20_000_000;
 
 /// A hunk that does not apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
     /// The 1-based line of the diff where the hunk starts.
     pub line: usize,
-    /// The first line of the file that it changes, 1-based.
+    /// The first line of the file that it changes, 1-based: where most of its lines fit.
     pub at: usize,
     /// The lines that the hunk expects.
     pub expected: String,
@@ -19,33 +27,158 @@ pub struct Conflict {
     pub wanted: String,
     /// The lines that the file has there.
     pub found: String,
+    /// The first line that differs there; `None` if the hunk has none, or fits in several places.
+    pub difference: Option<LineDifference>,
 }
 
-/// Applies a diff and returns the new content.
+/// A line that a hunk expects and the file does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineDifference {
+    /// The line of the file, 1-based.
+    pub at: usize,
+    /// What the hunk expects.
+    pub expected: String,
+    /// What the file has; empty at its end.
+    pub found: String,
+}
+
+/// A content after a diff.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    /// The new content.
+    pub content: Vec<u8>,
+    /// How hunks were placed that do not apply as they are.
+    pub notes: Vec<String>,
+}
+
+/// Applies a diff.
 ///
 /// # Errors
 /// Every hunk that does not apply.
-pub fn apply(content: &[u8], patch: &FilePatch) -> Result<Vec<u8>, Vec<Conflict>> {
+pub fn apply(content: &[u8], patch: &FilePatch) -> Result<Applied, Vec<Conflict>> {
     let old = lines(content);
     let mut out: Vec<u8> = Vec::with_capacity(content.len());
     let mut conflicts = Vec::new();
+    let mut notes = Vec::new();
     let (mut done, mut shift) = (0_usize, 0_isize);
     for hunk in &patch.hunks {
         let expected: Vec<&[u8]> = hunk.before().collect();
-        let declared = if expected.is_empty() { hunk.old_start } else { hunk.old_start.saturating_sub(1) };
-        let wanted = declared.saturating_add_signed(shift);
-        match find_position(&old, &expected, wanted, done) {
-            Some(at) => {
-                shift = at.cast_signed() - declared.cast_signed();
-                old[done..at].iter().for_each(|line| out.extend(*line));
-                hunk.after().for_each(|line| out.extend(line));
-                done = at + expected.len();
-            }
-            None => conflicts.push(conflict(hunk, &old, &expected, wanted)),
+        let declared = hunk.old_start.map(|start| start.saturating_sub(usize::from(!expected.is_empty())));
+        let wanted = declared.map(|declared| declared.saturating_add_signed(shift));
+        let exact = wanted.filter(|_| !hunk.is_recounted);
+        let placed = match exact.and_then(|wanted| find_position(&old, &expected, wanted, done)) {
+            Some(at) => Some(Placement { at, skipped: (0, 0), how: None }),
+            None => place(&old, hunk, wanted, done),
+        };
+        let Some(Placement { at, skipped: (above, below), how }) = placed else {
+            conflicts.push(conflict(hunk, &old, &expected, wanted));
+            continue;
+        };
+        if let Some(declared) = declared {
+            shift = at.cast_signed() - declared.cast_signed() - above.cast_signed();
         }
+        notes.extend(how.map(|how| format!("the hunk in line {} of the diff {how}", hunk.line)));
+        old[done..at].iter().for_each(|line| out.extend(*line));
+        done = write_hunk(&mut out, hunk, &old, at, above, below);
     }
     old[done..].iter().for_each(|line| out.extend(*line));
-    if conflicts.is_empty() { Ok(out) } else { Err(conflicts) }
+    if conflicts.is_empty() { Ok(Applied { content: out, notes }) } else { Err(conflicts) }
+}
+
+/// Where a hunk goes.
+struct Placement {
+    /// The line of the file, counted from 0.
+    at: usize,
+    /// How many of its first and last context lines do not count.
+    skipped: (usize, usize),
+    /// What was needed to place it, to be said.
+    how: Option<&'static str>,
+}
+
+/// Writes a hunk at a place, and returns the line of the file after it. Context is kept as the file has it.
+fn write_hunk(out: &mut Vec<u8>, hunk: &Hunk, old: &[&[u8]], at: usize, above: usize, below: usize) -> usize {
+    let mut here = at;
+    let used = &hunk.lines[above..hunk.lines.len() - below];
+    for line in used {
+        match line {
+            HunkLine::Added(line) => out.extend(line),
+            HunkLine::Removed(_) => here += 1,
+            HunkLine::Context(_) => {
+                out.extend(old[here]);
+                here += 1;
+            }
+        }
+    }
+    here
+}
+
+/// The only place where the lines of a hunk fit, more and more leniently.
+fn place(old: &[&[u8]], hunk: &Hunk, wanted: Option<usize>, from: usize) -> Option<Placement> {
+    let is_context = |line: &&HunkLine| matches!(line, HunkLine::Context(_));
+    let leading = hunk.lines.iter().take_while(is_context).count();
+    let trailing = hunk.lines.iter().rev().take_while(is_context).count();
+    let expected = |above: usize, below: usize| -> Vec<&HunkLine> {
+        let used = &hunk.lines[above..hunk.lines.len() - below];
+        used.iter().filter(|line| !matches!(line, HunkLine::Added(_))).collect()
+    };
+    let all = expected(0, 0);
+    if all.is_empty() {
+        // Nothing but added lines: a new content, or the end of the file.
+        return old.is_empty().then_some(Placement { at: 0, skipped: (0, 0), how: None });
+    }
+    let recounted = "was placed by its lines, since the numbers in its header are missing or wrong";
+    if hunk.is_recounted {
+        let found = positions(old, &all, from, true);
+        // The numbers may be right about the place, though not about the length.
+        if let Some(at) = wanted.filter(|at| found.contains(at)).or(only(&found)) {
+            return Some(Placement { at, skipped: (0, 0), how: Some(recounted) });
+        }
+        if found.len() > 1 {
+            return None;
+        }
+    }
+    if let Some(at) = only(&positions(old, &all, from, false)) {
+        let how = Some("was placed although white space at the end of context lines differs");
+        return Some(Placement { at, skipped: (0, 0), how });
+    }
+    for fuzz in 1..=MAX_FUZZ {
+        let (above, below) = (leading.min(fuzz), trailing.min(fuzz));
+        let some = expected(above, below);
+        // One line alone, or without context, is too little to show the place.
+        let has_context = some.iter().any(|line| matches!(line, HunkLine::Context(_)));
+        if (above, below) == (0, 0) || some.len() < 2 || !has_context {
+            return None;
+        }
+        let found = positions(old, &some, from, false);
+        if let Some(at) = only(&found) {
+            let how = Some("was placed although context lines at its ends differ");
+            return Some(Placement { at, skipped: (above, below), how });
+        }
+        if found.len() > 1 {
+            return None;
+        }
+    }
+    None
+}
+
+fn only(found: &[usize]) -> Option<usize> {
+    match found {
+        [only] => Some(*only),
+        _ => None,
+    }
+}
+
+/// The places where lines fit, two at most besides the first. `exact`: also white space at the ends of context lines.
+fn positions(old: &[&[u8]], expected: &[&HunkLine], from: usize, exact: bool) -> Vec<usize> {
+    let fits = |line: &HunkLine, found: &[u8]| match line {
+        HunkLine::Removed(line) => line == found,
+        HunkLine::Context(line) if exact => line == found,
+        HunkLine::Context(line) => line.trim_ascii_end() == found.trim_ascii_end(),
+        HunkLine::Added(_) => false,
+    };
+    let Some(last) = old.len().checked_sub(expected.len()) else { return Vec::new() };
+    let all = |at: &usize| expected.iter().zip(&old[*at..]).all(|(line, found)| fits(line, found));
+    (from..=last).filter(all).collect()
 }
 
 /// The position of `expected` that is nearest to `wanted` and not before `from`.
@@ -63,18 +196,38 @@ fn find_position(old: &[&[u8]], expected: &[&[u8]], wanted: usize, from: usize) 
     })
 }
 
-fn conflict(hunk: &Hunk, old: &[&[u8]], expected: &[&[u8]], wanted: usize) -> Conflict {
+fn conflict(hunk: &Hunk, old: &[&[u8]], expected: &[&[u8]], wanted: Option<usize>) -> Conflict {
     let text = |lines: &[&[u8]]| String::from_utf8_lossy(&lines.concat()).into_owned();
-    let start = wanted.min(old.len());
+    let start = best_position(old, expected, wanted).min(old.len());
     let end = (start + expected.len()).min(old.len());
     let new: Vec<&[u8]> = hunk.after().collect();
+    let there = |index: usize| old.get(start + index).copied().unwrap_or_default();
+    let differs = expected.iter().enumerate().find(|(index, line)| there(*index) != **line);
     Conflict {
         line: hunk.line,
-        at: wanted + 1,
+        at: start + 1,
         expected: text(expected),
         wanted: text(&new),
         found: text(&old[start..end]),
+        difference: differs.map(|(index, line)| LineDifference {
+            at: start + index + 1,
+            expected: text(&[line]),
+            found: text(&[there(index)]),
+        }),
     }
+}
+
+/// Where most lines fit; of several places the one that is nearest to `wanted`, which is also the answer if none fits or the
+/// search would take too long.
+fn best_position(old: &[&[u8]], expected: &[&[u8]], wanted: Option<usize>) -> usize {
+    let fallback = wanted.unwrap_or_default();
+    if expected.is_empty() || old.len().saturating_mul(expected.len()) > MAX_COMPARISONS {
+        return fallback;
+    }
+    let fitting = |at: usize| expected.iter().zip(&old[at..]).filter(|(line, found)| line == found).count();
+    let score = |at: &usize| (fitting(*at), std::cmp::Reverse(at.abs_diff(fallback)));
+    let best = (0..old.len()).max_by_key(score);
+    best.filter(|at| fitting(*at) > 0).unwrap_or(fallback)
 }
 
 #[cfg(test)]
@@ -84,7 +237,7 @@ mod tests {
 
     fn applied(content: &str, diff: &str) -> Result<String, Vec<Conflict>> {
         let file = parse(diff.as_bytes()).unwrap().remove(0);
-        apply(content.as_bytes(), &file).map(|bytes| String::from_utf8(bytes).unwrap())
+        apply(content.as_bytes(), &file).map(|applied| String::from_utf8(applied.content).unwrap())
     }
 
     #[test]
@@ -111,5 +264,53 @@ mod tests {
         assert_eq!(applied("", "--- a\n+++ a\n@@ -0,0 +1,2 @@\n+a\n+b\n").unwrap(), "a\nb\n");
         assert_eq!(applied("a\nb\n", "--- a\n+++ a\n@@ -1,0 +2 @@\n+x\n").unwrap(), "a\nx\nb\n");
         assert!(applied("a\r\n", "--- a\n+++ a\n@@ -1 +1 @@\n-a\n+b\n").is_err());
+    }
+
+    /// The content and the number of notes.
+    fn lenient(content: &str, hunks: &str) -> Result<(String, usize), Box<Conflict>> {
+        let file = parse(format!("--- a\n+++ a\n{hunks}").as_bytes()).unwrap().remove(0);
+        let applied =
+            apply(content.as_bytes(), &file).map_err(|mut conflicts| Box::new(conflicts.remove(0)))?;
+        Ok((String::from_utf8(applied.content).unwrap(), applied.notes.len()))
+    }
+
+    #[test]
+    fn hunks_without_numbers_are_placed_where_they_fit() {
+        let content = "a\nb\nc\na\nd\n";
+        assert_eq!(lenient(content, "@@\n-b\n+B\n c\n").unwrap(), ("a\nB\nc\na\nd\n".to_owned(), 1));
+        assert_eq!(lenient(content, "@@\n a\n-d\n@@\n-b\n").unwrap_err().line, 6, "hunks are in order");
+        // `a` stands in two places: the number decides, or nothing does.
+        assert!(lenient(content, "@@\n-a\n+A\n").is_err());
+        assert_eq!(lenient(content, "@@ -4,7 +4,7 @@\n-a\n+A\n").unwrap().0, "a\nb\nc\nA\nd\n");
+        assert_eq!(lenient("", "@@\n+x\n").unwrap().0, "x\n");
+        assert!(lenient(content, "@@\n+x\n").is_err(), "nothing shows the place");
+    }
+
+    #[test]
+    fn context_that_differs_is_skipped_where_the_place_is_unique() {
+        let content = "def f():\n    a = 1\n    b = 2\n    return a\n";
+        // The first and the last line are not what the file has; the file's lines stay.
+        let hunk = "@@ -1,4 +1,4 @@\n def g():\n     a = 1\n-    b = 2\n+    b = 3\n     return b\n";
+        assert_eq!(lenient(content, hunk).unwrap(), (content.replace("b = 2", "b = 3"), 1));
+        let blank = "@@ -1,3 +1,3 @@\n def f():  \n     a = 1\n-    b = 2\n+    b = 3\n";
+        assert_eq!(lenient(content, blank).unwrap(), (content.replace("b = 2", "b = 3"), 1));
+        // A removed line has to be there exactly.
+        let wrong = "@@ -2,2 +2,2 @@\n     a = 1\n-    b = 9\n+    b = 3\n";
+        let conflict = lenient(content, wrong).unwrap_err();
+        let difference = conflict.difference.unwrap();
+        assert_eq!((difference.at, difference.expected.as_str()), (3, "    b = 9\n"));
+        assert_eq!(difference.found, "    b = 2\n");
+        // Two places fit without the context.
+        let twice = "x\nb\ny\nb\n";
+        assert!(lenient(twice, "@@ -9,2 +9,2 @@\n z\n-b\n+B\n").is_err());
+    }
+
+    #[test]
+    fn the_best_place_is_shown() {
+        let content: String = (0..50).map(|line| format!("line {line}\n")).collect();
+        let hunk = "@@ -3,3 +3,3 @@\n line 30\n-line 31x\n+line 31y\n line 32\n";
+        let conflict = lenient(&content, hunk).unwrap_err();
+        assert_eq!(conflict.at, 31);
+        assert_eq!(conflict.difference.unwrap().found, "line 31\n");
     }
 }

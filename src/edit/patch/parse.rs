@@ -1,7 +1,8 @@
 //! Parses unified diffs: git's format with its extended headers, and the plain format of `diff -u`.
 //!
-//! Text between the files (mail headers, statistics) is skipped, as in git and patch. A hunk that is truncated or does not
-//! have the number of lines in its header is an error with a line number. Binary patches are rejected.
+//! Text between the files (mail headers, statistics) is skipped, as in git and patch. Diffs that people and models write by hand
+//! often have wrong numbers in the headers of their hunks, or none (`@@`, `@@ def f():`): then the lines up to the next header
+//! count, and [`Hunk::is_recounted`] says so. Binary patches are rejected.
 
 use crate::edit::quote::unquote;
 
@@ -52,8 +53,10 @@ pub enum PatchOperation {
 pub struct Hunk {
     /// The 1-based line of the diff where the hunk starts.
     pub line: usize,
-    /// The 1-based first line of the old range; for an empty range the line before it.
-    pub old_start: usize,
+    /// The 1-based first line of the old range; for an empty range the line before it. `None` if the header does not say.
+    pub old_start: Option<usize>,
+    /// Whether the header has no or wrong numbers.
+    pub is_recounted: bool,
     /// The lines.
     pub lines: Vec<HunkLine>,
 }
@@ -101,7 +104,7 @@ pub fn parse(diff: &[u8]) -> Result<Vec<FilePatch>, PatchError> {
             && reader.peek_second().is_some_and(|next| next.starts_with(b"+++ "))
         {
             files.push(read_plain_file(&mut reader)?);
-        } else if line.starts_with(b"@@ -") {
+        } else if line.starts_with(b"@@") {
             return Err(reader.error("a hunk has no file header before it"));
         } else {
             reader.at += 1;
@@ -129,6 +132,13 @@ impl<'d> DiffReader<'d> {
 
     fn peek_second(&self) -> Option<&'d [u8]> {
         self.lines.get(self.at + 1).map(|line| trim_line_end(line))
+    }
+
+    /// Whether the part of another file begins here.
+    fn is_file_header(&self) -> bool {
+        let starts =
+            |at: usize, prefix: &[u8]| self.lines.get(at).is_some_and(|line| line.starts_with(prefix));
+        starts(self.at, b"diff --git ") || (starts(self.at, b"--- ") && starts(self.at + 1, b"+++ "))
     }
 
     fn error(&self, reason: impl Into<String>) -> PatchError {
@@ -306,19 +316,43 @@ fn header_name(header: &[u8]) -> Option<String> {
 
 fn read_hunks(reader: &mut DiffReader<'_>) -> Result<Vec<Hunk>, PatchError> {
     let mut hunks: Vec<Hunk> = Vec::new();
-    while let Some(line) = reader.peek().filter(|line| line.starts_with(b"@@ ")) {
-        let numbers =
-            hunk_numbers(line).ok_or_else(|| reader.error("the hunk header is not `@@ -A,B +C,D @@`"))?;
+    while let Some(line) = reader.peek().filter(|line| line.starts_with(b"@@")) {
         let start_line = reader.at + 1;
         reader.at += 1;
-        let hunk = Hunk {
-            line: start_line,
-            old_start: numbers.0,
-            lines: read_hunk_lines(reader, numbers.1, numbers.3)?,
+        let numbers = hunk_numbers(line);
+        let body = reader.at;
+        let declared = match numbers {
+            Some((_, old, _, new)) => read_hunk_lines(reader, old, new).and_then(|lines| {
+                // Further lines of a hunk show that the numbers are wrong.
+                let is_over = reader.peek().is_none_or(|next| {
+                    next.is_empty() || !matches!(next[0], b' ' | b'+' | b'-') || reader.is_file_header()
+                });
+                let more = "the hunk has more lines than its header declares";
+                if is_over { Ok(lines) } else { Err(reader.error(more)) }
+            }),
+            None => {
+                let reason = "the hunk has no numbers in its header, and changes nothing".to_owned();
+                Err(PatchError { line: start_line, reason })
+            }
         };
-        if let Some(last) = hunks.last()
-            && last.old_start + last.before().count()
-                > hunk.old_start + usize::from(hunk.before().next().is_none())
+        let is_recounted = declared.is_err();
+        let lines = match declared {
+            Ok(lines) => lines,
+            Err(error) => {
+                reader.at = body;
+                let lines = recounted_lines(reader)?;
+                let is_change = |line: &HunkLine| !matches!(line, HunkLine::Context(_));
+                if !lines.iter().any(is_change) {
+                    return Err(error);
+                }
+                lines
+            }
+        };
+        let old_start = numbers.map(|numbers| numbers.0);
+        let hunk = Hunk { line: start_line, old_start, is_recounted, lines };
+        if let Some(last) = hunks.last().filter(|last| !last.is_recounted && !is_recounted)
+            && let Some((before, start)) = last.old_start.zip(old_start)
+            && before + last.before().count() > start + usize::from(hunk.before().next().is_none())
         {
             return Err(PatchError {
                 line: start_line,
@@ -328,6 +362,31 @@ fn read_hunks(reader: &mut DiffReader<'_>) -> Result<Vec<Hunk>, PatchError> {
         hunks.push(hunk);
     }
     Ok(hunks)
+}
+
+/// The lines of a hunk up to the next header, or to text that is no part of a diff.
+fn recounted_lines(reader: &mut DiffReader<'_>) -> Result<Vec<HunkLine>, PatchError> {
+    let mut old = 0;
+    let mut new = 0;
+    let mut blank = 0;
+    let start = reader.at;
+    while let Some(line) = reader.peek().filter(|_| !reader.is_file_header()) {
+        match line.first() {
+            Some(b'+') => new += 1,
+            Some(b'-') => old += 1,
+            Some(b'\\') => {}
+            Some(b' ') => (old, new) = (old + 1, new + 1),
+            // An empty context line without its space; at the end it is no part of the hunk.
+            None => (old, new, blank) = (old + 1, new + 1, blank + 1),
+            Some(_) => break,
+        }
+        if !line.is_empty() {
+            blank = 0;
+        }
+        reader.at += 1;
+    }
+    reader.at = start;
+    read_hunk_lines(reader, old - blank, new - blank)
 }
 
 /// The four numbers of `@@ -A,B +C,D @@`.
@@ -445,10 +504,9 @@ mod tests {
         for (diff, line) in [
             ("hello\n", 1),
             ("@@ -1 +1 @@\n-x\n+y\n", 1),
-            ("--- a\n+++ a\n@@ -1,2 +1 @@\n-x\n", 5),
-            ("--- a\n+++ a\n@@ -1 +1 @@\n-x\n-y\n+z\n", 5),
             ("--- a\n+++ a\n@@ nonsense @@\n", 3),
-            ("--- a\n+++ a\n@@ -1 +1 @@\n-x\nwhat\n", 5),
+            ("--- a\n+++ a\n@@ -1,5 +1,5 @@\n x\nwhat\n", 5),
+            ("--- a\n+++ a\n@@ -1,2 +1 @@\n x\n", 5),
             ("--- a\n+++ a\n@@ -5,2 +5,1 @@\n x\n-y\n@@ -5 +5 @@\n-x\n+y\n", 6),
             ("diff --git a/x b/x\nindex 1..2 100644\nGIT binary patch\n", 3),
             ("diff --git a/x b/x\nnew file mode 120000\n", 2),
@@ -456,6 +514,30 @@ mod tests {
         ] {
             assert_eq!(parse(diff.as_bytes()).unwrap_err().line, line, "{diff}");
         }
+    }
+
+    #[test]
+    fn headers_with_wrong_numbers_are_recounted() {
+        let header = "--- a/m.py\n+++ b/m.py\n";
+        for (text, start, before, after) in [
+            ("@@ -1,9 +1,9 @@\n x\n-y\n+z\n", Some(1), "x\ny\n", "x\nz\n"),
+            ("@@ -3 +3 @@\n x\n-y\n+z\n", Some(3), "x\ny\n", "x\nz\n"),
+            ("@@\n x\n-y\n+z\n\n", None, "x\ny\n", "x\nz\n"),
+            ("@@ def f():\n x\n\n-y\n", None, "x\n\ny\n", "x\n\n"),
+            ("@@ ... @@\n-- y\n+z\nEnd of patch\n", None, "- y\n", "z\n"),
+        ] {
+            let file = one(&format!("{header}{text}"));
+            let [hunk] = file.hunks.as_slice() else { panic!("{text}: {:?}", file.hunks) };
+            assert_eq!((hunk.old_start, hunk.is_recounted), (start, true), "{text}");
+            let joined = |lines: Vec<&[u8]>| String::from_utf8(lines.concat()).unwrap();
+            assert_eq!(joined(hunk.before().collect()), before, "{text}");
+            assert_eq!(joined(hunk.after().collect()), after, "{text}");
+        }
+        // Two hunks without numbers, and a second file.
+        let files =
+            parse(b"--- a/a\n+++ b/a\n@@\n-x\n+y\n@@\n-z\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-p\n+q\n").unwrap();
+        assert_eq!(files.iter().map(|file| file.hunks.len()).collect::<Vec<_>>(), [2, 1]);
+        assert!(!files[1].hunks[0].is_recounted);
     }
 
     proptest::proptest! {

@@ -173,6 +173,8 @@ impl PlannedChange {
 pub struct EditPlan {
     /// Invariant: sorted by path, each path once, no unchanged file.
     changes: Vec<PlannedChange>,
+    /// How hunks of a diff were placed that do not apply as they are.
+    pub notes: Vec<String>,
 }
 
 impl EditPlan {
@@ -181,7 +183,7 @@ impl EditPlan {
     pub fn of(mut changes: Vec<PlannedChange>) -> Self {
         changes.sort_by(|a, b| a.path.cmp(&b.path));
         changes.dedup_by(|a, b| a.path == b.path);
-        Self { changes }
+        Self { changes, notes: Vec::new() }
     }
 
     /// The changes, sorted by path.
@@ -220,13 +222,15 @@ pub struct Planner<'b> {
     /// The unit of columns in edits.
     unit: ColumnUnit,
     states: BTreeMap<WorkspacePath, PlannedFile>,
+    /// How hunks were placed that do not apply as they are.
+    notes: Vec<String>,
 }
 
 impl<'b> Planner<'b> {
     /// A planner without changes. Columns of edits count in `unit`.
     #[must_use]
     pub fn new(root: &'b AbsPath, base: &'b dyn Base, unit: ColumnUnit) -> Self {
-        Self { root, base, unit, states: BTreeMap::new() }
+        Self { root, base, unit, states: BTreeMap::new(), notes: Vec::new() }
     }
 
     /// Applies an LSP edit.
@@ -283,8 +287,10 @@ impl<'b> Planner<'b> {
                 return Err(PlanError::Exists(new));
             }
             let before = from.as_ref().and_then(|state| state.bytes.clone()).unwrap_or_default();
-            let after = apply(&before, patch)
+            let applied = apply(&before, patch)
                 .map_err(|conflicts| PlanError::Conflict { path: old.clone(), conflicts })?;
+            let after = applied.content;
+            self.notes.extend(applied.notes);
             let executable =
                 patch.executable.or(from.as_ref().map(|state| state.executable)).unwrap_or(false);
             if matches!(patch.operation, PatchOperation::Rename | PatchOperation::Delete) {
@@ -300,6 +306,7 @@ impl<'b> Planner<'b> {
                         expected: String::new(),
                         wanted: String::new(),
                         found,
+                        difference: None,
                     };
                     return Err(PlanError::Conflict { path: old, conflicts: vec![conflict] });
                 }
@@ -356,7 +363,7 @@ impl<'b> Planner<'b> {
         for from in moved {
             changes.remove(&from);
         }
-        Ok(EditPlan { changes: changes.into_values().collect() })
+        Ok(EditPlan { changes: changes.into_values().collect(), notes: self.notes })
     }
 
     fn target(&self, uri: &str) -> Result<WorkspacePath, PlanError> {

@@ -203,7 +203,7 @@ fn unusual_names_and_bytes() {
         for (before, after) in contents {
             let base = FilesInMemory::new(&[(name, before)]);
             let original = base.0[&at(name)].clone();
-            let plan = EditPlan { changes: vec![modification(name, original, after)] };
+            let plan = EditPlan::of(vec![modification(name, original, after)]);
             check_with_git(&base, &plan);
             assert_eq!(quote(name).starts_with('"'), name.contains(['ü', '"', '\t']));
         }
@@ -217,7 +217,7 @@ proptest! {
         prop_assume!(before != after);
         let base = FilesInMemory::new(&[("a.py", before.as_bytes())]);
         let original = base.0[&at("a.py")].clone();
-        let plan = EditPlan { changes: vec![modification("a.py", original, after.as_bytes())] };
+        let plan = EditPlan::of(vec![modification("a.py", original, after.as_bytes())]);
         check_with_git(&base, &plan);
         prop_assert_eq!(base.patch(&diff(&plan)).unwrap(), plan);
     }

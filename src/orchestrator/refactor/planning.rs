@@ -13,6 +13,9 @@ use crate::orchestrator::failure::Failure;
 use crate::path::DocUri;
 use crate::text::ColumnUnit;
 
+/// How much of a line a message quotes, in characters.
+const MAX_QUOTED_LENGTH: usize = 100;
+
 /// A function that adds an edit to a planner.
 pub(super) type AddEdit<'m> = &'m dyn Fn(&mut Planner<'_>) -> Result<(), PlanError>;
 
@@ -112,6 +115,16 @@ fn record_plan_error(cx: &RequestContext<'_>, checks: &mut Checks<'_>, error: &P
             checks.set_failure(CheckName::Content, CheckFailure::default().hint(hint));
         }
         PlanError::Conflict { path, conflicts } => {
+            let first = conflicts.iter().find_map(|conflict| conflict.difference.as_ref());
+            let message = match first {
+                Some(difference) => format!(
+                    "{message}: line {} is `{}`, not `{}`",
+                    difference.at,
+                    shortened(&difference.found),
+                    shortened(&difference.expected)
+                ),
+                None => message,
+            };
             let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
             let hunks = conflicts.iter().map(|conflict| EditConflict {
                 path: path.to_string(),
@@ -119,6 +132,9 @@ fn record_plan_error(cx: &RequestContext<'_>, checks: &mut Checks<'_>, error: &P
                 ours: conflict.found.clone(),
                 theirs: conflict.wanted.clone(),
                 base: conflict.expected.clone(),
+                at: conflict.difference.as_ref().map(|difference| number(difference.at)),
+                expected: conflict.difference.as_ref().map(|difference| difference.expected.clone()),
+                found: conflict.difference.as_ref().map(|difference| difference.found.clone()),
             });
             let data = ErrorData::Conflicts { hunks: hunks.collect() };
             let places = conflicts
@@ -127,6 +143,15 @@ fn record_plan_error(cx: &RequestContext<'_>, checks: &mut Checks<'_>, error: &P
             checks.fail(CheckName::Content, message, places.collect());
             checks.set_failure(CheckName::Content, CheckFailure::of(ErrorSymbol::ApplyConflict).data(data));
         }
+    }
+}
+
+/// A line as a message quotes it.
+fn shortened(line: &str) -> String {
+    let line = line.trim_end();
+    match line.char_indices().nth(MAX_QUOTED_LENGTH) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
     }
 }
 
@@ -164,6 +189,7 @@ pub(super) fn describe(cx: &RequestContext<'_>, edit: Option<WorkspaceEdit>, pla
     Edits {
         workspace_edit: edit.map(|edit| edit.with_uris(portable)),
         diff,
+        notes: plan.notes.clone(),
         files: edited,
         ..Edits::default()
     }

@@ -128,6 +128,9 @@ pub(super) fn plan(
                         ours: text(&hunk.ours),
                         theirs: text(&hunk.theirs),
                         base: text(&hunk.base),
+                        at: None,
+                        expected: None,
+                        found: None,
                     }
                 })),
                 Err(reason) => {

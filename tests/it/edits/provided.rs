@@ -208,3 +208,51 @@ fn excluded_files_are_renamed_too() {
     assert_eq!(bundle["edits"]["files"].as_array().unwrap().len(), 2, "{bundle}");
     assert_eq!(failed(&bundle), [""; 0]);
 }
+
+/// Diffs as models write them: hunk headers without or with wrong numbers, context from memory.
+#[test]
+fn diffs_that_do_not_quite_fit() {
+    let text = "def f():\n    a = 1\n    b = 2\n    return a\n\n\ndef g():\n    return 2\n";
+    let repository = Repository::new(&Project::default().and("m.py", text));
+    let before = repository.tree();
+    let apply = |hunks: &str| {
+        let diff = format!("--- a/m.py\n+++ b/m.py\n{hunks}");
+        repository.env.lanser_with_input(["apply", "-", "--apply", "--json"], diff)
+    };
+    for (hunks, note) in [
+        ("@@\n     a = 1\n-    b = 2\n+    b = 3\n", "by its lines"),
+        ("@@ def f():\n     a = 1\n-    b = 2\n+    b = 3\n", "by its lines"),
+        ("@@ -40,9 +40,7 @@\n     a = 1\n-    b = 2\n+    b = 3\n", "by its lines"),
+        ("@@ -1,3 +1,3 @@\n def h():\n     a = 1\n-    b = 2\n+    b = 3\n", "context lines"),
+    ] {
+        let bundle = apply(hunks).answer();
+        let notes = bundle["edits"]["notes"].to_string();
+        assert!(notes.contains(note), "{hunks}: {notes}");
+        assert_eq!(
+            std::fs::read_to_string(repository.env.file("m.py")).unwrap(),
+            text.replace("b = 2", "b = 3")
+        );
+        repository.env.lanser(["undo"]).text();
+    }
+    assert_eq!(repository.tree(), before);
+    // As text, the note is printed.
+    let diff = "--- a/m.py\n+++ b/m.py\n@@\n-    b = 2\n+    b = 3\n";
+    assert!(
+        repository.env.lanser_with_input(["apply", "-"], diff).text().contains("note: the hunk in line 3")
+    );
+    // What does not fit is shown beside what the file has.
+    let error = apply("@@ -1,4 +1,4 @@\n def f():\n     a = 1\n-    b = 4\n+    b = 3\n     return a\n")
+        .error(70, "E/APPLY_CONFLICT");
+    let hunk = &error["data"]["hunks"][0];
+    assert_eq!(
+        (&hunk["at"], &hunk["expected"], &hunk["found"]),
+        (&3.into(), &"    b = 4\n".into(), &"    b = 2\n".into())
+    );
+    assert!(error["message"].as_str().unwrap().contains("`    b = 2`, not `    b = 4`"), "{error}");
+    // A line that stands in two places shows no place.
+    apply("@@\n-    return 2\n+    return 3\n@@\n").error(2, "E/USAGE");
+    let twice = "x = 1\nx = 1\n";
+    repository.env.write("m.py", twice);
+    repository.commit();
+    apply("@@\n-x = 1\n+x = 2\n").error(70, "E/APPLY_CONFLICT");
+}
