@@ -16,6 +16,7 @@ mod commit;
 mod decisions;
 mod dependents;
 mod early;
+mod exports;
 mod family;
 mod filters;
 mod fixtures;

@@ -68,7 +68,8 @@ pub(in crate::orchestrator) async fn recall(
         && let Some(old) = target.name()
     {
         residue::remove_documents(residue);
-        residue::add_documents(settings, state, residue, old).await?;
+        let edit = edits.workspace_edit.clone().unwrap_or_default();
+        residue::add_documents(settings, state, residue, old, &edit).await?;
     }
     draft.request = Some(request.clone());
     Ok(Some(Attempt { draft, dual: Vec::new(), plan: Some(plan), measured, held: None }))

@@ -11,12 +11,14 @@ use super::checks::{CheckFailure, Checks};
 use super::collision::{self, Renaming};
 use super::decisions::{DecidedPlaces, decide};
 use super::dependents::{EditKind, affected};
+use super::exports::{ReorderedExports, keep_order, with_entry_points};
 use super::family::{DefinitionSite, around_all, family};
 use super::module::rename_module;
 use super::rename_completeness::{open_places, reasons};
 use super::rename_edit::{edited_locations, splices_by_file, with_places, with_references};
+use super::round_trip::RoundTrip;
 use super::speculate::{self, Comparison, EditOverlay};
-use super::{guards, mangling, names, overrides, planning, prepare, residue, round_trip};
+use super::{guards, mangling, names, overrides, planning, prepare, residue};
 use crate::edit::EditPlan;
 use crate::lsp::{Listing, LspLocation};
 use crate::model::edits::{CheckName, DiagnosticsDelta};
@@ -104,6 +106,8 @@ pub(in crate::orchestrator) async fn rename(cx: &RequestContext<'_>) -> Result<H
         .collect();
     let decided = decide(cx, open, &certain)?;
     let edit = with_places(cx, edit, &decided.included, &renaming);
+    let edit = with_entry_points(cx, edit, &renaming);
+    let (edit, reordered) = keep_order(cx, edit, old, new);
     let splices = splices_by_file(cx, &edit);
     let renaming = Renaming { splices: &splices, ..renaming };
     check_completeness(cx, &mut checks, verdict, &references, &decided, added);
@@ -118,7 +122,7 @@ pub(in crate::orchestrator) async fn rename(cx: &RequestContext<'_>) -> Result<H
     // A token that is proven to be another symbol does not matter to the caller.
     unclaimed.retain(|one| !one.kind.is_token() || undecided.contains(&one.place(cx)));
     let mut residue = completeness::residue(cx, &unclaimed);
-    residue::add_documents(cx.settings, cx.state, &mut residue, old).await?;
+    residue::add_documents(cx.settings, cx.state, &mut residue, old, &edit).await?;
     let plan =
         planning::plan(cx, &mut checks, cx.locations.server_unit, &|planner| planner.workspace_edit(&edit))?;
     let is_empty = plan.as_ref().is_some_and(|plan| plan.changes().is_empty());
@@ -136,6 +140,7 @@ pub(in crate::orchestrator) async fn rename(cx: &RequestContext<'_>) -> Result<H
             renaming: &renaming,
             definitions: std::iter::once((uses.clone(), offset)).chain(family.iter().cloned()).collect(),
             references: claimed(&explained, &references),
+            reordered,
             kind: kind(cx, &explained, [old, new]),
         };
         diagnostics = Some(server_check.run(cx, &mut checks, &planned).await?);
@@ -281,6 +286,7 @@ struct ServerCheck<'c> {
     definitions: Vec<DefinitionSite>,
     /// What the server claims for them before the edit.
     references: BTreeSet<LspLocation>,
+    reordered: Vec<ReorderedExports>,
     kind: EditKind<'c>,
 }
 
@@ -302,8 +308,13 @@ impl ServerCheck<'_> {
             wants_resolved: false,
         };
         speculate::show(cx, &overlay)?;
-        round_trip::check(cx, checks, &overlay, self.renaming.splices, &self.definitions, &self.references)
-            .await?;
+        let round_trip = RoundTrip {
+            splices: self.renaming.splices,
+            definitions: &self.definitions,
+            references: &self.references,
+            reordered: &self.reordered,
+        };
+        round_trip.check(cx, checks, &overlay).await?;
         let after = speculate::diagnostics_after(cx, &comparison).await?;
         speculate::hide_overlay(cx, &overlay)?;
         let delta = speculate::compare(cx, &comparison, after).await?;

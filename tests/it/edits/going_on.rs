@@ -256,3 +256,87 @@ print(run())
         bundle["edits"]["diagnostics"]["files_checked"].as_u64().unwrap() + 1
     );
 }
+
+#[test]
+fn sorted_exports_stay_sorted_and_entry_points_follow() {
+    let project = Project::parse(
+        "\
+//- /pyproject.toml
+[project]
+name = \"tool\"
+[project.scripts]
+tool = \"tool:main\"
+other = \"tool.cli:App.main\"
+//- /tool/__init__.py
+from .cli import App, help_me, main
+
+__all__ = [
+    'App',
+    'help_me',
+    'main',
+]
+//- /tool/cli.py
+class App:
+    def main(self) -> int: return 1
+def help_me() -> int: return 0
+def main() -> int: return App().main()
+//- /use.py
+from tool import *
+print(main(), help_me())
+",
+    );
+    let repository = Repository::new(&project);
+    let (bundle, files) = repository.plan_apply_undo(&["rename", "py://tool.cli#main", "go"]);
+    let text = |name: &str| String::from_utf8(files[name].clone()).unwrap();
+    assert!(text("tool/__init__.py").ends_with("__all__ = [\n    'App',\n    'go',\n    'help_me',\n]\n"));
+    assert!(text("pyproject.toml").contains("tool = \"tool:go\"\nother = \"tool.cli:App.main\""));
+    assert_eq!(bundle["edits"]["residue"]["kinds"]["document"], 1, "{}", bundle["edits"]["residue"]);
+    let (_, files) = repository.plan_apply_undo(&["rename", "py://tool.cli#App.main", "go"]);
+    let text = String::from_utf8(files["pyproject.toml"].clone()).unwrap();
+    assert!(text.contains("tool = \"tool:main\"\nother = \"tool.cli:App.go\""), "{text}");
+}
+
+#[test]
+fn rules_of_the_language_that_no_server_applies() {
+    let project = Project::parse(
+        "\
+//- /rules.py
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import NamedTuple, TypedDict
+
+class Color(Enum):
+    RED = 1
+
+class Movie(TypedDict):
+    title: str
+
+class Pair(NamedTuple):
+    left: int
+
+@dataclass
+class Point:
+    x: int
+
+def run(point: Point, movie: Movie, pair: Pair) -> object:
+    match point:
+        case Point(x=3):
+            pass
+    made: Movie = {'title': 'a'}
+    return (Color['RED'], movie['title'], made, Movie(title='b'), pair._replace(left=1), replace(point, x=2))
+",
+    );
+    let repository = Repository::new(&project);
+    for (selector, new, parts) in [
+        ("py://rules#Color.RED", "CRIMSON", &["Color['CRIMSON']"][..]),
+        ("py://rules#Movie.title", "name", &["movie['name']", "{'name': 'a'}", "Movie(name='b')"]),
+        ("py://rules#Pair.left", "first", &["_replace(first=1)"]),
+        ("py://rules#Point.x", "abscissa", &["case Point(abscissa=3)", "replace(point, abscissa=2)"]),
+    ] {
+        let (_, files) = repository.plan_apply_undo(&["rename", selector, new]);
+        let text = String::from_utf8(files["rules.py"].clone()).unwrap();
+        for part in parts {
+            assert!(text.contains(part), "{selector}: {part}\n{text}");
+        }
+    }
+}
