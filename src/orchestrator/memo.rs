@@ -139,6 +139,11 @@ impl MemoKey {
     }
 }
 
+/// The digest of what the answer to a request depends on besides the request; `None` if that is not known.
+pub(super) fn inputs_digest(request: &Request, inputs: &Inputs) -> Option<Digest> {
+    MemoKey::of(request, inputs).map(|key| key.inputs)
+}
+
 fn request_digest(request: &Request) -> Option<Digest> {
     Some(Digest::of(&serde_json::to_vec(request).ok()?))
 }

@@ -6,15 +6,18 @@ use super::checks::Checks;
 use super::dependents::{EditKind, affected};
 use super::guards;
 use super::input::{self, ParsedEdit};
+use super::rename_edit::splices_by_file;
 use super::speculate::{self, Comparison, EditOverlay};
 use super::{planning, three_way};
 use crate::edit::{EditPlan, Planner};
-use crate::model::edits::{CheckName, DiagnosticsDelta, WorkspaceEdit};
+use crate::model::edits::{DiagnosticsDelta, WorkspaceEdit};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::facts::{Facts, Provenance, Verdict};
 use crate::model::request::{Command, Strategy};
 use crate::orchestrator::ask::{HandlerOutput, RequestContext};
 use crate::orchestrator::failure::Failure;
+use crate::selector::name::is_identifier;
+use crate::workspace::files::Files as _;
 
 /// Answers `apply` and `check`.
 pub(in crate::orchestrator) async fn apply(cx: &RequestContext<'_>) -> Result<HandlerOutput, Failure> {
@@ -68,16 +71,18 @@ pub(super) async fn run_checks(
         }
         let overlay = EditOverlay::new(cx, plan);
         let affected = affected(cx, plan, EditKind::Any).await?;
-        let comparison =
-            Comparison { plan, overlay: &overlay, affected: &affected, renamed: None, wants_resolved: true };
-        speculate::show(cx, &overlay)?;
-        let after = speculate::diagnostics_after(cx, &comparison).await?;
-        speculate::hide_overlay(cx, &overlay)?;
+        let renamed: Vec<(String, String)> =
+            edit.as_ref().and_then(|edit| renamed_name(cx, edit)).into_iter().collect();
+        let comparison = Comparison {
+            plan,
+            overlay: &overlay,
+            affected: &affected,
+            renamed: &renamed,
+            wants_resolved: true,
+        };
+        let after = speculate::edited(cx, &comparison).await?;
         let found = speculate::compare(cx, &comparison, after).await?;
         speculate::record(&mut checks, &found);
-        if !plan.only_modifies() && checks.failed(CheckName::Diagnostics) {
-            checks.append_detail(CheckName::Diagnostics, "; created and deleted files are not on disk yet, so imports of them are checked as before the edit");
-        }
         delta = Some(found);
     }
     // `check` reports the effect of any edit that can be applied.
@@ -87,4 +92,22 @@ pub(super) async fn run_checks(
     edits.safety = checks.into_sorted();
     edits.diagnostics = delta.clone();
     Ok((delta, CheckedEdit { edits, error, plan }))
+}
+
+/// The name that an edit replaces everywhere by another one, and that one, if it does nothing else: then a message that quotes
+/// the new name is not new.
+fn renamed_name(cx: &RequestContext<'_>, edit: &WorkspaceEdit) -> Option<(String, String)> {
+    let mut found: Option<(String, String)> = None;
+    for (path, splices) in splices_by_file(cx, edit) {
+        let document = cx.state.files.read(&path).ok()?;
+        for splice in splices {
+            let pair = (document.text.get(splice.span)?.to_owned(), splice.text);
+            let is_name = is_identifier(&pair.0) && is_identifier(&pair.1);
+            if !is_name || found.as_ref().is_some_and(|known| *known != pair) {
+                return None;
+            }
+            found = Some(pair);
+        }
+    }
+    found
 }

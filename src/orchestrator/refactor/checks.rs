@@ -178,11 +178,6 @@ impl<'r> Checks<'r> {
         guards.overrides.contains(&name) || (name == CheckName::Git && guards.dirty == DirtyPolicy::All)
     }
 
-    /// Whether a check failed, overridden or not.
-    pub(super) fn failed(&self, name: CheckName) -> bool {
-        self.checks.iter().any(|check| check.name == name && !check.passed)
-    }
-
     /// The checks, sorted.
     pub(super) fn into_sorted(mut self) -> Vec<Check> {
         self.checks.sort_by_key(|check| check.name);

@@ -13,6 +13,7 @@ mod base;
 mod checks;
 mod collision;
 mod commit;
+mod copy;
 mod decisions;
 mod dependents;
 mod early;
@@ -37,6 +38,7 @@ mod residue;
 mod round_trip;
 mod speculate;
 mod three_way;
+mod unchanged;
 
 pub(super) use actions::actions;
 pub(super) use apply::apply;

@@ -12,28 +12,21 @@ use super::decisions::{DecidedPlaces, OpenPlace, decide};
 use super::dependents::{EditKind, affected};
 use super::rename_completeness::reasons;
 use super::rename_edit::with_edits;
-use super::speculate;
+use super::speculate::{self, Comparison, EditOverlay};
 use super::{guards, names, planning, prepare};
-use crate::edit::EditPlan;
-use crate::model::edits::{
-    CheckName, DiagnosticsDelta, DocumentChange, FileOperation, TextEdit, WorkspaceEdit,
-};
+use crate::model::edits::{CheckName, DocumentChange, FileOperation, TextEdit, WorkspaceEdit};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::facts::{
-    Completeness, CompletenessStatus, Diagnostic, Facts, Provenance, Unresolved, UnresolvedOccurrence,
+    Completeness, CompletenessStatus, Facts, Provenance, Unresolved, UnresolvedOccurrence,
 };
-use crate::model::request::Severity;
 use crate::orchestrator::ask::{HandlerOutput, RequestContext};
 use crate::orchestrator::failure::Failure;
 use crate::orchestrator::locations::preview;
-use crate::orchestrator::reward::ScratchWorkspace;
 use crate::orchestrator::{blocking, completeness};
-use crate::path::{AbsPath, WorkspacePath};
+use crate::path::AbsPath;
 use crate::resolve::entry_points::{FILES, entry_points};
 use crate::resolve::module_move::{FileRewrite, ModuleMove, rewrite};
 use crate::resolve::outline::Span;
-use crate::tape::IoKind;
-use crate::workspace::file_tree::{FileTree, is_server_input};
 use crate::workspace::files::{DiskFiles, Document, FileKind, Files as _};
 use crate::workspace::parallel::parallel_map;
 
@@ -87,7 +80,20 @@ pub(super) async fn rename_module(
     guards::check_files(cx.settings, cx.state, cx.request, &mut checks, &planned).await?;
     let mut diagnostics = None;
     if !planned.changes().is_empty() {
-        let delta = compare(cx, &moved, &planned).await?;
+        let overlay = EditOverlay::new(cx, &planned);
+        let affected = affected(cx, &planned, EditKind::Any).await?;
+        let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
+        let ModuleMove { old, new, .. } = &moved.names;
+        let renamed = [(old.clone(), new.clone()), (last(old), last(new))];
+        let comparison = Comparison {
+            plan: &planned,
+            overlay: &overlay,
+            affected: &affected,
+            renamed: &renamed,
+            wants_resolved: false,
+        };
+        let after = speculate::edited(cx, &comparison).await?;
+        let delta = speculate::compare(cx, &comparison, after).await?;
         speculate::record(&mut checks, &delta);
         diagnostics = Some(delta);
     }
@@ -211,11 +217,6 @@ impl Move {
             ));
         }
         Ok(())
-    }
-
-    /// Where a file is after the move.
-    fn after(&self, path: &AbsPath) -> AbsPath {
-        self.files.get(path).unwrap_or(path).clone()
     }
 }
 
@@ -352,90 +353,4 @@ fn workspace_edit(
     });
     edit.document_changes.get_or_insert_default().extend(moves);
     edit
-}
-
-/// Compares the diagnostics with those of a copy of the workspace in which the edit is made.
-async fn compare(
-    cx: &RequestContext<'_>,
-    moved: &Move,
-    plan: &EditPlan,
-) -> Result<DiagnosticsDelta, Failure> {
-    let affected = affected(cx, plan, EditKind::Any).await?;
-    let back: BTreeMap<&AbsPath, &AbsPath> = moved.files.iter().map(|(from, to)| (to, from)).collect();
-    let then: Vec<AbsPath> =
-        affected.files.iter().map(|path| (*back.get(path).unwrap_or(&path)).clone()).collect();
-    let before = speculate::diagnostics(cx, &cx.state.files, cx.locations, then.iter()).await?;
-    let found = after(cx, plan, &affected.files).await?;
-    let renamed = |message: &str| {
-        let message = speculate::replace_word(message, &moved.names.old, &moved.names.new);
-        let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
-        speculate::replace_word(&message, &last(&moved.names.old), &last(&moved.names.new))
-    };
-    let key =
-        |uri: String, found: &Diagnostic| (uri, found.rule.clone(), found.severity, renamed(&found.message));
-    let mut old: BTreeMap<_, usize> = BTreeMap::new();
-    for (path, list) in &before {
-        let uri = cx.locations.paths.uri(&moved.after(path)).to_string();
-        for item in list.iter().filter(|item| item.severity > Severity::Hint) {
-            *old.entry(key(uri.clone(), item)).or_default() += 1;
-        }
-    }
-    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    let mut delta = DiagnosticsDelta {
-        files_checked: count(affected.files.len()),
-        files_left_out: count(affected.left_out),
-        ..DiagnosticsDelta::default()
-    };
-    for item in found.into_iter().filter(|item| item.severity > Severity::Hint) {
-        match old.get_mut(&key(item.uri.to_string(), &item)).filter(|left| **left > 0) {
-            Some(left) => {
-                *left -= 1;
-                delta.unchanged.add(item.severity);
-            }
-            None => delta.introduced.push(item),
-        }
-    }
-    crate::bundle::order::sort(&mut delta.introduced);
-    Ok(delta)
-}
-
-/// The diagnostics of files in a copy of the workspace with the edit.
-async fn after(
-    cx: &RequestContext<'_>,
-    plan: &EditPlan,
-    files: &[AbsPath],
-) -> Result<Vec<Diagnostic>, Failure> {
-    let root = cx.state.inputs.snapshot.root().clone();
-    let paths: Vec<WorkspacePath> =
-        files.iter().filter_map(|path| path.strip_prefix(&root).and_then(WorkspacePath::new)).collect();
-    let tape = &cx.state.tape;
-    let query = ("moved", &paths);
-    if tape.is_replaying() {
-        return Ok(tape.query(IoKind::Guard, &query, Vec::new, Vec::new));
-    }
-    let changes: Vec<_> = plan
-        .changes()
-        .iter()
-        .map(|change| (change.path.clone(), change.from.clone(), change.after.clone()))
-        .collect();
-    let tree = blocking(move || {
-        let mut tree = FileTree::of_worktree(&root);
-        for (path, from, after) in changes {
-            if let Some(from) = from {
-                tree.files.remove(&from);
-            }
-            match after.filter(|_| is_server_input(&path)) {
-                Some(bytes) => drop(tree.files.insert(path, Arc::new(bytes))),
-                None => drop(tree.files.remove(&path)),
-            }
-        }
-        Arc::new(tree)
-    });
-    cx.settings.progress.step("a copy of the workspace is checked");
-    let mut copy = ScratchWorkspace::new(cx.settings, &tree.await?).await?;
-    let there: Vec<AbsPath> = paths.iter().map(|path| copy.at(path)).collect();
-    let found = copy.diagnostics(&there).await;
-    copy.close().await;
-    let found: Vec<Diagnostic> = found?.into_values().flatten().collect();
-    Ok(tape.query(IoKind::Guard, &query, || found.clone(), Vec::new))
 }

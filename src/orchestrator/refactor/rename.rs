@@ -300,11 +300,12 @@ impl ServerCheck<'_> {
     ) -> Result<DiagnosticsDelta, Failure> {
         let overlay = EditOverlay::new(cx, plan);
         let affected = affected(cx, plan, self.kind).await?;
+        let renamed = [(self.renaming.old.to_owned(), self.renaming.new.to_owned())];
         let comparison = Comparison {
             plan,
             overlay: &overlay,
             affected: &affected,
-            renamed: Some((self.renaming.old, self.renaming.new)),
+            renamed: &renamed,
             wants_resolved: false,
         };
         speculate::show(cx, &overlay)?;

@@ -4,11 +4,12 @@
 //! count as new. A server that was shown other imports or other files is not used again afterwards: a reset does not
 //! undo what it learned about them, in which order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::checks::Checks;
 use super::dependents::AffectedFiles;
+use super::{copy, unchanged};
 use crate::bundle::order::sort;
 use crate::edit::EditPlan;
 use crate::model::edits::{CheckName, DiagnosticsDelta, UnaffectedFiles};
@@ -150,8 +151,8 @@ pub(in crate::orchestrator) struct Comparison<'c> {
     pub(in crate::orchestrator) plan: &'c EditPlan,
     pub(in crate::orchestrator) overlay: &'c EditOverlay<'c>,
     pub(in crate::orchestrator) affected: &'c AffectedFiles,
-    /// The old and the new name, which occur in messages.
-    pub(in crate::orchestrator) renamed: Option<(&'c str, &'c str)>,
+    /// Names that occur in messages, each with the one that it becomes.
+    pub(in crate::orchestrator) renamed: &'c [(String, String)],
     /// Whether to report resolved diagnostics: then every file is checked before and after.
     pub(in crate::orchestrator) wants_resolved: bool,
 }
@@ -206,6 +207,20 @@ pub(in crate::orchestrator) async fn types_lost(
     reward::types_lost(cx, &before, &after).await
 }
 
+/// The diagnostics of the affected files after the edit. Afterwards the server is shown the files as they are on disk.
+pub(super) async fn edited(
+    cx: &RequestContext<'_>,
+    comparison: &Comparison<'_>,
+) -> Result<EditedDiagnostics, Failure> {
+    if copy::moves_files(comparison.plan) {
+        return copy::diagnostics(cx, comparison).await;
+    }
+    show(cx, comparison.overlay)?;
+    let after = diagnostics_after(cx, comparison).await?;
+    hide_overlay(cx, comparison.overlay)?;
+    Ok(after)
+}
+
 /// Compares with the diagnostics of the files as they are on disk, which the server must have been shown.
 pub(super) async fn compare(
     cx: &RequestContext<'_>,
@@ -222,7 +237,7 @@ pub(super) async fn compare(
     let removed = reward::removed_files(cx, comparison.plan);
     let existing =
         known.into_iter().chain(&removed).filter(|path| cx.state.files.kind(path) == FileKind::File);
-    let before = diagnostics(cx, &cx.state.files, cx.locations, existing).await?;
+    let before = unchanged::diagnostics(cx, existing).await?;
     after.retain(|path, _| compared.contains(path));
     let shown = EditMeasurement {
         disk: &cx.state.files,
@@ -244,8 +259,10 @@ pub(super) async fn compare(
         after: judged.after,
         integrity: judged.integrity,
     });
-    let before = without_hints(before, &removed);
-    let after = without_hints(after, &removed);
+    let moved = moved_uris(comparison.plan);
+    let gone = |path: &AbsPath| removed.contains(path) && !moved.contains_key(&cx.locations.paths.uri(path));
+    let before = without_hints(before, gone);
+    let after = without_hints(after, |path| removed.contains(path));
     let mut delta = DiagnosticsDelta {
         files_checked: u32::try_from(comparison.affected.files.len()).unwrap_or(u32::MAX),
         files_left_out: u32::try_from(comparison.affected.left_out).unwrap_or(u32::MAX),
@@ -254,11 +271,11 @@ pub(super) async fn compare(
     };
     // A message may contain the old name before and the new one after, or the old name both times, for another symbol.
     let key = |found: &Diagnostic| {
-        let message = match comparison.renamed {
-            Some((old, new)) => replace_word(&found.message, old, new),
-            None => found.message.clone(),
-        };
-        (found.uri.clone(), found.rule.clone(), found.severity, message)
+        let renamed = comparison.renamed.iter();
+        let message =
+            renamed.fold(found.message.clone(), |message, (old, new)| replace_word(&message, old, new));
+        let uri = moved.get(&found.uri).unwrap_or(&found.uri).clone();
+        (uri, found.rule.clone(), found.severity, message)
     };
     let mut old: BTreeMap<(DocUri, Option<String>, Severity, String), Vec<Diagnostic>> = BTreeMap::new();
     for found in before.into_values().flatten() {
@@ -281,6 +298,14 @@ pub(super) async fn compare(
     Ok(delta)
 }
 
+/// The files that the edit moves, with their new names.
+fn moved_uris(plan: &EditPlan) -> BTreeMap<DocUri, DocUri> {
+    let moved = plan.changes().iter().filter_map(|change| {
+        Some((DocUri::Workspace(change.from.clone()?), DocUri::Workspace(change.path.clone())))
+    });
+    moved.collect()
+}
+
 fn unaffected(cx: &RequestContext<'_>, files: &[AbsPath]) -> Option<UnaffectedFiles> {
     let uris = files.iter().take(MAX_UNAFFECTED_LISTED).map(|path| cx.locations.paths.uri(path));
     (!files.is_empty()).then(|| UnaffectedFiles {
@@ -290,8 +315,8 @@ fn unaffected(cx: &RequestContext<'_>, files: &[AbsPath]) -> Option<UnaffectedFi
 }
 
 /// The diagnostics above the severity of hints, of the files that remain. Hints only gray code out.
-fn without_hints(found: DiagnosticsByFile, removed: &BTreeSet<AbsPath>) -> DiagnosticsByFile {
-    let remaining = found.into_iter().filter(|(path, _)| !removed.contains(path));
+fn without_hints(found: DiagnosticsByFile, is_gone: impl Fn(&AbsPath) -> bool) -> DiagnosticsByFile {
+    let remaining = found.into_iter().filter(|(path, _)| !is_gone(path));
     let problems =
         |found: Vec<Diagnostic>| found.into_iter().filter(|item| item.severity > Severity::Hint).collect();
     remaining.map(|(path, found)| (path, problems(found))).collect()
@@ -350,7 +375,7 @@ pub(in crate::orchestrator) async fn diagnostics<'p>(
 }
 
 /// Replaces a name wherever it occurs as a whole word.
-pub(super) fn replace_word(text: &str, old: &str, new: &str) -> String {
+fn replace_word(text: &str, old: &str, new: &str) -> String {
     let is_word = |c: char| c == '_' || unicode_ident::is_xid_continue(c);
     let mut out = String::with_capacity(text.len());
     let mut from = 0;

@@ -249,7 +249,7 @@ impl<'s> Scorer<'s> {
                 plan,
                 overlay: &overlay,
                 affected: &affected,
-                renamed: None,
+                renamed: &[],
                 wants_resolved: true,
             };
             refactor::show_overlay(cx, &overlay)?;

@@ -148,3 +148,30 @@ fn moves_that_are_refused() {
     let repository = Repository::new(&project);
     assert_eq!(repository.failed_checks(&["rename", "py://a.m", "c.m"], 78), ["diagnostics"]);
 }
+
+/// What is planned can be applied later, with the same checks: the new file is on no disk when it is checked.
+#[test]
+fn a_planned_move_is_applied_from_its_bundle() {
+    let repository = Repository::new(&Project::parse(PACKAGE));
+    let rename = ["rename", "py://pkg.old", "pkg.new", "--exclude", "unresolved"];
+    let plan = repository.plan(&rename);
+    assert_eq!(failed(&plan), [""; 0]);
+    let made =
+        repository.env.lanser_with_input(["apply", "-", "--apply", "--json"], plan.to_string()).answer();
+    assert_eq!(made["edits"]["diff"], plan["edits"]["diff"]);
+    assert!(made["edits"]["diagnostics"]["introduced"].as_array().unwrap().is_empty(), "{made}");
+    repository.env.lanser(["undo"]).text();
+    assert_eq!(repository.git(&["status", "--porcelain"]), "");
+}
+
+/// A file that an edit creates is there for the files that import it.
+#[test]
+fn created_files_are_checked_with_what_imports_them() {
+    let repository = Repository::new(&Project::parse("//- /use.py\nprint(1)\n"));
+    let diff = "--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+x: int = 1\n--- a/use.py\n+++ b/use.py\n@@ -1 +1,2 @@\n-print(1)\n+from new import x\n+print(x + 'a')\n";
+    let output = repository.env.lanser_with_input(["apply", "-", "--json"], diff);
+    let bundle = output.plan();
+    let introduced = bundle["edits"]["diagnostics"]["introduced"].as_array().unwrap();
+    assert_eq!(introduced.len(), 1, "{introduced:?}");
+    assert_eq!(introduced[0]["rule"], "reportOperatorIssue", "{introduced:?}");
+}
