@@ -53,6 +53,7 @@ pages! {
     edits: "docs/edits.md",
     exit_codes: "docs/exit-codes.md",
     glossary: "docs/glossary.md",
+    renames: "docs/renames.md",
     rewards: "docs/rewards.md",
     selectors: "docs/selectors.md",
     sessions: "docs/sessions.md",

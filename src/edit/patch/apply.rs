@@ -3,7 +3,7 @@
 //! Like `git apply`: every line of a hunk has to match exactly; a hunk that shifted is searched for, the nearest position
 //! first. A hunk that fits nowhere, or whose header has no or wrong numbers, is placed by its lines alone, if there is exactly
 //! one place: first as it is, then without regard to white space at the ends of its context lines, then without up to
-//! [`MAX_FUZZ`] context lines at each end, like `patch`. [`Applied::notes`] says so.
+//! [`MAX_FUZZ`] context lines at each end, like `patch`. [`PatchedContent::notes`] says so.
 
 use super::parse::{FilePatch, Hunk, HunkLine};
 use crate::edit::preview::lines;
@@ -44,7 +44,7 @@ pub struct LineDifference {
 
 /// A content after a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applied {
+pub struct PatchedContent {
     /// The new content.
     pub content: Vec<u8>,
     /// How hunks were placed that do not apply as they are.
@@ -55,7 +55,7 @@ pub struct Applied {
 ///
 /// # Errors
 /// Every hunk that does not apply.
-pub fn apply(content: &[u8], patch: &FilePatch) -> Result<Applied, Vec<Conflict>> {
+pub fn apply(content: &[u8], patch: &FilePatch) -> Result<PatchedContent, Vec<Conflict>> {
     let old = lines(content);
     let mut out: Vec<u8> = Vec::with_capacity(content.len());
     let mut conflicts = Vec::new();
@@ -82,7 +82,7 @@ pub fn apply(content: &[u8], patch: &FilePatch) -> Result<Applied, Vec<Conflict>
         done = write_hunk(&mut out, hunk, &old, at, above, below);
     }
     old[done..].iter().for_each(|line| out.extend(*line));
-    if conflicts.is_empty() { Ok(Applied { content: out, notes }) } else { Err(conflicts) }
+    if conflicts.is_empty() { Ok(PatchedContent { content: out, notes }) } else { Err(conflicts) }
 }
 
 /// Where a hunk goes.

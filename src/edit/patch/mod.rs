@@ -3,5 +3,5 @@
 mod apply;
 mod parse;
 
-pub use apply::{Applied, Conflict, LineDifference, apply};
+pub use apply::{Conflict, LineDifference, PatchedContent, apply};
 pub use parse::{FilePatch, Hunk, HunkLine, PatchError, PatchOperation, parse};
