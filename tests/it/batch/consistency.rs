@@ -36,6 +36,8 @@ fn requests() -> Vec<Value> {
     all.push(json!({"cmd": "symbols", "options": {"query": "price"}}));
     all.push(json!({"cmd": "diagnostics", "options": {"paths": ["src/shop/till.py", "tests"]}}));
     all.push(json!({"cmd": "rename", "selector": places[1], "newName": "cost_of"}));
+    all.push(json!({"cmd": "rename", "newName": "shop.goods", "options": {"module": "shop.items"}}));
+    all.push(json!({"cmd": "rename", "selector": "py://shop#Book.label", "newName": "title_of", "options": {"family": true}}));
     all.push(json!({"cmd": "check", "options": {"edit": {"text": "--- a/src/shop/till.py\n+++ b/src/shop/till.py\n@@ -1,1 +1,1 @@\n-import shop\n+import shop, nothing\n"}}}));
     all.push(json!({"cmd": "undo", "options": {"list": true}}));
     all.extend(all.clone().into_iter().step_by(3));

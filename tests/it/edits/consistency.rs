@@ -5,10 +5,12 @@ use serde_json::Value;
 use super::{Repository, SHOP};
 use crate::support::{Project, TestEnv, portable};
 
-const PLANS: [&[&str]; 4] = [
+const PLANS: [&[&str]; 6] = [
     &["rename", "py://shop.stock#Stock.add", "put"],
     &["rename", "py://shop.stock#total", "Stock"],
     &["rename", "shop/use.py:8:25", "rows"],
+    &["rename", "py://shop.stock", "shop.stocks"],
+    &["rename", "py://shop.stock#Cellar.remove", "take", "--family"],
     &["actions", "shop/use.py:1:1", "--run", "Organize imports"],
 ];
 

@@ -101,6 +101,8 @@ fn edits() {
             &["prepare-rename", "py://shop#price_of"],
             &["rename", "py://shop#price_of", "cost_of"],
             &["rename", "py://shop#price_of", "class"],
+            &["rename", "py://shop#Book.label", "title_of", "--family", "--include", "unresolved"],
+            &["rename", "py://shop.items", "shop.goods"],
             &["rename", "py://shop#price_of", "cost_of", "--apply"],
             &["refs", "py://shop#cost_of"],
             &["rename", "py://shop#cost_of", "price", "--apply"],
