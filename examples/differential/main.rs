@@ -223,6 +223,7 @@ fn settings(args: &Args, copy: &Path, scratch: &Path) -> Result<Settings, String
         trace: None,
         root: absolute(&copy)?,
         copy_of: None,
+        environment_of: None,
         server: ServerKind::Pyright,
         server_version: None,
         server_command: script.as_deref().map(absolute).transpose()?,

@@ -244,6 +244,7 @@ impl CliContext {
         orchestrator::Settings {
             root: settings.root.clone(),
             copy_of: None,
+            environment_of: None,
             server: settings.server,
             server_version: settings.server_version.clone(),
             server_command: settings.server_command.clone(),

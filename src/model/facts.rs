@@ -504,4 +504,7 @@ pub struct Occurrence {
     pub at: String,
     /// The kind of syntax.
     pub kind: String,
+    /// The source line; absent when it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
 }

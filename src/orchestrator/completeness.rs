@@ -196,11 +196,12 @@ pub(super) fn residue(cx: &RequestContext<'_>, unclaimed: &[Token]) -> Residue {
         *residue.kinds.entry(one.kind.as_str().to_owned()).or_default() += 1;
     }
     let mut listed: Vec<&Token> = unclaimed.iter().collect();
-    listed.sort_by_key(|one| listing_order(one.kind));
+    listed.sort_by_key(|one| (listing_order(one.kind), !is_whole_string(one)));
     listed.truncate(MAX_LISTED);
     let items = listed.into_iter().map(|one| {
-        let (_, _, at) = cx.locations.span(&one.document, one.span.clone());
-        Occurrence { at, kind: one.kind.as_str().to_owned() }
+        let (_, range, at) = cx.locations.span(&one.document, one.span.clone());
+        let preview = preview(&one.document, range.start.line);
+        Occurrence { at, kind: one.kind.as_str().to_owned(), preview }
     });
     residue.items = items.collect();
     residue
@@ -281,6 +282,15 @@ fn first_line(text: &str) -> String {
 
 fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// Whether a name is all that a string holds, or is called in it: `"name"`, `"x.name()"`. A program may look it up.
+fn is_whole_string(one: &Token) -> bool {
+    let text = &one.document.text;
+    let (before, after) = (&text[..one.span.start], &text[one.span.end..]);
+    let is_quote = |c: char| c == '"' || c == '\'';
+    (before.ends_with(is_quote) && after.starts_with(is_quote))
+        || (before.ends_with('.') && after.starts_with('('))
 }
 
 /// The order of the listing: tokens, which may be unproven uses, then strings, which a program may evaluate, then

@@ -439,6 +439,7 @@ impl WorkspaceOptions {
             progress: self.progress.clone(),
             root,
             copy_of: None,
+            environment_of: None,
         })
     }
 }

@@ -13,6 +13,7 @@ use crate::digest::Digest;
 use crate::model::bundle::{Bundle, Volatile};
 use crate::model::request::Request;
 use crate::path::WorkspacePath;
+use crate::resolve::entry_points::FILES as ENTRY_POINT_FILES;
 use crate::selector::PositionSpec;
 use crate::toolchain::ServerSource;
 use crate::workspace::disk_cache::{DiskCache, DiskCacheStats};
@@ -123,6 +124,12 @@ impl MemoKey {
             // Two programs given by the user may report the same version.
             fields.push(found.script.as_str().as_bytes().to_vec());
             fields.push(read_bytes(&found.script).ok()?);
+        }
+        if request.cmd.edits() {
+            // A rename edits entry points.
+            let root = inputs.snapshot.root();
+            let contents = ENTRY_POINT_FILES.map(|name| read_bytes(&root.join(name)).unwrap_or_default());
+            fields.extend(contents);
         }
         fields.extend(inputs.warnings.iter().map(|warning| warning.clone().into_bytes()));
         let outside = inputs.outside().map(|folder| folder.as_str().to_owned());

@@ -107,6 +107,8 @@ pub struct Settings {
     pub root: AbsPath,
     /// The checkout of the original workspace, if this one is a copy.
     pub copy_of: Option<AbsPath>,
+    /// The workspace whose virtual environment is used, if that is another one: of a copy, the original.
+    pub environment_of: Option<AbsPath>,
     /// The kind of server.
     pub server: ServerKind,
     /// The server's version; `None` means the pinned one.

@@ -38,7 +38,8 @@ pub(super) fn find(
     let variables: Vec<(String, String)> =
         settings.environment.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     let mut problems = Vec::new();
-    let (root, checkout) = (&settings.root, settings.checkout());
+    let root = settings.environment_of.as_ref().unwrap_or(&settings.root);
+    let checkout = settings.checkout();
     for candidate in candidates(&sources, &files, root, &checkout, settings.trust_workspace) {
         let found = match &candidate {
             EnvironmentCandidate::Run(interpreter) => {

@@ -12,7 +12,7 @@ use super::lookup::{Lookup, NameTarget, SourceFile, Trail};
 use super::modules::{ImportRoots, Module, ModuleOrigin};
 use super::occurrences::occurrences;
 use super::outline::{DefinitionKind, Imported, Span};
-use super::usage::{TokenUse, Usage};
+use super::syntax::parse;
 use crate::digest::Digest;
 use crate::path::AbsPath;
 use crate::workspace::files::{Document, Files};
@@ -201,26 +201,30 @@ fn object(lookup: &Lookup<'_>) -> Option<ClassRef> {
 }
 
 /// How a file imports modules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ImportUse {
-    /// Not at all.
-    None,
-    /// It takes names from them, or reads their members: `from m import x`, `m.x`.
-    Names,
-    /// It takes all of their names (`*`), or uses one of them as an object that may be passed on, to where any member is read.
-    Whole,
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ModuleImports {
+    /// Whether it imports one of them in any form.
+    pub any: bool,
+    /// Whether it imports all names of one (`*`).
+    pub star: bool,
+    /// The names that it binds to them as objects, where these are not their own names.
+    pub aliases: BTreeSet<String>,
 }
 
-/// How a file imports one of `modules`, in any form.
+/// How a file imports `modules`.
 #[must_use]
-pub fn import_use(files: &dyn Files, roots: &ImportRoots, file: &AbsPath, modules: &[AbsPath]) -> ImportUse {
+pub fn imports_of(
+    files: &dyn Files,
+    roots: &ImportRoots,
+    file: &AbsPath,
+    modules: &[AbsPath],
+) -> ModuleImports {
     let lookup = Lookup::new(files, roots);
-    let Some(source) = source(&lookup, roots, file) else { return ImportUse::None };
+    let Some(source) = source(&lookup, roots, file) else { return ModuleImports::default() };
     let leads = |module: &Module| {
         [&module.source, &module.stub].into_iter().flatten().any(|path| modules.contains(path))
     };
-    let mut found = ImportUse::None;
-    let mut bound: BTreeSet<&str> = BTreeSet::new();
+    let mut found = ModuleImports::default();
     for import in &source.outline.imports {
         let module = if import.level > 0 {
             roots.relative(files, import.level, &import.module, file)
@@ -232,39 +236,47 @@ pub fn import_use(files: &dyn Files, roots: &ImportRoots, file: &AbsPath, module
             Imported::Name(name) => roots.submodule(files, &module, name),
             _ => None,
         };
-        let (is_it, is_object) = match &import.what {
-            Imported::Name(_) => {
-                let is_object = submodule.is_some_and(|module| leads(&module));
-                (is_object || leads(&module), is_object)
-            }
-            Imported::Star if leads(&module) => return ImportUse::Whole,
-            Imported::Star => (false, false),
-            Imported::Top | Imported::Module => (leads(&module), true),
+        let is_object = match &import.what {
+            Imported::Name(_) => submodule.is_some_and(|module| leads(&module)),
+            Imported::Module => leads(&module),
+            Imported::Top | Imported::Star => false,
         };
-        if is_it {
-            found = ImportUse::Names;
-        }
-        if is_it && is_object {
-            bound.insert(&import.bound);
-            // `import a.b` binds `a`, and `a.b` is the module.
-            bound.extend(import.module.rsplit('.').next().filter(|_| import.what == Imported::Top));
+        let is_it = is_object || leads(&module);
+        found.any |= is_it;
+        found.star |= is_it && import.what == Imported::Star;
+        if is_object {
+            found.aliases.insert(import.bound.clone());
         }
     }
-    let document = &source.document;
-    let is_object = bound.into_iter().any(|name| is_passed_on(&document.text, document.digest, name));
-    if is_object { ImportUse::Whole } else { found }
+    found
 }
 
-/// Whether a name is used otherwise than before a dot or in an import.
-fn is_passed_on(text: &str, digest: Digest, name: &str) -> bool {
-    let usage = std::cell::LazyCell::new(|| Usage::of(text));
+/// Whether a name is used in a text otherwise than before a dot or in an import statement, so that the object may get anywhere.
+#[must_use]
+pub fn is_passed_on(text: &str, digest: Digest, name: &str) -> bool {
+    let tree = std::cell::LazyCell::new(|| parse(text));
     occurrences(text, digest, name).into_iter().filter(|found| found.kind.is_token()).any(|found| {
         let span = found.span();
-        let is_read = text[span.end..].trim_start().starts_with('.');
-        let line = text[..span.start].rfind('\n').map_or(0, |end| end + 1);
-        let statement = text[line..span.start].trim_start();
-        let is_import = statement.starts_with("import ") || statement.starts_with("from ");
-        !is_read && !is_import && !matches!(usage.of_token(span.start), TokenUse::Imported(_))
+        let Some(token) = tree.root_node().descendant_for_byte_range(span.start, span.end) else {
+            return true;
+        };
+        let mut node = token;
+        // `m` of `a.m` is the end of an expression, whose parent counts.
+        if let Some(above) =
+            node.parent().filter(|above| above.child_by_field_name("attribute") == Some(node))
+        {
+            node = above;
+        }
+        let is_read = node.parent().is_some_and(|above| {
+            above.kind() == "attribute" && above.child_by_field_name("object") == Some(node)
+        });
+        let mut above = Some(token);
+        let mut is_import = false;
+        while let Some(node) = above.filter(|_| !is_import) {
+            is_import = matches!(node.kind(), "import_statement" | "import_from_statement");
+            above = node.parent();
+        }
+        !is_read && !is_import
     })
 }
 

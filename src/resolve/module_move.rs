@@ -9,15 +9,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use tree_sitter::Node;
 
 use super::modules::ImportRoots;
-use super::outline::Span;
+use super::outline::{Outline, Span};
 use super::scopes::Scopes;
 use super::syntax::{children, dotted_name, parse, preorder, text_of};
 use crate::path::AbsPath;
 use crate::workspace::files::Files;
 
-/// Functions whose first argument is the dotted name of something that they import.
-const IMPORTING: [&str; 7] =
-    ["import_module", "importorskip", "__import__", "patch", "setattr", "delattr", "find_spec"];
+/// Functions whose first argument is the name of a module that they import.
+const IMPORTING: [&str; 4] = ["import_module", "importorskip", "__import__", "find_spec"];
+
+/// Functions whose first argument is the dotted name of something in a module.
+const PATCHING: [&str; 3] = ["patch", "setattr", "delattr"];
 
 /// A module that gets another name.
 #[derive(Debug, Clone)]
@@ -278,7 +280,10 @@ impl Rewriter<'_> {
         }
         let new = &self.moved.new;
         let (new_package, new_name) = (parent(new).to_owned(), last(new).to_owned());
-        let is_taken = new_name != name && has_name(self.text, &new_name);
+        // Another import may bind the name where this one fails: `try: … except ImportError: …`.
+        let bindings = Outline::parse(self.text).imports;
+        let is_shared = bindings.iter().filter(|import| import.bound == name).count() > 1;
+        let is_taken = new_name != name && (is_shared || has_name(self.text, &new_name));
         let binds = match alias {
             Some(alias) => format!("{new_name} as {}", text_of(alias, self.text)),
             None if is_taken => format!("{new_name} as {name}"),
@@ -311,7 +316,10 @@ impl Rewriter<'_> {
             let start = statement.start_byte();
             let indent_start = self.text[..start].rfind('\n').map_or(0, |end| end + 1);
             let indent = &self.text[indent_start..start];
-            self.splice(start..start, format!("{line}\n{indent}"));
+            // Something may stand before it in the line: `if x: from a import b, c`.
+            let is_first = indent.trim().is_empty();
+            let inserted = if is_first { format!("{line}\n{indent}") } else { format!("{line}; ") };
+            self.splice(start..start, inserted);
             self.splice(with_comma(self.text, &entry.byte_range()), String::new());
         }
     }
@@ -398,27 +406,59 @@ impl Rewriter<'_> {
         }
     }
 
-    /// A string whose text is the old name, or something in the module.
+    /// A string that spells the old name, or something in the module.
     fn string(&mut self, node: Node<'_>) {
         let content = text_of(node, self.text);
-        let old = &self.moved.old;
         let at = node.start_byte();
         if self.is_exported(node, content) {
             self.splice(node.byte_range(), last(&self.moved.new).to_owned());
             return;
         }
-        let Some(rest) = content.strip_prefix(old.as_str()) else { return };
-        let is_name = rest.chars().all(|c| c == '_' || c == '.' || c == ':' || c.is_alphanumeric());
-        if !is_name || !(rest.is_empty() || rest.starts_with(['.', ':'])) {
+        if is_docstring(node) {
             return;
         }
-        // A name without dots is a word like any other.
-        let span = at..at + old.len();
-        let certain = is_import_argument(node, self.text) || is_annotation(node);
-        if certain {
-            self.splice(span, self.moved.new.clone());
-        } else if old.contains('.') || !rest.is_empty() {
-            self.found.open.push((span, self.moved.new.clone()));
+        self.string_of_binding(node, content, at);
+        let (old, new) = (self.moved.old.clone(), self.moved.new.clone());
+        if content.starts_with('.') {
+            // A name relative to the package of the file, as `import_module` takes it.
+            let level = content.bytes().take_while(|byte| *byte == b'.').count();
+            let absolute = join(&up(&self.package, level - 1), &content[level..]);
+            if absolute == old || absolute.starts_with(&format!("{old}.")) {
+                let renamed = self.relative(level, &self.moved.renamed(&absolute));
+                self.found.open.push((node.byte_range(), renamed));
+            }
+            return;
+        }
+        let is_word = |c: char| c == '_' || c == '.' || c.is_alphanumeric();
+        for (start, _) in content.match_indices(old.as_str()) {
+            let before = content[..start].chars().next_back();
+            let rest = &content[start + old.len()..];
+            let is_whole = !before.is_some_and(is_word)
+                && !rest.chars().next().is_some_and(|c| c == '_' || c.is_alphanumeric());
+            // A name without dots is a word like any other, unless it is the whole string or something follows it.
+            let is_name = old.contains('.') || content == old || (start == 0 && rest.starts_with(['.', ':']));
+            if !is_whole || !is_name {
+                continue;
+            }
+            let span = at + start..at + start + old.len();
+            let is_path = rest.starts_with('.') || old.contains('.');
+            let certain = start == 0
+                && (is_import_argument(node, self.text, is_path)
+                    || (is_path && is_annotation(node, self.text)));
+            match certain {
+                true => self.splice(span, new.clone()),
+                false => self.found.open.push((span, new.clone())),
+            }
+        }
+    }
+
+    /// An annotation that begins with a name that is renamed in this file.
+    fn string_of_binding(&mut self, node: Node<'_>, content: &str, at: usize) {
+        let first = content.split('.').next().unwrap_or_default();
+        let renamed = self.renamed.iter().find(|(span, _)| self.text[span.clone()] == *first);
+        let Some((_, new)) = renamed.cloned() else { return };
+        if content.len() > first.len() && is_annotation(node, self.text) {
+            self.splice(at..at + first.len(), new);
         }
     }
 
@@ -457,7 +497,13 @@ fn with_comma(text: &str, span: &Span) -> Span {
     if after[blank..].starts_with(',') {
         let rest = &after[blank + 1..];
         let spaces = rest.len() - rest.trim_start_matches([' ', '\t']).len();
-        return span.start..span.end + blank + 1 + spaces;
+        let end = span.end + blank + 1 + spaces;
+        let line = text[..span.start].rfind('\n').map_or(0, |end| end + 1);
+        // An entry on a line of its own goes with its line.
+        return match text[end..].starts_with('\n') && text[line..span.start].trim().is_empty() {
+            true => line..end + 1,
+            false => span.start..end,
+        };
     }
     let before = text[..span.start].trim_end();
     match before.strip_suffix(',') {
@@ -467,25 +513,42 @@ fn with_comma(text: &str, span: &Span) -> Span {
 }
 
 /// Whether a string is the first argument of a function that imports what it names.
-fn is_import_argument(content: Node<'_>, text: &str) -> bool {
+fn is_import_argument(content: Node<'_>, text: &str, is_path: bool) -> bool {
     let Some(string) = content.parent() else { return false };
     let Some(list) = string.parent().filter(|list| list.kind() == "argument_list") else { return false };
     let function = list.parent().and_then(|call| call.child_by_field_name("function"));
     let is_first = children(list).next() == Some(string);
-    is_first && function.is_some_and(|function| IMPORTING.contains(&last(text_of(function, text))))
+    let name = function.map(|function| last(text_of(function, text)));
+    is_first && name.is_some_and(|name| IMPORTING.contains(&name) || (is_path && PATCHING.contains(&name)))
 }
 
 /// Whether a string is an annotation, or a part of one.
-fn is_annotation(content: Node<'_>) -> bool {
+fn is_annotation(content: Node<'_>, text: &str) -> bool {
     let mut node = content;
     while let Some(above) = node.parent() {
         match above.kind() {
+            // `Literal["a.b"]` and `Annotated[T, "a.b"]` hold values.
+            "subscript" | "generic_type"
+                if ["Literal", "Annotated"].iter().any(|name| {
+                    let head = text_of(above, text).split('[').next().unwrap_or_default();
+                    last(head.trim()) == *name
+                }) =>
+            {
+                return false;
+            }
             "type" => return true,
             "call" | "module" | "block" => return false,
             _ => node = above,
         }
     }
     false
+}
+
+/// Whether a string is a statement by itself.
+fn is_docstring(content: Node<'_>) -> bool {
+    let string = content.parent().filter(|string| string.kind() == "string");
+    let above = string.and_then(|string| string.parent());
+    above.is_some_and(|above| above.kind() == "expression_statement")
 }
 
 /// Whether a string is in a list that is assigned to `__all__`.
@@ -580,6 +643,15 @@ mod tests {
                 "if 1:\n    from lib import new as o\n    from pkg import sub\n",
             ),
             ("from pkg import sub, old\nold\n", "from lib import new\nfrom pkg import sub\nnew\n"),
+            (
+                "from pkg import (\n    old,\n    sub,  # why\n)\n",
+                "from lib import new\nfrom pkg import (\n    sub,  # why\n)\n",
+            ),
+            ("if 1: from pkg import old, sub\n", "if 1: from lib import new; from pkg import sub\n"),
+            (
+                "try:\n    import pkg.old, other\nexcept ImportError: pass\n",
+                "try:\n    import lib.new, other\nexcept ImportError: pass\n",
+            ),
         ] {
             assert_eq!(after("/w/use.py", text, "pkg.old", "lib.new"), (expected.to_owned(), 0));
         }
@@ -614,7 +686,28 @@ mod tests {
 
     #[test]
     fn other_strings_are_open() {
-        let text = "APPS = ['pkg.old', 'pkg.old.C', 'pkg.older', 'old']\nwrite('pkg.old:main')\n'text with pkg.old'\n";
-        assert_eq!(after("/w/use.py", text, "pkg.old", "pkg.new"), (text.to_owned(), 3));
+        let text = "APPS = ['pkg.old', 'pkg.old.C', 'pkg.older', 'old']\nwrite('pkg.old:main')\n'text with pkg.old'\nx = 'run = pkg.old:main'\n";
+        assert_eq!(after("/w/use.py", text, "pkg.old", "pkg.new"), (text.to_owned(), 4));
+        let lazy = "NAMES = {'x': (__spec__.parent, '.old')}\nimport_module('.old.x', __name__)\n";
+        assert_eq!(after("/w/pkg/__init__.py", lazy, "pkg.old", "pkg.new"), (lazy.to_owned(), 2));
+        // A word without dots is hardly the name of a module.
+        let words =
+            "client.patch('other')\nx: Literal['other', 'a']\ny: Annotated[str, 'other']\nf('no other')\n";
+        assert_eq!(after("/w/use.py", words, "other", "another"), (words.to_owned(), 3));
+        assert_eq!(
+            after("/w/use.py", "import_module('other')\n", "other", "another").0,
+            "import_module('another')\n"
+        );
+    }
+
+    #[test]
+    fn annotations_and_fallbacks_of_imports() {
+        let text = "from pkg import old\ndef f(c: 'old.C', d: 'old') -> 'list[old.C]': ...\n";
+        let expected = "from pkg import new\ndef f(c: 'new.C', d: 'old') -> 'list[old.C]': ...\n";
+        assert_eq!(after("/w/use.py", text, "pkg.old", "pkg.new").0, expected);
+        let text =
+            "try:\n    from pkg import old\nexcept ImportError:\n    from fallback import old\nold.x\n";
+        let expected = text.replace("from pkg import old", "from pkg import new as old");
+        assert_eq!(after("/w/use.py", text, "pkg.old", "pkg.new").0, expected);
     }
 }

@@ -183,7 +183,9 @@ fn residue(edits: &Edits) -> String {
     let mut text =
         format!("the old name remains in {} ({}):\n", plural(residue.count, "place"), kinds.join(", "));
     for item in residue.items.iter().take(SHOWN_RESIDUE) {
-        let _ = writeln!(text, "  {}  {}", compiler_location(&item.at), item.kind);
+        let line = item.preview.as_ref().map(|line| format!(": {}", escape_for_terminal(line.trim())));
+        let line = line.unwrap_or_default();
+        let _ = writeln!(text, "  {}  {}{line}", compiler_location(&item.at), item.kind);
     }
     let shown = residue.items.len().min(SHOWN_RESIDUE);
     if (residue.count as usize) > shown {

@@ -63,14 +63,22 @@ pub fn apply(content: &[u8], patch: &FilePatch) -> Result<PatchedContent, Vec<Co
     let (mut done, mut shift) = (0_usize, 0_isize);
     for hunk in &patch.hunks {
         let expected: Vec<&[u8]> = hunk.before().collect();
-        let declared = hunk.old_start.map(|start| start.saturating_sub(usize::from(!expected.is_empty())));
-        let wanted = declared.map(|declared| declared.saturating_add_signed(shift));
+        // A number beyond the end of the file means its end.
+        let declared = hunk
+            .old_start
+            .map(|start| start.saturating_sub(usize::from(!expected.is_empty())).min(old.len()));
+        let wanted = declared.map(|declared| declared.saturating_add_signed(shift).min(old.len()));
         let exact = wanted.filter(|_| !hunk.is_recounted);
         let placed = match exact.and_then(|wanted| find_position(&old, &expected, wanted, done)) {
             Some(at) => Some(Placement { at, skipped: (0, 0), how: None }),
             None => place(&old, hunk, wanted, done),
         };
-        let Some(Placement { at, skipped: (above, below), how }) = placed else {
+        // A last line without a line end has to be the last one of the file.
+        let ends = |placed: &Placement| {
+            hunk.after().last().is_none_or(|line| line.ends_with(b"\n"))
+                || placed.at + expected.len() >= old.len()
+        };
+        let Some(Placement { at, skipped: (above, below), how }) = placed.filter(ends) else {
             conflicts.push(conflict(hunk, &old, &expected, wanted));
             continue;
         };

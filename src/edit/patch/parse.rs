@@ -141,6 +141,12 @@ impl<'d> DiffReader<'d> {
         starts(self.at, b"diff --git ") || (starts(self.at, b"--- ") && starts(self.at + 1, b"+++ "))
     }
 
+    /// Whether the signature begins here with which `git format-patch` ends a mail.
+    fn is_signature(&self) -> bool {
+        let is_hunk_line = |line: &&[u8]| matches!(line.first(), Some(b' ' | b'+' | b'-' | b'@'));
+        self.peek() == Some(b"-- ") && !self.peek_second().is_some_and(|next| is_hunk_line(&next))
+    }
+
     fn error(&self, reason: impl Into<String>) -> PatchError {
         PatchError { line: self.at + 1, reason: reason.into() }
     }
@@ -325,7 +331,10 @@ fn read_hunks(reader: &mut DiffReader<'_>) -> Result<Vec<Hunk>, PatchError> {
             Some((_, old, _, new)) => read_hunk_lines(reader, old, new).and_then(|lines| {
                 // Further lines of a hunk show that the numbers are wrong.
                 let is_over = reader.peek().is_none_or(|next| {
-                    next.is_empty() || !matches!(next[0], b' ' | b'+' | b'-') || reader.is_file_header()
+                    next.is_empty()
+                        || !matches!(next[0], b' ' | b'+' | b'-')
+                        || reader.is_file_header()
+                        || reader.is_signature()
                 });
                 let more = "the hunk has more lines than its header declares";
                 if is_over { Ok(lines) } else { Err(reader.error(more)) }
@@ -370,7 +379,7 @@ fn recounted_lines(reader: &mut DiffReader<'_>) -> Result<Vec<HunkLine>, PatchEr
     let mut new = 0;
     let mut blank = 0;
     let start = reader.at;
-    while let Some(line) = reader.peek().filter(|_| !reader.is_file_header()) {
+    while let Some(line) = reader.peek().filter(|_| !reader.is_file_header() && !reader.is_signature()) {
         match line.first() {
             Some(b'+') => new += 1,
             Some(b'-') => old += 1,
@@ -533,6 +542,9 @@ mod tests {
             assert_eq!(joined(hunk.before().collect()), before, "{text}");
             assert_eq!(joined(hunk.after().collect()), after, "{text}");
         }
+        // The end of a mail is no line of the last hunk.
+        let mail = one("--- a/m\n+++ b/m\n@@ -1 +1 @@\n-x\n+y\n-- \n2.47.3\n\n");
+        assert!(!mail.hunks[0].is_recounted && mail.hunks[0].lines.len() == 2);
         // Two hunks without numbers, and a second file.
         let files =
             parse(b"--- a/a\n+++ b/a\n@@\n-x\n+y\n@@\n-z\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-p\n+q\n").unwrap();

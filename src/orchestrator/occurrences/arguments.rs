@@ -8,7 +8,7 @@ use crate::model::facts::UseProvenance;
 use crate::orchestrator::failure::Failure;
 use crate::resolve::classes::Class;
 use crate::resolve::hierarchy::Relation;
-use crate::resolve::outline::Outline;
+use crate::resolve::outline::{Outline, Span};
 use crate::resolve::usage::Usage;
 
 /// Functions that copy an object with other values for fields.
@@ -57,10 +57,28 @@ impl Explainer<'_> {
             return Ok(Explanation::Unresolved(format!("what `{}` is is unknown", used.function)));
         }
         let is_outside = found.items.iter().all(|place| !self.cx.state.is_in_workspace(&place.path));
-        if is_outside && !FORWARDERS.contains(&used.function.as_str()) {
+        if is_outside
+            && !FORWARDERS.contains(&used.function.as_str())
+            && !self.is_given_class(token, used.subject.as_ref()).await?
+        {
             return Ok(Explanation::Other);
         }
         Ok(Explanation::Unresolved(format!("`{}` may pass its keyword arguments on", used.function)))
+    }
+
+    /// Whether the first argument of a call is the class of the symbol, which may then be called with the keywords:
+    /// `builds(C, key=…)`.
+    async fn is_given_class(&self, token: &Token, subject: Option<&Span>) -> Result<bool, Failure> {
+        let Some(subject) = subject.filter(|_| matches!(self.symbol.reach, Reach::Member { .. })) else {
+            return Ok(false);
+        };
+        let at = self.position(token, subject.start);
+        let found = self.cx.requests_until_deadline().definition(&token.document.path, at).await?;
+        let is_own = |place: &LspLocation| {
+            let (document, offset) = offset_of(self.cx, place)?;
+            Some(self.family.is_own(&self.classes.class_at(&document.path, offset)?.id()))
+        };
+        Ok(found.items.iter().any(|place| is_own(place).unwrap_or(false)))
     }
 
     /// `class C(Base, key=…)`: the base may say with `Unpack` which keywords it takes.

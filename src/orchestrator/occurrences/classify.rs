@@ -20,6 +20,9 @@ use crate::workspace::files::Document;
 /// Functions that look a member up by a string.
 const BY_STRING: [&str; 3] = ["getattr", "attrgetter", "methodcaller"];
 
+/// Builtins that are given an object and the name of its attribute.
+const ATTRIBUTE_FUNCTIONS: [&str; 4] = ["getattr", "hasattr", "setattr", "delattr"];
+
 /// Methods that read the key of a dictionary.
 const BY_KEY: [&str; 3] = ["get", "pop", "setdefault"];
 
@@ -307,7 +310,7 @@ impl File<'_, '_> {
         let is_member = matches!(self.symbol.reach, Reach::Member { .. });
         match used {
             StringUse::Argument { function, subject: Some(subject), .. }
-                if function == "getattr" && is_member =>
+                if ATTRIBUTE_FUNCTIONS.contains(&function.as_str()) && is_member =>
             {
                 Classification::Ask(ServerQuestion::Subscripted(subject))
             }

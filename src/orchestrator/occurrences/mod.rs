@@ -149,6 +149,8 @@ pub(super) struct Explained {
     pub(super) skipped: u32,
     /// Whether it is a name of a module or a function, and no member or keyword parameter: types do not depend on the name.
     pub(super) is_by_name: bool,
+    /// Whether it is a member of a class.
+    pub(super) is_member: bool,
 }
 
 /// A name at a place.
@@ -188,8 +190,17 @@ pub(super) async fn explain(
     let family = Family::of(cx, &classes, &symbol);
     let Closure { references, declarations, names, members, skipped, cut, is_late, .. } = closure;
     let is_by_name = matches!(symbol.reach, symbol::Reach::Global | symbol::Reach::Local);
-    let mut explained =
-        Explained { references, declarations, skipped, cut, is_late, is_by_name, ..Explained::default() };
+    let is_member = matches!(symbol.reach, symbol::Reach::Member { .. });
+    let mut explained = Explained {
+        references,
+        declarations,
+        skipped,
+        cut,
+        is_late,
+        is_by_name,
+        is_member,
+        ..Explained::default()
+    };
     let mut tokens = Vec::new();
     for name in names.keys() {
         let occurrences = completeness::occurrences(cx, searched, name).await?;

@@ -62,7 +62,7 @@ pub(in crate::orchestrator) async fn actions(cx: &RequestContext<'_>) -> Result<
     let plan =
         planning::plan(cx, &mut checks, cx.locations.server_unit, &|planner| planner.workspace_edit(&edit))?;
     facts.actions = Some(vec![offer.action.clone()]);
-    let (_, refactored): (_, CheckedEdit) = run_checks(cx, checks, Some(edit), plan).await?;
+    let (_, refactored): (_, CheckedEdit) = run_checks(cx, checks, Some(edit), plan, &[]).await?;
     Ok(HandlerOutput { facts, limits: None, capabilities, refactored: Some(refactored), error: None })
 }
 

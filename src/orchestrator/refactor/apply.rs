@@ -27,7 +27,7 @@ pub(in crate::orchestrator) async fn apply(cx: &RequestContext<'_>) -> Result<Ha
         let error = ErrorBody::new(ErrorSymbol::Usage, "no edit was given");
         Failure::reported(error.hint("give a WorkspaceEdit as JSON or a unified diff"))
     })?;
-    let ParsedEdit { edit, patches, unit, known, failed } =
+    let ParsedEdit { edit, patches, unit, known, failed, new_name } =
         input::parse_edit(given, cx.locations.server_unit).map_err(Failure::reported)?;
     let mut checks = Checks::new(request);
     input::carry_over_failures(&mut checks, failed);
@@ -45,7 +45,8 @@ pub(in crate::orchestrator) async fn apply(cx: &RequestContext<'_>) -> Result<Ha
         plan
     };
     let mut facts = Facts::new(Provenance::Lsp);
-    let (delta, refactored) = run_checks(cx, checks, edit, plan).await?;
+    let renamed = edit.as_ref().map_or_else(Vec::new, |edit| renamed_names(cx, edit, new_name));
+    let (delta, refactored) = run_checks(cx, checks, edit, plan, &renamed).await?;
     if request.cmd == Command::Check
         && let Some(delta) = &delta
     {
@@ -63,6 +64,7 @@ pub(super) async fn run_checks(
     mut checks: Checks<'_>,
     edit: Option<WorkspaceEdit>,
     plan: Option<EditPlan>,
+    renamed: &[(String, String)],
 ) -> Result<(Option<DiagnosticsDelta>, CheckedEdit), Failure> {
     let mut delta = None;
     if let Some(plan) = &plan {
@@ -71,15 +73,8 @@ pub(super) async fn run_checks(
         }
         let overlay = EditOverlay::new(cx, plan);
         let affected = affected(cx, plan, EditKind::Any).await?;
-        let renamed: Vec<(String, String)> =
-            edit.as_ref().and_then(|edit| renamed_name(cx, edit)).into_iter().collect();
-        let comparison = Comparison {
-            plan,
-            overlay: &overlay,
-            affected: &affected,
-            renamed: &renamed,
-            wants_resolved: true,
-        };
+        let comparison =
+            Comparison { plan, overlay: &overlay, affected: &affected, renamed, wants_resolved: true };
         let after = speculate::edited(cx, &comparison).await?;
         let found = speculate::compare(cx, &comparison, after).await?;
         speculate::record(&mut checks, &found);
@@ -94,19 +89,43 @@ pub(super) async fn run_checks(
     Ok((delta, CheckedEdit { edits, error, plan }))
 }
 
-/// The name that an edit replaces everywhere by another one, and that one, if it does nothing else: then a message that quotes
-/// the new name is not new.
-fn renamed_name(cx: &RequestContext<'_>, edit: &WorkspaceEdit) -> Option<(String, String)> {
-    let mut found: Option<(String, String)> = None;
+/// The names that a rename replaces, each with the new one: a message that quotes the new name is not new.
+fn renamed_names(
+    cx: &RequestContext<'_>,
+    edit: &WorkspaceEdit,
+    new_name: Option<(Option<String>, String)>,
+) -> Vec<(String, String)> {
+    let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
+    match new_name {
+        Some((Some(old), new)) => {
+            let leaf = (last(&old), last(&new));
+            vec![(old, new), leaf]
+        }
+        Some((None, new)) => {
+            replaced_names(cx, edit).into_iter().find(|(_, to)| *to == new).into_iter().collect()
+        }
+        // Without a request, only if the edit does nothing else.
+        None => match replaced_names(cx, edit).as_slice() {
+            [only] => vec![only.clone()],
+            _ => Vec::new(),
+        },
+    }
+}
+
+/// What an edit replaces by what, in names; empty if it replaces anything else.
+fn replaced_names(cx: &RequestContext<'_>, edit: &WorkspaceEdit) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
     for (path, splices) in splices_by_file(cx, edit) {
-        let document = cx.state.files.read(&path).ok()?;
+        let Ok(document) = cx.state.files.read(&path) else { return Vec::new() };
         for splice in splices {
-            let pair = (document.text.get(splice.span)?.to_owned(), splice.text);
+            let Some(old) = document.text.get(splice.span) else { return Vec::new() };
+            let pair = (old.to_owned(), splice.text);
             let is_name = is_identifier(&pair.0) && is_identifier(&pair.1);
-            if !is_name || found.as_ref().is_some_and(|known| *known != pair) {
-                return None;
+            if is_name && !found.contains(&pair) {
+                found.push(pair);
+            } else if !is_name && !pair.0.starts_with(['\'', '"']) {
+                return Vec::new();
             }
-            found = Some(pair);
         }
     }
     found

@@ -208,12 +208,15 @@ impl<'r> Checks<'r> {
 
     /// What to do about checks that stop the edit, with the command that goes on.
     fn hint(&self, stopping: &[&Check]) -> String {
+        // What else fails is mostly a consequence of a family that is renamed in part.
+        if self.offers_family && stopping.iter().any(|check| check.name == CheckName::Overrides) {
+            return format!("to rename all of them: {}", next_command(self.request, &["--family"]));
+        }
         let is_alone = stopping.len() == 1;
         let mut options: Vec<&str> = Vec::new();
         for check in stopping {
             options.push(match (check.name, check.name.override_option()) {
                 (CheckName::Completeness, _) if !check.places.is_empty() => "--include unresolved",
-                (CheckName::Overrides, _) if self.offers_family => "--family",
                 (_, Some(option)) => option,
                 (CheckName::Filters, None) => return "adjust --allow and --deny, or the edit".to_owned(),
                 (_, None) => return "correct the edit".to_owned(),
@@ -227,9 +230,6 @@ impl<'r> Checks<'r> {
             CheckName::Completeness if is_alone && !stopping[0].places.is_empty() => format!(
                 "decide about each place with --include or --exclude PATH:LINE:COL; to rename all of them, too: {command}"
             ),
-            CheckName::Overrides if is_alone && self.offers_family => {
-                format!("to rename all of them: {command}")
-            }
             _ if is_alone && stopping[0].places.is_empty() => format!("to apply the edit anyway: {command}"),
             _ if is_alone => format!("review the places; to apply the edit anyway: {command}"),
             _ => format!("review each failed check; to apply the edit anyway: {command}"),

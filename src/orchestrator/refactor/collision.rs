@@ -15,7 +15,7 @@ use crate::resolve::occurrences::{OccurrenceKind, occurrences};
 use crate::resolve::outline::{DefinitionKind, Outline};
 use crate::resolve::roles::enclosing_class;
 use crate::resolve::scopes::{CollisionKind, Scopes, sibling_keywords};
-use crate::workspace::files::{Document, Files as _};
+use crate::workspace::files::{Document, FileKind, Files as _};
 
 /// How often to look for further derived classes.
 const MAX_SEARCH_ROUNDS: usize = 12;
@@ -107,6 +107,15 @@ pub(super) fn check(
         reasons.extend(own.as_ref().map(|(class, _)| is_member(class)));
         let spans = own.into_iter().flat_map(|(_, spans)| spans);
         places.extend(spans.map(|span| cx.locations.span(&site.0, span).2));
+    }
+    // A package cannot have a submodule and a member of one name.
+    let home = &renaming.definition.0.path;
+    if home.file_name().starts_with("__init__.py") && renaming.class().is_none() {
+        let beside = ["", ".py", ".pyi"].map(|end| home.parent().join(&format!("{}{end}", renaming.new)));
+        for path in beside.iter().filter(|path| cx.state.files.kind(path) != FileKind::Missing) {
+            reasons.insert("is a submodule of the package".to_owned());
+            places.push(cx.locations.paths.uri(path).to_string());
+        }
     }
     // A private name is mangled with its class's name, so it collides with nothing in other classes.
     let related = around.members.get(renaming.new).filter(|_| !is_private(renaming.new));

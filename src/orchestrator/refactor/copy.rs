@@ -12,7 +12,7 @@ use crate::model::facts::Diagnostic;
 use crate::orchestrator::ask::RequestContext;
 use crate::orchestrator::failure::Failure;
 use crate::orchestrator::reward::{self, DiagnosticsByFile, ScratchWorkspace};
-use crate::orchestrator::{blocking, diagnose};
+use crate::orchestrator::{Settings, blocking, diagnose};
 use crate::path::{AbsPath, WorkspacePath};
 use crate::tape::IoKind;
 use crate::workspace::file_tree::{FileTree, is_server_input};
@@ -62,7 +62,9 @@ async fn request(
 ) -> Result<RecordedDiagnostics, Failure> {
     cx.settings.progress.step("a copy of the workspace is checked");
     let tree = tree_after(cx, comparison.plan).await?;
-    let mut copy = ScratchWorkspace::new(cx.settings, &tree).await?;
+    // The rest is as in the workspace, also what git ignores.
+    let settings = Settings { environment_of: Some(cx.settings.root.clone()), ..cx.settings.clone() };
+    let mut copy = ScratchWorkspace::new(&settings, &tree).await?;
     let found = in_copy(cx, comparison, &mut copy, paths).await;
     copy.close().await;
     found
@@ -77,7 +79,7 @@ async fn tree_after(cx: &RequestContext<'_>, plan: &EditPlan) -> Result<Arc<File
         .map(|change| (change.path.clone(), change.from.clone(), change.after.clone()))
         .collect();
     blocking(move || {
-        let mut tree = FileTree::of_worktree(&root);
+        let mut tree = FileTree::of_folder(&root);
         for from in changes.iter().filter_map(|(_, from, _)| from.as_ref()) {
             tree.files.remove(from);
         }

@@ -101,7 +101,8 @@ pub(super) fn decide(
             (true, _) => Some(Decision::Include),
             (_, true) => Some(Decision::Exclude),
             _ if include.contains(ALL) => Some(Decision::Include),
-            _ if exclude.contains(ALL) => Some(Decision::Exclude),
+            // What is renamed in any case cannot be left out.
+            _ if exclude.contains(ALL) && !certain.contains(&place.at) => Some(Decision::Exclude),
             _ => None,
         };
         decided.decisions.extend(decision.map(|decision| PlaceDecision { at: place.at.clone(), decision }));

@@ -9,9 +9,9 @@ use crate::orchestrator::blocking;
 use crate::orchestrator::failure::Failure;
 use crate::orchestrator::inputs::Inputs;
 use crate::path::AbsPath;
-use crate::resolve::hierarchy::{ImportUse, import_use};
+use crate::resolve::hierarchy::{ModuleImports, imports_of, is_passed_on};
 use crate::tape::Tape;
-use crate::workspace::files::DiskFiles;
+use crate::workspace::files::{DiskFiles, Files as _};
 use crate::workspace::parallel::parallel_map;
 
 /// How many files to compare besides the edited ones. The server checks each of them twice.
@@ -65,21 +65,22 @@ pub(in crate::orchestrator) async fn affected(
         EditKind::Renames(names) | EditKind::RenamesGlobal(names) => names.map(str::to_owned).to_vec(),
     };
     let is_global = matches!(kind, EditKind::RenamesGlobal(_));
+    // The type of a member may reach a file through any chain of imports.
+    let follows_all = matches!(kind, EditKind::Renames(_));
     let search =
         Search { inputs: cx.state.inputs.clone(), tape: cx.state.tape.clone(), threads: cx.settings.threads };
     let found = blocking(move || {
         let containing: Vec<Vec<AbsPath>> = names.iter().map(|name| search.files_with(name)).collect();
-        let mut importers = search.importers(touched, is_global);
+        let mut importers = search.importers(&touched, follows_all);
         let mut unaffected = Vec::new();
         if is_global {
-            let has_name: BTreeSet<&AbsPath> = containing.iter().flatten().collect();
-            importers.retain(|(path, used)| {
-                let is_affected = *used == ImportUse::Whole || has_name.contains(path);
-                if !is_affected {
-                    unaffected.push(path.clone());
-                }
-                is_affected
-            });
+            let mut affected: BTreeSet<AbsPath> = containing.iter().flatten().cloned().collect();
+            affected.extend(search.passing_on(&touched, &importers));
+            let all = std::mem::take(&mut importers).into_iter().map(|(path, _)| path);
+            let (kept, others): (Vec<AbsPath>, Vec<AbsPath>) = all.partition(|path| affected.remove(path));
+            unaffected = others;
+            let kept = kept.into_iter().chain(affected);
+            return (rank(kept.collect(), containing), unaffected);
         }
         (rank(importers.into_iter().map(|(path, _)| path).collect(), containing), unaffected)
     });
@@ -107,37 +108,81 @@ impl Search {
         paths.into_iter().map(|path| snapshot.absolute(&path)).collect()
     }
 
-    /// The files that import one of the modules, also through packages that re-export names. `all`: however many there are.
-    fn importers(&self, touched: Vec<AbsPath>, all: bool) -> Vec<(AbsPath, ImportUse)> {
+    /// The files that import one of the modules, through others up to a limit. `all`: through any module, not only through
+    /// packages and `*`, which re-export names.
+    fn importers(&self, touched: &[AbsPath], all: bool) -> Vec<(AbsPath, ModuleImports)> {
         let (files, roots) = (DiskFiles::on(self.tape.clone()), &self.inputs.roots);
-        let mut importers: Vec<(AbsPath, ImportUse)> = Vec::new();
+        let mut importers: Vec<(AbsPath, ModuleImports)> = Vec::new();
         let mut known: BTreeSet<AbsPath> = touched.iter().cloned().collect();
-        let mut modules = touched;
+        let mut modules = touched.to_vec();
         for _ in 0..MAX_IMPORT_DEPTH {
             let mut candidates = BTreeSet::new();
             for module in &modules {
-                let name = roots.name_of(module).unwrap_or_default();
-                candidates.extend(self.files_with(name.rsplit('.').next().unwrap_or_default()));
+                candidates.extend(self.files_with(&self.last_name(module)));
+                // `from . import x` does not name the package.
+                if is_init(module) {
+                    candidates.extend(self.beside(module));
+                }
             }
             let candidates: Vec<AbsPath> =
                 candidates.into_iter().filter(|path| !known.contains(path)).collect();
-            let used =
-                parallel_map(&candidates, self.threads, |path| import_use(&files, roots, path, &modules));
-            let found: Vec<(AbsPath, ImportUse)> =
-                candidates.into_iter().zip(used).filter(|(_, used)| *used != ImportUse::None).collect();
+            let imported =
+                parallel_map(&candidates, self.threads, |path| imports_of(&files, roots, path, &modules));
+            let found: Vec<(AbsPath, ModuleImports)> =
+                candidates.into_iter().zip(imported).filter(|(_, imported)| imported.any).collect();
             known.extend(found.iter().map(|(path, _)| path.clone()));
-            // A package re-exports what it imports, and any module what it imports with `*`.
-            let re_exports = |(path, used): &&(AbsPath, ImportUse)| {
-                path.file_name().starts_with("__init__.py") || *used == ImportUse::Whole
-            };
+            let re_exports =
+                |(path, imported): &&(AbsPath, ModuleImports)| all || is_init(path) || imported.star;
             modules = found.iter().filter(re_exports).map(|(path, _)| path.clone()).collect();
             importers.extend(found);
-            if modules.is_empty() || (!all && importers.len() > 4 * MAX_OTHER_FILES) {
+            if modules.is_empty() || importers.len() > 4 * MAX_OTHER_FILES {
                 break;
             }
         }
         importers
     }
+
+    /// The files in which a module may be passed on as an object, or all of whose names are imported: wherever one of the names
+    /// that the modules have in some file is used otherwise than before a dot.
+    fn passing_on(&self, touched: &[AbsPath], importers: &[(AbsPath, ModuleImports)]) -> BTreeSet<AbsPath> {
+        let files = DiskFiles::on(self.tape.clone());
+        let mut names: BTreeSet<String> = touched.iter().map(|module| self.last_name(module)).collect();
+        let mut found = BTreeSet::new();
+        for (path, imported) in importers {
+            names.extend(imported.aliases.iter().cloned());
+            if imported.star {
+                names.insert(self.last_name(path));
+                found.insert(path.clone());
+            }
+        }
+        for name in names.iter().filter(|name| !name.is_empty()) {
+            let candidates: Vec<AbsPath> =
+                self.files_with(name).into_iter().filter(|path| !found.contains(path)).collect();
+            let passed = parallel_map(&candidates, self.threads, |path| {
+                files.read(path).is_ok_and(|file| is_passed_on(&file.text, file.digest, name))
+            });
+            found
+                .extend(candidates.into_iter().zip(passed).filter(|(_, is_it)| *is_it).map(|(path, _)| path));
+        }
+        found
+    }
+
+    fn last_name(&self, module: &AbsPath) -> String {
+        let name = self.inputs.roots.name_of(module).unwrap_or_default();
+        name.rsplit('.').next().unwrap_or_default().to_owned()
+    }
+
+    /// The Python files in the folder of a file.
+    fn beside(&self, file: &AbsPath) -> Vec<AbsPath> {
+        let folder = file.parent();
+        let snapshot = &self.inputs.snapshot;
+        let all = snapshot.files().keys().map(|path| snapshot.absolute(path));
+        all.filter(|path| path.parent() == folder).collect()
+    }
+}
+
+fn is_init(path: &AbsPath) -> bool {
+    path.file_name().starts_with("__init__.py")
 }
 
 /// Sorts files by importance: importers first, among them those with the first word, then files with earlier words.

@@ -25,6 +25,8 @@ pub(in crate::orchestrator) struct ParsedEdit {
     pub(in crate::orchestrator) known: BTreeMap<DocUri, Option<Digest>>,
     /// The checks that failed when it was planned.
     pub(in crate::orchestrator) failed: Vec<Check>,
+    /// The new name, if it is a rename, and the module if it moves one.
+    pub(in crate::orchestrator) new_name: Option<(Option<String>, String)>,
 }
 
 /// The members of a bundle that matter here.
@@ -33,8 +35,22 @@ pub(in crate::orchestrator) struct ParsedEdit {
 struct SavedBundle {
     #[serde(rename = "bundleId")]
     _bundle_id: Digest,
+    request: Option<SavedRequest>,
     edits: Option<SavedEdits>,
     environment: Option<SavedEnvironment>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SavedRequest {
+    new_name: Option<String>,
+    #[serde(default)]
+    options: SavedOptions,
+}
+
+#[derive(Default, Deserialize)]
+struct SavedOptions {
+    module: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -71,10 +87,10 @@ pub(in crate::orchestrator) fn parse_edit(
     let none = BTreeMap::new();
     if start != Some(&b'{') {
         let patches = parse(&content).map_err(|error| wrong(error.to_string()))?;
-        return Ok(ParsedEdit { edit: None, patches, unit, known: none, failed: Vec::new() });
+        return Ok(ParsedEdit { edit: None, patches, unit, known: none, failed: Vec::new(), new_name: None });
     }
     let is_bundle = serde_json::from_slice::<SavedBundle>(&content);
-    if let Ok(SavedBundle { edits, environment, .. }) = is_bundle {
+    if let Ok(SavedBundle { request, edits, environment, .. }) = is_bundle {
         let edits = edits.ok_or_else(|| wrong("the bundle has no edits".to_owned()))?;
         let named = environment.and_then(|environment| ColumnUnit::parse(&environment.position_encoding));
         let known = edits
@@ -91,13 +107,21 @@ pub(in crate::orchestrator) fn parse_edit(
             patches,
             unit: named.unwrap_or(unit),
             failed: edits.safety.into_iter().filter(|check| !check.passed).collect(),
+            new_name: request.and_then(|request| Some((request.options.module, request.new_name?))),
         });
     }
     let edit: WorkspaceEdit = strict_json::from_slice(&content).map_err(|error| wrong(error.to_string()))?;
     if edit.document_changes.is_none() && edit.changes.is_empty() {
         return Err(wrong("it has neither `documentChanges` nor `changes`".to_owned()));
     }
-    Ok(ParsedEdit { edit: Some(edit), patches: Vec::new(), unit, known: none, failed: Vec::new() })
+    Ok(ParsedEdit {
+        edit: Some(edit),
+        patches: Vec::new(),
+        unit,
+        known: none,
+        failed: Vec::new(),
+        new_name: None,
+    })
 }
 
 /// Records the failed checks of a rename that cannot be repeated from its edit alone. A check that was overridden

@@ -1,12 +1,13 @@
 //! Name mangling: `__x` in `class C` is `_C__x`, also after a dot and in calls.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::collision::Renaming;
 use super::names::{is_private, mangled};
 use crate::orchestrator::ask::RequestContext;
 use crate::resolve::occurrences::{OccurrenceKind, occurrences};
-use crate::resolve::outline::Span;
+use crate::resolve::outline::{Definition, DefinitionKind, Outline, Span};
 use crate::resolve::roles::enclosing_class;
 use crate::workspace::files::{Document, Files as _};
 
@@ -28,6 +29,32 @@ pub(super) fn mangled_differently(cx: &RequestContext<'_>, renaming: &Renaming<'
             if mangle(class.as_deref()) != own {
                 places.push(cx.locations.span(&document, splice.span.clone()).2);
             }
+        }
+    }
+    places
+}
+
+/// If a class is renamed: its private names outside of it, `x._Old__secret`, which Python mangles with the name of the class.
+pub(super) fn mangled_with_class(
+    cx: &RequestContext<'_>,
+    renaming: &Renaming<'_>,
+) -> Vec<(Arc<Document>, Span)> {
+    let (document, offset) = &renaming.definition;
+    let outline = Outline::parse(&document.text);
+    let is_it = |found: &Definition| found.kind == DefinitionKind::Class && found.name_span.start == *offset;
+    let Some(class) = outline.definitions.iter().find(|found| is_it(found)) else { return Vec::new() };
+    let body = &document.text[class.span.clone()];
+    let is_word = |c: char| c == '_' || c.is_alphanumeric();
+    let private: BTreeSet<&str> =
+        body.split(|c: char| !is_word(c)).filter(|word| is_private(word) && word.len() > 2).collect();
+    let snapshot = &cx.state.inputs.snapshot;
+    let mut places = Vec::new();
+    for word in private.into_iter().map(|word| mangled(word, Some(renaming.old))) {
+        for path in cx.state.files_with_word(&word) {
+            let Ok(document) = cx.state.files.read(&snapshot.absolute(&path)) else { continue };
+            let found = occurrences(&document.text, document.digest, &word);
+            let found = found.into_iter().filter(|one| one.kind != OccurrenceKind::Comment);
+            places.extend(found.map(|one| (document.clone(), one.span())));
         }
     }
     places

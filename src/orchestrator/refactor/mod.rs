@@ -10,6 +10,7 @@
 mod actions;
 mod apply;
 mod base;
+mod built_names;
 mod checks;
 mod collision;
 mod commit;

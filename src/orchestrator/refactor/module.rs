@@ -13,20 +13,22 @@ use super::dependents::{EditKind, affected};
 use super::rename_completeness::reasons;
 use super::rename_edit::with_edits;
 use super::speculate::{self, Comparison, EditOverlay};
-use super::{guards, names, planning, prepare};
+use super::{guards, names, planning, prepare, residue};
 use crate::model::edits::{CheckName, DocumentChange, FileOperation, TextEdit, WorkspaceEdit};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::facts::{
-    Completeness, CompletenessStatus, Facts, Provenance, Unresolved, UnresolvedOccurrence,
+    Completeness, CompletenessStatus, Facts, Provenance, Residue, Unresolved, UnresolvedOccurrence,
 };
 use crate::orchestrator::ask::{HandlerOutput, RequestContext};
 use crate::orchestrator::failure::Failure;
 use crate::orchestrator::locations::preview;
+use crate::orchestrator::occurrences::Token;
 use crate::orchestrator::{blocking, completeness};
 use crate::path::AbsPath;
 use crate::resolve::entry_points::{FILES, entry_points};
 use crate::resolve::module_move::{FileRewrite, ModuleMove, rewrite};
-use crate::resolve::outline::Span;
+use crate::resolve::occurrences::{TextOccurrence, occurrences};
+use crate::resolve::outline::{Import, Imported, Outline, Span};
 use crate::workspace::files::{DiskFiles, Document, FileKind, Files as _};
 use crate::workspace::parallel::parallel_map;
 
@@ -74,6 +76,8 @@ pub(super) async fn rename_module(
     let decided = decide(cx, open, &[])?;
     check_completeness(cx, &mut checks, &rewrites, &decided);
     let edit = workspace_edit(cx, &moved, &rewrites, &decided);
+    let mut residue = mentions(cx, &moved, &rewrites);
+    residue::add_documents(cx.settings, cx.state, &mut residue, &moved.names.old, &edit).await?;
     let plan =
         planning::plan(cx, &mut checks, cx.locations.server_unit, &|planner| planner.workspace_edit(&edit))?;
     let planned = plan.unwrap_or_default();
@@ -100,6 +104,7 @@ pub(super) async fn rename_module(
     let error = checks.error();
     let mut edits = planning::describe(cx, Some(edit), &planned);
     edits.safety = checks.into_sorted();
+    edits.residue = Some(residue);
     edits.diagnostics = diagnostics;
     Ok(HandlerOutput {
         facts,
@@ -177,6 +182,7 @@ impl Move {
         let ups = self.names.old.split('.').count() - usize::from(!is_package);
         let root = (0..ups).fold(home.clone(), |folder, _| folder.parent());
         let parts: Vec<&str> = self.names.new.split('.').collect();
+        let last = parts.last().copied().unwrap_or_default();
         let target = parts.iter().fold(root.clone(), |folder, part| folder.join(part));
         let parent = target.parent();
         if parent != root && files.kind(&parent) != FileKind::Folder {
@@ -188,12 +194,38 @@ impl Move {
             .into_iter()
             .filter(|path| files.kind(path) != FileKind::Missing)
             .collect();
+        // A package cannot have a submodule and a member of one name.
+        let init = parent.join("__init__.py");
+        let bound = files.read(&init).map(|document| {
+            let outline = Outline::parse(&document.text);
+            let defined =
+                outline.definitions.iter().any(|found| found.parent.is_none() && found.name == *last);
+            let imported = outline.imports.iter().any(|found| {
+                found.parent.is_none() && found.bound == *last && !self.is_import_of_itself(found)
+            });
+            defined || imported
+        });
+        if bound.unwrap_or(false) {
+            self.taken.push(init);
+        }
+        // A module that is installed, or of the standard library, would be hidden.
+        let known = cx.state.inputs.roots.find(files, &self.names.new);
+        let elsewhere = known.iter().filter_map(|module| module.file().cloned());
+        self.taken.extend(elsewhere.filter(|path| !cx.state.is_in_workspace(path)));
         self.names.files = own.iter().cloned().collect();
         if is_package {
             self.names.files.insert(home.clone());
             let mut folders = vec![String::new()];
             while let Some(folder) = folders.pop() {
                 let here = if folder.is_empty() { home.clone() } else { home.join(&folder) };
+                // A linked folder belongs to somebody else.
+                if files.canonical(&here) != files.canonical(&home).join(&folder) && !folder.is_empty() {
+                    return Err(usage(format!("{folder} in the package is a link"), "move it by hand first"));
+                }
+                if self.files.len() > MAX_FILES {
+                    let message = format!("the package has more than {MAX_FILES} files");
+                    return Err(usage(message, "move it with `git mv`, and apply an edit of the imports"));
+                }
                 for name in files.list(&here) {
                     let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
                     match files.kind(&home.join(&path)) {
@@ -209,14 +241,15 @@ impl Move {
                 self.files.insert(path, beside(ending));
             }
         }
-        if self.files.len() > MAX_FILES {
-            let count = self.files.len();
-            return Err(usage(
-                format!("the package has {count} files"),
-                format!("at most {MAX_FILES} are moved"),
-            ));
-        }
         Ok(())
+    }
+}
+
+impl Move {
+    /// Whether an import of the new package binds the module that is moved: it is renamed with it.
+    fn is_import_of_itself(&self, import: &Import) -> bool {
+        let old = self.names.old.rsplit('.').next().unwrap_or_default();
+        matches!(&import.what, Imported::Name(name) if name == old)
     }
 }
 
@@ -250,6 +283,33 @@ async fn rewrites(
     found.extend(in_entry_points(cx, moved));
     found.retain(|(_, rewrite)| !rewrite.splices.is_empty() || !rewrite.open.is_empty());
     Ok(found)
+}
+
+/// Where comments and docstrings mention the old name.
+fn mentions(cx: &RequestContext<'_>, moved: &Move, rewrites: &[(Arc<Document>, FileRewrite)]) -> Residue {
+    let snapshot = &cx.state.inputs.snapshot;
+    let old = &moved.names.old;
+    let leaf = old.rsplit('.').next().unwrap_or_default();
+    let package = &old[..old.len() - leaf.len()];
+    let mut tokens = Vec::new();
+    for path in cx.state.files_with_word(leaf) {
+        let Ok(document) = cx.state.files.read(&snapshot.absolute(&path)) else { continue };
+        let known = rewrites.iter().find(|(of, _)| of.path == document.path).map(|(_, rewrite)| rewrite);
+        let is_known = |at: usize| {
+            let spans = known.iter().flat_map(|rewrite| rewrite.splices.iter().chain(&rewrite.open));
+            spans.into_iter().any(|(span, _)| span.start <= at && at < span.end)
+        };
+        let found = occurrences(&document.text, document.digest, leaf).into_iter();
+        let is_mention = |one: &TextOccurrence| {
+            !one.kind.is_token() && document.text[..one.start].ends_with(package) && !is_known(one.start)
+        };
+        tokens.extend(found.filter(is_mention).map(|one| Token {
+            document: document.clone(),
+            span: one.span(),
+            kind: one.kind,
+        }));
+    }
+    completeness::residue(cx, &tokens)
 }
 
 /// The entry points that name the module.

@@ -1,17 +1,21 @@
-//! The command line that goes on after a refusal.
+//! The command line that goes on after a refusal. It applies the edit only if the refused one would have.
 
 use crate::model::request::{CheckScope, Command, DirtyPolicy, Guards, Request, Strategy};
 use crate::text::shell_quote;
 
-/// The command line of a request that applies an edit, with more options.
+/// The command line of a request, with more options.
 pub(super) fn next_command(request: &Request, more: &[&str]) -> String {
-    let mut words = vec!["lanser".to_owned(), request.cmd.as_str().to_owned()];
+    let verb = if request.options.module.is_some() { "move" } else { request.cmd.as_str() };
+    let mut words = vec!["lanser".to_owned(), verb.to_owned()];
     words.extend(request.selector.as_ref().map(|selector| shell_quote(&selector.to_string())));
     words.extend(request.options.module.as_ref().map(|module| match module.contains('/') {
         true => shell_quote(module),
         false => format!("py://{module}"),
     }));
-    words.extend(request.new_name.as_ref().map(|name| shell_quote(name)));
+    words.extend(request.new_name.as_ref().map(|name| match request.options.module {
+        Some(_) if !name.contains('/') => format!("py://{name}"),
+        _ => shell_quote(name),
+    }));
     if request.cmd == Command::Apply {
         words.push("EDIT".to_owned());
     }
@@ -23,7 +27,7 @@ pub(super) fn next_command(request: &Request, more: &[&str]) -> String {
     words.extend((options.check == CheckScope::Importers).then(|| "--check importers".to_owned()));
     add_guards(&mut words, &options.guards);
     words.extend(more.iter().map(|&word| word.to_owned()));
-    words.push("--apply".to_owned());
+    words.extend(request.options.apply.then(|| "--apply".to_owned()));
     words.join(" ")
 }
 
@@ -59,6 +63,7 @@ mod tests {
             family: true,
             include: vec!["a.py@L1:C2".to_owned()],
             check: CheckScope::Importers,
+            apply: true,
             guards,
             ..Options::default()
         };

@@ -21,7 +21,8 @@ use crate::text::ColumnUnit;
 pub(in crate::orchestrator) fn planning_request(request: &Request) -> Option<Request> {
     let options = &request.options;
     let is_plan = match request.cmd {
-        Command::Rename => true,
+        // Which files a package has besides Python is no part of the inputs.
+        Command::Rename => options.module.is_none(),
         Command::Actions => options.run.is_some(),
         _ => false,
     };

@@ -20,6 +20,7 @@ use super::round_trip::RoundTrip;
 use super::speculate::{self, Comparison, EditOverlay};
 use super::{guards, mangling, names, overrides, planning, prepare, residue};
 use crate::edit::EditPlan;
+use crate::edit::text::Splice;
 use crate::lsp::{Listing, LspLocation};
 use crate::model::edits::{CheckName, DiagnosticsDelta};
 use crate::model::error::{ErrorBody, ErrorSymbol};
@@ -32,6 +33,7 @@ use crate::orchestrator::navigation::{no_result, position};
 use crate::orchestrator::occurrences::{self, Evidence, Explained, Named};
 use crate::orchestrator::request_state::RequestTarget;
 use crate::path::AbsPath;
+use crate::resolve::locate::ResolvedVia;
 use crate::text::Range;
 use crate::workspace::files::{Document, Files as _};
 
@@ -53,7 +55,11 @@ pub(in crate::orchestrator) async fn rename(cx: &RequestContext<'_>) -> Result<H
         return Err(Failure::reported(ErrorBody::new(ErrorSymbol::Usage, message).hint("give another name")));
     }
     let mut checks = Checks::new(cx.request);
-    check_target(&mut checks, subject);
+    if is_reassigned(subject) {
+        checks.pass(CheckName::Target, format!("the selector means one symbol: {}", subject.evidence.reason));
+    } else {
+        check_target(&mut checks, subject);
+    }
     let (uses, offset) = subject.reference_position();
     let mut searched =
         completeness::open_files_with_names(cx, &[old, new], &[&subject.document.path, &uses.path])?;
@@ -120,7 +126,12 @@ pub(in crate::orchestrator) async fn rename(cx: &RequestContext<'_>) -> Result<H
     let found = completeness::occurrences(cx, &searched, old).await?;
     let mut unclaimed = completeness::unclaimed(cx, &found, edited.iter());
     // A token that is proven to be another symbol does not matter to the caller.
-    unclaimed.retain(|one| !one.kind.is_token() || undecided.contains(&one.place(cx)));
+    unclaimed.retain(|one| {
+        let is_replaced =
+            |splice: &Splice| splice.span.start <= one.span.start && one.span.end <= splice.span.end;
+        let is_edited = splices.get(&one.document.path).is_some_and(|of| of.iter().any(is_replaced));
+        !is_edited && (!one.kind.is_token() || undecided.contains(&one.place(cx)))
+    });
     let mut residue = completeness::residue(cx, &unclaimed);
     residue::add_documents(cx.settings, cx.state, &mut residue, old, &edit).await?;
     let plan =
@@ -212,6 +223,12 @@ fn modules_by_name(cx: &RequestContext<'_>, file: &AbsPath) -> Failure {
     let command = format!("lanser rename py://{name} NEW_NAME");
     let hint = format!("to rename it and everything that imports it: {command}");
     Failure::reported(ErrorBody::new(ErrorSymbol::UnsupportedCap, message).hint(hint))
+}
+
+/// Whether the selector names a variable that is assigned in several places: all of them are renamed.
+fn is_reassigned(subject: &RequestTarget) -> bool {
+    let evidence = &subject.evidence;
+    !evidence.certified && evidence.via == ResolvedVia::Name && evidence.margin >= 1.0
 }
 
 /// Records whether the selector resolved to one target with certainty.

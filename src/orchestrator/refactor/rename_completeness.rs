@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::collision::Renaming;
 use super::decisions::OpenPlace;
-use super::{fixtures, mangling};
+use super::{built_names, fixtures, mangling};
 use crate::model::facts::UseProvenance;
 use crate::orchestrator::ask::RequestContext;
 use crate::orchestrator::occurrences::{Explained, Token, offset_of};
@@ -24,7 +24,15 @@ pub(super) fn open_places(
     let mut add = |found: Vec<(Arc<Document>, Span)>, why: &'static str| {
         places.extend(found.into_iter().map(|(document, span)| {
             let at = cx.locations.span(&document, span.clone()).2;
-            OpenPlace { document, span, at, why, new_text: None }
+            let text = &document.text[span.clone()];
+            let is_prefix = text.ends_with('_') && text.len() < old.len() && old.starts_with(text);
+            // A part of a name cannot be renamed.
+            let bare = |name: &str| name.trim_start_matches('_').to_owned();
+            let new_text = match text.strip_prefix(&format!("_{}__", bare(old))) {
+                Some(rest) => Some(format!("_{}__{rest}", bare(renaming.new))),
+                None => is_prefix.then(|| text.to_owned()),
+            };
+            OpenPlace { document, span, at, why, new_text }
         }));
     };
     // References through an alias keep their name.
@@ -40,6 +48,10 @@ pub(super) fn open_places(
     add(interface_uses(cx, renaming, explained), "it is used through an interface that keeps its name");
     let mocked = explained.mocked.iter().filter(is_old);
     add(mocked.map(of).collect(), "a mock has an attribute of that name");
+    if explained.is_member || explained.is_by_name {
+        add(built_names::prefixes(cx, renaming), "a name is built that may be the old one");
+    }
+    add(mangling::mangled_with_class(cx, renaming), "the name of the class is a part of it");
     let mut seen = std::collections::BTreeSet::new();
     places.retain(|place| {
         !renaming.is_edited(&place.document.path, place.span.start) && seen.insert(place.at.clone())

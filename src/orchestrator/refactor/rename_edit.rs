@@ -51,10 +51,14 @@ pub(super) fn with_places(
 ) -> WorkspaceEdit {
     let mut more: BTreeMap<AbsPath, Vec<TextEdit>> = BTreeMap::new();
     let places = places.iter().filter(|place| !renaming.is_edited(&place.document.path, place.span.start));
-    for OpenPlace { document, span, .. } in places {
+    for OpenPlace { document, span, new_text, .. } in places {
         let range = document.lines.range(&document.text, span.clone(), cx.locations.server_unit).into();
         let is_plain = document.text[span.clone()] == *renaming.old;
-        let new_text = if is_plain { renaming.new.to_owned() } else { renaming.mangled_new() };
+        let new_text = match new_text {
+            Some(text) => text.clone(),
+            None if is_plain => renaming.new.to_owned(),
+            None => renaming.mangled_new(),
+        };
         let edits = more.entry(document.path.clone()).or_default();
         edits.push(TextEdit { range, new_text, annotation_id: None });
     }

@@ -66,7 +66,7 @@ pub(super) async fn add_documents(
     residue.kinds.insert(KIND.to_owned(), count);
     for (path, line, column) in found.into_iter().take(MAX_LISTED) {
         let at = format!("{}@L{line}:C{column}", DocUri::Workspace(path));
-        residue.items.push(Occurrence { at, kind: KIND.to_owned() });
+        residue.items.push(Occurrence { at, kind: KIND.to_owned(), preview: None });
     }
     Ok(())
 }

@@ -52,7 +52,9 @@ impl RoundTrip<'_> {
         let is_reordered = |path: &AbsPath, offset: usize| {
             reordered.iter().any(|(list, span)| list == path && span.contains(&offset))
         };
-        for place in references {
+        // An installed copy of the package, or one that uses it, is not edited.
+        let is_here = |path: &AbsPath| cx.state.is_in_workspace(path);
+        for place in references.iter().filter(|place| is_here(&place.path)) {
             let Ok(before) = cx.state.files.read(&place.path) else { continue };
             let offset = before.lines.offset(&before.text, place.range.start, unit);
             let offset = offset.filter(|offset| !is_reordered(&place.path, *offset));
@@ -70,6 +72,9 @@ impl RoundTrip<'_> {
         }
         // The same lists after the edit.
         found.retain(|(path, start): &(AbsPath, crate::text::Position)| {
+            if !is_here(path) {
+                return false;
+            }
             let after = overlay.read(path).ok();
             let offset = after.as_ref().and_then(|after| after.lines.offset(&after.text, *start, unit));
             !reordered.iter().any(|(list, span)| {

@@ -12,6 +12,7 @@ use super::dependents::AffectedFiles;
 use super::{copy, unchanged};
 use crate::bundle::order::sort;
 use crate::edit::EditPlan;
+use crate::lsp::LspError;
 use crate::model::edits::{CheckName, DiagnosticsDelta, UnaffectedFiles};
 use crate::model::facts::Diagnostic;
 use crate::model::request::Severity;
@@ -228,6 +229,8 @@ pub(super) async fn compare(
     after: EditedDiagnostics,
 ) -> Result<DiagnosticsDelta, Failure> {
     let EditedDiagnostics { found: mut after, bare } = after;
+    let failed = comparison.affected.files.iter().filter(|path| !after.contains_key(*path)).count();
+    let left_out = comparison.affected.left_out + failed;
     let has_problem = |found: &Vec<Diagnostic>| found.iter().any(|item| item.severity > Severity::Hint);
     let is_compared =
         |path: &&AbsPath| comparison.wants_resolved || after.get(*path).is_some_and(has_problem);
@@ -264,8 +267,8 @@ pub(super) async fn compare(
     let before = without_hints(before, gone);
     let after = without_hints(after, |path| removed.contains(path));
     let mut delta = DiagnosticsDelta {
-        files_checked: u32::try_from(comparison.affected.files.len()).unwrap_or(u32::MAX),
-        files_left_out: u32::try_from(comparison.affected.left_out).unwrap_or(u32::MAX),
+        files_checked: u32::try_from(comparison.affected.files.len() - failed).unwrap_or(u32::MAX),
+        files_left_out: u32::try_from(left_out).unwrap_or(u32::MAX),
         unaffected: unaffected(cx, &comparison.affected.unaffected),
         ..DiagnosticsDelta::default()
     };
@@ -363,9 +366,15 @@ pub(in crate::orchestrator) async fn diagnostics<'p>(
             pulls.push((*path, was_open, cx.requests().diagnostics(path)));
         }
         for (path, was_open, pull) in pulls {
-            let found = pull.await?;
-            let converted = found.items.iter().map(|item| diagnose::diagnostic(places, path, item));
-            all.insert(path.clone(), converted.collect());
+            // A file that the server fails on is left out, and counted as such.
+            match pull.await {
+                Ok(found) => {
+                    let converted = found.items.iter().map(|item| diagnose::diagnostic(places, path, item));
+                    all.insert(path.clone(), converted.collect());
+                }
+                Err(LspError::Server { .. }) => {}
+                Err(failure) => return Err(failure.into()),
+            }
             if !was_open {
                 cx.server.release(path)?;
             }

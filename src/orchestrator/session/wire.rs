@@ -221,6 +221,7 @@ impl WireSettings {
             trace: None,
             root: path(self.root)?,
             copy_of: None,
+            environment_of: None,
             server: self.server,
             server_version: self.server_version,
             server_command: optional(self.server_command)?,

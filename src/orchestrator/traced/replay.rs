@@ -163,6 +163,7 @@ fn settings(server: ServerKind, inputs: Option<&Inputs>) -> Settings {
     Settings {
         root: inputs.map_or_else(|| missing.clone(), |inputs| inputs.snapshot.root().clone()),
         copy_of: None,
+        environment_of: None,
         server,
         server_version: None,
         server_command: None,

@@ -175,3 +175,105 @@ fn created_files_are_checked_with_what_imports_them() {
     assert_eq!(introduced.len(), 1, "{introduced:?}");
     assert_eq!(introduced[0]["rule"], "reportOperatorIssue", "{introduced:?}");
 }
+
+/// What reaches a module or a name without naming it in code.
+#[test]
+fn places_that_only_run_time_decides() {
+    let project = Project::parse(
+        "\
+//- /visit.py
+class Visitor:
+    def visit(self, kind: str) -> None:
+        getattr(self, f'visit_{kind}')()
+    def visit_block(self) -> None: ...
+    def other(self) -> bool: return hasattr(self, 'other')
+//- /pkg/__init__.py
+LAZY = {'x': (__spec__.parent, '.old')}
+//- /pkg/old.py
+x = 1
+//- /pkg/use.py
+'''See pkg.old.'''
+from . import old
+print(old.x)
+//- /pkg/run.py
+//- /docs/api.md
+`pkg.old` has it.
+",
+    );
+    let repository = Repository::new(&project);
+    let bundle = repository.plan(&["rename", "py://visit#Visitor.visit_block", "visit_body"]);
+    assert_eq!(failed(&bundle), ["completeness"]);
+    let excluded = repository.plan(&[
+        "rename",
+        "py://visit#Visitor.visit_block",
+        "visit_body",
+        "--exclude",
+        "unresolved",
+    ]);
+    assert_eq!(failed(&excluded), [""; 0]);
+    let bundle = repository.plan(&["rename", "py://visit#Visitor.other", "another"]);
+    let diff = bundle["edits"]["diff"].as_str().unwrap();
+    assert!(failed(&bundle) == ["completeness"] || diff.contains("hasattr(self, 'another')"), "{diff}");
+    let bundle = repository.plan(&["rename", "py://pkg.old", "pkg.new"]);
+    assert_eq!(failed(&bundle), ["completeness"]);
+    let kinds = &bundle["edits"]["residue"]["kinds"];
+    assert_eq!((&kinds["document"], &kinds["string"]), (&1.into(), &1.into()), "{kinds}");
+    let (_, files) =
+        repository.plan_apply_undo(&["rename", "py://pkg.old", "pkg.new", "--include", "unresolved"]);
+    assert!(text(&files, "pkg/__init__.py").contains("(__spec__.parent, '.new')"));
+    // A package cannot have a submodule and a member of one name.
+    let project = Project::parse(
+        "//- /pkg/__init__.py\ndef run() -> int: return 1\ndef go() -> int: return 2\n//- /pkg/main.py\n//- /pkg/there.py\n",
+    );
+    let repository = Repository::new(&project);
+    let taken = repository.failed_checks(&["rename", "py://pkg.main", "pkg.run"], 78);
+    assert!(taken.contains(&"collision".to_owned()), "{taken:?}");
+    let taken = repository.failed_checks(&["rename", "py://pkg#go", "there"], 78);
+    assert!(taken.contains(&"collision".to_owned()), "{taken:?}");
+    assert!(repository.failed_checks(&["rename", "py://pkg", "json"], 78).contains(&"collision".to_owned()));
+}
+
+#[test]
+fn linked_folders_are_not_moved() {
+    let repository = Repository::new(&Project::parse(
+        "//- /pkg/__init__.py\n//- /pkg/sub/__init__.py\n//- /shared/k.py\n",
+    ));
+    std::os::unix::fs::symlink("../../shared", repository.env.file("pkg/sub/link")).unwrap();
+    repository.commit();
+    repository.env.lanser(["rename", "py://pkg.sub", "pkg.part", "--apply", "--json"]).error(2, "E/USAGE");
+    assert!(repository.env.file("shared/k.py").exists());
+}
+
+/// Each passes the module on to where a protocol is expected, without naming the function.
+#[test]
+fn modules_that_are_passed_on_in_other_ways() {
+    let mut project = Project::parse(
+        "\
+//- /pk/__init__.py
+//- /pk/m.py
+def run() -> int: return 1
+//- /host.py
+from typing import Protocol
+class HasRun(Protocol):
+    def run(self) -> int: ...
+def use(it: HasRun) -> int: return it.run()
+//- /facade.py
+from pk import m as mm
+",
+    );
+    let uses = [
+        "import pk\nimport pk.m\nuse(pk.m)\n",
+        "from facade import mm\nuse(mm)\n",
+        "import pk.m as q; use(q)\n",
+        "import pk.m as q\nfrom host import HasRun\nv: HasRun = q\n...\n",
+    ];
+    for (number, text) in uses.iter().enumerate() {
+        project = project.and(&format!("use{number}.py"), format!("from host import use\n{text}"));
+    }
+    let repository = Repository::new(&project);
+    let bundle = repository.plan(&["rename", "py://pk.m#run", "go"]);
+    let introduced = bundle["edits"]["diagnostics"]["introduced"].as_array().unwrap();
+    let files: std::collections::BTreeSet<&str> =
+        introduced.iter().map(|found| found["uri"].as_str().unwrap()).collect();
+    assert_eq!(files.len(), uses.len(), "{files:?}");
+}

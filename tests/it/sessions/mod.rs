@@ -349,6 +349,7 @@ fn one_connection_serves_many_requests() {
         trace: None,
         root: at(env.cwd.clone()),
         copy_of: None,
+        environment_of: None,
         server: lanser::model::server::ServerKind::Pyright,
         server_version: None,
         server_command: Some(at(server.command().into())),
