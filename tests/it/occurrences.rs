@@ -234,7 +234,7 @@ def test_passed(mock: Mock):
     // Nothing is behind this mock; but what is given it calls `stop`.
     let found = uses(&env, "py://m#C.stop");
     assert_eq!((found.status.as_str(), found.unresolved.len()), ("complete", 0));
-    let rename = env.lanser(["rename", "py://m#C.stop", "halt", "--json"]).answer();
+    let rename = env.lanser(["rename", "py://m#C.stop", "halt", "--json"]).plan();
     let checks = rename["edits"]["safety"].as_array().unwrap();
     let check = checks.iter().find(|check| check["name"] == "completeness").unwrap();
     assert_eq!((&check["passed"], &check["locations"]), (&json!(false), &json!(["test_m.py@L7:C10"])));
@@ -369,7 +369,7 @@ def untyped(o: Any) -> Any:
     assert_eq!((found.status.as_str(), found.unresolved), ("partial", vec!["m.py:16:14".to_owned()]));
     // The protocol's member keeps its name, so the call does too.
     let rename = env.lanser(["rename", "py://m#C.make", "build"]);
-    assert!(rename.text().contains("used through an interface that keeps its name"), "{rename}");
+    assert!(rename.stderr.contains("used through an interface that keeps its name"), "{rename}");
 }
 
 #[test]

@@ -61,10 +61,9 @@ pub(crate) enum Verb {
     Locate(locate::LocateArgs),
     /// Check whether a symbol can be renamed
     PrepareRename(rename::PrepareRenameArgs),
-    /// Rename a symbol in all files, with safety checks
+    /// Rename a symbol or module in all files, with safety checks
+    #[command(visible_alias = "move")]
     Rename(rename::RenameArgs),
-    /// Move or rename a module or package, with everything that imports it
-    Move(rename::MoveArgs),
     /// List, preview or apply the code actions at a location
     Actions(actions::ActionsArgs),
     /// Apply a WorkspaceEdit or a unified diff, with safety checks
@@ -120,7 +119,7 @@ impl Verb {
             | Self::Refs(_)
             | Self::Hover(_) => true,
             Self::Symbols(_) | Self::Calls(_) | Self::Diag(_) | Self::Locate(_) => true,
-            Self::PrepareRename(_) | Self::Rename(_) | Self::Move(_) | Self::Actions(_) => true,
+            Self::PrepareRename(_) | Self::Rename(_) | Self::Actions(_) => true,
             Self::Apply(_) | Self::Check(_) | Self::Undo(_) => true,
             Self::Batch(_) | Self::Show(_) => true,
             Self::Reward(_) | Self::Score(_) | Self::Trace(_) => false,
@@ -139,7 +138,7 @@ impl Verb {
         match self {
             Self::Def(_) | Self::Decl(_) | Self::Typedef(_) | Self::Impl(_) | Self::Refs(_) => None,
             Self::Hover(_) | Self::Symbols(_) | Self::Calls(_) | Self::Diag(_) | Self::Locate(_) => None,
-            Self::PrepareRename(_) | Self::Rename(_) | Self::Move(_) | Self::Actions(_) => None,
+            Self::PrepareRename(_) | Self::Rename(_) | Self::Actions(_) => None,
             Self::Apply(_) | Self::Check(_) | Self::Undo(_) | Self::Batch(_) => None,
             Self::Reward(_) => Some(("reward", SAME)),
             Self::Show(_) => Some(("show", SAME)),
@@ -192,7 +191,6 @@ pub(crate) fn run(verb: Verb, context: &mut CliContext) -> ProgramExit {
         Verb::Locate(args) => locate::run(&args, context),
         Verb::PrepareRename(args) => rename::prepare(&args, context),
         Verb::Rename(args) => rename::run(&args, context),
-        Verb::Move(args) => rename::run_move(&args, context),
         Verb::Actions(args) => actions::run(&args, context),
         Verb::Apply(args) => apply::run(&args, context),
         Verb::Check(args) => apply::check(&args, context),

@@ -21,10 +21,12 @@ Mentions of the old name in strings, comments and documentation are listed, but 
 pub(crate) struct RenameArgs {
     /// Symbol to rename: `py://pkg.mod#Class.method`, `path:LINE:COL`, …
     ///
-    /// All forms: `lanser help locate`.
+    /// A module or package: `py://pkg.mod`, or a path without a position. All forms: `lanser help locate`.
     pub(crate) selector: String,
 
     /// New name
+    ///
+    /// Of a module the whole name, `pkg.new`, or a path.
     pub(crate) new_name: String,
 
     #[command(flatten)]
@@ -80,38 +82,6 @@ pub(crate) struct PrepareRenameArgs {
     pub(crate) selector: String,
 }
 
-/// Arguments of `move`.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct MoveArgs {
-    /// Module or package: `py://pkg.old` or `src/pkg/old.py`
-    pub(crate) from: String,
-
-    /// Where it goes: `py://pkg.new` or `src/pkg/new.py`
-    pub(crate) to: String,
-
-    #[command(flatten)]
-    pub(crate) write: WriteArgs,
-
-    /// Rename this unresolved place, too
-    ///
-    /// `PATH:LINE:COL`, or `unresolved` for all of them: strings that may name the module.
-    #[arg(long, value_name = "PLACE")]
-    pub(crate) include: Vec<String>,
-
-    /// Leave this unresolved place: it is something else
-    ///
-    /// `PATH:LINE:COL`, or `unresolved` for all of them.
-    #[arg(long, value_name = "PLACE")]
-    pub(crate) exclude: Vec<String>,
-
-    #[command(flatten)]
-    pub(crate) guards: GuardArgs,
-
-    /// Apply even if some uses may be missing
-    #[arg(long, hide_short_help = true, help_heading = "Overrides of failed checks")]
-    pub(crate) allow_incomplete: bool,
-}
-
 /// Renames.
 pub(crate) fn run(args: &RenameArgs, context: &mut CliContext) -> ProgramExit {
     context.run_request(|context, settings| {
@@ -125,32 +95,26 @@ pub(crate) fn run(args: &RenameArgs, context: &mut CliContext) -> ProgramExit {
             Some(CheckArg::Importers) => CheckScope::Importers,
             Some(CheckArg::Affected) | None => CheckScope::Affected,
         };
-        let module = args.selector.strip_prefix("py://").filter(|name| ModuleName::new(name).is_some());
-        options.module = module.map(str::to_owned);
-        let selector = match module {
-            Some(_) => None,
-            None => Some(context.selector(&args.selector, settings)?),
-        };
-        let new_name = args.new_name.strip_prefix("py://").filter(|_| module.is_some());
-        let new_name = new_name.unwrap_or(&args.new_name).to_owned();
-        Ok(Request { cmd: Command::Rename, selector, new_name: Some(new_name), options })
+        if !is_module(&args.selector) {
+            let selector = Some(context.selector(&args.selector, settings)?);
+            let new_name = Some(args.new_name.clone());
+            return Ok(Request { cmd: Command::Rename, selector, new_name, options });
+        }
+        options.module = Some(module_or_path(&args.selector, context, settings));
+        let new_name = Some(module_or_path(&args.new_name, context, settings));
+        Ok(Request { cmd: Command::Rename, selector: None, new_name, options })
     })
 }
 
-/// Moves a module or a package.
-pub(crate) fn run_move(args: &MoveArgs, context: &mut CliContext) -> ProgramExit {
-    context.run_request(|context, settings| {
-        let mut options = context.options(settings);
-        options.apply = args.write.apply;
-        let renaming =
-            RenameGuardArgs { allow_incomplete: args.allow_incomplete, ..RenameGuardArgs::default() };
-        options.guards = args.guards.guards(&renaming, &settings.policies, &settings.root)?;
-        options.include = places(&args.include, context, settings)?;
-        options.exclude = places(&args.exclude, context, settings)?;
-        options.module = Some(module_or_path(&args.from, context, settings));
-        let new_name = Some(module_or_path(&args.to, context, settings));
-        Ok(Request { cmd: Command::Rename, selector: None, new_name, options })
-    })
+/// Whether a selector is a module by itself: `py://pkg.mod`, or a path without a position.
+fn is_module(text: &str) -> bool {
+    match text.strip_prefix("py://") {
+        Some(name) => ModuleName::new(name).is_some(),
+        None => {
+            let is_plain = !text.contains(['@', '#', ':', '?']);
+            is_plain && (text.contains('/') || text.ends_with(".py") || text.ends_with(".pyi"))
+        }
+    }
 }
 
 /// A module as a dotted name, or as a path relative to the workspace.
@@ -158,10 +122,8 @@ fn module_or_path(text: &str, context: &CliContext, settings: &CliSettings) -> S
     if let Some(name) = text.strip_prefix("py://") {
         return name.to_owned();
     }
-    if ModuleName::new(text).is_some() && !text.ends_with(".py") && !text.ends_with(".pyi") {
-        return text.to_owned();
-    }
-    context.path_in_workspace(text, settings)
+    let is_path = text.contains('/') || text.ends_with(".py") || text.ends_with(".pyi");
+    if is_path { context.path_in_workspace(text, settings) } else { text.to_owned() }
 }
 
 /// Places as selectors, sorted; the word `unresolved` stays as it is.

@@ -86,7 +86,7 @@ fn preview(printer: &Printer, cmd: Option<Command>, edits: &Edits, budget: &mut 
     let failed = edits.safety.iter().filter(|check| !check.passed).count();
     let _ = write!(summary, "\nchecks: {} passed, {failed} failed\n", edits.safety.len() - failed);
     summary.push_str(&residue(edits));
-    // What failed, and what to do about it, is said with the error.
+    // The error reports what failed and what to do about it.
     if !edits.safety.iter().any(Check::stops) {
         summary.push_str(&checks(edits, ""));
         let next = printer.next_command(&[("--dry-run", "")]).replace(" --dry-run ''", "");

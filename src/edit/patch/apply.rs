@@ -99,7 +99,7 @@ struct Placement {
     at: usize,
     /// How many of its first and last context lines do not count.
     skipped: (usize, usize),
-    /// What was needed to place it, to be said.
+    /// What was needed to place it; `None` if it applies as it is.
     how: Option<&'static str>,
 }
 

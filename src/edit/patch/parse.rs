@@ -373,7 +373,7 @@ fn read_hunks(reader: &mut DiffReader<'_>) -> Result<Vec<Hunk>, PatchError> {
     Ok(hunks)
 }
 
-/// The lines of a hunk up to the next header, or to text that is no part of a diff.
+/// The lines of a hunk up to the next header, or to text that does not belong to the diff.
 fn recounted_lines(reader: &mut DiffReader<'_>) -> Result<Vec<HunkLine>, PatchError> {
     let mut old = 0;
     let mut new = 0;
@@ -385,7 +385,7 @@ fn recounted_lines(reader: &mut DiffReader<'_>) -> Result<Vec<HunkLine>, PatchEr
             Some(b'-') => old += 1,
             Some(b'\\') => {}
             Some(b' ') => (old, new) = (old + 1, new + 1),
-            // An empty context line without its space; at the end it is no part of the hunk.
+            // An empty context line without its space; at the end it does not belong to the hunk.
             None => (old, new, blank) = (old + 1, new + 1, blank + 1),
             Some(_) => break,
         }

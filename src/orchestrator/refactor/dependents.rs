@@ -40,7 +40,7 @@ pub(in crate::orchestrator) enum EditKind<'e> {
     Renames([&'e str; 2]),
     /// The first name becomes the second in every reference, and it is a name of a module or a function. The program is the
     /// same under another name, so diagnostics can only change where one of the names is written, where the names of an edited
-    /// module are imported with `*`, and where a module is passed on as an object: it may stand for a protocol there.
+    /// module are imported with `*`, and where a module is passed on as an object, which may have to match a protocol.
     RenamesGlobal([&'e str; 2]),
 }
 

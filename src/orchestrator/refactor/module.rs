@@ -143,6 +143,15 @@ impl Move {
             .ok_or_else(unknown)?;
         let new =
             name(to).ok_or_else(|| usage(format!("{to} is not the path of a module"), "give PATH.py"))?;
+        if new.is_empty() {
+            return Err(usage("the new name is empty".to_owned(), "give another name"));
+        }
+        // A file has one name here, relative to the nearest root: `pkg.mod` in place of `src.pkg.mod`.
+        let own = module.file().and_then(|file| roots.name_of(file)).unwrap_or_else(|| old.clone());
+        let (old, new) = match old.strip_suffix(&own).filter(|root| root.ends_with('.')) {
+            Some(root) => (own, new.strip_prefix(root).unwrap_or(&new).to_owned()),
+            None => (old, new),
+        };
         if new == old {
             return Err(usage(format!("the name is `{old}` already"), "give another name"));
         }
@@ -218,7 +227,7 @@ impl Move {
             let mut folders = vec![String::new()];
             while let Some(folder) = folders.pop() {
                 let here = if folder.is_empty() { home.clone() } else { home.join(&folder) };
-                // A linked folder belongs to somebody else.
+                // A linked folder may belong to other projects.
                 if files.canonical(&here) != files.canonical(&home).join(&folder) && !folder.is_empty() {
                     return Err(usage(format!("{folder} in the package is a link"), "move it by hand first"));
                 }
@@ -236,9 +245,13 @@ impl Move {
                 }
             }
         } else {
+            // A stub may be in another folder than its source.
             for path in own {
                 let ending = if path.as_str().ends_with(".pyi") { ".pyi" } else { ".py" };
-                self.files.insert(path, beside(ending));
+                let root = (0..ups).fold(path.parent(), |folder, _| folder.parent());
+                let target = parts.iter().fold(root, |folder, part| folder.join(part));
+                let name = format!("{}{ending}", target.file_name());
+                self.files.insert(path, target.parent().join(&name));
             }
         }
         Ok(())

@@ -1,5 +1,5 @@
 //! Plans from the memo: an edit that was planned for the same inputs is not planned again. What does not depend on the inputs is
-//! checked again: git, the file system, and the files that are no Python.
+//! checked again: git, the file system, and documents.
 
 use super::base::Disk;
 use super::checks::Checks;
@@ -16,12 +16,12 @@ use crate::orchestrator::{Attempt, Settings};
 use crate::reward::measured_for;
 use crate::text::ColumnUnit;
 
-/// The request under which a plan is kept, which is the same for a preview and for `--apply`, whatever changes git may have;
-/// `None` if the answer is no such plan.
+/// The request under which a plan is cached: the same for a preview and for `--apply`, with or without uncommitted changes;
+/// `None` if plans of this request are not cached.
 pub(in crate::orchestrator) fn planning_request(request: &Request) -> Option<Request> {
     let options = &request.options;
     let is_plan = match request.cmd {
-        // Which files a package has besides Python is no part of the inputs.
+        // The inputs do not include a package's files other than Python.
         Command::Rename => options.module.is_none(),
         Command::Actions => options.run.is_some(),
         _ => false,
