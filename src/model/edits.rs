@@ -245,7 +245,7 @@ pub struct DiagnosticsDelta {
     pub unaffected: Option<UnaffectedFiles>,
 }
 
-/// Files whose diagnostics a rename cannot change: neither name stands in them, and they import an edited module neither with
+/// Files whose diagnostics a rename cannot change: neither name is written in them, and they import an edited module neither with
 /// `*` nor as an object that they pass on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -323,6 +323,12 @@ pub enum Scope {
     Configured,
 }
 
+/// Whether the module of a rename is given as a path, not as a dotted name.
+#[must_use]
+pub fn is_module_path(text: &str) -> bool {
+    text.contains('/') || text.ends_with(".py") || text.ends_with(".pyi")
+}
+
 /// The files whose diagnostics a rename compares.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

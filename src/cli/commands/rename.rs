@@ -7,7 +7,7 @@ use crate::cli::exit::ProgramExit;
 use crate::cli::guards::{GuardArgs, RenameGuardArgs, WriteArgs};
 use crate::cli::settings::CliSettings;
 use crate::model::error::ErrorBody;
-use crate::model::request::{CheckScope, Command, Request};
+use crate::model::request::{CheckScope, Command, Request, is_module_path};
 use crate::selector::ModuleName;
 
 /// Arguments of `rename`.
@@ -112,7 +112,7 @@ fn is_module(text: &str) -> bool {
         Some(name) => ModuleName::new(name).is_some(),
         None => {
             let is_plain = !text.contains(['@', '#', ':', '?']);
-            is_plain && (text.contains('/') || text.ends_with(".py") || text.ends_with(".pyi"))
+            is_plain && is_module_path(text)
         }
     }
 }
@@ -122,8 +122,7 @@ fn module_or_path(text: &str, context: &CliContext, settings: &CliSettings) -> S
     if let Some(name) = text.strip_prefix("py://") {
         return name.to_owned();
     }
-    let is_path = text.contains('/') || text.ends_with(".py") || text.ends_with(".pyi");
-    if is_path { context.path_in_workspace(text, settings) } else { text.to_owned() }
+    if is_module_path(text) { context.path_in_workspace(text, settings) } else { text.to_owned() }
 }
 
 /// Places as selectors, sorted; the word `unresolved` stays as it is.

@@ -287,7 +287,7 @@ mod tests {
         let content = "a\nb\nc\na\nd\n";
         assert_eq!(lenient(content, "@@\n-b\n+B\n c\n").unwrap(), ("a\nB\nc\na\nd\n".to_owned(), 1));
         assert_eq!(lenient(content, "@@\n a\n-d\n@@\n-b\n").unwrap_err().line, 6, "hunks are in order");
-        // `a` stands in two places: the number decides, or nothing does.
+        // `a` is in two places: only the number can decide.
         assert!(lenient(content, "@@\n-a\n+A\n").is_err());
         assert_eq!(lenient(content, "@@ -4,7 +4,7 @@\n-a\n+A\n").unwrap().0, "a\nb\nc\nA\nd\n");
         assert_eq!(lenient("", "@@\n+x\n").unwrap().0, "x\n");

@@ -3,12 +3,10 @@
 
 use super::CheckedEdit;
 use super::checks::Checks;
-use super::dependents::{EditKind, affected};
 use super::guards;
 use super::input::{self, ParsedEdit};
 use super::rename_edit::splices_by_file;
-use super::speculate::{self, Comparison, EditOverlay};
-use super::{planning, three_way};
+use super::{planning, speculate, three_way};
 use crate::edit::{EditPlan, Planner};
 use crate::model::edits::{DiagnosticsDelta, WorkspaceEdit};
 use crate::model::error::{ErrorBody, ErrorSymbol};
@@ -71,22 +69,15 @@ pub(super) async fn run_checks(
         if cx.request.cmd != Command::Check {
             guards::check_files(cx.settings, cx.state, cx.request, &mut checks, plan).await?;
         }
-        let overlay = EditOverlay::new(cx, plan);
-        let affected = affected(cx, plan, EditKind::Any).await?;
-        let comparison =
-            Comparison { plan, overlay: &overlay, affected: &affected, renamed, wants_resolved: true };
-        let after = speculate::edited(cx, &comparison).await?;
-        let found = speculate::compare(cx, &comparison, after).await?;
-        speculate::record(&mut checks, &found);
-        delta = Some(found);
+        delta = Some(speculate::check(cx, &mut checks, plan, renamed, true).await?);
     }
-    // `check` reports the effect of any edit that can be applied.
-    let error = checks.error().filter(|_| cx.request.cmd != Command::Check || plan.is_none());
-    let plan = plan.unwrap_or_default();
-    let mut edits = planning::describe(cx, edit, &plan);
-    edits.safety = checks.into_sorted();
-    edits.diagnostics = delta.clone();
-    Ok((delta, CheckedEdit { edits, error, plan }))
+    let has_plan = plan.is_some();
+    let mut refactored = CheckedEdit::new(cx, edit, plan.unwrap_or_default(), checks, delta.clone());
+    if cx.request.cmd == Command::Check && has_plan {
+        // `check` reports the effect of any edit that can be applied.
+        refactored.error = None;
+    }
+    Ok((delta, refactored))
 }
 
 /// The names that a rename replaces, each with the new one: a message that quotes the new name is not new.

@@ -81,7 +81,7 @@ impl<'r> Checks<'r> {
     }
 
     /// Records that a check stops `--apply` before the server is asked, so that its error precedes all others.
-    pub(super) fn is_early(&mut self, name: CheckName) {
+    pub(super) fn stops_early(&mut self, name: CheckName) {
         self.early.insert(name);
     }
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::speculate::{Comparison, EditedDiagnostics};
+use super::speculate::{Comparison, EditedDiagnostics, diagnostics_without};
 use crate::edit::EditPlan;
 use crate::model::facts::Diagnostic;
 use crate::orchestrator::ask::RequestContext;
 use crate::orchestrator::failure::Failure;
 use crate::orchestrator::reward::{self, DiagnosticsByFile, ScratchWorkspace};
-use crate::orchestrator::{Settings, blocking, diagnose};
+use crate::orchestrator::{Settings, blocking};
 use crate::path::{AbsPath, WorkspacePath};
 use crate::tape::IoKind;
 use crate::workspace::file_tree::{FileTree, is_server_input};
@@ -109,19 +109,7 @@ async fn in_copy(
     let written = comparison.plan.changes().iter().map(|change| copy.at(&change.path));
     let after: Vec<_> = written.filter_map(|path| copy.state.files.read(&path).ok()).collect();
     let hidden = reward::added_suppressions(before, after.iter());
-    let bare = copy.with_context(async |cx| {
-        let mut bare = DiagnosticsByFile::new();
-        for (document, spans) in &hidden {
-            cx.server.open(&Arc::new(reward::without_spans(document, spans)))?;
-            let response = cx.requests().diagnostics(&document.path).await?;
-            let items = response.items.iter();
-            let items = items.map(|item| diagnose::diagnostic(cx.locations, &document.path, item));
-            bare.insert(document.path.clone(), items.collect());
-            cx.server.open(document)?;
-        }
-        Ok(bare)
-    });
-    let bare = bare.await?;
+    let bare = copy.with_context(async |cx| diagnostics_without(cx, cx.locations, &hidden).await).await?;
     let root = copy.root.clone();
     let portable = |found: DiagnosticsByFile| {
         let path = |path: &AbsPath| path.strip_prefix(&root).and_then(WorkspacePath::new);

@@ -5,7 +5,7 @@ use super::{guards, names};
 use crate::bundle::seal::BundleDraft;
 use crate::edit::EditPlan;
 use crate::model::edits::Edits;
-use crate::model::request::{Command, DirtyPolicy, Request};
+use crate::model::request::{Command, DirtyPolicy, Request, is_module_path};
 use crate::orchestrator::failure::Failure;
 use crate::orchestrator::request_state::RequestState;
 use crate::orchestrator::{Attempt, Settings, resolution};
@@ -25,7 +25,7 @@ pub(in crate::orchestrator) async fn refusal(
     if let Some(new) = request.new_name.as_deref().filter(|new| is_rename && !new.is_empty()) {
         match &request.options.module {
             None => names::check_identifier(&mut checks, new),
-            Some(_) if new.contains('/') => {}
+            Some(_) if is_module_path(new) => {}
             Some(_) => names::check_identifiers(&mut checks, new),
         }
     }

@@ -70,7 +70,7 @@ fn check_git(checks: &mut Checks<'_>, request: &Request, is_unplanned: bool, out
                 Vec::new(),
             );
             if is_early {
-                checks.is_early(CheckName::Git);
+                checks.stops_early(CheckName::Git);
             }
             return;
         }
@@ -90,7 +90,7 @@ fn check_git(checks: &mut Checks<'_>, request: &Request, is_unplanned: bool, out
         matches!(state, GitFileState::Modified | GitFileState::Conflicted | GitFileState::Untracked)
     };
     if is_early && report.files.values().chain(report.elsewhere.values()).any(is_changed) {
-        checks.is_early(CheckName::Git);
+        checks.stops_early(CheckName::Git);
     }
     if let Some((path, state)) = dirty.first() {
         let more = match dirty.len() - 1 {

@@ -50,13 +50,15 @@ pub(super) use prepare::prepare;
 pub(super) use recall::{has_plan, planning_request, recall};
 pub(super) use rename::rename;
 pub(super) use speculate::{
-    Comparison, EditOverlay, EditedDiagnostics, diagnostics, diagnostics_after, hide_overlay, show_overlay,
-    types_lost,
+    Comparison, EditOverlay, EditedDiagnostics, diagnostics, diagnostics_after, diagnostics_without,
+    hide_overlay, show_overlay, types_lost,
 };
 
 use crate::edit::EditPlan;
-use crate::model::edits::Edits;
+use crate::model::edits::{DiagnosticsDelta, Edits, WorkspaceEdit};
 use crate::model::error::ErrorBody;
+use crate::orchestrator::ask::RequestContext;
+use checks::Checks;
 
 /// An edit that was planned and checked.
 pub(super) struct CheckedEdit {
@@ -66,4 +68,21 @@ pub(super) struct CheckedEdit {
     pub(super) error: Option<ErrorBody>,
     /// The content of every file after the edit.
     pub(super) plan: EditPlan,
+}
+
+impl CheckedEdit {
+    /// An edit after all of its checks.
+    fn new(
+        cx: &RequestContext<'_>,
+        edit: Option<WorkspaceEdit>,
+        plan: EditPlan,
+        checks: Checks<'_>,
+        diagnostics: Option<DiagnosticsDelta>,
+    ) -> Self {
+        let error = checks.error();
+        let mut edits = planning::describe(cx, edit, &plan);
+        edits.safety = checks.into_sorted();
+        edits.diagnostics = diagnostics;
+        Self { edits, error, plan }
+    }
 }

@@ -9,16 +9,15 @@ use std::sync::Arc;
 use super::CheckedEdit;
 use super::checks::Checks;
 use super::decisions::{DecidedPlaces, OpenPlace, decide};
-use super::dependents::{EditKind, affected};
 use super::rename_completeness::reasons;
 use super::rename_edit::with_edits;
-use super::speculate::{self, Comparison, EditOverlay};
-use super::{guards, names, planning, prepare, residue};
+use super::{guards, names, planning, prepare, residue, speculate};
 use crate::model::edits::{CheckName, DocumentChange, FileOperation, TextEdit, WorkspaceEdit};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::facts::{
     Completeness, CompletenessStatus, Facts, Provenance, Residue, Unresolved, UnresolvedOccurrence,
 };
+use crate::model::request::is_module_path;
 use crate::orchestrator::ask::{HandlerOutput, RequestContext};
 use crate::orchestrator::failure::Failure;
 use crate::orchestrator::locations::preview;
@@ -84,35 +83,14 @@ pub(super) async fn rename_module(
     guards::check_files(cx.settings, cx.state, cx.request, &mut checks, &planned).await?;
     let mut diagnostics = None;
     if !planned.changes().is_empty() {
-        let overlay = EditOverlay::new(cx, &planned);
-        let affected = affected(cx, &planned, EditKind::Any).await?;
         let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
         let ModuleMove { old, new, .. } = &moved.names;
         let renamed = [(old.clone(), new.clone()), (last(old), last(new))];
-        let comparison = Comparison {
-            plan: &planned,
-            overlay: &overlay,
-            affected: &affected,
-            renamed: &renamed,
-            wants_resolved: false,
-        };
-        let after = speculate::edited(cx, &comparison).await?;
-        let delta = speculate::compare(cx, &comparison, after).await?;
-        speculate::record(&mut checks, &delta);
-        diagnostics = Some(delta);
+        diagnostics = Some(speculate::check(cx, &mut checks, &planned, &renamed, false).await?);
     }
-    let error = checks.error();
-    let mut edits = planning::describe(cx, Some(edit), &planned);
-    edits.safety = checks.into_sorted();
-    edits.residue = Some(residue);
-    edits.diagnostics = diagnostics;
-    Ok(HandlerOutput {
-        facts,
-        limits: None,
-        capabilities,
-        refactored: Some(CheckedEdit { edits, error, plan: planned }),
-        error: None,
-    })
+    let mut refactored = CheckedEdit::new(cx, Some(edit), planned, checks, diagnostics);
+    refactored.edits.residue = Some(residue);
+    Ok(HandlerOutput { facts, limits: None, capabilities, refactored: Some(refactored), error: None })
 }
 
 fn usage(message: String, hint: impl Into<String>) -> Failure {
@@ -123,7 +101,7 @@ impl Move {
     fn find(cx: &RequestContext<'_>, from: &str, to: &str) -> Result<Self, Failure> {
         let (files, roots) = (&cx.state.files, &cx.state.inputs.roots);
         let root = cx.state.inputs.snapshot.root();
-        let name = |text: &str| match is_path(text) {
+        let name = |text: &str| match is_module_path(text) {
             true => roots.name_of(&root.join(text.trim_end_matches('/'))),
             false => Some(text.to_owned()),
         };
@@ -155,7 +133,7 @@ impl Move {
         if new == old {
             return Err(usage(format!("the name is `{old}` already"), "give another name"));
         }
-        if !new.contains('.') && old.contains('.') && !is_path(to) {
+        if !new.contains('.') && old.contains('.') && !is_module_path(to) {
             let beside = old.rsplit_once('.').map_or("", |(package, _)| package);
             return Err(usage(
                 format!("`{new}` would be a module outside of any package"),
@@ -264,10 +242,6 @@ impl Move {
         let old = self.names.old.rsplit('.').next().unwrap_or_default();
         matches!(&import.what, Imported::Name(name) if name == old)
     }
-}
-
-fn is_path(text: &str) -> bool {
-    text.contains('/') || text.ends_with(".py") || text.ends_with(".pyi")
 }
 
 /// What changes in each file that changes or has open places.

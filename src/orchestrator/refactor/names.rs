@@ -85,7 +85,7 @@ pub(super) fn check_identifier(checks: &mut Checks<'_>, new: &str) {
         return;
     };
     checks.fail(CheckName::Identifier, wrong, Vec::new());
-    checks.is_early(CheckName::Identifier);
+    checks.stops_early(CheckName::Identifier);
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The command line that goes on after a refusal. It applies the edit only if the refused one would have.
 
-use crate::model::request::{CheckScope, Command, DirtyPolicy, Guards, Request, Strategy};
+use crate::model::request::{CheckScope, Command, DirtyPolicy, Guards, Request, Strategy, is_module_path};
 use crate::text::shell_quote;
 
 /// The command line of a request, with more options.
@@ -8,12 +8,12 @@ pub(super) fn next_command(request: &Request, more: &[&str]) -> String {
     let verb = if request.options.module.is_some() { "move" } else { request.cmd.as_str() };
     let mut words = vec!["lanser".to_owned(), verb.to_owned()];
     words.extend(request.selector.as_ref().map(|selector| shell_quote(&selector.to_string())));
-    words.extend(request.options.module.as_ref().map(|module| match module.contains('/') {
+    words.extend(request.options.module.as_ref().map(|module| match is_module_path(module) {
         true => shell_quote(module),
         false => format!("py://{module}"),
     }));
     words.extend(request.new_name.as_ref().map(|name| match request.options.module {
-        Some(_) if !name.contains('/') => format!("py://{name}"),
+        Some(_) if !is_module_path(name) => format!("py://{name}"),
         _ => shell_quote(name),
     }));
     if request.cmd == Command::Apply {
@@ -78,5 +78,19 @@ mod tests {
             "lanser rename 'py://m#C.f' g --family --include a.py@L1:C2 --check importers --deny 'do cs' \
              --allow-dirty=elsewhere --allow-collision --allow-shadowing --apply"
         );
+    }
+
+    #[test]
+    fn a_module_is_repeated_in_the_form_in_which_it_was_given() {
+        for (from, to, expected) in [
+            ("pkg.old", "pkg.new", "lanser move py://pkg.old py://pkg.new --family"),
+            ("old.py", "new.py", "lanser move old.py new.py --family"),
+            ("src/a b.py", "src/c.py", "lanser move 'src/a b.py' src/c.py --family"),
+        ] {
+            let options = Options { module: Some(from.to_owned()), ..Options::default() };
+            let new_name = Some(to.to_owned());
+            let request = Request { cmd: Command::Rename, selector: None, new_name, options };
+            assert_eq!(next_command(&request, &["--family"]), expected);
+        }
     }
 }

@@ -156,18 +156,9 @@ pub(in crate::orchestrator) async fn rename(cx: &RequestContext<'_>) -> Result<H
         };
         diagnostics = Some(server_check.run(cx, &mut checks, &planned).await?);
     }
-    let error = checks.error();
-    let mut edits = planning::describe(cx, Some(edit), &planned);
-    edits.safety = checks.into_sorted();
-    edits.residue = Some(residue);
-    edits.diagnostics = diagnostics;
-    Ok(HandlerOutput {
-        facts,
-        limits: None,
-        capabilities,
-        refactored: Some(CheckedEdit { edits, error, plan: planned }),
-        error: None,
-    })
+    let mut refactored = CheckedEdit::new(cx, Some(edit), planned, checks, diagnostics);
+    refactored.edits.residue = Some(residue);
+    Ok(HandlerOutput { facts, limits: None, capabilities, refactored: Some(refactored), error: None })
 }
 
 /// The references that must be renamed with the symbol: not the calls that only reach it by dynamic dispatch. A fixture is

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::checks::Checks;
-use super::dependents::AffectedFiles;
+use super::dependents::{AffectedFiles, EditKind, affected};
 use super::{copy, unchanged};
 use crate::bundle::order::sort;
 use crate::edit::EditPlan;
@@ -185,11 +185,19 @@ pub(in crate::orchestrator) async fn bare(
     let before = overlay.python().filter_map(|(path, _)| cx.state.files.read(path).ok());
     let after = overlay.python().filter_map(|(_, document)| document);
     let hidden = reward::added_suppressions(before, after);
+    diagnostics_without(cx, shown, &hidden).await
+}
+
+/// The diagnostics of documents without some spans of them: the suppressions that an edit adds.
+pub(in crate::orchestrator) async fn diagnostics_without(
+    cx: &RequestContext<'_>,
+    shown: &LocationBuilder<'_>,
+    hidden: &[(Arc<Document>, Vec<std::ops::Range<usize>>)],
+) -> Result<DiagnosticsByFile, Failure> {
     let mut found = DiagnosticsByFile::new();
-    for (document, spans) in &hidden {
+    for (document, spans) in hidden {
         cx.server.open(&Arc::new(reward::without_spans(document, spans)))?;
-        let pull = cx.requests().diagnostics(&document.path);
-        let response = pull.await?;
+        let response = cx.requests().diagnostics(&document.path).await?;
         let items = response.items.iter().map(|item| diagnose::diagnostic(shown, &document.path, item));
         found.insert(document.path.clone(), items.collect());
         cx.server.open(document)?;
@@ -208,18 +216,28 @@ pub(in crate::orchestrator) async fn types_lost(
     reward::types_lost(cx, &before, &after).await
 }
 
-/// The diagnostics of the affected files after the edit. Afterwards the server is shown the files as they are on disk.
-pub(super) async fn edited(
+/// Records how an edit of any kind changes the diagnostics. Afterwards the server is shown the files as they are on disk.
+pub(super) async fn check(
     cx: &RequestContext<'_>,
-    comparison: &Comparison<'_>,
-) -> Result<EditedDiagnostics, Failure> {
-    if copy::moves_files(comparison.plan) {
-        return copy::diagnostics(cx, comparison).await;
-    }
-    show(cx, comparison.overlay)?;
-    let after = diagnostics_after(cx, comparison).await?;
-    hide_overlay(cx, comparison.overlay)?;
-    Ok(after)
+    checks: &mut Checks<'_>,
+    plan: &EditPlan,
+    renamed: &[(String, String)],
+    wants_resolved: bool,
+) -> Result<DiagnosticsDelta, Failure> {
+    let overlay = EditOverlay::new(cx, plan);
+    let affected = affected(cx, plan, EditKind::Any).await?;
+    let comparison = Comparison { plan, overlay: &overlay, affected: &affected, renamed, wants_resolved };
+    let after = if copy::moves_files(plan) {
+        copy::diagnostics(cx, &comparison).await?
+    } else {
+        show(cx, &overlay)?;
+        let after = diagnostics_after(cx, &comparison).await?;
+        hide_overlay(cx, &overlay)?;
+        after
+    };
+    let delta = compare(cx, &comparison, after).await?;
+    record(checks, &delta);
+    Ok(delta)
 }
 
 /// Compares with the diagnostics of the files as they are on disk, which the server must have been shown.

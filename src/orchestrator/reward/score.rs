@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::bundle_states::BundleStates;
 use super::editable_installs::reads_live;
 use super::measure::{
-    DiagnosticsByFile, EditMeasurement, added_suppressions, changed, judge_edit, types_lost, without_spans,
+    DiagnosticsByFile, EditMeasurement, added_suppressions, changed, judge_edit, types_lost,
 };
 use super::scratch_folder::remove_abandoned;
 use super::scratch_workspace::ScratchWorkspace;
@@ -22,7 +22,7 @@ use crate::edit::{EditPlan, Original, PlannedChange};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::reward::Preset;
 use crate::orchestrator::failure::Failure;
-use crate::orchestrator::{Settings, blocking, blocking_within, cancelled, diagnose, python_env, refactor};
+use crate::orchestrator::{Settings, blocking, blocking_within, cancelled, python_env, refactor};
 use crate::path::{AbsPath, WorkspacePath};
 use crate::reward::environment_pin::{self, ContentChanges};
 use crate::reward::episode::Episode;
@@ -336,22 +336,9 @@ impl<'s> Scorer<'s> {
         let new: Vec<_> =
             touched.iter().filter_map(|path| other.state.files.read(&other.at(path)).ok()).collect();
         let hidden = added_suppressions(old.iter().cloned(), new.iter());
-        let bare = other.with_context(async |cx| {
-            let mut bare = DiagnosticsByFile::new();
-            for (document, spans) in &hidden {
-                cx.server.open(&Arc::new(without_spans(document, spans)))?;
-                let response =
-                    cx.server.client.requests(cx.response_timeout).diagnostics(&document.path).await?;
-                let items = response
-                    .items
-                    .iter()
-                    .map(|item| diagnose::diagnostic(cx.locations, &document.path, item));
-                bare.insert(document.path.clone(), items.collect());
-                cx.server.open(document)?;
-            }
-            Ok(bare)
-        });
-        let bare = bare.await?;
+        let bare = other
+            .with_context(async |cx| refactor::diagnostics_without(cx, cx.locations, &hidden).await)
+            .await?;
         let unit = other.with_context(async |cx| Ok(cx.locations.server_unit)).await?;
         let measurement = EditMeasurement {
             disk: &self.scratch.state.files,
