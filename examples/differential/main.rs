@@ -303,7 +303,7 @@ fn question(
         let selector = selector::parse(&text, ColumnUnit::Codepoint).map_err(|error| error.to_string())?;
         let direction = (cmd == Command::Calls).then_some(Direction::Incoming);
         let options = Options { direction, ..Options::default() };
-        return Ok(Request { cmd, selector: Some(selector), new_name: None, options });
+        return Ok(Request::new(cmd, Some(selector.into()), None, options));
     }
 }
 

@@ -41,6 +41,8 @@ pub struct BundleDraft {
     pub relocation: Option<RelocationRules>,
     /// The limits of the list, and whether it was truncated.
     pub limits: Option<Limits>,
+    /// The digest of the diagnostics that were measured for the reward.
+    pub measured: Option<Digest>,
     /// Whether the answer is incomplete for a reason other than `limits`.
     pub partial: bool,
 }
@@ -60,6 +62,7 @@ impl BundleDraft {
             warnings: Vec::new(),
             relocation: None,
             limits: None,
+            measured: None,
             partial: false,
         }
     }
@@ -79,6 +82,7 @@ impl From<Bundle> for BundleDraft {
             warnings: bundle.warnings,
             relocation: bundle.meta.relocation,
             limits: bundle.meta.limits,
+            measured: bundle.meta.measured,
             partial: bundle.status == Status::Partial,
         }
     }
@@ -106,6 +110,8 @@ struct HashedMeta<'b> {
     sorting_keys: &'b [String],
     hashing: &'b Hashing,
     relocation: &'b Option<RelocationRules>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measured: Option<Digest>,
     limits: &'b Option<Limits>,
 }
 
@@ -124,9 +130,10 @@ pub fn seal(draft: BundleDraft) -> Result<Bundle, CanonicalError> {
     };
     let meta = Meta {
         exit_code: exit_code(draft.error.as_ref(), draft.facts.as_ref()),
-        sorting_keys: ["uri", "sL", "sC", "eL", "eC"].map(str::to_owned).to_vec(),
+        sorting_keys: ["uri", "range[0]", "range[1]", "range[2]", "range[3]"].map(str::to_owned).to_vec(),
         hashing: Hashing { algo: HASHING.to_owned() },
         relocation: draft.relocation,
+        measured: draft.measured,
         limits: draft.limits,
         volatile: Volatile::default(),
     };
@@ -180,6 +187,7 @@ pub fn bundle_id(bundle: &Bundle) -> Result<Digest, CanonicalError> {
             sorting_keys: &bundle.meta.sorting_keys,
             hashing: &bundle.meta.hashing,
             relocation: &bundle.meta.relocation,
+            measured: bundle.meta.measured,
             limits: &bundle.meta.limits,
         },
     };

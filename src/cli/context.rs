@@ -17,13 +17,13 @@ use crate::bundle::portable::PathMap;
 use crate::bundle::seal::{BundleDraft, seal};
 use crate::model::bundle::{Bundle, ServedFrom, Volatile};
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::model::request::{Command, Options, Request};
+use crate::model::request::{Command, GivenSelector, Options, Request};
+use crate::model::trace::StepOrigin;
 use crate::orchestrator::session::{SessionClient, SessionError, SessionOptions, SessionResponse};
 use crate::orchestrator::watchdog::{StallReason, Watchdog};
 use crate::orchestrator::{self, Orchestrator, read_selector};
 use crate::path::{DocUri, WorkspacePath};
 use crate::reward::of_bundle;
-use crate::selector::PositionSpec;
 use crate::trace::operation::FinishedOperation;
 use crate::trace::writer::TraceWriter;
 use crate::workspace::files::canonical;
@@ -69,7 +69,7 @@ impl CliContext {
     ///
     /// # Errors
     /// If it is not a valid selector.
-    pub(crate) fn selector(&self, text: &str, settings: &CliSettings) -> Result<PositionSpec, ErrorBody> {
+    pub(crate) fn selector(&self, text: &str, settings: &CliSettings) -> Result<GivenSelector, ErrorBody> {
         let mut input = text.to_owned();
         if text == "-" {
             input.clear();
@@ -77,9 +77,11 @@ impl CliContext {
                 ErrorBody::new(ErrorSymbol::Usage, format!("cannot read standard input: {error}"))
             })?;
         }
-        let mut selector = read_selector(input.trim(), settings.index_io)?;
-        selector.map_uri(|uri| self.resolve_from_current_folder(uri, settings));
-        Ok(selector)
+        let read = read_selector(input.trim(), settings.index_io)?;
+        let mut spec = read.clone();
+        spec.map_uri(|uri| self.resolve_from_current_folder(uri, settings));
+        // A path that is relative to the current folder means nothing to a reader of the bundle.
+        Ok(if spec == read { GivenSelector::parsed(spec, input.trim()) } else { spec.into() })
     }
 
     /// A path relative to the workspace; one in the current folder if it is inside the workspace.
@@ -133,15 +135,24 @@ impl CliContext {
 
     /// Sets the requested reward of a new bundle.
     fn reward(&self, reward: &rewards::RewardRequest, bundle: &mut Bundle, settings: &CliSettings) {
-        let Ok(runtime) = runtime() else { return reward.apply_to(bundle) };
-        let orchestrator_settings = self.orchestrator_settings(settings);
-        runtime.block_on(async {
-            tokio::select! {
-                () = reward.apply_to_new(bundle, &orchestrator_settings) => {}
-                () = super::signals::interrupted() => {}
-            }
-        });
-        runtime.shutdown_background();
+        reward.apply_to(bundle);
+        let mut unmeasured = None;
+        if let Ok(runtime) = runtime() {
+            let orchestrator_settings = self.orchestrator_settings(settings);
+            unmeasured = runtime.block_on(async {
+                tokio::select! {
+                    why = reward.supplement(bundle, &orchestrator_settings) => why,
+                    () = super::signals::interrupted() => None,
+                }
+            });
+            runtime.shutdown_background();
+        }
+        let previous = reward.previous.clone().map(|previous| StepOrigin::Bundle(Box::new(previous)));
+        if let Some(trace) = &self.trace
+            && let Err(failed) = rewards::record(trace, bundle, previous, unmeasured)
+        {
+            self.printer.complain(&format!("the trace could not be written: {failed}"));
+        }
     }
 
     /// Answers a request about a selector and prints the bundle.
@@ -154,12 +165,7 @@ impl CliContext {
         let make = |context: &Self, settings: &CliSettings| {
             let mut options = context.options(settings);
             set(&mut options);
-            Ok(Request {
-                cmd,
-                selector: Some(context.selector(selector, settings)?),
-                new_name: None,
-                options,
-            })
+            Ok(Request::new(cmd, Some(context.selector(selector, settings)?), None, options))
         };
         self.run_request(make)
     }
@@ -332,10 +338,8 @@ pub(crate) fn stopped(why: StallReason, limit: std::time::Duration) -> ErrorBody
 
 /// The bundle for a request that was interrupted while a session answered it; the same as that of [`Orchestrator::run`].
 fn cancelled(mut request: Request, settings: &CliSettings, began: Instant) -> Bundle {
-    if let Some(selector) = &mut request.selector {
-        let paths = PathMap::new().workspace(settings.root.clone());
-        selector.map_uri(|uri| paths.absolute(uri).map_or_else(|| uri.clone(), |path| paths.uri(&path)));
-    }
+    let paths = PathMap::new().workspace(settings.root.clone());
+    request.map_uri(|uri| paths.absolute(uri).map_or_else(|| uri.clone(), |path| paths.uri(&path)));
     let served_from = if request.cmd == Command::Locate { ServedFrom::Syntax } else { ServedFrom::Server };
     let error =
         ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled").hint("repeat the request");
@@ -347,6 +351,7 @@ fn cancelled(mut request: Request, settings: &CliSettings, began: Instant) -> Bu
         served_from: Some(served_from),
         root: Some(settings.root.to_string()),
         pid: Some(std::process::id()),
+        trace_op: None,
         coordinates: Vec::new(),
     };
     bundle

@@ -1,16 +1,21 @@
 //! The reward options: the formula, its weights, and the bundle that a step starts from.
 
+use std::io;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::context::CliContext;
 use super::settings::CliSettings;
 use crate::bundle::seal::bundle_id;
 use crate::digest::{Digest, Score};
+use crate::model::BUNDLE_VERSION;
 use crate::model::bundle::Bundle;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::reward::{Preset, Weights};
+use crate::model::trace::{RecordedStep, StepOrigin};
 use crate::orchestrator::{self, stored_bundle, supplement};
-use crate::reward::{RewardFormula, default_weights, is_fault, recomputed, supplemented};
+use crate::reward::{self, RewardFormula, default_weights, is_fault, recomputed, supplemented, unmeasured};
+use crate::trace::writer::TraceWriter;
 use crate::workspace::files::read_bytes;
 
 /// How long to wait for a bundle that a session may be storing at the moment.
@@ -22,7 +27,8 @@ const STORE_POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// A reward with other parameters than the default.
 pub(crate) struct RewardRequest {
     terms: RewardFormula,
-    previous: Option<Bundle>,
+    /// The bundle that the step starts from.
+    pub(crate) previous: Option<Bundle>,
 }
 
 impl RewardRequest {
@@ -31,34 +37,51 @@ impl RewardRequest {
         bundle.process_reward = Some(recomputed(bundle, self.previous.as_ref(), &self.terms));
     }
 
-    /// Sets the reward of a new bundle. Files that only one of the two bundles covers are measured for the other one.
-    pub(crate) async fn apply_to_new(&self, bundle: &mut Bundle, settings: &orchestrator::Settings) {
-        self.apply_to(bundle);
-        let Some(previous) = &self.previous else { return };
-        match supplement(settings, previous, bundle, &self.terms).await {
-            Ok(None) => {}
-            Ok(Some(more)) => {
-                bundle.process_reward = Some(supplemented(bundle, previous, &more, &self.terms));
-            }
-            Err(why) => {
-                let reason = bundle.process_reward.as_mut().and_then(|reward| reward.reason.as_mut());
-                if let Some(reason) = reason {
-                    *reason = format!("{reason}, {why}");
-                }
-            }
-        }
+    /// Completes the reward of a new bundle: files that only one of the two bundles covers are measured for the other one.
+    /// Returns why they cannot be.
+    pub(crate) async fn supplement(
+        &self,
+        bundle: &mut Bundle,
+        settings: &orchestrator::Settings,
+    ) -> Option<String> {
+        let previous = self.previous.as_ref()?;
+        let measured = supplement(settings, previous, bundle, &self.terms).await;
         settings.progress.done();
+        let (reward, why) = match measured {
+            Ok(None) => return None,
+            Ok(Some(more)) => (supplemented(bundle, previous, &more, &self.terms), None),
+            Err(why) => (unmeasured(bundle, previous, &why, &self.terms), Some(why)),
+        };
+        bundle.process_reward = Some(reward);
+        why
     }
 }
 
+/// Records the reward of a bundle in the trace that its operation is in.
+///
+/// # Errors
+/// If it cannot be written.
+pub(crate) fn record(
+    trace: &TraceWriter,
+    bundle: &Bundle,
+    previous: Option<StepOrigin>,
+    unmeasured: Option<String>,
+) -> io::Result<()> {
+    let recorded = bundle.meta.volatile.trace_op.zip(bundle.process_reward.clone());
+    let Some((op, reward)) = recorded else { return Ok(()) };
+    trace.append_step(RecordedStep { bundle: op, previous, reward, unmeasured }).map(drop)
+}
+
 /// The value of `--prev` with which each bundle of a batch is a step from the bundle before.
-const LAST: &str = "last";
+pub(crate) const LAST: &str = "last";
 
 /// The rewards of a batch.
 pub(crate) struct StepRewards {
     request: Option<RewardRequest>,
     /// Whether each bundle is a step from the bundle before.
     is_run: bool,
+    /// Where the steps are recorded, if anywhere.
+    trace: Option<Arc<TraceWriter>>,
 }
 
 impl StepRewards {
@@ -68,10 +91,14 @@ impl StepRewards {
     /// If an option is invalid or the bundle of `--prev` does not exist.
     pub(crate) fn new(context: &CliContext, settings: &CliSettings) -> Result<Self, ErrorBody> {
         if context.global.prev.as_deref() != Some(LAST) {
-            return Ok(Self { request: requested(context, settings)?, is_run: false });
+            return Ok(Self {
+                request: requested(context, settings)?,
+                is_run: false,
+                trace: context.trace.clone(),
+            });
         }
         let request = RewardRequest { terms: terms(context, Preset::default())?, previous: None };
-        Ok(Self { request: Some(request), is_run: true })
+        Ok(Self { request: Some(request), is_run: true, trace: context.trace.clone() })
     }
 
     /// Whether the bundles have to come in the order of the requests.
@@ -79,14 +106,25 @@ impl StepRewards {
         self.is_run
     }
 
-    /// Sets the reward of the next bundle.
-    pub(crate) fn reward(&mut self, bundle: &mut Bundle) {
-        let Some(request) = &mut self.request else { return };
+    /// Sets the reward of the next bundle, and records it.
+    ///
+    /// # Errors
+    /// If the trace cannot be written.
+    pub(crate) fn reward(&mut self, bundle: &mut Bundle) -> io::Result<()> {
+        let Some(request) = &mut self.request else { return Ok(()) };
         request.apply_to(bundle);
+        if let Some(trace) = &self.trace {
+            let previous = request.previous.as_ref().map(|previous| match previous.meta.volatile.trace_op {
+                Some(op) if self.is_run => StepOrigin::Op(op),
+                _ => StepOrigin::Bundle(Box::new(previous.clone())),
+            });
+            record(trace, bundle, previous, None)?;
+        }
         // A failure that the caller did not cause is not a state to step from.
         if self.is_run && !is_fault(bundle) {
             request.previous = Some(bundle.clone());
         }
+        Ok(())
     }
 }
 
@@ -128,6 +166,10 @@ pub(crate) fn terms(context: &CliContext, default: Preset) -> Result<RewardFormu
             "give three to five non-negative numbers: wD,wS,wA,wE,GAMMA, with GAMMA at most 1",
         )
     };
+    if preset == Preset::Pr && text.split(',').count() != 3 {
+        let message = format!("invalid weights {text:?}");
+        return Err(usage(message, "give the three non-negative numbers of pr-v1: ALPHA,BETA,GAMMA"));
+    }
     let read = |text: &str| {
         let number = text.trim().parse::<f64>().ok().and_then(Score::new);
         number.filter(|number| number.get() >= 0.0)
@@ -193,11 +235,14 @@ pub(crate) fn load(named: &str, context: &CliContext, settings: &CliSettings) ->
 /// If it is not valid JSON of a bundle, or its content does not match its `bundleId`.
 pub(crate) fn read(bytes: &[u8]) -> Result<Bundle, String> {
     let bundle: Bundle = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-    if bundle_id(&bundle).ok() == Some(bundle.bundle_id) {
-        Ok(bundle)
-    } else {
-        Err("its content does not match its bundleId".to_owned())
+    if bundle.version != BUNDLE_VERSION {
+        return Err(format!("it has format {}, and this lanser reads {BUNDLE_VERSION}", bundle.version));
     }
+    if bundle_id(&bundle).ok() != Some(bundle.bundle_id) {
+        return Err("its content does not match its bundleId".to_owned());
+    }
+    reward::verify(&bundle)?;
+    Ok(bundle)
 }
 
 /// A `bundleId`, with its prefix or without.

@@ -80,6 +80,10 @@ pub struct Meta {
     pub hashing: Hashing,
     /// Weights and thresholds of relocation; `null` when no candidates were scored.
     pub relocation: Option<RelocationRules>,
+    /// The digest of the diagnostics that the reward is computed from: SHA-256 of the RFC 8785 form of `[state.scope, before,
+    /// integrity]` of `processReward`. Absent when none were measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Digest>,
     /// Paging of the list in `facts`; `null` when `facts` has no list.
     pub limits: Option<Limits>,
     /// Data that differs between runs. Not hashed.
@@ -130,6 +134,9 @@ pub struct Volatile {
     /// The process ID of the process that computed the answer; absent when it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
+    /// The number of the operation in the trace; absent when none is written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_op: Option<u64>,
     /// With `-v`: every location in the server's and in the caller's coordinates. Absent when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub coordinates: Vec<DualCoordinates>,

@@ -31,7 +31,7 @@ pub struct Facts {
     /// `references`: every reference to the symbol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub references: Option<Vec<Location>>,
-    /// `hover`: signature and documentation.
+    /// `hover`: signature and documentation. `definition`: the signature of the first definition, as it is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hover: Option<Hover>,
     /// `symbols`: the outline of files, or the result of a search.
@@ -223,7 +223,7 @@ pub enum FamilyRelation {
     Sibling,
 }
 
-/// Signature and documentation.
+/// Signature and documentation; with `definitions` the signature alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hover {
@@ -232,6 +232,9 @@ pub struct Hover {
     /// The range that the text is about; absent if the server gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<Range>,
+    /// `syntax` for the signature as it is written in the source; absent for the server's text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Provenance>,
 }
 
 /// A symbol: a class, function, variable or other definition.

@@ -25,4 +25,6 @@ pub mod trace;
 /// Changelog:
 /// - 1.4: the first version that this program wrote. Earlier numbers belong to the papers that the format comes from.
 /// - 1.5: one casing for member names, and plain names: see `CHANGELOG.md`. Documents of 1.4 are not read.
-pub const BUNDLE_VERSION: &str = "1.5";
+/// - 1.6: `meta.sorting_keys` names the members; `resolution.original` is the selector as given; `facts.hover` with definitions;
+///   `partialResult` and `cancellable` in `capabilities`; `meta.measured` and `processReward.digest`; pr-v1 has its own names.
+pub const BUNDLE_VERSION: &str = "1.6";

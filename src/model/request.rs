@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::edits::CheckName;
-use crate::path::WorkspacePath;
+use crate::path::{DocUri, WorkspacePath};
 use crate::selector::PositionSpec;
 use crate::text::ColumnUnit;
 
@@ -17,6 +17,9 @@ pub struct Request {
     /// The selector; absent when the command is not about one place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<PositionSpec>,
+    /// The selector as it was given, where that is not its canonical string; `resolution.original` repeats it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original: Option<String>,
     /// `rename`: the new name; absent for other commands.
     #[serde(default, rename = "newName", skip_serializing_if = "Option::is_none")]
     pub new_name: Option<String>,
@@ -26,10 +29,40 @@ pub struct Request {
 }
 
 impl Request {
+    /// Creates a request.
+    #[must_use]
+    pub fn new(
+        cmd: Command,
+        selector: Option<GivenSelector>,
+        new_name: Option<String>,
+        options: Options,
+    ) -> Self {
+        let (selector, original) =
+            selector.map_or((None, None), |GivenSelector { spec, original }| (Some(spec), original));
+        Self { cmd, selector, original, new_name, options }
+    }
+
     /// Creates a request about a selector, with default options.
     #[must_use]
     pub fn about(cmd: Command, selector: PositionSpec) -> Self {
-        Self { cmd, selector: Some(selector), new_name: None, options: Options::default() }
+        Self::new(cmd, Some(selector.into()), None, Options::default())
+    }
+
+    /// The selector as it was given; empty without one.
+    #[must_use]
+    pub fn original(&self) -> String {
+        let canonical = || self.selector.as_ref().map(ToString::to_string).unwrap_or_default();
+        self.original.clone().unwrap_or_else(canonical)
+    }
+
+    /// Changes the URI of the selector. A selector that changes is no longer the one that was given.
+    pub fn map_uri(&mut self, map: impl FnMut(&DocUri) -> DocUri) {
+        let Some(selector) = &mut self.selector else { return };
+        let given = selector.clone();
+        selector.map_uri(map);
+        if *selector != given {
+            self.original = None;
+        }
     }
 
     /// Whether the request writes to the workspace.
@@ -40,6 +73,30 @@ impl Request {
             Command::Undo => !self.options.list,
             _ => false,
         }
+    }
+}
+
+/// A selector, and how it was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivenSelector {
+    /// The selector.
+    pub spec: PositionSpec,
+    /// The text that it was parsed from; `None` if that is its canonical string, or no string at all.
+    pub original: Option<String>,
+}
+
+impl GivenSelector {
+    /// A selector that was parsed from a text, in string or JSON form.
+    #[must_use]
+    pub fn parsed(spec: PositionSpec, text: &str) -> Self {
+        let is_other = !text.starts_with('{') && spec.to_string() != text;
+        Self { spec, original: is_other.then(|| text.to_owned()) }
+    }
+}
+
+impl From<PositionSpec> for GivenSelector {
+    fn from(spec: PositionSpec) -> Self {
+        Self { spec, original: None }
     }
 }
 

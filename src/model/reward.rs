@@ -41,13 +41,17 @@ pub struct ProcessReward {
     #[serde(default)]
     pub visible: bool,
     /// The weights of the formula.
-    pub weights: Weights,
+    pub weights: FormulaWeights,
     /// Where the diagnostics come from.
     pub source: RewardSource,
     /// Properties of the edit that could be mistaken for a repair, with counts; empty when nothing is edited.
     pub integrity: Integrity,
     /// The reward explained in one line.
     pub explanation: String,
+    /// The SHA-256 of the RFC 8785 form of `[bundleId, this object without digest]`. A reward that does not match is not used.
+    /// Absent in bundles of format 1.5 and before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
 }
 
 /// A formula with its default weights.
@@ -106,18 +110,88 @@ pub struct Weights {
     pub gamma: Score,
 }
 
-/// The components that a reward is the weighted sum of, each `null` when it is not known.
+/// The weights under the names of their formula.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum FormulaWeights {
+    /// Of the two formulas over a potential.
+    Csf(Weights),
+    /// Of `pr-v1`.
+    Pr(PrWeights),
+}
+
+impl FormulaWeights {
+    /// The weights under the names of a formula.
+    #[must_use]
+    pub const fn of(preset: Preset, weights: &Weights) -> Self {
+        match preset {
+            Preset::RlCsf | Preset::Guarded => Self::Csf(*weights),
+            Preset::Pr => Self::Pr(PrWeights {
+                alpha: weights.diagnostics,
+                beta: weights.safety,
+                gamma: weights.confidence,
+            }),
+        }
+    }
+}
+
+/// The weights of `pr-v1`; none is negative.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrWeights {
+    /// The weight of a diagnostic.
+    pub alpha: Score,
+    /// The weight of safety.
+    pub beta: Score,
+    /// The weight of ambiguity.
+    pub gamma: Score,
+}
+
+/// The components that a reward is the weighted sum of, under the names of their formula. Each is `null` when it is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Components {
+    /// Of the two formulas over a potential.
+    Csf(CsfComponents),
+    /// Of `pr-v1`.
+    Pr(PrComponents),
+}
+
+impl Components {
+    /// The diagnostics (`D`) before the step minus those after it.
+    #[must_use]
+    pub const fn diag_delta(&self) -> Option<Score> {
+        match self {
+            Self::Csf(components) => components.diag_delta,
+            Self::Pr(components) => components.diag_delta,
+        }
+    }
+}
+
+/// The components of `rl-csf-v1` and `rl-csf-guarded-v1`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Components {
+pub struct CsfComponents {
     /// The diagnostics (`D`) before the step minus those after it.
     pub diag_delta: Option<Score>,
-    /// The safety (`S`) after the step minus that before it; under `pr-v1` 1 if all checks pass, else 0.
+    /// The safety (`S`) after the step minus that before it.
     pub safety_delta: Option<Score>,
-    /// The confidence (`A`) after the step minus that before it; under `pr-v1` the confidence minus 1.
+    /// The confidence (`A`) after the step minus that before it.
     pub confidence_delta: Option<Score>,
     /// 1 if the caller made an error, else 0.
     pub tool_error: Option<Score>,
+}
+
+/// The components of `pr-v1`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrComponents {
+    /// The diagnostics before the step minus those after it.
+    pub diag_delta: Option<Score>,
+    /// 1 if the step checks an edit and every check passes, else 0.
+    pub safety: Option<Score>,
+    /// 1 minus the confidence of the selector's best target; 0 for a step without a selector.
+    pub ambiguity_penalty: Option<Score>,
 }
 
 /// The state that a step leads to.
@@ -128,10 +202,12 @@ pub struct RewardState {
     /// measured.
     #[serde(rename = "D")]
     pub diagnostics: Option<Score>,
-    /// The share of safety checks that passed, from 0 to 1; 0 when no edit is planned.
+    /// The share of safety checks that passed, from 0 to 1. A step that checks no edit keeps the value of the step before it; 0
+    /// when there is none.
     #[serde(rename = "S")]
     pub safety: Score,
-    /// The confidence of the best candidate of the selector, from 0 to 1; 0 when there is none.
+    /// The confidence of the best candidate of the selector, from 0 to 1; 0 when there is no candidate. A step without a
+    /// selector keeps the value of the step before it; 0 when there is none.
     #[serde(rename = "A")]
     pub confidence: Score,
     /// 1 if the caller made an error, else 0; `null` when the request failed for another reason.

@@ -19,6 +19,7 @@ use super::bundle::Bundle;
 use super::environment::Environment;
 use super::error::ErrorBody;
 use super::request::Request;
+use super::reward::ProcessReward;
 use super::server::ServerKind;
 use crate::digest::Digest;
 use crate::path::WorkspacePath;
@@ -32,7 +33,8 @@ use crate::tape::MessageSender;
 ///   reads only the end of a trace.
 /// - 3.0: the requests and bundles inside have the member names of bundle format 1.5; `request` and `response` (was `question`,
 ///   `answer`), `portable`, `previous_end`, `non_utf8`, `configuration`.
-pub const TRACE_VERSION: &str = "3.0";
+/// - 3.1: `step` events.
+pub const TRACE_VERSION: &str = "3.1";
 
 /// One line of a trace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -128,6 +130,9 @@ pub enum EventBody {
         /// The bundle, without `meta.volatile`.
         bundle: Box<Bundle>,
     },
+    /// The reward of a step between two bundles, in the order in which they were printed. It is an operation of its own, since
+    /// bundles are computed in another order than they are printed, and only when the caller asked for a reward.
+    Step(Box<RecordedStep>),
     /// Ends an operation.
     End {
         /// The number of events of the operation, including this one.
@@ -143,6 +148,32 @@ pub enum EventBody {
         /// back from the last `end` therefore finds all digests in few steps.
         contents: Vec<Digest>,
     },
+}
+
+/// The reward of a step, as it was printed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecordedStep {
+    /// The operation whose bundle the step leads to.
+    pub bundle: u64,
+    /// Where the step starts; `null` for the state before the bundle's own edit.
+    pub previous: Option<StepOrigin>,
+    /// The reward.
+    pub reward: ProcessReward,
+    /// Why the files that only one of the bundles covers could not be measured for the other one; absent when they were, or need
+    /// not be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmeasured: Option<String>,
+}
+
+/// The bundle that a step starts from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StepOrigin {
+    /// That of an operation of this trace.
+    Op(u64),
+    /// One that the caller gave.
+    Bundle(Box<Bundle>),
 }
 
 /// A recorded call to the outside, with its result.
@@ -188,7 +219,7 @@ pub struct RecordedWorkspace {
 pub struct OperationSummary {
     /// The number of the operation.
     pub op: u64,
-    /// The command; `null` when the request could not be parsed.
+    /// The command, or `step` for the reward of a step; `null` when the request could not be parsed.
     pub cmd: Option<String>,
     /// The selector; `null` when there is none.
     pub selector: Option<String>,

@@ -523,7 +523,8 @@ pub(super) fn failure_of(
     let mut draft = BundleDraft::failed(Some(request.clone()), failure.into_body(paths));
     draft.resolution = state.and_then(|state| state.resolution(request));
     draft.relocation = super::resolution::rules_of(draft.resolution.as_ref());
-    draft.environment = inputs.map(|inputs| inputs.environment.clone());
+    let environment = || inputs.map(|inputs| inputs.environment.clone());
+    draft.environment = state.map(|state| state.environment()).or_else(environment);
     draft.warnings = inputs.map(|inputs| inputs.warnings.clone()).unwrap_or_default();
     let fault = draft.error.clone().filter(|_| is_outside);
     let origin = AnswerOrigin { inputs: inputs.cloned(), state: state.cloned(), fault };

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::failure::Failure;
 use super::locations::LocationBuilder;
 use super::order_dependence::may_be_shared;
-use super::pool::{Isolation, WorkerGuard};
+use super::pool::{Isolation, WorkerGuard, WorkerKind};
 use super::refactor::{self, CheckedEdit};
 use super::request_state::RequestState;
 use super::{
@@ -21,6 +21,7 @@ use crate::model::bundle::Limits;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::facts::{CompletenessStatus, Facts};
 use crate::model::request::{Command, Request};
+use crate::model::server::ServerKind;
 use crate::path::AbsPath;
 use crate::reward::MeasuredDiagnostics;
 use crate::text::SourceEncoding;
@@ -117,6 +118,7 @@ pub(super) async fn ask(
     settings.progress.step("the server reads the workspace");
     let enumerated = client.ready(settings.timeout.min(deadline.remaining())).await?.files;
     client.record_initialize(&state.tape);
+    state.served_by(server.tool(settings.server), client.encoding());
     let locations = LocationBuilder {
         state,
         files: &state.files,
@@ -169,9 +171,6 @@ pub(super) async fn ask(
     let measured = cx.measured.into_inner().unwrap_or_else(PoisonError::into_inner);
     state.cache_contents(settings);
     let resolution = state.resolution_in(request, &locations);
-    let mut environment = state.inputs.environment.clone();
-    environment.tool = Some(server.tool(settings.server));
-    environment.position_encoding = client.encoding().as_lsp().to_owned();
     let incomplete = output
         .facts
         .completeness
@@ -191,14 +190,30 @@ pub(super) async fn ask(
         resolution,
         facts: Some(output.facts),
         edits,
-        environment: Some(environment),
-        capabilities: output.capabilities,
+        environment: Some(state.environment()),
+        capabilities: with_protocol(output.capabilities, request, settings.server),
         error,
         warnings,
         limits: output.limits,
+        measured: None,
         partial: incomplete || cut || unchecked,
     };
     Ok(Attempt { draft, dual: locations.into_dual(), plan, measured, held: server.held(state) })
+}
+
+/// The capabilities with those of the protocol itself: whether the server sends results in parts, and whether it notices a
+/// cancellation while it works on a request.
+fn with_protocol(
+    mut capabilities: BTreeMap<String, bool>,
+    request: &Request,
+    server: ServerKind,
+) -> BTreeMap<String, bool> {
+    if !capabilities.is_empty() {
+        // Lanser asks for whole results: a part of a list cannot be sorted.
+        capabilities.insert("partialResult".to_owned(), false);
+        capabilities.insert("cancellable".to_owned(), !WorkerKind::of(request, server).pulls);
+    }
+    capabilities
 }
 
 impl RequestContext<'_> {

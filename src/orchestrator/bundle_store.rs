@@ -6,6 +6,7 @@ use crate::bundle::seal::bundle_id;
 use crate::digest::Digest;
 use crate::model::bundle::Bundle;
 use crate::path::AbsPath;
+use crate::reward::verify;
 use crate::workspace::disk_cache::DiskCache;
 
 /// The maximum size of the store, in bytes.
@@ -53,7 +54,7 @@ impl Write for SizeLimitedWriter<'_> {
 pub fn stored_bundle(cache: &AbsPath, id: &Digest) -> Option<Bundle> {
     let bytes = disk_cache(cache).get(id, id)?;
     let bundle: Bundle = serde_json::from_slice(&bytes).ok()?;
-    (bundle_id(&bundle).ok()? == *id).then_some(bundle)
+    (bundle_id(&bundle).ok()? == *id && verify(&bundle).is_ok()).then_some(bundle)
 }
 
 #[cfg(test)]

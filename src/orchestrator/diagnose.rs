@@ -18,6 +18,7 @@ use crate::model::facts::{
 use crate::model::request::Severity;
 use crate::path::{AbsPath, DocUri};
 use crate::reward::MeasuredDiagnostics;
+use crate::text::Range;
 use crate::workspace::files::Files as _;
 
 /// How many files are open and pulled concurrently. More than one keeps the server busy while responses are in
@@ -31,6 +32,7 @@ pub(super) async fn diagnostics(cx: &RequestContext<'_>) -> Result<HandlerOutput
     let least = cx.request.options.severity.unwrap_or(Severity::Information);
     let mut tally = DiagnosticTally {
         least,
+        part: cx.state.selected_part(cx.locations.server_unit),
         items: Vec::new(),
         counts: BTreeMap::new(),
         not_checked: Vec::new(),
@@ -75,6 +77,8 @@ pub(super) async fn diagnostics(cx: &RequestContext<'_>) -> Result<HandlerOutput
 /// The diagnostics found so far.
 struct DiagnosticTally {
     least: Severity,
+    /// The part of the file that the request is about.
+    part: Option<Range>,
     items: Vec<Diagnostic>,
     /// By file, of files that have any.
     counts: BTreeMap<DocUri, Counts>,
@@ -110,6 +114,9 @@ async fn check(
         for item in &found.items {
             let item = diagnostic(cx.locations, path, item);
             all.push(item.clone());
+            if tally.part.is_some_and(|part| !part.overlaps(&item.range)) {
+                continue;
+            }
             tally.counts.entry(item.uri.clone()).or_default().add(item.severity);
             if item.severity >= tally.least {
                 tally.items.push(item);

@@ -16,7 +16,7 @@ use super::{
 use crate::bundle::seal::BundleDraft;
 use crate::model::bundle::Bundle;
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::model::request::{Command, Direction, EditInput, Options, Request};
+use crate::model::request::{Command, Direction, EditInput, GivenSelector, Options, Request};
 use crate::model::server::ServerKind;
 use crate::path::{AbsPath, WorkspacePath, absolute::AbsPathError, private};
 use crate::reward::RewardFormula;
@@ -216,10 +216,11 @@ impl Workspace {
     /// What a rename would write, and whether it is safe. To write it, [`Self::ask`] with [`Options::apply`].
     pub async fn rename(&self, selector: &str, new_name: &str) -> Bundle {
         match read_selector(selector, self.columns) {
-            Ok(selector) => {
+            Ok(spec) => {
+                let selector = GivenSelector::parsed(spec, selector);
                 let new_name = Some(new_name.to_owned());
                 let options = self.default_options();
-                self.ask(Request { cmd: Command::Rename, selector: Some(selector), new_name, options }).await
+                self.ask(Request::new(Command::Rename, Some(selector), new_name, options)).await
             }
             Err(error) => unparsable_selector(error),
         }
@@ -275,18 +276,18 @@ impl Workspace {
 
     async fn about(&self, cmd: Command, selector: &str, set: impl FnOnce(&mut Options)) -> Bundle {
         let selector = match read_selector(selector, self.columns) {
-            Ok(selector) => selector,
+            Ok(spec) => GivenSelector::parsed(spec, selector),
             Err(error) => return unparsable_selector(error),
         };
         let mut options = self.default_options();
         set(&mut options);
-        self.ask(Request { cmd, selector: Some(selector), new_name: None, options }).await
+        self.ask(Request::new(cmd, Some(selector), None, options)).await
     }
 
     async fn of_files(&self, cmd: Command, set: impl FnOnce(&mut Options)) -> Bundle {
         let mut options = self.default_options();
         set(&mut options);
-        self.ask(Request { cmd, selector: None, new_name: None, options }).await
+        self.ask(Request::new(cmd, None, None, options)).await
     }
 }
 

@@ -14,6 +14,7 @@ use crate::model::bundle::{Bundle, Volatile};
 use crate::model::request::Request;
 use crate::path::WorkspacePath;
 use crate::resolve::entry_points::FILES as ENTRY_POINT_FILES;
+use crate::reward::verify;
 use crate::selector::PositionSpec;
 use crate::toolchain::ServerSource;
 use crate::workspace::disk_cache::{DiskCache, DiskCacheStats};
@@ -52,7 +53,7 @@ impl Memo {
     /// Returns the bundle for a key. Blocking.
     pub(super) fn get(&self, key: &MemoKey) -> Option<Bundle> {
         let bundle: Bundle = serde_json::from_slice(&self.store.get(&key.request, &key.inputs)?).ok()?;
-        (bundle_id(&bundle).ok()? == bundle.bundle_id).then_some(bundle)
+        (bundle_id(&bundle).ok()? == bundle.bundle_id && verify(&bundle).is_ok()).then_some(bundle)
     }
 
     /// Caches a bundle. Blocking.

@@ -62,7 +62,7 @@ use crate::model::request::{Command, Request};
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
 use crate::resolve::raise_parse_cache_limit;
-use crate::reward::{MeasuredDiagnostics, of_bundle};
+use crate::reward::{MeasuredDiagnostics, measured_digest, of_bundle};
 use crate::tape::Tape;
 use crate::trace::writer::TraceWriter;
 use crate::workspace::snapshot::ChangeDetection;
@@ -322,9 +322,9 @@ impl Orchestrator {
                 blocking(move || refactor::undo(&settings, &undo_request, &recording)).await.unwrap_or_else(
                     |failure| BundleDraft::failed(Some(request.clone()), failure.into_body(&PathMap::new())),
                 );
-            let bundle = rewarded(sealed(draft), None);
-            record(&self.settings, Some(request), AnswerOrigin::default(), &tape, &bundle);
-            return self.with_volatile(bundle, Vec::new(), ServedFrom::Syntax, began);
+            let bundle = rewarded(draft, None);
+            let op = record(&self.settings, Some(request), AnswerOrigin::default(), &tape, &bundle);
+            return self.with_volatile(bundle, Vec::new(), ServedFrom::Syntax, began, op);
         }
         let answer = tokio::select! {
             biased;
@@ -337,7 +337,9 @@ impl Orchestrator {
         };
         self.settings.progress.done();
         match answer {
-            FinalAnswer::Cached(bundle) => self.with_volatile(*bundle, Vec::new(), ServedFrom::Memo, began),
+            FinalAnswer::Cached(bundle) => {
+                self.with_volatile(*bundle, Vec::new(), ServedFrom::Memo, began, None)
+            }
             FinalAnswer::Shared(bundle) => (*bundle).clone(),
             FinalAnswer::Computed(computed) => {
                 let ComputedAnswer { mut attempt, served_from, key, leader, origin } = *computed;
@@ -350,10 +352,10 @@ impl Orchestrator {
                     AnswerOrigin::default()
                 };
                 self.write(&request, &mut attempt, &tape).await;
-                let bundle = rewarded(sealed(attempt.draft), attempt.measured);
-                record(&self.settings, Some(request), origin, &tape, &bundle);
+                let bundle = rewarded(attempt.draft, attempt.measured);
+                let op = record(&self.settings, Some(request), origin, &tape, &bundle);
                 self.memo_put(key, &bundle).await;
-                let bundle = self.with_volatile(bundle, attempt.dual, served_from, began);
+                let bundle = self.with_volatile(bundle, attempt.dual, served_from, began, op);
                 if let Some(leader) = leader {
                     leader.deliver(&bundle);
                 }
@@ -365,26 +367,24 @@ impl Orchestrator {
     /// The bundle for a request that was not run.
     pub(crate) fn refused(&self, mut request: Request, error: ErrorBody) -> Bundle {
         self.make_uri_portable(&mut request);
-        let bundle = rewarded(sealed(BundleDraft::failed(Some(request.clone()), error.clone())), None);
+        let bundle = rewarded(BundleDraft::failed(Some(request.clone()), error.clone()), None);
         let origin = AnswerOrigin { fault: Some(error), ..AnswerOrigin::default() };
-        record(&self.settings, Some(request), origin, &Tape::off(), &bundle);
-        self.with_volatile(bundle, Vec::new(), ServedFrom::Syntax, Instant::now())
+        let op = record(&self.settings, Some(request), origin, &Tape::off(), &bundle);
+        self.with_volatile(bundle, Vec::new(), ServedFrom::Syntax, Instant::now(), op)
     }
 
     /// The bundle for a request that could not be parsed.
     fn unparsable(&self, error: ErrorBody) -> Bundle {
-        let bundle = rewarded(sealed(BundleDraft::failed(None, error.clone())), None);
+        let mut bundle = rewarded(BundleDraft::failed(None, error.clone()), None);
         let origin = AnswerOrigin { fault: Some(error), ..AnswerOrigin::default() };
-        record(&self.settings, None, origin, &Tape::off(), &bundle);
+        bundle.meta.volatile.trace_op = record(&self.settings, None, origin, &Tape::off(), &bundle);
         bundle
     }
 
     /// Makes the URI of the request's selector portable, as in bundles.
     fn make_uri_portable(&self, request: &mut Request) {
-        if let Some(selector) = &mut request.selector {
-            let paths = PathMap::new().workspace(self.settings.root.clone());
-            selector.map_uri(|uri| paths.absolute(uri).map_or_else(|| uri.clone(), |path| paths.uri(&path)));
-        }
+        let paths = PathMap::new().workspace(self.settings.root.clone());
+        request.map_uri(|uri| paths.absolute(uri).map_or_else(|| uri.clone(), |path| paths.uri(&path)));
     }
 
     /// Writes the edits that an attempt has planned, if the request asks for it and no check failed. From here on
@@ -414,6 +414,7 @@ impl Orchestrator {
         coordinates: Vec<DualCoordinates>,
         served_from: ServedFrom,
         began: Instant,
+        trace_op: Option<u64>,
     ) -> Bundle {
         bundle.meta.volatile = Volatile {
             id: None,
@@ -422,6 +423,7 @@ impl Orchestrator {
             served_from: Some(served_from),
             root: Some(self.settings.root.to_string()),
             pid: Some(std::process::id()),
+            trace_op,
             coordinates,
         };
         bundle
@@ -445,8 +447,10 @@ fn sealed(draft: BundleDraft) -> Bundle {
     })
 }
 
-/// Adds the reward to a sealed bundle. It is not part of the hash.
-fn rewarded(mut bundle: Bundle, measured: Option<MeasuredDiagnostics>) -> Bundle {
+/// Seals a draft and adds the reward, which is not part of the hash; the digest of its diagnostics is.
+fn rewarded(mut draft: BundleDraft, measured: Option<MeasuredDiagnostics>) -> Bundle {
+    draft.measured = measured.as_ref().map(measured_digest);
+    let mut bundle = sealed(draft);
     bundle.process_reward = Some(of_bundle(&bundle, measured));
     bundle
 }

@@ -19,6 +19,7 @@ use crate::model::facts::{Facts, Hover, Location, Provenance};
 use crate::model::request::{Command, Request};
 use crate::path::AbsPath;
 use crate::resolve::occurrences::{OccurrenceKind, occurrences};
+use crate::resolve::parsed_file::signature_at;
 use crate::text::{ColumnUnit, Position, Range};
 use crate::workspace::files::Files as _;
 
@@ -49,6 +50,7 @@ pub(super) fn locate(request: &Request, state: &RequestState, settings: &Setting
         error: resolution::missing_form(state, &locations, &request.options),
         warnings: state.inputs.warnings.clone(),
         limits: None,
+        measured: None,
         partial: false,
     };
     Attempt { draft, dual: locations.into_dual(), plan: None, measured: None, held: None }
@@ -112,6 +114,7 @@ pub(super) async fn locations(cx: &RequestContext<'_>) -> Result<HandlerOutput, 
         return Err(no_result(cx, target));
     }
     let completeness = searched.map(|searched| searched.of_files(cx));
+    let hover = (cmd == Command::Definition).then(|| signature(cx, &listing.items)).flatten();
     let mut found: Vec<_> = listing
         .items
         .into_iter()
@@ -122,6 +125,7 @@ pub(super) async fn locations(cx: &RequestContext<'_>) -> Result<HandlerOutput, 
     let (found, limits) = page(found, options.limit, options.cursor.as_deref())?;
     let mut facts = Facts::new(Provenance::Lsp);
     facts.completeness = completeness;
+    facts.hover = hover;
     let list = match cmd {
         Command::Declaration => &mut facts.declarations,
         Command::TypeDefinition => &mut facts.type_definitions,
@@ -130,6 +134,17 @@ pub(super) async fn locations(cx: &RequestContext<'_>) -> Result<HandlerOutput, 
     };
     *list = Some(found);
     Ok(HandlerOutput { facts, limits: Some(limits), capabilities, refactored: None, error: None })
+}
+
+/// The signature of the first definition, from its source: the server would have to infer types for it.
+fn signature(cx: &RequestContext<'_>, places: &[LspLocation]) -> Option<Hover> {
+    let uri = |place: &LspLocation| cx.locations.paths.uri(&place.path);
+    let key = |place: &&LspLocation| (uri(place).to_string(), place.range);
+    let first = places.iter().min_by_key(key)?;
+    let document = cx.state.files.read(&first.path).ok()?;
+    let offset = document.lines.offset(&document.text, first.range.start, cx.locations.server_unit)?;
+    let markdown = format!("```python\n{}\n```", signature_at(&document, offset)?);
+    Some(Hover { markdown, range: None, provenance: Some(Provenance::Syntax) })
 }
 
 /// Whether the function at a location has a decorator whose result has to be inferred.
@@ -181,7 +196,8 @@ pub(super) async fn hover(cx: &RequestContext<'_>) -> Result<HandlerOutput, Fail
         None => response.markdown,
     };
     let mut facts = Facts::new(Provenance::Lsp);
-    facts.hover = Some(Hover { markdown: cx.locations.paths.text(&markdown), range: response.range });
+    facts.hover =
+        Some(Hover { markdown: cx.locations.paths.text(&markdown), range: response.range, provenance: None });
     Ok(HandlerOutput { facts, limits: None, capabilities, refactored: None, error: None })
 }
 

@@ -12,6 +12,7 @@ use crate::lsp::{self, LspLocation, WorkspaceSymbol};
 use crate::model::facts::{Completeness, CompletenessStatus, Facts, Provenance, Symbol, Unresolved};
 use crate::model::request::Scope;
 use crate::path::AbsPath;
+use crate::text::Range;
 use crate::text::words::words;
 use crate::workspace::files::Files as _;
 use crate::workspace::parallel::parallel_map;
@@ -28,6 +29,9 @@ pub(super) async fn symbols(cx: &RequestContext<'_>) -> Result<HandlerOutput, Fa
         let (found, completeness) = outlines(cx).await?;
         (found, completeness, capabilities)
     };
+    if let Some(part) = cx.state.selected_part(cx.locations.server_unit) {
+        found = selected(found, part);
+    }
     sort(&mut found);
     let options = &cx.request.options;
     let (found, limits) = page(found, options.limit, options.cursor.as_deref())?;
@@ -35,6 +39,19 @@ pub(super) async fn symbols(cx: &RequestContext<'_>) -> Result<HandlerOutput, Fa
     facts.symbols = Some(found);
     facts.completeness = completeness;
     Ok(HandlerOutput { facts, limits: Some(limits), capabilities, refactored: None, error: None })
+}
+
+/// The symbols in a part of their file; if there are none, the innermost one around it.
+fn selected(found: Vec<Symbol>, part: Range) -> Vec<Symbol> {
+    let is_inside = |outer: &Range, inner: &Range| outer.start <= inner.start && inner.end <= outer.end;
+    let name = |symbol: &Symbol| symbol.selection_range.unwrap_or(symbol.range);
+    let (inside, outside): (Vec<Symbol>, Vec<Symbol>) =
+        found.into_iter().partition(|symbol| is_inside(&part, &name(symbol)));
+    if !inside.is_empty() {
+        return inside;
+    }
+    let around = outside.into_iter().filter(|symbol| symbol.range.overlaps(&part));
+    around.max_by_key(|symbol| symbol.range.start).into_iter().collect()
 }
 
 /// The outlines of all requested files. A file that cannot be read does not stop the others, unless it was the only

@@ -10,6 +10,7 @@ use super::locations::LocationBuilder;
 use super::resolution;
 use crate::bundle::portable::PathMap;
 use crate::digest::Digest;
+use crate::model::environment::{Environment, Tool};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::request::{Command, Request, Scope};
 use crate::model::resolution::Resolution;
@@ -21,11 +22,13 @@ use crate::resolve::locate::{
 use crate::resolve::meaning::Meaning;
 use crate::resolve::modules::ImportRoots;
 use crate::resolve::not_found::{NotFound, NotFoundReason};
+use crate::resolve::outline::DefinitionKind;
+use crate::resolve::roles::statement_of;
 use crate::resolve::step::ResolutionStep;
 use crate::resolve::symbol::StubLocation;
 use crate::selector::PositionSpec;
 use crate::tape::Tape;
-use crate::text::ColumnUnit;
+use crate::text::{ColumnUnit, Range};
 use crate::workspace::content_store::ContentStore;
 use crate::workspace::files::{DiskFiles, Document, FileKind, Files, ReadError};
 use crate::workspace::parallel::parallel_map;
@@ -35,6 +38,8 @@ pub(super) struct RequestState {
     pub(super) inputs: Arc<Inputs>,
     pub(super) files: DiskFiles,
     pub(super) resolved: Option<SelectorOutcome>,
+    /// The environment with the server that works on the request, once there is one.
+    environment: OnceLock<Environment>,
     /// What the meaning of the target depends on, once it is needed.
     pub(super) meaning: OnceLock<Meaning>,
     /// Whether the declarations in other files, on which the answer depends, were found, once they were searched.
@@ -131,11 +136,26 @@ impl RequestState {
             inputs,
             files,
             resolved,
+            environment: OnceLock::new(),
             meaning: OnceLock::new(),
             found_declared: OnceLock::new(),
             threads,
             tape,
         }
+    }
+
+    /// The environment of the answer: with the server, if one works on the request.
+    pub(super) fn environment(&self) -> Environment {
+        self.environment.get().unwrap_or(&self.inputs.environment).clone()
+    }
+
+    /// Notes the server that works on the request.
+    pub(super) fn served_by(&self, tool: Tool, unit: ColumnUnit) {
+        let mut environment = self.inputs.environment.clone();
+        environment.tool = Some(tool);
+        environment.position_encoding = unit.as_lsp().to_owned();
+        // A second attempt of the same request uses the same server.
+        let _ = self.environment.set(environment);
     }
 
     /// The error if the selector does not resolve to a single target; `None` if it does, or if the request has no
@@ -222,9 +242,9 @@ impl RequestState {
         request: &Request,
         locations: &LocationBuilder<'_>,
     ) -> Option<Resolution> {
-        let original = request.selector.as_ref()?.to_string();
+        request.selector.as_ref()?;
         let mut resolution = Resolution {
-            original,
+            original: request.original(),
             resolved: None,
             disambiguation: Vec::new(),
             candidates: None,
@@ -272,6 +292,24 @@ impl RequestState {
                 contents.store_file(&digest, &path);
             }
         }
+    }
+
+    /// The part of its file that a request about files is limited to, in columns of `unit`: the definition that the selector
+    /// names, or else the lines of what it selects. `None` for whole files.
+    pub(super) fn selected_part(&self, unit: ColumnUnit) -> Option<Range> {
+        let Some(SelectorOutcome::Found(target)) = &self.resolved else { return None };
+        let (document, span) = (&target.document, &target.span);
+        if target.definition.as_ref().is_some_and(|(_, kind)| *kind == DefinitionKind::Module.as_str()) {
+            return None;
+        }
+        let definition = target.name_span.as_ref().and_then(|name| statement_of(&document.text, name.start));
+        let span = definition.unwrap_or_else(|| {
+            let text = &document.text;
+            let start = text[..span.start].rfind(['\n', '\r']).map_or(0, |at| at + 1);
+            let end = text[span.end..].find(['\n', '\r']).map_or(text.len(), |at| span.end + at);
+            start..end
+        });
+        Some(document.lines.range(&document.text, span, unit))
     }
 
     /// The files of a request about files, in order.

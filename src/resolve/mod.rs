@@ -27,7 +27,7 @@ pub mod modules;
 pub mod not_found;
 pub mod occurrences;
 pub mod outline;
-mod parsed_file;
+pub mod parsed_file;
 pub mod position;
 pub mod pytest;
 mod recover;

@@ -69,6 +69,28 @@ impl MemorySize for ParsedFile {
     }
 }
 
+/// The longest signature that is shown, in bytes.
+const MAX_SIGNATURE_BYTES: usize = 4000;
+
+/// The definition whose name token begins at an offset, as it is written: from `def` or `class` to the colon; for another name
+/// its line. `None` at the beginning of a file, which stands for the module.
+#[must_use]
+pub fn signature_at(document: &Document, offset: usize) -> Option<String> {
+    let (text, parsed) = (&document.text, ParsedFile::of(document));
+    let definition =
+        parsed.outline.definitions.iter().find(|definition| definition.name_span.start == offset);
+    let written = match definition.and_then(|definition| definition.signature.clone()) {
+        Some(signature) => text.get(signature)?.trim_end().trim_end_matches(':'),
+        None if offset == 0 && definition.is_none() => return None,
+        None => {
+            let start = text.get(..offset)?.rfind(['\n', '\r']).map_or(0, |at| at + 1);
+            text[start..].split(['\n', '\r']).next().unwrap_or_default().trim()
+        }
+    };
+    let end = written.floor_char_boundary(MAX_SIGNATURE_BYTES);
+    (!written.is_empty()).then(|| written[..end].to_owned())
+}
+
 fn span((start, end): &(u32, u32)) -> Span {
     *start as usize..*end as usize
 }
@@ -76,6 +98,7 @@ fn span((start, end): &(u32, u32)) -> Span {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::path::AbsPath;
 
     #[test]
     fn identifiers_in_and_at_an_offset() {
@@ -86,6 +109,20 @@ mod tests {
         assert_eq!([at(9), at(10), at(11), at(12)], [None, Some(10..11), Some(10..11), None]);
         assert_eq!([at(16), at(17), at(99)], [None, None, None]);
         assert_eq!(ParsedFile::new("").identifier_at(0), None);
+    }
+
+    #[test]
+    fn signatures_are_quoted() {
+        let text = "import re\nclass C(Base,\n        kind=1):\n    size: int = 3  # of it\n    @cached\n    async def f(self) -> None: ...\n";
+        let signature = |word: &str| {
+            let path = AbsPath::new("/w/a.py").unwrap();
+            let document = Document::new(path, text.as_bytes().to_vec());
+            signature_at(&document, text.find(word).unwrap())
+        };
+        assert_eq!(signature("C(Base").unwrap(), "class C(Base,\n        kind=1)");
+        assert_eq!(signature("size").unwrap(), "size: int = 3  # of it");
+        assert_eq!(signature("f(self").unwrap(), "async def f(self) -> None");
+        assert_eq!(signature("import"), None);
     }
 
     #[test]

@@ -113,6 +113,19 @@ pub fn keywords_of(text: &str, offset: usize) -> Option<Vec<(String, Span)>> {
     Some(keywords.map(|(_, token)| (text_of(token, text).to_owned(), token.byte_range())).collect())
 }
 
+/// The statement of the class or function whose name token begins at an offset, decorators included.
+#[must_use]
+pub fn statement_of(text: &str, offset: usize) -> Option<Span> {
+    let tree = parse(text);
+    let name = token_at(&tree, offset)?;
+    let definition = name.parent().filter(|parent| parent.child_by_field_name("name") == Some(name))?;
+    if !matches!(definition.kind(), "function_definition" | "class_definition") {
+        return None;
+    }
+    let outer = definition.parent().filter(|parent| parent.kind() == "decorated_definition");
+    Some(outer.unwrap_or(definition).byte_range())
+}
+
 /// A function that has a parameter of the requested name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionWithParameter {
@@ -268,6 +281,15 @@ mod tests {
     /// The text without `§`, and the offset of `§`.
     fn marked(text: &str) -> (String, usize) {
         (text.replace('§', ""), text.find('§').unwrap())
+    }
+
+    #[test]
+    fn a_definition_begins_with_its_decorators() {
+        let text = "x = 1\n@a\n@b(\n    1,\n)\ndef f():\n    @c\n    class D: pass\n\n    y = 2\n";
+        let of = |word: &str| statement_of(text, text.find(word).unwrap()).map(|span| &text[span]);
+        assert_eq!(of("f()").unwrap(), text[6..].trim_end());
+        assert_eq!(of("D:").unwrap(), "@c\n    class D: pass");
+        assert_eq!(of("y = 2"), None);
     }
 
     #[test]

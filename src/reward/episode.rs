@@ -10,7 +10,7 @@ use super::state::{RewardFormula, count};
 use super::visibility;
 use crate::digest::Score;
 use crate::model::error::ErrorBody;
-use crate::model::reward::{Integrity, OutstandingDiagnostic, Preset, Weights};
+use crate::model::reward::{FormulaWeights, Integrity, OutstandingDiagnostic, Preset};
 
 /// The score of one head against one base.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -55,7 +55,7 @@ pub struct Episode {
     /// The number of files that may be affected but were not compared.
     pub files_left_out: usize,
     /// The weights.
-    pub weights: Weights,
+    pub weights: FormulaWeights,
 }
 
 /// The weighted parts of a reward; `null` where unknown.
@@ -106,7 +106,7 @@ impl Episode {
         let state = |diagnostics: f64| StateValues {
             diagnostics: Some(diagnostics),
             error: Some(0.0),
-            ..StateValues::default()
+            ..unselected(preset)
         };
         let sum = formula::step(preset, &weights, &state(was), &state(was - change)).r;
         let capped = guarded && judged.integrity.is_hard() && sum.is_some_and(|sum| sum.get() > 0.0);
@@ -156,14 +156,14 @@ impl Episode {
             outstanding: judged.after.outstanding.clone(),
             files: judged.after.files.len() + judged.after.clean.len(),
             files_left_out,
-            weights,
+            weights: FormulaWeights::of(preset, &weights),
         }
     }
 
     /// The score of a head that could not be judged: by its author's fault (`fault` is 1), or for another reason (`None`).
     #[must_use]
     pub fn failed(head: &str, error: ErrorBody, fault: Option<f64>, formula: &RewardFormula) -> Self {
-        let still = StateValues { diagnostics: Some(0.0), error: Some(0.0), ..StateValues::default() };
+        let still = StateValues { diagnostics: Some(0.0), error: Some(0.0), ..unselected(formula.preset) };
         let reward =
             formula::step(formula.preset, &formula.weights, &still, &StateValues { error: fault, ..still }).r;
         let zero = reward.map(|_| Score::default());
@@ -187,9 +187,15 @@ impl Episode {
             outstanding: Vec::new(),
             files: 0,
             files_left_out: 0,
-            weights: formula.weights,
+            weights: FormulaWeights::of(formula.preset, &formula.weights),
         }
     }
+}
+
+/// A state without a selector: the first paper's formula has nothing to punish then.
+fn unselected(preset: Preset) -> StateValues {
+    let confidence = if preset == Preset::Pr { 1.0 } else { 0.0 };
+    StateValues { confidence, ..StateValues::default() }
 }
 
 /// The guarded count of diagnostics before the edit: how much there was to repair.

@@ -5,7 +5,7 @@
 //! nothing in a broken workspace then pays (γ − 1)Φ > 0.
 
 use crate::digest::Score;
-use crate::model::reward::{Components, Preset, Weights};
+use crate::model::reward::{Components, CsfComponents, PrComponents, Preset, Weights};
 
 /// A state as numbers; `None` where a number is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -70,29 +70,28 @@ fn potential_difference(
         let (old, new) = (potential(previous, before), potential(next, after));
         gamma.mul_add(new, -old) - error * failed
     });
-    let components = Components {
+    let components = CsfComponents {
         diag_delta: diagnostics.and_then(Score::new),
         safety_delta: Score::new(next.safety - previous.safety),
         confidence_delta: Score::new(next.confidence - previous.confidence),
         tool_error: next.error.and_then(Score::new),
     };
-    StepReward { r: r.and_then(Score::new), components }
+    StepReward { r: r.and_then(Score::new), components: Components::Csf(components) }
 }
 
 /// The formula of the first paper: safety is all or nothing, and remaining ambiguity costs the same whatever it was before.
 fn pr_formula(weights: &Weights, next: &StateValues, diagnostics: Option<f64>) -> StepReward {
     let [diag, safe, sure, ..] = numbers(weights);
     let safety = if next.safety >= 1.0 { 1.0 } else { 0.0 };
-    let ambiguity = next.confidence - 1.0;
+    let ambiguity = 1.0 - next.confidence;
     let fixed = if diag == 0.0 { diagnostics.or(Some(0.0)) } else { diagnostics };
-    let r = fixed.zip(next.error).map(|(fixed, _)| diag * fixed + safe * safety + sure * ambiguity);
-    let components = Components {
+    let r = fixed.zip(next.error).map(|(fixed, _)| diag * fixed + safe * safety - sure * ambiguity);
+    let components = PrComponents {
         diag_delta: diagnostics.and_then(Score::new),
-        safety_delta: Score::new(safety),
-        confidence_delta: Score::new(ambiguity),
-        tool_error: next.error.and_then(Score::new),
+        safety: Score::new(safety),
+        ambiguity_penalty: Score::new(ambiguity),
     };
-    StepReward { r: r.and_then(Score::new), components }
+    StepReward { r: r.and_then(Score::new), components: Components::Pr(components) }
 }
 
 const fn numbers(weights: &Weights) -> [f64; 5] {

@@ -30,6 +30,6 @@ pub mod visibility;
 
 pub use formula::{StateValues, StepReward, default_weights, step};
 pub use state::{
-    MeasuredDiagnostics, RewardFormula, UnmeasuredFiles, is_fault, measured_for, of_bundle, recomputed,
-    supplemented, unmeasured_files,
+    MeasuredDiagnostics, RewardFormula, UnmeasuredFiles, is_fault, measured_digest, measured_for, of_bundle,
+    recomputed, supplemented, unmeasured, unmeasured_files, verify,
 };

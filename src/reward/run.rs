@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::state::{RewardFormula, is_fault, recomputed};
 use crate::digest::{Digest, Score};
 use crate::model::bundle::Bundle;
-use crate::model::reward::{Components, Preset, ProcessReward, Weights};
+use crate::model::reward::{Components, FormulaWeights, Preset, ProcessReward};
 
 /// One step of a run, as printed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -38,7 +38,7 @@ pub struct RunTotal {
     /// The formula.
     pub preset: Preset,
     /// Its weights.
-    pub weights: Weights,
+    pub weights: FormulaWeights,
     /// The sum over the steps with a reward.
     pub reward: Score,
     /// The number of steps.
@@ -69,9 +69,11 @@ impl RewardRun {
     }
 
     /// The step to the next bundle.
-    pub fn next(&mut self, bundle: Bundle) -> RunStep {
+    pub fn next(&mut self, mut bundle: Bundle) -> RunStep {
         let reward = recomputed(&bundle, self.previous.as_ref(), &self.formula);
-        let step = step(self.steps, &bundle, reward);
+        let step = step(self.steps, &bundle, reward.clone());
+        // The next step starts from the state that this one leads to.
+        bundle.process_reward = Some(reward);
         self.steps += 1;
         match step.r {
             Some(r) => self.sum += millionths(r),
@@ -97,7 +99,7 @@ impl RewardRun {
         RunTotal {
             schema: "lanser.run.v1",
             preset: self.formula.preset,
-            weights: self.formula.weights,
+            weights: FormulaWeights::of(self.formula.preset, &self.formula.weights),
             reward: Score::new(sum).unwrap_or_default(),
             steps: self.steps,
             unscored: self.unscored,

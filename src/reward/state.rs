@@ -8,10 +8,12 @@ use std::collections::BTreeSet;
 
 use super::formula::{self, StateValues};
 use super::{environment_pin, fingerprint, saturation, scope_delta, visibility};
-use crate::digest::Score;
+use crate::digest::{Digest, Score, canonical_digest};
 use crate::model::bundle::Bundle;
+use crate::model::request::{Command, Request};
 use crate::model::reward::{
-    Integrity, Preset, ProcessReward, RewardScope, RewardSource, RewardState, Supplement, Weights,
+    EarlierDiagnostics, FormulaWeights, Integrity, Preset, ProcessReward, RewardScope, RewardSource,
+    RewardState, Supplement, Weights,
 };
 use crate::path::DocUri;
 
@@ -84,6 +86,17 @@ pub fn supplemented(
     formula: &RewardFormula,
 ) -> ProcessReward {
     reward(bundle, recorded_scopes(bundle), Some(previous), Some(supplement), formula)
+}
+
+/// Like [`recomputed`], where the files that only one of the two bundles covers could not be measured for the other one.
+#[must_use]
+pub fn unmeasured(bundle: &Bundle, previous: &Bundle, why: &str, formula: &RewardFormula) -> ProcessReward {
+    let mut reward = recomputed(bundle, Some(previous), formula);
+    if let Some(reason) = &mut reward.reason {
+        *reason = format!("{reason}, {why}");
+    }
+    reward.digest = Some(reward_digest(bundle, &reward));
+    reward
 }
 
 /// Files that only one of two bundles measured.
@@ -177,6 +190,36 @@ pub const fn is_fault(bundle: &Bundle) -> bool {
     error_of(bundle.meta.exit_code).is_none()
 }
 
+/// Whether a step is about an edit. A question about something else leaves the readiness of an edit as it was.
+fn concerns_safety(bundle: &Bundle) -> bool {
+    let plans = |request: &Request| match request.cmd {
+        Command::Rename | Command::Apply | Command::Check => true,
+        Command::Actions => request.options.run.is_some(),
+        _ => false,
+    };
+    bundle.edits.as_ref().is_some_and(|edits| !edits.safety.is_empty())
+        || bundle.request.as_ref().is_some_and(plans)
+}
+
+/// Whether a step resolves a selector.
+fn concerns_confidence(bundle: &Bundle) -> bool {
+    bundle.request.as_ref().is_some_and(|request| request.selector.is_some())
+}
+
+/// S and A of the state that a bundle leads to: its own, or else those of the state that it started from.
+fn readiness(bundle: &Bundle, started: (f64, f64)) -> (f64, f64) {
+    let own = |concerned: bool, own: fn(&Bundle) -> f64, before: f64| {
+        if concerned { rounded(own(bundle)).get() } else { before }
+    };
+    (own(concerns_safety(bundle), safety, started.0), own(concerns_confidence(bundle), confidence, started.1))
+}
+
+/// S and A as a stored bundle has recorded them, where they are not its own.
+fn recorded_readiness(bundle: &Bundle) -> (f64, f64) {
+    let state = bundle.process_reward.as_ref().map(|reward| &reward.state);
+    readiness(bundle, state.map_or((0.0, 0.0), |state| (state.safety.get(), state.confidence.get())))
+}
+
 /// The share of safety checks that passed; 0 without an edit.
 fn safety(bundle: &Bundle) -> f64 {
     let checks = bundle.edits.as_ref().map_or(&[][..], |edits| &edits.safety);
@@ -220,12 +263,16 @@ fn reward(
 ) -> ProcessReward {
     let RewardFormula { preset, weights } = *formula;
     let error = error_of(bundle.meta.exit_code);
-    let (safe, sure) = (rounded(safety(bundle)).get(), rounded(confidence(bundle)).get());
+    let started = previous.map_or((0.0, 0.0), recorded_readiness);
+    let (safe, sure) = readiness(bundle, started);
     let mut next = StateValues { diagnostics: None, safety: safe, confidence: sure, error };
-    let mut then = StateValues { diagnostics: None, safety: 0.0, confidence: 0.0, error: Some(0.0) };
-    if let Some(previous) = previous {
-        then.safety = rounded(safety(previous)).get();
-        then.confidence = rounded(confidence(previous)).get();
+    let mut then =
+        StateValues { diagnostics: None, safety: started.0, confidence: started.1, error: Some(0.0) };
+    if preset == Preset::Pr {
+        // This formula pays for the step itself: nothing for checks that it does not make, nothing for ambiguity that it does
+        // not have.
+        next.safety = if concerns_safety(bundle) { safe } else { 0.0 };
+        next.confidence = if concerns_confidence(bundle) { sure } else { 1.0 };
     }
     let before = previous.map(recorded_scopes);
     let pair = match (previous, &before) {
@@ -285,7 +332,7 @@ fn reward(
         r = Some(Score::default());
     }
     // The safety of a planned edit pays only if the edit repairs something.
-    let repairs = outcome.components.diag_delta.is_none_or(|change| change.get() > 0.0);
+    let repairs = outcome.components.diag_delta().is_none_or(|change| change.get() > 0.0);
     if preset == Preset::Guarded && bundle.edits.is_some() && !repairs && r.is_some_and(|r| r.get() > 0.0) {
         notes.push(format!(
             "the reward of {} is capped to 0 because the edit repairs no diagnostic",
@@ -303,7 +350,7 @@ fn reward(
     notes.insert(0, spelled_out(preset, &weights, &then, &next));
     let after = own.scope.clone().unwrap_or_default();
     let scope_count = own.scope.as_ref().map(|scope| rounded(count(scope, preset)));
-    ProcessReward {
+    let mut made = ProcessReward {
         version: preset,
         previous_bundle_id: previous.map(|previous| previous.bundle_id),
         r,
@@ -319,11 +366,74 @@ fn reward(
         before: own.before.as_ref().map(|before| scope_delta::delta(before, &after)),
         supplement: supplement.cloned(),
         visible,
-        weights,
+        weights: FormulaWeights::of(preset, &weights),
         source: RewardSource::Lsp,
         integrity: own.integrity,
         explanation: notes.join("; "),
+        digest: None,
+    };
+    made.digest = Some(reward_digest(bundle, &made));
+    made
+}
+
+/// The digest of a reward and the bundle that it belongs to.
+fn reward_digest(bundle: &Bundle, reward: &ProcessReward) -> Digest {
+    let blank = ProcessReward { digest: None, ..reward.clone() };
+    digest_of(&(bundle.bundle_id, blank))
+}
+
+/// The digest of the diagnostics that a reward is computed from, for `meta.measured`.
+#[must_use]
+pub fn measured_digest(measured: &MeasuredDiagnostics) -> Digest {
+    let MeasuredDiagnostics { before, after, integrity } = measured;
+    let before = before.as_ref().map(|before| scope_delta::delta(before, after));
+    recorded_digest(Some(after), before.as_ref(), *integrity)
+}
+
+fn recorded_digest(
+    scope: Option<&RewardScope>,
+    before: Option<&EarlierDiagnostics>,
+    integrity: Integrity,
+) -> Digest {
+    digest_of(&(scope, before, integrity))
+}
+
+fn digest_of(value: &impl serde::Serialize) -> Digest {
+    canonical_digest(value).expect("a reward is made of texts, small integers and finite numbers")
+}
+
+/// Checks that the reward of a stored bundle is the one that lanser computed: that its diagnostics are those in the hash of the
+/// bundle, and that nothing else in it was changed.
+///
+/// # Errors
+/// What does not match.
+pub fn verify(bundle: &Bundle) -> Result<(), &'static str> {
+    let Some(reward) = &bundle.process_reward else { return Ok(()) };
+    let is_measured = reward.state.scope.is_some() || bundle.meta.measured.is_some();
+    let measured = recorded_digest(reward.state.scope.as_ref(), reward.before.as_ref(), reward.integrity);
+    if is_measured && bundle.meta.measured != Some(measured) {
+        return Err("its diagnostics in processReward are not those that meta.measured is the digest of");
     }
+    if reward.digest != Some(reward_digest(bundle, reward)) {
+        return Err("its processReward does not match its digest");
+    }
+    Ok(())
+}
+
+/// Renews `meta.measured` of a bundle that a test has changed.
+#[cfg(test)]
+pub fn renew_measured(bundle: &mut Bundle) {
+    let Some(reward) = &bundle.process_reward else { return };
+    let scope = reward.state.scope.as_ref();
+    bundle.meta.measured = scope.map(|_| recorded_digest(scope, reward.before.as_ref(), reward.integrity));
+}
+
+/// Renews the digest of the reward of a bundle that a test has changed.
+#[cfg(test)]
+pub fn renew_digest(bundle: &mut Bundle) {
+    let Some(mut reward) = bundle.process_reward.take() else { return };
+    reward.digest = Some(reward_digest(bundle, &reward));
+    bundle.process_reward = Some(reward);
 }
 
 /// Two scopes over the same files.
@@ -505,7 +615,7 @@ mod tests {
 
     fn other_content(mut made: Bundle) -> Bundle {
         if let Some(environment) = &mut made.environment {
-            environment.workspace.digest = crate::digest::Digest::of(b"another");
+            environment.workspace.digest = Digest::of(b"another");
         }
         made
     }
@@ -520,7 +630,7 @@ mod tests {
         assert_eq!(r(&first, &second).previous_bundle_id, Some(first.bundle_id));
         let narrower = other_content(with(&[("a.py", 2)], None, 0));
         let reward = r(&first, &narrower);
-        assert_eq!((reward.r, reward.components.diag_delta), (None, None));
+        assert_eq!((reward.r, reward.components.diag_delta()), (None, None));
         assert_eq!(reward.reason.as_deref(), Some("this bundle did not measure b.py"));
         let without = RewardFormula {
             weights: Weights { diagnostics: Score::default(), ..RewardFormula::default().weights },
@@ -546,6 +656,84 @@ mod tests {
         assert_eq!(recomputed(&other_content(read), Some(&edit), &RewardFormula::default()).r, None);
     }
 
+    /// A bundle of a command without diagnostics.
+    fn asked(cmd: Command, confidence: Option<f64>, checks: &[bool]) -> Bundle {
+        let mut made = bundle(include_str!("../../fixtures/schemas/valid/bundle-rename.json"));
+        let (mut resolution, mut edits) = (made.resolution.take(), made.edits.take());
+        let mut request = Request::new(cmd, None, None, crate::model::request::Options::default());
+        if let (Some(confidence), Some(resolution)) = (confidence, &mut resolution) {
+            request.selector =
+                Some(crate::selector::parse("py://m#f", crate::text::ColumnUnit::default()).unwrap());
+            resolution.resolved.as_mut().unwrap().confidence = rounded(confidence);
+            made.resolution = Some(resolution.clone());
+        }
+        if let Some(edits) = edits.as_mut().filter(|_| !checks.is_empty()) {
+            let check = edits.safety[0].clone();
+            let check = |passed: &bool| crate::model::edits::Check { passed: *passed, ..check.clone() };
+            edits.safety = checks.iter().map(check).collect();
+            made.edits = Some(edits.clone());
+        }
+        made.request = Some(request);
+        made.error = None;
+        made.meta.exit_code = 0;
+        made.process_reward = Some(of_bundle(&made, None));
+        made
+    }
+
+    /// The rewards of a run of bundles.
+    fn rewards(run: &[Bundle], preset: Preset) -> Vec<f64> {
+        let mut rewards = super::super::run::RewardRun::new(RewardFormula::of(preset));
+        run.iter().map(|bundle| rewards.next(bundle.clone()).r.unwrap().get()).collect()
+    }
+
+    #[test]
+    fn another_question_leaves_readiness_and_confidence_as_they_were() {
+        let rename = asked(Command::Rename, Some(1.0), &[true, true]);
+        let diagnostics = asked(Command::Diagnostics, None, &[]);
+        let definition = asked(Command::Definition, Some(1.0), &[]);
+        let unsure = asked(Command::Definition, Some(0.6), &[]);
+        let refused = asked(Command::Rename, Some(1.0), &[true, false]);
+        let run =
+            [rename.clone(), diagnostics.clone(), definition, rename.clone(), unsure, diagnostics, refused];
+        assert_eq!(rewards(&run, Preset::RlCsf), [0.5, 0.0, 0.0, 0.0, -0.04, 0.0, -0.16]);
+        // The first paper's formula pays for each step by itself, and a step without a selector has no ambiguity.
+        assert_eq!(rewards(&run, Preset::Pr), [0.4, 0.0, 0.0, 0.4, -0.04, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn a_stored_bundle_keeps_what_it_did_not_change() {
+        let rename = asked(Command::Rename, Some(1.0), &[true]);
+        let mut diagnostics = asked(Command::Diagnostics, None, &[]);
+        let formula = RewardFormula::default();
+        diagnostics.process_reward = Some(recomputed(&diagnostics, Some(&rename), &formula));
+        let state = &diagnostics.process_reward.as_ref().unwrap().state;
+        assert_eq!((state.safety, state.confidence), (Score::ONE, Score::ONE));
+        assert_eq!(recomputed(&rename, Some(&diagnostics), &formula).r, Score::new(0.0));
+    }
+
+    #[test]
+    fn an_edited_state_is_noticed() {
+        let mut made = with(&[("a.py", 5)], Some(&[("a.py", 7)]), 0);
+        made.meta.measured = measured_for(&made).as_ref().map(measured_digest);
+        assert_eq!(verify(&made), Ok(()));
+        let scope = |bundle: &mut Bundle, errors: u32| {
+            let reward = bundle.process_reward.as_mut().unwrap();
+            reward.state.scope.as_mut().unwrap().files[0].counts.error = errors;
+            reward.digest = None;
+        };
+        let mut edited = made.clone();
+        scope(&mut edited, 2);
+        // Whoever renews the digest of the reward still cannot change what the bundle's own hash covers.
+        renew_digest(&mut edited);
+        assert!(verify(&edited).unwrap_err().contains("meta.measured"));
+        let mut edited = made.clone();
+        edited.process_reward.as_mut().unwrap().state.safety = Score::ONE;
+        edited.process_reward.as_mut().unwrap().r = Score::new(9.0);
+        assert!(verify(&edited).unwrap_err().contains("digest"));
+        made.process_reward = None;
+        assert_eq!(verify(&made), Ok(()));
+    }
+
     #[test]
     fn only_errors_of_the_caller_count() {
         for (exit, r) in [
@@ -567,7 +755,7 @@ mod tests {
     fn a_changed_configuration_gives_no_guarded_reward() {
         let first = with(&[("a.py", 5)], None, 0);
         let mut second = other_content(with(&[("a.py", 0)], None, 0));
-        second.environment.as_mut().unwrap().config_digest = crate::digest::Digest::of(b"off");
+        second.environment.as_mut().unwrap().config_digest = Digest::of(b"off");
         let reward = recomputed(&second, Some(&first), &RewardFormula::of(Preset::Guarded));
         assert_eq!(reward.r, None);
         assert!(reward.reason.unwrap().contains("VERSION_SKEW"));

@@ -9,6 +9,7 @@ use super::problem::Collector;
 use crate::bundle::order::{self, HasLocation};
 use crate::bundle::seal::{HASHING, bundle_id, exit_code};
 use crate::model::bundle::{Bundle, Status};
+use crate::reward::verify;
 
 /// Checks a bundle that fits its schema; `document` is the JSON that it was parsed from.
 pub(super) fn check(bundle: &Bundle, document: &Value, problems: &mut Collector<'_>) {
@@ -21,7 +22,11 @@ pub(super) fn check(bundle: &Bundle, document: &Value, problems: &mut Collector<
         problems.add(&JsonPath::keys(&["meta", "hashing", "algo"]), message);
     }
     match bundle_id(bundle) {
-        Ok(digest) if digest == bundle.bundle_id => {}
+        Ok(digest) if digest == bundle.bundle_id => {
+            if let Err(what) = verify(bundle) {
+                problems.add(&JsonPath::keys(&["processReward"]), what.to_owned());
+            }
+        }
         Ok(digest) => {
             problems.add(&JsonPath::keys(&["bundleId"]), format!("the digest of the content is {digest}"));
         }

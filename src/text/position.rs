@@ -112,6 +112,14 @@ impl Range {
     pub fn touches(&self, position: Position) -> bool {
         self.start <= position && position <= self.end
     }
+
+    /// Whether two ranges have a place in common; an empty range is in a range that contains or ends at it.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let is_empty = self.start == self.end || other.start == other.end;
+        let (start, end) = (self.start.max(other.start), self.end.min(other.end));
+        start < end || is_empty && start == end
+    }
 }
 
 impl Serialize for Range {

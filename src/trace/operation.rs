@@ -8,10 +8,11 @@ use serde_json::Value;
 use super::path_redactor::PathRedactor;
 use crate::digest::{Digest, to_canonical};
 use crate::model::bundle::{Bundle, Volatile};
+use crate::model::environment::Environment;
 use crate::model::error::ErrorBody;
 use crate::model::request::Request;
 use crate::model::server::ServerKind;
-use crate::model::trace::{EventBody, RecordedCall, RecordedWorkspace, TRACE_VERSION};
+use crate::model::trace::{EventBody, RecordedCall, RecordedStep, RecordedWorkspace, TRACE_VERSION};
 use crate::tape::{Exchange, IoKind, MessageSender, Recording};
 
 /// The name of the format, in every header.
@@ -55,13 +56,8 @@ impl FinishedOperation {
     pub(super) fn bodies(self, argv: &[String], mut is_known: impl FnMut(&Digest) -> bool) -> Vec<EventBody> {
         let Self { request, server, workspace, recorded, fault, mut bundle, redactor } = self;
         let environment = workspace.as_ref().map(|workspace| Box::new(workspace.environment.clone()));
-        let mut bodies = vec![EventBody::Header {
-            format: FORMAT.to_owned(),
-            version: TRACE_VERSION.to_owned(),
-            lanser: env!("CARGO_PKG_VERSION").to_owned(),
-            argv: argv.iter().map(|argument| redactor.argument(argument)).collect(),
-            environment,
-        }];
+        let argv = argv.iter().map(|argument| redactor.argument(argument)).collect();
+        let mut bodies = vec![header(argv, environment)];
         let id = workspace.as_ref().map(|workspace| workspace.id);
         if let Some(workspace) = workspace.filter(|workspace| !is_known(&workspace.id)) {
             bodies.push(EventBody::Workspace(Box::new((*workspace).clone())));
@@ -96,6 +92,21 @@ impl FinishedOperation {
         bundle.meta.volatile = Volatile::default();
         bodies.push(EventBody::Bundle { bundle: Box::new(bundle) });
         bodies
+    }
+}
+
+/// The events of a step, except the final `end`.
+pub(super) fn step_bodies(step: RecordedStep) -> Vec<EventBody> {
+    vec![header(Vec::new(), None), EventBody::Step(Box::new(step))]
+}
+
+fn header(argv: Vec<String>, environment: Option<Box<Environment>>) -> EventBody {
+    EventBody::Header {
+        format: FORMAT.to_owned(),
+        version: TRACE_VERSION.to_owned(),
+        lanser: env!("CARGO_PKG_VERSION").to_owned(),
+        argv,
+        environment,
     }
 }
 
@@ -146,6 +157,8 @@ pub struct TracedOperation {
     pub fault: Option<(ErrorBody, bool)>,
     /// The resulting bundle.
     pub bundle: Option<Bundle>,
+    /// The reward, if the operation is a step and not a request.
+    pub step: Option<RecordedStep>,
     /// The command-line arguments of the recording process.
     pub argv: Vec<String>,
     /// The number of events.
@@ -168,6 +181,7 @@ impl TracedOperation {
             introduction: Vec::new(),
             fault: None,
             bundle: None,
+            step: None,
             argv: Vec::new(),
             events: 0,
             bytes: 0,
@@ -193,6 +207,7 @@ impl TracedOperation {
             EventBody::Frame { from, message } => self.frames.push((seq, from, message)),
             EventBody::Fault { error, resolved } => self.fault = Some((*error, resolved)),
             EventBody::Bundle { bundle } => self.bundle = Some(*bundle),
+            EventBody::Step(step) => self.step = Some(*step),
             EventBody::Workspace(_) | EventBody::Blob { .. } | EventBody::End { .. } => {}
         }
     }

@@ -11,7 +11,7 @@ use super::event::{self, LineError};
 use super::lines::{LineRead, MAX_LINE_BYTES, read_line};
 use super::operation::{FORMAT, TracedOperation, bytes_of};
 use crate::digest::Digest;
-use crate::model::trace::{Event, EventBody, RecordedWorkspace, TRACE_VERSION};
+use crate::model::trace::{Event, EventBody, RecordedWorkspace, StepOrigin, TRACE_VERSION};
 use crate::path::AbsPath;
 use crate::tape::Blobs;
 
@@ -246,6 +246,44 @@ impl TraceReader {
         offsets.entry(digest).or_insert((offset, length));
         Some(digest)
     }
+}
+
+/// A step, and the operations that it is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepLink {
+    /// The operation of the step.
+    pub step: u64,
+    /// The operation whose bundle the step leads to.
+    pub bundle: u64,
+    /// The operation whose bundle the step starts from; `None` if it starts elsewhere.
+    pub previous: Option<u64>,
+}
+
+/// The steps of a trace, found by the beginnings of its lines. Nothing is verified: the reader does that when it gets there.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn step_links(path: &AbsPath) -> io::Result<Vec<StepLink>> {
+    /// How a line of a step begins, after the numbers of the operation and the event.
+    const KIND: &[u8] = b",\"seq\":2,\"kind\":\"step\"";
+    /// The longest beginning: the number of an operation, and the text around it.
+    const PREFIX_BYTES: usize = 64;
+    let (mut file, mut text, mut links) =
+        (BufReader::new(File::open(path.as_path())?), Vec::new(), Vec::new());
+    while matches!(read_line(&mut file, MAX_LINE_BYTES, &mut text)?, LineRead::Whole(_)) {
+        let beginning = text.get(..PREFIX_BYTES.min(text.len())).unwrap_or_default();
+        if !beginning.windows(KIND.len()).any(|part| part == KIND) {
+            continue;
+        }
+        if let Ok(Event { op, body: EventBody::Step(step), .. }) = event::parse(&text) {
+            let previous = match step.previous {
+                Some(StepOrigin::Op(previous)) => Some(previous),
+                Some(StepOrigin::Bundle(_)) | None => None,
+            };
+            links.push(StepLink { step: op, bundle: step.bundle, previous });
+        }
+    }
+    Ok(links)
 }
 
 fn unsupported_format(format: &str, version: &str) -> String {

@@ -18,10 +18,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::content_index::{ContentIndex, EndEntry, span};
 use super::event::{LineError, line_of, read};
 use super::lines::{LineRead, MAX_LINE_BYTES, read_line};
-use super::operation::FinishedOperation;
+use super::operation::{FinishedOperation, step_bodies};
 use super::reader::is_readable;
 use crate::digest::Digest;
-use crate::model::trace::{Event, EventBody};
+use crate::model::trace::{Event, EventBody, RecordedStep};
 use crate::path::AbsPath;
 
 /// The first bytes of every trace.
@@ -66,14 +66,29 @@ impl TraceWriter {
         Ok(Self { argv, state: Mutex::new(state), has_failed: AtomicBool::new(false) })
     }
 
-    /// Appends an operation.
+    /// Appends an operation, and returns its number in the file.
     ///
     /// # Errors
     /// When it cannot be written completely; the file is then as it was before.
-    pub fn append(&self, operation: FinishedOperation) -> io::Result<()> {
+    pub fn append(&self, operation: FinishedOperation) -> io::Result<u64> {
+        self.locked(|state| state.append(operation, &self.argv))
+    }
+
+    /// Appends the reward of a step, and returns the number of its operation.
+    ///
+    /// # Errors
+    /// As for [`Self::append`].
+    pub fn append_step(&self, step: RecordedStep) -> io::Result<u64> {
+        self.locked(|state| {
+            state.catch_up()?;
+            state.write(step_bodies(step), Vec::new())
+        })
+    }
+
+    fn locked(&self, write: impl FnOnce(&mut WriterState) -> io::Result<u64>) -> io::Result<u64> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let written = state.file.lock().and_then(|()| {
-            let written = state.append(operation, &self.argv);
+            let written = write(&mut state);
             state.file.unlock()?;
             written
         });
@@ -89,9 +104,8 @@ impl TraceWriter {
 }
 
 impl WriterState {
-    fn append(&mut self, operation: FinishedOperation, argv: &[String]) -> io::Result<()> {
+    fn append(&mut self, operation: FinishedOperation, argv: &[String]) -> io::Result<u64> {
         self.catch_up()?;
-        let op = self.last + 1;
         let known = &mut self.known;
         let mut new = Vec::new();
         let bodies = operation.bodies(argv, |digest| {
@@ -101,17 +115,23 @@ impl WriterState {
             }
             is_known
         });
+        self.write(bodies, new)
+    }
+
+    /// Writes the events of an operation that adds these contents.
+    fn write(&mut self, bodies: Vec<EventBody>, new: Vec<Digest>) -> io::Result<u64> {
+        let op = self.last + 1;
         let (text, end) = lines(op, bodies, self.content_index.entry_for_next(new.clone()));
         let before = self.length;
         if let Err(error) = self.file.write_all(text.as_bytes()) {
             let _ = self.file.set_len(before);
             return Err(error);
         }
-        known.extend(new.iter().copied());
+        self.known.extend(new.iter().copied());
         self.content_index.push(new, before + end as u64);
         self.length = before + text.len() as u64;
         self.last = op;
-        Ok(())
+        Ok(op)
     }
 
     /// Reads what other writers have appended, and truncates an operation that one of them left unfinished.

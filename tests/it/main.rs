@@ -8,6 +8,8 @@ mod support;
 
 /// `lanser batch`: many requests over one stream.
 mod batch;
+/// Members of bundles that hold for every command.
+mod bundles;
 /// The same content gives the same bundle, wherever and however it is requested.
 mod determinism;
 /// README and docs: their commands, run, and their output, compared.

@@ -258,6 +258,50 @@ fn a_run_gets_the_same_rewards_live_and_stored() {
     assert_eq!(env.lanser(["def", "py://m#half", "--prev", "nothing.json"]).code, Some(3));
 }
 
+/// What a reward is computed from is in the hash of its bundle: a state that was edited afterwards is refused.
+#[test]
+fn an_edited_state_is_not_paid() {
+    let env = TestEnv::pyright(&Project::parse(SHOP));
+    let honest = bundle(&env, &["diag", "m.py"]);
+    let refused = |edit: &dyn Fn(&mut Value), why: &str| {
+        let mut edited = honest.clone();
+        edit(&mut edited["processReward"]);
+        std::fs::write(env.path("edited.json"), edited.to_string()).unwrap();
+        let path = env.path("edited.json");
+        let path = path.to_str().unwrap();
+        let output = env.lanser(["diag", "m.py", "--prev", path]);
+        assert!(output.failure(2).contains(why), "{output}");
+        assert!(env.lanser(["reward", "--next", path]).failure(2).contains(why));
+        assert_eq!(env.lanser_with_input(["reward", "--run", "-"], edited.to_string()).code, Some(2));
+        assert_eq!(env.lanser(["schema", "validate", path]).code, Some(1), "{why}");
+    };
+    let file = "its diagnostics in processReward are not those that meta.measured is the digest of";
+    refused(&|reward| reward["state"]["scope"]["files"][0]["counts"]["error"] = 5.into(), file);
+    refused(&|reward| reward["state"]["scope"] = Value::Null, file);
+    let whole = "its processReward does not match its digest";
+    refused(&|reward| reward["state"]["D"] = 5.0.into(), whole);
+    refused(&|reward| reward["state"]["S"] = 1.0.into(), whole);
+    refused(&|reward| reward["r"] = 9.0.into(), whole);
+}
+
+/// The first paper's formula has its own names and pays for the step itself.
+#[test]
+fn the_first_papers_formula_has_its_own_names() {
+    let env = TestEnv::pyright(&Project::parse(SHOP));
+    let found = bundle(&env, &["def", "py://m#half", "--reward", "pr-v1"]);
+    let reward = &found["processReward"];
+    assert_eq!(
+        reward["components"],
+        serde_json::json!({"diag_delta": 0.0, "safety": 0.0, "ambiguity_penalty": 0.0})
+    );
+    assert_eq!(reward["weights"], serde_json::json!({"alpha": 0.5, "beta": 0.4, "gamma": 0.1}));
+    // Nothing is ambiguous where nothing is selected.
+    assert_eq!(bundle(&env, &["diag", "m.py", "--reward", "pr-v1"])["processReward"]["r"], 0.0);
+    let weighed = bundle(&env, &["diag", "m.py", "--reward", "pr-v1", "--weights", "1,2,3"]);
+    assert_eq!(weighed["processReward"]["weights"]["gamma"], 3.0);
+    assert_eq!(env.lanser(["diag", "--reward", "pr-v1", "--weights", "1,2,3,4"]).code, Some(2));
+}
+
 /// The bundle of an edit reports its suppressions, and its guarded reward is 0.
 #[test]
 fn the_bundle_of_an_edit_reports_its_suppressions() {

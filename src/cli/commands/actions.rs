@@ -46,6 +46,6 @@ pub(crate) fn run(args: &ActionsArgs, context: &mut CliContext) -> ProgramExit {
                 args.guards.guards(&RenameGuardArgs::default(), &settings.policies, &settings.root)?;
         }
         let selector = Some(context.selector(&args.selector, settings)?);
-        Ok(Request { cmd: Command::Actions, selector, new_name: None, options })
+        Ok(Request::new(Command::Actions, selector, None, options))
     })
 }

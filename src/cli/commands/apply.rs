@@ -69,7 +69,7 @@ pub(crate) fn run(args: &ApplyArgs, context: &mut CliContext) -> ProgramExit {
         options.apply = args.write.apply;
         options.guards = args.guards.guards(&args.renaming, &settings.policies, &settings.root)?;
         options.edit = Some(read(&args.edit, context)?);
-        Ok(Request { cmd: Command::Apply, selector: None, new_name: None, options })
+        Ok(Request::new(Command::Apply, None, None, options))
     })
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn check(args: &CheckArgs, context: &mut CliContext) -> ProgramExit {
         let mut options = context.options(settings);
         options.fail_on = args.fail_on.map(Severity::from);
         options.edit = Some(read(&args.edit, context)?);
-        Ok(Request { cmd: Command::Check, selector: None, new_name: None, options })
+        Ok(Request::new(Command::Check, None, None, options))
     })
 }
 

@@ -212,7 +212,7 @@ impl BundleWriter {
     fn write(mut self, mut answers: mpsc::Receiver<Bundle>) -> io::Result<()> {
         let mut count = 0_u64;
         while let Some(mut bundle) = answers.blocking_recv() {
-            self.steps.reward(&mut bundle);
+            self.steps.reward(&mut bundle)?;
             self.out.write_all(&self.printer.line(&bundle)?)?;
             if answers.is_empty() {
                 self.out.flush()?;

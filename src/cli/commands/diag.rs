@@ -66,7 +66,7 @@ pub(crate) fn run(args: &DiagArgs, context: &mut CliContext) -> ProgramExit {
                 _ => return Err(error),
             },
         }
-        Ok(Request { cmd: Command::Diagnostics, selector, new_name: None, options })
+        Ok(Request::new(Command::Diagnostics, selector, None, options))
     };
     context.run_request(make)
 }

@@ -98,11 +98,11 @@ pub(crate) fn run(args: &RenameArgs, context: &mut CliContext) -> ProgramExit {
         if !is_module(&args.selector) {
             let selector = Some(context.selector(&args.selector, settings)?);
             let new_name = Some(args.new_name.clone());
-            return Ok(Request { cmd: Command::Rename, selector, new_name, options });
+            return Ok(Request::new(Command::Rename, selector, new_name, options));
         }
         options.module = Some(module_or_path(&args.selector, context, settings));
         let new_name = Some(module_or_path(&args.new_name, context, settings));
-        Ok(Request { cmd: Command::Rename, selector: None, new_name, options })
+        Ok(Request::new(Command::Rename, None, new_name, options))
     })
 }
 
@@ -129,7 +129,7 @@ fn module_or_path(text: &str, context: &CliContext, settings: &CliSettings) -> S
 fn places(given: &[String], context: &CliContext, settings: &CliSettings) -> Result<Vec<String>, ErrorBody> {
     let place = |text: &String| match text.as_str() {
         "unresolved" => Ok(text.clone()),
-        text => context.selector(text, settings).map(|selector| selector.to_string()),
+        text => context.selector(text, settings).map(|selector| selector.spec.to_string()),
     };
     let mut places = given.iter().map(place).collect::<Result<Vec<_>, _>>()?;
     places.sort();

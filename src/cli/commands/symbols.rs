@@ -38,7 +38,7 @@ pub(crate) fn run(args: &SymbolsArgs, context: &mut CliContext) -> ProgramExit {
             },
             (None, None) => {}
         }
-        Ok(Request { cmd: Command::Symbols, selector, new_name: None, options })
+        Ok(Request::new(Command::Symbols, selector, None, options))
     };
     context.run_request(make)
 }

@@ -30,6 +30,6 @@ pub(crate) fn run(args: &UndoArgs, context: &mut CliContext) -> ProgramExit {
         if !args.list {
             options.guards = args.reach.guards(&settings.policies, &settings.root)?;
         }
-        Ok(Request { cmd: Command::Undo, selector: None, new_name: None, options })
+        Ok(Request::new(Command::Undo, None, None, options))
     })
 }

@@ -80,6 +80,14 @@ pub enum PlanError {
     /// A file that is to be created exists.
     #[error("{0} already exists")]
     Exists(WorkspacePath),
+    /// A rename changes only the case of a path, where the file system ignores case.
+    #[error("{from} and {to} are the same file, because the file system ignores case")]
+    CaseOnly {
+        /// The old path.
+        from: WorkspacePath,
+        /// The new path.
+        to: WorkspacePath,
+    },
     /// A file cannot be read.
     #[error("{path} cannot be read: {reason}")]
     Unreadable {
@@ -284,7 +292,7 @@ impl<'b> Planner<'b> {
                 PatchOperation::Create | PatchOperation::Rename | PatchOperation::Copy
             ) && self.content(&new)?.is_some()
             {
-                return Err(PlanError::Exists(new));
+                return Err(self.taken(Some(&old), new));
             }
             let before = from.as_ref().and_then(|state| state.bytes.clone()).unwrap_or_default();
             let applied = apply(&before, patch)
@@ -427,7 +435,7 @@ impl<'b> Planner<'b> {
         match operation {
             FileOperation::Create { uri, options, .. } => {
                 let path = self.target(uri)?;
-                if self.is_free(&path, *options)? {
+                if self.is_free(None, &path, *options)? {
                     // An overwritten file keeps its mode.
                     let executable = self.state(&path)?.executable;
                     self.states
@@ -437,7 +445,7 @@ impl<'b> Planner<'b> {
             FileOperation::Rename { old_uri, new_uri, options, .. } => {
                 let (old, new) = (self.target(old_uri)?, self.target(new_uri)?);
                 let state = self.existing(&old)?;
-                if old != new && self.is_free(&new, *options)? {
+                if old != new && self.is_free(Some(&old), &new, *options)? {
                     self.states.insert(old, gone());
                     self.states.insert(new, state);
                 }
@@ -454,15 +462,33 @@ impl<'b> Planner<'b> {
         Ok(())
     }
 
-    /// Whether a file is to be created here: it does not exist, or it is to be overwritten.
-    fn is_free(&self, path: &WorkspacePath, options: Option<OperationOptions>) -> Result<bool, PlanError> {
+    /// Why nothing can be created at a path, which exists: it is another file, or the one that is to be renamed.
+    fn taken(&self, from: Option<&WorkspacePath>, to: WorkspacePath) -> PlanError {
+        let is_same = |from: &&WorkspacePath| {
+            from.as_str().to_lowercase() == to.as_str().to_lowercase()
+                && self.content(from).ok().flatten() == self.content(&to).ok().flatten()
+        };
+        match from.filter(is_same) {
+            Some(from) => PlanError::CaseOnly { from: from.clone(), to },
+            None => PlanError::Exists(to),
+        }
+    }
+
+    /// Whether a file is to be created here: it does not exist, or it is to be overwritten. `from` is the file that is to be
+    /// renamed.
+    fn is_free(
+        &self,
+        from: Option<&WorkspacePath>,
+        path: &WorkspacePath,
+        options: Option<OperationOptions>,
+    ) -> Result<bool, PlanError> {
         let options = options.unwrap_or_default();
         if self.content(path)?.is_none() || options.overwrite == Some(true) {
             Ok(true)
         } else if options.ignore_if_exists == Some(true) {
             Ok(false)
         } else {
-            Err(PlanError::Exists(path.clone()))
+            Err(self.taken(from, path.clone()))
         }
     }
 }

@@ -117,6 +117,19 @@ fn operations_follow_each_other() {
     assert_eq!(base.patch(&diff(&plan)).unwrap(), plan);
 }
 
+/// The file system that ignores case is played by two names with the same content.
+#[test]
+fn a_change_of_case_alone_is_refused_where_case_is_ignored() {
+    let rename = r#"{"documentChanges":[{"kind":"rename","oldUri":"a.py","newUri":"A.py"}]}"#;
+    let ignoring = FilesInMemory::new(&[("a.py", b"x = 1\n"), ("A.py", b"x = 1\n")]);
+    let case_only = PlanError::CaseOnly { from: at("a.py"), to: at("A.py") };
+    assert_eq!(ignoring.edit(rename).unwrap_err(), case_only);
+    let diff = "diff --git a/a.py b/A.py\nsimilarity index 100%\nrename from a.py\nrename to A.py\n";
+    assert_eq!(ignoring.patch(diff).unwrap_err(), case_only);
+    let other = FilesInMemory::new(&[("a.py", b"x = 1\n"), ("A.py", b"y = 2\n")]);
+    assert_eq!(other.edit(rename).unwrap_err(), PlanError::Exists(at("A.py")));
+}
+
 #[test]
 fn invalid_edits_are_rejected() {
     let base = FilesInMemory::new(&[("a.py", b"abc\n"), ("l.py", b"a\xff\n")]);

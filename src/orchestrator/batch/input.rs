@@ -10,7 +10,7 @@ use super::super::request_input::{read_selector, validate_request};
 use crate::digest::strict_json;
 use crate::model::batch::{BatchLine, BatchRequest, Cancellation, RequestId, SelectorInput};
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::model::request::{Command, Options, Request};
+use crate::model::request::{Command, GivenSelector, Options, Request};
 use crate::text::BoundedLines;
 use crate::text::bounded_lines::MAX_LINE_BYTES;
 
@@ -133,16 +133,17 @@ fn parse_line(line: &[u8], number: u64, merge_options: &OptionMerger) -> LineCon
 
 fn parse_request(written: BatchRequest, merge_options: &OptionMerger) -> Result<ParsedRequest, ErrorBody> {
     let BatchRequest { id, timeout, cmd, selector, new_name, options } = written;
-    let mut request = Request { cmd, selector: None, new_name, options };
-    request.options = merge_options(&request)?;
-    request.selector = match selector {
+    let options = merge_options(&Request::new(cmd, None, new_name.clone(), options))?;
+    let selector = match selector {
         Some(SelectorInput::Text(text)) => {
-            let read = read_selector(&text, request.options.index_io);
-            Some(read.map_err(|error| with_paths_hint(cmd, &text, error))?)
+            let read = read_selector(&text, options.index_io);
+            let spec = read.map_err(|error| with_paths_hint(cmd, &text, error))?;
+            Some(GivenSelector::parsed(spec, &text))
         }
-        Some(SelectorInput::Spec(spec)) => Some(spec),
+        Some(SelectorInput::Spec(spec)) => Some(spec.into()),
         None => None,
     };
+    let request = Request::new(cmd, selector, new_name, options);
     Ok(ParsedRequest { id, timeout, request: validate_request(request)? })
 }
 

@@ -67,12 +67,9 @@ mod tests {
             guards,
             ..Options::default()
         };
-        let request = Request {
-            cmd: Command::Rename,
-            selector: crate::selector::parse("py://m#C.f", crate::text::ColumnUnit::default()).ok(),
-            new_name: Some("g".to_owned()),
-            options,
-        };
+        let selector = crate::selector::parse("py://m#C.f", crate::text::ColumnUnit::default()).unwrap();
+        let request =
+            Request { options, new_name: Some("g".to_owned()), ..Request::about(Command::Rename, selector) };
         assert_eq!(
             next_command(&request, &["--allow-shadowing"]),
             "lanser rename 'py://m#C.f' g --family --include a.py@L1:C2 --check importers --deny 'do cs' \
@@ -89,7 +86,7 @@ mod tests {
         ] {
             let options = Options { module: Some(from.to_owned()), ..Options::default() };
             let new_name = Some(to.to_owned());
-            let request = Request { cmd: Command::Rename, selector: None, new_name, options };
+            let request = Request::new(Command::Rename, None, new_name, options);
             assert_eq!(next_command(&request, &["--family"]), expected);
         }
     }

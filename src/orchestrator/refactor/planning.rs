@@ -101,6 +101,11 @@ fn record_plan_error(cx: &RequestContext<'_>, checks: &mut Checks<'_>, error: &P
         | PlanError::Unwritable { path, .. } => {
             checks.fail(CheckName::Content, message, vec![DocUri::Workspace(path.clone()).to_string()]);
         }
+        PlanError::CaseOnly { from, .. } => {
+            checks.fail(CheckName::Content, message, vec![DocUri::Workspace(from.clone()).to_string()]);
+            let hint = "rename it in two steps, through a third name";
+            checks.set_failure(CheckName::Content, CheckFailure::of(ErrorSymbol::FsPermissions).hint(hint));
+        }
         PlanError::OnlyMode { path, executable } => {
             checks.fail(CheckName::Content, message, vec![DocUri::Workspace(path.clone()).to_string()]);
             let sign = if *executable { '+' } else { '-' };

@@ -65,8 +65,7 @@ impl ScratchWorkspace {
             ..settings.clone()
         };
         let orchestrator = Orchestrator::new(settings);
-        let request =
-            Request { cmd: Command::Check, selector: None, new_name: None, options: Options::default() };
+        let request = Request::new(Command::Check, None, None, Options::default());
         let (scanner, own_settings) = (&orchestrator.shared.scanner, &orchestrator.settings);
         let inputs = scanner.scan_since(Instant::now(), own_settings, None).await?;
         let (own_settings, owned_request) = (own_settings.clone(), request.clone());

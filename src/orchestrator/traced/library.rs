@@ -65,7 +65,14 @@ impl Replay {
     /// # Errors
     /// If the file is damaged or is not a trace.
     pub async fn next(&mut self) -> Result<Option<ReplayedOperation>, TraceError> {
-        let Some(operation) = self.reader.next_operation()? else { return Ok(None) };
+        let operation = loop {
+            match self.reader.next_operation()? {
+                None => return Ok(None),
+                // The rewards of steps are not computed from the record, but from the bundles.
+                Some(operation) if operation.step.is_some() => {}
+                Some(operation) => break operation,
+            }
+        };
         let (op, recorded) = (operation.op, operation.bundle.clone());
         let ReplayResult { bundle, unrecorded: lost } =
             replay(operation, &self.store, &mut self.inputs_cache).await;

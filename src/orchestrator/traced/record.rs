@@ -22,15 +22,15 @@ pub(in crate::orchestrator) struct AnswerOrigin {
     pub(in crate::orchestrator) fault: Option<ErrorBody>,
 }
 
-/// Appends an operation to the trace, if the settings have one.
+/// Appends an operation to the trace, if the settings have one. Returns its number there.
 pub(in crate::orchestrator) fn record(
     settings: &Settings,
     request: Option<Request>,
     origin: AnswerOrigin,
     tape: &Tape,
     bundle: &Bundle,
-) {
-    let Some(trace) = &settings.trace else { return };
+) -> Option<u64> {
+    let trace = settings.trace.as_ref()?;
     let redactor = origin.inputs.as_ref().map_or_else(
         || PathRedactor::new([(&settings.root, "workspace")]),
         |inputs| recorded_inputs::redactor(inputs),
@@ -47,7 +47,8 @@ pub(in crate::orchestrator) fn record(
         bundle: bundle.clone(),
         redactor,
     };
-    if let Err(error) = trace.append(operation) {
-        settings.progress.notify(&format!("the trace could not be written: {error}"));
-    }
+    let written = trace.append(operation);
+    written
+        .inspect_err(|error| settings.progress.notify(&format!("the trace could not be written: {error}")))
+        .ok()
 }

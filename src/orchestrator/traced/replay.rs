@@ -20,9 +20,7 @@ use crate::orchestrator::inputs::Inputs;
 use crate::orchestrator::pool::Isolation;
 use crate::orchestrator::request_state::RequestState;
 use crate::orchestrator::server::Server;
-use crate::orchestrator::{
-    Attempt, Orchestrator, Progress, Settings, needs_server, refactor, rewarded, sealed,
-};
+use crate::orchestrator::{Attempt, Orchestrator, Progress, Settings, needs_server, refactor, rewarded};
 use crate::path::AbsPath;
 use crate::resolve::raise_tree_cache_limit;
 use crate::reward::MeasuredDiagnostics;
@@ -72,21 +70,21 @@ pub async fn replay(
     let inputs = workspace.and_then(|id| inputs_cache.get(id, || store.workspace(&id)));
     let (Some(request), Some(server)) = (request.clone(), server) else {
         let error = fault.map_or_else(unknown_cause, |(error, _)| error);
-        return result(sealed(BundleDraft::failed(request, error)), None, &tape);
+        return result(BundleDraft::failed(request, error), None, &tape);
     };
     let settings = settings(server, inputs.as_deref());
     if request.cmd == Command::Undo {
-        return result(sealed(refactor::undo(&settings, &request, &tape)), None, &tape);
+        return result(refactor::undo(&settings, &request, &tape), None, &tape);
     }
     let Some(inputs) = inputs else {
         let error = fault.map_or_else(unknown_cause, |(error, _)| error);
-        return result(sealed(BundleDraft::failed(Some(request), error)), None, &tape);
+        return result(BundleDraft::failed(Some(request), error), None, &tape);
     };
     let fault = match fault {
         Some((error, false)) => {
             let computed =
                 failure_of(&request, Failure::reported(error), Some(&inputs), None, ServedFrom::Server);
-            return result(sealed(computed.attempt.draft), None, &tape);
+            return result(computed.attempt.draft, None, &tape);
         }
         fault => fault.map(|(error, _)| error),
     };
@@ -111,15 +109,15 @@ pub async fn replay(
     // The bundle echoes the request as it was written.
     attempt.draft.request = Some(request.clone());
     if let Some(resolution) = &mut attempt.draft.resolution {
-        resolution.original = request.selector.as_ref().map(ToString::to_string).unwrap_or_default();
+        resolution.original = request.original();
     }
     orchestrator.write(&request, &mut attempt, &tape).await;
     orchestrator.close().await;
-    result(sealed(attempt.draft), attempt.measured, &tape)
+    result(attempt.draft, attempt.measured, &tape)
 }
 
-fn result(bundle: Bundle, measured: Option<MeasuredDiagnostics>, tape: &Tape) -> ReplayResult {
-    ReplayResult { bundle: rewarded(bundle, measured), unrecorded: tape.first_unrecorded() }
+fn result(draft: BundleDraft, measured: Option<MeasuredDiagnostics>, tape: &Tape) -> ReplayResult {
+    ReplayResult { bundle: rewarded(draft, measured), unrecorded: tape.first_unrecorded() }
 }
 
 /// Makes the attempt with a server that returns the recorded responses.

@@ -26,7 +26,7 @@ fn a_killed_recorder_leaves_complete_operations() {
         assert!(out.stdout.starts_with("1 operation replayed"), "{out}");
         let told: serde_json::Value =
             serde_json::from_str(&elsewhere().lanser(args.iter().chain(&["--json"])).stdout).unwrap();
-        assert_eq!(told, serde_json::json!({"operations": 1, "verified": 1, "truncated": true}));
+        assert_eq!(told, serde_json::json!({"operations": 1, "verified": 1, "steps": 0, "truncated": true}));
         assert_eq!(elsewhere().lanser(args.iter().chain(&["--op", "1"])).code, Some(0), "the first is whole");
     }
     let second = locate("Book");

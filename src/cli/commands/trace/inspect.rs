@@ -17,7 +17,7 @@ use crate::trace::operation::TracedOperation;
 const SHOWN_CHARS: usize = 160;
 
 /// The kinds of events, in the order in which an operation has them.
-const KINDS: [&str; 14] = [
+const KINDS: [&str; 15] = [
     "header",
     "workspace",
     "blob",
@@ -31,6 +31,7 @@ const KINDS: [&str; 14] = [
     "frame",
     "fault",
     "bundle",
+    "step",
     "end",
 ];
 
@@ -103,7 +104,10 @@ fn summary(operation: &TracedOperation) -> OperationSummary {
     let bundle = operation.bundle.as_ref();
     OperationSummary {
         op: operation.op,
-        cmd: request.map(|request| request.cmd.as_str().to_owned()),
+        cmd: match &operation.step {
+            Some(_) => Some("step".to_owned()),
+            None => request.map(|request| request.cmd.as_str().to_owned()),
+        },
         selector: request.and_then(|request| request.selector.as_ref()).map(ToString::to_string),
         status: bundle.map(|bundle| bundle.status),
         exit_code: bundle.map(|bundle| bundle.meta.exit_code),
@@ -188,6 +192,7 @@ const fn kind_of(body: &EventBody) -> &'static str {
         EventBody::Frame { .. } => "frame",
         EventBody::Fault { .. } => "fault",
         EventBody::Bundle { .. } => "bundle",
+        EventBody::Step(_) => "step",
         EventBody::End { .. } => "end",
     }
 }
@@ -223,6 +228,10 @@ fn event_text(event: &Event) -> String {
         }
         EventBody::Fault { error, .. } => format!("{}: {}", error.symbol.as_str(), error.message),
         EventBody::Bundle { bundle } => format!("{} {}", name(bundle.status), bundle.bundle_id),
+        EventBody::Step(step) => {
+            let r = step.reward.r.map_or_else(|| "none".to_owned(), |r| r.get().to_string());
+            format!("to the bundle of operation {}: {} {r}", step.bundle, step.reward.version.as_str())
+        }
         EventBody::End { events, .. } => plural(*events, "event"),
     };
     format!("{}.{:<4} {:<11} {what}\n", event.op, event.seq, kind_of(&event.body))

@@ -2,6 +2,7 @@
 
 mod inspect;
 mod replay;
+mod steps;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};

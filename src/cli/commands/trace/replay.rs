@@ -8,18 +8,24 @@ use clap::Args;
 use serde::Serialize;
 use tokio::runtime::Runtime;
 
+use super::steps::{ReplayedStep, Steps};
 use super::{OperationFilter, no_match, open, show_progress, trace_error, warn_if_truncated};
 use crate::cli::context::{CliContext, runtime};
 use crate::cli::exit::ProgramExit;
+use crate::cli::rewards;
 use crate::cli::settings::CliSettings;
 use crate::digest::Digest;
+use crate::model::bundle::Bundle;
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
+use crate::model::reward::{Preset, ProcessReward};
+use crate::model::trace::RecordedStep;
 use crate::orchestrator;
 use crate::orchestrator::traced::{CurrentWorkspace, RecordedInputsCache, ReplayResult, replay as replayed};
+use crate::reward::{RewardFormula, is_fault, recomputed};
 use crate::text::plural;
 use crate::trace::compare::{difference, nearest_frame};
 use crate::trace::operation::TracedOperation;
-use crate::trace::reader::TraceBlobs;
+use crate::trace::reader::{TraceBlobs, TraceError};
 use crate::workspace::snapshot::ChangeDetection;
 
 /// Arguments of `trace replay`.
@@ -44,6 +50,8 @@ pub(crate) struct ReplayArgs {
 struct VerifySummary {
     operations: u64,
     verified: u64,
+    /// Steps whose reward was recomputed.
+    steps: u64,
     truncated: bool,
 }
 
@@ -55,11 +63,32 @@ pub(super) fn replay(args: &ReplayArgs, context: &mut CliContext) -> Result<Prog
     let (runtime, began) = (runtime()?, Instant::now());
     let mut against = args.against.as_deref().map(WorkspaceComparison::new);
     let (store, mut grounds) = (reader.store(), RecordedInputsCache::default());
-    let (mut count, mut done) = (0, 0);
+    let mut rewards = Rewards::of(args, context)?;
+    let (mut count, mut done, mut steps) = (0, 0, 0);
     while let Some(operation) = reader.next_operation().map_err(|error| trace_error(&args.file, &error))? {
+        if let Some(recorded) = &operation.step {
+            let Some(step) = rewards.steps.take(operation.op, recorded) else { continue };
+            steps += 1;
+            if args.verify {
+                check_step(operation.op, recorded, &step.bundle)?;
+            } else {
+                let exit = context.printer.json_line(&rewards.of_step(step, recorded));
+                if !matches!(exit, ProgramExit::Ok) {
+                    return Ok(exit);
+                }
+            }
+            if args.filter.op == Some(recorded.bundle) {
+                break;
+            }
+            continue;
+        }
+        let op = operation.op;
         count += 1;
         show_progress(&progress, &reader, count);
         if !args.filter.matches(&operation) {
+            if let Some(bundle) = operation.bundle.filter(|_| rewards.steps.needs(op)) {
+                rewards.steps.hold(op, bundle);
+            }
             continue;
         }
         done += 1;
@@ -69,13 +98,19 @@ pub(super) fn replay(args: &ReplayArgs, context: &mut CliContext) -> Result<Prog
         let recorded = RecordedOperation::of(&operation);
         let made = runtime.block_on(replayed(operation, &store, &mut grounds));
         recorded.check(&made, args.verify)?;
+        if rewards.steps.needs(op) {
+            rewards.steps.hold(op, made.bundle.clone());
+        }
+        if rewards.steps.is_stepped(op) {
+            continue;
+        }
         if !args.verify {
-            let exit = context.printer.json_line(&made.bundle);
+            let exit = context.printer.json_line(&rewards.of_bundle(made.bundle));
             if !matches!(exit, ProgramExit::Ok) {
                 return Ok(exit);
             }
         }
-        if args.filter.op == Some(count) {
+        if args.filter.op == Some(op) {
             break;
         }
     }
@@ -95,17 +130,85 @@ pub(super) fn replay(args: &ReplayArgs, context: &mut CliContext) -> Result<Prog
     if !args.verify {
         return Ok(exit);
     }
-    let verified = VerifySummary { operations: count, verified: done, truncated };
+    let verified = VerifySummary { operations: count, verified: done, steps, truncated };
     let printed = if context.json() {
         context.printer.json_payload(&verified)
     } else {
         let operations = plural(done, "operation");
         let rate = f64::from(u32::try_from(done).unwrap_or(u32::MAX)) / began.elapsed().as_secs_f64();
         let rest = if is_incomplete { "; the rest is truncated and not verified" } else { "" };
-        let text = format!("{operations} replayed, every bundle as recorded; {rate:.0} per second{rest}\n");
+        let what = match steps {
+            0 => "every bundle as recorded".to_owned(),
+            steps => format!("every bundle and the rewards of {} as recorded", plural(steps, "step")),
+        };
+        let text = format!("{operations} replayed, {what}; {rate:.0} per second{rest}\n");
         context.printer.payload(&text)
     };
     Ok(if matches!(printed, ProgramExit::Ok) { exit } else { printed })
+}
+
+/// The rewards of the printed bundles.
+struct Rewards {
+    steps: Steps,
+    /// The formula that the caller asked for in place of the recorded one.
+    formula: Option<RewardFormula>,
+    /// Whether each bundle is a step from the bundle before.
+    is_run: bool,
+    last: Option<Bundle>,
+}
+
+impl Rewards {
+    fn of(args: &ReplayArgs, context: &CliContext) -> Result<Self, ErrorBody> {
+        let path = context.env.cwd.join(&args.file);
+        let unreadable = |error| trace_error(&args.file, &TraceError::Io(error));
+        let steps = Steps::of(&path).map_err(unreadable)?;
+        let global = &context.global;
+        let is_asked = global.reward.is_some() || global.weights.is_some();
+        let usage = |message: &str, hint: &str| Err(ErrorBody::new(ErrorSymbol::Usage, message).hint(hint));
+        if args.verify && (is_asked || global.prev.is_some()) {
+            return usage(
+                "--verify compares with the recorded rewards",
+                "omit --verify to compute other rewards, or omit --reward, --weights and --prev",
+            );
+        }
+        if global.prev.as_deref().is_some_and(|prev| prev != rewards::LAST) {
+            return usage("a replay has no other bundles to start from", "use --prev last, or omit --prev");
+        }
+        let is_run = global.prev.is_some();
+        let formula = (is_asked || is_run).then(|| rewards::terms(context, Preset::default())).transpose()?;
+        Ok(Self { steps, formula, is_run, last: None })
+    }
+
+    /// A bundle whose recorded reward is that of a step.
+    fn of_step(&mut self, mut step: ReplayedStep, recorded: &RecordedStep) -> Bundle {
+        if self.is_run {
+            return self.of_bundle(step.bundle);
+        }
+        if let Some(formula) = &self.formula {
+            step.reward_by(recorded, formula);
+        }
+        step.bundle
+    }
+
+    /// A bundle whose recorded reward is its own.
+    fn of_bundle(&mut self, mut bundle: Bundle) -> Bundle {
+        let Some(formula) = &self.formula else { return bundle };
+        bundle.process_reward = Some(recomputed(&bundle, self.last.as_ref(), formula));
+        if self.is_run && !is_fault(&bundle) {
+            self.last = Some(bundle.clone());
+        }
+        bundle
+    }
+}
+
+/// Checks that the recomputed reward of a step is the recorded one.
+fn check_step(op: u64, recorded: &RecordedStep, bundle: &Bundle) -> Result<(), ErrorBody> {
+    let json = |reward: Option<&ProcessReward>| serde_json::to_value(reward).unwrap_or_default();
+    let field = difference(&json(Some(&recorded.reward)), &json(bundle.process_reward.as_ref()));
+    field.map_or(Ok(()), |field| {
+        let what = format!("the step to the bundle of operation {} has another {field}", recorded.bundle);
+        Err(mismatch(op, Some(2), Some(field), &what))
+    })
 }
 
 /// A recorded operation that a replay is compared with.
