@@ -671,6 +671,7 @@ mod tests {
             let check = edits.safety[0].clone();
             let check = |passed: &bool| crate::model::edits::Check { passed: *passed, ..check.clone() };
             edits.safety = checks.iter().map(check).collect();
+            edits.transaction = None;
             made.edits = Some(edits.clone());
         }
         made.request = Some(request);

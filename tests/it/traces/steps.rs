@@ -49,7 +49,8 @@ fn a_replay_recovers_the_steps_of_a_batch() {
     let trace = trace.to_str().unwrap();
     let live = env.lanser_with_input(["batch", "--prev", "last", "--trace-file", trace], requests);
     let live = lines(live.text());
-    assert_eq!(rewards(&live)[..4], [0.0.into(), 0.1.into(), 0.9.into(), (-0.6).into()], "{live:?}");
+    let first = serde_json::json!(rewards(&live)[..4]);
+    assert_eq!(first, serde_json::json!([0.0, 0.1, 0.9, -0.6]), "{live:?}");
     std::fs::remove_dir_all(&env.cwd).unwrap();
 
     let replayed = elsewhere().lanser(["trace", "replay", trace]);
