@@ -44,6 +44,10 @@ fn canonical_spellings() {
             "ast://[module=a%2Fb%20c.py]/if/[name=x][1]?v=git:main",
         ),
         (r#"anchor://a.py#"def f(\"x\"):\/ \n""#, "anchor://a.py#\"def%20f(%22x%22):/%20%5Cn\""),
+        // A shell removes the quotes.
+        ("anchor://a.py#def load_data(?ctx=24", "anchor://a.py#\"def%20load_data(\""),
+        ("anchor://a.py#a ? ctx?b", "anchor://a.py#\"a%20%3F%20ctx%3Fb\""),
+        ("anchor://a.py#x?ctx=2?v=git:b", "anchor://a.py#\"x%3Fctx=2\"?v=git:b"),
         (r#"anchor://a.py#"a ? #b"?ctx=24"#, "anchor://a.py#\"a%20%3F%20%23b\""),
         (
             r#"anchor://a%20b.py#"é"?v=git:x&hash=sha1:0123456789abcdef0123456789abcdef01234567&ctx=0"#,
@@ -87,7 +91,8 @@ fn the_caret_is_under_the_error() {
         ("ast://[module=m]/call[2]x", "                        ^"),
         ("ast://[module=m]//call", "                 ^"),
         ("anchor://a.py", "             ^"),
-        ("anchor://a.py#x", "              ^"),
+        ("anchor://a.py#", "              ^"),
+        ("anchor://a.py#?ctx=2", "              ^"),
         ("anchor://a.py#\"x", "                ^"),
         ("anchor://a.py#\"\"", "              ^^"),
         ("anchor://a.py#\"%x\"", "              ^^^^"),
