@@ -130,7 +130,8 @@ pub(crate) struct GlobalArgs {
         help_heading = COMMON)]
     pub(crate) no_cache: bool,
 
-    /// Append a trace of the request to this file, for `lanser trace replay`; only for requests about a workspace
+    /// Append a trace of the request to this file, for `lanser trace replay`; only for requests about a workspace. For `trace`,
+    /// the file to read
     #[arg(
         long,
         global = true,

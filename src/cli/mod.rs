@@ -57,7 +57,7 @@ Examples:
 
 Exit codes, which `lanser schema commands` prints as JSON:
     0  success
-    1  the condition of --fail-on holds, or a validated file is not valid
+    1  the condition of --fail-on holds, a file is not valid, or a schema change is breaking
 
     2  invalid request
     3  not found
@@ -118,6 +118,44 @@ fn wants_json(env: &ProcessEnvironment) -> bool {
         || env.var("LANSER_JSON").is_some_and(|value| !matches!(value, "0" | "false" | "no" | "off"))
 }
 
+/// The value of `--fields` of a command line that is invalid otherwise. A selection that no bundle has is ignored: with it,
+/// the error could not be printed.
+fn requested_fields(env: &ProcessEnvironment) -> Vec<String> {
+    let mut values: Vec<String> = Vec::new();
+    let mut args = env.args.iter().map(|arg| arg.to_string_lossy());
+    while let Some(arg) = args.next() {
+        if arg == "--fields" {
+            values.extend(args.next().map(std::borrow::Cow::into_owned));
+        } else if let Some(value) = arg.strip_prefix("--fields=") {
+            values.push(value.to_owned());
+        }
+    }
+    if values.is_empty() {
+        values.extend(env.var("LANSER_FIELDS").map(str::to_owned));
+    }
+    let fields: Vec<String> = values.iter().flat_map(|value| value.split(',')).map(str::to_owned).collect();
+    if unknown_field(&fields).is_some() { Vec::new() } else { fields }
+}
+
+/// The error of an invalid command line, from the text that clap prints for it: a message, which may continue on indented
+/// lines, then tips and the usage.
+fn usage_error(text: &str) -> ErrorBody {
+    let paragraphs: Vec<String> = text
+        .split("\n\n")
+        .map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "))
+        .filter(|paragraph| !paragraph.is_empty())
+        .collect();
+    let message = paragraphs.first().map_or("", |first| first.trim_start_matches("error: "));
+    let tips = paragraphs.iter().filter_map(|paragraph| paragraph.strip_prefix("tip: "));
+    let usage = paragraphs.iter().filter_map(|paragraph| paragraph.strip_prefix("Usage: "));
+    let hints: Vec<String> = tips
+        .map(str::to_owned)
+        .chain(usage.map(|usage| format!("usage: {usage}")))
+        .chain(["`lanser help` lists the commands and options".to_owned()])
+        .collect();
+    ErrorBody::new(ErrorSymbol::Usage, message).hint(hints.join("; "))
+}
+
 /// Replaces this process by a language server that dies with its parent: `lanser __guard PARENT PROGRAM ARGS…`.
 fn guard(env: &ProcessEnvironment) -> ExitCode {
     let mut args = env.args.iter().skip(2).cloned();
@@ -151,11 +189,9 @@ fn run(env: ProcessEnvironment) -> ProgramExit {
     let (cli, from_env) = match parsed {
         Ok(parsed) => parsed,
         Err(error) if error.use_stderr() && wants_json(&env) => {
-            let printer = Printer::new(Format::Json, env.stderr_is_terminal);
-            let text = error.render().to_string();
-            let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            let body = ErrorBody::new(ErrorSymbol::Usage, message)
-                .hint("`lanser help` lists the commands and options");
+            let mut printer = Printer::new(Format::Json, env.stderr_is_terminal);
+            printer.fields = requested_fields(&env);
+            let body = usage_error(&error.render().to_string());
             return printer.bundle(&context::error_bundle(None, body));
         }
         Err(error) => {
@@ -227,5 +263,48 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn usage_errors_name_the_argument() {
+        let error = |args: &[&str]| {
+            let parsed = Cli::command().try_get_matches_from(args);
+            usage_error(&parsed.unwrap_err().render().to_string())
+        };
+        let missing = error(&["lanser", "def"]);
+        assert_eq!(missing.message, "the following required arguments were not provided: <SELECTOR>");
+        assert!(missing.hint.unwrap().starts_with("usage: lanser def <SELECTOR>; "));
+        let unknown = error(&["lanser", "symbols", "--querry", "x"]);
+        assert_eq!(unknown.message, "unexpected argument '--querry' found");
+        assert!(unknown.hint.unwrap().starts_with("a similar argument exists: '--query'; usage: "));
+        let value = error(&["lanser", "diag", "--severity", "bad"]);
+        assert!(
+            value
+                .message
+                .starts_with("invalid value 'bad' for '--severity <LEVEL>' [possible values: hint, ")
+        );
+    }
+
+    /// A verb of the command line is accepted as `cmd` of a batch line too.
+    #[test]
+    fn verbs_are_names_of_commands() {
+        use crate::model::request::Command;
+        let command_line = Cli::command();
+        let verbs: std::collections::BTreeSet<&str> = command_line
+            .get_subcommands()
+            .flat_map(|verb| std::iter::once(verb.get_name()).chain(verb.get_visible_aliases()))
+            .collect();
+        for command in Command::ALL {
+            for verb in command.verbs() {
+                assert!(verbs.contains(verb), "{verb} is a verb");
+            }
+            let has_verb = verbs.contains(command.as_str()) || !command.verbs().is_empty();
+            assert!(has_verb, "{} has a verb", command.as_str());
+        }
+        for verb in command_line.get_subcommands() {
+            let names = || std::iter::once(verb.get_name()).chain(verb.get_visible_aliases());
+            let found: std::collections::BTreeSet<_> = names().map(Command::parse).collect();
+            assert_eq!(found.len(), 1, "all names of {} mean one command, or none", verb.get_name());
+        }
     }
 }

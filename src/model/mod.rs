@@ -14,6 +14,7 @@ pub mod edits;
 pub mod environment;
 pub mod error;
 pub mod facts;
+pub mod recorded_bundle;
 pub mod request;
 pub mod resolution;
 pub mod reward;

@@ -125,6 +125,29 @@ impl Command {
         }
     }
 
+    /// The verbs of the command line that mean the command, where they differ from its long name.
+    #[must_use]
+    pub const fn verbs(self) -> &'static [&'static str] {
+        match self {
+            Self::Definition => &["def"],
+            Self::Declaration => &["decl"],
+            Self::TypeDefinition => &["typedef", "type-definition"],
+            Self::Implementation => &["impl"],
+            Self::References => &["refs"],
+            Self::Diagnostics => &["diag"],
+            Self::PrepareRename => &["prepare-rename"],
+            Self::Rename => &["move"],
+            Self::Hover | Self::Symbols | Self::Calls | Self::Locate => &[],
+            Self::Actions | Self::Apply | Self::Check | Self::Undo => &[],
+        }
+    }
+
+    /// Parses the long name or a verb.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|command| command.as_str() == name || command.verbs().contains(&name))
+    }
+
     /// Whether the command plans an edit.
     #[must_use]
     pub const fn edits(self) -> bool {

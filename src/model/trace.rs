@@ -15,16 +15,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::bundle::Bundle;
 use super::environment::Environment;
 use super::error::ErrorBody;
+pub use super::recorded_bundle::RecordedBundle;
 use super::request::Request;
 use super::server::ServerKind;
 use crate::digest::Digest;
 use crate::path::WorkspacePath;
 use crate::tape::MessageSender;
 
-/// The version of the trace format. Traces with another major version are rejected.
+/// The name of the trace format, in every header.
+pub const TRACE_FORMAT: &str = "lanser-trace";
+
+/// The version of the trace format. Traces with another major version are rejected. Bundles in a trace have a version of their
+/// own: see [`RecordedBundle`].
 ///
 /// Changelog:
 /// - 1.0: the first version.
@@ -126,7 +130,7 @@ pub enum EventBody {
     /// The answer.
     Bundle {
         /// The bundle, without `meta.volatile`.
-        bundle: Box<Bundle>,
+        bundle: RecordedBundle,
     },
     /// Ends an operation.
     End {

@@ -11,11 +11,10 @@ use crate::model::bundle::{Bundle, Volatile};
 use crate::model::error::ErrorBody;
 use crate::model::request::Request;
 use crate::model::server::ServerKind;
-use crate::model::trace::{EventBody, RecordedCall, RecordedWorkspace, TRACE_VERSION};
+use crate::model::trace::{
+    EventBody, RecordedBundle, RecordedCall, RecordedWorkspace, TRACE_FORMAT, TRACE_VERSION,
+};
 use crate::tape::{Exchange, IoKind, MessageSender, Recording};
-
-/// The name of the format, in every header.
-pub const FORMAT: &str = "lanser-trace";
 
 /// An operation that is over, ready to be written.
 #[derive(Debug)]
@@ -56,7 +55,7 @@ impl FinishedOperation {
         let Self { request, server, workspace, recorded, fault, mut bundle, redactor } = self;
         let environment = workspace.as_ref().map(|workspace| Box::new(workspace.environment.clone()));
         let mut bodies = vec![EventBody::Header {
-            format: FORMAT.to_owned(),
+            format: TRACE_FORMAT.to_owned(),
             version: TRACE_VERSION.to_owned(),
             lanser: env!("CARGO_PKG_VERSION").to_owned(),
             argv: argv.iter().map(|argument| redactor.argument(argument)).collect(),
@@ -94,7 +93,7 @@ impl FinishedOperation {
             bodies.push(EventBody::Fault { error: Box::new(error), resolved });
         }
         bundle.meta.volatile = Volatile::default();
-        bodies.push(EventBody::Bundle { bundle: Box::new(bundle) });
+        bodies.push(EventBody::Bundle { bundle: RecordedBundle::Current(Box::new(bundle)) });
         bodies
     }
 }
@@ -145,7 +144,7 @@ pub struct TracedOperation {
     /// An external failure (server, changed workspace, caller), and whether the selector was resolved before it.
     pub fault: Option<(ErrorBody, bool)>,
     /// The resulting bundle.
-    pub bundle: Option<Bundle>,
+    pub bundle: Option<RecordedBundle>,
     /// The command-line arguments of the recording process.
     pub argv: Vec<String>,
     /// The number of events.
@@ -192,7 +191,7 @@ impl TracedOperation {
             EventBody::Transaction(pair) => self.insert_answer(IoKind::Transaction, &pair),
             EventBody::Frame { from, message } => self.frames.push((seq, from, message)),
             EventBody::Fault { error, resolved } => self.fault = Some((*error, resolved)),
-            EventBody::Bundle { bundle } => self.bundle = Some(*bundle),
+            EventBody::Bundle { bundle } => self.bundle = Some(bundle),
             EventBody::Workspace(_) | EventBody::Blob { .. } | EventBody::End { .. } => {}
         }
     }

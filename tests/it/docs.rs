@@ -49,6 +49,7 @@ pages! {
     ci: "docs/ci.md",
     completeness: "docs/completeness.md",
     configuration: "docs/configuration.md",
+    conformance: "docs/conformance.md",
     contributing: "docs/contributing.md",
     edits: "docs/edits.md",
     exit_codes: "docs/exit-codes.md",

@@ -30,7 +30,16 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("lsp_types", &[]),
     (
         "serde_json::Value",
-        &["lsp/", "digest/", "schema/", "trace/", "model/trace.rs", "cli/", "workspace/server_config.rs"],
+        &[
+            "lsp/",
+            "digest/",
+            "schema/",
+            "trace/",
+            "model/trace.rs",
+            "model/recorded_bundle.rs",
+            "cli/",
+            "workspace/server_config.rs",
+        ],
     ),
     ("tokio::", &["lsp/", "orchestrator/", "cli/"]),
     ("clap::", &["cli/", "schema/"]),

@@ -40,6 +40,8 @@ mod reward;
 /// The schemas, and the command line described as data.
 mod schemas;
 mod score;
+/// The command lines of the papers on lanser.
+mod seeds;
 /// Every selector form, before and after the code changes.
 mod selectors;
 /// Background sessions: one for all callers, with the same answers, and no remains.

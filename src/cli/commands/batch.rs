@@ -34,8 +34,8 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// Arguments of `batch`.
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = "\
-A line is {\"id\", \"timeout\", \"cmd\", \"selector\", \"newName\", \"options\"} with the long name of a command, as in a bundle's \
-`request`. The selector is a string or its JSON form, with paths relative to the workspace. `id` (a string or an integer) is \
+A line is {\"id\", \"timeout\", \"cmd\", \"selector\", \"newName\", \"options\"} with the name of a command: \
+a verb, or its long name as in a bundle's `request`. The selector is a string or its JSON form, with paths relative to the workspace. `id` (a string or an integer) is \
 returned as `meta.volatile.id`, the line number as `meta.volatile.line`. `timeout` is in seconds from the start of the request. \
 {\"cancel\": id} cancels earlier requests with that id. `lanser schema export --only batch` prints the schema.
 

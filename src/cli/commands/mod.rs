@@ -148,6 +148,8 @@ impl Verb {
             Self::Session(_) => Some(("session", NOTHING)),
             Self::Trust(_) => Some(("trust", NOTHING)),
             Self::Schema(_) => Some(("schema", NOTHING)),
+            // Its `--trace-file` is the trace that it reads.
+            Self::Trace(command) if command.reads_trace_file() => None,
             Self::Trace(_) => Some(("trace", NOTHING)),
             Self::Completions(_) => Some(("completions", NOTHING)),
             Self::Options => Some(("options", NOTHING)),

@@ -497,14 +497,13 @@ fn uncertainty(resolved: &Resolved) -> String {
 fn candidates(found: &[Candidate]) -> String {
     let mut text = String::new();
     for candidate in found {
-        let _ = writeln!(
-            text,
-            "  {}  {} {} ({})",
-            Style::Path.paint(compiler_location(&candidate.at)),
-            candidate.symbol_kind,
-            candidate.qualname,
-            candidate.reason
-        );
+        let what: String = [&candidate.symbol_kind, &candidate.qualname]
+            .into_iter()
+            .flatten()
+            .map(|part| format!("{part} "))
+            .collect();
+        let place = Style::Path.paint(compiler_location(&candidate.at));
+        let _ = writeln!(text, "  {place}  {what}({})", candidate.reason);
         let _ = writeln!(text, "      {}", candidate.preview.trim());
     }
     text

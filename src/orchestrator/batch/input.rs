@@ -159,7 +159,7 @@ fn with_paths_hint(cmd: Command, text: &str, error: ErrorBody) -> ErrorBody {
 
 fn invalid_request(number: u64, reason: &str, snippet: &str) -> ErrorBody {
     ErrorBody::new(ErrorSymbol::Usage, format!("line {number} is not a valid request: {reason}: {snippet}")).hint(
-        "a line is {\"id\":1,\"cmd\":\"definition\",\"selector\":\"src/app.py:42:7\"}, where \"cmd\" is the full name of a command; \
+        "a line is {\"id\":1,\"cmd\":\"definition\",\"selector\":\"src/app.py:42:7\"}, where \"cmd\" is the name of a command; \
          `lanser schema export --only batch` prints its schema",
     )
 }

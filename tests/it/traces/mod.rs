@@ -1,6 +1,7 @@
 //! Recorded requests are replayed from the trace alone: in another place, without the workspace and without a server.
 
 mod damage;
+mod history;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -2,15 +2,16 @@
 
 use clap::Args;
 
-use super::{OperationFilter, name, no_match, open, show_progress, trace_error, warn_if_truncated};
+use super::{
+    OperationFilter, TraceFileArg, name, no_match, open, show_progress, trace_error, warn_if_truncated,
+};
 use crate::cli::context::CliContext;
 use crate::cli::exit::ProgramExit;
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::model::trace::{Event, EventBody, OperationSummary};
+use crate::model::trace::{Event, EventBody, OperationSummary, RecordedBundle};
 use crate::tape::MessageSender;
 use crate::text::plural;
 
-use crate::trace::event::line;
 use crate::trace::operation::TracedOperation;
 
 /// How many characters of a question, an answer or a message are shown.
@@ -37,8 +38,8 @@ const KINDS: [&str; 14] = [
 /// Arguments of `trace list`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TraceListArgs {
-    /// Trace file
-    file: String,
+    #[command(flatten)]
+    pub(super) trace: TraceFileArg,
     #[command(flatten)]
     filter: OperationFilter,
 }
@@ -46,8 +47,8 @@ pub(crate) struct TraceListArgs {
 /// Arguments of `trace show`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TraceShowArgs {
-    /// Trace file
-    file: String,
+    #[command(flatten)]
+    pub(super) trace: TraceFileArg,
     #[command(flatten)]
     filter: OperationFilter,
     /// Only events of this kind
@@ -59,15 +60,16 @@ pub(crate) struct TraceShowArgs {
 /// error.
 pub(super) fn list(args: &TraceListArgs, context: &mut CliContext) -> Result<ProgramExit, ErrorBody> {
     let progress = context.printer.streaming_progress();
-    let mut reader = open(context, &args.file)?;
+    let file = args.trace.get(context)?;
+    let mut reader = open(context, &file)?;
     let (mut count, mut listed) = (0, 0_u64);
-    while let Some(operation) = reader.next_operation().map_err(|error| trace_error(&args.file, &error))? {
+    while let Some(operation) = reader.next_operation().map_err(|error| trace_error(&file, &error))? {
         count += 1;
         show_progress(&progress, &reader, count);
         if !args.filter.matches(&operation) {
             continue;
         }
-        if is_limit_reached(context, &args.file, listed) {
+        if is_limit_reached(context, &file, listed) {
             return Ok(ProgramExit::Ok);
         }
         listed += 1;
@@ -82,10 +84,10 @@ pub(super) fn list(args: &TraceListArgs, context: &mut CliContext) -> Result<Pro
         }
     }
     progress.clear();
-    warn_if_truncated(context, &args.file, &reader);
+    warn_if_truncated(context, &file, &reader);
     if listed == 0 {
         let operations = plural(count, "operation");
-        context.printer.complain(&format!("{}: none of its {operations} matches the filter", args.file));
+        context.printer.complain(&format!("{}: none of its {operations} matches the filter", file));
     }
     Ok(ProgramExit::Ok)
 }
@@ -105,9 +107,9 @@ fn summary(operation: &TracedOperation) -> OperationSummary {
         op: operation.op,
         cmd: request.map(|request| request.cmd.as_str().to_owned()),
         selector: request.and_then(|request| request.selector.as_ref()).map(ToString::to_string),
-        status: bundle.map(|bundle| bundle.status),
-        exit_code: bundle.map(|bundle| bundle.meta.exit_code),
-        bundle_id: bundle.map(|bundle| bundle.bundle_id),
+        status: bundle.and_then(RecordedBundle::status),
+        exit_code: bundle.and_then(RecordedBundle::exit_code),
+        bundle_id: bundle.and_then(RecordedBundle::bundle_id),
         frames: operation.frames.len() as u64,
         events: operation.events,
         bytes: operation.bytes,
@@ -132,23 +134,24 @@ fn text(summary: &OperationSummary) -> String {
 /// Runs `trace show`: with `--json`, prints the events as recorded.
 pub(super) fn show(args: &TraceShowArgs, context: &mut CliContext) -> Result<ProgramExit, ErrorBody> {
     let progress = context.printer.streaming_progress();
-    let mut reader = open(context, &args.file)?;
+    let file = args.trace.get(context)?;
+    let mut reader = open(context, &file)?;
     reader.keep_events();
     let (mut count, mut any, mut listed) = (0, false, 0);
-    while let Some(operation) = reader.next_operation().map_err(|error| trace_error(&args.file, &error))? {
+    while let Some(operation) = reader.next_operation().map_err(|error| trace_error(&file, &error))? {
         count += 1;
         show_progress(&progress, &reader, count);
         let is_match = args.filter.matches(&operation);
-        if is_match && is_limit_reached(context, &args.file, listed) {
+        if is_match && is_limit_reached(context, &file, listed) {
             return Ok(ProgramExit::Ok);
         }
         listed += u64::from(is_match);
-        for event in reader.take_events().into_iter().filter(|_| is_match) {
+        for (event, line) in reader.take_events().into_iter().filter(|_| is_match) {
             if args.kind.as_ref().is_some_and(|kind| kind != kind_of(&event.body)) {
                 continue;
             }
             any = true;
-            let text = if context.json() { format!("{}\n", line(&event)) } else { event_text(&event) };
+            let text = if context.json() { format!("{line}\n") } else { event_text(&event) };
             let exit = context.printer.payload(&text);
             if !matches!(exit, ProgramExit::Ok) {
                 return Ok(exit);
@@ -159,17 +162,17 @@ pub(super) fn show(args: &TraceShowArgs, context: &mut CliContext) -> Result<Pro
         }
     }
     progress.clear();
-    warn_if_truncated(context, &args.file, &reader);
+    warn_if_truncated(context, &file, &reader);
     if any {
         return Ok(ProgramExit::Ok);
     }
     Err(match &args.kind {
         Some(kind) if listed > 0 => {
             let what = if args.filter.op.is_some() { "that operation has" } else { "those operations have" };
-            ErrorBody::new(ErrorSymbol::NotFound, format!("{what} no {kind} event in {}", args.file))
+            ErrorBody::new(ErrorSymbol::NotFound, format!("{what} no {kind} event in {}", file))
                 .hint("omit --kind to see all events")
         }
-        _ => no_match(&args.file, &args.filter, count),
+        _ => no_match(&file, &args.filter, count),
     })
 }
 
@@ -222,7 +225,14 @@ fn event_text(event: &Event) -> String {
             format!("{arrow} {}", truncate(&message.to_string()))
         }
         EventBody::Fault { error, .. } => format!("{}: {}", error.symbol.as_str(), error.message),
-        EventBody::Bundle { bundle } => format!("{} {}", name(bundle.status), bundle.bundle_id),
+        EventBody::Bundle { bundle } => {
+            let id = bundle.bundle_id().map_or_else(String::new, |id| id.to_string());
+            let format = match bundle.other_version() {
+                Some(version) => format!(", bundle format {version}"),
+                None => String::new(),
+            };
+            format!("{} {id}{format}", bundle.status().map_or("-", name))
+        }
         EventBody::End { events, .. } => plural(*events, "event"),
     };
     format!("{}.{:<4} {:<11} {what}\n", event.op, event.seq, kind_of(&event.body))
