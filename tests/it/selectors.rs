@@ -392,7 +392,14 @@ fn selectors_without_a_version_are_matched_by_their_text() {
 fn equal_snippets_are_ambiguous_without_context() {
     let env = TestEnv::with(&project());
     env.write("pkg/two.py", "def f():\n    return 1\n\n\ndef g():\n    return 1\n");
-    locate(&env, "anchor://pkg/two.py#\"return%201\"").error(4, "E/AMBIGUOUS");
+    let ambiguous = locate(&env, "anchor://pkg/two.py#\"return%201\"");
+    ambiguous.error(4, "E/AMBIGUOUS");
+    let candidates = ambiguous.bundle()["resolution"]["disambiguation"].as_array().unwrap().clone();
+    assert_eq!(candidates.len(), 2);
+    for candidate in candidates {
+        // A statement has no qualified name, and is not a kind of definition.
+        assert!(candidate.get("qualname").is_none() && candidate.get("symbol_kind").is_none(), "{candidate}");
+    }
     let anchor = as_form(&env, "pkg/two.py@R(6,5->6,13)", "anchor");
     found(&env, &anchor, "pkg/two.py@R(6,5->6,13)", "anchor", false);
 }
