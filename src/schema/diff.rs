@@ -229,7 +229,7 @@ impl<'s> SchemaComparison<'s> {
             match (find(old_members), find(new_members)) {
                 (Some(old), Some(new)) => self.schemas(&inner, old, new),
                 (Some(_), None) if new_open => {
-                    self.add(&inner, "the member is not described", ChangeDirection::Wider)
+                    self.add(&inner, "the member is not described", ChangeDirection::Wider);
                 }
                 (Some(_), None) => self.add(&inner, "the member is removed", ChangeDirection::Narrower),
                 (None, Some(_)) if old_open => {

@@ -87,7 +87,7 @@ pub(super) fn list(args: &TraceListArgs, context: &mut CliContext) -> Result<Pro
     warn_if_truncated(context, &file, &reader);
     if listed == 0 {
         let operations = plural(count, "operation");
-        context.printer.complain(&format!("{}: none of its {operations} matches the filter", file));
+        context.printer.complain(&format!("{file}: none of its {operations} matches the filter"));
     }
     Ok(ProgramExit::Ok)
 }
@@ -169,7 +169,7 @@ pub(super) fn show(args: &TraceShowArgs, context: &mut CliContext) -> Result<Pro
     Err(match &args.kind {
         Some(kind) if listed > 0 => {
             let what = if args.filter.op.is_some() { "that operation has" } else { "those operations have" };
-            ErrorBody::new(ErrorSymbol::NotFound, format!("{what} no {kind} event in {}", file))
+            ErrorBody::new(ErrorSymbol::NotFound, format!("{what} no {kind} event in {file}"))
                 .hint("omit --kind to see all events")
         }
         _ => no_match(&file, &args.filter, count),
