@@ -274,8 +274,8 @@ mod tests {
         let missing = error(&["lanser", "def"]);
         assert_eq!(missing.message, "the following required arguments were not provided: <SELECTOR>");
         assert!(missing.hint.unwrap().starts_with("usage: lanser def <SELECTOR>; "));
-        let unknown = error(&["lanser", "symbols", "--querry", "x"]);
-        assert_eq!(unknown.message, "unexpected argument '--querry' found");
+        let unknown = error(&["lanser", "symbols", "--quer", "x"]);
+        assert_eq!(unknown.message, "unexpected argument '--quer' found");
         assert!(unknown.hint.unwrap().starts_with("a similar argument exists: '--query'; usage: "));
         let value = error(&["lanser", "diag", "--severity", "bad"]);
         assert!(

@@ -172,9 +172,9 @@ fn usage_errors_say_which_argument() {
     let missing = env.lanser(["def", "--json"]);
     let error = missing.error(2, "E/USAGE");
     assert_eq!(error["message"], "the following required arguments were not provided: <SELECTOR>");
-    let unknown = env.lanser(["def", "py://a#b", "--depht", "2", "--json"]);
+    let unknown = env.lanser(["def", "py://a#b", "--depths", "2", "--json"]);
     let error = unknown.error(2, "E/USAGE");
-    assert_eq!(error["message"], "unexpected argument '--depht' found");
+    assert_eq!(error["message"], "unexpected argument '--depths' found");
     assert_ne!(missing.bundle()["bundleId"], unknown.bundle()["bundleId"]);
     for fields in
         [vec!["--fields", "error.message,status"], vec!["--fields=error.message", "--fields=status"]]
