@@ -94,7 +94,7 @@ pub fn main() -> ExitCode {
     if env.args.get(1).is_some_and(|arg| arg == SESSION_COMMAND) {
         return session(&env);
     }
-    let json = wants_json(&env);
+    let format = wanted_format(&env);
     // A panic is reported like any other error: one line or a JSON bundle, with its documented exit code.
     std::panic::set_hook(Box::new(|_| {}));
     let exit = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(env))).unwrap_or_else(|panic| {
@@ -103,13 +103,27 @@ pub fn main() -> ExitCode {
         let message = payload.unwrap_or("no message").lines().collect::<Vec<_>>().join(" ");
         let body = ErrorBody::new(ErrorSymbol::Internal, format!("internal error: {message}"))
             .hint("please report this bug with the command line that caused it");
-        Printer::new(if json { Format::Json } else { Format::Human }, false)
-            .bundle(&context::error_bundle(None, body))
+        Printer::new(format, false).bundle(&context::error_bundle(None, body))
     });
     exit.into()
 }
 
-/// Whether JSON is requested, even if the rest of the command line is invalid.
+/// The requested output format, even if the rest of the command line is invalid.
+fn wanted_format(env: &ProcessEnvironment) -> Format {
+    let words: Vec<_> = env.args.iter().map(|arg| arg.to_string_lossy()).collect();
+    let next = words.iter().skip(1).map(Some).chain([None]);
+    let given = words.iter().zip(next).filter_map(|(word, next)| match word.strip_prefix("--format") {
+        Some("") => next.map(AsRef::as_ref),
+        Some(rest) => rest.strip_prefix('='),
+        None => None,
+    });
+    given.filter_map(Format::parse).last().unwrap_or(match wants_json(env) {
+        true => Format::Json,
+        false => Format::Human,
+    })
+}
+
+/// Whether `--json` or an option that implies it is given.
 fn wants_json(env: &ProcessEnvironment) -> bool {
     let by_option =
         env.args.iter().any(|arg| arg == "--json" || arg.to_string_lossy().starts_with("--fields"));
@@ -150,8 +164,8 @@ fn run(env: ProcessEnvironment) -> ProgramExit {
     });
     let (cli, from_env) = match parsed {
         Ok(parsed) => parsed,
-        Err(error) if error.use_stderr() && wants_json(&env) => {
-            let printer = Printer::new(Format::Json, env.stderr_is_terminal);
+        Err(error) if error.use_stderr() && wanted_format(&env).is_for_programs() => {
+            let printer = Printer::new(wanted_format(&env), env.stderr_is_terminal);
             let text = error.render().to_string();
             let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
             let body = ErrorBody::new(ErrorSymbol::Usage, message)
@@ -165,7 +179,11 @@ fn run(env: ProcessEnvironment) -> ProgramExit {
         }
     };
     let json = cli.global.json || !cli.global.fields.is_empty();
-    let mut printer = Printer::new(if json { Format::Json } else { Format::Human }, env.stderr_is_terminal);
+    let format = cli.verb.format().and_then(Format::parse).unwrap_or(match json {
+        true => Format::Json,
+        false => Format::Human,
+    });
+    let mut printer = Printer::new(format, env.stderr_is_terminal);
     printer.fields.clone_from(&cli.global.fields);
     printer.limit = cli.global.limit;
     printer.verbose = cli.global.verbose;

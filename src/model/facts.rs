@@ -284,8 +284,11 @@ pub struct Call {
 pub struct Diagnostics {
     /// The diagnostics of the requested severity or worse.
     pub items: Vec<Diagnostic>,
-    /// The number of all diagnostics by severity, listed or not.
+    /// The number of all diagnostics by severity, listed or not. With `--new`, like `files` and `verdict`, only of new ones.
     pub counts: Counts,
+    /// With `--new`: how the diagnostics compare with those at the base; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<BaseComparison>,
     /// Whether the files pass `--fail-on`; absent without `--fail-on`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
@@ -296,6 +299,21 @@ pub struct Diagnostics {
     /// Requested files that could not be checked. Absent when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_checked: Vec<NotChecked>,
+}
+
+/// How the diagnostics of the workspace compare with those of a git revision. Hints are not compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BaseComparison {
+    /// The commit ID of the revision.
+    pub commit: String,
+    /// The number of diagnostics that are only at the base.
+    pub fixed: Counts,
+    /// The number of diagnostics that are in both.
+    pub kept: Counts,
+    /// Why the diagnostics at the base may not be exact; absent when nothing is known against them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caveat: Option<String>,
 }
 
 /// The result of `--fail-on`.
@@ -382,6 +400,10 @@ pub struct Diagnostic {
     pub rule: Option<String>,
     /// The server's message; paths in it are replaced as in `uri`.
     pub message: String,
+    /// `diagnostics`: the dotted name of the definition that contains it, without the module; absent outside of definitions, and for
+    /// hints.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub symbol: Option<String>,
     /// LSP tags: `unnecessary`, `deprecated`. Absent when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,

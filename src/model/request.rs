@@ -165,6 +165,12 @@ pub struct Options {
     /// Default: no verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fail_on: Option<Severity>,
+    /// `diagnostics`: report only those that are new since `base`. Default: false.
+    #[serde(skip_serializing_if = "is_default")]
+    pub new: bool,
+    /// `diagnostics` with `new`: the git revision to compare with. Default: `HEAD`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
     /// `locate`: the number of source lines in `preview`. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<u32>,

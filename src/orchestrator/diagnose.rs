@@ -8,16 +8,18 @@ use std::collections::BTreeMap;
 use super::ask::{HandlerOutput, RequestContext};
 use super::failure::Failure;
 use super::locations::LocationBuilder;
-use super::reward::{self, DiagnosticsByFile};
+use super::reward::{self, BaseDiagnostics, DiagnosticsByFile};
 use crate::bundle::order::sort;
 use crate::bundle::page::page;
 use crate::lsp::{self, DiagnosticTag};
 use crate::model::facts::{
-    Counts, Diagnostic, Diagnostics, Facts, FileCounts, NotChecked, Provenance, Related, Verdict,
+    BaseComparison, Counts, Diagnostic, Diagnostics, Facts, FileCounts, NotChecked, Provenance, Related,
+    Verdict,
 };
 use crate::model::request::Severity;
 use crate::path::{AbsPath, DocUri};
 use crate::reward::MeasuredDiagnostics;
+use crate::reward::fingerprint::{self, FileFingerprint};
 use crate::workspace::files::Files as _;
 
 /// How many files are open and pulled concurrently. More than one keeps the server busy while responses are in
@@ -29,24 +31,31 @@ pub(super) async fn diagnostics(cx: &RequestContext<'_>) -> Result<HandlerOutput
     let capabilities = cx.require("diagnostic", cx.server.client.capabilities().diagnostic)?;
     let files = cx.state.request_files(cx.request)?;
     let least = cx.request.options.severity.unwrap_or(Severity::Information);
-    let mut tally = DiagnosticTally {
-        least,
-        items: Vec::new(),
-        counts: BTreeMap::new(),
-        not_checked: Vec::new(),
-        checked: 0,
-        found: DiagnosticsByFile::new(),
+    // First of all, because a base that does not exist should be reported at once.
+    let base = match cx.request.options.new {
+        true => Some(reward::base_diagnostics(cx, &files).await?),
+        false => None,
     };
+    let mut tally = DiagnosticTally::default();
     for (number, window) in files.chunks(CONCURRENT_PULLS).enumerate() {
         cx.settings.progress.step(&format!("checked {} of {} files", number * CONCURRENT_PULLS, files.len()));
         check(cx, window, &mut tally).await?;
     }
-    let DiagnosticTally { mut items, counts, not_checked, checked, found, .. } = tally;
+    let DiagnosticTally { mut found, not_checked, checked } = tally;
+    reward::name_symbols(cx, &mut found);
     cx.measured(MeasuredDiagnostics {
-        after: reward::measured_scope(cx, &found),
+        after: reward::named_scope(cx, &found),
         ..MeasuredDiagnostics::default()
     });
+    let mut items: Vec<Diagnostic> = found.into_values().flatten().collect();
     sort(&mut items);
+    let base = base.map(|base| retain_new(&mut items, &base));
+    // By file, of files that have any.
+    let mut counts: BTreeMap<DocUri, Counts> = BTreeMap::new();
+    for item in &items {
+        counts.entry(item.uri.clone()).or_default().add(item.severity);
+    }
+    items.retain(|item| item.severity >= least);
     let mut total = Counts::default();
     for counts in counts.values() {
         total.error += counts.error;
@@ -60,6 +69,7 @@ pub(super) async fn diagnostics(cx: &RequestContext<'_>) -> Result<HandlerOutput
     facts.diagnostics = Some(Diagnostics {
         items,
         counts: total,
+        base,
         verdict: options.fail_on.map(|severity| {
             // An unchecked file may have errors.
             let passes = !total.any_from(severity) && not_checked.is_empty();
@@ -72,16 +82,37 @@ pub(super) async fn diagnostics(cx: &RequestContext<'_>) -> Result<HandlerOutput
     Ok(HandlerOutput { facts, limits: Some(limits), capabilities, refactored: None, error: None })
 }
 
+/// Keeps the diagnostics that the base does not have.
+fn retain_new(items: &mut Vec<Diagnostic>, base: &BaseDiagnostics) -> BaseComparison {
+    items.retain(|item| item.severity > Severity::Hint);
+    let now: Vec<FileFingerprint> = items.iter().map(fingerprint::of_diagnostic).collect();
+    let pairing = fingerprint::pair_strictly(&base.entries, &now);
+    let (mut fixed, mut kept) = (Counts::default(), Counts::default());
+    for &at in &pairing.gone {
+        fixed.add(base.entries[at].1.severity);
+    }
+    let mut is_new = vec![false; items.len()];
+    for &at in &pairing.new {
+        is_new[at] = true;
+    }
+    let mut flags = is_new.into_iter();
+    items.retain(|item| {
+        let is_new = flags.next().unwrap_or_default();
+        if !is_new {
+            kept.add(item.severity);
+        }
+        is_new
+    });
+    BaseComparison { commit: base.commit.clone(), fixed, kept, caveat: base.caveat.clone() }
+}
+
 /// The diagnostics found so far.
+#[derive(Default)]
 struct DiagnosticTally {
-    least: Severity,
-    items: Vec<Diagnostic>,
-    /// By file, of files that have any.
-    counts: BTreeMap<DocUri, Counts>,
+    /// All diagnostics by file.
+    found: DiagnosticsByFile,
     not_checked: Vec<NotChecked>,
     checked: u32,
-    /// All diagnostics by file, for the reward.
-    found: DiagnosticsByFile,
 }
 
 async fn check(
@@ -107,14 +138,7 @@ async fn check(
         let found = pull.await?;
         tally.checked += 1;
         let all = tally.found.entry(path.clone()).or_default();
-        for item in &found.items {
-            let item = diagnostic(cx.locations, path, item);
-            all.push(item.clone());
-            tally.counts.entry(item.uri.clone()).or_default().add(item.severity);
-            if item.severity >= tally.least {
-                tally.items.push(item);
-            }
-        }
+        all.extend(found.items.iter().map(|item| diagnostic(cx.locations, path, item)));
         if !stays_open {
             cx.server.release(path)?;
         }
@@ -141,6 +165,7 @@ pub(super) fn diagnostic(
         },
         rule: found.code.clone(),
         message: text(&found.message),
+        symbol: None,
         tags: found
             .tags
             .iter()

@@ -10,6 +10,9 @@ use crate::text::ColumnUnit;
 /// The maximum depth of a call hierarchy.
 const MAX_DEPTH: u32 = 8;
 
+/// The revision that `diagnostics` with `new` compares with by default.
+pub(super) const DEFAULT_BASE: &str = "HEAD";
+
 /// Parses a selector: its text form, with columns in `unit`, or its JSON form.
 ///
 /// # Errors
@@ -59,6 +62,16 @@ pub fn validate_request(mut request: Request) -> Result<Request, ErrorBody> {
     if options.depth.is_some_and(|depth| depth == 0 || depth > MAX_DEPTH) {
         return wrong("`depth` is out of bounds", "use a value from 1 to 8");
     }
+    if options.base.as_deref().is_some_and(|base| base.trim().is_empty()) {
+        return wrong("the base is empty", "name a git revision, such as HEAD~1 or origin/main");
+    }
+    options.new |= options.base.is_some();
+    if options.new && [options.severity, options.fail_on].contains(&Some(Severity::Hint)) {
+        return wrong(
+            "hints are not compared with the base",
+            "use the severity information, warning or error",
+        );
+    }
     if request.cmd == Command::Calls && options.direction.is_none() {
         return wrong(
             "`calls` needs a direction",
@@ -87,6 +100,7 @@ pub fn validate_request(mut request: Request) -> Result<Request, ErrorBody> {
         _ => {}
     }
     options.depth = options.depth.filter(|depth| *depth != 1);
+    options.base = options.base.take().filter(|base| base != DEFAULT_BASE);
     options.severity = options.severity.filter(|severity| *severity != Severity::Information);
     options.paths.sort();
     options.paths.dedup();

@@ -39,6 +39,7 @@ fn diagnostic(
         severity,
         rule: rule.map(str::to_owned),
         message: message.to_owned(),
+        symbol: None,
         tags,
         related: Vec::new(),
         preview: None,

@@ -77,6 +77,26 @@ impl FileTree {
         Ok(Self { files: files.collect() })
     }
 
+    /// Adds the files of a working tree that no revision of its repository has: those that git ignores, such as generated
+    /// ones, and those of nested repositories, such as submodules.
+    pub fn add_ignored(&mut self, root: &AbsPath) {
+        let Some(is_ignored) = ignore_filter(root) else { return };
+        let mut nested: BTreeMap<String, bool> = BTreeMap::new();
+        let mut is_nested = |path: &WorkspacePath| {
+            let folders = path.as_str().match_indices('/').map(|(end, _)| &path.as_str()[..end]);
+            folders.into_iter().any(|folder| {
+                *nested
+                    .entry(folder.to_owned())
+                    .or_insert_with(|| root.join(folder).join(".git").as_path().exists())
+            })
+        };
+        for (path, bytes) in Self::of_folder(root).files {
+            if is_ignored(&path) || is_nested(&path) {
+                self.files.entry(path).or_insert(bytes);
+            }
+        }
+    }
+
     /// The files that differ in another tree, with their contents in both.
     #[must_use]
     pub fn difference<'t>(&'t self, other: &'t Self) -> TreeDiff<'t> {
@@ -160,5 +180,11 @@ mod tests {
         let names = |tree: FileTree| tree.files.keys().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(names(FileTree::of_worktree(&root)), ["new.py"]);
         assert_eq!(names(FileTree::of_folder(&root)), ["made.py", "new.py"]);
+        std::fs::create_dir(root.join("sub").as_path()).unwrap();
+        git2::Repository::init(root.join("sub").as_path()).unwrap();
+        write("sub/own.py", "z = 1\n");
+        let mut tree = FileTree::default();
+        tree.add_ignored(&root);
+        assert_eq!(names(tree), ["made.py", "sub/own.py"]);
     }
 }

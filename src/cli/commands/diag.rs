@@ -7,6 +7,7 @@ use crate::cli::exit::ProgramExit;
 use crate::cli::settings::CliSettings;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request, Severity};
+use crate::orchestrator::validate_request;
 use crate::path::{AbsPath, WorkspacePath};
 use crate::workspace::files::canonical;
 
@@ -23,6 +24,18 @@ pub(crate) struct DiagArgs {
     /// Exit with code 1 if there is a diagnostic of this severity or worse
     #[arg(long, value_name = "LEVEL")]
     pub(crate) fail_on: Option<Level>,
+
+    /// Report only what is new since a git revision, whatever files it is in
+    #[arg(long)]
+    pub(crate) new: bool,
+
+    /// The revision that --new compares with; implies --new [default: HEAD]
+    #[arg(long, value_name = "REV")]
+    pub(crate) base: Option<String>,
+
+    /// Output format; all but `text` list everything
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json", "sarif", "github"])]
+    pub(crate) format: Option<String>,
 }
 
 /// A severity on the command line.
@@ -56,6 +69,8 @@ pub(crate) fn run(args: &DiagArgs, context: &mut CliContext) -> ProgramExit {
         let severity = Severity::from(args.severity);
         options.severity = (severity != Severity::Information).then_some(severity);
         options.fail_on = args.fail_on.map(Severity::from);
+        options.new = args.new;
+        options.base.clone_from(&args.base);
         let mut selector = None;
         match workspace_paths(&args.targets, context, settings) {
             Ok(paths) => options.paths = paths,
@@ -66,7 +81,7 @@ pub(crate) fn run(args: &DiagArgs, context: &mut CliContext) -> ProgramExit {
                 _ => return Err(error),
             },
         }
-        Ok(Request { cmd: Command::Diagnostics, selector, new_name: None, options })
+        validate_request(Request { cmd: Command::Diagnostics, selector, new_name: None, options })
     };
     context.run_request(make)
 }

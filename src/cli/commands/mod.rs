@@ -130,6 +130,15 @@ impl Verb {
 }
 
 impl Verb {
+    /// The value of `--format`.
+    pub(crate) fn format(&self) -> Option<&str> {
+        match self {
+            Self::Diag(args) => args.format.as_deref(),
+            Self::Calls(args) => args.format.as_deref(),
+            _ => None,
+        }
+    }
+
     /// For a verb that cannot be traced: its name, and a hint what to do instead.
     const fn untraceable(&self) -> Option<(&'static str, &'static str)> {
         const SAME: &str = "its output depends only on the given bundles; keep them to reproduce it";

@@ -190,7 +190,7 @@ impl LocalNames {
     }
 }
 
-fn qualified(item: &Symbol) -> String {
+pub(super) fn qualified(item: &Symbol) -> String {
     match &item.container {
         Some(container) => format!("{container}.{}", item.name),
         None => item.name.clone(),
@@ -403,18 +403,47 @@ pub(super) fn diagnostic(links: Links<'_>, item: &Diagnostic) -> String {
     text
 }
 
-fn diagnostics_summary(found: &Diagnostics) -> String {
+/// The last line of diagnostics, and why it may not be all.
+pub(super) fn diagnostics_summary(found: &Diagnostics) -> String {
     let counts = &found.counts;
-    let mut parts = vec![plural(counts.error, "error"), plural(counts.warning, "warning")];
-    if counts.information > 0 {
-        parts.push(format!("{} information", counts.information));
+    let files = plural(found.files_checked, "file");
+    let mut text = match &found.base {
+        Some(base) => {
+            let lists = [
+                ("errors", counts.error, base.fixed.error, base.kept.error),
+                ("warnings", counts.warning, base.fixed.warning, base.kept.warning),
+                ("information", counts.information, base.fixed.information, base.kept.information),
+            ];
+            let shown = lists
+                .into_iter()
+                .filter(|(noun, new, fixed, kept)| *noun == "errors" || new + fixed + kept > 0);
+            let parts: Vec<String> = shown
+                .map(|(noun, new, fixed, kept)| {
+                    format!("new {noun}: {new}, fixed: {fixed}, already there: {kept}")
+                })
+                .collect();
+            let commit: String = base.commit.chars().take(SHORT_COMMIT).collect();
+            format!("{} ({files} checked; base {commit})", parts.join("; "))
+        }
+        None => {
+            let mut parts = vec![plural(counts.error, "error"), plural(counts.warning, "warning")];
+            if counts.information > 0 {
+                parts.push(format!("{} information", counts.information));
+            }
+            format!("{} in {files} checked", parts.join(", "))
+        }
+    };
+    if let Some(caveat) = found.base.as_ref().and_then(|base| base.caveat.as_ref()) {
+        let _ = write!(text, "\nthe base may not be exact: {caveat}");
     }
-    let mut text = format!("{} in {} checked", parts.join(", "), plural(found.files_checked, "file"));
     for file in &found.not_checked {
         let _ = write!(text, "\nnot checked: {}: {}", file.uri, file.reason);
     }
     text
 }
+
+/// How many digits of a commit ID are printed.
+const SHORT_COMMIT: usize = 12;
 
 /// The count and whether it is complete: `18 references, 26 unresolved (receiver type unknown): not complete`.
 fn completeness(verdict: &Completeness, count: usize, noun: &str) -> String {
@@ -510,7 +539,7 @@ fn candidates(found: &[Candidate]) -> String {
     text
 }
 
-fn error_text(bundle: &Bundle, error: &ErrorBody) -> String {
+pub(super) fn error_text(bundle: &Bundle, error: &ErrorBody) -> String {
     let mut text =
         format!("{} {}: {}\n", Style::Error.paint("error:"), error.symbol.as_str(), quoted(&error.message));
     match &error.data {
