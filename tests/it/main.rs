@@ -36,6 +36,8 @@ mod occurrences;
 mod output;
 /// No process and no file remains after a run.
 mod processes;
+/// Reports for CI: SARIF, annotations, call graphs, and what is new since a revision.
+mod reports;
 mod reward;
 /// The schemas, and the command line described as data.
 mod schemas;

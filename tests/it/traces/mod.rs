@@ -111,6 +111,9 @@ fn edits() {
             &["undo"],
             &["actions", "src/shop/till.py:1:1"],
             &["locate", "py://shop#price_of?v=git:HEAD"],
+            &["diag", "--new"],
+            &["diag", "src/shop/till.py", "--base", "HEAD"],
+            &["diag", "--base", "nothing"],
         ],
     );
 }
