@@ -29,6 +29,8 @@ pub(crate) struct CliSettings {
     pub(crate) server_command: Option<AbsPath>,
     pub(crate) python: Option<AbsPath>,
     pub(crate) index_io: ColumnUnit,
+    /// Whether absolute paths are printed.
+    pub(crate) absolute: bool,
     pub(crate) scope: Scope,
     pub(crate) timeout: Duration,
     pub(crate) offline: bool,
@@ -110,6 +112,8 @@ impl CliSettings {
             .unwrap_or(orchestrator::Settings::SERVER_MEMORY >> 20);
         let offline =
             sources.value("offline", args.offline.then_some(true), |file| file.offline).unwrap_or(false);
+        let absolute =
+            sources.value("absolute", args.absolute.then_some(true), |file| file.absolute).unwrap_or(false);
         let is_listed = env.trust_list().trusts(&env.checkout(&root));
         let trust_workspace = args.trust_workspace || is_listed;
         if trust_workspace {
@@ -128,10 +132,9 @@ impl CliSettings {
             python: python.map(|path| env.absolute(&path)),
             index_io: match index_io {
                 None => ColumnUnit::default(),
-                Some(unit) => ColumnUnit::parse(&unit).ok_or_else(|| {
-                    ErrorBody::new(ErrorSymbol::IndexingUnsupported, format!("unknown column unit {unit:?}"))
-                        .hint("use --index-io codepoint, utf-8 or utf-16")
-                })?,
+                Some(unit) => {
+                    ColumnUnit::parse(&unit).ok_or_else(|| orchestrator::unknown_unit_error(&unit))?
+                }
             },
             scope: match scope.as_deref() {
                 None | Some("workspace") => Scope::Workspace,
@@ -139,6 +142,7 @@ impl CliSettings {
                 Some(other) => return Err(invalid_choice("--scope", other, "workspace or configured")),
             },
             timeout: Duration::from_secs(timeout.clamp(1, 86_400)),
+            absolute,
             offline,
             trust_workspace,
             trust: match args.freshness.as_deref() {
@@ -240,7 +244,7 @@ fn invalid_choice(option: &str, given: &str, expected: &str) -> ErrorBody {
 fn config_error(error: ConfigError) -> ErrorBody {
     let hint = match &error {
         ConfigError::Syntax { .. } => {
-            "the keys are server, index-io, timeout, scope, session-idle, session-memory, allow, deny, allow-dirty, deny-apply-on-ambiguous and workspace-jail; the user's file may also have server-command, python and offline"
+            "the keys are server, index-io, absolute, timeout, scope, session-idle, session-memory, allow, deny, allow-dirty, deny-apply-on-ambiguous and workspace-jail; the user's file may also have server-command, python and offline"
         }
         ConfigError::Forbidden { .. } => {
             "set it with a flag, LANSER_… in the environment, or in the user's lanser/config.toml"

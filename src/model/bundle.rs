@@ -130,6 +130,9 @@ pub struct Volatile {
     /// The process ID of the process that computed the answer; absent when it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
+    /// With `--absolute`: the absolute path of every `uri` in this bundle. Absent when empty.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub absolute: BTreeMap<String, String>,
     /// With `-v`: every location in the server's and in the caller's coordinates. Absent when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub coordinates: Vec<DualCoordinates>,

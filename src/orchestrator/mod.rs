@@ -11,6 +11,7 @@
 //! server always enumerates its files first, because the types that Pyright infers depend on the order in which it
 //! learns of files.
 
+mod absolute_paths;
 mod answer;
 mod ask;
 pub mod batch;
@@ -66,6 +67,7 @@ use crate::reward::{MeasuredDiagnostics, of_bundle};
 use crate::tape::Tape;
 use crate::trace::writer::TraceWriter;
 use crate::workspace::snapshot::ChangeDetection;
+pub use absolute_paths::AbsolutePaths;
 use answer::{ComputedAnswer, FinalAnswer};
 pub use bundle_store::stored_bundle;
 use failure::Failure;
@@ -77,7 +79,7 @@ pub use memo::verify_memo;
 use pool::{Held, Pool, WorkerKind};
 pub use python_env::{ConfigurationReport, PythonReport, configuration_report, python_report};
 pub use report::{RunningServers, ServerReport};
-pub use request_input::{read_selector, validate_request};
+pub use request_input::{read_selector, unknown_unit_error, validate_request};
 pub use reward::{ScoreHead, StateSource, is_revision, score, supplement};
 pub use scan_throttle::PendingGuard;
 use server::Server;
@@ -422,6 +424,7 @@ impl Orchestrator {
             served_from: Some(served_from),
             root: Some(self.settings.root.to_string()),
             pid: Some(std::process::id()),
+            absolute: BTreeMap::new(),
             coordinates,
         };
         bundle

@@ -27,21 +27,37 @@ pub fn read_selector(text: &str, unit: ColumnUnit) -> Result<PositionSpec, Error
             )
             .hint("`lanser schema export --only selector` prints its schema")
         };
-        return strict_json::from_slice(text.as_bytes()).map_err(|error| wrong(error.to_string()));
+        return strict_json::from_slice(text.as_bytes())
+            .map_err(|error| unknown_unit(text.as_bytes()).unwrap_or_else(|| wrong(error.to_string())));
     }
     selector::parse(text, unit).map_err(|error| {
         let span = [error.span.start, error.span.end].map(|at| u32::try_from(at).unwrap_or(u32::MAX));
+        let symbol = match error.is_unknown_unit {
+            true => ErrorSymbol::IndexingUnsupported,
+            false => ErrorSymbol::BadSelectorSyntax,
+        };
         let data = ErrorData::Syntax { text: text.to_owned(), span, expected: error.expected.clone() };
-        ErrorBody::new(
-            ErrorSymbol::BadSelectorSyntax,
-            format!("the selector {text:?} cannot be parsed: {error}"),
-        )
-        .hint(
-            bare_name_hint(text)
-                .unwrap_or_else(|| "`lanser help locate` shows the forms of a selector".to_owned()),
-        )
-        .data(data)
+        ErrorBody::new(symbol, format!("the selector {text:?} cannot be parsed: {error}"))
+            .hint("`lanser help locate` shows the forms of a selector")
+            .data(data)
     })
+}
+
+/// The error if a selector or a request in JSON has a unit of columns that lanser does not know.
+pub(super) fn unknown_unit(json: &[u8]) -> Option<ErrorBody> {
+    let value: serde_json::Value = strict_json::from_slice(json).ok()?;
+    let given = ["/indexing", "/selector/indexing", "/options/index_io"].into_iter();
+    let unknown = given
+        .filter_map(|member| value.pointer(member)?.as_str())
+        .find(|name| ColumnUnit::parse(name).is_none())?;
+    Some(unknown_unit_error(unknown))
+}
+
+/// The error for a unit of columns that lanser does not know.
+#[must_use]
+pub fn unknown_unit_error(name: &str) -> ErrorBody {
+    ErrorBody::new(ErrorSymbol::IndexingUnsupported, format!("unknown column unit {name:?}"))
+        .hint(format!("use {}", ColumnUnit::EXPECTED))
 }
 
 /// Validates a request that did not come from the command line, and normalizes it as the command line would: default
@@ -96,56 +112,4 @@ pub fn validate_request(mut request: Request) -> Result<Request, ErrorBody> {
     guards.overrides.sort();
     guards.overrides.dedup();
     Ok(request)
-}
-
-/// A hint with the selector for a bare name. A part that starts with a capital letter is taken for a definition in a
-/// module, not for a module.
-fn bare_name_hint(text: &str) -> Option<String> {
-    let (module, names) = text.split_once(':').unwrap_or(("", text));
-    let parts: Vec<&str> =
-        module.split('.').chain(names.split(['.', ':'])).filter(|part| !part.is_empty()).collect();
-    let is_word = |part: &&str| {
-        part.chars().all(|c| c == '_' || c.is_alphanumeric())
-            && !part.starts_with(|c: char| c.is_ascii_digit())
-    };
-    if parts.is_empty()
-        || !parts.iter().all(is_word)
-        || parts.iter().any(|part| matches!(*part, "py" | "pyi"))
-    {
-        return None;
-    }
-    let in_module = match module {
-        "" => parts.iter().position(|part| part.starts_with(char::is_uppercase)).unwrap_or(parts.len() - 1),
-        module => module.split('.').count(),
-    };
-    let (module, name) = (parts[..in_module].join("."), parts[in_module..].join("."));
-    let module = if module.is_empty() { "MODULE".to_owned() } else { module };
-    let last = parts.last().copied().unwrap_or_default();
-    Some(format!(
-        "write a name with its module: `py://{module}#{name}`; `lanser symbols --query {last}` shows where it is defined"
-    ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::bare_name_hint;
-
-    #[test]
-    fn hints_for_bare_names() {
-        let suggestion =
-            |text: &str| bare_name_hint(text).and_then(|hint| Some(hint.split('`').nth(1)?.to_owned()));
-        for (text, expected) in [
-            ("Session", Some("py://MODULE#Session")),
-            ("requests.Session.get", Some("py://requests#Session.get")),
-            ("Session.get", Some("py://MODULE#Session.get")),
-            ("os.path.join", Some("py://os.path#join")),
-            ("pkg.mod:C.m", Some("py://pkg.mod#C.m")),
-            ("app.py", None),
-            ("src/app.py", None),
-            ("a.py:x", None),
-            ("", None),
-        ] {
-            assert_eq!(suggestion(text).as_deref(), expected, "{text}");
-        }
-    }
 }

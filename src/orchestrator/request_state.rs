@@ -109,7 +109,7 @@ impl RequestState {
                 threads: settings.threads,
                 tape: &tape,
             };
-            resolve(&world, &files, &inputs.paths, selector)
+            resolve(&world, &files, &inputs.paths, selector, request.cmd)
         });
         if let Some(SelectorOutcome::Found(target)) = &resolved
             && matches!(request.cmd, Command::References | Command::Implementation | Command::Rename)
@@ -349,6 +349,7 @@ fn resolve(
     files: &DiskFiles,
     paths: &PathMap,
     selector: &PositionSpec,
+    cmd: Command,
 ) -> SelectorOutcome {
     let path = match selector.uri().map(|uri| (uri, paths.absolute(uri))) {
         None => None,
@@ -365,6 +366,19 @@ fn resolve(
         }
     };
     match locate(world, selector, path.as_ref()) {
+        locate::LocateOutcome::Found(located)
+            if matches!(selector, PositionSpec::Line(_))
+                && is_about_a_name(cmd)
+                && located.target.name_span.is_empty() =>
+        {
+            let names = locate::names_on_line(world, &located.target);
+            if names.places.is_empty() {
+                let message = format!("{selector}: there is no name on the line");
+                let hint = "name another line, or a column: PATH:LINE:COL";
+                return SelectorOutcome::Failed(ErrorBody::new(ErrorSymbol::NotFound, message).hint(hint));
+            }
+            SelectorOutcome::Ambiguous(names)
+        }
         locate::LocateOutcome::Found(located) => {
             SelectorOutcome::Found(request_target(*located, world.roots))
         }
@@ -382,6 +396,11 @@ fn resolve(
             SelectorOutcome::Failed(ErrorBody::new(ErrorSymbol::VersionSkew, message).hint(hint))
         }
     }
+}
+
+/// Whether a command asks about the name at its target, so that a line with several names does not suffice.
+const fn is_about_a_name(cmd: Command) -> bool {
+    !matches!(cmd, Command::Locate | Command::Symbols | Command::Diagnostics | Command::Actions)
 }
 
 fn request_target(located: LocatedTarget, roots: &ImportRoots) -> RequestTarget {
@@ -446,7 +465,8 @@ fn not_found(selector: &PositionSpec, paths: &PathMap, near: &NotFound) -> Error
                 "`lanser symbols --query NAME` searches the workspace; the parts of a definition are :def, :sig, :body and :doc"
             }
             PositionSpec::Symbol(_) => "`lanser symbols --query NAME` searches the workspace",
-            PositionSpec::Cursor(_) | PositionSpec::Range(_) if selector.doc_version().is_none() => {
+            PositionSpec::Name(_) => "`lanser symbols --query NAME` searches the workspace",
+            PositionSpec::Cursor(_) | PositionSpec::Range(_) | PositionSpec::Line(_) if selector.doc_version().is_none() => {
                 "lines and columns are 1-based"
             }
             PositionSpec::Anchor(_) => "quote a longer span, or name the definition: py://module#name",

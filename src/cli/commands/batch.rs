@@ -20,7 +20,7 @@ use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Options, Request, Scope};
 use crate::orchestrator::batch::{self, BatchEnd, BatchInput, BatchOptions};
 use crate::orchestrator::watchdog::Watchdog;
-use crate::orchestrator::{self, Orchestrator, Progress};
+use crate::orchestrator::{self, AbsolutePaths, Orchestrator, Progress};
 use crate::text::{ColumnUnit, plural};
 
 use crate::workspace::files::canonical;
@@ -86,7 +86,8 @@ pub(crate) fn run(args: &BatchArgs, context: &mut CliContext) -> ProgramExit {
     };
     let (answers, to_write) = mpsc::channel(OUTPUT_QUEUE_LIMIT);
     let (printer, ordered) = (context.printer.clone(), args.ordered || steps.is_run());
-    let writer = BundleWriter { printer, out, progress: progress.clone(), steps };
+    let absolute = settings.absolute.then(|| AbsolutePaths::of(&context.orchestrator_settings(&settings)));
+    let writer = BundleWriter { printer, out, progress: progress.clone(), steps, absolute };
     let writer = std::thread::spawn(move || writer.write(to_write));
     let orchestrator_settings = orchestrator::Settings {
         progress: Arc::new(MessagesOnly(progress)),
@@ -205,6 +206,7 @@ struct BundleWriter {
     out: Box<dyn Write + Send>,
     progress: Arc<TerminalProgress>,
     steps: StepRewards,
+    absolute: Option<AbsolutePaths>,
 }
 
 impl BundleWriter {
@@ -213,6 +215,9 @@ impl BundleWriter {
         let mut count = 0_u64;
         while let Some(mut bundle) = answers.blocking_recv() {
             self.steps.reward(&mut bundle);
+            if let Some(paths) = &self.absolute {
+                paths.add_to(&mut bundle);
+            }
             self.out.write_all(&self.printer.line(&bundle)?)?;
             if answers.is_empty() {
                 self.out.flush()?;

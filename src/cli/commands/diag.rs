@@ -8,6 +8,8 @@ use crate::cli::settings::CliSettings;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request, Severity};
 use crate::path::{AbsPath, WorkspacePath};
+use crate::selector::parse;
+use crate::text::ColumnUnit;
 use crate::workspace::files::canonical;
 
 /// Arguments of `diag`.
@@ -73,7 +75,10 @@ pub(crate) fn run(args: &DiagArgs, context: &mut CliContext) -> ProgramExit {
 
 /// Whether a text that is not an existing path looks like a selector.
 pub(super) fn is_selector(target: &str) -> bool {
-    target.contains("://") || target.contains('@') || target.contains(':') || target.starts_with('{')
+    target.contains("://")
+        || target.contains(['@', ':'])
+        || target.starts_with('{')
+        || parse(target, ColumnUnit::default()).is_ok()
 }
 
 /// The paths relative to the workspace, sorted and without duplicates. A path is resolved in the current folder first, as

@@ -1,7 +1,7 @@
 //! Bundles as text: one line per location, `path:line:col`, then the source line. Every location is a valid selector.
 //! If the output is truncated, the last line has the command that shows the rest.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io;
 
@@ -34,7 +34,7 @@ pub(super) fn print(printer: &Printer, bundle: &Bundle) -> io::Result<()> {
         if let Some(resolution) =
             bundle.resolution.as_ref().filter(|resolution| !resolution.disambiguation.is_empty())
         {
-            text.push_str(&candidates(&resolution.disambiguation));
+            text.push_str(&candidates(Links::of(bundle), &resolution.disambiguation));
         }
         printer.complain(text.trim_end());
         return Ok(());
@@ -257,25 +257,36 @@ impl Printer {
     }
 }
 
-/// The workspace root that terminal hyperlinks lead into. Links are printed where colors are.
+/// How locations are printed: the workspace root that terminal hyperlinks lead into, and the absolute paths of URIs. Links are
+/// printed where colors are.
 #[derive(Clone, Copy)]
-pub(super) struct Links<'b>(Option<&'b str>);
+pub(super) struct Links<'b> {
+    root: Option<&'b str>,
+    absolute: Option<&'b BTreeMap<String, String>>,
+}
 
 impl<'b> Links<'b> {
-    /// No hyperlinks.
+    /// No hyperlinks, and paths as in the bundle.
     pub(super) const fn none() -> Self {
-        Self(None)
+        Self { root: None, absolute: None }
     }
 
     pub(super) fn of(bundle: &'b Bundle) -> Self {
-        Self(bundle.meta.volatile.root.as_deref())
+        let volatile = &bundle.meta.volatile;
+        Self { root: volatile.root.as_deref(), absolute: Some(&volatile.absolute) }
+    }
+
+    /// A location as compilers print it, with an absolute path if those are requested.
+    fn location(self, at: &str) -> String {
+        let path = at.rsplit_once('@').and_then(|(uri, place)| Some((self.absolute?.get(uri)?, place)));
+        compiler_location(&path.map_or_else(|| at.to_owned(), |(path, place)| format!("{path}@{place}")))
     }
 
     /// A location in its color, with a hyperlink if its file is in the workspace.
     fn paint(self, at: &str) -> String {
-        let text = Style::Path.paint(compiler_location(at));
+        let text = Style::Path.paint(self.location(at));
         let path = at.split_once("@").map(|(uri, _)| uri).filter(|uri| !uri.contains("://"));
-        match self.0.zip(path).filter(|_| screen::screen().is_styled) {
+        match self.root.zip(path).filter(|_| screen::screen().is_styled) {
             Some((root, path)) => {
                 let path = url_path(path);
                 format!(
@@ -478,7 +489,7 @@ fn resolved_text(links: Links<'_>, resolved: &Resolved) -> String {
         let _ = writeln!(text, "{kind} {name}");
     }
     for step in &resolved.evidence {
-        let _ = writeln!(text, "  {} of {} at {}", step.step, step.to, compiler_location(&step.at));
+        let _ = writeln!(text, "  {} of {} at {}", step.step, step.to, links.location(&step.at));
     }
     text.push_str(&uncertainty(resolved));
     text
@@ -494,15 +505,17 @@ fn uncertainty(resolved: &Resolved) -> String {
     }
 }
 
-fn candidates(found: &[Candidate]) -> String {
+fn candidates(links: Links<'_>, found: &[Candidate]) -> String {
     let mut text = String::new();
     for candidate in found {
         let _ = writeln!(
             text,
-            "  {}  {} {} ({})",
-            Style::Path.paint(compiler_location(&candidate.at)),
-            candidate.symbol_kind,
-            candidate.qualname,
+            "  {}  {}({})",
+            Style::Path.paint(links.location(&candidate.at)),
+            match candidate.qualname.as_str() {
+                "" => String::new(),
+                name => format!("{} {name} ", candidate.symbol_kind),
+            },
             candidate.reason
         );
         let _ = writeln!(text, "      {}", candidate.preview.trim());

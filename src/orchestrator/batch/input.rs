@@ -6,7 +6,7 @@ use std::io::{self, BufReader, Read};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
-use super::super::request_input::{read_selector, validate_request};
+use super::super::request_input::{read_selector, unknown_unit, validate_request};
 use crate::digest::strict_json;
 use crate::model::batch::{BatchLine, BatchRequest, Cancellation, RequestId, SelectorInput};
 use crate::model::error::{ErrorBody, ErrorSymbol};
@@ -110,6 +110,9 @@ fn parse_line(line: &[u8], number: u64, merge_options: &OptionMerger) -> LineCon
     let line = match strict_json::from_slice::<BatchLine>(line) {
         Ok(line) => line,
         Err(error) => {
+            if let Some(error) = unknown_unit(line) {
+                return LineContent::Invalid(id_of(line), Box::new(error));
+            }
             let fault = error.fault.to_string();
             // The position is replaced by the column.
             let fault = fault.rfind(" at line ").map_or(fault.as_str(), |at| &fault[..at]);
