@@ -52,6 +52,7 @@ const EXAMPLES_AND_EXIT_CODES: &str = "\
 Examples:
   lanser def py://flask#Flask.route      its definition, through re-exports
   lanser refs src/app.py:42:7            all references to the symbol there
+  lanser hover Flask.route               by name, if there is only one
   lanser diag src --fail-on error        for CI
   lanser symbols --query Session --json  one JSON bundle on standard output
 

@@ -21,6 +21,7 @@ use crate::resolve::locate::{
 use crate::resolve::meaning::Meaning;
 use crate::resolve::modules::ImportRoots;
 use crate::resolve::not_found::{NotFound, NotFoundReason};
+use crate::resolve::outline::DefinitionKind;
 use crate::resolve::step::ResolutionStep;
 use crate::resolve::symbol::StubLocation;
 use crate::selector::PositionSpec;
@@ -379,6 +380,17 @@ fn resolve(
             }
             SelectorOutcome::Ambiguous(names)
         }
+        locate::LocateOutcome::Found(located)
+            if matches!(selector, PositionSpec::Name(_))
+                && is_about_a_name(cmd)
+                && located.target.kind == Some(DefinitionKind::Module) =>
+        {
+            let message = format!("{selector} is a module, and this request is about a name");
+            let hint = format!(
+                "`lanser symbols {selector}` lists its names; `lanser move py://{selector} py://NEW` renames it"
+            );
+            SelectorOutcome::Failed(ErrorBody::new(ErrorSymbol::NotFound, message).hint(hint))
+        }
         locate::LocateOutcome::Found(located) => {
             SelectorOutcome::Found(request_target(*located, world.roots))
         }
@@ -465,6 +477,9 @@ fn not_found(selector: &PositionSpec, paths: &PathMap, near: &NotFound) -> Error
                 "`lanser symbols --query NAME` searches the workspace; the parts of a definition are :def, :sig, :body and :doc"
             }
             PositionSpec::Symbol(_) => "`lanser symbols --query NAME` searches the workspace",
+            PositionSpec::Line(_) if matches!(near.reason, NotFoundReason::NoCode { .. }) => {
+                "it is blank or a comment; name the line of a statement"
+            }
             PositionSpec::Name(_) => "`lanser symbols --query NAME` searches the workspace",
             PositionSpec::Cursor(_) | PositionSpec::Range(_) | PositionSpec::Line(_) if selector.doc_version().is_none() => {
                 "lines and columns are 1-based"

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tree_sitter::Tree;
+
 use super::modules::ImportRoots;
 use super::not_found::{NotFound, NotFoundReason};
 use super::outline::Span;
@@ -94,6 +96,7 @@ fn names_in(document: &Document, code: &Span) -> LineNames {
         false
     };
     bound.extend(Scopes::of_all(&tree, text).bound_within(code).into_iter().filter(|name| !in_lambda(name)));
+    bound.extend(parsed.identifiers_in(code).filter(|name| is_attribute_target(&tree, name)));
     bound.sort_by_key(|name| name.start);
     bound.dedup();
     if !bound.is_empty() {
@@ -103,6 +106,22 @@ fn names_in(document: &Document, code: &Span) -> LineNames {
     let others: Vec<Span> =
         used.iter().filter(|name| !matches!(&text[(*name).clone()], "self" | "cls")).cloned().collect();
     LineNames::Used(if others.is_empty() { used } else { others })
+}
+
+/// Whether a name is that of an attribute to which an assignment assigns: `x` of `a.x, b = 1, 2`.
+fn is_attribute_target(tree: &Tree, name: &Span) -> bool {
+    let token = tree.root_node().descendant_for_byte_range(name.start, name.end);
+    let attribute = token.and_then(|token| {
+        token.parent().filter(|parent| parent.child_by_field_name("attribute") == Some(token))
+    });
+    let Some(mut target) = attribute else { return false };
+    while let Some(parent) = target.parent() {
+        match parent.kind() {
+            "pattern_list" | "tuple_pattern" | "list_pattern" => target = parent,
+            kind => return kind == "assignment" && parent.child_by_field_name("left") == Some(target),
+        }
+    }
+    false
 }
 
 fn is_within(span: &Span, outer: &Span) -> bool {
@@ -179,7 +198,7 @@ if (w := f(1)): pass
             (15, "line 15 has no code", ""),
             (16, "'''text'''", ""),
             (17, "C", "C"),
-            (18, "C.z = 2", "C z"),
+            (18, "z", "z"),
             (19, "w", "w"),
             (99, "line 99 is out of range: the file has 20 lines", ""),
         ] {

@@ -10,7 +10,7 @@ use crate::model::request::{Command, Direction};
 #[derive(Debug, Clone, Args)]
 #[command(group(clap::ArgGroup::new("direction").required(true).args(["incoming", "outgoing"])))]
 pub(crate) struct CallsArgs {
-    /// Function: `py://pkg.mod#Class.method`, `path:LINE:COL`, …
+    /// Function: `Class.method`, `pkg.mod.name`, `path:LINE[:COL]`, `py://pkg.mod#name`, …
     ///
     /// All forms: `lanser help locate`.
     pub(crate) selector: String,

@@ -15,7 +15,7 @@ use crate::workspace::files::canonical;
 /// Arguments of `diag`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DiagArgs {
-    /// Files or folders, or a selector for its file [default: the whole workspace]
+    /// Files or folders, or a selector for its file: `pkg.mod`, `Class`, … [default: the whole workspace]
     pub(crate) targets: Vec<String>,
 
     /// List only diagnostics of this severity or worse; all are counted

@@ -11,7 +11,7 @@ use crate::model::request::{Command, Request};
 /// Arguments of `symbols`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SymbolsArgs {
-    /// File or folder, or a selector for its file
+    /// File or folder, or a selector for its file: `pkg.mod`, `Class`, …
     #[arg(required_unless_present = "query", conflicts_with = "query")]
     pub(crate) target: Option<String>,
 

@@ -32,6 +32,7 @@ pub(super) fn by_name(cx: &ResolveContext<'_>, spec: &NameSpec, path: Option<&Ab
     targets.extend(namesakes);
     let mut seen = BTreeSet::new();
     targets.retain(|target| seen.insert((target.document.path.clone(), target.span.start)));
+    targets.sort_by(|a, b| (&a.document.path, a.span.start).cmp(&(&b.document.path, b.span.start)));
     match targets.len() {
         0 => module_alone(cx, spec)
             .unwrap_or_else(|| ResolveOutcome::NotFound(not_found(cx, spec, near.into_iter().chain(member)))),

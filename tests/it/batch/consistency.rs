@@ -15,6 +15,8 @@ fn requests() -> Vec<Value> {
         "src/shop/till.py:8:16",
         "src/shop/items.py:1:1",
         "py://shop#nothing",
+        "price_of(item)",
+        "src/shop/till.py:9",
     ];
     let about = [
         "definition",
