@@ -721,7 +721,7 @@ fn short_forms_resolve_to_the_same_place_in_every_command() {
             assert_eq!(there["facts"], definition["facts"], "{selector}");
             // A line of a batch gives the same bundle.
             let line = serde_json::json!({"cmd": "references", "selector": selector});
-            let answer = env.lanser_with_input(["batch"], &line.to_string());
+            let answer = env.lanser_with_input(["batch"], line.to_string());
             let answer: Value = serde_json::from_str(answer.text()).unwrap();
             if !selector.starts_with('{') {
                 assert_eq!(answer["bundleId"], references["bundleId"], "{selector}");
