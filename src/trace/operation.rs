@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::path_redactor::PathRedactor;
-use crate::digest::{Digest, to_canonical};
+use crate::digest::Digest;
 use crate::model::bundle::{Bundle, Volatile};
 use crate::model::error::ErrorBody;
 use crate::model::request::Request;
 use crate::model::server::ServerKind;
 use crate::model::trace::{EventBody, RecordedCall, RecordedWorkspace, TRACE_VERSION};
-use crate::tape::{Exchange, IoKind, MessageSender, Recording};
+use crate::tape::{CallKey, Exchange, IoKind, MessageSender, Recording, call_key};
 
 /// The name of the format, in every header.
 pub const FORMAT: &str = "lanser-trace";
@@ -136,8 +136,8 @@ pub struct TracedOperation {
     pub server: Option<ServerKind>,
     /// Recording answers by I/O boundary and question, both as JSON text.
     pub answers: BTreeMap<(IoKind, String), String>,
-    /// Server calls by method and canonical parameters.
-    pub calls: BTreeMap<(String, String), VecDeque<Exchange>>,
+    /// Server calls by their [`call_key`].
+    pub calls: BTreeMap<CallKey, VecDeque<Exchange>>,
     /// All messages: event number, sender, message.
     pub frames: Vec<(u64, MessageSender, Value)>,
     /// What the server sent unprompted when it started, as JSON text.
@@ -203,20 +203,22 @@ impl TracedOperation {
 
     /// Groups the frames into calls with their responses.
     pub(super) fn group_calls(&mut self) {
-        let mut pending: BTreeMap<u64, ((String, String), usize)> = BTreeMap::new();
+        let mut pending: BTreeMap<u64, (CallKey, usize)> = BTreeMap::new();
         let mut meanwhile: Vec<String> = Vec::new();
         for (_, from, message) in &self.frames {
             let id = message["id"].as_u64();
             match (from, message["method"].as_str(), id) {
                 (MessageSender::Client, Some(method), Some(id)) => {
-                    let key = (method.to_owned(), canonical(&message["params"]));
+                    let key = call_key(method, &message["params"]);
                     let exchanges = self.calls.entry(key.clone()).or_default();
                     pending.insert(id, (key, exchanges.len()));
                     exchanges.push_back(Exchange::default());
                 }
-                (MessageSender::Server, Some("window/logMessage" | "client/registerCapability"), _) => {
-                    self.introduction.push(message.to_string());
-                }
+                (
+                    MessageSender::Server,
+                    Some("window/logMessage" | "client/registerCapability" | "workspace/configuration"),
+                    _,
+                ) => self.introduction.push(message.to_string()),
                 (MessageSender::Server, Some(_), _) => meanwhile.push(message.to_string()),
                 (MessageSender::Server, None, Some(id)) => {
                     let Some((key, at)) = pending.get(&id) else { continue };
@@ -231,13 +233,4 @@ impl TracedOperation {
             }
         }
     }
-}
-
-/// Parameters in canonical JSON, the form by which calls are matched.
-#[must_use]
-pub fn canonical(params: &Value) -> String {
-    to_canonical(params)
-        .ok()
-        .and_then(|bytes| String::from_utf8(bytes).ok())
-        .unwrap_or_else(|| params.to_string())
 }

@@ -42,6 +42,8 @@ mod schemas;
 mod score;
 /// Every selector form, before and after the code changes.
 mod selectors;
+/// Every supported version of every server.
+mod server_versions;
 /// Background sessions: one for all callers, with the same answers, and no remains.
 mod sessions;
 /// Traces: recording, replay, damage.
