@@ -24,6 +24,8 @@ pub(crate) struct FileConfig {
     pub(crate) timeout: Option<u64>,
     /// `workspace` or `configured`.
     pub(crate) scope: Option<String>,
+    /// Analyzers whose diagnostics are added: `compile`, `ruff`, `mypy`.
+    pub(crate) with: Option<Vec<String>>,
     /// Seconds without requests after which a background session exits.
     pub(crate) session_idle: Option<u64>,
     /// MiB above which a background session restarts its language server.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::analyzer::{DiagnosticSource, SourceReport};
 use super::edits::Transaction;
 use super::request::{Direction, Scope, Severity};
 use crate::path::DocUri;
@@ -131,6 +132,9 @@ pub enum Provenance {
     /// Lanser's index of the workspace, and the language server where the syntax does not suffice.
     #[serde(rename = "index+lsp")]
     IndexLsp,
+    /// The language server and the analyzers of `--with`.
+    #[serde(rename = "compiler+lsp")]
+    CompilerLsp,
 }
 
 /// The rule that establishes a reference that the server does not report itself.
@@ -296,15 +300,18 @@ pub struct Diagnostics {
     /// Requested files that could not be checked. Absent when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_checked: Vec<NotChecked>,
+    /// The sources of the diagnostics; absent when the language server is the only one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<SourceReport>,
 }
 
 /// The result of `--fail-on`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Every file was checked, and no diagnostic has the given severity or a worse one.
+    /// Every file was checked by every source, and no diagnostic has the given severity or a worse one.
     Pass,
-    /// A diagnostic has the given severity or a worse one, or a file was not checked; the exit code is 1.
+    /// A diagnostic has the given severity or a worse one, or a file was not checked by a source; the exit code is 1.
     Fail,
 }
 
@@ -375,12 +382,15 @@ pub struct Diagnostic {
     pub range: Range,
     /// A selector of the location.
     pub at: String,
+    /// What reports it; absent when only the language server was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<DiagnosticSource>,
     /// The severity.
     pub severity: Severity,
-    /// The server's name of the rule; absent if it gives none.
+    /// The source's name of the rule; absent if it gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// The server's message; paths in it are replaced as in `uri`.
+    /// The source's message; paths in it are replaced as in `uri`.
     pub message: String,
     /// LSP tags: `unnecessary`, `deprecated`. Absent when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -8,6 +8,7 @@
 //! Coordinates are the server's: 0-based, flat `[sL, sC, eL, eC]`, columns in `environment.positionEncoding`. The `at` of a
 //! location is a selector (1-based, `--index-io` units) that lanser accepts as input.
 
+pub mod analyzer;
 pub mod batch;
 pub mod bundle;
 pub mod edits;

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::analyzer::AnalyzerKind;
 use super::edits::CheckName;
 use crate::path::WorkspacePath;
 use crate::selector::PositionSpec;
@@ -165,6 +166,9 @@ pub struct Options {
     /// Default: no verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fail_on: Option<Severity>,
+    /// `diagnostics`, `check`: analyzers whose diagnostics are added to those of the language server, sorted. Default: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<AnalyzerKind>,
     /// `locate`: the number of source lines in `preview`. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<u32>,

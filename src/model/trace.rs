@@ -109,6 +109,8 @@ pub enum EventBody {
     Guard(RecordedCall),
     /// The write of an edit.
     Transaction(RecordedCall),
+    /// The run of an analyzer.
+    Analyzer(RecordedCall),
     /// A message between lanser and the server.
     Frame {
         /// The sender.

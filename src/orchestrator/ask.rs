@@ -178,7 +178,9 @@ pub(super) async fn ask(
         .as_ref()
         .is_some_and(|verdict| verdict.status != CompletenessStatus::Complete);
     let cut = output.limits.as_ref().is_some_and(|limits| limits.truncated);
-    let unchecked = output.facts.diagnostics.as_ref().is_some_and(|found| !found.not_checked.is_empty());
+    let unchecked = output.facts.diagnostics.as_ref().is_some_and(|found| {
+        !found.not_checked.is_empty() || found.sources.iter().any(|source| !source.complete)
+    });
     let (edits, error, plan) = match output.refactored {
         Some(CheckedEdit { edits, error, plan }) => (Some(edits), error, Some(plan)),
         None => (None, output.error, None),

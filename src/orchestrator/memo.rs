@@ -99,6 +99,12 @@ impl Write for PortableWriter<'_> {
 }
 
 impl MemoKey {
+    /// The key for an answer that also depends on the programs and configurations with this digest.
+    pub(super) fn with(self, analyzers: Digest) -> Self {
+        let inputs = Digest::of_fields([&self.inputs.as_bytes()[..], &analyzers.as_bytes()[..]]);
+        Self { inputs, ..self }
+    }
+
     /// The key of a request for some inputs. `None` if no server is available that could have answered, if the
     /// request is about a file that the inputs do not cover, or if its selector names a revision.
     pub(super) fn of(request: &Request, inputs: &Inputs) -> Option<Self> {

@@ -11,6 +11,7 @@
 //! server always enumerates its files first, because the types that Pyright infers depend on the order in which it
 //! learns of files.
 
+mod analyze;
 mod answer;
 mod ask;
 pub mod batch;
@@ -66,6 +67,7 @@ use crate::reward::{MeasuredDiagnostics, of_bundle};
 use crate::tape::Tape;
 use crate::trace::writer::TraceWriter;
 use crate::workspace::snapshot::ChangeDetection;
+pub use analyze::{AnalyzerReport, analyzer_report, find_analyzer, install_analyzer};
 use answer::{ComputedAnswer, FinalAnswer};
 pub use bundle_store::stored_bundle;
 use failure::Failure;

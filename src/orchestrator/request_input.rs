@@ -88,6 +88,11 @@ pub fn validate_request(mut request: Request) -> Result<Request, ErrorBody> {
     }
     options.depth = options.depth.filter(|depth| *depth != 1);
     options.severity = options.severity.filter(|severity| *severity != Severity::Information);
+    if !options.with.is_empty() && !matches!(request.cmd, Command::Diagnostics | Command::Check) {
+        return wrong(&format!("`{name}` does not use analyzers"), "remove \"with\" from the options");
+    }
+    options.with.sort();
+    options.with.dedup();
     options.paths.sort();
     options.paths.dedup();
     let guards = &mut options.guards;

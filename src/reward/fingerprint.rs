@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::digest::Digest;
+use crate::model::analyzer::DiagnosticSource;
 use crate::model::facts::{Counts, Diagnostic};
 use crate::model::request::Severity;
 use crate::model::reward::{DiagnosticFingerprint, FileDiagnostics, RewardScope};
@@ -31,6 +32,7 @@ pub fn of(found: &Diagnostic, symbol: &str) -> DiagnosticFingerprint {
     let mut message = Digest::of(normalized(&found.message).as_bytes()).to_hex();
     message.truncate(MESSAGE_DIGITS);
     DiagnosticFingerprint {
+        source: found.source.filter(|source| *source != DiagnosticSource::Lsp),
         rule: found.rule.clone(),
         message,
         symbol: symbol.to_owned(),
@@ -100,16 +102,17 @@ pub struct Pairing {
 /// Pairs two sets in six passes, from equality in every respect down to the same rule in the same file.
 #[must_use]
 pub fn pair(before: &[FileFingerprint], after: &[FileFingerprint]) -> Pairing {
-    type MatchKey<'e> = (Option<&'e str>, Option<&'e str>, Option<&'e str>, Option<&'e str>, Severity);
+    type Kind = (Severity, Option<DiagnosticSource>);
+    type MatchKey<'e> = (Option<&'e str>, Option<&'e str>, Option<&'e str>, Option<&'e str>, Kind);
     // First the same file, message and definition; then whatever moved or was renamed; last the same rule and file, because a
     // message contains names, which an edit may change.
     let levels: [fn(&FileFingerprint) -> MatchKey<'_>; 6] = [
-        |(file, print)| (Some(file), rule(print), Some(&print.message), Some(&print.symbol), print.severity),
-        |(_, print)| (None, rule(print), Some(&print.message), Some(&print.symbol), print.severity),
-        |(file, print)| (Some(file), rule(print), Some(&print.message), None, print.severity),
-        |(_, print)| (None, rule(print), Some(&print.message), None, print.severity),
-        |(file, print)| (Some(file), rule(print), None, Some(&print.symbol), print.severity),
-        |(file, print)| (Some(file), rule(print), None, None, print.severity),
+        |(file, print)| (Some(file), rule(print), Some(&print.message), Some(&print.symbol), kind(print)),
+        |(_, print)| (None, rule(print), Some(&print.message), Some(&print.symbol), kind(print)),
+        |(file, print)| (Some(file), rule(print), Some(&print.message), None, kind(print)),
+        |(_, print)| (None, rule(print), Some(&print.message), None, kind(print)),
+        |(file, print)| (Some(file), rule(print), None, Some(&print.symbol), kind(print)),
+        |(file, print)| (Some(file), rule(print), None, None, kind(print)),
     ];
     let mut pairing = Pairing {
         gone: (0..before.len()).collect(),
@@ -135,6 +138,11 @@ pub fn pair(before: &[FileFingerprint], after: &[FileFingerprint]) -> Pairing {
         pairing.new.retain(|at| !taken.contains(at));
     }
     pairing
+}
+
+/// Diagnostics of different severities or sources are never paired.
+const fn kind(print: &DiagnosticFingerprint) -> (Severity, Option<DiagnosticSource>) {
+    (print.severity, print.source)
 }
 
 fn rule(print: &DiagnosticFingerprint) -> Option<&str> {
@@ -174,6 +182,7 @@ mod tests {
 
     fn entry(file: &str, rule: &str, message: &str, symbol: &str) -> FileFingerprint {
         let print = DiagnosticFingerprint {
+            source: None,
             rule: Some(rule.to_owned()),
             message: message.to_owned(),
             symbol: symbol.to_owned(),

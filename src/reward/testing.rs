@@ -36,6 +36,7 @@ fn diagnostic(
         uri: DocUri::parse(path).unwrap(),
         range: Range::new(Position::new(lines.0, 4), Position::new(lines.1, 40)),
         at: String::new(),
+        source: None,
         severity,
         rule: rule.map(str::to_owned),
         message: message.to_owned(),

@@ -32,6 +32,8 @@ pub enum IoKind {
     Guard,
     /// The write itself.
     Transaction,
+    /// The run of an analyzer.
+    Analyzer,
 }
 
 /// One message between lanser and a server, as JSON text.
@@ -316,6 +318,7 @@ pub const fn kind_name(kind: IoKind) -> &'static str {
         IoKind::Contents => "contents",
         IoKind::Guard => "guard",
         IoKind::Transaction => "transaction",
+        IoKind::Analyzer => "analyzer",
     }
 }
 

@@ -85,6 +85,7 @@ impl FinishedOperation {
                 IoKind::Contents => EventBody::Contents(pair),
                 IoKind::Guard => EventBody::Guard(pair),
                 IoKind::Transaction => EventBody::Transaction(pair),
+                IoKind::Analyzer => EventBody::Analyzer(pair),
             });
         }
         for frame in &recorded.frames {
@@ -190,6 +191,7 @@ impl TracedOperation {
             EventBody::Contents(pair) => self.insert_answer(IoKind::Contents, &pair),
             EventBody::Guard(pair) => self.insert_answer(IoKind::Guard, &pair),
             EventBody::Transaction(pair) => self.insert_answer(IoKind::Transaction, &pair),
+            EventBody::Analyzer(pair) => self.insert_answer(IoKind::Analyzer, &pair),
             EventBody::Frame { from, message } => self.frames.push((seq, from, message)),
             EventBody::Fault { error, resolved } => self.fault = Some((*error, resolved)),
             EventBody::Bundle { bundle } => self.bundle = Some(*bundle),

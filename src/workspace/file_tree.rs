@@ -71,8 +71,7 @@ impl FileTree {
     /// When the revision does not exist or the repository cannot be read.
     pub fn of_revision(root: &AbsPath, revision: &str) -> Result<Self, HistoryError> {
         let revision = RevisionFiles::at(root, revision, &Tape::off())?;
-        let wanted =
-            |path: &WorkspacePath| is_server_input(path) && !path.as_str().split('/').any(is_skipped);
+        let wanted = |path: &WorkspacePath| is_server_input(path) && !is_in_skipped_folder(path);
         let files = revision.files(wanted).into_iter().map(|(path, bytes)| (path, Arc::new(bytes)));
         Ok(Self { files: files.collect() })
     }
@@ -99,11 +98,16 @@ impl FileTree {
     }
 }
 
-/// Whether a server may read a file of this name: a source, a marker, or configuration.
+/// Whether a server or an analyzer may read a file of this name: a source, a marker, or configuration.
 #[must_use]
 pub fn is_server_input(path: &WorkspacePath) -> bool {
     let name = path.as_str().rsplit('/').next().unwrap_or_default();
-    path.is_python() || name == "py.typed" || name.ends_with(".toml") || name.ends_with(".json")
+    const CONFIGURATION: [&str; 4] = [".toml", ".json", ".ini", ".cfg"];
+    path.is_python() || name == "py.typed" || CONFIGURATION.iter().any(|end| name.ends_with(end))
+}
+
+fn is_in_skipped_folder(path: &WorkspacePath) -> bool {
+    path.as_str().rsplit_once('/').is_some_and(|(folders, _)| folders.split('/').any(is_skipped))
 }
 
 fn is_skipped(name: &str) -> bool {

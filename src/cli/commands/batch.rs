@@ -193,6 +193,9 @@ fn with_defaults(
         options.scope = settings.scope;
     }
     options.limit = options.limit.or(limit);
+    if options.with.is_empty() && matches!(request.cmd, Command::Diagnostics | Command::Check) {
+        options.with.clone_from(&settings.with);
+    }
     if request.cmd.edits() || request.cmd == Command::Undo {
         options.guards = settings.policies.apply_to(&options.guards, &settings.root)?;
     }

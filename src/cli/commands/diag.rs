@@ -4,7 +4,8 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::context::CliContext;
 use crate::cli::exit::ProgramExit;
-use crate::cli::settings::CliSettings;
+use crate::cli::settings::{CliSettings, parse_analyzers};
+use crate::model::analyzer::AnalyzerKind;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request, Severity};
 use crate::path::{AbsPath, WorkspacePath};
@@ -23,6 +24,27 @@ pub(crate) struct DiagArgs {
     /// Exit with code 1 if there is a diagnostic of this severity or worse
     #[arg(long, value_name = "LEVEL")]
     pub(crate) fail_on: Option<Level>,
+
+    #[command(flatten)]
+    pub(crate) with: WithArgs,
+}
+
+/// The analyzers besides the language server.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct WithArgs {
+    /// Add the diagnostics of analyzers: `compile`, `ruff`, `mypy`, or `none`
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) with: Option<Vec<String>>,
+}
+
+impl WithArgs {
+    /// The analyzers, sorted: those of the option, otherwise those of the settings.
+    ///
+    /// # Errors
+    /// If a name is unknown.
+    pub(crate) fn analyzers(&self, settings: &CliSettings) -> Result<Vec<AnalyzerKind>, ErrorBody> {
+        self.with.as_ref().map_or_else(|| Ok(settings.with.clone()), |names| parse_analyzers("--with", names))
+    }
 }
 
 /// A severity on the command line.
@@ -56,6 +78,7 @@ pub(crate) fn run(args: &DiagArgs, context: &mut CliContext) -> ProgramExit {
         let severity = Severity::from(args.severity);
         options.severity = (severity != Severity::Information).then_some(severity);
         options.fail_on = args.fail_on.map(Severity::from);
+        options.with = args.with.analyzers(settings)?;
         let mut selector = None;
         match workspace_paths(&args.targets, context, settings) {
             Ok(paths) => options.paths = paths,

@@ -84,7 +84,7 @@ pub(crate) enum Verb {
     Show(show::ShowArgs),
     /// Show the server, Python and settings in use, and problems
     Doctor(doctor::DoctorArgs),
-    /// List, find or install language servers
+    /// List, find or install language servers and analyzers
     #[command(subcommand)]
     Server(server::ServerSubcommand),
     /// Start, show or stop background sessions

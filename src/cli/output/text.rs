@@ -9,6 +9,7 @@ use super::budget::Budget;
 use super::screen::{self, escape_for_terminal, quoted};
 use super::{Printer, Style, edits, lists};
 use crate::bundle::page::continue_after;
+use crate::model::analyzer::DiagnosticSource;
 use crate::model::bundle::{Bundle, Limits, Status};
 use crate::model::edits::{Transaction, TransactionState};
 use crate::model::error::{ErrorBody, ErrorData};
@@ -390,7 +391,9 @@ pub(super) fn diagnostic(links: Links<'_>, item: &Diagnostic) -> String {
         Severity::Warning => Style::Warning.paint("warning"),
         Severity::Information | Severity::Hint => Style::Quiet.paint(item.severity.as_str()),
     };
-    let rule = item.rule.as_ref().map(|rule| format!(" ({rule})")).unwrap_or_default();
+    let source = item.source.filter(|source| *source != DiagnosticSource::Lsp).map(DiagnosticSource::as_str);
+    let names: Vec<&str> = source.into_iter().chain(item.rule.as_deref()).collect();
+    let rule = if names.is_empty() { String::new() } else { format!(" ({})", names.join(" ")) };
     let mut lines = item.message.lines();
     let mut text =
         format!("{}  {severity}: {}{rule}\n", links.paint(&item.at), lines.next().unwrap_or_default());
@@ -412,6 +415,11 @@ fn diagnostics_summary(found: &Diagnostics) -> String {
     let mut text = format!("{} in {} checked", parts.join(", "), plural(found.files_checked, "file"));
     for file in &found.not_checked {
         let _ = write!(text, "\nnot checked: {}: {}", file.uri, file.reason);
+    }
+    for source in &found.sources {
+        if let Some(reason) = &source.reason {
+            let _ = write!(text, "\n{} {} is not complete: {reason}", source.tool, source.version);
+        }
     }
     text
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::digest::Digest;
 use crate::edit::EditPlan;
+use crate::model::analyzer::AnalyzerKind;
 use crate::model::facts::Diagnostic;
 use crate::model::request::Severity;
 use crate::model::reward::RewardScope;
@@ -147,7 +148,11 @@ pub(in crate::orchestrator) fn measured_scope(
 }
 
 /// The number of files changed by a plan that configure how the server analyzes the code.
-pub(in crate::orchestrator) fn configuration_changed(inputs: &Inputs, plan: &EditPlan) -> u32 {
+pub(in crate::orchestrator) fn configuration_changed(
+    inputs: &Inputs,
+    plan: &EditPlan,
+    with: &[AnalyzerKind],
+) -> u32 {
     let mut files = ContentChanges::new();
     for change in plan.changes() {
         let before = change.before.as_ref().map(|original| original.bytes.as_slice());
@@ -161,15 +166,19 @@ pub(in crate::orchestrator) fn configuration_changed(inputs: &Inputs, plan: &Edi
             }
         }
     }
-    changed(inputs, &files)
+    changed(inputs, &files, with)
 }
 
 /// Like [`configuration_changed`], for a set of changed files.
-pub(in crate::orchestrator) fn changed(inputs: &Inputs, files: &ContentChanges<'_>) -> u32 {
+pub(in crate::orchestrator) fn changed(
+    inputs: &Inputs,
+    files: &ContentChanges<'_>,
+    with: &[AnalyzerKind],
+) -> u32 {
     let configuration: Vec<&str> = inputs.config.files.keys().map(String::as_str).collect();
     let stubs = inputs.config.stub_path.as_ref().map(|folder| inputs.paths.uri(folder));
     let stubs = stubs.as_ref().and_then(DocUri::workspace_path).map_or("typings", |path| path.as_str());
-    environment_pin::changed(files, &configuration, stubs)
+    environment_pin::changed(files, &configuration, stubs, with)
 }
 
 /// The existing files that a plan removes.

@@ -1,5 +1,6 @@
 //! The measurements for rewards: collects what [`crate::reward`] judges, and scores heads against a base.
 
+mod analyzed;
 mod bundle_states;
 mod editable_installs;
 mod measure;
@@ -9,6 +10,7 @@ mod scratch_workspace;
 mod source;
 mod supplement;
 
+pub(super) use analyzed::{add_in_tree, add_on_disk, add_without_suppressions};
 pub(super) use measure::{
     DiagnosticsByFile, EditMeasurement, added_suppressions, configuration_changed, judge_edit,
     measured_scope, removed_files, types_lost, without_spans,

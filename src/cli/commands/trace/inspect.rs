@@ -185,6 +185,7 @@ const fn kind_of(body: &EventBody) -> &'static str {
         EventBody::Contents(_) => "contents",
         EventBody::Guard(_) => "guard",
         EventBody::Transaction(_) => "transaction",
+        EventBody::Analyzer(_) => "analyzer",
         EventBody::Frame { .. } => "frame",
         EventBody::Fault { .. } => "fault",
         EventBody::Bundle { .. } => "bundle",
@@ -214,7 +215,8 @@ fn event_text(event: &Event) -> String {
         | EventBody::History(call)
         | EventBody::Contents(call)
         | EventBody::Guard(call)
-        | EventBody::Transaction(call) => {
+        | EventBody::Transaction(call)
+        | EventBody::Analyzer(call) => {
             format!("{} → {}", truncate(&call.question.to_string()), truncate(&call.answer.to_string()))
         }
         EventBody::Frame { from, message } => {
