@@ -6,6 +6,8 @@
 /// Environments, projects and servers for the tests.
 mod support;
 
+/// Analyzers besides the server: compile, ruff, mypy.
+mod analyzers;
 /// `lanser batch`: many requests over one stream.
 mod batch;
 /// The same content gives the same bundle, wherever and however it is requested.
