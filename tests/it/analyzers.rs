@@ -61,11 +61,11 @@ fn each_source_reports_its_diagnostics_in_the_columns_of_the_bundle() {
     // The astral character counts twice in UTF-16.
     let mypy = only("mypy", "m.py");
     assert_eq!(place(&mypy), ("m.py".into(), serde_json::json!([7, 28, 7, 31]), "assignment".into()));
-    assert_eq!(mypy["at"], "m.py:8:28");
+    assert_eq!(mypy["at"], "m.py@L8:C28");
     let ruff = only("ruff", "m.py");
     assert_eq!(place(&ruff), ("m.py".into(), serde_json::json!([0, 7, 0, 9]), "F401".into()));
     let compile = only("compile", "broken.py");
-    assert_eq!((&compile["at"], &compile["rule"]), (&"broken.py:1:19".into(), &"SyntaxError".into()));
+    assert_eq!((&compile["at"], &compile["rule"]), (&"broken.py@L1:C19".into(), &"SyntaxError".into()));
     assert!(!found(&bundle, "lsp").is_empty());
     let sources = bundle["facts"]["diagnostics"]["sources"].as_array().unwrap();
     let summary: Vec<_> =
@@ -101,7 +101,7 @@ fn the_same_content_gives_the_same_bundle_alone_in_a_batch_from_the_memo_and_in_
     let replayed = TestEnv::new().lanser(["trace", "replay", "--verify", trace.to_str().unwrap()]);
     assert!(replayed.text().starts_with("1 operation replayed"), "{replayed}");
     // A changed configuration is not answered from the memo.
-    env.write("pyproject.toml", "[tool.ruff.lint]\nselect = [\"E999\"]\n");
+    env.write("pyproject.toml", "[tool.ruff.lint]\nselect = [\"F811\"]\n");
     let changed = env.lanser(["diag", "--with", "ruff", "--json"]).bundle();
     assert!(found(&changed, "ruff").iter().all(|item| item["rule"] != "F401"));
 }

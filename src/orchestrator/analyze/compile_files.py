@@ -1,10 +1,12 @@
 # Parses and compiles Python files without executing them. Reads their paths, one JSON string per line, from standard
 # input, and writes one JSON object per file to standard output as soon as it is done.
 import ast
+import io
 import json
 import os
 import stat
 import sys
+import tokenize
 import warnings
 
 MEMORY_BYTES = 4 << 30
@@ -44,6 +46,16 @@ def read(path):
     return source
 
 
+def decoded(source):
+    # In bytes, the parser counts columns in neither bytes nor characters (measured on CPython 3.11).
+    try:
+        encoding = tokenize.detect_encoding(io.BytesIO(source).readline)[0]
+        return source.decode(encoding)
+    except (SyntaxError, UnicodeDecodeError, LookupError):
+        # The compiler reports the error itself.
+        return source
+
+
 def error_of(error, unit):
     found = {"code": type(error).__name__, "severity": "error", "unit": unit}
     if isinstance(error, SyntaxError):
@@ -60,7 +72,7 @@ def error_of(error, unit):
 
 def check(path, unit):
     try:
-        source = read(path)
+        source = decoded(read(path))
     except OSError as error:
         return {"path": path, "findings": [], "unreadable": error.strerror or str(error)}
     findings = []
