@@ -11,6 +11,8 @@ import warnings
 
 MEMORY_BYTES = 4 << 30
 FILE_BYTES = 64 << 20
+# With the name of a file, the compiler would read the file again and count columns in its bytes.
+NAME = "<source>"
 
 
 def limit():
@@ -79,10 +81,10 @@ def check(path, unit):
     with warnings.catch_warnings(record=True) as caught:
         try:
             warnings.simplefilter("ignore")
-            compile(source, path, "exec", flags=ast.PyCF_ONLY_AST, dont_inherit=True)
+            compile(source, NAME, "exec", flags=ast.PyCF_ONLY_AST, dont_inherit=True)
             phase = unit
             warnings.simplefilter("always")
-            compile(source, path, "exec", dont_inherit=True)
+            compile(source, NAME, "exec", dont_inherit=True)
         except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError) as error:
             findings.append(error_of(error, locals().get("phase", "codepoint")))
     for warning in caught:
