@@ -42,6 +42,7 @@ macro_rules! pages {
 pages! {
     readme: "README.md",
     agents: "docs/agents.md",
+    analyzers: "docs/analyzers.md",
     architecture: "docs/architecture.md",
     batch: "docs/batch.md",
     benchmarks: "docs/benchmarks.md",

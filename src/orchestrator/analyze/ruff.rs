@@ -40,6 +40,9 @@ const MAX_ARGUMENT_BYTES: usize = 64 << 10;
 /// How many files a configuration can extend, one after the other.
 const MAX_EXTENDED: usize = 16;
 
+/// The contents of configuration files by path.
+type ConfigurationFiles = BTreeMap<String, Vec<u8>>;
+
 /// Ruff.
 pub(super) struct Ruff {
     program: AbsPath,
@@ -191,7 +194,7 @@ fn configurations(
     root: &AbsPath,
     files: &[WorkspacePath],
     trusted: bool,
-) -> Result<(BTreeSet<String>, BTreeMap<String, Vec<u8>>), Failure> {
+) -> Result<(BTreeSet<String>, ConfigurationFiles), Failure> {
     let (mut configured, mut contents) = (BTreeSet::new(), BTreeMap::new());
     for folder in config::folders(files) {
         for name in CONFIGURATION_FILES {
@@ -217,7 +220,7 @@ fn follow(
     mut path: String,
     mut extended: Option<String>,
     trusted: bool,
-    contents: &mut BTreeMap<String, Vec<u8>>,
+    contents: &mut ConfigurationFiles,
 ) -> Result<(), Failure> {
     for _ in 0..MAX_EXTENDED {
         let Some(name) = extended else { break };
