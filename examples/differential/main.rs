@@ -302,7 +302,9 @@ fn question(
         let text = lanser::selector(&sources[number].relative, place.line, place.scalar);
         let selector = selector::parse(&text, ColumnUnit::Codepoint).map_err(|error| error.to_string())?;
         let direction = (cmd == Command::Calls).then_some(Direction::Incoming);
-        let options = Options { direction, ..Options::default() };
+        // Compared with the latest commit of the copy.
+        let new = cmd == Command::Diagnostics && random.below(2) == 0;
+        let options = Options { direction, new, ..Options::default() };
         return Ok(Request::new(cmd, Some(selector.into()), None, options));
     }
 }

@@ -153,7 +153,8 @@ fn selectors(old: &Tree, before: &Index, case: &Case, has_src: bool) -> Vec<(&'s
         if let Some(qualname) =
             ModuleName::new(&module).and_then(|module| QualName::new(module, outline.names(at)))
         {
-            let symbol = SymbolSpec { qualname, role: Role::Def, overload: None, doc_version: None };
+            let symbol =
+                SymbolSpec { qualname, param: None, role: Role::Def, overload: None, doc_version: None };
             found.push(("py", PositionSpec::Symbol(symbol)));
         }
         let chain = outline.names(at).join(".");

@@ -18,12 +18,16 @@ pub(crate) struct FileConfig {
     pub(crate) server_command: Option<String>,
     /// User's file only: the interpreter whose environment is used for the analysis.
     pub(crate) python: Option<String>,
-    /// `utf-8`, `utf-16` or `codepoint`.
+    /// `utf-8`, `utf-16`, `codepoint` or `utf-32`.
     pub(crate) index_io: Option<String>,
+    /// Whether absolute paths are printed.
+    pub(crate) absolute: Option<bool>,
     /// Seconds.
     pub(crate) timeout: Option<u64>,
     /// `workspace` or `configured`.
     pub(crate) scope: Option<String>,
+    /// Analyzers whose diagnostics are added: `compile`, `ruff`, `mypy`.
+    pub(crate) with: Option<Vec<String>>,
     /// Seconds without requests after which a background session exits.
     pub(crate) session_idle: Option<u64>,
     /// MiB above which a background session restarts its language server.

@@ -21,7 +21,7 @@ use crate::model::request::{Command, GivenSelector, Options, Request};
 use crate::model::trace::StepOrigin;
 use crate::orchestrator::session::{SessionClient, SessionError, SessionOptions, SessionResponse};
 use crate::orchestrator::watchdog::{StallReason, Watchdog};
-use crate::orchestrator::{self, Orchestrator, read_selector};
+use crate::orchestrator::{self, AbsolutePaths, Orchestrator, read_selector};
 use crate::path::{DocUri, WorkspacePath};
 use crate::reward::of_bundle;
 use crate::trace::operation::FinishedOperation;
@@ -120,15 +120,20 @@ impl CliContext {
         let request =
             make(self, &settings).and_then(|request| Ok((request, rewards::requested(self, &settings)?)));
         match request {
-            Ok((request, reward)) => match self.answer(&settings, request, reward.is_some()) {
-                CliResponse::Bundle(mut bundle) => {
-                    if let Some(reward) = reward {
-                        self.reward(&reward, &mut bundle, &settings);
+            Ok((request, reward)) => {
+                match self.answer(&settings, request, reward.is_some() || settings.absolute) {
+                    CliResponse::Bundle(mut bundle) => {
+                        if let Some(reward) = reward {
+                            self.reward(&reward, &mut bundle, &settings);
+                        }
+                        if settings.absolute {
+                            AbsolutePaths::of(&self.orchestrator_settings(&settings)).add_to(&mut bundle);
+                        }
+                        self.printer.bundle(&bundle)
                     }
-                    self.printer.bundle(&bundle)
+                    CliResponse::Encoded(reply) => self.printer.reply(&reply),
                 }
-                CliResponse::Encoded(reply) => self.printer.reply(&reply),
-            },
+            }
             Err(error) => self.fail(error),
         }
     }
@@ -345,14 +350,11 @@ fn cancelled(mut request: Request, settings: &CliSettings, began: Instant) -> Bu
         ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled").hint("repeat the request");
     let mut bundle = error_bundle(Some(request), error);
     bundle.meta.volatile = Volatile {
-        id: None,
-        line: None,
         elapsed_ms: Some(u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)),
         served_from: Some(served_from),
         root: Some(settings.root.to_string()),
         pid: Some(std::process::id()),
-        trace_op: None,
-        coordinates: Vec::new(),
+        ..Volatile::default()
     };
     bundle
 }

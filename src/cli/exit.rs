@@ -9,7 +9,7 @@ use crate::model::error::ErrorSymbol;
 pub(crate) enum ProgramExit {
     /// 0: success.
     Ok,
-    /// 1: success, but the condition of `--fail-on` holds, or a validated file is not valid.
+    /// 1: success, but the condition of `--fail-on` holds, a validated file is not valid, or a change of a schema is breaking.
     CheckFailed,
     /// The exit code of the error.
     Failed(ErrorSymbol),

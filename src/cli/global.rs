@@ -39,6 +39,11 @@ pub(crate) struct GlobalArgs {
     )]
     pub(crate) fields: Vec<String>,
 
+    /// Print absolute paths; in JSON as `meta.volatile.absolute`
+    #[arg(long, global = true, env = "LANSER_ABSOLUTE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(), hide_short_help = true,
+        help_heading = COMMON)]
+    pub(crate) absolute: bool,
+
     /// Language server: `pyright` or `basedpyright`, optionally with `@VERSION` [default: pyright]
     #[arg(
         long,
@@ -75,7 +80,7 @@ pub(crate) struct GlobalArgs {
     )]
     pub(crate) python: Option<String>,
 
-    /// Unit of columns: `codepoint`, `utf-8` or `utf-16` [default: codepoint]
+    /// Unit of columns: `codepoint` (also `utf-32`), `utf-8` or `utf-16` [default: codepoint]
     #[arg(
         long,
         global = true,
@@ -130,7 +135,8 @@ pub(crate) struct GlobalArgs {
         help_heading = COMMON)]
     pub(crate) no_cache: bool,
 
-    /// Append a trace of the request to this file, for `lanser trace replay`; only for requests about a workspace
+    /// Append a trace of the request to this file, for `lanser trace replay`; only for requests about a workspace. For `trace`,
+    /// the file to read
     #[arg(
         long,
         global = true,

@@ -61,6 +61,10 @@ pub(crate) struct GuardArgs {
     #[arg(long, value_name = "HOW", env = "LANSER_STRATEGY", hide_env_values = true, hide_possible_values = true, hide_short_help = true, help_heading = GUARDS)]
     pub(crate) strategy: Option<StrategyArg>,
 
+    /// The same as `--strategy 3way`
+    #[arg(long = "3way", hide_short_help = true, help_heading = GUARDS)]
+    pub(crate) three_way: bool,
+
     /// Apply even if the edit introduces diagnostics
     #[arg(long, hide_short_help = true, help_heading = OVERRIDES)]
     pub(crate) allow_new_diagnostics: bool,
@@ -218,12 +222,20 @@ impl GuardArgs {
         Ok(Guards {
             dirty,
             overrides: flags.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect(),
-            strategy: match self.strategy {
-                Some(StrategyArg::ThreeWay) => Strategy::ThreeWay,
-                Some(StrategyArg::Rename) | None => Strategy::Rename,
-            },
+            strategy: self.strategy()?,
             ..self.reach.guards(policies, root)?
         })
+    }
+
+    fn strategy(&self) -> Result<Strategy, ErrorBody> {
+        match (self.strategy, self.three_way) {
+            (Some(StrategyArg::Rename), true) => {
+                Err(ErrorBody::new(ErrorSymbol::Usage, "--3way contradicts --strategy rename")
+                    .hint("pass one of them; LANSER_STRATEGY sets --strategy too"))
+            }
+            (_, true) | (Some(StrategyArg::ThreeWay), _) => Ok(Strategy::ThreeWay),
+            (Some(StrategyArg::Rename) | None, false) => Ok(Strategy::Rename),
+        }
     }
 }
 
@@ -249,6 +261,7 @@ impl Policies {
             },
             deny_apply_on_ambiguous: overrides(CheckName::Target).then_some(false),
             strategy: (requested.strategy == Strategy::ThreeWay).then_some(StrategyArg::ThreeWay),
+            three_way: false,
             allow_new_diagnostics: false,
         };
         let mut guards = args.guards(&RenameGuardArgs::default(), self, root)?;

@@ -52,12 +52,13 @@ const EXAMPLES_AND_EXIT_CODES: &str = "\
 Examples:
   lanser def py://flask#Flask.route      its definition, through re-exports
   lanser refs src/app.py:42:7            all references to the symbol there
+  lanser hover Flask.route               by name, if there is only one
   lanser diag src --fail-on error        for CI
   lanser symbols --query Session --json  one JSON bundle on standard output
 
 Exit codes, which `lanser schema commands` prints as JSON:
     0  success
-    1  the condition of --fail-on holds, or a validated file is not valid
+    1  the condition of --fail-on holds, a file is not valid, or a schema change is breaking
 
     2  invalid request
     3  not found
@@ -94,7 +95,7 @@ pub fn main() -> ExitCode {
     if env.args.get(1).is_some_and(|arg| arg == SESSION_COMMAND) {
         return session(&env);
     }
-    let json = wants_json(&env);
+    let format = wanted_format(&env);
     // A panic is reported like any other error: one line or a JSON bundle, with its documented exit code.
     std::panic::set_hook(Box::new(|_| {}));
     let exit = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(env))).unwrap_or_else(|panic| {
@@ -103,19 +104,71 @@ pub fn main() -> ExitCode {
         let message = payload.unwrap_or("no message").lines().collect::<Vec<_>>().join(" ");
         let body = ErrorBody::new(ErrorSymbol::Internal, format!("internal error: {message}"))
             .hint("please report this bug with the command line that caused it");
-        Printer::new(if json { Format::Json } else { Format::Human }, false)
-            .bundle(&context::error_bundle(None, body))
+        Printer::new(format, false).bundle(&context::error_bundle(None, body))
     });
     exit.into()
 }
 
-/// Whether JSON is requested, even if the rest of the command line is invalid.
+/// The requested output format, even if the rest of the command line is invalid.
+fn wanted_format(env: &ProcessEnvironment) -> Format {
+    let words: Vec<_> = env.args.iter().map(|arg| arg.to_string_lossy()).collect();
+    let next = words.iter().skip(1).map(Some).chain([None]);
+    let given = words.iter().zip(next).filter_map(|(word, next)| match word.strip_prefix("--format") {
+        Some("") => next.map(AsRef::as_ref),
+        Some(rest) => rest.strip_prefix('='),
+        None => None,
+    });
+    given.filter_map(Format::parse).last().unwrap_or(match wants_json(env) {
+        true => Format::Json,
+        false => Format::Human,
+    })
+}
+
+/// Whether `--json` or an option that implies it is given.
 fn wants_json(env: &ProcessEnvironment) -> bool {
     let by_option =
         env.args.iter().any(|arg| arg == "--json" || arg.to_string_lossy().starts_with("--fields"));
     by_option
         || env.var("LANSER_FIELDS").is_some()
         || env.var("LANSER_JSON").is_some_and(|value| !matches!(value, "0" | "false" | "no" | "off"))
+}
+
+/// The value of `--fields` of a command line that is invalid otherwise. A selection that no bundle has is ignored: with it,
+/// the error could not be printed.
+fn requested_fields(env: &ProcessEnvironment) -> Vec<String> {
+    let mut values: Vec<String> = Vec::new();
+    let mut args = env.args.iter().map(|arg| arg.to_string_lossy());
+    while let Some(arg) = args.next() {
+        if arg == "--fields" {
+            values.extend(args.next().map(std::borrow::Cow::into_owned));
+        } else if let Some(value) = arg.strip_prefix("--fields=") {
+            values.push(value.to_owned());
+        }
+    }
+    if values.is_empty() {
+        values.extend(env.var("LANSER_FIELDS").map(str::to_owned));
+    }
+    let fields: Vec<String> = values.iter().flat_map(|value| value.split(',')).map(str::to_owned).collect();
+    if unknown_field(&fields).is_some() { Vec::new() } else { fields }
+}
+
+/// The error of an invalid command line, from the text that clap prints for it: a message, which may continue on indented
+/// lines, then tips and the usage.
+fn usage_error(text: &str) -> ErrorBody {
+    let paragraphs: Vec<String> = text
+        .split("\n\n")
+        .map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "))
+        .filter(|paragraph| !paragraph.is_empty())
+        .collect();
+    let message = paragraphs.first().map_or("", |first| first.trim_start_matches("error: "));
+    let tips = paragraphs.iter().filter_map(|paragraph| paragraph.strip_prefix("tip: "));
+    let usage = paragraphs.iter().filter_map(|paragraph| paragraph.strip_prefix("Usage: "));
+    let hints: Vec<String> = tips
+        .map(str::to_owned)
+        .chain(usage.map(|usage| format!("usage: {usage}")))
+        .chain(["`lanser help` lists the commands and options".to_owned()])
+        .collect();
+    ErrorBody::new(ErrorSymbol::Usage, message).hint(hints.join("; "))
 }
 
 /// Replaces this process by a language server that dies with its parent: `lanser __guard PARENT PROGRAM ARGS…`.
@@ -150,12 +203,10 @@ fn run(env: ProcessEnvironment) -> ProgramExit {
     });
     let (cli, from_env) = match parsed {
         Ok(parsed) => parsed,
-        Err(error) if error.use_stderr() && wants_json(&env) => {
-            let printer = Printer::new(Format::Json, env.stderr_is_terminal);
-            let text = error.render().to_string();
-            let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            let body = ErrorBody::new(ErrorSymbol::Usage, message)
-                .hint("`lanser help` lists the commands and options");
+        Err(error) if error.use_stderr() && wanted_format(&env).is_for_programs() => {
+            let mut printer = Printer::new(wanted_format(&env), env.stderr_is_terminal);
+            printer.fields = requested_fields(&env);
+            let body = usage_error(&error.render().to_string());
             return printer.bundle(&context::error_bundle(None, body));
         }
         Err(error) => {
@@ -165,7 +216,11 @@ fn run(env: ProcessEnvironment) -> ProgramExit {
         }
     };
     let json = cli.global.json || !cli.global.fields.is_empty();
-    let mut printer = Printer::new(if json { Format::Json } else { Format::Human }, env.stderr_is_terminal);
+    let format = cli.verb.format().and_then(Format::parse).unwrap_or(match json {
+        true => Format::Json,
+        false => Format::Human,
+    });
+    let mut printer = Printer::new(format, env.stderr_is_terminal);
     printer.fields.clone_from(&cli.global.fields);
     printer.limit = cli.global.limit;
     printer.verbose = cli.global.verbose;
@@ -227,5 +282,48 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn usage_errors_name_the_argument() {
+        let error = |args: &[&str]| {
+            let parsed = Cli::command().try_get_matches_from(args);
+            usage_error(&parsed.unwrap_err().render().to_string())
+        };
+        let missing = error(&["lanser", "def"]);
+        assert_eq!(missing.message, "the following required arguments were not provided: <SELECTOR>");
+        assert!(missing.hint.unwrap().starts_with("usage: lanser def <SELECTOR>; "));
+        let unknown = error(&["lanser", "symbols", "--quer", "x"]);
+        assert_eq!(unknown.message, "unexpected argument '--quer' found");
+        assert!(unknown.hint.unwrap().starts_with("a similar argument exists: '--query'; usage: "));
+        let value = error(&["lanser", "diag", "--severity", "bad"]);
+        assert!(
+            value
+                .message
+                .starts_with("invalid value 'bad' for '--severity <LEVEL>' [possible values: hint, ")
+        );
+    }
+
+    /// A verb of the command line is accepted as `cmd` of a batch line too.
+    #[test]
+    fn verbs_are_names_of_commands() {
+        use crate::model::request::Command;
+        let command_line = Cli::command();
+        let verbs: std::collections::BTreeSet<&str> = command_line
+            .get_subcommands()
+            .flat_map(|verb| std::iter::once(verb.get_name()).chain(verb.get_visible_aliases()))
+            .collect();
+        for command in Command::ALL {
+            for verb in command.verbs() {
+                assert!(verbs.contains(verb), "{verb} is a verb");
+            }
+            let has_verb = verbs.contains(command.as_str()) || !command.verbs().is_empty();
+            assert!(has_verb, "{} has a verb", command.as_str());
+        }
+        for verb in command_line.get_subcommands() {
+            let names = || std::iter::once(verb.get_name()).chain(verb.get_visible_aliases());
+            let found: std::collections::BTreeSet<_> = names().map(Command::parse).collect();
+            assert_eq!(found.len(), 1, "all names of {} mean one command, or none", verb.get_name());
+        }
     }
 }

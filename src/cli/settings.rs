@@ -7,6 +7,7 @@ use super::config::{self, ConfigError, FileConfig};
 use super::environment::ProcessEnvironment;
 use super::global::GlobalArgs;
 use super::guards::Policies;
+use crate::model::analyzer::AnalyzerKind;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::Scope;
 use crate::model::server::ServerKind;
@@ -29,7 +30,11 @@ pub(crate) struct CliSettings {
     pub(crate) server_command: Option<AbsPath>,
     pub(crate) python: Option<AbsPath>,
     pub(crate) index_io: ColumnUnit,
+    /// Whether absolute paths are printed.
+    pub(crate) absolute: bool,
     pub(crate) scope: Scope,
+    /// The analyzers besides the language server, sorted.
+    pub(crate) with: Vec<AnalyzerKind>,
     pub(crate) timeout: Duration,
     pub(crate) offline: bool,
     pub(crate) trust_workspace: bool,
@@ -99,6 +104,7 @@ impl CliSettings {
         let python = sources.text("python", args.python.clone(), |file| file.python.clone());
         let index_io = sources.text("index-io", args.index_io.clone(), |file| file.index_io.clone());
         let scope = sources.text("scope", args.scope.clone(), |file| file.scope.clone());
+        let with = sources.analyzers(env)?;
         let timeout =
             sources.value("timeout", args.timeout, |file| file.timeout).unwrap_or(DEFAULT_TIMEOUT_SECONDS);
         let session = sources.session(args.no_session, env)?;
@@ -110,6 +116,8 @@ impl CliSettings {
             .unwrap_or(orchestrator::Settings::SERVER_MEMORY >> 20);
         let offline =
             sources.value("offline", args.offline.then_some(true), |file| file.offline).unwrap_or(false);
+        let absolute =
+            sources.value("absolute", args.absolute.then_some(true), |file| file.absolute).unwrap_or(false);
         let is_listed = env.trust_list().trusts(&env.checkout(&root));
         let trust_workspace = args.trust_workspace || is_listed;
         if trust_workspace {
@@ -128,17 +136,18 @@ impl CliSettings {
             python: python.map(|path| env.absolute(&path)),
             index_io: match index_io {
                 None => ColumnUnit::default(),
-                Some(unit) => ColumnUnit::parse(&unit).ok_or_else(|| {
-                    ErrorBody::new(ErrorSymbol::IndexingUnsupported, format!("unknown column unit {unit:?}"))
-                        .hint("use --index-io codepoint, utf-8 or utf-16")
-                })?,
+                Some(unit) => {
+                    ColumnUnit::parse(&unit).ok_or_else(|| orchestrator::unknown_unit_error(&unit))?
+                }
             },
             scope: match scope.as_deref() {
                 None | Some("workspace") => Scope::Workspace,
                 Some("configured") => Scope::Configured,
                 Some(other) => return Err(invalid_choice("--scope", other, "workspace or configured")),
             },
+            with,
             timeout: Duration::from_secs(timeout.clamp(1, 86_400)),
+            absolute,
             offline,
             trust_workspace,
             trust: match args.freshness.as_deref() {
@@ -192,6 +201,23 @@ impl SettingSources<'_> {
         Ok(session)
     }
 
+    /// The analyzers of `LANSER_WITH` or of a configuration file; an option of a verb comes first.
+    fn analyzers(&mut self, env: &ProcessEnvironment) -> Result<Vec<AnalyzerKind>, ErrorBody> {
+        let named = env.var("LANSER_WITH").filter(|value| !value.is_empty());
+        let (names, origin) = if let Some(value) = named {
+            (Some(value.split(',').map(str::to_owned).collect()), "environment".to_owned())
+        } else if let Some(names) = &self.of_workspace.with {
+            let file = self.workspace_file.as_ref().map_or_else(String::new, AbsPath::to_string);
+            (Some(names.clone()), file)
+        } else {
+            (self.of_user.with.clone(), "user configuration".to_owned())
+        };
+        let Some(names): Option<Vec<String>> = names else { return Ok(Vec::new()) };
+        let analyzers = parse_analyzers("with", &names)?;
+        self.origins.insert("with", Setting { value: names.join(","), origin });
+        Ok(analyzers)
+    }
+
     fn value<T: ToString>(
         &mut self,
         name: &'static str,
@@ -232,6 +258,23 @@ fn parse_server(text: Option<&str>) -> Result<(ServerKind, Option<String>), Erro
     }
 }
 
+/// The analyzers with these names, sorted; `none` is none.
+///
+/// # Errors
+/// If a name is unknown.
+pub(crate) fn parse_analyzers(option: &str, names: &[String]) -> Result<Vec<AnalyzerKind>, ErrorBody> {
+    let mut found = Vec::new();
+    for name in names.iter().map(|name| name.trim()).filter(|name| *name != "none") {
+        let kind = AnalyzerKind::parse(name).ok_or_else(|| {
+            invalid_choice(option, name, "compile, ruff or mypy, separated by commas, or none")
+        })?;
+        found.push(kind);
+    }
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
+
 fn invalid_choice(option: &str, given: &str, expected: &str) -> ErrorBody {
     ErrorBody::new(ErrorSymbol::Usage, format!("invalid value {given:?} for {option}"))
         .hint(format!("use {expected}"))
@@ -240,7 +283,7 @@ fn invalid_choice(option: &str, given: &str, expected: &str) -> ErrorBody {
 fn config_error(error: ConfigError) -> ErrorBody {
     let hint = match &error {
         ConfigError::Syntax { .. } => {
-            "the keys are server, index-io, timeout, scope, session-idle, session-memory, allow, deny, allow-dirty, deny-apply-on-ambiguous and workspace-jail; the user's file may also have server-command, python and offline"
+            "the keys are server, index-io, absolute, timeout, scope, with, session-idle, session-memory, allow, deny, allow-dirty, deny-apply-on-ambiguous and workspace-jail; the user's file may also have server-command, python and offline"
         }
         ConfigError::Forbidden { .. } => {
             "set it with a flag, LANSER_… in the environment, or in the user's lanser/config.toml"

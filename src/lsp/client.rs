@@ -3,6 +3,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lsp_types::notification::{DidChangeConfiguration, Exit, Initialized, Notification as _};
+use lsp_types::request::{Initialize, Request as _, Shutdown};
+use lsp_types::{
+    ClientCapabilities, ClientInfo, DidChangeConfigurationParams, InitializeParams, InitializedParams,
+    TraceValue,
+};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -14,16 +20,20 @@ use super::endpoint::Endpoint;
 use super::error::LspError;
 use super::process::ServerProcess;
 use super::profile::{Profile, ServerSettings};
+use super::recording::{self, Handshake};
 use super::requests::LspRequests;
-use super::server_requests::ServerRequestHandler;
-use super::{recording, reset};
+use super::server_requests::{self, ServerRequestHandler};
+use super::{reset, wire};
 use crate::model::server::ServerKind;
-use crate::path::{AbsPath, FileUri};
+use crate::path::AbsPath;
 use crate::tape::Tape;
 use crate::text::{ColumnUnit, Position};
 
 /// What [`Client::ready`] waits for, as named in errors.
 const ENUMERATION: &str = "the enumeration of source files";
+
+/// The interpreter in recorded settings: the real one is in a temporary folder.
+const RECORDED_PYTHON: &str = "/lanser/python";
 
 /// How long a killed process may take to exit.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
@@ -65,8 +75,8 @@ pub struct Client {
     reader: JoinHandle<()>,
     process: Option<ServerProcess>,
     kind: ServerKind,
-    /// The result of `initialize`.
-    initialize_result: Value,
+    /// The messages of the initialization, for recording.
+    handshake: Handshake,
     /// From the result of `initialize`; Pyright sends none.
     server_info: Option<ServerIdentity>,
     capabilities: Capabilities,
@@ -90,9 +100,10 @@ impl Client {
         profile: &'static Profile,
         options: InitializeOptions,
     ) -> Result<Self, LspError> {
-        let root_uri = FileUri::from_path(&options.root).as_str().to_owned();
-        let handler = ServerRequestHandler::new(profile.configuration(&options.settings), root_uri);
-        let params = initialize_params(&options, handler.folders());
+        let handler =
+            ServerRequestHandler::new(profile.configuration(&options.settings), options.root.clone());
+        let params = initialize_params(&options);
+        let recorded = initialize_params(&InitializeOptions { process_id: None, ..options.clone() });
         let cancellation = process.as_ref().and_then(ServerProcess::cancellation);
         let endpoint = Arc::new(Endpoint::new(connection.sender, handler, cancellation));
         let watch = process.as_ref().map(ServerProcess::watch);
@@ -102,7 +113,7 @@ impl Client {
             reader,
             process,
             kind: profile.kind,
-            initialize_result: Value::Null,
+            handshake: Handshake::new(recorded),
             server_info: None,
             capabilities: Capabilities::default(),
             encoding: ColumnUnit::Utf16,
@@ -110,8 +121,9 @@ impl Client {
             stale_enumerations: Mutex::default(),
             reset_document: (reset::path(&options.root), Mutex::default()),
         };
-        let answer = client.endpoint.request("initialize", params, options.within).await?;
-        let malformed = |reason: String| LspError::Malformed { method: "initialize".to_owned(), reason };
+        let answer = client.endpoint.request(Initialize::METHOD, params, options.within).await?;
+        let malformed =
+            |reason: String| LspError::Malformed { method: Initialize::METHOD.to_owned(), reason };
         let answer: Value = answer.read().map_err(|error| malformed(error.to_string()))?;
         let offered =
             answer.get("capabilities").ok_or_else(|| malformed("it has no `capabilities`".to_owned()))?;
@@ -121,9 +133,16 @@ impl Client {
             name: name.to_owned(),
             version: answer["serverInfo"]["version"].as_str().map(str::to_owned),
         });
-        client.initialize_result = answer;
+        client.handshake.result = answer;
         client.check_identity(profile.kind)?;
-        client.endpoint.notify("initialized", Some(json!({}).into()))?;
+        client.notify(wire::notification::<Initialized>(InitializedParams {}))?;
+        // A server logs its version before it responds.
+        if profile.waits_for_settings(client.identity().version.as_deref()) {
+            // Without settings, because the server requests the sections that it needs.
+            let params = DidChangeConfigurationParams { settings: Value::Null };
+            client.notify(wire::notification::<DidChangeConfiguration>(params))?;
+            client.handshake.settings_announced = true;
+        }
         Ok(client)
     }
 
@@ -131,7 +150,15 @@ impl Client {
     pub fn record_initialize(&self, tape: &Tape) {
         if tape.is_recording() {
             let lines: Vec<String> = self.endpoint.state().log_lines.into_iter().flatten().collect();
-            recording::record_initialize(tape, &self.initialize_result, &self.endpoint.registered(), &lines);
+            let python = AbsPath::new(RECORDED_PYTHON).ok();
+            let settings = Profile::of(self.kind).configuration(&ServerSettings { python });
+            let answered = |params: Value| {
+                let answer = server_requests::configuration(&settings, &params);
+                (params, answer)
+            };
+            let requested: Vec<_> = self.endpoint.settings_requests().into_iter().map(answered).collect();
+            let registered = self.endpoint.registered();
+            recording::record_initialize(tape, &self.handshake, &registered, &requested, &lines);
         }
     }
 
@@ -298,8 +325,8 @@ impl Client {
     /// When it had to be killed: [`LspError::Timeout`]. When it had ended before: the reason.
     pub async fn shutdown(mut self, within: Duration) -> Result<(), LspError> {
         let started_at = Instant::now();
-        let answer = self.endpoint.request("shutdown", Value::Null, within).await;
-        let _ = self.endpoint.notify("exit", None);
+        let answer = self.endpoint.request(Shutdown::METHOD, Value::Null, within).await;
+        let _ = self.endpoint.notify(Exit::METHOD, None);
         self.endpoint.close_input();
         if let Some(process) = self.process.take() {
             let left = within.saturating_sub(started_at.elapsed());
@@ -307,7 +334,7 @@ impl Client {
                 process.kill();
                 process.wait(KILL_TIMEOUT).await;
                 answer?;
-                return Err(LspError::Timeout { method: "exit".to_owned(), after: within });
+                return Err(LspError::Timeout { method: Exit::METHOD.to_owned(), after: within });
             }
         }
         answer.map(drop)
@@ -347,16 +374,24 @@ impl Drop for Client {
 
 /// The parameters of `initialize`. The root is given in all three ways because servers differ in which they read, and
 /// the locale because messages are otherwise in the language of the environment.
-fn initialize_params(options: &InitializeOptions, folders: Value) -> Value {
-    json!({
-        "processId": options.process_id,
-        "clientInfo": {"name": "lanser", "version": env!("CARGO_PKG_VERSION")},
-        "locale": "en",
-        "rootPath": options.root.as_str(),
-        "rootUri": FileUri::from_path(&options.root).as_str(),
-        "workspaceFolders": folders,
-        "capabilities": capabilities::declared(),
-        "initializationOptions": {},
-        "trace": "off",
-    })
+#[expect(deprecated, reason = "older servers read only `rootUri` or `rootPath`")]
+fn initialize_params(options: &InitializeOptions) -> Value {
+    let mut params = wire::value(InitializeParams {
+        process_id: options.process_id,
+        root_path: Some(options.root.to_string()),
+        root_uri: Some(wire::uri(&options.root)),
+        initialization_options: Some(json!({})),
+        // Replaced by those with the members of LSP 3.18.
+        capabilities: ClientCapabilities::default(),
+        trace: Some(TraceValue::Off),
+        workspace_folders: Some(server_requests::folders(&options.root)),
+        client_info: Some(ClientInfo {
+            name: "lanser".to_owned(),
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        }),
+        locale: Some("en".to_owned()),
+        ..InitializeParams::default()
+    });
+    params["capabilities"] = capabilities::declared();
+    params
 }

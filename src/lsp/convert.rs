@@ -1,9 +1,9 @@
 //! Converts LSP results into the plain types of [`super::results`]. The only module that knows the forms of LSP
 //! results.
 //!
-//! The structs are not those of `lsp_types`, which rejects a whole message for one URI that it cannot parse. URIs
-//! stay text until they are decoded; items outside of local files are counted and left out. Members that LSP requires
-//! are required here, all others may be missing or `null`.
+//! The structs are not those of `lsp_types`, which rejects a whole message for one URI that it cannot parse, and
+//! everything that is newer than LSP 3.17. URIs stay text until they are decoded; items outside of local files are
+//! counted and left out. Members that LSP requires are required here, all others may be missing or `null`.
 
 use std::fmt;
 
@@ -305,11 +305,13 @@ fn read_action(wire: Value) -> JsonResult<CodeAction> {
     let read = Wire::deserialize(&wire)?;
     // In an action, `command` is an object; in a bare command, it is the command's name.
     let command = match &wire["command"] {
-        Value::String(name) => Some(LspCommand { name: name.clone(), arguments: wire["arguments"].clone() }),
-        Value::Object(command) => command.get("command").and_then(Value::as_str).map(|name| LspCommand {
-            name: name.to_owned(),
-            arguments: command.get("arguments").cloned().unwrap_or_default(),
-        }),
+        Value::String(name) => {
+            Some(LspCommand { name: name.clone(), arguments: arguments(wire.get("arguments")) })
+        }
+        Value::Object(command) => command
+            .get("command")
+            .and_then(Value::as_str)
+            .map(|name| LspCommand { name: name.to_owned(), arguments: arguments(command.get("arguments")) }),
         _ => None,
     };
     Ok(CodeAction {
@@ -323,38 +325,14 @@ fn read_action(wire: Value) -> JsonResult<CodeAction> {
     })
 }
 
+/// The arguments of a command; a missing list is empty.
+fn arguments(wire: Option<&Value>) -> Vec<Value> {
+    wire.and_then(Value::as_array).cloned().unwrap_or_default()
+}
+
 /// A result whose content is not needed.
 pub(super) fn ignore_result(_: &RawResult) -> JsonResult<()> {
     Ok(())
-}
-
-/// A position, for a request.
-pub(super) fn wire_position(position: Position) -> Value {
-    serde_json::json!({"line": position.line, "character": position.column})
-}
-
-/// A range, for a request.
-pub(super) fn wire_range(range: Range) -> Value {
-    serde_json::json!({"start": wire_position(range.start), "end": wire_position(range.end)})
-}
-
-/// A diagnostic, for a request.
-pub(super) fn wire_diagnostic(found: &LspDiagnostic) -> Value {
-    let severity = match found.severity {
-        LspSeverity::Error => 1,
-        LspSeverity::Warning => 2,
-        LspSeverity::Information => 3,
-        LspSeverity::Hint => 4,
-    };
-    let mut wire = serde_json::json!({
-        "range": wire_range(found.range), "severity": severity, "message": found.message,
-    });
-    for (name, value) in [("code", &found.code), ("source", &found.source)] {
-        if let Some(value) = value {
-            wire[name] = value.as_str().into();
-        }
-    }
-    wire
 }
 
 fn list<T: serde::de::DeserializeOwned>(reply: &RawResult) -> JsonResult<Vec<T>> {
@@ -495,7 +473,7 @@ mod tests {
             {"title": "e", "edit": {"changes": {}}, "isPreferred": true},
         ]))
         .unwrap();
-        let command = LspCommand { name: "c".to_owned(), arguments: json!([1]) };
+        let command = LspCommand { name: "c".to_owned(), arguments: vec![json!(1)] };
         assert_eq!((&found[0].command, &found[1].command), (&Some(command.clone()), &Some(command)));
         assert_eq!(found[1].disabled.as_deref(), Some("no"));
         assert!(found[2].edit.is_some() && found[2].preferred && found[2].command.is_none());

@@ -6,10 +6,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use lsp_types::notification::{
+    DidChangeTextDocument, DidChangeWatchedFiles, DidCloseTextDocument, DidOpenTextDocument,
+    Notification as _,
+};
+use lsp_types::{
+    DidChangeTextDocumentParams, DidChangeWatchedFilesParams, DidCloseTextDocumentParams,
+    DidOpenTextDocumentParams, FileChangeType, FileEvent, TextDocumentContentChangeEvent, TextDocumentItem,
+    VersionedTextDocumentIdentifier,
+};
 
 use super::jsonrpc::Params;
-use crate::path::{AbsPath, FileUri};
+use super::wire;
+use crate::path::AbsPath;
 
 /// How a file on disk changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,29 +67,39 @@ impl Documents {
             return notification;
         }
         self.versions.insert(path.clone(), 1);
-        let uri = FileUri::from_path(path);
+        let path = path.clone();
         let params = move || {
-            let text = (*text).as_ref();
-            let document = json!({"uri": uri.as_str(), "languageId": "python", "version": 1, "text": text});
-            json!({"textDocument": document})
+            let (language, text) = ("python".to_owned(), (*text).as_ref().to_owned());
+            let text_document = TextDocumentItem::new(wire::uri(&path), language, 1, text);
+            wire::value(DidOpenTextDocumentParams { text_document })
         };
-        ("textDocument/didOpen", Params::Lazy(Arc::new(params)))
+        (DidOpenTextDocument::METHOD, Params::Lazy(Arc::new(params)))
     }
 
     /// Changes the text of an open document; `None` if it is not open.
     pub(super) fn change(&mut self, path: &AbsPath, text: SharedText) -> Option<OutgoingNotification> {
         let version = self.versions.get_mut(path)?;
         *version += 1;
-        let document = json!({"uri": FileUri::from_path(path).as_str(), "version": *version});
-        let params =
-            move || json!({"textDocument": document, "contentChanges": [{"text": (*text).as_ref()}]});
-        Some(("textDocument/didChange", Params::Lazy(Arc::new(params))))
+        let (path, version) = (path.clone(), *version);
+        let params = move || {
+            let text = (*text).as_ref().to_owned();
+            wire::value(DidChangeTextDocumentParams {
+                text_document: VersionedTextDocumentIdentifier::new(wire::uri(&path), version),
+                content_changes: vec![TextDocumentContentChangeEvent {
+                    range: None,
+                    range_length: None,
+                    text,
+                }],
+            })
+        };
+        Some((DidChangeTextDocument::METHOD, Params::Lazy(Arc::new(params))))
     }
 
     /// Closes a document; `None` if it is not open.
     pub(super) fn close(&mut self, path: &AbsPath) -> Option<OutgoingNotification> {
         self.versions.remove(path)?;
-        Some(("textDocument/didClose", json!({"textDocument": identifier(path)}).into()))
+        let text_document = wire::document(path);
+        Some(wire::notification::<DidCloseTextDocument>(DidCloseTextDocumentParams { text_document }))
     }
 
     pub(super) fn paths(&self) -> Vec<AbsPath> {
@@ -88,27 +107,24 @@ impl Documents {
     }
 }
 
-/// A `TextDocumentIdentifier`.
-pub(super) fn identifier(path: &AbsPath) -> Value {
-    json!({"uri": FileUri::from_path(path).as_str()})
-}
-
 /// The notification about changed files on disk.
 pub(super) fn watched_files_changed(changes: &[FileChange]) -> OutgoingNotification {
     let event = |change: &FileChange| {
         let kind = match change.kind {
-            ChangeKind::Created => 1,
-            ChangeKind::Changed => 2,
-            ChangeKind::Deleted => 3,
+            ChangeKind::Created => FileChangeType::CREATED,
+            ChangeKind::Changed => FileChangeType::CHANGED,
+            ChangeKind::Deleted => FileChangeType::DELETED,
         };
-        json!({"uri": FileUri::from_path(&change.path).as_str(), "type": kind})
+        FileEvent::new(wire::uri(&change.path), kind)
     };
-    let events: Value = changes.iter().map(event).collect();
-    ("workspace/didChangeWatchedFiles", json!({"changes": events}).into())
+    let changes = changes.iter().map(event).collect();
+    wire::notification::<DidChangeWatchedFiles>(DidChangeWatchedFilesParams { changes })
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn text(text: &'static str) -> SharedText {

@@ -7,6 +7,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lsp_types::error_codes::{CONTENT_MODIFIED, REQUEST_CANCELLED, SERVER_CANCELLED};
+use lsp_types::notification::{Cancel, LogMessage, Notification as _};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -19,7 +21,7 @@ use super::jsonrpc::{Message, Notification, Params, RawResult, ResponseError, Rp
 use super::pending::{PendingRequests, RequestOutcome, ResponseMatch};
 use super::process::ProcessWatch;
 use super::profile::{LogEvent, Profile};
-use super::server_requests::ServerRequestHandler;
+use super::server_requests::{METHOD_NOT_FOUND, ServerRequestHandler};
 use crate::model::server::ServerKind;
 
 /// How often to retry a request that the server abandoned.
@@ -33,12 +35,6 @@ const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The longest timeout; longer ones would overflow the clock.
 const MAX_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 3600);
-
-/// Error codes of LSP 3.17 that need handling of their own.
-pub(super) const METHOD_NOT_FOUND: i64 = -32601;
-pub(super) const REQUEST_CANCELLED: i64 = -32800;
-const CONTENT_MODIFIED: i64 = -32801;
-const SERVER_CANCELLED: i64 = -32802;
 
 /// What the server has logged, and the state of its connection.
 #[derive(Debug, Clone, Default)]
@@ -188,6 +184,11 @@ impl Endpoint {
         self.handler.registered()
     }
 
+    /// The parameters of the server's requests for settings before it enumerated the source files, each once.
+    pub(super) fn settings_requests(&self) -> Vec<Value> {
+        self.handler.settings_requests()
+    }
+
     /// The edits that the server asked to apply, without removing them.
     pub(super) fn edits(&self) -> Vec<Value> {
         self.handler.edits()
@@ -232,7 +233,7 @@ impl Endpoint {
         if let Some(folder) = &self.cancellation {
             folder.cancel(id);
         }
-        self.send(Message::notification("$/cancelRequest", Some(json!({"id": id}))));
+        self.send(Message::notification(Cancel::METHOD, Some(json!({"id": id}))));
     }
 
     fn receive(&self, message: Message) {
@@ -253,12 +254,16 @@ impl Endpoint {
     }
 
     fn respond(&self, request: RpcRequest) {
+        // Whether the server asks again later may depend on what it was asked in the meantime.
+        if self.state.borrow().enumerations == 0 {
+            self.handler.remember_settings_request(&request);
+        }
         let outcome = self.handler.respond(&request);
         self.send(Message::response(request.id, outcome));
     }
 
     fn on_notification(&self, notification: &Notification) {
-        if notification.method != "window/logMessage" {
+        if notification.method != LogMessage::METHOD {
             return;
         }
         let params = notification.params.as_ref().map(Params::value);

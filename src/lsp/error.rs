@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use super::endpoint::{METHOD_NOT_FOUND, REQUEST_CANCELLED};
+use lsp_types::error_codes::REQUEST_CANCELLED;
+
 use super::process::ProcessExit;
+use super::server_requests::METHOD_NOT_FOUND;
 use crate::path::AbsPath;
 
 /// Why a request, or the whole connection, failed. Cloned to every waiting request.

@@ -5,6 +5,8 @@
 //! is data in a [`profile`]. Upper layers see the plain types of [`results`]; of the wire they only handle a
 //! [`Connection`], which the trace layer records from and replays to.
 //!
+//! Messages are written with the types of `lsp_types` and read by parsers of lanser's own, which forgive more.
+//!
 //! Every wait ends: a response, a timeout, a cancellation, the end of the stream and the end of the process are
 //! distinct [`LspError`]s. Cancellation works also while the server is busy ([`cancellation`]), and no server
 //! outlives lanser ([`process::exec_guarded`]).
@@ -34,6 +36,7 @@ pub mod results;
 mod server_requests;
 #[cfg(test)]
 mod tests;
+mod wire;
 
 pub use capabilities::Capabilities;
 pub use client::{Client, InitializeOptions, Readiness, ServerIdentity};

@@ -36,17 +36,21 @@ pub struct Profile {
     pub pulls_when_cancellable: bool,
     /// The text before its version in the first log line.
     start_line_prefix: &'static str,
+    /// The first version that requests its settings as soon as it is initialized. Older ones do so when they receive
+    /// `workspace/didChangeConfiguration`, and enumerate no files before.
+    requests_settings_since: [u32; 3],
     /// Whether it has its own section of settings besides `python` and `pyright`.
     own_settings_section: bool,
 }
 
-/// Measured on 1.1.414.
+/// Measured on 1.1.406, 1.1.407 and 1.1.414.
 static PYRIGHT: Profile = Profile {
     kind: ServerKind::Pyright,
     heap_megabytes: 4096,
     pulls_without_capability: true,
     pulls_when_cancellable: false,
     start_line_prefix: "Pyright language server ",
+    requests_settings_since: [1, 1, 409],
     own_settings_section: false,
 };
 
@@ -57,6 +61,7 @@ static BASEDPYRIGHT: Profile = Profile {
     pulls_without_capability: true,
     pulls_when_cancellable: true,
     start_line_prefix: "basedpyright language server ",
+    requests_settings_since: [1, 39, 3],
     own_settings_section: true,
 };
 
@@ -127,6 +132,13 @@ impl Profile {
         tree
     }
 
+    /// Whether the server has to be told to request its settings. One that requests them by itself would do so twice:
+    /// Pyright 1.1.414 and basedpyright 1.40.1 then read the interpreter twice and are ready 0.1 s later. A server of
+    /// unknown version is told, because that costs only time.
+    pub(super) fn waits_for_settings(&self, version: Option<&str>) -> bool {
+        version.and_then(release).is_none_or(|version| version < self.requests_settings_since)
+    }
+
     /// Parses a log line; `None` for lines without an event.
     pub(super) fn parse_log_line(line: &str) -> Option<LogEvent> {
         let started = ServerKind::ALL.into_iter().find_map(|kind| {
@@ -144,9 +156,36 @@ impl Profile {
     }
 }
 
+/// The three numbers of a version; a suffix such as `-dev` is ignored.
+fn release(version: &str) -> Option<[u32; 3]> {
+    let mut numbers = version.splitn(3, '.').map(|part| {
+        let end = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+        part[..end].parse().ok()
+    });
+    Some([numbers.next()??, numbers.next()??, numbers.next()??])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn old_versions_are_told_to_request_their_settings() {
+        let waits = |kind, version| Profile::of(kind).waits_for_settings(version);
+        for (version, expected) in [
+            (Some("1.1.406"), true),
+            (Some("1.1.408-dev.1"), true),
+            (Some("1.1.409"), false),
+            (Some("1.1.414"), false),
+            (Some("1.2.0"), false),
+            (Some("new"), true),
+            (None, true),
+        ] {
+            assert_eq!(waits(ServerKind::Pyright, version), expected, "{version:?}");
+        }
+        assert!(waits(ServerKind::Basedpyright, Some("1.39.0")));
+        assert!(!waits(ServerKind::Basedpyright, Some("1.40.1")));
+    }
 
     #[test]
     fn lines_of_the_log() {

@@ -73,7 +73,15 @@ mod tests {
     use super::*;
 
     fn run(script: &AbsPath, args: &[&str]) -> (Option<i32>, String) {
-        let output = std::process::Command::new(script.as_path()).args(args).output().unwrap();
+        // A process that another test starts at this moment may still hold the file open for writing.
+        let output = loop {
+            match std::process::Command::new(script.as_path()).args(args).output() {
+                Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+                other => break other.unwrap(),
+            }
+        };
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     }
 

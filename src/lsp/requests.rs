@@ -8,24 +8,40 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lsp_types::request::{
+    ApplyWorkspaceEdit, CallHierarchyIncomingCalls, CallHierarchyOutgoingCalls, CallHierarchyPrepare,
+    CodeActionRequest, CodeActionResolveRequest, DocumentDiagnosticRequest, DocumentSymbolRequest,
+    ExecuteCommand, GotoDeclaration, GotoDefinition, GotoImplementation, GotoTypeDefinition, HoverRequest,
+    PrepareRenameRequest, References, Rename, Request as LspRequest, WorkspaceSymbolRequest,
+};
+use lsp_types::{
+    CallHierarchyPrepareParams, CodeActionContext, CodeActionParams, CodeActionTriggerKind,
+    DocumentDiagnosticParams, DocumentSymbolParams, ExecuteCommandParams, GotoDefinitionParams, HoverParams,
+    PartialResultParams, ReferenceContext, ReferenceParams, RenameParams, WorkDoneProgressParams,
+    WorkspaceSymbolParams,
+};
 use serde_json::{Value, json};
 
-use super::capabilities::{Capabilities, method};
+use super::capabilities::Capabilities;
 use super::conversation::Memory;
-use super::convert;
-use super::documents::identifier;
 use super::endpoint::Endpoint;
 use super::error::LspError;
 use super::jsonrpc::RawResult;
-use super::recording;
 use super::results::{
     CodeAction, HoverText, Listing, LspCall, LspCallItem, LspCommand, LspDiagnostic, LspLocation, LspSymbol,
     RenameTarget, WorkspaceSymbol,
 };
+use super::{convert, recording, wire};
 use crate::model::edits::WorkspaceEdit;
 use crate::path::AbsPath;
 use crate::tape::Tape;
 use crate::text::{Position, Range};
+
+/// No progress is reported on a request.
+const NO_PROGRESS: WorkDoneProgressParams = WorkDoneProgressParams { work_done_token: None };
+
+/// A result comes in one response.
+const WHOLE_RESULT: PartialResultParams = PartialResultParams { partial_result_token: None };
 
 /// Sends requests, each with the same timeout.
 ///
@@ -75,22 +91,22 @@ impl LspRequests {
 
     /// The definitions of the name at a position.
     pub fn definition(&self, path: &AbsPath, position: Position) -> response!(Listing<LspLocation>) {
-        self.request(method::DEFINITION, at(path, position), convert::locations)
+        self.ask::<GotoDefinition, _>(goto(path, position), convert::locations)
     }
 
     /// The declarations of the name at a position.
     pub fn declaration(&self, path: &AbsPath, position: Position) -> response!(Listing<LspLocation>) {
-        self.request(method::DECLARATION, at(path, position), convert::locations)
+        self.ask::<GotoDeclaration, _>(goto(path, position), convert::locations)
     }
 
     /// The definitions of the type of the expression at a position.
     pub fn type_definition(&self, path: &AbsPath, position: Position) -> response!(Listing<LspLocation>) {
-        self.request(method::TYPE_DEFINITION, at(path, position), convert::locations)
+        self.ask::<GotoTypeDefinition, _>(goto(path, position), convert::locations)
     }
 
     /// The implementations of the method or class at a position.
     pub fn implementation(&self, path: &AbsPath, position: Position) -> response!(Listing<LspLocation>) {
-        self.request(method::IMPLEMENTATION, at(path, position), convert::locations)
+        self.ask::<GotoImplementation, _>(goto(path, position), convert::locations)
     }
 
     /// The references to the name at a position. Complete only after [`Client::ready`].
@@ -102,29 +118,45 @@ impl LspRequests {
         position: Position,
         include_declaration: bool,
     ) -> response!(Listing<LspLocation>) {
-        let mut params = at(path, position);
-        params["context"] = json!({"includeDeclaration": include_declaration});
-        self.without_reset_document(self.request(method::REFERENCES, params, convert::locations), |place| {
-            &place.path
-        })
+        let params = ReferenceParams {
+            text_document_position: wire::document_position(path, position),
+            work_done_progress_params: NO_PROGRESS,
+            partial_result_params: WHOLE_RESULT,
+            context: ReferenceContext { include_declaration },
+        };
+        let references = self.ask::<References, _>(params, convert::locations);
+        self.without_reset_document(references, |place| &place.path)
     }
 
     /// The hover at a position; `None` if the server has none.
     pub fn hover(&self, path: &AbsPath, position: Position) -> response!(Option<HoverText>) {
-        self.request(method::HOVER, at(path, position), convert::hover)
+        let params = HoverParams {
+            text_document_position_params: wire::document_position(path, position),
+            work_done_progress_params: NO_PROGRESS,
+        };
+        self.ask::<HoverRequest, _>(params, convert::hover)
     }
 
     /// The symbols of a document.
     pub fn document_symbols(&self, path: &AbsPath) -> response!(Vec<LspSymbol>) {
-        self.request(method::DOCUMENT_SYMBOL, json!({"textDocument": identifier(path)}), convert::symbols)
+        let params = DocumentSymbolParams {
+            text_document: wire::document(path),
+            work_done_progress_params: NO_PROGRESS,
+            partial_result_params: WHOLE_RESULT,
+        };
+        self.ask::<DocumentSymbolRequest, _>(params, convert::symbols)
     }
 
     /// The symbols of the workspace whose names match by the server's rules. Complete only after [`Client::ready`].
     ///
     /// [`Client::ready`]: super::client::Client::ready
     pub fn workspace_symbols(&self, query: &str) -> response!(Listing<WorkspaceSymbol>) {
-        let symbols =
-            self.request(method::WORKSPACE_SYMBOL, json!({"query": query}), convert::workspace_symbols);
+        let params = WorkspaceSymbolParams {
+            partial_result_params: WHOLE_RESULT,
+            work_done_progress_params: NO_PROGRESS,
+            query: query.to_owned(),
+        };
+        let symbols = self.ask::<WorkspaceSymbolRequest, _>(params, convert::workspace_symbols);
         self.without_reset_document(symbols, |symbol| &symbol.place.path)
     }
 
@@ -134,30 +166,47 @@ impl LspRequests {
         path: &AbsPath,
         position: Position,
     ) -> response!(Listing<LspCallItem>) {
-        self.request(method::PREPARE_CALLS, at(path, position), convert::call_items)
+        let params = CallHierarchyPrepareParams {
+            text_document_position_params: wire::document_position(path, position),
+            work_done_progress_params: NO_PROGRESS,
+        };
+        self.ask::<CallHierarchyPrepare, _>(params, convert::call_items)
     }
 
     /// The calls to an item.
     pub fn incoming_calls(&self, item: &LspCallItem) -> response!(Listing<LspCall>) {
-        let calls = self.request(method::INCOMING_CALLS, json!({"item": item.wire}), convert::calls);
+        let params = json!({"item": item.wire});
+        let calls = self.request(CallHierarchyIncomingCalls::METHOD, params, convert::calls);
         self.without_reset_document(calls, |call| &call.item.path)
     }
 
     /// The calls from an item.
     pub fn outgoing_calls(&self, item: &LspCallItem) -> response!(Listing<LspCall>) {
-        self.request(method::OUTGOING_CALLS, json!({"item": item.wire}), convert::calls)
+        let params = json!({"item": item.wire});
+        self.request(CallHierarchyOutgoingCalls::METHOD, params, convert::calls)
     }
 
     /// The diagnostics of a document. [`Listing::skipped`] counts related locations.
     ///
     /// Pyright and its forks check only open documents: for others the list is empty.
     pub fn diagnostics(&self, path: &AbsPath) -> response!(Listing<LspDiagnostic>) {
-        self.request(method::DIAGNOSTIC, json!({"textDocument": identifier(path)}), convert::diagnostics)
+        let mut params = wire::value(DocumentDiagnosticParams {
+            text_document: wire::document(path),
+            identifier: None,
+            previous_result_id: None,
+            work_done_progress_params: NO_PROGRESS,
+            partial_result_params: WHOLE_RESULT,
+        });
+        // `lsp_types` writes `null` for the two unset members, which LSP wants absent.
+        if let Value::Object(members) = &mut params {
+            members.retain(|_, member| !member.is_null());
+        }
+        self.request(DocumentDiagnosticRequest::METHOD, params, convert::diagnostics)
     }
 
     /// Whether the name at a position can be renamed.
     pub fn prepare_rename(&self, path: &AbsPath, position: Position) -> response!(Option<RenameTarget>) {
-        self.request(method::PREPARE_RENAME, at(path, position), convert::renamable)
+        self.ask::<PrepareRenameRequest, _>(wire::document_position(path, position), convert::renamable)
     }
 
     /// The edit that renames the symbol at a position. Complete only after [`Client::ready`].
@@ -169,9 +218,12 @@ impl LspRequests {
         position: Position,
         new_name: &str,
     ) -> response!(Option<WorkspaceEdit>) {
-        let mut params = at(path, position);
-        params["newName"] = new_name.into();
-        self.request(method::RENAME, params, convert::edit)
+        let params = RenameParams {
+            text_document_position: wire::document_position(path, position),
+            new_name: new_name.to_owned(),
+            work_done_progress_params: NO_PROGRESS,
+        };
+        self.ask::<Rename, _>(params, convert::edit)
     }
 
     /// The code actions for a range with these diagnostics; `only`: of these kinds.
@@ -182,27 +234,34 @@ impl LspRequests {
         diagnostics: &[LspDiagnostic],
         only: &[String],
     ) -> response!(Vec<CodeAction>) {
-        let diagnostics: Value = diagnostics.iter().map(convert::wire_diagnostic).collect();
-        let mut context = json!({"diagnostics": diagnostics, "triggerKind": 1});
-        if !only.is_empty() {
-            context["only"] = only.into();
-        }
-        let params = json!({
-            "textDocument": identifier(path), "range": convert::wire_range(range), "context": context,
-        });
-        self.request(method::CODE_ACTION, params, convert::actions)
+        let params = CodeActionParams {
+            text_document: wire::document(path),
+            range: wire::range(range),
+            context: CodeActionContext {
+                diagnostics: diagnostics.iter().map(wire::diagnostic).collect(),
+                only: (!only.is_empty()).then(|| only.iter().cloned().map(Into::into).collect()),
+                trigger_kind: Some(CodeActionTriggerKind::INVOKED),
+            },
+            work_done_progress_params: NO_PROGRESS,
+            partial_result_params: WHOLE_RESULT,
+        };
+        self.ask::<CodeActionRequest, _>(params, convert::actions)
     }
 
     /// An action, completed with the members that the server had left out.
     pub fn resolve_action(&self, action: &CodeAction) -> response!(CodeAction) {
-        self.request(method::RESOLVE_ACTION, action.wire.clone(), convert::action)
+        self.request(CodeActionResolveRequest::METHOD, action.wire.clone(), convert::action)
     }
 
     /// Executes a command on the server. Returns the edits that the server asks to apply meanwhile.
     pub fn execute(&self, command: &LspCommand) -> response!(Vec<WorkspaceEdit>) {
-        let params = json!({"command": command.name, "arguments": command.arguments});
+        let params = ExecuteCommandParams {
+            command: command.name.clone(),
+            arguments: command.arguments.clone(),
+            work_done_progress_params: NO_PROGRESS,
+        };
         self.endpoint.take_edits();
-        let response = self.request(method::EXECUTE_COMMAND, params, convert::ignore_result);
+        let response = self.ask::<ExecuteCommand, _>(params, convert::ignore_result);
         let endpoint = self.endpoint.clone();
         async move {
             response.await?;
@@ -226,6 +285,15 @@ impl LspRequests {
             listing.items.retain(|item| *path(item) != reset_document);
             Ok(listing)
         }
+    }
+
+    /// A request whose parameters are lanser's own.
+    fn ask<R: LspRequest, T: Send>(
+        &self,
+        params: R::Params,
+        parse: fn(&RawResult) -> Result<T, serde_json::Error>,
+    ) -> impl Future<Output = Result<T, LspError>> + Send + use<R, T> {
+        self.request(R::METHOD, wire::value(params), parse)
     }
 
     fn request<T: Send>(
@@ -253,7 +321,7 @@ impl LspRequests {
                 record.answered(&response);
             }
             if let Some((id, tape, endpoint)) = recorded {
-                let edits = if name == method::EXECUTE_COMMAND { endpoint.edits() } else { Vec::new() };
+                let edits = if name == ExecuteCommand::METHOD { endpoint.edits() } else { Vec::new() };
                 recording::record_response(&tape, id, &edits, &response);
             }
             let malformed = |error: serde_json::Error| LspError::Malformed {
@@ -267,11 +335,15 @@ impl LspRequests {
 
 fn parse_edit(wire: Value) -> Result<WorkspaceEdit, LspError> {
     serde_json::from_value(wire).map_err(|error| LspError::Malformed {
-        method: "workspace/applyEdit".to_owned(),
+        method: ApplyWorkspaceEdit::METHOD.to_owned(),
         reason: error.to_string(),
     })
 }
 
-fn at(path: &AbsPath, position: Position) -> Value {
-    json!({"textDocument": identifier(path), "position": convert::wire_position(position)})
+fn goto(path: &AbsPath, position: Position) -> GotoDefinitionParams {
+    GotoDefinitionParams {
+        text_document_position_params: wire::document_position(path, position),
+        work_done_progress_params: NO_PROGRESS,
+        partial_result_params: WHOLE_RESULT,
+    }
 }

@@ -251,14 +251,14 @@ impl CodeAction {
 pub struct LspCommand {
     /// The name.
     pub name: String,
-    pub(super) arguments: Value,
+    pub(super) arguments: Vec<Value>,
 }
 
 impl LspCommand {
     /// The command that organizes the imports of a file, with the names that Pyright and its forks use.
     #[must_use]
     pub fn organize_imports(server: ServerKind, path: &AbsPath) -> Self {
-        let arguments = serde_json::json!([FileUri::from_path(path).as_str()]);
+        let arguments = vec![FileUri::from_path(path).as_str().into()];
         Self { name: format!("{}.organizeimports", server.as_str()), arguments }
     }
 }

@@ -3,49 +3,67 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use serde_json::{Value, json};
+use lsp_types::request::{
+    ApplyWorkspaceEdit, RegisterCapability, Request as _, ShowMessageRequest, UnregisterCapability,
+    WorkDoneProgressCreate, WorkspaceConfiguration, WorkspaceDiagnosticRefresh, WorkspaceFoldersRequest,
+};
+use lsp_types::{ApplyWorkspaceEditResponse, WorkspaceFolder};
+use serde_json::Value;
 
 use super::jsonrpc::{ResponseError, RpcRequest};
+use super::wire;
+use crate::path::AbsPath;
 
 /// JSON-RPC's error code for an unknown method.
-const METHOD_NOT_FOUND: i64 = -32601;
+pub(super) const METHOD_NOT_FOUND: i64 = -32601;
 
 /// How many edits to keep for the request that caused them.
 const MAX_EDITS: usize = 64;
 
 /// The name of the only workspace folder; servers put it into their logs.
-pub(super) const FOLDER_NAME: &str = "workspace";
+const FOLDER_NAME: &str = "workspace";
+
+/// How many different requests for settings to keep for recording.
+const MAX_SETTINGS_REQUESTS: usize = 64;
 
 /// Answers the server's requests.
 #[derive(Debug)]
 pub(super) struct ServerRequestHandler {
     /// The tree of settings; section `a.b` is member `b` of member `a`.
     settings: Value,
-    root_uri: String,
+    root: AbsPath,
     /// The methods that the server registered, by registration id.
     registered: Mutex<BTreeMap<String, String>>,
     /// The edits that the server asked to apply and that were not taken yet.
     edits: Mutex<Vec<Value>>,
+    /// The parameters of the requests for settings, each once, in the order of their arrival.
+    settings_requests: Mutex<Vec<Value>>,
 }
 
 impl ServerRequestHandler {
-    pub(super) fn new(settings: Value, root_uri: String) -> Self {
-        Self { settings, root_uri, registered: Mutex::new(BTreeMap::new()), edits: Mutex::default() }
+    pub(super) fn new(settings: Value, root: AbsPath) -> Self {
+        Self {
+            settings,
+            root,
+            registered: Mutex::default(),
+            edits: Mutex::default(),
+            settings_requests: Mutex::default(),
+        }
     }
 
     /// The response to one request.
     pub(super) fn respond(&self, request: &RpcRequest) -> Result<Value, ResponseError> {
         let params = request.params.as_ref().unwrap_or(&Value::Null);
         match request.method.as_str() {
-            "workspace/configuration" => Ok(self.configuration(params)),
-            "workspace/workspaceFolders" => Ok(self.folders()),
-            "client/registerCapability" => {
+            WorkspaceConfiguration::METHOD => Ok(wire::value(configuration(&self.settings, params))),
+            WorkspaceFoldersRequest::METHOD => Ok(wire::value(folders(&self.root))),
+            RegisterCapability::METHOD => {
                 for (id, method) in registrations(params, "registrations") {
                     self.lock().insert(id, method);
                 }
                 Ok(Value::Null)
             }
-            "client/unregisterCapability" => {
+            UnregisterCapability::METHOD => {
                 // The misspelling is LSP's.
                 for (id, _) in registrations(params, "unregisterations") {
                     self.lock().remove(&id);
@@ -53,16 +71,16 @@ impl ServerRequestHandler {
                 Ok(Value::Null)
             }
             // An edit is never applied here: it is passed to the request whose command caused it.
-            "workspace/applyEdit" => {
+            ApplyWorkspaceEdit::METHOD => {
                 let mut edits = self.edits.lock().unwrap_or_else(PoisonError::into_inner);
                 if edits.len() < MAX_EDITS {
                     edits.push(params["edit"].clone());
                 }
-                Ok(json!({"applied": false, "failureReason": "this client does not apply edits"}))
+                Ok(wire::value(edit_not_applied()))
             }
-            "window/workDoneProgress/create"
-            | "window/showMessageRequest"
-            | "workspace/diagnostic/refresh" => Ok(Value::Null),
+            WorkDoneProgressCreate::METHOD
+            | ShowMessageRequest::METHOD
+            | WorkspaceDiagnosticRefresh::METHOD => Ok(Value::Null),
             other => Err(ResponseError {
                 code: METHOD_NOT_FOUND,
                 message: format!("unknown method {other}"),
@@ -92,27 +110,48 @@ impl ServerRequestHandler {
         methods.into_iter().collect()
     }
 
-    /// The only workspace folder.
-    pub(super) fn folders(&self) -> Value {
-        json!([{"uri": self.root_uri, "name": FOLDER_NAME}])
+    /// Remembers a request for settings, for recording.
+    pub(super) fn remember_settings_request(&self, request: &RpcRequest) {
+        let Some(params) = &request.params else { return };
+        if request.method == WorkspaceConfiguration::METHOD {
+            let mut requests = self.settings_requests.lock().unwrap_or_else(PoisonError::into_inner);
+            if requests.len() < MAX_SETTINGS_REQUESTS && !requests.contains(params) {
+                requests.push(params.clone());
+            }
+        }
     }
 
-    /// One value for each requested item, `null` for settings that are not set.
-    fn configuration(&self, params: &Value) -> Value {
-        let items = params["items"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let value = |item: &Value| match item["section"].as_str() {
-            Some(section) => section
-                .split('.')
-                .fold(&self.settings, |tree, name| tree.get(name).unwrap_or(&Value::Null))
-                .clone(),
-            None => Value::Null,
-        };
-        items.iter().map(value).collect()
+    /// The parameters of the remembered requests for settings.
+    pub(super) fn settings_requests(&self) -> Vec<Value> {
+        self.settings_requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, String>> {
         self.registered.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The only workspace folder.
+pub(super) fn folders(root: &AbsPath) -> Vec<WorkspaceFolder> {
+    vec![WorkspaceFolder { uri: wire::uri(root), name: FOLDER_NAME.to_owned() }]
+}
+
+/// The response to an edit that the server asks to apply.
+pub(super) fn edit_not_applied() -> ApplyWorkspaceEditResponse {
+    let reason = "this client does not apply edits".to_owned();
+    ApplyWorkspaceEditResponse { applied: false, failure_reason: Some(reason), failed_change: None }
+}
+
+/// One value for each item of a request for settings, `null` for settings that are not set.
+pub(super) fn configuration(settings: &Value, params: &Value) -> Vec<Value> {
+    let items = params["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let value = |item: &Value| match item["section"].as_str() {
+        Some(section) => {
+            section.split('.').fold(settings, |tree, name| tree.get(name).unwrap_or(&Value::Null)).clone()
+        }
+        None => Value::Null,
+    };
+    items.iter().map(value).collect()
 }
 
 fn registrations(params: &Value, member: &str) -> Vec<(String, String)> {
@@ -123,6 +162,8 @@ fn registrations(params: &Value, member: &str) -> Vec<(String, String)> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::lsp::jsonrpc::RpcId;
 
@@ -138,7 +179,7 @@ mod tests {
     fn callbacks() -> ServerRequestHandler {
         ServerRequestHandler::new(
             json!({"python": {"analysis": {"logLevel": "Information"}}}),
-            "file:///w".to_owned(),
+            AbsPath::new("/w").unwrap(),
         )
     }
 

@@ -33,7 +33,8 @@ pub struct BatchRequest {
     /// applies.
     #[schemars(range(min = 1, max = 86_400))]
     pub timeout: Option<u32>,
-    /// The command, by its long name.
+    /// The command: its long name, or a verb of the command line, such as `refs`.
+    #[schemars(schema_with = "command_names")]
     pub cmd: Command,
     /// The selector, as on the command line or as JSON. Required by commands that are about one place.
     pub selector: Option<SelectorInput>,
@@ -80,6 +81,7 @@ impl<'de> Deserialize<'de> for BatchLine {
             cancel: Option<RequestId>,
             id: Option<RequestId>,
             timeout: Option<u32>,
+            #[serde(default, deserialize_with = "command")]
             cmd: Option<Command>,
             selector: Option<SelectorInput>,
             #[serde(rename = "newName")]
@@ -107,6 +109,26 @@ impl<'de> Deserialize<'de> for BatchLine {
         let cmd = cmd.ok_or_else(|| D::Error::missing_field("cmd"))?;
         Ok(Self::Request(Box::new(BatchRequest { id, timeout, cmd, selector, new_name, options })))
     }
+}
+
+/// Reads a command by its long name or by a verb of the command line.
+fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Command>, D::Error> {
+    let Some(name) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
+    let unknown = || {
+        let names = Command::ALL.map(|command| format!("`{}`", command.as_str())).join(", ");
+        D::Error::custom(format!(
+            "unknown variant `{name}`, expected one of {names}, or a verb of the command line"
+        ))
+    };
+    Command::parse(&name).map(Some).ok_or_else(unknown)
+}
+
+/// The schema of a command that is given by its long name or by a verb.
+fn command_names(_: &mut SchemaGenerator) -> Schema {
+    let names = Command::ALL
+        .into_iter()
+        .flat_map(|command| std::iter::once(command.as_str()).chain(command.verbs().iter().copied()));
+    json_schema!({"type": "string", "enum": names.collect::<Vec<_>>()})
 }
 
 /// One object with the members of both variants, so that an error names the invalid member.
@@ -222,6 +244,17 @@ mod tests {
         let BatchLine::Request(request) = spec else { panic!("not a request") };
         assert_eq!(request.id, Some(RequestId::Text("7".to_owned())));
         assert!(matches!(request.selector, Some(SelectorInput::Spec(PositionSpec::Symbol(_)))));
+    }
+
+    #[test]
+    fn verbs_of_the_command_line_are_commands() {
+        for command in Command::ALL {
+            for name in std::iter::once(command.as_str()).chain(command.verbs().iter().copied()) {
+                let line = format!(r#"{{"cmd":"{name}"}}"#);
+                let BatchLine::Request(request) = read(&line).unwrap() else { panic!("{line}") };
+                assert_eq!(request.cmd, command, "{name}");
+            }
+        }
     }
 
     #[test]

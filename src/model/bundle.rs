@@ -137,6 +137,9 @@ pub struct Volatile {
     /// The number of the operation in the trace; absent when none is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_op: Option<u64>,
+    /// With `--absolute`: the absolute path of every `uri` in this bundle. Absent when empty.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub absolute: BTreeMap<String, String>,
     /// With `-v`: every location in the server's and in the caller's coordinates. Absent when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub coordinates: Vec<DualCoordinates>,

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::analyzer::SourceReport;
 use super::facts::{Counts, Diagnostic, Residue};
 use crate::digest::Digest;
 use crate::path::DocUri;
@@ -243,6 +244,9 @@ pub struct DiagnosticsDelta {
     /// them; absent when there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unaffected: Option<UnaffectedFiles>,
+    /// The analyzers besides the language server, and what they analyzed after the edit; absent when there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<SourceReport>,
 }
 
 /// Files whose diagnostics a rename cannot change: neither name is written in them, and they import an edited module neither with

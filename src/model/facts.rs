@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::analyzer::{DiagnosticSource, SourceReport};
 use super::edits::Transaction;
 use super::request::{Direction, Scope, Severity};
 use crate::path::DocUri;
@@ -131,6 +132,9 @@ pub enum Provenance {
     /// Lanser's index of the workspace, and the language server where the syntax does not suffice.
     #[serde(rename = "index+lsp")]
     IndexLsp,
+    /// The language server and the analyzers of `--with`.
+    #[serde(rename = "compiler+lsp")]
+    CompilerLsp,
 }
 
 /// The rule that establishes a reference that the server does not report itself.
@@ -287,8 +291,11 @@ pub struct Call {
 pub struct Diagnostics {
     /// The diagnostics of the requested severity or worse.
     pub items: Vec<Diagnostic>,
-    /// The number of all diagnostics by severity, listed or not.
+    /// The number of all diagnostics by severity, listed or not. With `--new`, like `files` and `verdict`, only of new ones.
     pub counts: Counts,
+    /// With `--new`: how the diagnostics compare with those at the base; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<BaseComparison>,
     /// Whether the files pass `--fail-on`; absent without `--fail-on`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
@@ -299,15 +306,33 @@ pub struct Diagnostics {
     /// Requested files that could not be checked. Absent when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_checked: Vec<NotChecked>,
+    /// The sources of the diagnostics; absent when the language server is the only one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<SourceReport>,
+}
+
+/// How the diagnostics of the workspace compare with those of a git revision. Hints are not compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BaseComparison {
+    /// The commit ID of the revision.
+    pub commit: String,
+    /// The number of diagnostics that are only at the base.
+    pub fixed: Counts,
+    /// The number of diagnostics that are in both.
+    pub kept: Counts,
+    /// Why the diagnostics at the base may not be exact; absent when nothing is known against them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caveat: Option<String>,
 }
 
 /// The result of `--fail-on`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Every file was checked, and no diagnostic has the given severity or a worse one.
+    /// Every file was checked by every source, and no diagnostic has the given severity or a worse one.
     Pass,
-    /// A diagnostic has the given severity or a worse one, or a file was not checked; the exit code is 1.
+    /// A diagnostic has the given severity or a worse one, or a file was not checked by a source; the exit code is 1.
     Fail,
 }
 
@@ -378,13 +403,20 @@ pub struct Diagnostic {
     pub range: Range,
     /// A selector of the location.
     pub at: String,
+    /// What reports it; absent when only the language server was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<DiagnosticSource>,
     /// The severity.
     pub severity: Severity,
-    /// The server's name of the rule; absent if it gives none.
+    /// The source's name of the rule; absent if it gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// The server's message; paths in it are replaced as in `uri`.
+    /// The source's message; paths in it are replaced as in `uri`.
     pub message: String,
+    /// `diagnostics`: the dotted name of the definition that contains it, without the module; absent outside of definitions, and for
+    /// hints.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub symbol: Option<String>,
     /// LSP tags: `unnecessary`, `deprecated`. Absent when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,

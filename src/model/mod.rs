@@ -8,12 +8,14 @@
 //! Coordinates are the server's: 0-based, flat `[sL, sC, eL, eC]`, columns in `environment.positionEncoding`. The `at` of a
 //! location is a selector (1-based, `--index-io` units) that lanser accepts as input.
 
+pub mod analyzer;
 pub mod batch;
 pub mod bundle;
 pub mod edits;
 pub mod environment;
 pub mod error;
 pub mod facts;
+pub mod recorded_bundle;
 pub mod request;
 pub mod resolution;
 pub mod reward;

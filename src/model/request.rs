@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::analyzer::AnalyzerKind;
 use super::edits::CheckName;
 use crate::path::{DocUri, WorkspacePath};
 use crate::selector::PositionSpec;
@@ -182,6 +183,29 @@ impl Command {
         }
     }
 
+    /// The verbs of the command line that mean the command, where they differ from its long name.
+    #[must_use]
+    pub const fn verbs(self) -> &'static [&'static str] {
+        match self {
+            Self::Definition => &["def"],
+            Self::Declaration => &["decl"],
+            Self::TypeDefinition => &["typedef", "type-definition"],
+            Self::Implementation => &["impl"],
+            Self::References => &["refs"],
+            Self::Diagnostics => &["diag"],
+            Self::PrepareRename => &["prepare-rename"],
+            Self::Rename => &["move"],
+            Self::Hover | Self::Symbols | Self::Calls | Self::Locate => &[],
+            Self::Actions | Self::Apply | Self::Check | Self::Undo => &[],
+        }
+    }
+
+    /// Parses the long name or a verb.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|command| command.as_str() == name || command.verbs().contains(&name))
+    }
+
     /// Whether the command plans an edit.
     #[must_use]
     pub const fn edits(self) -> bool {
@@ -222,6 +246,15 @@ pub struct Options {
     /// Default: no verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fail_on: Option<Severity>,
+    /// `diagnostics`: report only those that are new since `base`. Default: false.
+    #[serde(skip_serializing_if = "is_default")]
+    pub new: bool,
+    /// `diagnostics` with `new`: the git revision to compare with. Default: `HEAD`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// `diagnostics`, `check`: analyzers whose diagnostics are added to those of the language server, sorted. Default: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<AnalyzerKind>,
     /// `locate`: the number of source lines in `preview`. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<u32>,

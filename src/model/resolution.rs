@@ -167,10 +167,12 @@ pub struct Candidate {
     pub range: Range,
     /// A selector of the candidate.
     pub at: String,
-    /// The qualified name, as `module:Class.method`.
-    pub qualname: String,
-    /// The kind of definition.
-    pub symbol_kind: String,
+    /// The qualified name, as `module:Class.method`; absent when the candidate is not the name of a definition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qualname: Option<String>,
+    /// The kind of definition; absent when the candidate is not the name of a definition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub symbol_kind: Option<String>,
     /// The score, from 0 to 1.
     pub score: Score,
     /// The features of the score; absent when the candidate was not scored by features.

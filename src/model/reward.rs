@@ -5,6 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::analyzer::{AnalyzerKind, DiagnosticSource};
 use super::facts::Counts;
 use super::request::Severity;
 use crate::digest::{Digest, Score};
@@ -213,8 +214,24 @@ pub struct RewardState {
     /// 1 if the caller made an error, else 0; `null` when the request failed for another reason.
     #[serde(rename = "E")]
     pub error: Option<Score>,
+    /// The part of each source in `D`; absent when the language server is the only one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<SourceCount>,
     /// The files whose diagnostics were measured; `null` when none were.
     pub scope: Option<RewardScope>,
+}
+
+/// The part of one source in the number of diagnostics.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SourceCount {
+    /// The source.
+    pub source: DiagnosticSource,
+    /// Its weight.
+    pub weight: Score,
+    /// Its diagnostics, as the formula counts them.
+    #[serde(rename = "D")]
+    pub diagnostics: Score,
 }
 
 /// Files with their diagnostics as fingerprints.
@@ -275,6 +292,9 @@ pub struct FileDiagnostics {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DiagnosticFingerprint {
+    /// The analyzer that reports it; absent for the language server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<DiagnosticSource>,
     /// The server's name of the rule; absent if it gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
@@ -296,7 +316,10 @@ pub struct OutstandingDiagnostic {
     pub uri: DocUri,
     /// The dotted name of the definition that enclosed it; empty at module level.
     pub symbol: String,
-    /// The server's name of the rule; absent if it gives none.
+    /// The analyzer that reported it; absent for the language server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<DiagnosticSource>,
+    /// The source's name of the rule; absent if it gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// The severity.
@@ -331,12 +354,26 @@ pub enum RewardSource {
     #[default]
     #[serde(rename = "lsp")]
     Lsp,
-    /// A compiler.
+    /// Analyzers.
     #[serde(rename = "compiler")]
     Compiler,
     /// Both.
     #[serde(rename = "compiler+lsp")]
     Both,
+}
+
+impl RewardSource {
+    /// The source of diagnostics that were measured with these analyzers besides the language server.
+    #[must_use]
+    pub const fn of(with: &[AnalyzerKind]) -> Self {
+        if with.is_empty() { Self::Lsp } else { Self::Both }
+    }
+
+    /// Whether the language server is the only source.
+    #[must_use]
+    pub const fn is_lsp(&self) -> bool {
+        matches!(self, Self::Lsp)
+    }
 }
 
 /// Properties of an edit that could be mistaken for a repair, with counts. A count of 0 is absent.

@@ -18,6 +18,7 @@ use serde_json::Value;
 use super::bundle::Bundle;
 use super::environment::Environment;
 use super::error::ErrorBody;
+pub use super::recorded_bundle::RecordedBundle;
 use super::request::Request;
 use super::reward::ProcessReward;
 use super::server::ServerKind;
@@ -25,7 +26,11 @@ use crate::digest::Digest;
 use crate::path::WorkspacePath;
 use crate::tape::MessageSender;
 
-/// The version of the trace format. Traces with another major version are rejected.
+/// The name of the trace format, in every header.
+pub const TRACE_FORMAT: &str = "lanser-trace";
+
+/// The version of the trace format. Traces with another major version are rejected. Bundles in a trace have a version of their
+/// own: see [`RecordedBundle`].
 ///
 /// Changelog:
 /// - 1.0: the first version.
@@ -111,6 +116,8 @@ pub enum EventBody {
     Guard(RecordedCall),
     /// The write of an edit.
     Transaction(RecordedCall),
+    /// The run of an analyzer.
+    Analyzer(RecordedCall),
     /// A message between lanser and the server.
     Frame {
         /// The sender.
@@ -128,7 +135,7 @@ pub enum EventBody {
     /// The answer.
     Bundle {
         /// The bundle, without `meta.volatile`.
-        bundle: Box<Bundle>,
+        bundle: RecordedBundle,
     },
     /// The reward of a step between two bundles, in the order in which they were printed. It is an operation of its own, since
     /// bundles are computed in another order than they are printed, and only when the caller asked for a reward.

@@ -13,7 +13,8 @@ use super::request_state::RequestState;
 use super::single_flight::{FlightLeader, FlightRole};
 use super::traced::record::AnswerOrigin;
 use super::{
-    Attempt, Orchestrator, ask, blocking, blocking_within, navigation, needs_server, refactor, single_flight,
+    Attempt, Orchestrator, analyze, ask, blocking, blocking_within, navigation, needs_server, refactor,
+    single_flight,
 };
 use crate::bundle::portable::PathMap;
 use crate::bundle::seal::BundleDraft;
@@ -105,7 +106,7 @@ impl Orchestrator {
                     Err(failure) => return failed(request, failure, None, None, ServedFrom::Server),
                 },
             };
-            let key = self.memo_key(request, &inputs);
+            let key = self.memo_key(request, &inputs).await;
             if let Some(bundle) = self.memo_get(key.filter(|_| !is_plan_unusable)).await {
                 self.settings.progress.verifying();
                 if !fresh {
@@ -161,8 +162,14 @@ impl Orchestrator {
             let deadline = *retry.deadline.get_or_insert_with(|| Deadline::of(request, &self.settings));
             let (at, deadline) =
                 (deadline.at, Deadline { is_last: deadline.is_last || retry.hangs > 0, ..deadline });
-            let attempted =
-                self.attempt(request, &state, starting, retry.isolation, deadline, &mut served_from);
+            let attempted = Box::pin(self.attempt(
+                request,
+                &state,
+                starting,
+                retry.isolation,
+                deadline,
+                &mut served_from,
+            ));
             let attempted = async {
                 let timed_out = || LspError::Timeout {
                     method: request.cmd.as_str().to_owned(),
@@ -456,7 +463,7 @@ impl Orchestrator {
     }
 
     /// The answer's key in the memo; `None` if it is not cached.
-    fn memo_key(&self, request: &Request, inputs: &Inputs) -> Option<MemoKey> {
+    async fn memo_key(&self, request: &Request, inputs: &Arc<Inputs>) -> Option<MemoKey> {
         // With both coordinate systems an answer contains more than the memo stores.
         let is_cacheable = self.shared.memo.is_some()
             && self.settings.trace.is_none()
@@ -466,11 +473,17 @@ impl Orchestrator {
             return None;
         }
         // What git reports about files is not part of the inputs, so of an edit only its plan is cached.
-        match refactor::planning_request(request) {
+        let key = match refactor::planning_request(request) {
             Some(planning) => MemoKey::of(&planning, inputs),
             None if request.cmd.edits() => None,
             None => MemoKey::of(request, inputs),
+        }?;
+        if request.options.with.is_empty() {
+            return Some(key);
         }
+        let (settings, request, inputs) = (self.settings.clone(), request.clone(), inputs.clone());
+        let analyzers = blocking(move || analyze::digest(&settings, &request, &inputs)).await;
+        analyzers.ok().flatten().map(|analyzers| key.with(analyzers))
     }
 
     async fn memo_get(&self, key: Option<MemoKey>) -> Option<Box<Bundle>> {

@@ -148,10 +148,10 @@ pub(super) async fn ask(
         | Command::TypeDefinition
         | Command::Implementation
         | Command::References => Box::pin(navigation::locations(&cx)).await?,
-        Command::Hover => navigation::hover(&cx).await?,
-        Command::Symbols => outline::symbols(&cx).await?,
+        Command::Hover => Box::pin(navigation::hover(&cx)).await?,
+        Command::Symbols => Box::pin(outline::symbols(&cx)).await?,
         Command::Calls => Box::pin(call_hierarchy::calls(&cx)).await?,
-        Command::Diagnostics => diagnose::diagnostics(&cx).await?,
+        Command::Diagnostics => Box::pin(diagnose::diagnostics(&cx)).await?,
         Command::Locate => HandlerOutput {
             facts: Facts::new(crate::model::facts::Provenance::Syntax),
             limits: None,
@@ -177,7 +177,9 @@ pub(super) async fn ask(
         .as_ref()
         .is_some_and(|verdict| verdict.status != CompletenessStatus::Complete);
     let cut = output.limits.as_ref().is_some_and(|limits| limits.truncated);
-    let unchecked = output.facts.diagnostics.as_ref().is_some_and(|found| !found.not_checked.is_empty());
+    let unchecked = output.facts.diagnostics.as_ref().is_some_and(|found| {
+        !found.not_checked.is_empty() || found.sources.iter().any(|source| !source.complete)
+    });
     let (edits, error, plan) = match output.refactored {
         Some(CheckedEdit { edits, error, plan }) => (Some(edits), error, Some(plan)),
         None => (None, output.error, None),

@@ -290,7 +290,11 @@ impl Inputs {
 }
 
 /// Maps paths of this machine to the portable URIs of a bundle.
-fn path_map(settings: &Settings, python: Option<&PythonEnvironment>, package: Option<&AbsPath>) -> PathMap {
+pub(super) fn path_map(
+    settings: &Settings,
+    python: Option<&PythonEnvironment>,
+    package: Option<&AbsPath>,
+) -> PathMap {
     let mut paths = PathMap::new().workspace(settings.root.clone());
     if let Some(python) = python {
         for prefix in [&python.prefix, &canonical(&python.prefix)] {

@@ -244,7 +244,8 @@ impl Workspace {
         terms: &RewardFormula,
         tell: impl FnMut(Episode),
     ) -> Result<(), ErrorBody> {
-        score(&self.orchestrator.settings, base, heads, terms, std::future::pending(), tell).await
+        let parts = (terms, &[][..]);
+        score(&self.orchestrator.settings, base, heads, parts, std::future::pending(), tell).await
     }
 
     /// Scans the folder and starts the server, if it is installed and not running yet, so that the first request need

@@ -100,11 +100,22 @@ impl Write for PortableWriter<'_> {
 }
 
 impl MemoKey {
+    /// The key for an answer that also depends on the programs and configurations with this digest.
+    pub(super) fn with(self, analyzers: Digest) -> Self {
+        let inputs = Digest::of_fields([&self.inputs.as_bytes()[..], &analyzers.as_bytes()[..]]);
+        Self { inputs, ..self }
+    }
+
     /// The key of a request for some inputs. `None` if no server is available that could have answered, if the
-    /// request is about a file that the inputs do not cover, or if its selector names a revision.
+    /// request is about a file that the inputs do not cover, or if it names a revision by anything but a commit ID.
     pub(super) fn of(request: &Request, inputs: &Inputs) -> Option<Self> {
         // What a revision refers to, and which contents are still cached, is not part of the inputs.
         if request.selector.as_ref().is_some_and(|selector| selector.doc_version().is_some()) {
+            return None;
+        }
+        let names_commit =
+            |name: &String| matches!(name.len(), 40 | 64) && name.bytes().all(|c| c.is_ascii_hexdigit());
+        if request.options.new && !request.options.base.as_ref().is_some_and(names_commit) {
             return None;
         }
         let found = inputs.tools.found.as_ref().ok()?;

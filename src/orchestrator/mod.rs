@@ -11,6 +11,8 @@
 //! server always enumerates its files first, because the types that Pyright infers depend on the order in which it
 //! learns of files.
 
+mod absolute_paths;
+mod analyze;
 mod answer;
 mod ask;
 pub mod batch;
@@ -66,6 +68,8 @@ use crate::reward::{MeasuredDiagnostics, measured_digest, of_bundle};
 use crate::tape::Tape;
 use crate::trace::writer::TraceWriter;
 use crate::workspace::snapshot::ChangeDetection;
+pub use absolute_paths::AbsolutePaths;
+pub use analyze::{AnalyzerReport, analyzer_report, find_analyzer, install_analyzer};
 use answer::{ComputedAnswer, FinalAnswer};
 pub use bundle_store::stored_bundle;
 use failure::Failure;
@@ -77,7 +81,7 @@ pub use memo::verify_memo;
 use pool::{Held, Pool, WorkerKind};
 pub use python_env::{ConfigurationReport, PythonReport, configuration_report, python_report};
 pub use report::{RunningServers, ServerReport};
-pub use request_input::{read_selector, validate_request};
+pub use request_input::{read_selector, unknown_unit_error, validate_request};
 pub use reward::{ScoreHead, StateSource, is_revision, score, supplement};
 pub use scan_throttle::PendingGuard;
 use server::Server;
@@ -290,7 +294,8 @@ impl Orchestrator {
 
     /// Like [`Self::run`]; if `interrupted` completes first, the bundle has the error that it returns.
     async fn run_until(&self, request: Request, interrupted: impl Future<Output = ErrorBody>) -> Bundle {
-        let bundle = self.respond(request, interrupted).await;
+        // The future is large, and callers hold several of them.
+        let bundle = Box::pin(self.respond(request, interrupted)).await;
         self.store(&bundle).await;
         bundle
     }
@@ -328,7 +333,7 @@ impl Orchestrator {
         }
         let answer = tokio::select! {
             biased;
-            answer = self.answer(&request, began) => answer,
+            answer = Box::pin(self.answer(&request, began)) => answer,
             error = &mut interrupted => {
                 let origin = AnswerOrigin { fault: Some(error.clone()), ..AnswerOrigin::default() };
                 let draft = BundleDraft::failed(Some(request.clone()), error);
@@ -424,6 +429,7 @@ impl Orchestrator {
             root: Some(self.settings.root.to_string()),
             pid: Some(std::process::id()),
             trace_op,
+            absolute: BTreeMap::new(),
             coordinates,
         };
         bundle

@@ -98,7 +98,7 @@ pub(super) fn environment_cache(settings: &Settings) -> EnvironmentCache {
 
 /// Replaces a version manager's shim, which is outside of the environment, by the environment's own interpreter: the
 /// server runs it directly, which is faster, and the bundle names a file of the environment.
-fn real_interpreter(mut python: PythonEnvironment, files: &DiskFiles) -> PythonEnvironment {
+pub(super) fn real_interpreter(mut python: PythonEnvironment, files: &DiskFiles) -> PythonEnvironment {
     let inside = [&python.prefix, &python.base_prefix]
         .iter()
         .any(|prefix| python.interpreter.strip_prefix(prefix).is_some());

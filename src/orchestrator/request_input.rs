@@ -1,5 +1,8 @@
 //! Parses and validates requests that people and programs write, as strictly as the command line does.
 
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
 use crate::bundle::page::MAX_ITEMS;
 use crate::digest::strict_json;
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
@@ -9,6 +12,9 @@ use crate::text::ColumnUnit;
 
 /// The maximum depth of a call hierarchy.
 const MAX_DEPTH: u32 = 8;
+
+/// The revision that `diagnostics` with `new` compares with by default.
+pub(super) const DEFAULT_BASE: &str = "HEAD";
 
 /// Parses a selector: its text form, with columns in `unit`, or its JSON form.
 ///
@@ -27,21 +33,57 @@ pub fn read_selector(text: &str, unit: ColumnUnit) -> Result<PositionSpec, Error
             )
             .hint("`lanser schema export --only selector` prints its schema")
         };
-        return strict_json::from_slice(text.as_bytes()).map_err(|error| wrong(error.to_string()));
+        return strict_json::from_slice(text.as_bytes())
+            .map_err(|error| unknown_unit(text.as_bytes()).unwrap_or_else(|| wrong(error.to_string())));
     }
     selector::parse(text, unit).map_err(|error| {
         let span = [error.span.start, error.span.end].map(|at| u32::try_from(at).unwrap_or(u32::MAX));
+        let symbol = match error.is_unknown_unit {
+            true => ErrorSymbol::IndexingUnsupported,
+            false => ErrorSymbol::BadSelectorSyntax,
+        };
         let data = ErrorData::Syntax { text: text.to_owned(), span, expected: error.expected.clone() };
-        ErrorBody::new(
-            ErrorSymbol::BadSelectorSyntax,
-            format!("the selector {text:?} cannot be parsed: {error}"),
-        )
-        .hint(
-            bare_name_hint(text)
-                .unwrap_or_else(|| "`lanser help locate` shows the forms of a selector".to_owned()),
-        )
-        .data(data)
+        ErrorBody::new(symbol, format!("the selector {text:?} cannot be parsed: {error}"))
+            .hint("`lanser help locate` shows the forms of a selector")
+            .data(data)
     })
+}
+
+/// The error if a selector or a request in JSON has a unit of columns that lanser does not know.
+pub(super) fn unknown_unit(json: &[u8]) -> Option<ErrorBody> {
+    let UnitMembers { indexing, selector, options, .. } = strict_json::from_slice(json).ok()?;
+    let inner = |nested: Option<NestedUnits>| match nested {
+        Some(NestedUnits::Members(members)) => [members.indexing, members.index_io],
+        Some(NestedUnits::Other(_)) | None => [None, None],
+    };
+    let given = [indexing].into_iter().chain(inner(selector)).chain(inner(options)).flatten();
+    let mut unknown = given.filter(|name| ColumnUnit::parse(name).is_none());
+    unknown.next().map(|name| unknown_unit_error(&name))
+}
+
+/// The members of a selector or a request that have units of columns.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct UnitMembers {
+    indexing: Option<String>,
+    index_io: Option<String>,
+    selector: Option<NestedUnits>,
+    options: Option<NestedUnits>,
+}
+
+/// A member that may have such members.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum NestedUnits {
+    Members(Box<UnitMembers>),
+    Other(IgnoredAny),
+}
+
+/// The error for a unit of columns that lanser does not know.
+#[must_use]
+pub fn unknown_unit_error(name: &str) -> ErrorBody {
+    ErrorBody::new(ErrorSymbol::IndexingUnsupported, format!("unknown column unit {name:?}"))
+        .hint(format!("use {}", ColumnUnit::EXPECTED))
 }
 
 /// Validates a request that did not come from the command line, and normalizes it as the command line would: default
@@ -58,6 +100,16 @@ pub fn validate_request(mut request: Request) -> Result<Request, ErrorBody> {
     }
     if options.depth.is_some_and(|depth| depth == 0 || depth > MAX_DEPTH) {
         return wrong("`depth` is out of bounds", "use a value from 1 to 8");
+    }
+    if options.base.as_deref().is_some_and(|base| base.trim().is_empty()) {
+        return wrong("the base is empty", "name a git revision, such as HEAD~1 or origin/main");
+    }
+    options.new |= options.base.is_some();
+    if options.new && [options.severity, options.fail_on].contains(&Some(Severity::Hint)) {
+        return wrong(
+            "hints are not compared with the base",
+            "use the severity information, warning or error",
+        );
     }
     if request.cmd == Command::Calls && options.direction.is_none() {
         return wrong(
@@ -87,7 +139,13 @@ pub fn validate_request(mut request: Request) -> Result<Request, ErrorBody> {
         _ => {}
     }
     options.depth = options.depth.filter(|depth| *depth != 1);
+    options.base = options.base.take().filter(|base| base != DEFAULT_BASE);
     options.severity = options.severity.filter(|severity| *severity != Severity::Information);
+    if !options.with.is_empty() && !matches!(request.cmd, Command::Diagnostics | Command::Check) {
+        return wrong(&format!("`{name}` does not use analyzers"), "remove \"with\" from the options");
+    }
+    options.with.sort();
+    options.with.dedup();
     options.paths.sort();
     options.paths.dedup();
     let guards = &mut options.guards;
@@ -96,56 +154,4 @@ pub fn validate_request(mut request: Request) -> Result<Request, ErrorBody> {
     guards.overrides.sort();
     guards.overrides.dedup();
     Ok(request)
-}
-
-/// A hint with the selector for a bare name. A part that starts with a capital letter is taken for a definition in a
-/// module, not for a module.
-fn bare_name_hint(text: &str) -> Option<String> {
-    let (module, names) = text.split_once(':').unwrap_or(("", text));
-    let parts: Vec<&str> =
-        module.split('.').chain(names.split(['.', ':'])).filter(|part| !part.is_empty()).collect();
-    let is_word = |part: &&str| {
-        part.chars().all(|c| c == '_' || c.is_alphanumeric())
-            && !part.starts_with(|c: char| c.is_ascii_digit())
-    };
-    if parts.is_empty()
-        || !parts.iter().all(is_word)
-        || parts.iter().any(|part| matches!(*part, "py" | "pyi"))
-    {
-        return None;
-    }
-    let in_module = match module {
-        "" => parts.iter().position(|part| part.starts_with(char::is_uppercase)).unwrap_or(parts.len() - 1),
-        module => module.split('.').count(),
-    };
-    let (module, name) = (parts[..in_module].join("."), parts[in_module..].join("."));
-    let module = if module.is_empty() { "MODULE".to_owned() } else { module };
-    let last = parts.last().copied().unwrap_or_default();
-    Some(format!(
-        "write a name with its module: `py://{module}#{name}`; `lanser symbols --query {last}` shows where it is defined"
-    ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::bare_name_hint;
-
-    #[test]
-    fn hints_for_bare_names() {
-        let suggestion =
-            |text: &str| bare_name_hint(text).and_then(|hint| Some(hint.split('`').nth(1)?.to_owned()));
-        for (text, expected) in [
-            ("Session", Some("py://MODULE#Session")),
-            ("requests.Session.get", Some("py://requests#Session.get")),
-            ("Session.get", Some("py://MODULE#Session.get")),
-            ("os.path.join", Some("py://os.path#join")),
-            ("pkg.mod:C.m", Some("py://pkg.mod#C.m")),
-            ("app.py", None),
-            ("src/app.py", None),
-            ("a.py:x", None),
-            ("", None),
-        ] {
-            assert_eq!(suggestion(text).as_deref(), expected, "{text}");
-        }
-    }
 }

@@ -114,7 +114,7 @@ impl RequestState {
                 threads: settings.threads,
                 tape: &tape,
             };
-            resolve(&world, &files, &inputs.paths, selector)
+            resolve(&world, &files, &inputs.paths, selector, request.cmd)
         });
         if let Some(SelectorOutcome::Found(target)) = &resolved
             && matches!(request.cmd, Command::References | Command::Implementation | Command::Rename)
@@ -387,6 +387,7 @@ fn resolve(
     files: &DiskFiles,
     paths: &PathMap,
     selector: &PositionSpec,
+    cmd: Command,
 ) -> SelectorOutcome {
     let path = match selector.uri().map(|uri| (uri, paths.absolute(uri))) {
         None => None,
@@ -403,6 +404,30 @@ fn resolve(
         }
     };
     match locate(world, selector, path.as_ref()) {
+        locate::LocateOutcome::Found(located)
+            if matches!(selector, PositionSpec::Line(_))
+                && is_about_a_name(cmd)
+                && located.target.name_span.is_empty() =>
+        {
+            let names = locate::names_on_line(world, &located.target);
+            if names.places.is_empty() {
+                let message = format!("{selector}: there is no name on the line");
+                let hint = "name another line, or a column: PATH:LINE:COL";
+                return SelectorOutcome::Failed(ErrorBody::new(ErrorSymbol::NotFound, message).hint(hint));
+            }
+            SelectorOutcome::Ambiguous(names)
+        }
+        locate::LocateOutcome::Found(located)
+            if matches!(selector, PositionSpec::Name(_))
+                && is_about_a_name(cmd)
+                && located.target.kind == Some(DefinitionKind::Module) =>
+        {
+            let message = format!("{selector} is a module, and this request is about a name");
+            let hint = format!(
+                "`lanser symbols {selector}` lists its names; `lanser move py://{selector} py://NEW` renames it"
+            );
+            SelectorOutcome::Failed(ErrorBody::new(ErrorSymbol::NotFound, message).hint(hint))
+        }
         locate::LocateOutcome::Found(located) => {
             SelectorOutcome::Found(request_target(*located, world.roots))
         }
@@ -420,6 +445,11 @@ fn resolve(
             SelectorOutcome::Failed(ErrorBody::new(ErrorSymbol::VersionSkew, message).hint(hint))
         }
     }
+}
+
+/// Whether a command asks about the name at its target, so that a line with several names does not suffice.
+const fn is_about_a_name(cmd: Command) -> bool {
+    !matches!(cmd, Command::Locate | Command::Symbols | Command::Diagnostics | Command::Actions)
 }
 
 fn request_target(located: LocatedTarget, roots: &ImportRoots) -> RequestTarget {
@@ -484,7 +514,11 @@ fn not_found(selector: &PositionSpec, paths: &PathMap, near: &NotFound) -> Error
                 "`lanser symbols --query NAME` searches the workspace; the parts of a definition are :def, :sig, :body and :doc"
             }
             PositionSpec::Symbol(_) => "`lanser symbols --query NAME` searches the workspace",
-            PositionSpec::Cursor(_) | PositionSpec::Range(_) if selector.doc_version().is_none() => {
+            PositionSpec::Line(_) if matches!(near.reason, NotFoundReason::NoCode { .. }) => {
+                "it is blank or a comment; name the line of a statement"
+            }
+            PositionSpec::Name(_) => "`lanser symbols --query NAME` searches the workspace",
+            PositionSpec::Cursor(_) | PositionSpec::Range(_) | PositionSpec::Line(_) if selector.doc_version().is_none() => {
                 "lines and columns are 1-based"
             }
             PositionSpec::Anchor(_) => "quote a longer span, or name the definition: py://module#name",

@@ -12,9 +12,9 @@ use crate::path::WorkspacePath;
 use crate::resolve::locate::{LocatedTarget, ResolutionEvidence, ResolvedVia};
 use crate::resolve::relocate::{self, TargetChange, score};
 use crate::resolve::symbol::{self, ResolveOutcome};
-use crate::resolve::{selector_forms, step};
+use crate::resolve::{position, roles, selector_forms, step};
 use crate::selector::{
-    AnchorSpec, DocVersion, PositionSpec, QualName, Role, SymbolId, SymbolSpec, SymidSpec,
+    AnchorSpec, DocVersion, Identifier, PositionSpec, QualName, Role, SymbolId, SymbolSpec, SymidSpec,
 };
 
 /// The location that a selector resolved to.
@@ -92,7 +92,7 @@ pub(super) fn missing_form(
         return Some(error.hint("use `--as ast`, `--as sym` or `--as cursor`, which identify a single one"));
     }
     let what = match form {
-        SelectorForm::Py => "is neither a definition of the workspace nor a part of one",
+        SelectorForm::Py => "is neither a definition of the workspace nor a part or a parameter of one",
         SelectorForm::Sym => "is not the name of a definition of the workspace",
         SelectorForm::Ast => "is not a single syntactic construct",
         SelectorForm::Cursor | SelectorForm::Anchor => "is empty, or too long to be quoted",
@@ -113,9 +113,11 @@ fn in_form(
     let spec = match form {
         SelectorForm::Cursor => return Some(locations.span(document, target.span.clone()).2),
         SelectorForm::Py => {
-            let (qualname, _) = target.definition.as_ref()?;
-            let qualname = QualName::parse(qualname)?;
-            PositionSpec::Symbol(named(state, target, &qualname)?)
+            let spec = match target.definition.as_ref() {
+                Some((qualname, _)) => named(state, target, &QualName::parse(qualname)?, None)?,
+                None => parameter(state, target)?,
+            };
+            PositionSpec::Symbol(spec)
         }
         // An id identifies a definition, not a part of it.
         SelectorForm::Sym if target.name_span.as_ref() != Some(&target.span) => return None,
@@ -152,11 +154,22 @@ fn in_form(
 const MAX_OVERLOADS: u32 = 16;
 
 /// The symbol selector of a target, with the role and the overload; `None` if it resolves elsewhere.
-fn named(state: &RequestState, target: &RequestTarget, qualname: &QualName) -> Option<SymbolSpec> {
+fn named(
+    state: &RequestState,
+    target: &RequestTarget,
+    qualname: &QualName,
+    param: Option<&Identifier>,
+) -> Option<SymbolSpec> {
     let roles = [Role::Def, Role::Sig, Role::Body, Role::Doc];
     let overloads = std::iter::once(None).chain((0..MAX_OVERLOADS).map(Some));
     overloads.flat_map(|overload| roles.map(|role| (overload, role))).find_map(|(overload, role)| {
-        let spec = SymbolSpec { qualname: qualname.clone(), role, overload, doc_version: None };
+        let spec = SymbolSpec {
+            qualname: qualname.clone(),
+            param: param.cloned(),
+            role,
+            overload,
+            doc_version: None,
+        };
         let found = match symbol::resolve_symbol(&state.files, &state.inputs.roots, &spec) {
             ResolveOutcome::Found(found) => found,
             ResolveOutcome::Ambiguous(_) | ResolveOutcome::NotFound(_) => return None,
@@ -165,11 +178,21 @@ fn named(state: &RequestState, target: &RequestTarget, qualname: &QualName) -> O
     })
 }
 
+/// The symbol selector of a parameter, by its function.
+fn parameter(state: &RequestState, target: &RequestTarget) -> Option<SymbolSpec> {
+    let name = target.name_span.clone()?;
+    let function = roles::parameter_at(&target.document.text, name.start)?.function?;
+    let (files, roots) = (&state.files, &state.inputs.roots);
+    let function = position::resolve_span(files, roots, &target.document, function.clone(), Some(function));
+    let param = Identifier::new(target.document.text.get(name)?)?;
+    named(state, target, &function.qualname?, Some(&param))
+}
+
 /// The name that several definitions share, and their number; `None` if the name is unique.
 fn same_name(state: &RequestState, target: &RequestTarget) -> Option<(String, usize)> {
     let (name, _) = target.definition.as_ref()?;
     let qualname = QualName::parse(name)?;
-    let spec = SymbolSpec { qualname, role: Role::Def, overload: None, doc_version: None };
+    let spec = SymbolSpec { qualname, param: None, role: Role::Def, overload: None, doc_version: None };
     match symbol::resolve_symbol(&state.files, &state.inputs.roots, &spec) {
         ResolveOutcome::Ambiguous(all) => Some((spec_name(&spec), all.len())),
         ResolveOutcome::Found(_) | ResolveOutcome::NotFound(_) => None,
@@ -189,8 +212,8 @@ pub(super) fn candidate(located: &LocatedTarget, locations: &LocationBuilder<'_>
         uri,
         range,
         at,
-        qualname: target.qualname.as_ref().map(ToString::to_string).unwrap_or_default(),
-        symbol_kind: target.kind.map_or("unknown", |kind| kind.as_str()).to_owned(),
+        qualname: target.qualname.as_ref().map(ToString::to_string),
+        symbol_kind: target.kind.map(|kind| kind.as_str().to_owned()),
         score: score_of(evidence.score),
         features: evidence.features.as_ref().map(features),
         reason: evidence.reason.clone(),

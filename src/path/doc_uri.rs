@@ -33,14 +33,14 @@ impl DocUri {
             return decode(rest).filter(|path| WorkspacePath::new(path).is_some()).map(Self::Server);
         }
         if text.starts_with("file:") {
-            return super::FileUri::parse_path(text).ok().map(Self::File);
+            return super::FileUri::parse_path(text).ok().and_then(upper_case_drive).map(Self::File);
         }
         if text.contains("://") {
             return None;
         }
         let path = decode(text)?;
         if path.starts_with('/') {
-            return AbsPath::new(&path).ok().map(Self::File);
+            return AbsPath::new(&path).ok().and_then(upper_case_drive).map(Self::File);
         }
         let mut path = path.as_str();
         while let Some(rest) = path.strip_prefix("./") {
@@ -56,6 +56,17 @@ impl DocUri {
             Self::Workspace(path) => Some(path),
             Self::Env(_) | Self::Server(_) | Self::File(_) => None,
         }
+    }
+}
+
+/// `/c:/x.py` as `/C:/x.py`: the drive of a Windows path has one spelling.
+fn upper_case_drive(path: AbsPath) -> Option<AbsPath> {
+    match *path.as_str().as_bytes() {
+        [b'/', drive, b':', b'/', ..] if drive.is_ascii_lowercase() => {
+            let rest = &path.as_str()[2..];
+            AbsPath::new(format!("/{}{rest}", char::from(drive.to_ascii_uppercase()))).ok()
+        }
+        _ => Some(path),
     }
 }
 
@@ -133,5 +144,13 @@ mod tests {
         }
         assert!(matches!(DocUri::parse("/etc/x.py"), Some(DocUri::File(_))));
         assert_eq!(DocUri::parse("./a.py").unwrap().to_string(), "a.py");
+    }
+
+    #[test]
+    fn a_drive_has_one_spelling() {
+        for text in ["file:///c:/x.py", "file:///C:/x.py", "file:///c%3A/x.py", "/c:/x.py"] {
+            assert_eq!(DocUri::parse(text).unwrap().to_string(), "file:///C:/x.py", "{text}");
+        }
+        assert_eq!(DocUri::parse("/cc:/x.py").unwrap().to_string(), "file:///cc:/x.py");
     }
 }

@@ -6,6 +6,7 @@
 use std::sync::OnceLock;
 
 use super::index::{Index, IndexEntry};
+use super::not_found::dissimilarity;
 use super::relocate::MissingDefinition;
 use crate::path::WorkspacePath;
 use crate::selector::SymbolId;
@@ -81,6 +82,25 @@ impl Definitions<'_> {
     pub fn likely_files(&self, wanted: &[MissingDefinition]) -> Vec<WorkspacePath> {
         let find = || self.index().likely_files(wanted).into_iter().cloned().collect();
         self.tape.query(IoKind::Index, &("likely", wanted), find, Vec::new)
+    }
+
+    /// At most `count` definitions whose names are similar to a chain of names, the most similar first.
+    #[must_use]
+    pub fn like(&self, chain: &str, count: usize) -> Vec<IndexedDefinition> {
+        let last = chain.rsplit('.').next().unwrap_or_default();
+        let score = |entry: &IndexEntry| {
+            let by_last = dissimilarity(last, entry.name()).map(|score| score + 1);
+            dissimilarity(chain, &entry.chain).into_iter().chain(by_last).min()
+        };
+        let find = || {
+            let scored = self.index().iter().filter_map(|(path, entry)| Some((score(entry)?, path, entry)));
+            let mut scored: Vec<_> = scored.collect();
+            scored.sort_by_key(|(score, path, entry)| (*score, *path, entry.offset));
+            scored.dedup_by_key(|(_, path, entry)| (*path, entry.chain.as_str()));
+            let best = scored.into_iter().take(count);
+            best.map(|(_, path, entry)| (path.clone(), entry.clone())).collect()
+        };
+        self.tape.query(IoKind::Index, &("like", chain, count), find, Vec::new)
     }
 
     fn matching(

@@ -19,6 +19,7 @@ pub mod entry_points;
 pub mod foreign;
 pub mod hierarchy;
 pub mod index;
+pub mod line;
 pub mod locate;
 mod lookup;
 pub mod meaning;

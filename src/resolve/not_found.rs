@@ -4,12 +4,12 @@ use super::lookup::Lookup;
 use super::modules::Module;
 use super::outline::DefinitionKind;
 use crate::path::AbsPath;
-use crate::selector::{Role, SymbolSpec};
+use crate::selector::{Identifier, PositionSpec, QualName, Role, SymbolSpec};
 use crate::text::words::words;
 use crate::workspace::files::{FileKind, ReadError};
 
 /// The most suggestions.
-const MAX_SUGGESTIONS: usize = 5;
+pub(super) const MAX_SUGGESTIONS: usize = 5;
 /// How many bytes of the other files in the module's folder are searched for the name.
 const MAX_SEARCHED_BYTES: usize = 4 * 1024 * 1024;
 
@@ -42,7 +42,7 @@ pub enum NotFoundReason {
     },
     /// A name in a function: a parameter, a local variable, or undefined.
     #[error(
-        "function {name} has no nested function or class {member}; its parts are def, sig, body and doc, and parameters and local variables have no symbolic selector"
+        "function {name} has no nested function or class {member}; its parts are def, sig, body and doc, a parameter is `{name}(NAME)`, and local variables have no symbolic selector"
     )]
     Local {
         /// The function.
@@ -66,6 +66,27 @@ pub enum NotFoundReason {
         /// The part.
         role: Role,
     },
+    /// The function has no such parameter.
+    #[error("{function} has no parameter {name}: {}", listed(names))]
+    Parameter {
+        /// The function.
+        function: String,
+        /// The requested parameter.
+        name: String,
+        /// The parameters that it has.
+        names: Vec<String>,
+    },
+    /// A parameter was requested of a definition that is not a function.
+    #[error("{name} is a {}, and only a function has parameters", kind.as_str())]
+    NotAFunction {
+        /// The definition.
+        name: String,
+        /// The kind of the definition.
+        kind: DefinitionKind,
+    },
+    /// No module and no definition of the workspace has this name.
+    #[error("no definition of the workspace has this name")]
+    Unqualified,
     /// The requested overload does not exist.
     #[error("overload {wanted} of {name} not found: it has {}, counted from 0", crate::text::plural(*.count, "overload"))]
     Overload {
@@ -105,6 +126,12 @@ pub enum NotFoundReason {
         /// The number of lines.
         count: usize,
     },
+    /// The line is blank or a comment.
+    #[error("line {line} has no code")]
+    NoCode {
+        /// The 1-based line.
+        line: u32,
+    },
     /// The line has fewer columns.
     #[error("column {column} is out of range: the last column of line {line} is {last}")]
     Column {
@@ -131,6 +158,33 @@ impl NotFound {
     #[must_use]
     pub fn new(reason: NotFoundReason) -> Self {
         Self { reason, suggestions: Vec::new() }
+    }
+
+    /// The definition was found, but not the requested part of it: suggests parameters.
+    pub(super) fn part(spec: &SymbolSpec, reason: NotFoundReason) -> Self {
+        let select = |names: &[String], param: &str| {
+            let qualname = QualName::new(spec.qualname.module.clone(), names.to_vec())?;
+            let param = Some(Identifier::new(param)?);
+            let spec =
+                SymbolSpec { qualname, param, role: Role::Def, overload: spec.overload, doc_version: None };
+            Some(PositionSpec::Symbol(spec).to_string())
+        };
+        let names = spec.qualname.names();
+        let suggestions = match (&reason, &spec.param) {
+            (NotFoundReason::Parameter { names: known, name, .. }, _) => {
+                let alike = known.iter().filter_map(|other| Some((dissimilarity(name, other)?, other)));
+                best(
+                    Vec::new(),
+                    alike.filter_map(|(score, other)| Some((score, select(names, other)?))).collect(),
+                )
+            }
+            (NotFoundReason::NotAFunction { kind: DefinitionKind::Class, .. }, Some(param)) => {
+                let initializer: Vec<String> = names.iter().cloned().chain(["__init__".to_owned()]).collect();
+                select(&initializer, param.as_str()).into_iter().collect()
+            }
+            _ => Vec::new(),
+        };
+        Self { reason, suggestions }
     }
 
     /// The module was not found: suggests similar modules of the same package.
@@ -255,8 +309,13 @@ fn best(first: Vec<String>, mut scored: Vec<(usize, String)>) -> Vec<String> {
     suggestions
 }
 
+/// The parameters of a function, for a message.
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "it has none".to_owned() } else { format!("it has {}", names.join(", ")) }
+}
+
 /// How much two names differ, 0 if they are equal; `None` if one is unlikely to be a misspelling of the other.
-fn dissimilarity(wanted: &str, name: &str) -> Option<usize> {
+pub(super) fn dissimilarity(wanted: &str, name: &str) -> Option<usize> {
     if wanted == name {
         return Some(0);
     }

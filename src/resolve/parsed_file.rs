@@ -51,6 +51,12 @@ impl ParsedFile {
         containing.or_else(ending).map(span)
     }
 
+    /// The identifiers that lie within a span.
+    pub(super) fn identifiers_in(&self, within: &Span) -> impl Iterator<Item = Span> {
+        let next = self.identifiers.partition_point(|(start, _)| (*start as usize) < within.start);
+        self.identifiers[next..].iter().map(span).take_while(|found| found.end <= within.end)
+    }
+
     /// The first identifier that lies within a span.
     pub(super) fn first_identifier(&self, within: &Span) -> Option<Span> {
         let next = self.identifiers.partition_point(|(start, _)| (*start as usize) < within.start);

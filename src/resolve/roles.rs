@@ -103,11 +103,7 @@ fn named_types(annotation: &str) -> Vec<String> {
 #[must_use]
 pub fn keywords_of(text: &str, offset: usize) -> Option<Vec<(String, Span)>> {
     let tree = parse(text);
-    let name = token_at(&tree, offset)?;
-    let function = name.parent().filter(|parent| {
-        parent.kind() == "function_definition" && parent.child_by_field_name("name") == Some(name)
-    })?;
-    let list = function.child_by_field_name("parameters")?;
+    let list = parameter_list(&tree, offset)?;
     let tokens = children(list).filter_map(|parameter| Some((parameter, name_of_parameter(parameter)?)));
     let keywords = tokens.filter(|(parameter, token)| is_keyword(*token, *parameter, list));
     Some(keywords.map(|(_, token)| (text_of(token, text).to_owned(), token.byte_range())).collect())
@@ -124,6 +120,25 @@ pub fn statement_of(text: &str, offset: usize) -> Option<Span> {
     }
     let outer = definition.parent().filter(|parent| parent.kind() == "decorated_definition");
     Some(outer.unwrap_or(definition).byte_range())
+}
+
+/// The parameters of the function whose name token begins at an offset, with their name tokens. `None` when no function name
+/// begins there.
+#[must_use]
+pub fn parameters_of(text: &str, offset: usize) -> Option<Vec<(String, Span)>> {
+    let tree = parse(text);
+    let list = parameter_list(&tree, offset)?;
+    let tokens = children(list).filter_map(name_of_parameter);
+    Some(tokens.map(|token| (text_of(token, text).to_owned(), token.byte_range())).collect())
+}
+
+/// The parameter list of the function whose name token begins at an offset.
+fn parameter_list(tree: &Tree, offset: usize) -> Option<Node<'_>> {
+    let name = token_at(tree, offset)?;
+    let function = name.parent().filter(|parent| {
+        parent.kind() == "function_definition" && parent.child_by_field_name("name") == Some(name)
+    })?;
+    function.child_by_field_name("parameters")
 }
 
 /// A function that has a parameter of the requested name.
@@ -354,6 +369,8 @@ def h(o):
         let (text, offset) = marked("class C:\n  async def §f(self, /, a, b: int, *c, d=1, **e): pass");
         let names: Vec<_> = keywords_of(&text, offset).unwrap().into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["a", "b", "d"]);
+        let names: Vec<_> = parameters_of(&text, offset).unwrap().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["self", "a", "b", "c", "d", "e"]);
         assert_eq!(keywords_of("f = 1", 0), None);
     }
 

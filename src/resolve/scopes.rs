@@ -107,6 +107,17 @@ impl Scopes {
         self.uses.iter().find(|name| name.span.start == offset)
     }
 
+    /// The tokens within a span that bind a name of a module, a class or a function. The targets of comprehensions are left
+    /// out, and so are names of scopes that begin after the first binding, such as the parameters of a lambda.
+    pub(super) fn bound_within(&self, span: &Span) -> Vec<Span> {
+        let is_within = |used: &&NameUse| span.start <= used.span.start && used.span.end <= span.end;
+        let is_statement = |used: &&NameUse| self.scopes[used.scope].kind != ScopeKind::Comprehension;
+        let bound: Vec<&NameUse> =
+            self.uses.iter().filter(|used| used.binds).filter(is_within).filter(is_statement).collect();
+        let first = bound.first().map(|used| used.scope);
+        bound.into_iter().filter(|used| Some(used.scope) == first).map(|used| used.span.clone()).collect()
+    }
+
     /// Whether the name whose token begins at an offset refers to a binding of the module.
     #[must_use]
     pub fn is_bound_by_module(&self, offset: usize) -> bool {

@@ -7,8 +7,9 @@ use super::lookup::{Lookup, LookupResult, NameTarget, Trail};
 use super::modules::{ImportRoots, Module};
 use super::not_found::{NotFound, NotFoundReason};
 use super::outline::{DefinitionKind, Span};
+use super::roles::parameters_of;
 use super::step::ResolutionStep;
-use crate::selector::{ModuleName, QualName, Role, SymbolSpec};
+use crate::selector::{Identifier, ModuleName, QualName, Role, SymbolSpec};
 use crate::workspace::files::{Document, Files};
 
 /// The target of a selector: a definition, or a location in a file.
@@ -20,7 +21,7 @@ pub struct ResolvedTarget {
     pub span: Span,
     /// The name token, which requests to the server use; empty at the start of the file for a module.
     pub name_span: Span,
-    /// The kind of the definition; `None` for a location that is not a definition.
+    /// The kind of the definition; `None` for a parameter, and for a location that is not a definition.
     pub kind: Option<DefinitionKind>,
     /// The name at its definition, `module:Class.method`, which may differ from the selected name.
     pub qualname: Option<QualName>,
@@ -61,7 +62,68 @@ pub enum ResolveOutcome {
 /// Resolves a symbolic selector.
 #[must_use]
 pub fn resolve_symbol(files: &dyn Files, roots: &ImportRoots, spec: &SymbolSpec) -> ResolveOutcome {
-    SymbolResolver { lookup: Lookup::new(files, roots), spec }.resolve()
+    let modules = roots.find(files, spec.qualname.module.as_str());
+    resolve_in(files, roots, &modules, spec)
+}
+
+/// Resolves the names of a symbolic selector in these modules, whatever the module in the selector.
+pub(super) fn resolve_in(
+    files: &dyn Files,
+    roots: &ImportRoots,
+    modules: &[Module],
+    spec: &SymbolSpec,
+) -> ResolveOutcome {
+    SymbolResolver { lookup: Lookup::new(files, roots), spec }.resolve(modules)
+}
+
+/// Resolves a module by itself; `spec` is its name and the requested part.
+pub(super) fn resolve_module(
+    files: &dyn Files,
+    roots: &ImportRoots,
+    module: &Module,
+    spec: &SymbolSpec,
+) -> ResolveOutcome {
+    let found = LookupResult { found: NameTarget::Module(module.clone()), via: Vec::new() };
+    match (SymbolResolver { lookup: Lookup::new(files, roots), spec }).target(&found) {
+        Ok(target) => ResolveOutcome::Found(Box::new(target)),
+        Err(reason) => ResolveOutcome::NotFound(NotFound::new(reason)),
+    }
+}
+
+/// The parameter `name` of a function.
+///
+/// # Errors
+/// If the target is not a function, or has no such parameter.
+pub(super) fn parameter(
+    function: &ResolvedTarget,
+    name: &Identifier,
+    role: Role,
+) -> Result<ResolvedTarget, NotFoundReason> {
+    let qualname = function.qualname.as_ref();
+    let function_name = qualname.map_or_else(String::new, |qualname| qualname.names().join("."));
+    let Some(all) = parameters_of(&function.document.text, function.name_span.start) else {
+        return Err(NotFoundReason::NotAFunction {
+            name: function_name,
+            kind: function.kind.unwrap_or(DefinitionKind::Variable),
+        });
+    };
+    let Some((_, span)) = all.iter().find(|(other, _)| other == name.as_str()) else {
+        let names = all.into_iter().map(|(name, _)| name).collect();
+        return Err(NotFoundReason::Parameter { function: function_name, name: name.to_string(), names });
+    };
+    if role != Role::Def {
+        let reason = format!("the parameter {name} has no {}: it is a name", role.as_str());
+        return Err(NotFoundReason::Other { reason });
+    }
+    Ok(ResolvedTarget {
+        span: span.clone(),
+        name_span: span.clone(),
+        kind: None,
+        qualname: None,
+        declarations: Vec::new(),
+        stub: None,
+        ..function.clone()
+    })
 }
 
 struct SymbolResolver<'s> {
@@ -70,16 +132,14 @@ struct SymbolResolver<'s> {
 }
 
 impl SymbolResolver<'_> {
-    fn resolve(&self) -> ResolveOutcome {
-        let (files, roots) = (self.lookup.files, self.lookup.roots);
-        let modules = roots.find(files, self.spec.qualname.module.as_str());
+    fn resolve(&self, modules: &[Module]) -> ResolveOutcome {
         if modules.is_empty() {
             return ResolveOutcome::NotFound(NotFound::module(&self.lookup, self.spec));
         }
         let mut reached: Vec<LookupResult> = Vec::new();
         let mut failure = None;
         let mut alternatives = Vec::new();
-        for module in &modules {
+        for module in modules {
             match self.in_module(module, &mut alternatives) {
                 Ok(found) => reached.extend(found),
                 Err(reason) => failure = failure.or(Some(reason)),
@@ -98,7 +158,7 @@ impl SymbolResolver<'_> {
             return ResolveOutcome::NotFound(NotFound::name(
                 &self.lookup,
                 self.spec,
-                &modules,
+                modules,
                 alternatives,
                 reason,
             ));
@@ -106,7 +166,7 @@ impl SymbolResolver<'_> {
         let mut targets = Vec::new();
         let mut missing = None;
         for one in &reached {
-            match self.target(one) {
+            match self.selected(one) {
                 Ok(target) => targets.push(target),
                 Err(reason) => missing = missing.or(Some(reason)),
             }
@@ -117,7 +177,7 @@ impl SymbolResolver<'_> {
         };
         let mut distinct: Vec<ResolvedTarget> = targets.into_iter().filter(is_new).collect();
         match (distinct.len(), missing) {
-            (0, Some(reason)) => ResolveOutcome::NotFound(NotFound::new(reason)),
+            (0, Some(reason)) => ResolveOutcome::NotFound(NotFound::part(self.spec, reason)),
             (1, _) => ResolveOutcome::Found(Box::new(distinct.remove(0))),
             _ => ResolveOutcome::Ambiguous(distinct),
         }
@@ -150,6 +210,15 @@ impl SymbolResolver<'_> {
             }
         }
         Ok(reached)
+    }
+
+    /// The selected parameter or part of a lookup result.
+    fn selected(&self, reached: &LookupResult) -> Result<ResolvedTarget, NotFoundReason> {
+        let Some(name) = &self.spec.param else { return self.target(reached) };
+        let name_only = SymbolSpec { role: Role::Def, param: None, ..self.spec.clone() };
+        let lookup = Lookup::new(self.lookup.files, self.lookup.roots);
+        let function = SymbolResolver { lookup, spec: &name_only }.target(reached)?;
+        parameter(&function, name, self.spec.role)
     }
 
     fn target(&self, reached: &LookupResult) -> Result<ResolvedTarget, NotFoundReason> {

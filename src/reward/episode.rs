@@ -6,11 +6,12 @@ use serde::Serialize;
 use super::formula::{self, StateValues};
 use super::judge::JudgedEdit;
 use super::saturation::{clipped, weight};
-use super::state::{RewardFormula, count};
+use super::state::{RewardFormula, SOURCE_WEIGHT, count, count_of};
 use super::visibility;
 use crate::digest::Score;
+use crate::model::analyzer::{AnalyzerKind, DiagnosticSource};
 use crate::model::error::ErrorBody;
-use crate::model::reward::{FormulaWeights, Integrity, OutstandingDiagnostic, Preset};
+use crate::model::reward::{FormulaWeights, Integrity, OutstandingDiagnostic, Preset, RewardSource};
 
 /// The score of one head against one base.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -50,6 +51,12 @@ pub struct Episode {
     /// Diagnostics that disappeared without being repaired.
     #[serde(rename = "outstanding", skip_serializing_if = "Vec::is_empty")]
     pub outstanding: Vec<OutstandingDiagnostic>,
+    /// Where the diagnostics come from; absent when the language server is the only source.
+    #[serde(skip_serializing_if = "RewardSource::is_lsp")]
+    pub source: RewardSource,
+    /// The part of each source in `prev` and `cur`; absent when the language server is the only source.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<EpisodeSource>,
     /// The number of files that were compared.
     pub files: usize,
     /// The number of files that may be affected but were not compared.
@@ -71,6 +78,19 @@ pub struct RewardParts {
     pub tool_error: Option<Score>,
     /// What integrity flags subtracted.
     pub integrity: Option<Score>,
+}
+
+/// The part of one source in the diagnostics of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct EpisodeSource {
+    /// The source.
+    pub source: DiagnosticSource,
+    /// Its weight.
+    pub weight: Score,
+    /// The number of its diagnostics before, as the formula counts them.
+    pub prev: Score,
+    /// The number of its diagnostics after.
+    pub cur: Score,
 }
 
 /// A step of an episode.
@@ -154,10 +174,31 @@ impl Episode {
             integrity: judged.integrity,
             visible,
             outstanding: judged.after.outstanding.clone(),
+            source: RewardSource::Lsp,
+            sources: Vec::new(),
             files: judged.after.files.len() + judged.after.clean.len(),
             files_left_out,
             weights: FormulaWeights::of(preset, &weights),
         }
+    }
+
+    /// Adds where the diagnostics come from, if there are analyzers besides the language server.
+    #[must_use]
+    pub fn with_sources(mut self, judged: &JudgedEdit, with: &[AnalyzerKind]) -> Self {
+        self.source = RewardSource::of(with);
+        if !with.is_empty() {
+            let sources =
+                std::iter::once(DiagnosticSource::Lsp).chain(with.iter().map(|kind| (*kind).into()));
+            let count = |scope, source| Score::new(count_of(scope, source, self.preset)).unwrap_or_default();
+            let parts = sources.map(|source| EpisodeSource {
+                source,
+                weight: SOURCE_WEIGHT,
+                prev: count(&judged.before, source),
+                cur: count(&judged.after, source),
+            });
+            self.sources = parts.collect();
+        }
+        self
     }
 
     /// The score of a head that could not be judged: by its author's fault (`fault` is 1), or for another reason (`None`).
@@ -185,6 +226,8 @@ impl Episode {
             integrity: Integrity::default(),
             visible: false,
             outstanding: Vec::new(),
+            source: RewardSource::Lsp,
+            sources: Vec::new(),
             files: 0,
             files_left_out: 0,
             weights: FormulaWeights::of(formula.preset, &formula.weights),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::digest::Digest;
+use crate::model::analyzer::DiagnosticSource;
 use crate::model::facts::{Counts, Diagnostic};
 use crate::model::request::Severity;
 use crate::model::reward::{DiagnosticFingerprint, FileDiagnostics, RewardScope};
@@ -31,12 +32,19 @@ pub fn of(found: &Diagnostic, symbol: &str) -> DiagnosticFingerprint {
     let mut message = Digest::of(normalized(&found.message).as_bytes()).to_hex();
     message.truncate(MESSAGE_DIGITS);
     DiagnosticFingerprint {
+        source: found.source.filter(|source| *source != DiagnosticSource::Lsp),
         rule: found.rule.clone(),
         message,
         symbol: symbol.to_owned(),
         severity: found.severity,
         count: 1,
     }
+}
+
+/// The file and the fingerprint of a diagnostic that has its symbol.
+#[must_use]
+pub fn of_diagnostic(found: &Diagnostic) -> FileFingerprint {
+    (found.uri.to_string(), of(found, found.symbol.as_deref().unwrap_or_default()))
 }
 
 /// The scope that is recorded for files and their diagnostics, each with the definition that contains it.
@@ -97,27 +105,54 @@ pub struct Pairing {
     pub moved: u32,
 }
 
+/// What two diagnostics must have in common in one pass.
+type MatchKey<'e> = (
+    Option<&'e str>,
+    Option<&'e str>,
+    Option<&'e str>,
+    Option<&'e str>,
+    (Severity, Option<DiagnosticSource>),
+);
+
+/// The passes. First the same file, message and definition; then whatever moved or was renamed; last the same rule and file,
+/// because a message contains names, which an edit may change.
+const PASSES: [fn(&FileFingerprint) -> MatchKey<'_>; 6] = [
+    |(file, print)| (Some(file), rule(print), Some(&print.message), Some(&print.symbol), kind(print)),
+    |(_, print)| (None, rule(print), Some(&print.message), Some(&print.symbol), kind(print)),
+    |(file, print)| (Some(file), rule(print), Some(&print.message), None, kind(print)),
+    |(_, print)| (None, rule(print), Some(&print.message), None, kind(print)),
+    |(file, print)| (Some(file), rule(print), None, Some(&print.symbol), kind(print)),
+    |(file, print)| (Some(file), rule(print), None, None, kind(print)),
+];
+
+/// How many of the passes require the same message, and the same file or the same definition.
+const STRICT_PASSES: usize = 3;
+
 /// Pairs two sets in six passes, from equality in every respect down to the same rule in the same file.
 #[must_use]
 pub fn pair(before: &[FileFingerprint], after: &[FileFingerprint]) -> Pairing {
-    type MatchKey<'e> = (Option<&'e str>, Option<&'e str>, Option<&'e str>, Option<&'e str>, Severity);
-    // First the same file, message and definition; then whatever moved or was renamed; last the same rule and file, because a
-    // message contains names, which an edit may change.
-    let levels: [fn(&FileFingerprint) -> MatchKey<'_>; 6] = [
-        |(file, print)| (Some(file), rule(print), Some(&print.message), Some(&print.symbol), print.severity),
-        |(_, print)| (None, rule(print), Some(&print.message), Some(&print.symbol), print.severity),
-        |(file, print)| (Some(file), rule(print), Some(&print.message), None, print.severity),
-        |(_, print)| (None, rule(print), Some(&print.message), None, print.severity),
-        |(file, print)| (Some(file), rule(print), None, Some(&print.symbol), print.severity),
-        |(file, print)| (Some(file), rule(print), None, None, print.severity),
-    ];
+    pair_in(&PASSES, before, after)
+}
+
+/// Like [`pair`], but pairs only what has the same message and is in the same file or in a definition of the same name. A
+/// diagnostic whose message changed counts as new: a report of what is new must not hide one error behind the repair of another.
+#[must_use]
+pub fn pair_strictly(before: &[FileFingerprint], after: &[FileFingerprint]) -> Pairing {
+    pair_in(&PASSES[..STRICT_PASSES], before, after)
+}
+
+fn pair_in(
+    passes: &[fn(&FileFingerprint) -> MatchKey<'_>],
+    before: &[FileFingerprint],
+    after: &[FileFingerprint],
+) -> Pairing {
     let mut pairing = Pairing {
         gone: (0..before.len()).collect(),
         new: (0..after.len()).collect(),
         unchanged: 0,
         moved: 0,
     };
-    for (level, key) in levels.into_iter().enumerate() {
+    for (level, key) in passes.iter().enumerate() {
         let mut waiting: BTreeMap<MatchKey<'_>, Vec<usize>> = BTreeMap::new();
         for &at in pairing.new.iter().rev() {
             waiting.entry(key(&after[at])).or_default().push(at);
@@ -135,6 +170,11 @@ pub fn pair(before: &[FileFingerprint], after: &[FileFingerprint]) -> Pairing {
         pairing.new.retain(|at| !taken.contains(at));
     }
     pairing
+}
+
+/// Diagnostics of different severities or sources are never paired.
+const fn kind(print: &DiagnosticFingerprint) -> (Severity, Option<DiagnosticSource>) {
+    (print.severity, print.source)
 }
 
 fn rule(print: &DiagnosticFingerprint) -> Option<&str> {
@@ -174,6 +214,7 @@ mod tests {
 
     fn entry(file: &str, rule: &str, message: &str, symbol: &str) -> FileFingerprint {
         let print = DiagnosticFingerprint {
+            source: None,
             rule: Some(rule.to_owned()),
             message: message.to_owned(),
             symbol: symbol.to_owned(),
@@ -196,6 +237,15 @@ mod tests {
             pair(&before, &[entry("a", "r", "m", "f"), entry("b", "r", "m", "f"), entry("a", "q", "o", "h")]);
         assert!(pairing.gone.is_empty() && pairing.new.is_empty());
         assert_eq!((pairing.unchanged, pairing.moved), (1, 2));
+    }
+
+    #[test]
+    fn a_strict_pairing_follows_moves_but_not_other_messages() {
+        let before = [entry("a", "r", "m", "f"), entry("a", "r", "n", "f"), entry("a", "r", "o", "")];
+        let after = [entry("b", "r", "m", "f"), entry("a", "r", "other", "f"), entry("a", "r", "o", "g")];
+        let pairing = pair_strictly(&before, &after);
+        assert_eq!((pairing.gone, pairing.new, pairing.moved), (vec![1], vec![1], 2));
+        assert!(pair(&before, &after).new.is_empty());
     }
 
     #[test]

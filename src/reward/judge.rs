@@ -202,6 +202,7 @@ fn debt(
     OutstandingDiagnostic {
         uri,
         symbol: print.symbol.clone(),
+        source: print.source,
         rule: print.rule.clone(),
         severity: item.severity,
         why,

@@ -9,14 +9,22 @@ use super::judge::SideCode;
 /// Renamed files of the base: from the old name to the new.
 pub(super) fn lineage(base: &SideCode<'_>, head: &SideCode<'_>) -> BTreeMap<String, String> {
     let is_seen = |side: &SideCode<'_>, name: &str| side.view(name).is_some_and(|view| view.seen);
+    let gone: Vec<(&str, &Code)> = base.seen().filter(|(name, _)| !is_seen(head, name)).collect();
+    let added: Vec<(&str, &Code)> = head.seen().filter(|(name, _)| !is_seen(base, name)).collect();
+    renamed_files(&gone, &added)
+}
+
+/// Which of the files that are gone continue under the name of an added one: from the old name to the new.
+#[must_use]
+pub fn renamed_files(gone: &[(&str, &Code)], added: &[(&str, &Code)]) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    for (name, code) in base.seen().filter(|(name, _)| !is_seen(head, name)) {
-        let new = head.seen().filter(|(name, _)| !is_seen(base, name));
-        let best = new
-            .map(|(other, theirs)| (share(code, theirs), other))
+    for (name, code) in gone {
+        let best = added
+            .iter()
+            .map(|(other, theirs)| (share(code, theirs), *other))
             .max_by_key(|(share, other)| (*share, std::cmp::Reverse(*other)));
         if let Some((_, other)) = best.filter(|(share, _)| *share >= 50) {
-            found.insert(name.to_owned(), other.to_owned());
+            found.insert((*name).to_owned(), other.to_owned());
         }
     }
     found

@@ -9,11 +9,12 @@ use std::collections::BTreeSet;
 use super::formula::{self, StateValues};
 use super::{environment_pin, fingerprint, saturation, scope_delta, visibility};
 use crate::digest::{Digest, Score, canonical_digest};
+use crate::model::analyzer::DiagnosticSource;
 use crate::model::bundle::Bundle;
 use crate::model::request::{Command, Request};
 use crate::model::reward::{
-    EarlierDiagnostics, FormulaWeights, Integrity, Preset, ProcessReward, RewardScope, RewardSource,
-    RewardState, Supplement, Weights,
+    EarlierDiagnostics, FileDiagnostics, FormulaWeights, Integrity, Preset, ProcessReward, RewardScope,
+    RewardSource, RewardState, SourceCount, Supplement, Weights,
 };
 use crate::path::DocUri;
 
@@ -249,6 +250,46 @@ pub fn count(scope: &RewardScope, preset: Preset) -> f64 {
     }
 }
 
+/// Where the diagnostics of a bundle come from.
+fn source_of(bundle: &Bundle) -> RewardSource {
+    RewardSource::of(bundle.request.as_ref().map_or(&[][..], |request| &request.options.with))
+}
+
+/// The weight of each source in the number of diagnostics: an error is an error, whatever reports it.
+pub(super) const SOURCE_WEIGHT: Score = Score::ONE;
+
+/// The part of each source in the number of diagnostics; nothing when the language server is the only source.
+fn source_counts(bundle: &Bundle, scope: Option<&RewardScope>, preset: Preset) -> Vec<SourceCount> {
+    let with = bundle.request.as_ref().map_or(&[][..], |request| &request.options.with);
+    let Some(scope) = scope.filter(|_| !with.is_empty()) else { return Vec::new() };
+    let sources = std::iter::once(DiagnosticSource::Lsp).chain(with.iter().map(|kind| (*kind).into()));
+    let counts = sources.map(|source| SourceCount {
+        source,
+        weight: SOURCE_WEIGHT,
+        diagnostics: rounded(count_of(scope, source, preset)),
+    });
+    counts.collect()
+}
+
+/// The number of diagnostics of one source in a scope, as a formula counts them.
+#[must_use]
+pub fn count_of(scope: &RewardScope, source: DiagnosticSource, preset: Preset) -> f64 {
+    let own = Some(source).filter(|source| *source != DiagnosticSource::Lsp);
+    let files = scope.files.iter().map(|file| FileDiagnostics {
+        fingerprints: file.fingerprints.iter().filter(|print| print.source == own).cloned().collect(),
+        ..file.clone()
+    });
+    let mut part = RewardScope { files: files.collect(), ..RewardScope::default() };
+    part.outstanding = scope.outstanding.iter().filter(|found| found.source == own).cloned().collect();
+    match preset {
+        Preset::Guarded => saturation::weight(&part),
+        Preset::RlCsf | Preset::Pr => {
+            let prints = part.files.iter().flat_map(|file| &file.fingerprints);
+            f64::from(prints.map(|print| print.count).sum::<u32>())
+        }
+    }
+}
+
 /// Rounds like every number in a bundle, so that recomputing from a stored bundle gives the same result.
 fn rounded(value: f64) -> Score {
     Score::new(value).unwrap_or_default()
@@ -361,13 +402,14 @@ fn reward(
             safety: rounded(safe),
             confidence: rounded(sure),
             error: error.map(rounded),
+            sources: source_counts(bundle, own.scope.as_ref(), preset),
             scope: own.scope,
         },
         before: own.before.as_ref().map(|before| scope_delta::delta(before, &after)),
         supplement: supplement.cloned(),
         visible,
         weights: FormulaWeights::of(preset, &weights),
-        source: RewardSource::Lsp,
+        source: source_of(bundle),
         integrity: own.integrity,
         explanation: notes.join("; "),
         digest: None,
@@ -596,7 +638,7 @@ mod tests {
         let scope = |files: &[(&str, u32)]| RewardScope {
             files: files
                 .iter()
-                .map(|(uri, errors)| crate::model::reward::FileDiagnostics {
+                .map(|(uri, errors)| FileDiagnostics {
                     uri: DocUri::parse(uri).unwrap(),
                     counts: crate::model::facts::Counts { error: *errors, ..Default::default() },
                     fingerprints: Vec::new(),
@@ -724,7 +766,7 @@ mod tests {
         };
         let mut edited = made.clone();
         scope(&mut edited, 2);
-        // Whoever renews the digest of the reward still cannot change what the bundle's own hash covers.
+        // A caller that renews the digest of the reward still cannot change what the bundle's own hash covers.
         renew_digest(&mut edited);
         assert!(verify(&edited).unwrap_err().contains("meta.measured"));
         let mut edited = made.clone();

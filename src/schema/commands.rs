@@ -211,7 +211,10 @@ fn exit_codes() -> Vec<ExitCode> {
     });
     let mut codes = vec![
         without_error(0, "Success."),
-        without_error(1, "Success, and the verdict of `--fail-on` is `fail`."),
+        without_error(
+            1,
+            "Success, and the verdict of `--fail-on` is `fail`, a validated file is not valid, or a change of a schema is breaking.",
+        ),
     ];
     codes.extend(errors);
     codes

@@ -6,11 +6,13 @@
 use std::io::{self, BufRead};
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use super::SchemaKind;
+use super::history::earlier;
 use super::problem::Problems;
-use super::validate::validate;
+use super::recognize::recognize;
+use super::validate::{validate, validate_event_of};
+use crate::model::trace::{TRACE_FORMAT, TRACE_VERSION};
 use crate::text::BoundedLines;
 use crate::text::bounded_lines::MAX_LINE_BYTES;
 
@@ -19,16 +21,24 @@ use crate::text::bounded_lines::MAX_LINE_BYTES;
 pub struct LineResult {
     /// The number of the line, counted from 1; blank lines are counted too.
     pub number: usize,
+    /// The kind that the line was validated as.
+    pub kind: SchemaKind,
     /// The problems of the line, if any, with positions in the file.
     pub verdict: Result<(), Problems>,
 }
 
-/// Validates every line that is not blank as a document of one kind; without a kind, as a bundle if it has a
-/// `bundleId`, else as a line of a batch.
+/// Validates every line that is not blank as a document of one kind; without a kind, as the kind that it is recognized as, or
+/// else as a line of a batch.
 ///
-/// The iterator ends after the first error of `reader`.
+/// The lines after the header of a trace of an earlier version are validated against the schema of that version. Of a trace
+/// of an unknown version, only the first line is a result. The iterator ends after the first error of `reader`.
 pub fn validate_lines<R: BufRead>(kind: impl Into<Option<SchemaKind>>, reader: R) -> LineResults<R> {
-    LineResults { kind: kind.into(), lines: BoundedLines::new(reader, MAX_LINE_BYTES), failed: false }
+    LineResults {
+        kind: kind.into(),
+        lines: BoundedLines::new(reader, MAX_LINE_BYTES),
+        trace: TraceFormat::Current,
+        failed: false,
+    }
 }
 
 /// The results of the lines of a reader; see [`validate_lines`].
@@ -36,7 +46,35 @@ pub fn validate_lines<R: BufRead>(kind: impl Into<Option<SchemaKind>>, reader: R
 pub struct LineResults<R> {
     kind: Option<SchemaKind>,
     lines: BoundedLines<R>,
+    trace: TraceFormat,
     failed: bool,
+}
+
+/// The format of the events of a trace, which only the headers name.
+#[derive(Debug)]
+enum TraceFormat {
+    Current,
+    Earlier(String),
+    Unknown,
+}
+
+impl TraceFormat {
+    /// The format after a line.
+    fn after(self, line: &[u8]) -> Self {
+        #[derive(Deserialize)]
+        struct Header {
+            format: String,
+            version: String,
+        }
+        match serde_json::from_slice::<Header>(line) {
+            Ok(header) if header.format == TRACE_FORMAT => match header.version {
+                version if version == TRACE_VERSION => Self::Current,
+                version if earlier(SchemaKind::Trace, &version).is_some() => Self::Earlier(version),
+                _ => Self::Unknown,
+            },
+            _ => self,
+        }
+    }
 }
 
 impl<R: BufRead> Iterator for LineResults<R> {
@@ -55,13 +93,30 @@ impl<R: BufRead> Iterator for LineResults<R> {
             if is_short_enough && line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            let verdict = if is_short_enough {
-                validate(self.kind.unwrap_or_else(|| kind_of(line)), line)
-            } else {
-                Err(Problems::whole(format!("the line is longer than {MAX_LINE_BYTES} bytes")))
+            let kind = match self.kind {
+                Some(kind) => kind,
+                None => match recognize(line) {
+                    Some(SchemaKind::Request) | None => SchemaKind::Batch,
+                    Some(kind) => kind,
+                },
+            };
+            let was_unknown = matches!(self.trace, TraceFormat::Unknown);
+            if kind == SchemaKind::Trace {
+                self.trace = std::mem::replace(&mut self.trace, TraceFormat::Current).after(line);
+            }
+            if kind == SchemaKind::Trace && was_unknown && matches!(self.trace, TraceFormat::Unknown) {
+                continue;
+            }
+            let verdict = match (&self.trace, kind) {
+                _ if !is_short_enough => {
+                    Err(Problems::whole(format!("the line is longer than {MAX_LINE_BYTES} bytes")))
+                }
+                (TraceFormat::Earlier(version), SchemaKind::Trace) => validate_event_of(version, line),
+                _ => validate(kind, line),
             };
             return Some(Ok(LineResult {
                 number: self.number(),
+                kind,
                 verdict: verdict.map_err(|found| self.with_line_number(found)),
             }));
         }
@@ -81,16 +136,6 @@ impl<R: BufRead> LineResults<R> {
         }
         problems
     }
-}
-
-/// Guesses the kind of a line.
-fn kind_of(line: &[u8]) -> SchemaKind {
-    #[derive(Deserialize)]
-    struct BundleMarker {
-        #[serde(rename = "bundleId")]
-        _bundle_id: IgnoredAny,
-    }
-    if serde_json::from_slice::<BundleMarker>(line).is_ok() { SchemaKind::Bundle } else { SchemaKind::Batch }
 }
 
 #[cfg(test)]

@@ -3,25 +3,31 @@
 //! [`export`] returns the text in `schemas/`, which is generated from the types in `model` and `selector`; a test
 //! compares the two. [`validate()`] checks more than a schema can: after the schema it parses the document as its type,
 //! and for a bundle it checks that the parts are consistent (digest, exit code, order of lists). [`validate_lines`]
-//! does the same for JSON LineResults. [`commands()`] describes a command line for tool definitions.
+//! does the same for JSON Lines. [`recognize()`] tells the kind of a document by its content, and [`diff`] compares two
+//! schemas. Documents of earlier formats are checked against the schemas in `schemas/history/`. [`commands()`] describes a command line for tool definitions.
 //!
 //! Not included, by intent: reading files, printing, drafts other than 2020-12, and schemas fetched from elsewhere.
 
 mod commands;
 mod consistency;
+pub mod diff;
 mod explain;
 #[cfg(test)]
 mod generate;
+mod history;
 mod json_path;
 mod kind;
 mod lines;
 mod problem;
+mod recognize;
 #[cfg(test)]
 mod tests;
 mod validate;
 
 pub use commands::{ArgumentDescription, CommandDescription, CommandLine, ExitCode, PossibleValue, commands};
+pub use history::{earlier, versions};
 pub use kind::{SchemaKind, export};
 pub use lines::{LineResult, LineResults, validate_lines};
 pub use problem::{MAX_PROBLEMS, Problem, Problems};
+pub use recognize::recognize;
 pub use validate::validate;

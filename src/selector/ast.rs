@@ -22,9 +22,36 @@ pub struct AstSpec {
     pub doc_version: Option<DocVersion>,
 }
 
+impl AstSpec {
+    /// The first step whose ordinal counts constructs of the text, so that an edit may change what it selects. The ordinal of
+    /// a construct that its parent has at most once, such as the name of a `def`, counts nothing.
+    #[must_use]
+    pub fn counted_step(&self) -> Option<&AstStep> {
+        let mut parent = None;
+        self.path.iter().find(|step| {
+            let parent = parent.replace(step.construct);
+            step.ordinal.is_some() && !step.is_only_child_of(parent)
+        })
+    }
+}
+
 fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<AstStep>, D::Error> {
     let path = Vec::deserialize(deserializer)?;
     if path.is_empty() { Err(D::Error::custom("an AST path must have at least one step")) } else { Ok(path) }
+}
+
+impl AstStep {
+    /// Whether a construct of the kind `parent` has at most one such child, by Python's grammar.
+    fn is_only_child_of(&self, parent: Option<Construct>) -> bool {
+        let is_scope = matches!(parent, Some(Construct::Class | Construct::Def));
+        match self.construct {
+            Construct::Params | Construct::Returns | Construct::Doc => true,
+            Construct::Body => is_scope,
+            // With a name it selects among all identifiers inside.
+            Construct::Name => is_scope && self.name.is_none(),
+            _ => false,
+        }
+    }
 }
 
 /// One step: a construct, optionally its name, optionally an ordinal. In JSON an array: `["def", "m", 2]`.

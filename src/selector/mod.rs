@@ -26,7 +26,7 @@ use crate::text::ColumnUnit;
 pub use anchor::{AnchorSpec, ContextHash};
 pub use ast::{AstSpec, AstStep, Construct};
 pub use doc_version::DocVersion;
-pub use name::{ModuleName, QualName};
+pub use name::{DottedName, Identifier, ModuleName, QualName};
 pub use parse::{SyntaxError, parse};
 pub use symbol_id::{Sketch, SymbolId, SymidSpec};
 
@@ -38,8 +38,12 @@ pub enum PositionSpec {
     Cursor(CursorSpec),
     /// A range of a file: `src/app.py@R(42,7->44,1)`.
     Range(RangeSpec),
+    /// A line of a file: `src/app.py@L42`.
+    Line(LineSpec),
     /// A definition by its name: `py://pkg.mod#Class.method:sig`.
     Symbol(SymbolSpec),
+    /// A definition by a name without a module, or with its file: `Class.method`, `tests/test_x.py::TestC::test_m`.
+    Name(NameSpec),
     /// A construct by its path in the syntax tree: `ast://[module=pkg.mod]/[class=C]/[def=m]`.
     Ast(AstSpec),
     /// A snippet of a file: `anchor://src/app.py#"return%20view"`.
@@ -125,12 +129,30 @@ impl<'de> Deserialize<'de> for RangeSpec {
     }
 }
 
+/// A line of a file: the name that it defines, or else the code on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LineSpec {
+    /// The file.
+    pub uri: DocUri,
+    /// 1-based line.
+    #[serde(deserialize_with = "from_one")]
+    #[schemars(range(min = 1))]
+    pub line: u32,
+    /// The version that the selector was made from.
+    #[serde(rename = "docVersion", default, skip_serializing_if = "Option::is_none")]
+    pub doc_version: Option<DocVersion>,
+}
+
 /// A definition by module and name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SymbolSpec {
     /// The module and the name inside it, `pkg.mod:Class.method`.
     pub qualname: QualName,
+    /// The parameter, if a parameter of the function is selected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub param: Option<Identifier>,
     /// The part of the definition.
     #[serde(default)]
     pub role: Role,
@@ -140,6 +162,57 @@ pub struct SymbolSpec {
     /// The version that the selector was made from.
     #[serde(rename = "docVersion", default, skip_serializing_if = "Option::is_none")]
     pub doc_version: Option<DocVersion>,
+}
+
+/// A definition by its names alone, or by its file and names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NameSpec {
+    /// The Python file that defines it. Without it the name is a module with a name inside it, `pkg.mod.Class`, or else the
+    /// name of a definition of the workspace.
+    #[serde(default, deserialize_with = "python_file", skip_serializing_if = "Option::is_none")]
+    pub uri: Option<DocUri>,
+    /// The name.
+    pub name: DottedName,
+    /// The parameter, if a parameter of the function is selected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub param: Option<Identifier>,
+    /// The part of the definition.
+    #[serde(default)]
+    pub role: Role,
+    /// The index of an overload, 0-based in source order; the implementation is last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overload: Option<u32>,
+    /// The version that the selector was made from.
+    #[serde(rename = "docVersion", default, skip_serializing_if = "Option::is_none")]
+    pub doc_version: Option<DocVersion>,
+}
+
+impl NameSpec {
+    /// A name without a file, a parameter, a role and a version.
+    #[must_use]
+    pub const fn new(name: DottedName) -> Self {
+        Self { uri: None, name, param: None, role: Role::Def, overload: None, doc_version: None }
+    }
+
+    /// The same selection of the definition with this qualified name.
+    #[must_use]
+    pub fn qualified(&self, qualname: QualName) -> SymbolSpec {
+        let Self { param, role, overload, .. } = self.clone();
+        SymbolSpec { qualname, param, role, overload, doc_version: None }
+    }
+}
+
+/// The suffixes of the files whose definitions [`NameSpec`] selects: they end the path in its text form.
+pub(crate) const PYTHON_SUFFIXES: [&str; 2] = [".py", ".pyi"];
+
+fn python_file<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<DocUri>, D::Error> {
+    let uri = Option::<DocUri>::deserialize(deserializer)?;
+    let is_python = |uri: &DocUri| PYTHON_SUFFIXES.iter().any(|suffix| uri.to_string().ends_with(suffix));
+    match uri {
+        Some(uri) if !is_python(&uri) => Err(D::Error::custom(format!("{uri} is not a .py or .pyi file"))),
+        uri => Ok(uri),
+    }
 }
 
 /// A part of a definition.
@@ -183,6 +256,8 @@ impl PositionSpec {
             Self::Cursor(cursor) => cursor.uri = map(&cursor.uri),
             Self::Range(range) => range.uri = map(&range.uri),
             Self::Anchor(anchor) => anchor.uri = map(&anchor.uri),
+            Self::Line(line) => line.uri = map(&line.uri),
+            Self::Name(name) => name.uri = name.uri.as_ref().map(map),
             Self::Symbol(_) | Self::Ast(_) | Self::Symid(_) => {}
         }
     }
@@ -194,6 +269,8 @@ impl PositionSpec {
             Self::Cursor(cursor) => Some(&cursor.uri),
             Self::Range(range) => Some(&range.uri),
             Self::Anchor(anchor) => Some(&anchor.uri),
+            Self::Line(line) => Some(&line.uri),
+            Self::Name(name) => name.uri.as_ref(),
             Self::Symbol(_) | Self::Ast(_) | Self::Symid(_) => None,
         }
     }
@@ -204,7 +281,9 @@ impl PositionSpec {
         match self {
             Self::Cursor(spec) => spec.doc_version.as_ref(),
             Self::Range(spec) => spec.doc_version.as_ref(),
+            Self::Line(spec) => spec.doc_version.as_ref(),
             Self::Symbol(spec) => spec.doc_version.as_ref(),
+            Self::Name(spec) => spec.doc_version.as_ref(),
             Self::Ast(spec) => spec.doc_version.as_ref(),
             Self::Anchor(spec) => spec.doc_version.as_ref(),
             Self::Symid(spec) => spec.doc_version.as_ref(),
@@ -216,7 +295,9 @@ impl PositionSpec {
         match self {
             Self::Cursor(spec) => spec.doc_version = version,
             Self::Range(spec) => spec.doc_version = version,
+            Self::Line(spec) => spec.doc_version = version,
             Self::Symbol(spec) => spec.doc_version = version,
+            Self::Name(spec) => spec.doc_version = version,
             Self::Ast(spec) => spec.doc_version = version,
             Self::Anchor(spec) => spec.doc_version = version,
             Self::Symid(spec) => spec.doc_version = version,

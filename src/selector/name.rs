@@ -109,3 +109,106 @@ impl schemars::JsonSchema for QualName {
         schemars::json_schema!({ "type": "string", "description": "module and name, pkg.mod:Class.method", "pattern": "^[^:#]+:[^#]+$" })
     }
 }
+
+/// A chain of names, outermost first, printed `Class.method`. It does not end like a Python file: `app.py` is a path.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DottedName(Vec<String>);
+
+impl DottedName {
+    /// A chain of names; `None` if it is empty, contains a text that is not an identifier, or ends in `.py` or `.pyi`.
+    #[must_use]
+    pub fn new(names: Vec<String>) -> Option<Self> {
+        let is_path =
+            names.len() > 1 && names.last().is_some_and(|last| matches!(last.as_str(), "py" | "pyi"));
+        (!names.is_empty() && !is_path && names.iter().all(|name| is_identifier(name))).then_some(Self(names))
+    }
+
+    /// Reads the printed form.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::new(text.split('.').map(str::to_owned).collect())
+    }
+
+    /// The names, outermost first.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.0
+    }
+}
+
+impl fmt::Display for DottedName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("."))
+    }
+}
+
+impl Serialize for DottedName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for DottedName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text)
+            .ok_or_else(|| serde::de::Error::custom(format!("{text:?} is not a name such as Class.method")))
+    }
+}
+
+impl schemars::JsonSchema for DottedName {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "DottedName".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "description": "names joined by dots: Class.method, pkg.mod.Class", "pattern": "^[^.:#/()]+(\\.[^.:#/()]+)*$" })
+    }
+}
+
+/// One name, such as that of a parameter.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Identifier(String);
+
+impl Identifier {
+    /// A name; `None` if the text is not an identifier.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Self> {
+        is_identifier(text).then(|| Self(text.to_owned()))
+    }
+
+    /// The text of the name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Identifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for Identifier {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Identifier {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::new(&text).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is not a name")))
+    }
+}
+
+impl schemars::JsonSchema for Identifier {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Identifier".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "description": "a Python name", "pattern": "^[^.:#/()]+$" })
+    }
+}

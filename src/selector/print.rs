@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::anchor::DEFAULT_CONTEXT;
 use super::{
-    AnchorSpec, AstSpec, AstStep, CursorSpec, DocVersion, PositionSpec, RangeSpec, Role, SymbolSpec,
-    SymidSpec,
+    AnchorSpec, AstSpec, AstStep, CursorSpec, DocVersion, Identifier, LineSpec, NameSpec, PositionSpec,
+    RangeSpec, Role, SymbolSpec, SymidSpec,
 };
 use crate::path::encode_portable_and;
 use crate::text::ColumnUnit;
@@ -15,7 +15,9 @@ impl fmt::Display for PositionSpec {
         match self {
             Self::Cursor(cursor) => cursor.fmt(f),
             Self::Range(range) => range.fmt(f),
+            Self::Line(line) => line.fmt(f),
             Self::Symbol(symbol) => symbol.fmt(f),
+            Self::Name(name) => name.fmt(f),
             Self::Ast(ast) => ast.fmt(f),
             Self::Anchor(anchor) => anchor.fmt(f),
             Self::Symid(symid) => symid.fmt(f),
@@ -38,18 +40,42 @@ impl fmt::Display for RangeSpec {
     }
 }
 
+impl fmt::Display for LineSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@L{}", self.uri, self.line)?;
+        QueryWriter::new(f).version(self.doc_version.as_ref())
+    }
+}
+
 impl fmt::Display for SymbolSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "py://{}#{}", self.qualname.module, self.qualname.names().join("."))?;
-        if self.role != Role::Def {
-            write!(f, ":{}", self.role.as_str())?;
-        }
-        let mut query = QueryWriter::new(f);
-        if let Some(overload) = self.overload {
-            query.option("overload", overload)?;
-        }
-        query.version(self.doc_version.as_ref())
+        part(f, self.param.as_ref(), self.role)?;
+        QueryWriter::new(f).overload(self.overload)?.version(self.doc_version.as_ref())
     }
+}
+
+impl fmt::Display for NameSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.uri {
+            // The first `.py::` ends the path.
+            Some(uri) => {
+                write!(f, "{}", uri.to_string().replace("::", "%3A%3A"))?;
+                self.name.names().iter().try_for_each(|name| write!(f, "::{name}"))?;
+            }
+            None => self.name.fmt(f)?,
+        }
+        part(f, self.param.as_ref(), self.role)?;
+        QueryWriter::new(f).overload(self.overload)?.version(self.doc_version.as_ref())
+    }
+}
+
+/// Writes the parameter and the role after the name of a definition.
+fn part(f: &mut fmt::Formatter<'_>, param: Option<&Identifier>, role: Role) -> fmt::Result {
+    if let Some(param) = param {
+        write!(f, "({param})")?;
+    }
+    if role == Role::Def { Ok(()) } else { write!(f, ":{}", role.as_str()) }
 }
 
 impl fmt::Display for AstSpec {
@@ -113,6 +139,13 @@ impl<'f, 'b> QueryWriter<'f, 'b> {
         write!(self.f, "{}{key}={value}", self.separator)?;
         self.separator = '&';
         Ok(())
+    }
+
+    fn overload(mut self, overload: Option<u32>) -> Result<Self, fmt::Error> {
+        if let Some(overload) = overload {
+            self.option("overload", overload)?;
+        }
+        Ok(self)
     }
 
     /// Writes the unit. The default is omitted, so that there is one spelling.

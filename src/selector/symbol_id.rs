@@ -134,7 +134,7 @@ impl JsonSchema for SymbolId {
         schemars::json_schema!({
             "type": "string",
             "description": "kind, names, parameter shape and body sketch: method:Session.get_adapter:ppd:<32 digits>, and the number among several with the same structure: :2of3",
-            "pattern": "^[A-Za-z]+:[^:]+:[pdanmk]*:[0-9a-f]{32}(:[1-9][0-9]*of[1-9][0-9]*)?$"
+            "pattern": "^[A-Za-z]+:[^:]+:[pdanmk]*:[0-9a-f]{32}(:[1-9][0-9]*of([2-9]|[1-9][0-9]+))?$"
         })
     }
 }

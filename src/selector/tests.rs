@@ -22,6 +22,34 @@ fn canonical_spellings() {
     for (text, expected) in [
         ("src/app.py@L42:C7", "src/app.py@L42:C7"),
         ("./src/app.py:42:7", "src/app.py@L42:C7"),
+        ("src/app.py:42:7:", "src/app.py@L42:C7"),
+        ("src/app.py@L42:C7:", "src/app.py@L42:C7"),
+        ("src/app.py:42", "src/app.py@L42"),
+        ("src/app.py:42:", "src/app.py@L42"),
+        ("src/app.py@L42?v=git:HEAD", "src/app.py@L42?v=git:HEAD"),
+        ("Makefile:3", "Makefile@L3"),
+        ("file:///c:/x.py:1", "file:///C:/x.py@L1"),
+        ("load_data", "load_data"),
+        ("Class.method", "Class.method"),
+        ("pkg.mod.Class.method:body?overload=1&v=git:a", "pkg.mod.Class.method:body?overload=1&v=git:a"),
+        ("Class.method(item)", "Class.method(item)"),
+        ("f:def", "f"),
+        ("body", "body"),
+        ("pkg.mod:Class.method", "py://pkg.mod#Class.method"),
+        ("pkg.mod:Class:method:sig", "py://pkg.mod#Class.method:sig"),
+        ("pkg.mod#f", "py://pkg.mod#f"),
+        ("pkg.mod#f(x)", "py://pkg.mod#f(x)"),
+        ("py://m#C.m(item):def?overload=0", "py://m#C.m(item)?overload=0"),
+        ("tests/test_x.py::test_m", "tests/test_x.py::test_m"),
+        ("./tests/test_x.py::TestC::test_m[param-1]", "tests/test_x.py::TestC::test_m"),
+        ("tests/test_x.py::test_m[a[0]::b@L1 ?x=/#1]", "tests/test_x.py::test_m"),
+        ("tests/test_x.py::test_m[a]?v=git:x", "tests/test_x.py::test_m?v=git:x"),
+        ("tests/test_x.py::test_m(tmp_path)", "tests/test_x.py::test_m(tmp_path)"),
+        ("tests/test_x.py::body", "tests/test_x.py::body"),
+        ("tests/test_x.py::TestC::def:doc", "tests/test_x.py::TestC::def:doc"),
+        ("/t/test x.py::f", "file:///t/test%20x.py::f"),
+        (r"c:\t\test_x.py::f", "file:///C:/t/test_x.py::f"),
+        ("a.py:::b.pyi@L1", "a.py:::b.pyi@L1"),
         ("src/app.py@R(42,7->44,1)", "src/app.py@R(42,7->44,1)"),
         ("a@L1:C1/b.py@L1:C2?indexing=utf-16", "a@L1:C1/b.py@L1:C2?indexing=utf-16"),
         ("a b#.py:1:1?indexing=codepoint", "a%20b%23.py@L1:C1"),
@@ -44,6 +72,10 @@ fn canonical_spellings() {
             "ast://[module=a%2Fb%20c.py]/if/[name=x][1]?v=git:main",
         ),
         (r#"anchor://a.py#"def f(\"x\"):\/ \n""#, "anchor://a.py#\"def%20f(%22x%22):/%20%5Cn\""),
+        // A shell removes the quotes.
+        ("anchor://a.py#def load_data(?ctx=24", "anchor://a.py#\"def%20load_data(\""),
+        ("anchor://a.py#a ? ctx?b", "anchor://a.py#\"a%20%3F%20ctx%3Fb\""),
+        ("anchor://a.py#x?ctx=2?v=git:b", "anchor://a.py#\"x%3Fctx=2\"?v=git:b"),
         (r#"anchor://a.py#"a ? #b"?ctx=24"#, "anchor://a.py#\"a%20%3F%20%23b\""),
         (
             r#"anchor://a%20b.py#"é"?v=git:x&hash=sha1:0123456789abcdef0123456789abcdef01234567&ctx=0"#,
@@ -61,6 +93,21 @@ fn canonical_spellings() {
 fn the_caret_is_under_the_error() {
     for (text, expected) in [
         ("src/app.py", "          ^"),
+        ("src/app.py:42: in f", "             ^^^^^^"),
+        ("src/app.py:42:7: F401 unused", "               ^^^^^^^^^^^^^"),
+        ("src/app.py:42:    x = f(1)", "             ^^^^^^^^^^^^^"),
+        ("tests/t.py::f[1] - assert", "                ^^^^^^^^^"),
+        ("tests/t.py::1", "            ^"),
+        ("tests/t.py::", "            ^"),
+        ("src/app.py:0", "           ^"),
+        ("app.py:f", "        ^"),
+        ("two words", "^^^^^^^^^"),
+        ("Class.", "^^^^^^"),
+        ("", "^"),
+        ("py://m#f(", "         ^"),
+        ("py://m#f(a", "         ^"),
+        ("py://m#f(a,b)", "         ^^^^"),
+        ("py://m#f()", "         ^"),
         ("src/app.py@L0:C1", "            ^"),
         ("src/app.py@L1:C", "               ^"),
         ("src/app.py@L1;C1", "             ^"),
@@ -87,7 +134,8 @@ fn the_caret_is_under_the_error() {
         ("ast://[module=m]/call[2]x", "                        ^"),
         ("ast://[module=m]//call", "                 ^"),
         ("anchor://a.py", "             ^"),
-        ("anchor://a.py#x", "              ^"),
+        ("anchor://a.py#", "              ^"),
+        ("anchor://a.py#?ctx=2", "              ^"),
         ("anchor://a.py#\"x", "                ^"),
         ("anchor://a.py#\"\"", "              ^^"),
         ("anchor://a.py#\"%x\"", "              ^^^^"),
@@ -105,9 +153,56 @@ fn the_caret_is_under_the_error() {
 fn an_error_names_what_is_expected() {
     let expected = |text: &str| parse(text, ColumnUnit::Codepoint).unwrap_err().expected;
     assert!(expected("ast://[klass=C]").starts_with("one of module, class, def, name,"));
+    assert_eq!(expected("src/app.py:42:7: F401"), "the end of the selector: src/app.py:42:7");
+    let forms = expected("two words");
+    assert!(forms.len() <= 3 * 100, "{}", forms.len());
+    for form in
+        ["path:LINE,", "path:LINE:COL,", "Class.method,", "py://pkg.mod#function(parameter),", "::test_name,"]
+    {
+        assert!(forms.contains(form), "{form}");
+    }
     assert_eq!(expected("sym://x?y=1"), "a symbol id as printed in bundles");
     assert_eq!(expected("anchor://a.py#\"x\"?y=1"), "ctx=<number>, hash=sha1:<digits> or v=<version>");
     assert_eq!(expected("py://m#f?ctx=1"), "overload=<number> or v=<version>");
+}
+
+#[test]
+fn units_of_columns_are_the_same_in_every_form() {
+    for (name, unit) in
+        [("utf-8", "utf-8"), ("utf-16", "utf-16"), ("codepoint", "codepoint"), ("utf-32", "codepoint")]
+    {
+        let unit = ColumnUnit::parse(unit).unwrap();
+        let text = parse(&format!("a.py:1:1?indexing={name}"), ColumnUnit::Codepoint).unwrap();
+        let json = format!(r#"{{"kind":"cursor","uri":"a.py","line":1,"col":1,"indexing":"{name}"}}"#);
+        assert_eq!(serde_json::from_str::<PositionSpec>(&json).unwrap(), text);
+        assert!(matches!(text, PositionSpec::Cursor(cursor) if cursor.indexing == unit), "{name}");
+    }
+    for name in ["bytes", "utf8", "UTF-8", "utf-7", ""] {
+        let error = parse(&format!("a.py:1:1?indexing={name}"), ColumnUnit::Codepoint).unwrap_err();
+        assert!(error.is_unknown_unit, "{name}");
+        let json = format!(r#"{{"kind":"cursor","uri":"a.py","line":1,"col":1,"indexing":"{name}"}}"#);
+        assert!(serde_json::from_str::<PositionSpec>(&json).is_err(), "{name}");
+    }
+    assert!(!parse("a.py:1:1?indexin=x", ColumnUnit::Codepoint).unwrap_err().is_unknown_unit);
+}
+
+#[test]
+fn an_ordinal_counts_unless_there_is_only_one_child() {
+    for (text, counted) in [
+        ("ast://[module=m]/[class=C]/[def=f]/name[1]", None),
+        ("ast://[module=m]/[class=C]/name[2]", None),
+        ("ast://[module=m]/[def=f]/params[1]/param[1]", Some("param[1]")),
+        ("ast://[module=m]/[def=f]/returns[1]/name[1]", Some("name[1]")),
+        ("ast://[module=m]/doc[1]", None),
+        ("ast://[module=m]/[def=f]/body[1]/if[1]/body[1]", Some("if[1]")),
+        ("ast://[module=m]/if/body[1]", Some("body[1]")),
+        ("ast://[module=m]/[def=f]/[name=x][1]", Some("[name=x][1]")),
+        ("ast://[module=m]/name[1]", Some("name[1]")),
+        ("ast://[module=m]/[def=f][2]/name[1]", Some("[def=f][2]")),
+    ] {
+        let PositionSpec::Ast(spec) = parse(text, ColumnUnit::Codepoint).unwrap() else { panic!("{text}") };
+        assert_eq!(spec.counted_step().map(ToString::to_string).as_deref(), counted, "{text}");
+    }
 }
 
 #[test]
@@ -131,6 +226,11 @@ fn the_json_form() {
         r#"{"kind":"ast","path":[["function","m"]]}"#,
         r#"{"kind":"anchor","uri":"a.py","snippet":""}"#,
         r#"{"kind":"symid","id":"x"}"#,
+        r#"{"kind":"line","uri":"a.py","line":0}"#,
+        r#"{"kind":"name","name":"a.py"}"#,
+        r#"{"kind":"name","name":""}"#,
+        r#"{"kind":"name","name":"f","param":"x y"}"#,
+        r#"{"kind":"name","name":"f","uri":"README.md"}"#,
         r#"{"kind":"cursor","uri":"a.py","line":1,"col":1,"docVersion":"git:"}"#,
     ] {
         assert!(serde_json::from_str::<PositionSpec>(wrong).is_err(), "{wrong}");
@@ -158,7 +258,16 @@ fn uri() -> impl Strategy<Value = DocUri> {
             let path = path.as_str();
             !path.contains("://") && !path.starts_with("file:") && path.get(1..3) != Some(":/")
         }
+        // A drive has one spelling.
+        DocUri::File(path) => path.as_str().get(2..4) != Some(":/"),
         _ => true,
+    })
+}
+
+/// The file of a name: it ends in `.py`, and may contain the text that ends a path.
+fn python_uri() -> impl Strategy<Value = DocUri> {
+    (uri(), "(\\.py::?|)", "\\.pyi?").prop_filter_map("a Python file", |(uri, inner, suffix)| {
+        DocUri::parse(&format!("{uri}{inner}{suffix}"))
     })
 }
 
@@ -209,10 +318,21 @@ pub(crate) fn spec() -> impl Strategy<Value = PositionSpec> {
     );
     let role = prop_oneof![Just(Role::Def), Just(Role::Sig), Just(Role::Body), Just(Role::Doc)];
     let names = || prop::collection::vec(name(), 1..4);
-    let symbol = (names(), names(), role, prop::option::of(0..=u32::MAX)).prop_map(
-        |(module, names, role, overload)| {
+    let param = || prop::option::of(name().prop_map(|name| Identifier::new(&name).unwrap()));
+    let overload = prop::option::of(0..=u32::MAX);
+    let symbol = (names(), names(), param(), role.clone(), overload.clone()).prop_map(
+        |(module, names, param, role, overload)| {
             let qualname = QualName::new(ModuleName::new(&module.join(".")).unwrap(), names).unwrap();
-            PositionSpec::Symbol(SymbolSpec { qualname, role, overload, doc_version: None })
+            PositionSpec::Symbol(SymbolSpec { qualname, param, role, overload, doc_version: None })
+        },
+    );
+    let line = (uri(), 1..=u32::MAX)
+        .prop_map(|(uri, line)| PositionSpec::Line(LineSpec { uri, line, doc_version: None }));
+    let named = (prop::option::of(python_uri()), names(), param(), role, overload).prop_filter_map(
+        "names do not end like a path",
+        |(uri, names, param, role, overload)| {
+            let name = DottedName::new(names)?;
+            Some(PositionSpec::Name(NameSpec { uri, name, param, role, overload, doc_version: None }))
         },
     );
     let ast = prop::collection::vec(step(), 1..5)
@@ -224,10 +344,12 @@ pub(crate) fn spec() -> impl Strategy<Value = PositionSpec> {
                 PositionSpec::Anchor(AnchorSpec { uri, snippet, ctx, hash, doc_version: None })
             });
     let symid = symbol_id().prop_map(|id| PositionSpec::Symid(SymidSpec { id, doc_version: None }));
-    (prop_oneof![cursor, range, symbol, ast, anchor, symid], version()).prop_map(|(mut spec, version)| {
-        spec.set_doc_version(version);
-        spec
-    })
+    (prop_oneof![cursor, range, line, symbol, named, ast, anchor, symid], version()).prop_map(
+        |(mut spec, version)| {
+            spec.set_doc_version(version);
+            spec
+        },
+    )
 }
 
 #[test]
@@ -264,7 +386,7 @@ proptest! {
 
     #[test]
     fn print_is_canonical_and_nothing_panics(
-        text in "\\PC{0,30}|(py://|a\\.py|ast://|anchor://a#\"|sym://)?[a-z@LRC0-9:#.,()>?=&\\[\\]/%\\\\\"é-]{0,24}",
+        text in "\\PC{0,30}|(py://|a\\.py|a\\.py::|ast://|anchor://a#\"|sym://)?[a-z@LRC0-9:#.,()>?=&\\[\\]/%\\\\\"é-]{0,24}",
     ) {
         match parse(&text, ColumnUnit::Codepoint) {
             Ok(spec) => {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::digest::Digest;
+use crate::digest::{Digest, to_canonical};
 
 /// The kind of I/O that a query belongs to.
 #[derive(
@@ -32,6 +32,8 @@ pub enum IoKind {
     Guard,
     /// The write itself.
     Transaction,
+    /// The run of an analyzer.
+    Analyzer,
 }
 
 /// One message between lanser and a server, as JSON text.
@@ -100,6 +102,22 @@ impl Blobs for BTreeMap<Digest, Arc<Vec<u8>>> {
     }
 }
 
+/// A method and parameters as JSON text, by which a call is found in a recording.
+pub type CallKey = (String, String);
+
+/// The key of a call: the method and the canonical form of its parameters.
+///
+/// All calls of `initialize` have the same key. Its parameters describe the client, and a recorded server gives its
+/// recorded answers to every client: also to one of another version, which declares other capabilities.
+#[must_use]
+pub fn call_key(method: &str, params: &impl Serialize) -> CallKey {
+    let canonical = || {
+        let text = to_canonical(params).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        text.unwrap_or_else(|| self::text(params))
+    };
+    (method.to_owned(), if method == "initialize" { "{}".to_owned() } else { canonical() })
+}
+
 /// The recorded data that a replay reads.
 #[derive(Debug)]
 pub struct ReplaySource {
@@ -107,8 +125,8 @@ pub struct ReplaySource {
     pub answers: BTreeMap<(IoKind, String), String>,
     /// The contents that answers refer to by digest.
     pub blobs: Arc<dyn Blobs>,
-    /// Calls by method and canonical parameters; equal calls in the order in which they were made.
-    pub calls: BTreeMap<(String, String), VecDeque<Exchange>>,
+    /// Calls by their [`call_key`]; equal calls in the order in which they were made.
+    pub calls: BTreeMap<CallKey, VecDeque<Exchange>>,
 }
 
 /// A query or call that was not recorded.
@@ -269,16 +287,12 @@ impl Tape {
     /// Replays a call; `None` if it was not recorded, which marks the replay as different. Equal calls are replayed in the
     /// order in which they were recorded.
     #[must_use]
-    pub fn replay_call(&self, method: &str, params: &str) -> Option<Exchange> {
+    pub fn replay_call(&self, key: &CallKey) -> Option<Exchange> {
         let TapeMode::Replaying(replaying) = &self.0 else { return None };
         let mut replaying = locked(replaying);
-        let found = replaying
-            .source
-            .calls
-            .get_mut(&(method.to_owned(), params.to_owned()))
-            .and_then(VecDeque::pop_front);
+        let found = replaying.source.calls.get_mut(key).and_then(VecDeque::pop_front);
         if found.is_none() {
-            replaying.mark_unrecorded(method, params.to_owned());
+            replaying.mark_unrecorded(&key.0, key.1.clone());
         }
         found
     }
@@ -316,6 +330,7 @@ pub const fn kind_name(kind: IoKind) -> &'static str {
         IoKind::Contents => "contents",
         IoKind::Guard => "guard",
         IoKind::Transaction => "transaction",
+        IoKind::Analyzer => "analyzer",
     }
 }
 
@@ -354,6 +369,15 @@ mod tests {
     }
 
     #[test]
+    fn only_the_parameters_of_initialize_are_ignored() {
+        use serde_json::json;
+        let (recorded, other) = (json!({"b": 1, "a": 2.0}), json!({"a": 3}));
+        assert_eq!(call_key("m", &recorded), ("m".to_owned(), r#"{"a":2,"b":1}"#.to_owned()));
+        assert_ne!(call_key("m", &recorded), call_key("m", &other));
+        assert_eq!(call_key("initialize", &recorded), call_key("initialize", &other));
+    }
+
+    #[test]
     fn equal_calls_are_replayed_in_order() {
         let exchange = |text: &str| Exchange { outcome: Some(text.to_owned()), ..Exchange::default() };
         let calls = BTreeMap::from([(
@@ -365,10 +389,11 @@ mod tests {
             answers: BTreeMap::new(),
             blobs: Arc::new(BTreeMap::new()),
         });
-        assert_eq!(replay.replay_call("m", "{}"), Some(exchange("1")));
-        assert_eq!(replay.replay_call("m", "{}"), Some(exchange("2")));
+        let key = call_key("m", &serde_json::json!({}));
+        assert_eq!(replay.replay_call(&key), Some(exchange("1")));
+        assert_eq!(replay.replay_call(&key), Some(exchange("2")));
         assert_eq!(replay.first_unrecorded(), None);
-        assert_eq!(replay.replay_call("m", "{}"), None);
+        assert_eq!(replay.replay_call(&key), None);
         assert_eq!(replay.first_unrecorded().unwrap().kind, "m");
     }
 }

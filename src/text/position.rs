@@ -9,9 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 ///
 /// The names are those of LSP 3.17 (`general.positionEncodings`), except that UTF-32 code units are called `codepoint`.
 /// Source: LSP 3.17, "Position".
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 pub enum ColumnUnit {
     /// Bytes of the UTF-8 form.
     #[serde(rename = "utf-8")]
@@ -26,6 +24,9 @@ pub enum ColumnUnit {
 }
 
 impl ColumnUnit {
+    /// The spellings, for messages.
+    pub const EXPECTED: &str = "utf-8, utf-16, codepoint, or utf-32, which is the same as codepoint";
+
     /// The number of units that `c` takes.
     #[must_use]
     pub const fn width(self, c: char) -> u32 {
@@ -56,15 +57,42 @@ impl ColumnUnit {
         }
     }
 
-    /// Parses either spelling.
+    /// Parses either spelling, that of selectors or that of LSP.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         match name {
-            "utf-8" | "utf8" => Some(Self::Utf8),
-            "utf-16" | "utf16" => Some(Self::Utf16),
-            "codepoint" | "utf-32" | "utf32" => Some(Self::Codepoint),
+            "utf-8" => Some(Self::Utf8),
+            "utf-16" => Some(Self::Utf16),
+            "codepoint" | "utf-32" => Some(Self::Codepoint),
             _ => None,
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for ColumnUnit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let wrong =
+            || serde::de::Error::custom(format!("unknown column unit {name:?}: expected {}", Self::EXPECTED));
+        Self::parse(&name).ok_or_else(wrong)
+    }
+}
+
+impl JsonSchema for ColumnUnit {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ColumnUnit".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let mut names = vec!["utf-8", "utf-16", "codepoint"];
+        if generator.contract().is_deserialize() {
+            names.push("utf-32");
+        }
+        schemars::json_schema!({
+            "description": "The unit of columns: bytes of UTF-8, code units of UTF-16 (the default of LSP), or Unicode scalar values (the default of lanser), which LSP calls utf-32.",
+            "type": "string",
+            "enum": names,
+        })
     }
 }
 

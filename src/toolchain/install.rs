@@ -76,7 +76,7 @@ pub fn install(
     installed.map_err(|tried| unavailable(request, tried))
 }
 
-fn forbidden() -> SearchAttempt {
+pub(super) fn forbidden() -> SearchAttempt {
     SearchAttempt::new("installing it", "is disabled by --offline")
 }
 
@@ -138,7 +138,7 @@ fn provide_server(
 }
 
 /// Why an install failed.
-struct Failed(Vec<SearchAttempt>);
+pub(super) struct Failed(pub(super) Vec<SearchAttempt>);
 
 impl From<StoreError> for Failed {
     fn from(error: StoreError) -> Self {
@@ -230,13 +230,13 @@ fn install_node(
 }
 
 /// An empty folder next to the content, which is deleted after the install.
-fn scratch(content: &AbsPath, name: &str) -> Result<AbsPath, SearchAttempt> {
+pub(super) fn scratch(content: &AbsPath, name: &str) -> Result<AbsPath, SearchAttempt> {
     let folder = content.join("..").join(name);
     fs::create_dir(folder.as_path()).map_err(|error| broken(&folder, &error))?;
     Ok(folder)
 }
 
-fn broken(path: &AbsPath, error: &std::io::Error) -> SearchAttempt {
+pub(super) fn broken(path: &AbsPath, error: &std::io::Error) -> SearchAttempt {
     SearchAttempt::new(path.to_string(), error.to_string())
 }
 

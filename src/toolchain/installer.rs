@@ -142,6 +142,48 @@ impl Installer {
         }
     }
 
+    /// Installs wheels of exact versions into an empty folder with pip, for a version of Python such as `3.11`, without running
+    /// any of their code. A package with a pin must have one of the pinned hashes.
+    pub(super) fn fetch_wheels(
+        &self,
+        request: &ToolchainRequest,
+        packages: &[(&str, &str, Option<&Pin>)],
+        python: Option<&str>,
+        folder: &AbsPath,
+    ) -> Result<(), SearchAttempt> {
+        let lines = packages.iter().map(|(package, version, pin)| {
+            pin.map_or_else(|| format!("{package}=={version}\n"), Pin::requirement)
+        });
+        let what = packages.first().map(|(package, version, _)| format!("{package}=={version}"));
+        let failed = |error: String| {
+            let what = what.clone().unwrap_or_default();
+            SearchAttempt::new(format!("{}{INSTALL}{what}", self.title()), error)
+        };
+        let requirements = folder.join("../requirements.txt");
+        std::fs::write(requirements.as_path(), lines.collect::<String>())
+            .map_err(|error| failed(format!("cannot write {requirements}: {error}")))?;
+        let mut arguments = vec![
+            "install",
+            "--target",
+            folder.as_str(),
+            "--no-deps",
+            "--only-binary=:all:",
+            "--no-compile",
+            "--no-input",
+            "--no-warn-script-location",
+            "--disable-pip-version-check",
+            "--progress-bar=off",
+        ];
+        if let Some(python) = python {
+            arguments.extend(["--implementation", "cp", "--python-version", python]);
+        }
+        if packages.iter().all(|(_, _, pin)| pin.is_some()) {
+            arguments.push("--require-hashes");
+        }
+        arguments.extend(["--requirement", requirements.as_str()]);
+        self.start(request, folder.as_path(), &arguments, INSTALL_TIMEOUT).map_err(failed)
+    }
+
     /// The command as typed in a shell.
     fn title(&self) -> String {
         match self {

@@ -1,4 +1,4 @@
-//! Finds, identifies and installs language servers and the Node.js that runs them.
+//! Finds, identifies and installs language servers, the Node.js that runs them, and the analyzers of `--with`.
 //!
 //! A server is always launched as `node langserver.index.js`, never through a wrapper script: a killed `pip` wrapper
 //! leaves its node process behind, and the `pyright-langserver` that npm installs with basedpyright *is* basedpyright. So an
@@ -11,6 +11,7 @@
 //! Not here: starting servers and talking to them (`lsp`), deciding whether a workspace is trusted, and uninstalling
 //! (the folders of the cache are self-contained and can be deleted).
 
+mod analyzer;
 mod child;
 mod error;
 mod event;
@@ -30,6 +31,9 @@ mod store;
 #[cfg(test)]
 mod fixtures;
 
+pub use analyzer::{
+    InstallableAnalyzer, InstalledAnalyzer, ensure_analyzer, find_analyzer, install_analyzer,
+};
 pub use error::{SearchAttempt, Unavailable};
 pub use event::InstallEvent;
 pub use find::find;

@@ -62,7 +62,8 @@ impl ToolchainRequest {
     }
 
     /// Whether the program at this path may be run; also checks the target of links.
-    pub(super) fn may_run(&self, path: &Path) -> bool {
+    #[must_use]
+    pub fn may_run(&self, path: &Path) -> bool {
         let inside = |path: &Path| path.starts_with(self.checkout.as_path());
         path.is_absolute()
             && (self.trust_workspace || !inside(path) && !path.canonicalize().is_ok_and(|path| inside(&path)))

@@ -58,7 +58,7 @@ pub(super) struct Marker {
     version: String,
     /// The installer, such as `npm`.
     with: String,
-    /// [`Package::code_digest`] of the installed server; none for node.
+    /// [`Package::code_digest`] of the installed server, or the digest of an analyzer's files; none for node.
     code: Option<Digest>,
 }
 
@@ -74,6 +74,17 @@ impl InstallStore {
             name: package_name(kind),
             version: version.to_owned(),
             platform: None,
+        }
+    }
+
+    /// The slot of an analyzer, for one platform and, if it is compiled for it, one version of Python.
+    pub(super) fn analyzer(&self, name: &'static str, version: &str, python: Option<&str>) -> InstallSlot {
+        let python = python.map(|python| format!("-python{python}")).unwrap_or_default();
+        InstallSlot {
+            store: self.folder.clone(),
+            name,
+            version: version.to_owned(),
+            platform: Some(format!("{}-{}{python}", std::env::consts::OS, std::env::consts::ARCH)),
         }
     }
 
@@ -108,6 +119,16 @@ impl InstallSlot {
     pub(super) fn node_program(&self) -> Option<AbsPath> {
         let program = self.folder().join(NODE_PROGRAM);
         (self.marker().is_ok() && is_executable(program.as_path())).then_some(program)
+    }
+
+    /// Checks that the install is finished; the error says what is wrong with the folder.
+    pub(super) fn check_marker(&self) -> Result<(), String> {
+        self.marker().map(drop)
+    }
+
+    /// The digest of the code when it was installed.
+    pub(super) fn recorded_code(&self) -> Option<Digest> {
+        self.marker().ok()?.code
     }
 
     /// The server's package; the error says what is wrong with the folder. Cheap: does not read the code.

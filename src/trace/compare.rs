@@ -10,6 +10,44 @@ pub fn difference(a: &Value, b: &Value) -> Option<String> {
     at("$".to_owned(), a, b)
 }
 
+/// The members of a bundle that are compared across formats: what `bundleId` covers, and the status.
+const COMPARED: [&str; 9] =
+    ["status", "request", "resolution", "facts", "edits", "environment", "capabilities", "error", "warnings"];
+
+/// The JSONPath of the first difference between a bundle of an earlier format and a replayed one. Only what was recorded is
+/// compared: later formats have more members.
+#[must_use]
+pub fn recorded_difference(recorded: &Value, replayed: &Value) -> Option<String> {
+    let mut members: Vec<(&str, &Value, &Value)> = COMPARED
+        .into_iter()
+        .filter(|name| recorded.get(name).is_some())
+        .map(|name| (name, &recorded[name], &replayed[name]))
+        .collect();
+    members.extend(["exit_code", "limits", "relocation"].into_iter().filter_map(|name| {
+        recorded["meta"].get(name).map(|recorded| (name, recorded, &replayed["meta"][name]))
+    }));
+    members.into_iter().find_map(|(name, recorded, replayed)| {
+        let path = if COMPARED.contains(&name) { format!("$.{name}") } else { format!("$.meta.{name}") };
+        at(path, recorded, &restricted(replayed, recorded))
+    })
+}
+
+/// A document without the members that another one lacks.
+fn restricted(document: &Value, to: &Value) -> Value {
+    match (document, to) {
+        (Value::Object(members), Value::Object(to)) => Value::Object(
+            members
+                .iter()
+                .filter_map(|(name, member)| Some((name.clone(), restricted(member, to.get(name)?))))
+                .collect(),
+        ),
+        (Value::Array(items), Value::Array(to)) if items.len() == to.len() => {
+            Value::Array(items.iter().zip(to).map(|(item, to)| restricted(item, to)).collect())
+        }
+        _ => document.clone(),
+    }
+}
+
 fn at(path: String, a: &Value, b: &Value) -> Option<String> {
     match (a, b) {
         (Value::Object(a), Value::Object(b)) => {
@@ -71,6 +109,25 @@ mod tests {
         assert_eq!(difference(&a, &json!({"a": [1, {"b c": 3}], "z": 2})).unwrap(), "$.a[1][\"b c\"]");
         assert_eq!(difference(&a, &json!({"a": [1], "z": 1})).unwrap(), "$.a[1]");
         assert_eq!(difference(&a, &json!({"a": [1, {"b c": 2}]})).unwrap(), "$.z");
+    }
+
+    #[test]
+    fn only_what_was_recorded_is_compared_across_formats() {
+        let recorded = json!({
+            "version": "1.0", "bundleId": "a", "facts": {"definitions": [{"uri": "a"}]},
+            "meta": {"exit_code": 0, "hashing": 1},
+        });
+        let mut replayed = json!({
+            "version": "1.1", "bundleId": "b", "facts": {"definitions": [{"uri": "a", "new": 1}], "hover": 2},
+            "error": null, "meta": {"exit_code": 0, "hashing": 2, "limits": null},
+        });
+        assert_eq!(recorded_difference(&recorded, &replayed), None);
+        replayed["meta"]["exit_code"] = json!(3);
+        assert_eq!(recorded_difference(&recorded, &replayed).unwrap(), "$.meta.exit_code");
+        replayed["facts"]["definitions"] = json!([{"new": 1}]);
+        assert_eq!(recorded_difference(&recorded, &replayed).unwrap(), "$.facts.definitions[0].uri");
+        replayed["facts"]["definitions"] = json!([]);
+        assert_eq!(recorded_difference(&recorded, &replayed).unwrap(), "$.facts.definitions[0]");
     }
 
     #[test]

@@ -6,17 +6,16 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::path_redactor::PathRedactor;
-use crate::digest::{Digest, to_canonical};
+use crate::digest::Digest;
 use crate::model::bundle::{Bundle, Volatile};
 use crate::model::environment::Environment;
 use crate::model::error::ErrorBody;
 use crate::model::request::Request;
 use crate::model::server::ServerKind;
-use crate::model::trace::{EventBody, RecordedCall, RecordedStep, RecordedWorkspace, TRACE_VERSION};
-use crate::tape::{Exchange, IoKind, MessageSender, Recording};
-
-/// The name of the format, in every header.
-pub const FORMAT: &str = "lanser-trace";
+use crate::model::trace::{
+    EventBody, RecordedBundle, RecordedCall, RecordedStep, RecordedWorkspace, TRACE_FORMAT, TRACE_VERSION,
+};
+use crate::tape::{CallKey, Exchange, IoKind, MessageSender, Recording, call_key};
 
 /// An operation that is over, ready to be written.
 #[derive(Debug)]
@@ -81,6 +80,7 @@ impl FinishedOperation {
                 IoKind::Contents => EventBody::Contents(pair),
                 IoKind::Guard => EventBody::Guard(pair),
                 IoKind::Transaction => EventBody::Transaction(pair),
+                IoKind::Analyzer => EventBody::Analyzer(pair),
             });
         }
         for frame in &recorded.frames {
@@ -90,7 +90,7 @@ impl FinishedOperation {
             bodies.push(EventBody::Fault { error: Box::new(error), resolved });
         }
         bundle.meta.volatile = Volatile::default();
-        bodies.push(EventBody::Bundle { bundle: Box::new(bundle) });
+        bodies.push(EventBody::Bundle { bundle: RecordedBundle::Current(Box::new(bundle)) });
         bodies
     }
 }
@@ -102,7 +102,7 @@ pub(super) fn step_bodies(step: RecordedStep) -> Vec<EventBody> {
 
 fn header(argv: Vec<String>, environment: Option<Box<Environment>>) -> EventBody {
     EventBody::Header {
-        format: FORMAT.to_owned(),
+        format: TRACE_FORMAT.to_owned(),
         version: TRACE_VERSION.to_owned(),
         lanser: env!("CARGO_PKG_VERSION").to_owned(),
         argv,
@@ -147,8 +147,8 @@ pub struct TracedOperation {
     pub server: Option<ServerKind>,
     /// Recording answers by I/O boundary and question, both as JSON text.
     pub answers: BTreeMap<(IoKind, String), String>,
-    /// Server calls by method and canonical parameters.
-    pub calls: BTreeMap<(String, String), VecDeque<Exchange>>,
+    /// Server calls by their [`call_key`].
+    pub calls: BTreeMap<CallKey, VecDeque<Exchange>>,
     /// All messages: event number, sender, message.
     pub frames: Vec<(u64, MessageSender, Value)>,
     /// What the server sent unprompted when it started, as JSON text.
@@ -156,7 +156,7 @@ pub struct TracedOperation {
     /// An external failure (server, changed workspace, caller), and whether the selector was resolved before it.
     pub fault: Option<(ErrorBody, bool)>,
     /// The resulting bundle.
-    pub bundle: Option<Bundle>,
+    pub bundle: Option<RecordedBundle>,
     /// The reward, if the operation is a step and not a request.
     pub step: Option<RecordedStep>,
     /// The command-line arguments of the recording process.
@@ -204,9 +204,10 @@ impl TracedOperation {
             EventBody::Contents(pair) => self.insert_answer(IoKind::Contents, &pair),
             EventBody::Guard(pair) => self.insert_answer(IoKind::Guard, &pair),
             EventBody::Transaction(pair) => self.insert_answer(IoKind::Transaction, &pair),
+            EventBody::Analyzer(pair) => self.insert_answer(IoKind::Analyzer, &pair),
             EventBody::Frame { from, message } => self.frames.push((seq, from, message)),
             EventBody::Fault { error, resolved } => self.fault = Some((*error, resolved)),
-            EventBody::Bundle { bundle } => self.bundle = Some(*bundle),
+            EventBody::Bundle { bundle } => self.bundle = Some(bundle),
             EventBody::Step(step) => self.step = Some(*step),
             EventBody::Workspace(_) | EventBody::Blob { .. } | EventBody::End { .. } => {}
         }
@@ -218,20 +219,22 @@ impl TracedOperation {
 
     /// Groups the frames into calls with their responses.
     pub(super) fn group_calls(&mut self) {
-        let mut pending: BTreeMap<u64, ((String, String), usize)> = BTreeMap::new();
+        let mut pending: BTreeMap<u64, (CallKey, usize)> = BTreeMap::new();
         let mut meanwhile: Vec<String> = Vec::new();
         for (_, from, message) in &self.frames {
             let id = message["id"].as_u64();
             match (from, message["method"].as_str(), id) {
                 (MessageSender::Client, Some(method), Some(id)) => {
-                    let key = (method.to_owned(), canonical(&message["params"]));
+                    let key = call_key(method, &message["params"]);
                     let exchanges = self.calls.entry(key.clone()).or_default();
                     pending.insert(id, (key, exchanges.len()));
                     exchanges.push_back(Exchange::default());
                 }
-                (MessageSender::Server, Some("window/logMessage" | "client/registerCapability"), _) => {
-                    self.introduction.push(message.to_string());
-                }
+                (
+                    MessageSender::Server,
+                    Some("window/logMessage" | "client/registerCapability" | "workspace/configuration"),
+                    _,
+                ) => self.introduction.push(message.to_string()),
                 (MessageSender::Server, Some(_), _) => meanwhile.push(message.to_string()),
                 (MessageSender::Server, None, Some(id)) => {
                     let Some((key, at)) = pending.get(&id) else { continue };
@@ -246,13 +249,4 @@ impl TracedOperation {
             }
         }
     }
-}
-
-/// Parameters in canonical JSON, the form by which calls are matched.
-#[must_use]
-pub fn canonical(params: &Value) -> String {
-    to_canonical(params)
-        .ok()
-        .and_then(|bytes| String::from_utf8(bytes).ok())
-        .unwrap_or_else(|| params.to_string())
 }

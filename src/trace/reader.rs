@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::content_index::{ContentIndex, EndEntry};
 use super::event::{self, LineError};
 use super::lines::{LineRead, MAX_LINE_BYTES, read_line};
-use super::operation::{FORMAT, TracedOperation, bytes_of};
+use super::operation::{TracedOperation, bytes_of};
 use crate::digest::Digest;
-use crate::model::trace::{Event, EventBody, RecordedWorkspace, StepOrigin, TRACE_VERSION};
+use crate::model::trace::{Event, EventBody, RecordedWorkspace, StepOrigin, TRACE_FORMAT, TRACE_VERSION};
 use crate::path::AbsPath;
 use crate::tape::Blobs;
 
@@ -54,8 +54,8 @@ pub struct TraceReader {
     last: u64,
     truncated: Option<u64>,
     length: u64,
-    /// The events of the last operation; `None` when they are not collected.
-    events: Option<Vec<Event>>,
+    /// The events of the last operation with their lines; `None` when they are not collected.
+    events: Option<Vec<(Event, String)>>,
     /// The expected index entries of the `end` events.
     content_index: ContentIndex,
 }
@@ -105,8 +105,8 @@ impl TraceReader {
         self.events = Some(Vec::new());
     }
 
-    /// The events of the last operation.
-    pub fn take_events(&mut self) -> Vec<Event> {
+    /// The events of the last operation with their lines.
+    pub fn take_events(&mut self) -> Vec<(Event, String)> {
         self.events.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
@@ -163,7 +163,7 @@ impl TraceReader {
             operation.events = seq;
             contents.extend(self.record_content(&event.body, at, count - 1));
             if let Some(events) = &mut self.events {
-                events.push(event.clone());
+                events.push((event.clone(), String::from_utf8_lossy(&text).into_owned()));
             }
             if let EventBody::End { events, digest, back, contents: named } = event.body {
                 let expected = Digest::of_fields(sums.iter().map(String::as_bytes));
@@ -203,7 +203,7 @@ impl TraceReader {
         };
         if seq == 1
             && let EventBody::Header { format, version, .. } = &event.body
-            && (format != FORMAT || major(version) != major(TRACE_VERSION))
+            && (format != TRACE_FORMAT || major(version) != major(TRACE_VERSION))
         {
             return Err(TraceError::Foreign(unsupported_format(format, version)));
         }
@@ -227,7 +227,7 @@ impl TraceReader {
     fn header_error(&self, text: &[u8]) -> Option<String> {
         let header: serde_json::Value = serde_json::from_slice(text).ok()?;
         let (format, version) = (header["format"].as_str()?, header["version"].as_str()?);
-        (format != FORMAT || major(version) != major(TRACE_VERSION))
+        (format != TRACE_FORMAT || major(version) != major(TRACE_VERSION))
             .then(|| unsupported_format(format, version))
     }
 
@@ -287,7 +287,9 @@ pub fn step_links(path: &AbsPath) -> io::Result<Vec<StepLink>> {
 }
 
 fn unsupported_format(format: &str, version: &str) -> String {
-    format!("the format is {format} {version}, but this version of lanser reads {FORMAT} {TRACE_VERSION}")
+    format!(
+        "the format is {format} {version}, but this version of lanser reads {TRACE_FORMAT} {TRACE_VERSION}"
+    )
 }
 
 /// Whether this lanser can read a version of the format.

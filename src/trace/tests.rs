@@ -83,7 +83,7 @@ fn operations_are_read_as_they_were_written() {
         let written = operation(number);
         assert_eq!(read.request, written.request);
         assert_eq!(read.fault, written.fault);
-        assert_eq!(read.bundle.map(|bundle| bundle.bundle_id), Some(written.bundle.bundle_id));
+        assert_eq!(read.bundle.and_then(|bundle| bundle.bundle_id()), Some(written.bundle.bundle_id));
         assert_eq!(read.answers, written.recorded.answers);
         let key = ("m".to_owned(), format!("{{\"n\":{number},\"uri\":\"file:///lanser/workspace/a.py\"}}"));
         assert!(read.calls[&key][0].outcome.as_ref().unwrap().contains("/lanser/workspace/b.py"));

@@ -71,10 +71,29 @@ impl FileTree {
     /// When the revision does not exist or the repository cannot be read.
     pub fn of_revision(root: &AbsPath, revision: &str) -> Result<Self, HistoryError> {
         let revision = RevisionFiles::at(root, revision, &Tape::off())?;
-        let wanted =
-            |path: &WorkspacePath| is_server_input(path) && !path.as_str().split('/').any(is_skipped);
+        let wanted = |path: &WorkspacePath| is_server_input(path) && !is_in_skipped_folder(path);
         let files = revision.files(wanted).into_iter().map(|(path, bytes)| (path, Arc::new(bytes)));
         Ok(Self { files: files.collect() })
+    }
+
+    /// Adds the files of a working tree that no revision of its repository has: those that git ignores, such as generated
+    /// ones, and those of nested repositories, such as submodules.
+    pub fn add_ignored(&mut self, root: &AbsPath) {
+        let Some(is_ignored) = ignore_filter(root) else { return };
+        let mut nested: BTreeMap<String, bool> = BTreeMap::new();
+        let mut is_nested = |path: &WorkspacePath| {
+            let folders = path.as_str().match_indices('/').map(|(end, _)| &path.as_str()[..end]);
+            folders.into_iter().any(|folder| {
+                *nested
+                    .entry(folder.to_owned())
+                    .or_insert_with(|| root.join(folder).join(".git").as_path().exists())
+            })
+        };
+        for (path, bytes) in Self::of_folder(root).files {
+            if is_ignored(&path) || is_nested(&path) {
+                self.files.entry(path).or_insert(bytes);
+            }
+        }
     }
 
     /// The files that differ in another tree, with their contents in both.
@@ -99,11 +118,16 @@ impl FileTree {
     }
 }
 
-/// Whether a server may read a file of this name: a source, a marker, or configuration.
+/// Whether a server or an analyzer may read a file of this name: a source, a marker, or configuration.
 #[must_use]
 pub fn is_server_input(path: &WorkspacePath) -> bool {
     let name = path.as_str().rsplit('/').next().unwrap_or_default();
-    path.is_python() || name == "py.typed" || name.ends_with(".toml") || name.ends_with(".json")
+    const CONFIGURATION: [&str; 4] = [".toml", ".json", ".ini", ".cfg"];
+    path.is_python() || name == "py.typed" || CONFIGURATION.iter().any(|end| name.ends_with(end))
+}
+
+fn is_in_skipped_folder(path: &WorkspacePath) -> bool {
+    path.as_str().rsplit_once('/').is_some_and(|(folders, _)| folders.split('/').any(is_skipped))
 }
 
 fn is_skipped(name: &str) -> bool {
@@ -160,5 +184,11 @@ mod tests {
         let names = |tree: FileTree| tree.files.keys().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(names(FileTree::of_worktree(&root)), ["new.py"]);
         assert_eq!(names(FileTree::of_folder(&root)), ["made.py", "new.py"]);
+        std::fs::create_dir(root.join("sub").as_path()).unwrap();
+        git2::Repository::init(root.join("sub").as_path()).unwrap();
+        write("sub/own.py", "z = 1\n");
+        let mut tree = FileTree::default();
+        tree.add_ignored(&root);
+        assert_eq!(names(tree), ["made.py", "sub/own.py"]);
     }
 }

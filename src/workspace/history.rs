@@ -70,6 +70,20 @@ pub fn ignore_filter(root: &AbsPath) -> Option<impl Fn(&WorkspacePath) -> bool +
     })
 }
 
+/// The ID of the commit that a revision names in the repository around the workspace at `root`.
+///
+/// # Errors
+/// See [`HistoryError`].
+pub fn commit_id(root: &AbsPath, revision: &str) -> Result<String, HistoryError> {
+    let (repository, _) = repository_around(root)?;
+    let found = repository.revparse_single(revision).and_then(|object| object.peel(ObjectType::Commit));
+    let id = found.map(|commit| commit.id().to_string());
+    id.map_err(|error| HistoryError::NoRevision {
+        revision: revision.to_owned(),
+        reason: error.message().to_owned(),
+    })
+}
+
 /// Visits up to `limit` recent revisions: `HEAD`, then its first parents. `visit` gets the name of each revision and
 /// the Python files of the workspace at `root` with their digests, as in a snapshot. It returns whether to go on.
 pub fn visit_recent(

@@ -57,7 +57,7 @@ fn the_original_selector_is_repeated_as_given() {
     let given = "anchor://pkg/mod.py#\"def load_data(\"?ctx=24";
     let found = bundle(&env, &["def", given]);
     assert_eq!(found["resolution"]["original"], given);
-    assert_eq!(found["resolution"]["resolved"]["at"], "pkg/mod.py@L17:C1", "{found}");
+    assert_eq!(found["resolution"]["resolved"]["at"], "pkg/mod.py@R(16,1->16,15)", "{found}");
     let (plain, with_role) = ("py://pkg.mod#load_data", "py://pkg.mod#load_data:def");
     let [short, long] = [plain, with_role].map(|selector| bundle(&env, &["refs", selector]));
     assert_eq!(
@@ -73,9 +73,9 @@ fn the_original_selector_is_repeated_as_given() {
     let batch: Value = serde_json::from_str(batch.text()).unwrap();
     assert_eq!(batch["bundleId"], long["bundleId"]);
     // A path of this machine is no part of a bundle.
-    let absolute = format!("{}@L17:C5", env.file("pkg/mod.py").display());
+    let absolute = format!("{}@L16:C5", env.file("pkg/mod.py").display());
     let found = bundle(&env, &["def", &absolute]);
-    assert_eq!(found["resolution"]["original"], "pkg/mod.py@L17:C5", "{found}");
+    assert_eq!(found["resolution"]["original"], "pkg/mod.py@L16:C5", "{found}");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn every_answer_of_a_server_names_the_protocol_and_the_order() {
 #[test]
 fn errors_name_the_server_once_it_is_known() {
     let env = TestEnv::pyright(&Project::parse(PROJECT));
-    let missing = bundle(&env, &["def", "pkg/mod.py:10:21"]);
+    let missing = bundle(&env, &["def", "pkg/mod.py:9:21"]);
     assert_eq!(
         (&missing["status"], &missing["meta"]["exit_code"]),
         (&"error".into(), &3.into()),
@@ -116,9 +116,9 @@ fn a_selector_narrows_symbols_and_diagnostics() {
         let symbols = found["facts"]["symbols"].as_array().unwrap();
         symbols.iter().map(|symbol| symbol["name"].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(names("py://pkg.mod#Class.other"), ["other", "self", "inner"]);
+    assert_eq!(names("py://pkg.mod#Class.other"), ["other", "inner"]);
     assert_eq!(names("py://pkg.mod#load_data"), ["load_data", "path", "mode"]);
-    assert_eq!(names("pkg/mod.py@L14:C9"), ["other"]);
+    assert_eq!(names("pkg/mod.py@L13:C9"), ["other"]);
     assert!(names("py://pkg.mod#Class").len() > 4);
     let lines = |selector: &str| -> Vec<u64> {
         let found = bundle(&env, &["diag", selector]);
@@ -126,11 +126,11 @@ fn a_selector_narrows_symbols_and_diagnostics() {
         assert_eq!(list["counts"]["error"], list["items"].as_array().unwrap().len());
         list["items"].as_array().unwrap().iter().map(|item| item["range"][0].as_u64().unwrap() + 1).collect()
     };
-    assert_eq!(lines("pkg/mod.py"), [10, 14, 19]);
-    assert_eq!(lines("py://pkg.mod#Class"), [10, 14]);
-    assert_eq!(lines("py://pkg.mod#load_data:body"), [19]);
-    assert_eq!(lines("pkg/mod.py@L14:C9"), [14]);
-    assert_eq!(lines("pkg/mod.py@R(1,1->12,1)"), [10]);
+    assert_eq!(lines("pkg/mod.py"), [9, 13, 18]);
+    assert_eq!(lines("py://pkg.mod#Class"), [9, 13]);
+    assert_eq!(lines("py://pkg.mod#load_data:body"), [18]);
+    assert_eq!(lines("pkg/mod.py@L13:C9"), [13]);
+    assert_eq!(lines("pkg/mod.py@R(1,1->12,1)"), [9]);
     assert!(lines("py://pkg.mod#Class.size").is_empty());
     // The reward is about whole files, so that steps can be compared.
     let narrowed = bundle(&env, &["diag", "py://pkg.mod#Class.size"]);

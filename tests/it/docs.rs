@@ -42,6 +42,7 @@ macro_rules! pages {
 pages! {
     readme: "README.md",
     agents: "docs/agents.md",
+    analyzers: "docs/analyzers.md",
     architecture: "docs/architecture.md",
     batch: "docs/batch.md",
     benchmarks: "docs/benchmarks.md",
@@ -49,6 +50,7 @@ pages! {
     ci: "docs/ci.md",
     completeness: "docs/completeness.md",
     configuration: "docs/configuration.md",
+    conformance: "docs/conformance.md",
     contributing: "docs/contributing.md",
     edits: "docs/edits.md",
     exit_codes: "docs/exit-codes.md",

@@ -371,13 +371,49 @@ fn content_modified_responses_are_retried() {
 }
 
 #[test]
+fn code_75_for_an_unknown_unit_wherever_it_is_given() {
+    let project = project();
+    let at = project.at(0);
+    let env = TestEnv::with(&project);
+    for unit in ["bytes", "utf8", "UTF-16"] {
+        let query = format!("{at}?indexing={unit}");
+        let json = format!(r#"{{"kind":"cursor","uri":"pkg/mod.py","line":1,"col":1,"indexing":"{unit}"}}"#);
+        for selector in [&query, &json] {
+            fails(&env, &["locate", selector], 75, "E/INDEXING_UNSUPPORTED", NO_SERVER_TIMEOUT);
+        }
+        let requests = [
+            format!(r#"{{"cmd":"locate","selector":"{query}"}}"#),
+            format!(r#"{{"cmd":"locate","selector":{json}}}"#),
+            format!(r#"{{"cmd":"locate","selector":"{at}","options":{{"index_io":"{unit}"}}}}"#),
+        ];
+        env.write("requests.jsonl", requests.join("\n"));
+        let answers =
+            env.lanser(["batch", "--ordered", "--in", env.file("requests.jsonl").to_str().unwrap()]);
+        let symbols: Vec<Value> = answers
+            .text()
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()["error"]["symbol"].clone())
+            .collect();
+        assert_eq!(symbols, ["E/INDEXING_UNSUPPORTED"; 3], "{unit}");
+        env.write("lanser.toml", format!("index-io = '{unit}'\n"));
+        fails(&env, &["locate", &at], 75, "E/INDEXING_UNSUPPORTED", NO_SERVER_TIMEOUT);
+        std::fs::remove_file(env.file("lanser.toml")).unwrap();
+    }
+    // LSP's name of code points.
+    let request = |args: &[&str]| env.lanser(args).answer()["request"]["selector"].clone();
+    let plain = request(&["locate", &at, "--json"]);
+    assert_eq!(request(&["locate", &at, "--index-io", "utf-32", "--json"]), plain);
+    assert_eq!(request(&["locate", &format!("{at}?indexing=utf-32"), "--json"]), plain);
+}
+
+#[test]
 fn code_75_units_of_columns() {
     let project = project();
     let at = project.at(0);
     let env = TestEnv::with(&project);
     let (said, _) =
         fails(&env, &["locate", &at, "--index-io", "utf-7"], 75, "E/INDEXING_UNSUPPORTED", NO_SERVER_TIMEOUT);
-    assert!(said.contains("codepoint, utf-8 or utf-16"), "{said}");
+    assert!(said.contains("utf-8, utf-16, codepoint"), "{said}");
     let server = FakeServer::new(&env, &Behavior::good().position_encoding("utf-7"));
     let args = ["hover", &at, "--server-command", server.command()];
     let (said, _) = fails(&env, &args, 75, "E/INDEXING_MISMATCH", NO_SERVER_TIMEOUT);

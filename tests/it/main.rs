@@ -6,6 +6,8 @@
 /// Environments, projects and servers for the tests.
 mod support;
 
+/// Analyzers besides the server: compile, ruff, mypy.
+mod analyzers;
 /// `lanser batch`: many requests over one stream.
 mod batch;
 /// Members of bundles that hold for every command.
@@ -38,12 +40,18 @@ mod occurrences;
 mod output;
 /// No process and no file remains after a run.
 mod processes;
+/// Reports for CI: SARIF, annotations, call graphs, and what is new since a revision.
+mod reports;
 mod reward;
 /// The schemas, and the command line described as data.
 mod schemas;
 mod score;
+/// The command lines of the papers on lanser.
+mod seeds;
 /// Every selector form, before and after the code changes.
 mod selectors;
+/// Every supported version of every server.
+mod server_versions;
 /// Background sessions: one for all callers, with the same answers, and no remains.
 mod sessions;
 /// Traces: recording, replay, damage.

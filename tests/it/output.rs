@@ -242,10 +242,65 @@ fn fields() {
 }
 
 #[test]
-fn a_bare_name_gets_a_hint_about_selectors() {
+fn a_bare_name_is_looked_up_in_the_workspace() {
     let env = TestEnv::with(&Project::fixture("shop"));
     let said = env.lanser(["locate", "Book"]);
-    assert!(said.failure(2).contains("`py://MODULE#Book`; `lanser symbols --query Book`"), "{said}");
+    assert!(said.text().ends_with("class shop.items:Book\n"), "{said}");
+    let said = env.lanser(["locate", "Bok"]);
+    assert!(said.failure(3).contains("did you mean:\n  py://shop.items#Book\n"), "{said}");
+}
+
+#[test]
+fn a_printed_location_is_a_selector() {
+    let env = TestEnv::pyright(&Project::fixture("shop"));
+    let said = env.lanser(["refs", "Book"]);
+    let places: Vec<&str> = said.text().lines().filter_map(|line| line.split("  ").next()).collect();
+    let places: Vec<&&str> = places.iter().filter(|place| place.contains(".py:")).collect();
+    assert!(places.len() > 2, "{said}");
+    for place in places {
+        let at = |selector: &str| {
+            env.lanser(["locate", selector, "--json"]).answer()["resolution"]["resolved"]["at"].clone()
+        };
+        let canonical = at(place);
+        let (line, _) = place.rsplit_once(':').unwrap();
+        // As it is, as linters and `grep` print it, and as bundles do.
+        for selector in [format!("{place}:"), format!("./{place}"), canonical.as_str().unwrap().to_owned()] {
+            assert_eq!(at(&selector), canonical, "{selector}");
+        }
+        let number = |at: &str| at.split_once("@L").unwrap().1.split(':').next().unwrap().to_owned();
+        for selector in [line.to_owned(), format!("{line}:")] {
+            let found = env.lanser(["locate", &selector, "--json"]).answer();
+            let found = &found["resolution"]["resolved"];
+            let start = found["range"][0].as_u64().unwrap() + 1;
+            assert_eq!(start.to_string(), number(canonical.as_str().unwrap()), "{selector}: {found}");
+        }
+    }
+}
+
+#[test]
+fn absolute_paths_are_printed_on_request_and_are_not_hashed() {
+    let mut env = TestEnv::pyright(&Project::fixture("shop"));
+    let args = ["def", "builtins.str.upper", "--json"];
+    let plain = env.lanser(args).answer();
+    let absolute = env.lanser(args.iter().chain(&["--absolute"])).answer();
+    assert_eq!(plain["bundleId"], absolute["bundleId"]);
+    assert_eq!(plain["meta"]["volatile"]["absolute"], Value::Null);
+    let paths = absolute["meta"]["volatile"]["absolute"].as_object().unwrap();
+    let uri = absolute["facts"]["definitions"][0]["uri"].as_str().unwrap();
+    assert!(uri.contains("://"), "{uri}");
+    for (uri, path) in paths {
+        assert!(std::fs::read_to_string(path.as_str().unwrap()).is_ok(), "{uri}: {path}");
+    }
+    let path = paths[uri].as_str().unwrap();
+    let text = env.lanser(["def", "builtins.str.upper", "--absolute"]);
+    assert!(text.text().starts_with(&format!("{path}:")), "{text}");
+    // What is printed is a selector for the same place.
+    let place = text.text().split("  ").next().unwrap().to_owned();
+    let again = env.lanser(["locate", &place, "--json"]).answer();
+    assert_eq!(again["resolution"]["resolved"]["uri"], uri);
+    env.set("LANSER_ABSOLUTE", "1");
+    let own = env.lanser(["locate", "Book"]);
+    assert!(own.text().starts_with(env.file("src/shop/items.py").to_str().unwrap()), "{own}");
 }
 
 #[test]

@@ -392,7 +392,14 @@ fn selectors_without_a_version_are_matched_by_their_text() {
 fn equal_snippets_are_ambiguous_without_context() {
     let env = TestEnv::with(&project());
     env.write("pkg/two.py", "def f():\n    return 1\n\n\ndef g():\n    return 1\n");
-    locate(&env, "anchor://pkg/two.py#\"return%201\"").error(4, "E/AMBIGUOUS");
+    let ambiguous = locate(&env, "anchor://pkg/two.py#\"return%201\"");
+    ambiguous.error(4, "E/AMBIGUOUS");
+    let candidates = ambiguous.bundle()["resolution"]["disambiguation"].as_array().unwrap().clone();
+    assert_eq!(candidates.len(), 2);
+    for candidate in candidates {
+        // A statement has no qualified name, and is not a kind of definition.
+        assert!(candidate.get("qualname").is_none() && candidate.get("symbol_kind").is_none(), "{candidate}");
+    }
     let anchor = as_form(&env, "pkg/two.py@R(6,5->6,13)", "anchor");
     found(&env, &anchor, "pkg/two.py@R(6,5->6,13)", "anchor", false);
 }
@@ -621,4 +628,261 @@ fn selector_errors_are_explained() {
     assert!(said(&["refs", ""], 2).starts_with("error: E/BAD_SELECTOR_SYNTAX: the selector is empty\n"));
     let raw = said(&["locate", "src/sp ace/a%b#c.py:1:7"], 2);
     assert!(raw.contains("the path percent-encoded: src/sp%20ace/a%25b%23c.py"), "{raw}");
+}
+
+const PLAIN: &str = "\
+//- /app/__init__.py
+from app.core import Service
+//- /app/core.py
+class Base:
+    def start(self, port, *hosts, retries=0, **extra):
+        self.port = port
+        return retries
+
+
+class Service(Base):
+    \"\"\"Runs.\"\"\"
+
+    def stop(self, now=False): return now
+
+
+def load_data(path):
+    data, size = path.read(), 1
+    return Service().start(path)
+
+
+def call_it():
+    return Service().start(1, retries=2)
+//- /app/other.py
+def load(path): return path
+
+
+class Loader:
+    def load(self): return 1
+//- /tests/test_app.py
+import pytest
+from app import Service
+
+
+class TestBase:
+    @pytest.mark.parametrize('now', [True])
+    def test_stop(self, now):
+        assert Service().stop(now=now)
+
+
+class TestMore(TestBase):
+    pass
+//- /tools/run-it.py
+def main(): pass
+";
+
+#[test]
+fn short_forms_resolve_to_the_same_place_in_every_command() {
+    let env = TestEnv::pyright(&Project::parse(PLAIN));
+    for (full, at, short) in [
+        (
+            "py://app.core#Service.stop",
+            "app/core.py@L10:C9",
+            &[
+                "app/core.py:10",
+                "app/core.py:10:",
+                "app/core.py@L10",
+                "app.core.Service.stop",
+                "app.Service.stop",
+                "app.core:Service.stop",
+                "app.core#Service.stop",
+                "Service.stop",
+                "stop",
+                "app/core.py::Service::stop",
+                "{\"kind\":\"line\",\"uri\":\"app/core.py\",\"line\":10}",
+                "{\"kind\":\"name\",\"name\":\"Service.stop\"}",
+            ][..],
+        ),
+        (
+            "py://app.core#Base.start",
+            "app/core.py@L2:C9",
+            &["Base.start", "Service.start", "app.Service.start", "start"],
+        ),
+        (
+            "py://app.core#load_data",
+            "app/core.py@L13:C5",
+            &["load_data", "app.core.load_data", "app/core.py:13"],
+        ),
+        (
+            "py://tests.test_app#TestBase.test_stop",
+            "tests/test_app.py@L7:C9",
+            &[
+                "tests/test_app.py::TestBase::test_stop[True-a::b]",
+                "tests/test_app.py::TestMore::test_stop",
+                "tests/test_app.py::TestBase::test_stop",
+            ],
+        ),
+    ] {
+        let expected = env.lanser(["refs", full, "--json"]).answer();
+        let definition = env.lanser(["def", full, "--json"]).answer();
+        for selector in short {
+            found(&env, selector, at, via_of(selector), true);
+            let references = env.lanser(["refs", selector, "--json"]).answer();
+            assert_eq!(references["facts"], expected["facts"], "{selector}");
+            let there = env.lanser(["def", selector, "--json"]).answer();
+            assert_eq!(there["facts"], definition["facts"], "{selector}");
+            // A line of a batch gives the same bundle.
+            let line = serde_json::json!({"cmd": "references", "selector": selector});
+            let answer = env.lanser_with_input(["batch"], line.to_string());
+            let answer: Value = serde_json::from_str(answer.text()).unwrap();
+            if !selector.starts_with('{') {
+                assert_eq!(answer["bundleId"], references["bundleId"], "{selector}");
+            }
+            // The canonical form of what was parsed resolves to the same.
+            let canonical = references["request"]["selector"].to_string();
+            assert_eq!(place(&env, &canonical).0, at, "{canonical}");
+        }
+    }
+    let outline = |target: &str| env.lanser(["symbols", target, "--json"]).answer()["facts"].clone();
+    assert_eq!(outline("app.core"), outline("app/core.py"));
+    assert_eq!(outline("Loader"), outline("app/other.py"));
+    let said = env.lanser(["refs", "app.core"]);
+    assert!(said.failure(3).contains("`lanser symbols app.core` lists its names"), "{said}");
+    assert!(env.lanser(["calls", "call_it", "--outgoing"]).text().contains("calls"));
+    assert!(env.lanser(["diag", "app.core"]).text().ends_with("1 file checked\n"));
+}
+
+/// How a short form is resolved.
+fn via_of(selector: &str) -> &'static str {
+    let is_line = selector.contains("\"line\"") || selector.contains(".py:1") || selector.contains("@L");
+    if is_line { "coordinates" } else { "name" }
+}
+
+#[test]
+fn a_name_that_is_not_unique_or_not_there_is_an_error_with_candidates() {
+    let env = TestEnv::with(&Project::parse(PLAIN));
+    let candidates = |selector: &str| {
+        let output = locate(&env, selector);
+        output.error(4, "E/AMBIGUOUS");
+        let all = output.bundle()["resolution"]["disambiguation"].clone();
+        all.as_array().unwrap().iter().map(|one| one["at"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(candidates("load"), ["app/other.py@L1:C5", "app/other.py@L5:C9"]);
+    let suggested = |selector: &str| {
+        locate(&env, selector).error(3, "E/NOT_FOUND")["data"]["selectors"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default()
+    };
+    assert_eq!(suggested("lod_data"), ["py://app.core#load_data"]);
+    assert_eq!(suggested("app.core.Servise"), ["py://app.core#Service"]);
+    assert_eq!(suggested("Service.stopp"), ["py://app.core#Service.stop", "py://app.core#Service"]);
+    assert_eq!(suggested("nothing_like_it"), [] as [&str; 0]);
+    assert_eq!(suggested("mian"), ["tools/run-it.py::main"]);
+    assert_eq!(place(&env, "tools/run-it.py::main").0, "tools/run-it.py@L1:C5");
+    // A script is found by its name, too.
+    assert_eq!(place(&env, "main").0, "tools/run-it.py@L1:C5");
+    // Names of functions are local.
+    locate(&env, "data").error(3, "E/NOT_FOUND");
+    locate(&env, "app/none.py::f").error(3, "E/NOT_FOUND");
+    // The standard library has a name that the workspace has, too.
+    env.write("late.py", "class json:\n    def loads(self): pass\n");
+    assert_eq!(candidates("json.loads").len(), 2);
+}
+
+#[test]
+fn a_line_with_several_names_asks_for_a_column() {
+    let env = TestEnv::pyright(&Project::parse(PLAIN));
+    found(&env, "app/core.py:15", "app/core.py@R(15,5->15,33)", "coordinates", true);
+    for verb in ["def", "refs", "hover"] {
+        let said = env.lanser([verb, "app/core.py:15"]);
+        let said = said.failure(4);
+        assert!(
+            said.contains("  app/core.py:15:12  (`Service`, one of several names on the line)\n"),
+            "{said}"
+        );
+        assert!(said.contains("  app/core.py:15:22  (`start`, "), "{said}");
+    }
+    // What the line binds is what it is about.
+    let said = env.lanser(["refs", "app/core.py:14"]);
+    assert!(said.failure(4).contains("(`size`, one of several names on the line)"), "{said}");
+    assert!(env.lanser(["hover", "app/core.py:18"]).text().contains("call_it"));
+    env.lanser(["refs", "app/core.py:11"]).failure(3);
+    assert!(env.lanser(["locate", "app/core.py:11"]).failure(3).contains("line 11 has no code"));
+    let said = env.lanser(["hover", "app/core.py:8"]);
+    assert!(said.failure(3).contains("there is no name on the line"), "{said}");
+}
+
+#[test]
+fn parameters_are_selected_and_renamed() {
+    let env = TestEnv::pyright(&Project::parse(PLAIN));
+    for (selector, at) in [
+        ("py://app.core#Base.start(retries)", "app/core.py@L2:C35"),
+        ("py://app#Service.start(hosts)", "app/core.py@L2:C28"),
+        ("app.core.Base.start(extra)", "app/core.py@L2:C48"),
+        ("Base.start(self)", "app/core.py@L2:C15"),
+        ("app/core.py::Base::start(port)", "app/core.py@L2:C21"),
+        (
+            "{\"kind\":\"symbol\",\"qualname\":\"app.core:Base.start\",\"param\":\"port\"}",
+            "app/core.py@L2:C21",
+        ),
+    ] {
+        found(&env, selector, at, "name", true);
+    }
+    assert_eq!(as_form(&env, "app/core.py:2:35", "py"), "py://app.core#Base.start(retries)");
+    let suggested = |selector: &str| {
+        locate(&env, selector).error(3, "E/NOT_FOUND")["data"]["selectors"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default()
+    };
+    assert_eq!(suggested("py://app.core#Base.start(retrie)"), ["py://app.core#Base.start(retries)"]);
+    assert_eq!(suggested("py://app.core#Service(port)"), ["py://app.core#Service.__init__(port)"]);
+    assert!(suggested("py://app.core#Base.start(port):body").is_empty());
+    let facts = |selector: &str| env.lanser(["refs", selector, "--json"]).answer()["facts"].clone();
+    assert_eq!(facts("py://app.core#Base.start(retries)"), facts("app/core.py:2:35"));
+    let said =
+        env.lanser(["rename", "py://app.core#Base.start(retries)", "attempts", "--apply", "--allow-dirty"]);
+    assert_eq!(said.code, Some(0), "{said}");
+    let text = read(&env, "app/core.py");
+    assert!(text.contains("def start(self, port, *hosts, attempts=0, **extra):"), "{text}");
+    assert!(text.contains("return attempts\n") && text.contains("start(1, attempts=2)"), "{text}");
+}
+
+#[test]
+fn short_forms_with_a_version_are_mapped_to_the_present() {
+    let env = with_history();
+    for selector in
+        ["pkg/shop.py:5", "Shop.price_of", "pkg.shop.Shop.price_of", "pkg/shop.py::Shop::price_of"]
+    {
+        found(&env, &format!("{selector}?v=git:HEAD"), "pkg/shop.py@L5:C9", "unchanged", true);
+    }
+    found(&env, "py://pkg.shop#Shop.price_of(item)?v=git:HEAD", "pkg/shop.py@L5:C24", "unchanged", true);
+    edit(&env, "pkg/shop.py", "import math\n", "import math\nimport os\nimport re\n");
+    edit(&env, "pkg/shop.py", "price_of", "cost");
+    for selector in ["pkg/shop.py:5", "pkg/shop.py::Shop::price_of", "pkg.shop.Shop.price_of"] {
+        found(&env, &format!("{selector}?v=git:HEAD"), "pkg/shop.py@L7:C9", "renamed", false);
+    }
+    // The code of a line that defines nothing.
+    found(&env, "pkg/shop.py:19?v=git:HEAD", "pkg/shop.py@R(21,5->21,29)", "shifted", true);
+    found(&env, "pkg/shop.py:16?v=git:HEAD", "pkg/shop.py@L18:C5", "shifted", true);
+}
+
+#[test]
+fn the_first_of_a_construct_that_occurs_once_is_certain() {
+    let env = TestEnv::with(&Project::parse(
+        "//- /m.py\n'''doc'''\nclass C:\n    '''c'''\n    def f(self) -> int:\n        '''d'''\n        return 1\n",
+    ));
+    for (step, at) in [
+        ("name", "m.py@L4:C9"),
+        ("params", "m.py@R(4,10->4,16)"),
+        ("returns", "m.py@L4:C20"),
+        ("body", "m.py@R(5,9->6,17)"),
+        ("doc", "m.py@R(5,9->5,16)"),
+    ] {
+        let path = format!("ast://[module=m]/[class=C]/[def=f]/{step}");
+        assert_eq!(place(&env, &path).0, at, "{path}");
+        found(&env, &format!("{path}[1]"), at, "ast", true);
+        locate(&env, &format!("{path}[2]")).error(3, "E/NOT_FOUND");
+    }
+    found(&env, "ast://[module=m]/[class=C]/name[1]", "m.py@L2:C7", "ast", true);
+    found(&env, "ast://[module=m]/doc[1]", "m.py@R(1,1->1,10)", "ast", true);
+    // A count of what there may be several of is a position.
+    locate(&env, "ast://[module=m]/[class=C]/[def=f]/param[1]").error(4, "E/AMBIGUOUS");
+    locate(&env, "ast://[module=m]/[class=C]/[def=f][1]/name[1]").error(4, "E/AMBIGUOUS");
 }

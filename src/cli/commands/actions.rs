@@ -10,7 +10,7 @@ use crate::model::request::{Command, Request};
 /// Arguments of `actions`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ActionsArgs {
-    /// Location: `path:LINE:COL`, `py://pkg.mod#Class.method`, …
+    /// Location: `path:LINE[:COL]`, `path@R(…)`, `Class.method`, `py://pkg.mod#name`, …
     ///
     /// For actions on a whole file, any location in it. All forms: `lanser help locate`.
     pub(crate) selector: String,

@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 use clap::Args;
 
-use super::diag::Level;
+use super::diag::{Level, WithArgs};
 use crate::cli::context::CliContext;
 use crate::cli::exit::ProgramExit;
 use crate::cli::guards::{GuardArgs, RenameGuardArgs, WriteArgs};
@@ -37,6 +37,9 @@ pub(crate) struct CheckArgs {
     /// Exit with code 1 if the edit introduces a diagnostic of this severity or worse
     #[arg(long, value_name = "LEVEL")]
     pub(crate) fail_on: Option<FailOn>,
+
+    #[command(flatten)]
+    pub(crate) with: WithArgs,
 }
 
 /// The value of `check --fail-on`.
@@ -78,6 +81,7 @@ pub(crate) fn check(args: &CheckArgs, context: &mut CliContext) -> ProgramExit {
     context.run_request(|context, settings| {
         let mut options = context.options(settings);
         options.fail_on = args.fail_on.map(Severity::from);
+        options.with = args.with.analyzers(settings)?;
         options.edit = Some(read(&args.edit, context)?);
         Ok(Request::new(Command::Check, None, None, options))
     })

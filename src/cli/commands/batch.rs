@@ -20,7 +20,7 @@ use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Options, Request, Scope};
 use crate::orchestrator::batch::{self, BatchEnd, BatchInput, BatchOptions};
 use crate::orchestrator::watchdog::Watchdog;
-use crate::orchestrator::{self, Orchestrator, Progress};
+use crate::orchestrator::{self, AbsolutePaths, Orchestrator, Progress};
 use crate::text::{ColumnUnit, plural};
 
 use crate::workspace::files::canonical;
@@ -34,8 +34,8 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// Arguments of `batch`.
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = "\
-A line is {\"id\", \"timeout\", \"cmd\", \"selector\", \"newName\", \"options\"} with the long name of a command, as in a bundle's \
-`request`. The selector is a string or its JSON form, with paths relative to the workspace. `id` (a string or an integer) is \
+A line is {\"id\", \"timeout\", \"cmd\", \"selector\", \"newName\", \"options\"} with the name of a command: \
+a verb, or its long name as in a bundle's `request`. The selector is a string or its JSON form, with paths relative to the workspace. `id` (a string or an integer) is \
 returned as `meta.volatile.id`, the line number as `meta.volatile.line`. `timeout` is in seconds from the start of the request. \
 {\"cancel\": id} cancels earlier requests with that id. `lanser schema export --only batch` prints the schema.
 
@@ -86,7 +86,8 @@ pub(crate) fn run(args: &BatchArgs, context: &mut CliContext) -> ProgramExit {
     };
     let (answers, to_write) = mpsc::channel(OUTPUT_QUEUE_LIMIT);
     let (printer, ordered) = (context.printer.clone(), args.ordered || steps.is_run());
-    let writer = BundleWriter { printer, out, progress: progress.clone(), steps };
+    let absolute = settings.absolute.then(|| AbsolutePaths::of(&context.orchestrator_settings(&settings)));
+    let writer = BundleWriter { printer, out, progress: progress.clone(), steps, absolute };
     let writer = std::thread::spawn(move || writer.write(to_write));
     let orchestrator_settings = orchestrator::Settings {
         progress: Arc::new(MessagesOnly(progress)),
@@ -193,6 +194,9 @@ fn with_defaults(
         options.scope = settings.scope;
     }
     options.limit = options.limit.or(limit);
+    if options.with.is_empty() && matches!(request.cmd, Command::Diagnostics | Command::Check) {
+        options.with.clone_from(&settings.with);
+    }
     if request.cmd.edits() || request.cmd == Command::Undo {
         options.guards = settings.policies.apply_to(&options.guards, &settings.root)?;
     }
@@ -205,6 +209,7 @@ struct BundleWriter {
     out: Box<dyn Write + Send>,
     progress: Arc<TerminalProgress>,
     steps: StepRewards,
+    absolute: Option<AbsolutePaths>,
 }
 
 impl BundleWriter {
@@ -213,6 +218,9 @@ impl BundleWriter {
         let mut count = 0_u64;
         while let Some(mut bundle) = answers.blocking_recv() {
             self.steps.reward(&mut bundle)?;
+            if let Some(paths) = &self.absolute {
+                paths.add_to(&mut bundle);
+            }
             self.out.write_all(&self.printer.line(&bundle)?)?;
             if answers.is_empty() {
                 self.out.flush()?;

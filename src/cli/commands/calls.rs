@@ -10,7 +10,7 @@ use crate::model::request::{Command, Direction};
 #[derive(Debug, Clone, Args)]
 #[command(group(clap::ArgGroup::new("direction").required(true).args(["incoming", "outgoing"])))]
 pub(crate) struct CallsArgs {
-    /// Function: `py://pkg.mod#Class.method`, `path:LINE:COL`, …
+    /// Function: `Class.method`, `pkg.mod.name`, `path:LINE[:COL]`, `py://pkg.mod#name`, …
     ///
     /// All forms: `lanser help locate`.
     pub(crate) selector: String,
@@ -26,6 +26,10 @@ pub(crate) struct CallsArgs {
     /// Number of levels to follow
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
     pub(crate) depth: u32,
+
+    /// Output format; all but `text` list everything
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json", "mermaid", "dot"])]
+    pub(crate) format: Option<String>,
 }
 
 /// Requests calls.

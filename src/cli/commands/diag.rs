@@ -4,16 +4,20 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::context::CliContext;
 use crate::cli::exit::ProgramExit;
-use crate::cli::settings::CliSettings;
+use crate::cli::settings::{CliSettings, parse_analyzers};
+use crate::model::analyzer::AnalyzerKind;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request, Severity};
+use crate::orchestrator::validate_request;
 use crate::path::{AbsPath, WorkspacePath};
+use crate::selector::parse;
+use crate::text::ColumnUnit;
 use crate::workspace::files::canonical;
 
 /// Arguments of `diag`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DiagArgs {
-    /// Files or folders, or a selector for its file [default: the whole workspace]
+    /// Files or folders, or a selector for a part of one [default: the whole workspace]
     pub(crate) targets: Vec<String>,
 
     /// List only diagnostics of this severity or worse; all are counted
@@ -23,6 +27,39 @@ pub(crate) struct DiagArgs {
     /// Exit with code 1 if there is a diagnostic of this severity or worse
     #[arg(long, value_name = "LEVEL")]
     pub(crate) fail_on: Option<Level>,
+
+    /// Report only what is new since a git revision
+    #[arg(long)]
+    pub(crate) new: bool,
+
+    /// Compare with this revision; implies --new [default: HEAD]
+    #[arg(long, value_name = "REV")]
+    pub(crate) base: Option<String>,
+
+    /// Output format
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json", "sarif", "github"])]
+    pub(crate) format: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) with: WithArgs,
+}
+
+/// The analyzers besides the language server.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct WithArgs {
+    /// Add analyzers: `compile`, `ruff`, `mypy`, or `none`
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) with: Option<Vec<String>>,
+}
+
+impl WithArgs {
+    /// The analyzers, sorted: those of the option, otherwise those of the settings.
+    ///
+    /// # Errors
+    /// If a name is unknown.
+    pub(crate) fn analyzers(&self, settings: &CliSettings) -> Result<Vec<AnalyzerKind>, ErrorBody> {
+        self.with.as_ref().map_or_else(|| Ok(settings.with.clone()), |names| parse_analyzers("--with", names))
+    }
 }
 
 /// A severity on the command line.
@@ -56,6 +93,9 @@ pub(crate) fn run(args: &DiagArgs, context: &mut CliContext) -> ProgramExit {
         let severity = Severity::from(args.severity);
         options.severity = (severity != Severity::Information).then_some(severity);
         options.fail_on = args.fail_on.map(Severity::from);
+        options.new = args.new;
+        options.base.clone_from(&args.base);
+        options.with = args.with.analyzers(settings)?;
         let mut selector = None;
         match workspace_paths(&args.targets, context, settings) {
             Ok(paths) => options.paths = paths,
@@ -66,14 +106,17 @@ pub(crate) fn run(args: &DiagArgs, context: &mut CliContext) -> ProgramExit {
                 _ => return Err(error),
             },
         }
-        Ok(Request::new(Command::Diagnostics, selector, None, options))
+        validate_request(Request::new(Command::Diagnostics, selector, None, options))
     };
     context.run_request(make)
 }
 
 /// Whether a text that is not an existing path looks like a selector.
 pub(super) fn is_selector(target: &str) -> bool {
-    target.contains("://") || target.contains('@') || target.contains(':') || target.starts_with('{')
+    target.contains("://")
+        || target.contains(['@', ':'])
+        || target.starts_with('{')
+        || parse(target, ColumnUnit::default()).is_ok()
 }
 
 /// The paths relative to the workspace, sorted and without duplicates. A path is resolved in the current folder first, as

@@ -40,6 +40,8 @@ struct DoctorReport {
     supported: Vec<String>,
     places: Vec<CandidateReport>,
     nodes: Vec<CandidateReport>,
+    /// The programs of `--with`.
+    analyzers: Vec<orchestrator::AnalyzerReport>,
     python: Option<orchestrator::PythonReport>,
     configuration: orchestrator::ConfigurationReport,
     problems: Vec<String>,
@@ -154,6 +156,7 @@ pub(crate) fn run(args: &DoctorArgs, context: &mut CliContext) -> ProgramExit {
                 verdict: candidate_status(&candidate.status),
             })
             .collect(),
+        analyzers: orchestrator::analyzer_report(&orchestrator_settings),
         python,
         configuration,
         problems,
@@ -201,6 +204,9 @@ fn text(report: &DoctorReport) -> String {
     line("supported", &report.supported.join(", "));
     for candidate in report.places.iter().chain(&report.nodes) {
         line("candidate", &format!("{}, {}: {}", candidate.place, candidate.what, candidate.verdict));
+    }
+    for analyzer in &report.analyzers {
+        line("analyzer", &format!("{}: {}", analyzer.name, analyzer.found));
     }
     match &report.python {
         Some(python) => line("python", &format!("{} ({})", python.version, python.exe)),

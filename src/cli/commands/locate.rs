@@ -12,6 +12,14 @@ use crate::model::request::{Command, SelectorForm};
 Forms of a selector:
   py://pkg.mod#Class.method[:def|sig|body|doc][?overload=N]
                                  a definition by its qualified name
+  py://pkg.mod#function(parameter)
+                                 a parameter
+  pkg.mod.Class.method, pkg.mod:Class.method
+                                 the same; the longest module that has the name
+  Class.method, name             a definition of the workspace, if there is only one
+  tests/test_x.py::TestC::test_m[1]
+                                 a definition in a file; parameters are ignored
+  path:LINE, path@LLINE          the name that a line defines, or else the line
   path:LINE:COL, path@LLINE:CCOL
                                  a position, counted from 1
   path@R(LINE,COL->LINE,COL)     a range, its end exclusive

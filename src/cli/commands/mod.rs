@@ -84,7 +84,7 @@ pub(crate) enum Verb {
     Show(show::ShowArgs),
     /// Show the server, Python and settings in use, and problems
     Doctor(doctor::DoctorArgs),
-    /// List, find or install language servers
+    /// List, find or install language servers and analyzers
     #[command(subcommand)]
     Server(server::ServerSubcommand),
     /// Start, show or stop background sessions
@@ -130,6 +130,15 @@ impl Verb {
 }
 
 impl Verb {
+    /// The value of `--format`.
+    pub(crate) fn format(&self) -> Option<&str> {
+        match self {
+            Self::Diag(args) => args.format.as_deref(),
+            Self::Calls(args) => args.format.as_deref(),
+            _ => None,
+        }
+    }
+
     /// For a verb that cannot be traced: its name, and a hint what to do instead.
     const fn untraceable(&self) -> Option<(&'static str, &'static str)> {
         const SAME: &str = "its output depends only on the given bundles; keep them to reproduce it";
@@ -148,6 +157,8 @@ impl Verb {
             Self::Session(_) => Some(("session", NOTHING)),
             Self::Trust(_) => Some(("trust", NOTHING)),
             Self::Schema(_) => Some(("schema", NOTHING)),
+            // Its `--trace-file` is the trace that it reads.
+            Self::Trace(command) if command.reads_trace_file() => None,
             Self::Trace(_) => Some(("trace", NOTHING)),
             Self::Completions(_) => Some(("completions", NOTHING)),
             Self::Options => Some(("options", NOTHING)),

@@ -9,7 +9,7 @@ use crate::model::request::Command;
 /// Arguments of the requests that only need a selector.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct NavigateArgs {
-    /// Symbol: `py://pkg.mod#Class.method`, `path:LINE:COL`, …
+    /// Symbol: `Class.method`, `pkg.mod.name`, `path:LINE[:COL]`, `py://mod#f(param)`, …
     ///
     /// All forms: `lanser help locate`. `-` reads the selector from standard input.
     pub(crate) selector: String,
@@ -18,7 +18,7 @@ pub(crate) struct NavigateArgs {
 /// Arguments of `refs`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RefsArgs {
-    /// Symbol: `py://pkg.mod#Class.method`, `path:LINE:COL`, …
+    /// Symbol: `Class.method`, `pkg.mod.name`, `path:LINE[:COL]`, `py://mod#f(param)`, …
     ///
     /// All forms: `lanser help locate`. `-` reads the selector from standard input.
     pub(crate) selector: String,

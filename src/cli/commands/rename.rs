@@ -19,7 +19,7 @@ uncommitted changes, 78 any other check. `lanser undo` undoes an applied rename.
 
 Mentions of the old name in strings, comments and documentation are listed, but not edited.")]
 pub(crate) struct RenameArgs {
-    /// Symbol to rename: `py://pkg.mod#Class.method`, `path:LINE:COL`, …
+    /// Symbol to rename: `Class.method`, `pkg.mod.name`, `path:LINE[:COL]`, `py://mod#f(param)`, …
     ///
     /// A module or package: `py://pkg.mod`, or a path without a position. All forms: `lanser help locate`.
     pub(crate) selector: String,
@@ -76,7 +76,7 @@ pub(crate) enum CheckArg {
 /// Arguments of `prepare-rename`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PrepareRenameArgs {
-    /// Symbol: `py://pkg.mod#Class.method`, `path:LINE:COL`, …
+    /// Symbol: `Class.method`, `pkg.mod.name`, `path:LINE[:COL]`, `py://mod#f(param)`, …
     ///
     /// All forms: `lanser help locate`.
     pub(crate) selector: String,

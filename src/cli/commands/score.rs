@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::diag::WithArgs;
 use crate::cli::context::{CliContext, runtime};
 use crate::cli::exit::ProgramExit;
 use crate::cli::rewards;
@@ -36,6 +37,9 @@ pub(crate) struct ScoreArgs {
     /// State to score, or a diff; can be given several times
     #[arg(long, value_name = "STATE", default_value = "WORKTREE")]
     pub(crate) head: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) with: WithArgs,
 }
 
 /// Scores the heads.
@@ -49,6 +53,7 @@ pub(crate) fn run(args: &ScoreArgs, context: &mut CliContext) -> ProgramExit {
 fn scored(args: &ScoreArgs, context: &CliContext) -> Result<ProgramExit, ErrorBody> {
     let settings = context.settings()?;
     let terms = rewards::terms(context, Preset::Guarded)?;
+    let with = args.with.analyzers(&settings)?;
     let base = source(&args.base, context, &settings)?;
     let heads = args.head.iter().map(|name| {
         let found = source(name, context, &settings);
@@ -67,8 +72,15 @@ fn scored(args: &ScoreArgs, context: &CliContext) -> Result<ProgramExit, ErrorBo
             stopped = stopped
                 .or_else(|| Some(print(context, &episode)).filter(|exit| !matches!(exit, ProgramExit::Ok)));
         };
-        orchestrator::score(&orchestrator_settings, &base, &heads, &terms, signals::interrupted(), report)
-            .await
+        orchestrator::score(
+            &orchestrator_settings,
+            &base,
+            &heads,
+            (&terms, &with),
+            signals::interrupted(),
+            report,
+        )
+        .await
     });
     runtime.shutdown_background();
     done.map(|()| stopped.or(failed.map(ProgramExit::Failed)).unwrap_or(ProgramExit::Ok))
@@ -99,6 +111,10 @@ fn print(context: &CliContext, episode: &Episode) -> ProgramExit {
     )];
     if let Some(reason) = &episode.reason {
         lines.push(format!("  {reason}\n"));
+    }
+    for part in &episode.sources {
+        let (before, after) = (part.prev.get(), part.cur.get());
+        lines.push(format!("  {}: {before} before, {after} after\n", part.source.as_str()));
     }
     if !episode.integrity_flags.is_empty() {
         lines.push(format!("  integrity: {}\n", episode.integrity_flags.join(", ")));

@@ -10,26 +10,27 @@ use crate::cli::exit::ProgramExit;
 use crate::cli::output::Style;
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::server::ServerKind;
-use crate::orchestrator::{tell_progress, toolchain_request};
+use crate::orchestrator::{self, tell_progress, toolchain_request};
 use crate::toolchain::{
-    self, CandidateStatus, FoundServer, Unavailable, default_version, supported_versions,
+    self, CandidateStatus, FoundServer, InstallableAnalyzer, ServerSource, Unavailable, default_version,
+    supported_versions,
 };
 
 /// The verbs of `server`.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum ServerSubcommand {
-    /// List the supported servers, and where they are installed
+    /// List the supported servers and analyzers, and where they are installed
     List,
     /// Show the server that would be started
     Which,
-    /// Install a server into lanser's cache
+    /// Install a server or an analyzer into lanser's cache
     Install(InstallArgs),
 }
 
 /// Arguments of `server install`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct InstallArgs {
-    /// `pyright` or `basedpyright`, optionally with `@VERSION`
+    /// `pyright` or `basedpyright`, optionally with `@VERSION`; or an analyzer: `ruff`, `mypy`
     ///
     /// By default, the server of --server is installed.
     pub(crate) name: Option<String>,
@@ -41,6 +42,9 @@ pub(crate) fn run(command: ServerSubcommand, context: &mut CliContext) -> Progra
         ServerSubcommand::List => list(context),
         ServerSubcommand::Which => which(context),
         ServerSubcommand::Install(args) => {
+            if let Some(analyzer) = args.name.as_deref().and_then(InstallableAnalyzer::parse) {
+                return install_analyzer(analyzer, context);
+            }
             if args.name.is_some() {
                 context.global.server = args.name;
             }
@@ -81,6 +85,16 @@ fn list(context: &mut CliContext) -> ProgramExit {
             });
         }
     }
+    for analyzer in InstallableAnalyzer::ALL {
+        let found = orchestrator::find_analyzer(&context.orchestrator_settings(&settings), analyzer).ok();
+        listed.push(ListedServer {
+            name: analyzer.name(),
+            version: analyzer.version().to_owned(),
+            default: false,
+            found: found.as_ref().map(|_| ServerSource::Cache.to_string()),
+            place: found.map(|found| found.path.to_string()),
+        });
+    }
     if context.json() {
         return context.printer.json_payload(&listed);
     }
@@ -89,6 +103,9 @@ fn list(context: &mut CliContext) -> ProgramExit {
         let mark = if server.default { " (default)" } else { "" };
         let place = match (&server.found, &server.place) {
             (Some(source), Some(place)) => format!("{source}: {place}"),
+            _ if InstallableAnalyzer::parse(server.name).is_some() => {
+                format!("not installed; run `lanser server install {}`", server.name)
+            }
             _ => format!("not installed; run `lanser server install {}@{}`", server.name, server.version),
         };
         let _ = writeln!(text, "{} {}{mark}  {}", server.name, server.version, Style::Quiet.paint(place));
@@ -120,6 +137,30 @@ fn install(context: &mut CliContext) -> ProgramExit {
     match installed {
         Ok(found) => print_found(context, &found),
         Err(error) => context.fail(unavailable(&error)),
+    }
+}
+
+fn install_analyzer(analyzer: InstallableAnalyzer, context: &mut CliContext) -> ProgramExit {
+    let settings = match context.settings() {
+        Ok(settings) => settings,
+        Err(error) => return context.fail(error),
+    };
+    match orchestrator::install_analyzer(&context.orchestrator_settings(&settings), analyzer) {
+        Ok(found) if context.json() => context.printer.json_payload(&ListedServer {
+            name: analyzer.name(),
+            version: analyzer.version().to_owned(),
+            default: false,
+            found: Some(ServerSource::Cache.to_string()),
+            place: Some(found.path.to_string()),
+        }),
+        Ok(found) => context.printer.payload(&format!(
+            "{} {} ({})\n  {}\n",
+            analyzer.name(),
+            analyzer.version(),
+            ServerSource::Cache,
+            found.path
+        )),
+        Err(error) => context.fail(error),
     }
 }
 

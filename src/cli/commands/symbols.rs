@@ -11,8 +11,8 @@ use crate::model::request::{Command, Request};
 /// Arguments of `symbols`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SymbolsArgs {
-    /// File or folder, or a selector for its file
-    #[arg(required_unless_present = "query", conflicts_with = "query")]
+    /// File or folder, or a selector for a part of it: `pkg.mod`, `Class`, … [default: the whole workspace]
+    #[arg(conflicts_with = "query")]
     pub(crate) target: Option<String>,
 
     /// Search the symbols of the workspace by name

@@ -3,8 +3,13 @@
 mod budget;
 mod edits;
 mod fields;
+mod github;
+mod graph;
 mod lists;
 pub(crate) mod progress;
+mod repository_path;
+mod sarif;
+mod sarif_run;
 pub(crate) mod screen;
 mod style;
 mod text;
@@ -28,6 +33,34 @@ pub(crate) enum Format {
     Json,
     /// Text for people and agents.
     Human,
+    /// Diagnostics as SARIF 2.1.0.
+    Sarif,
+    /// Diagnostics as workflow commands of GitHub Actions.
+    Github,
+    /// Calls as a flowchart of Mermaid.
+    Mermaid,
+    /// Calls as a graph of Graphviz.
+    Dot,
+}
+
+impl Format {
+    /// Parses a value of `--format`.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "text" => Self::Human,
+            "json" => Self::Json,
+            "sarif" => Self::Sarif,
+            "github" => Self::Github,
+            "mermaid" => Self::Mermaid,
+            "dot" => Self::Dot,
+            _ => return None,
+        })
+    }
+
+    /// Whether programs read it, so that errors are reported in it, too.
+    pub(crate) const fn is_for_programs(self) -> bool {
+        matches!(self, Self::Json | Self::Sarif | Self::Github)
+    }
 }
 
 /// Writes answers.
@@ -66,6 +99,10 @@ impl Printer {
         let printed = match self.format {
             Format::Json => self.json(bundle),
             Format::Human => text::print(self, bundle),
+            Format::Sarif => sarif::print(bundle),
+            Format::Github => github::print(bundle),
+            Format::Mermaid => graph::print(self, bundle, graph::write_mermaid),
+            Format::Dot => graph::print(self, bundle, graph::write_dot),
         };
         self.exit_after(printed, exit)
     }
@@ -127,9 +164,9 @@ impl Printer {
         let _ = writeln!(anstream::stderr(), "{}", screen::message(text));
     }
 
-    /// Shows the progress of long work: at a terminal, and not with `--json`.
+    /// Shows the progress of long work: at a terminal, and not in JSON.
     pub(crate) fn progress(&self) -> std::sync::Arc<TerminalProgress> {
-        let is_shown = self.stderr_is_terminal && self.format == Format::Human;
+        let is_shown = self.stderr_is_terminal && self.format != Format::Json;
         std::sync::Arc::new(TerminalProgress::new(is_shown))
     }
 

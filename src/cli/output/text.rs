@@ -1,7 +1,7 @@
 //! Bundles as text: one line per location, `path:line:col`, then the source line. Every location is a valid selector.
 //! If the output is truncated, the last line has the command that shows the rest.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io;
 
@@ -9,6 +9,7 @@ use super::budget::Budget;
 use super::screen::{self, escape_for_terminal, quoted};
 use super::{Printer, Style, edits, lists};
 use crate::bundle::page::continue_after;
+use crate::model::analyzer::DiagnosticSource;
 use crate::model::bundle::{Bundle, Limits, Status};
 use crate::model::edits::{Transaction, TransactionState};
 use crate::model::error::{ErrorBody, ErrorData};
@@ -34,7 +35,7 @@ pub(super) fn print(printer: &Printer, bundle: &Bundle) -> io::Result<()> {
         if let Some(resolution) =
             bundle.resolution.as_ref().filter(|resolution| !resolution.disambiguation.is_empty())
         {
-            text.push_str(&candidates(&resolution.disambiguation));
+            text.push_str(&candidates(Links::of(bundle), &resolution.disambiguation));
         }
         printer.complain(text.trim_end());
         return Ok(());
@@ -161,7 +162,8 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
         let summary = if found.is_empty() { "no transactions in this workspace" } else { "" };
         list(printer, bundle, found, budget, |item| Some(transaction(item)), summary);
     }
-    if let Some(text) = &facts.hover {
+    // The signature of a definition is in its source line.
+    if let Some(text) = facts.hover.as_ref().filter(|_| facts.definitions.is_none()) {
         hover(printer, text, budget);
     }
 }
@@ -190,7 +192,7 @@ impl LocalNames {
     }
 }
 
-fn qualified(item: &Symbol) -> String {
+pub(super) fn qualified(item: &Symbol) -> String {
     match &item.container {
         Some(container) => format!("{container}.{}", item.name),
         None => item.name.clone(),
@@ -257,25 +259,36 @@ impl Printer {
     }
 }
 
-/// The workspace root that terminal hyperlinks lead into. Links are printed where colors are.
+/// How locations are printed: the workspace root that terminal hyperlinks lead into, and the absolute paths of URIs. Links are
+/// printed where colors are.
 #[derive(Clone, Copy)]
-pub(super) struct Links<'b>(Option<&'b str>);
+pub(super) struct Links<'b> {
+    root: Option<&'b str>,
+    absolute: Option<&'b BTreeMap<String, String>>,
+}
 
 impl<'b> Links<'b> {
-    /// No hyperlinks.
+    /// No hyperlinks, and paths as in the bundle.
     pub(super) const fn none() -> Self {
-        Self(None)
+        Self { root: None, absolute: None }
     }
 
     pub(super) fn of(bundle: &'b Bundle) -> Self {
-        Self(bundle.meta.volatile.root.as_deref())
+        let volatile = &bundle.meta.volatile;
+        Self { root: volatile.root.as_deref(), absolute: Some(&volatile.absolute) }
+    }
+
+    /// A location as compilers print it, with an absolute path if those are requested.
+    fn location(self, at: &str) -> String {
+        let path = at.rsplit_once('@').and_then(|(uri, place)| Some((self.absolute?.get(uri)?, place)));
+        compiler_location(&path.map_or_else(|| at.to_owned(), |(path, place)| format!("{path}@{place}")))
     }
 
     /// A location in its color, with a hyperlink if its file is in the workspace.
     fn paint(self, at: &str) -> String {
-        let text = Style::Path.paint(compiler_location(at));
+        let text = Style::Path.paint(self.location(at));
         let path = at.split_once("@").map(|(uri, _)| uri).filter(|uri| !uri.contains("://"));
-        match self.0.zip(path).filter(|_| screen::screen().is_styled) {
+        match self.root.zip(path).filter(|_| screen::screen().is_styled) {
             Some((root, path)) => {
                 let path = url_path(path);
                 format!(
@@ -390,7 +403,9 @@ pub(super) fn diagnostic(links: Links<'_>, item: &Diagnostic) -> String {
         Severity::Warning => Style::Warning.paint("warning"),
         Severity::Information | Severity::Hint => Style::Quiet.paint(item.severity.as_str()),
     };
-    let rule = item.rule.as_ref().map(|rule| format!(" ({rule})")).unwrap_or_default();
+    let source = item.source.filter(|source| *source != DiagnosticSource::Lsp).map(DiagnosticSource::as_str);
+    let names: Vec<&str> = source.into_iter().chain(item.rule.as_deref()).collect();
+    let rule = if names.is_empty() { String::new() } else { format!(" ({})", names.join(" ")) };
     let mut lines = item.message.lines();
     let mut text =
         format!("{}  {severity}: {}{rule}\n", links.paint(&item.at), lines.next().unwrap_or_default());
@@ -403,18 +418,52 @@ pub(super) fn diagnostic(links: Links<'_>, item: &Diagnostic) -> String {
     text
 }
 
-fn diagnostics_summary(found: &Diagnostics) -> String {
+/// The last line of diagnostics, and why it may not be all.
+pub(super) fn diagnostics_summary(found: &Diagnostics) -> String {
     let counts = &found.counts;
-    let mut parts = vec![plural(counts.error, "error"), plural(counts.warning, "warning")];
-    if counts.information > 0 {
-        parts.push(format!("{} information", counts.information));
+    let files = plural(found.files_checked, "file");
+    let mut text = match &found.base {
+        Some(base) => {
+            let lists = [
+                ("errors", counts.error, base.fixed.error, base.kept.error),
+                ("warnings", counts.warning, base.fixed.warning, base.kept.warning),
+                ("information", counts.information, base.fixed.information, base.kept.information),
+            ];
+            let shown = lists
+                .into_iter()
+                .filter(|(noun, new, fixed, kept)| *noun == "errors" || new + fixed + kept > 0);
+            let parts: Vec<String> = shown
+                .map(|(noun, new, fixed, kept)| {
+                    format!("new {noun}: {new}, fixed: {fixed}, already there: {kept}")
+                })
+                .collect();
+            let commit: String = base.commit.chars().take(SHORT_COMMIT).collect();
+            format!("{} ({files} checked; base {commit})", parts.join("; "))
+        }
+        None => {
+            let mut parts = vec![plural(counts.error, "error"), plural(counts.warning, "warning")];
+            if counts.information > 0 {
+                parts.push(format!("{} information", counts.information));
+            }
+            format!("{} in {files} checked", parts.join(", "))
+        }
+    };
+    if let Some(caveat) = found.base.as_ref().and_then(|base| base.caveat.as_ref()) {
+        let _ = write!(text, "\nthe base may not be exact: {caveat}");
     }
-    let mut text = format!("{} in {} checked", parts.join(", "), plural(found.files_checked, "file"));
     for file in &found.not_checked {
         let _ = write!(text, "\nnot checked: {}: {}", file.uri, file.reason);
     }
+    for source in &found.sources {
+        if let Some(reason) = &source.reason {
+            let _ = write!(text, "\n{} {} is not complete: {reason}", source.tool, source.version);
+        }
+    }
     text
 }
+
+/// How many digits of a commit ID are printed.
+const SHORT_COMMIT: usize = 12;
 
 /// The count and whether it is complete: `18 references, 26 unresolved (receiver type unknown): not complete`.
 fn completeness(verdict: &Completeness, count: usize, noun: &str) -> String {
@@ -478,7 +527,7 @@ fn resolved_text(links: Links<'_>, resolved: &Resolved) -> String {
         let _ = writeln!(text, "{kind} {name}");
     }
     for step in &resolved.evidence {
-        let _ = writeln!(text, "  {} of {} at {}", step.step, step.to, compiler_location(&step.at));
+        let _ = writeln!(text, "  {} of {} at {}", step.step, step.to, links.location(&step.at));
     }
     text.push_str(&uncertainty(resolved));
     text
@@ -494,23 +543,22 @@ fn uncertainty(resolved: &Resolved) -> String {
     }
 }
 
-fn candidates(found: &[Candidate]) -> String {
+fn candidates(links: Links<'_>, found: &[Candidate]) -> String {
     let mut text = String::new();
     for candidate in found {
-        let _ = writeln!(
-            text,
-            "  {}  {} {} ({})",
-            Style::Path.paint(compiler_location(&candidate.at)),
-            candidate.symbol_kind,
-            candidate.qualname,
-            candidate.reason
-        );
+        let what: String = [&candidate.symbol_kind, &candidate.qualname]
+            .into_iter()
+            .flatten()
+            .map(|part| format!("{part} "))
+            .collect();
+        let place = Style::Path.paint(links.location(&candidate.at));
+        let _ = writeln!(text, "  {place}  {what}({})", candidate.reason);
         let _ = writeln!(text, "      {}", candidate.preview.trim());
     }
     text
 }
 
-fn error_text(bundle: &Bundle, error: &ErrorBody) -> String {
+pub(super) fn error_text(bundle: &Bundle, error: &ErrorBody) -> String {
     let mut text =
         format!("{} {}: {}\n", Style::Error.paint("error:"), error.symbol.as_str(), quoted(&error.message));
     match &error.data {

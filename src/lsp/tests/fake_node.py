@@ -21,7 +21,9 @@ def write(**message):
     sys.stdout.buffer.flush()
 
 def initialize():
-    write(id=read()["id"], result={"capabilities": {"hoverProvider": True}})
+    request = read()
+    write(method="window/logMessage", params={"type": 3, "message": "basedpyright language server 1.40.1 starting"})
+    write(id=request["id"], result={"capabilities": {"hoverProvider": True}})
     read()
 
 exec(open(sys.argv[2]).read())

@@ -54,6 +54,28 @@ async fn initialize_sends_the_root_in_every_form() {
     assert_eq!(client.await.unwrap().unwrap().encoding(), ColumnUnit::Utf8);
 }
 
+/// Pyright 1.1.406 waits for the notification, 1.1.414 would read its settings twice.
+#[tokio::test]
+async fn a_server_is_told_to_request_its_settings_if_it_waits_for_that() {
+    for (version, told) in [("1.1.407", true), ("1.1.414", false)] {
+        let (ours, theirs) = Connection::pair();
+        let mut peer = Peer { connection: theirs };
+        let profile = Profile::of(ServerKind::Pyright);
+        let client = tokio::spawn(Client::initialize(ours, None, profile, options(TEST_TIMEOUT)));
+        let request = peer.request("initialize").await;
+        peer.log(&format!("Pyright language server {version} starting"));
+        peer.reply(&request, json!({"capabilities": {}}));
+        peer.notification("initialized").await;
+        let client = client.await.unwrap().unwrap();
+        if told {
+            let params = peer.notification("workspace/didChangeConfiguration").await;
+            assert_eq!(params, json!({"settings": null}));
+        }
+        client.open(&at("/w/a.py"), Arc::new("")).unwrap();
+        peer.notification("textDocument/didOpen").await;
+    }
+}
+
 #[tokio::test]
 async fn the_identity_of_the_server() {
     let named = |name: &str| json!({"capabilities": {}, "serverInfo": {"name": name, "version": "1.2"}});

@@ -105,5 +105,7 @@ async fn connected() -> (Client, Peer) {
     });
     let (client, mut peer) = initialized(json!({"capabilities": offered})).await;
     peer.notification("initialized").await;
+    // The version of the server is unknown.
+    peer.notification("workspace/didChangeConfiguration").await;
     (client.unwrap(), peer)
 }

@@ -6,7 +6,7 @@ use std::io::{self, BufReader, Read};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
-use super::super::request_input::{read_selector, validate_request};
+use super::super::request_input::{read_selector, unknown_unit, validate_request};
 use crate::digest::strict_json;
 use crate::model::batch::{BatchLine, BatchRequest, Cancellation, RequestId, SelectorInput};
 use crate::model::error::{ErrorBody, ErrorSymbol};
@@ -110,6 +110,9 @@ fn parse_line(line: &[u8], number: u64, merge_options: &OptionMerger) -> LineCon
     let line = match strict_json::from_slice::<BatchLine>(line) {
         Ok(line) => line,
         Err(error) => {
+            if let Some(error) = unknown_unit(line) {
+                return LineContent::Invalid(id_of(line), Box::new(error));
+            }
             let fault = error.fault.to_string();
             // The position is replaced by the column.
             let fault = fault.rfind(" at line ").map_or(fault.as_str(), |at| &fault[..at]);
@@ -160,7 +163,7 @@ fn with_paths_hint(cmd: Command, text: &str, error: ErrorBody) -> ErrorBody {
 
 fn invalid_request(number: u64, reason: &str, snippet: &str) -> ErrorBody {
     ErrorBody::new(ErrorSymbol::Usage, format!("line {number} is not a valid request: {reason}: {snippet}")).hint(
-        "a line is {\"id\":1,\"cmd\":\"definition\",\"selector\":\"src/app.py:42:7\"}, where \"cmd\" is the full name of a command; \
+        "a line is {\"id\":1,\"cmd\":\"definition\",\"selector\":\"src/app.py:42:7\"}, where \"cmd\" is the name of a command; \
          `lanser schema export --only batch` prints its schema",
     )
 }

@@ -71,7 +71,7 @@ async fn request(
 }
 
 /// The files of the workspace after the edit.
-async fn tree_after(cx: &RequestContext<'_>, plan: &EditPlan) -> Result<Arc<FileTree>, Failure> {
+pub(super) async fn tree_after(cx: &RequestContext<'_>, plan: &EditPlan) -> Result<Arc<FileTree>, Failure> {
     let root = cx.state.inputs.snapshot.root().clone();
     let changes: Vec<_> = plan
         .changes()

@@ -9,6 +9,7 @@ use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::orchestrator::ask::RequestContext;
 use crate::orchestrator::failure::Failure;
 use crate::orchestrator::locations::preview;
+use crate::orchestrator::request_input::read_selector;
 use crate::resolve::outline::Span;
 use crate::workspace::files::Document;
 
@@ -122,12 +123,9 @@ fn normalized(cx: &RequestContext<'_>, given: &[String]) -> Result<BTreeSet<Stri
         if text == ALL {
             return Ok(text.clone());
         }
-        let parsed = crate::selector::parse(text, cx.request.options.index_io);
+        let parsed = read_selector(text, cx.request.options.index_io);
         parsed.map(|selector| selector.to_string()).map_err(|error| {
-            usage(
-                format!("{text:?} is not a place: {error}"),
-                "give PATH:LINE:COL, or `unresolved`".to_owned(),
-            )
+            Failure::reported(error.hint("a place is PATH:LINE:COL, or `unresolved` for all of them"))
         })
     };
     given.iter().map(parse).collect()

@@ -50,8 +50,8 @@ pub(super) use prepare::prepare;
 pub(super) use recall::{has_plan, planning_request, recall};
 pub(super) use rename::rename;
 pub(super) use speculate::{
-    Comparison, EditOverlay, EditedDiagnostics, diagnostics, diagnostics_after, diagnostics_without,
-    hide_overlay, show_overlay, types_lost,
+    Comparison, EditOverlay, EditedDiagnostics, add_analyses_after, diagnostics, diagnostics_after,
+    diagnostics_without, hide_overlay, show_overlay, types_lost,
 };
 
 use crate::edit::EditPlan;

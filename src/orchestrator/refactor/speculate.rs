@@ -13,6 +13,7 @@ use super::{copy, unchanged};
 use crate::bundle::order::sort;
 use crate::edit::EditPlan;
 use crate::lsp::LspError;
+use crate::model::analyzer::{AnalyzerKind, DiagnosticSource, SourceReport};
 use crate::model::edits::{CheckName, DiagnosticsDelta, UnaffectedFiles};
 use crate::model::facts::Diagnostic;
 use crate::model::request::Severity;
@@ -24,6 +25,7 @@ use crate::orchestrator::reward::{self, DiagnosticsByFile, EditMeasurement};
 use crate::path::{AbsPath, DocUri};
 use crate::resolve::outline::Outline;
 use crate::reward::MeasuredDiagnostics;
+use crate::workspace::file_tree::FileTree;
 use crate::workspace::files::{DiskFiles, Document, FileKind, Files, ReadError};
 
 /// How many files to open and check at a time.
@@ -163,17 +165,32 @@ pub(in crate::orchestrator) async fn diagnostics_after(
     cx: &RequestContext<'_>,
     comparison: &Comparison<'_>,
 ) -> Result<EditedDiagnostics, Failure> {
-    let shown = LocationBuilder {
+    let shown = shown(cx, comparison);
+    let found = diagnostics(cx, comparison.overlay, &shown, comparison.affected.files.iter()).await?;
+    let bare = bare(cx, comparison.overlay, &shown).await?;
+    Ok(EditedDiagnostics { found, bare })
+}
+
+/// Builds locations in the edited texts.
+const fn shown<'c>(cx: &'c RequestContext<'_>, comparison: &'c Comparison<'_>) -> LocationBuilder<'c> {
+    LocationBuilder {
         state: cx.state,
         files: comparison.overlay,
         paths: cx.locations.paths,
         server_unit: cx.locations.server_unit,
         io_unit: cx.locations.io_unit,
         dual: None,
-    };
-    let found = diagnostics(cx, comparison.overlay, &shown, comparison.affected.files.iter()).await?;
-    let bare = bare(cx, comparison.overlay, &shown).await?;
-    Ok(EditedDiagnostics { found, bare })
+    }
+}
+
+/// The suppressions that an edit adds.
+fn added_suppressions(
+    cx: &RequestContext<'_>,
+    overlay: &EditOverlay<'_>,
+) -> Vec<(Arc<Document>, Vec<std::ops::Range<usize>>)> {
+    let before = overlay.python().filter_map(|(path, _)| cx.state.files.read(path).ok());
+    let after = overlay.python().filter_map(|(_, document)| document);
+    reward::added_suppressions(before, after)
 }
 
 /// The diagnostics of edited files without the suppressions that the edit adds.
@@ -182,10 +199,7 @@ pub(in crate::orchestrator) async fn bare(
     overlay: &EditOverlay<'_>,
     shown: &LocationBuilder<'_>,
 ) -> Result<DiagnosticsByFile, Failure> {
-    let before = overlay.python().filter_map(|(path, _)| cx.state.files.read(path).ok());
-    let after = overlay.python().filter_map(|(_, document)| document);
-    let hidden = reward::added_suppressions(before, after);
-    diagnostics_without(cx, shown, &hidden).await
+    diagnostics_without(cx, shown, &added_suppressions(cx, overlay)).await
 }
 
 /// The diagnostics of documents without some spans of them: the suppressions that an edit adds.
@@ -203,6 +217,26 @@ pub(in crate::orchestrator) async fn diagnostics_without(
         cx.server.open(document)?;
     }
     Ok(found)
+}
+
+/// Adds the findings of analyzers to the diagnostics after an edit. `tree` has the files after it.
+pub(in crate::orchestrator) async fn add_analyses_after(
+    cx: &RequestContext<'_>,
+    with: &[AnalyzerKind],
+    comparison: &Comparison<'_>,
+    tree: &Arc<FileTree>,
+    after: &mut EditedDiagnostics,
+) -> Result<Vec<SourceReport>, Failure> {
+    if with.is_empty() {
+        return Ok(Vec::new());
+    }
+    let shown = shown(cx, comparison);
+    let there: Vec<AbsPath> = after.found.keys().cloned().collect();
+    let sources = reward::add_in_tree(cx, with, tree, &there, ("after", &shown), &mut after.found).await?;
+    let hidden = added_suppressions(cx, comparison.overlay);
+    let bare = &mut after.bare;
+    reward::add_without_suppressions(cx, with, tree, &hidden, &shown, bare).await?;
+    Ok(sources)
 }
 
 /// How many expressions lose their types by the edit. The server must have been shown the edited texts.
@@ -227,7 +261,7 @@ pub(super) async fn check(
     let overlay = EditOverlay::new(cx, plan);
     let affected = affected(cx, plan, EditKind::Any).await?;
     let comparison = Comparison { plan, overlay: &overlay, affected: &affected, renamed, wants_resolved };
-    let after = if copy::moves_files(plan) {
+    let mut after = if copy::moves_files(plan) {
         copy::diagnostics(cx, &comparison).await?
     } else {
         show(cx, &overlay)?;
@@ -235,7 +269,12 @@ pub(super) async fn check(
         hide_overlay(cx, &overlay)?;
         after
     };
+    let with = &cx.request.options.with;
+    let is_needed = !with.is_empty() && !cx.state.tape.is_replaying();
+    let tree = if is_needed { copy::tree_after(cx, plan).await? } else { Arc::default() };
+    let sources = add_analyses_after(cx, with, &comparison, &tree, &mut after).await?;
     let delta = compare(cx, &comparison, after).await?;
+    let delta = DiagnosticsDelta { sources, ..delta };
     record(checks, &delta);
     Ok(delta)
 }
@@ -258,7 +297,10 @@ pub(super) async fn compare(
     let removed = reward::removed_files(cx, comparison.plan);
     let existing =
         known.into_iter().chain(&removed).filter(|path| cx.state.files.kind(path) == FileKind::File);
-    let before = unchanged::diagnostics(cx, existing).await?;
+    let existing: Vec<&AbsPath> = existing.collect();
+    let mut before = unchanged::diagnostics(cx, existing.iter().copied()).await?;
+    let existing: Vec<AbsPath> = existing.into_iter().cloned().collect();
+    reward::add_on_disk(cx, &cx.request.options.with, &existing, &mut before).await?;
     after.retain(|path, _| compared.contains(path));
     let shown = EditMeasurement {
         disk: &cx.state.files,
@@ -266,7 +308,11 @@ pub(super) async fn compare(
         before: &before,
         after: &after,
         bare: &bare,
-        config_changed: reward::configuration_changed(&cx.state.inputs, comparison.plan),
+        config_changed: reward::configuration_changed(
+            &cx.state.inputs,
+            comparison.plan,
+            &cx.request.options.with,
+        ),
     };
     let ground = &*cx.state.inputs;
     let mut judged = reward::judge_edit((ground, ground), cx.locations.server_unit, &shown);
@@ -296,9 +342,10 @@ pub(super) async fn compare(
         let message =
             renamed.fold(found.message.clone(), |message, (old, new)| replace_word(&message, old, new));
         let uri = moved.get(&found.uri).unwrap_or(&found.uri).clone();
-        (uri, found.rule.clone(), found.severity, message)
+        let source = found.source.filter(|source| *source != DiagnosticSource::Lsp);
+        (uri, source, found.rule.clone(), found.severity, message)
     };
-    let mut old: BTreeMap<(DocUri, Option<String>, Severity, String), Vec<Diagnostic>> = BTreeMap::new();
+    let mut old: BTreeMap<DiagnosticKey, Vec<Diagnostic>> = BTreeMap::new();
     for found in before.into_values().flatten() {
         old.entry(key(&found)).or_default().push(found);
     }
@@ -318,6 +365,9 @@ pub(super) async fn compare(
     sort(&mut delta.resolved);
     Ok(delta)
 }
+
+/// What makes two diagnostics the same before and after an edit.
+type DiagnosticKey = (DocUri, Option<DiagnosticSource>, Option<String>, Severity, String);
 
 /// The files that the edit moves, with their new names.
 fn moved_uris(plan: &EditPlan) -> BTreeMap<DocUri, DocUri> {

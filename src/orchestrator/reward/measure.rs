@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::digest::Digest;
 use crate::edit::EditPlan;
+use crate::model::analyzer::AnalyzerKind;
 use crate::model::facts::Diagnostic;
 use crate::model::request::Severity;
 use crate::model::reward::RewardScope;
@@ -129,25 +130,46 @@ fn with_text(document: &Document, text: String) -> Document {
 /// The reward scope of files that were only measured, not edited.
 pub(in crate::orchestrator) fn measured_scope(
     cx: &RequestContext<'_>,
+    mut found: DiagnosticsByFile,
+) -> RewardScope {
+    name_symbols(cx, &mut found);
+    named_scope(cx, &found)
+}
+
+/// Sets the `symbol` of diagnostics other than hints.
+pub(in crate::orchestrator) fn name_symbols(cx: &RequestContext<'_>, found: &mut DiagnosticsByFile) {
+    for (path, found) in found {
+        let mut findings = found.iter_mut().filter(|item| item.severity > Severity::Hint).peekable();
+        if findings.peek().is_none() {
+            continue;
+        }
+        let Ok(document) = cx.state.files.read(path) else { continue };
+        let code = Code::parse(&document.text);
+        for item in findings {
+            let at = document.lines.offset(&document.text, item.range.start, cx.locations.server_unit);
+            let symbol = at.map(|at| code.symbol_at(at)).filter(|symbol| !symbol.is_empty());
+            item.symbol = symbol.map(str::to_owned);
+        }
+    }
+}
+
+/// The reward scope of files whose diagnostics have their symbols.
+pub(in crate::orchestrator) fn named_scope(
+    cx: &RequestContext<'_>,
     found: &DiagnosticsByFile,
 ) -> RewardScope {
-    let files = found.iter().map(|(path, found)| {
-        let has_findings = found.iter().any(|item| item.severity > Severity::Hint);
-        let document = cx.state.files.read(path).ok().filter(|_| has_findings);
-        let code = document.as_ref().map(|document| Code::parse(&document.text));
-        let symbol = |item: &Diagnostic| {
-            let (document, code) = document.as_ref().zip(code.as_ref())?;
-            let at = document.lines.offset(&document.text, item.range.start, cx.locations.server_unit)?;
-            Some(code.symbol_at(at).to_owned())
-        };
-        let all = found.iter().map(|item| (item, symbol(item).unwrap_or_default())).collect();
+    fingerprint::scope(found.iter().map(|(path, found)| {
+        let all = found.iter().map(|item| (item, item.symbol.clone().unwrap_or_default())).collect();
         (cx.locations.paths.uri(path), all)
-    });
-    fingerprint::scope(files)
+    }))
 }
 
 /// The number of files changed by a plan that configure how the server analyzes the code.
-pub(in crate::orchestrator) fn configuration_changed(inputs: &Inputs, plan: &EditPlan) -> u32 {
+pub(in crate::orchestrator) fn configuration_changed(
+    inputs: &Inputs,
+    plan: &EditPlan,
+    with: &[AnalyzerKind],
+) -> u32 {
     let mut files = ContentChanges::new();
     for change in plan.changes() {
         let before = change.before.as_ref().map(|original| original.bytes.as_slice());
@@ -161,15 +183,19 @@ pub(in crate::orchestrator) fn configuration_changed(inputs: &Inputs, plan: &Edi
             }
         }
     }
-    changed(inputs, &files)
+    changed(inputs, &files, with)
 }
 
 /// Like [`configuration_changed`], for a set of changed files.
-pub(in crate::orchestrator) fn changed(inputs: &Inputs, files: &ContentChanges<'_>) -> u32 {
+pub(in crate::orchestrator) fn changed(
+    inputs: &Inputs,
+    files: &ContentChanges<'_>,
+    with: &[AnalyzerKind],
+) -> u32 {
     let configuration: Vec<&str> = inputs.config.files.keys().map(String::as_str).collect();
     let stubs = inputs.config.stub_path.as_ref().map(|folder| inputs.paths.uri(folder));
     let stubs = stubs.as_ref().and_then(DocUri::workspace_path).map_or("typings", |path| path.as_str());
-    environment_pin::changed(files, &configuration, stubs)
+    environment_pin::changed(files, &configuration, stubs, with)
 }
 
 /// The existing files that a plan removes.

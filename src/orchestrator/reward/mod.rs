@@ -1,5 +1,7 @@
 //! The measurements for rewards: collects what [`crate::reward`] judges, and scores heads against a base.
 
+mod analyzed;
+mod base_diagnostics;
 mod bundle_states;
 mod editable_installs;
 mod measure;
@@ -9,9 +11,11 @@ mod scratch_workspace;
 mod source;
 mod supplement;
 
+pub(super) use analyzed::{add_in_tree, add_on_disk, add_without_suppressions};
+pub(super) use base_diagnostics::{BaseDiagnostics, base_diagnostics};
 pub(super) use measure::{
-    DiagnosticsByFile, EditMeasurement, added_suppressions, configuration_changed, judge_edit,
-    measured_scope, removed_files, types_lost, without_spans,
+    DiagnosticsByFile, EditMeasurement, added_suppressions, configuration_changed, judge_edit, name_symbols,
+    named_scope, removed_files, types_lost, without_spans,
 };
 pub use score::{ScoreHead, StateSource, is_revision, score};
 pub(super) use scratch_workspace::ScratchWorkspace;

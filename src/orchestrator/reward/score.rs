@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::analyzed::{add_on_disk, add_without_suppressions};
 use super::bundle_states::BundleStates;
 use super::editable_installs::reads_live;
 use super::measure::{
@@ -19,6 +20,7 @@ use super::source::{SourceContext, SourceError};
 pub use super::source::{StateSource, is_revision};
 use crate::bundle::portable::PathMap;
 use crate::edit::{EditPlan, Original, PlannedChange};
+use crate::model::analyzer::AnalyzerKind;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::reward::Preset;
 use crate::orchestrator::failure::Failure;
@@ -43,7 +45,7 @@ pub struct ScoreHead {
     pub source: StateSource,
 }
 
-/// Scores heads against a base, one after the other. Each episode is passed to `tell` as soon as it is known. If
+/// Scores heads against a base, one after the other, by the diagnostics of the server and of the analyzers `with`. Each episode is passed to `tell` as soon as it is known. If
 /// `interrupted` completes first, the servers are shut down and no more episodes follow.
 ///
 /// # Errors
@@ -53,7 +55,7 @@ pub async fn score(
     settings: &Settings,
     base: &StateSource,
     heads: &[ScoreHead],
-    terms: &RewardFormula,
+    (terms, with): (&RewardFormula, &[AnalyzerKind]),
     interrupted: impl Future<Output = ()>,
     mut tell: impl FnMut(Episode),
 ) -> Result<(), ErrorBody> {
@@ -82,7 +84,7 @@ pub async fn score(
         Err(SourceError::NotLoaded(error)) => return Err(error),
         Err(SourceError::DoesNotApply(why)) => return Err(ErrorBody::new(ErrorSymbol::Usage, why)),
     };
-    let mut scorer = Scorer::new(settings, source_context, Arc::new(tree)).await.map_err(into_body)?;
+    let mut scorer = Scorer::new(settings, source_context, Arc::new(tree), with).await.map_err(into_body)?;
     let mut interrupted = std::pin::pin!(interrupted);
     let scoring = async {
         scorer.scratch.ready().await.map_err(into_body)?;
@@ -122,8 +124,10 @@ struct Scorer<'s> {
     source_context: SourceContext,
     tree: Arc<FileTree>,
     scratch: ScratchWorkspace,
-    /// The server's diagnostics in files of the base.
+    /// The diagnostics in files of the base.
     known: DiagnosticsByFile,
+    /// The analyzers besides the server.
+    with: &'s [AnalyzerKind],
 }
 
 impl<'s> Scorer<'s> {
@@ -131,9 +135,10 @@ impl<'s> Scorer<'s> {
         settings: &'s Settings,
         source_context: SourceContext,
         tree: Arc<FileTree>,
+        with: &'s [AnalyzerKind],
     ) -> Result<Self, Failure> {
         let scratch = ScratchWorkspace::new(settings, &tree).await?;
-        Ok(Self { settings, source_context, tree, scratch, known: DiagnosticsByFile::new() })
+        Ok(Self { settings, source_context, tree, scratch, known: DiagnosticsByFile::new(), with })
     }
 
     /// An error if the environment of a bundle (server, configuration, interpreter) differs from the one in use.
@@ -175,7 +180,8 @@ impl<'s> Scorer<'s> {
         }
         Ok(match judged {
             Ok((judged, left_out)) => {
-                Episode { warnings, ..Episode::of(&head.name, &judged, left_out, terms) }
+                let episode = Episode::of(&head.name, &judged, left_out, terms);
+                Episode { warnings, ..episode }.with_sources(&judged, self.with)
             }
             Err(failure) => {
                 self.scratch.discard_server();
@@ -194,7 +200,7 @@ impl<'s> Scorer<'s> {
                 (path.as_str(), (then.map(|bytes| bytes.as_slice()), now.map(|bytes| bytes.as_slice())))
             })
             .collect();
-        let config_changed = changed(&self.scratch.state.inputs, &files);
+        let config_changed = changed(&self.scratch.state.inputs, &files, self.with);
         let mut head = after.clone();
         if preset == Preset::Guarded && config_changed > 0 {
             // The base's configuration is used, so that the head's other changes still get a score.
@@ -218,7 +224,7 @@ impl<'s> Scorer<'s> {
         });
         let plan = EditPlan::of(changes.collect());
         if in_place {
-            self.judge_in_memory(&plan, config_changed).await
+            self.judge_in_memory(&plan, &Arc::new(head), config_changed).await
         } else {
             // A changed configuration can affect every file.
             let whole_workspace = preset != Preset::Guarded && config_changed > 0;
@@ -226,12 +232,22 @@ impl<'s> Scorer<'s> {
         }
     }
 
-    /// The server's diagnostics in files of the base.
+    /// The diagnostics in files of the base.
     async fn before(&mut self, files: &BTreeSet<AbsPath>) -> Result<DiagnosticsByFile, Failure> {
         let there = |path: &&AbsPath| self.scratch.state.files.kind(path) == FileKind::File;
         let unknown: Vec<AbsPath> =
             files.iter().filter(there).filter(|path| !self.known.contains_key(*path)).cloned().collect();
-        let found = self.scratch.diagnostics(&unknown).await?;
+        let mut found = self.scratch.diagnostics(&unknown).await?;
+        if !self.with.is_empty() && !unknown.is_empty() {
+            let with = self.with;
+            found = self
+                .scratch
+                .with_context(async |cx| {
+                    add_on_disk(cx, with, &unknown, &mut found).await?;
+                    Ok(found)
+                })
+                .await?;
+        }
         self.known.extend(found);
         Ok(files.iter().filter_map(|path| Some((path.clone(), self.known.get(path)?.clone()))).collect())
     }
@@ -240,8 +256,10 @@ impl<'s> Scorer<'s> {
     async fn judge_in_memory(
         &mut self,
         plan: &EditPlan,
+        head: &Arc<FileTree>,
         config_changed: u32,
     ) -> Result<(JudgedEdit, usize), Failure> {
+        let with = self.with;
         let outcome = self.scratch.with_context(async |cx| {
             let affected = refactor::affected(cx, plan, refactor::EditKind::Any).await?;
             let overlay = refactor::EditOverlay::new(cx, plan);
@@ -253,8 +271,9 @@ impl<'s> Scorer<'s> {
                 wants_resolved: true,
             };
             refactor::show_overlay(cx, &overlay)?;
-            let after = refactor::diagnostics_after(cx, &comparison).await?;
+            let mut after = refactor::diagnostics_after(cx, &comparison).await?;
             refactor::hide_overlay(cx, &overlay)?;
+            refactor::add_analyses_after(cx, with, &comparison, head, &mut after).await?;
             Ok((affected, after))
         });
         let (affected, after) = outcome.await?;
@@ -295,18 +314,19 @@ impl<'s> Scorer<'s> {
         whole_workspace: bool,
     ) -> Result<(JudgedEdit, usize), Failure> {
         let mut other = ScratchWorkspace::new(self.settings, &tree).await?;
-        let measured = self.compare(&mut other, plan, config_changed, whole_workspace).await;
+        let measured = self.compare((&mut other, &tree), plan, config_changed, whole_workspace).await;
         other.close().await;
         measured
     }
 
     async fn compare(
         &mut self,
-        other: &mut ScratchWorkspace,
+        (other, tree): (&mut ScratchWorkspace, &Arc<FileTree>),
         plan: &EditPlan,
         config_changed: u32,
         whole_workspace: bool,
     ) -> Result<(JudgedEdit, usize), Failure> {
+        let with = self.with;
         let mut scope: BTreeSet<WorkspacePath> = plan.paths().cloned().collect();
         if whole_workspace {
             scope.extend(self.tree.files.keys().filter(|path| path.is_python()).cloned());
@@ -327,7 +347,7 @@ impl<'s> Scorer<'s> {
         let there: Vec<AbsPath> = scope.iter().filter(is_seen).map(|path| other.at(path)).collect();
         let there: Vec<AbsPath> =
             there.into_iter().filter(|path| other.state.files.kind(path) == FileKind::File).collect();
-        let after = other.diagnostics(&there).await?;
+        let mut after = other.diagnostics(&there).await?;
         let touched: Vec<&WorkspacePath> = plan.paths().collect();
         let old: Vec<_> = touched
             .iter()
@@ -337,7 +357,12 @@ impl<'s> Scorer<'s> {
             touched.iter().filter_map(|path| other.state.files.read(&other.at(path)).ok()).collect();
         let hidden = added_suppressions(old.iter().cloned(), new.iter());
         let bare = other
-            .with_context(async |cx| refactor::diagnostics_without(cx, cx.locations, &hidden).await)
+            .with_context(async |cx| {
+                let mut bare = refactor::diagnostics_without(cx, cx.locations, &hidden).await?;
+                add_on_disk(cx, with, &there, &mut after).await?;
+                add_without_suppressions(cx, with, tree, &hidden, cx.locations, &mut bare).await?;
+                Ok(bare)
+            })
             .await?;
         let unit = other.with_context(async |cx| Ok(cx.locations.server_unit)).await?;
         let measurement = EditMeasurement {

@@ -87,7 +87,7 @@ async fn measured(
         let (there, absent): (Vec<&WorkspacePath>, Vec<&WorkspacePath>) = paths.iter().partition(is_there);
         let there: Vec<_> = there.into_iter().map(|path| scratch.at(path)).collect();
         let found = scratch.diagnostics(&there).await.map_err(message)?;
-        let outcome = scratch.with_context(async |cx| Ok(measured_scope(cx, &found))).await;
+        let outcome = scratch.with_context(async |cx| Ok(measured_scope(cx, found))).await;
         let mut scope = outcome.map_err(message)?;
         scope.clean.extend(absent.into_iter().cloned().map(DocUri::Workspace));
         scope.clean.sort();

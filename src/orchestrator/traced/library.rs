@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::replay::{RecordedInputsCache, ReplayResult, replay};
 use crate::model::bundle::Bundle;
+use crate::model::trace::RecordedBundle;
 use crate::path::AbsPath;
+use crate::trace::compare::recorded_difference;
 use crate::trace::reader::{TraceBlobs, TraceError, TraceReader};
 
 /// Replays the operations of a trace one by one, without a server or a workspace.
@@ -35,16 +37,23 @@ pub struct ReplayedOperation {
     /// The replayed bundle.
     pub bundle: Bundle,
     /// The recorded bundle.
-    pub recorded: Option<Bundle>,
+    pub recorded: Option<RecordedBundle>,
     /// The first I/O call that was not recorded, as text. If there is one, the replayed bundle is meaningless.
     pub unrecorded: Option<String>,
 }
 
 impl ReplayedOperation {
-    /// Whether the replayed bundle is the recorded one.
+    /// Whether the replayed bundle is the recorded one. Of a bundle of another format, the recorded members are compared.
     #[must_use]
     pub fn is_same(&self) -> bool {
-        self.unrecorded.is_none() && self.recorded.as_ref() == Some(&self.bundle)
+        let is_same = || match self.recorded.as_ref()? {
+            RecordedBundle::Current(recorded) => Some(**recorded == self.bundle),
+            RecordedBundle::Other { document, .. } => {
+                let replayed = serde_json::to_value(&self.bundle).ok()?;
+                Some(recorded_difference(document, &replayed).is_none())
+            }
+        };
+        self.unrecorded.is_none() && is_same() == Some(true)
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod named;
 mod past;
+mod plain_name;
 mod snippet;
 
 use std::sync::{Arc, OnceLock};
@@ -16,13 +17,14 @@ use super::index::Index;
 use super::modules::ImportRoots;
 use super::not_found::{NotFound, NotFoundReason};
 use super::outline::{DefinitionKind, Outline, Span};
-use super::position;
 use super::relocate::score::{MARGIN, THRESHOLD};
 use super::relocate::{MatchFeatures, TargetChange};
 use super::symbol::{self, ResolveOutcome, ResolvedTarget};
+use super::{line, position};
 use crate::path::AbsPath;
 use crate::selector::{AstSpec, Construct, PositionSpec, Role};
 use crate::tape::Tape;
+use crate::text::ColumnUnit;
 use crate::workspace::content_store::ContentStore;
 use crate::workspace::files::{Document, Files, ReadError};
 use crate::workspace::snapshot::Snapshot;
@@ -203,6 +205,11 @@ fn locate_current(cx: &ResolveContext<'_>, selector: &PositionSpec, path: Option
             Ok(document) => position::resolve_range(files, roots, &document, spec),
             Err(answer) => return answer,
         },
+        PositionSpec::Line(spec) => match document(path) {
+            Ok(document) => line::resolve_line(files, roots, &document, spec.line),
+            Err(answer) => return answer,
+        },
+        PositionSpec::Name(spec) => plain_name::by_name(cx, spec, path),
         PositionSpec::Symbol(spec) => match symbol::resolve_symbol(files, roots, spec) {
             ResolveOutcome::NotFound(near) => return named::in_other_modules(cx, spec, near),
             found => found,
@@ -211,7 +218,7 @@ fn locate_current(cx: &ResolveContext<'_>, selector: &PositionSpec, path: Option
         PositionSpec::Anchor(spec) => return snippet::anchor(cx, spec, path),
         PositionSpec::Symid(spec) => return named::by_structure(cx, &spec.id),
     };
-    let via = if matches!(selector, PositionSpec::Symbol(_)) {
+    let via = if matches!(selector, PositionSpec::Symbol(_) | PositionSpec::Name(_)) {
         ResolvedVia::Name
     } else {
         ResolvedVia::Coordinates
@@ -254,6 +261,21 @@ fn one_of_several(target: ResolvedTarget, via: ResolvedVia) -> LocatedTarget {
     let evidence =
         ResolutionEvidence { via, score: 1.0, margin: 0.0, certified: false, features: None, reason };
     LocatedTarget { target, evidence }
+}
+
+/// The names on the line of a target without a name of its own, each as a candidate.
+#[must_use]
+pub fn names_on_line(cx: &ResolveContext<'_>, target: &ResolvedTarget) -> Ambiguous {
+    let document = &target.document;
+    let (number, _) = document.lines.display(&document.text, target.span.start, ColumnUnit::default());
+    let candidate = |name: Span| {
+        let reason = format!("`{}`, one of several names on the line", &document.text[name.clone()]);
+        let target = position::resolve_span(cx.files, cx.roots, document, name.clone(), Some(name));
+        let mut evidence = ResolutionEvidence::certain(ResolvedVia::Coordinates, "");
+        (evidence.certified, evidence.margin, evidence.reason) = (false, 0.0, reason);
+        LocatedTarget { target, evidence }
+    };
+    line::names_on(document, number).into_iter().map(candidate).collect()
 }
 
 fn unreadable(error: ReadError) -> LocateOutcome {
@@ -303,7 +325,7 @@ fn ast(cx: &ResolveContext<'_>, spec: &AstSpec) -> LocateOutcome {
             let mut evidence =
                 ResolutionEvidence::certain(ResolvedVia::Path, "every step leads to one construct");
             // An ordinal among constructs is a position, like a line number, but agents store it for longer than a line number.
-            if let Some(step) = spec.path.iter().find(|step| step.ordinal().is_some()) {
+            if let Some(step) = spec.counted_step() {
                 evidence = evidence.with_doubt(format!(
                     "`{step}` counts the constructs of the current text; add `v=` to count those of a version"
                 ));

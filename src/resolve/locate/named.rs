@@ -12,6 +12,7 @@ use crate::resolve::not_found::{NotFound, NotFoundReason};
 use crate::resolve::position;
 use crate::resolve::relocate::structure::is_compound;
 use crate::resolve::relocate::{MatchFeatures, TargetChange, module_similarity};
+use crate::resolve::symbol;
 use crate::selector::{AstSpec, AstStep, Construct, Role, SymbolId, SymbolSpec};
 
 /// The least length of a name that is evidence: many definitions share a shorter one.
@@ -32,8 +33,28 @@ pub(super) fn in_other_modules(cx: &ResolveContext<'_>, spec: &SymbolSpec, near:
         return LocateOutcome::NotFound(near);
     }
     let module = spec.qualname.module.as_str();
-    match moved(cx, module, spec.qualname.names(), spec.role) {
+    let role = if spec.param.is_some() { Role::Def } else { spec.role };
+    let parameter = |mut located: LocatedTarget| match &spec.param {
+        None => Some(located),
+        Some(name) => {
+            located.target = symbol::parameter(&located.target, name, spec.role).ok()?;
+            Some(located)
+        }
+    };
+    match moved(cx, module, spec.qualname.names(), role) {
         LocateOutcome::NotFound(_) => LocateOutcome::NotFound(near),
+        LocateOutcome::Found(located) => match parameter(*located) {
+            Some(located) => LocateOutcome::Found(Box::new(located)),
+            None => LocateOutcome::NotFound(near),
+        },
+        LocateOutcome::Ambiguous(several) if spec.param.is_some() => {
+            let places: Vec<LocatedTarget> = several.places.into_iter().filter_map(parameter).collect();
+            if places.is_empty() {
+                LocateOutcome::NotFound(near)
+            } else {
+                LocateOutcome::Ambiguous(places.into())
+            }
+        }
         answer => answer,
     }
 }
@@ -175,7 +196,9 @@ fn follow_rest(cx: &ResolveContext<'_>, mut found: LocatedTarget, rest: &[AstSte
     steps.extend(rest.iter().cloned());
     let target = follow(&document.text, &steps).ok()?;
     found.target = position::resolve_span(cx.files, cx.roots, &document, target.span, Some(target.name_span));
-    if let Some(step) = rest.iter().find(|step| step.ordinal().is_some()) {
+    // The step of the definition itself tells which children there is only one of.
+    let around = AstStep::new(Construct::Def, None, None).into_iter().chain(rest.iter().cloned());
+    if let Some(step) = (AstSpec { path: around.collect(), doc_version: None }).counted_step() {
         let reason =
             format!("{}, and `{step}` counts the constructs of the current text", found.evidence.reason);
         found.evidence = found.evidence.with_doubt(reason);

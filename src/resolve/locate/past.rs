@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{
     Ambiguous, LocateOutcome, LocatedTarget, ResolutionEvidence, ResolveContext, ResolvedVia, locate_current,
-    part,
+    part, plain_name,
 };
 use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
@@ -14,14 +14,15 @@ use crate::resolve::definitions::Definitions;
 use crate::resolve::index::{entries, other_file};
 use crate::resolve::not_found::{NotFound, NotFoundReason};
 use crate::resolve::outline::Span;
-use crate::resolve::position;
 use crate::resolve::relocate::anchor::{exact, same_tokens};
 use crate::resolve::relocate::{OldContent, RelocationMatch, RelocationOutcome, TargetChange, relocate};
 use crate::resolve::symbol::{self, ResolveOutcome};
+use crate::resolve::{line, position};
 use crate::selector::{
-    AnchorSpec, Construct, ContextHash, DocVersion, PositionSpec, Role, SymbolId, SymidSpec,
+    AnchorSpec, Construct, ContextHash, DocVersion, NameSpec, PositionSpec, Role, SymbolId, SymidSpec,
 };
 use crate::tape::IoKind;
+use crate::text::ColumnUnit;
 use crate::workspace::files::{Document, FileKind, Files, ReadError};
 use crate::workspace::history::RevisionFiles;
 
@@ -169,7 +170,11 @@ fn gone(reason: String) -> LocateOutcome {
 /// The file that a selector names, directly or by its module or its names.
 fn likely_file(cx: &ResolveContext<'_>, selector: &PositionSpec, path: Option<&AbsPath>) -> Option<AbsPath> {
     match selector {
-        PositionSpec::Cursor(_) | PositionSpec::Range(_) | PositionSpec::Anchor(_) => path.cloned(),
+        PositionSpec::Cursor(_)
+        | PositionSpec::Range(_)
+        | PositionSpec::Line(_)
+        | PositionSpec::Anchor(_) => path.cloned(),
+        PositionSpec::Name(spec) => path.cloned().or_else(|| plain_name::likely_file(cx, spec)),
         PositionSpec::Symbol(spec) => Some(module_path(cx, spec.qualname.module.as_str())),
         PositionSpec::Ast(spec) => {
             let name = spec.path.first()?.name()?;
@@ -191,10 +196,10 @@ fn is_path(module: &str) -> bool {
 /// Whether a selector has evidence other than a position. An ordinal is a position.
 fn has_other_evidence(selector: &PositionSpec) -> bool {
     match selector {
-        PositionSpec::Cursor(_) | PositionSpec::Range(_) => false,
-        PositionSpec::Ast(spec) => spec.path.iter().all(|step| step.ordinal().is_none()),
+        PositionSpec::Cursor(_) | PositionSpec::Range(_) | PositionSpec::Line(_) => false,
+        PositionSpec::Ast(spec) => spec.counted_step().is_none(),
         PositionSpec::Symid(spec) => spec.id.ordinal.is_none(),
-        PositionSpec::Symbol(_) | PositionSpec::Anchor(_) => true,
+        PositionSpec::Symbol(_) | PositionSpec::Name(_) | PositionSpec::Anchor(_) => true,
     }
 }
 
@@ -263,6 +268,10 @@ fn old_targets(
             let document = document()?;
             versioned_targets(position::resolve_range(cx.files, cx.roots, &document, spec))
         }
+        PositionSpec::Line(spec) => {
+            let document = document()?;
+            versioned_targets(line::resolve_line(cx.files, cx.roots, &document, spec.line))
+        }
         PositionSpec::Anchor(spec) => {
             let document = document()?;
             let spans = snippet_spans(&document.text, spec);
@@ -284,17 +293,14 @@ fn old_targets(
             let files = state(one(&module_path(cx, module))?);
             let roots = (cx.roots_of)(&files);
             let name_only = crate::selector::SymbolSpec { role: Role::Def, ..spec.clone() };
-            let with_role = |target: symbol::ResolvedTarget| VersionedTarget {
-                document: target.document,
-                span: target.name_span,
-                role: spec.role,
-                doubt: None,
-            };
-            match symbol::resolve_symbol(&files, &roots, &name_only) {
-                ResolveOutcome::Found(target) => Ok(vec![with_role(*target)]),
-                ResolveOutcome::Ambiguous(targets) => Ok(targets.into_iter().map(with_role).collect()),
-                ResolveOutcome::NotFound(near) => Err(OldStateError::Skew(near.reason.to_string())),
-            }
+            with_roles(symbol::resolve_symbol(&files, &roots, &name_only), spec.role)
+        }
+        PositionSpec::Name(spec) => {
+            let likely = likely_file(cx, selector, path);
+            let files = state(likely.as_ref().map_or(Ok(None), one)?);
+            let roots = (cx.roots_of)(&files);
+            let name_only = NameSpec { role: Role::Def, ..spec.clone() };
+            with_roles(plain_name::in_old_state(&files, &roots, &name_only, likely.as_ref()), spec.role)
         }
         PositionSpec::Ast(spec) => {
             let first = spec.path.first().filter(|step| step.construct == Construct::Module);
@@ -326,6 +332,21 @@ fn old_targets(
 
 fn display_path(cx: &ResolveContext<'_>, path: &AbsPath) -> String {
     cx.relative(path).map_or_else(|| path.to_string(), |path| path.to_string())
+}
+
+/// The names of symbols in the old state, with the requested part of each.
+fn with_roles(outcome: ResolveOutcome, role: Role) -> Result<Vec<VersionedTarget>, OldStateError> {
+    let with_role = |target: symbol::ResolvedTarget| VersionedTarget {
+        document: target.document,
+        span: target.name_span,
+        role,
+        doubt: None,
+    };
+    match outcome {
+        ResolveOutcome::Found(target) => Ok(vec![with_role(*target)]),
+        ResolveOutcome::Ambiguous(targets) => Ok(targets.into_iter().map(with_role).collect()),
+        ResolveOutcome::NotFound(near) => Err(OldStateError::Skew(near.reason.to_string())),
+    }
 }
 
 fn versioned_targets(outcome: ResolveOutcome) -> Result<Vec<VersionedTarget>, OldStateError> {
@@ -585,6 +606,17 @@ fn relocate_to_current(
     }
 }
 
+/// The target of a line selector whose code is now at `span`.
+fn line_target(cx: &ResolveContext<'_>, document: &Arc<Document>, span: Span) -> symbol::ResolvedTarget {
+    let (number, _) = document.lines.display(&document.text, span.start, ColumnUnit::default());
+    match line::resolve_line(cx.files, cx.roots, document, number) {
+        ResolveOutcome::Found(target) => *target,
+        ResolveOutcome::Ambiguous(_) | ResolveOutcome::NotFound(_) => {
+            position::resolve_span(cx.files, cx.roots, document, span, None)
+        }
+    }
+}
+
 /// The old content of a file; `None` if it is unchanged.
 fn old_content(
     cx: &ResolveContext<'_>,
@@ -628,7 +660,8 @@ fn located(
     then: &str,
     selector: &PositionSpec,
 ) -> LocatedTarget {
-    let is_symbol = matches!(selector, PositionSpec::Symbol(_) | PositionSpec::Symid(_));
+    let is_symbol =
+        matches!(selector, PositionSpec::Symbol(_) | PositionSpec::Name(_) | PositionSpec::Symid(_));
     let name = Some(place.span.clone()).filter(|_| is_symbol);
     let span = if is_symbol { part(&place.document, &place.span, role) } else { None };
     let has_part = span.is_some() || !is_symbol;
@@ -642,7 +675,10 @@ fn located(
         TargetChange::Unchanged | TargetChange::Shifted if edited => TargetChange::Edited,
         change => change,
     };
-    let target = position::resolve_span(cx.files, cx.roots, &place.document, span, name);
+    let target = match selector {
+        PositionSpec::Line(_) => line_target(cx, &place.document, span),
+        _ => position::resolve_span(cx.files, cx.roots, &place.document, span, name),
+    };
     let reason = match has_part {
         true if edited => format!("{}; its {} was edited", place.reason, role.as_str()),
         true => place.reason,

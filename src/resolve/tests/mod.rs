@@ -138,7 +138,7 @@ match 1:
         ("py://m#A.missing", "module m has no A.missing"),
         (
             "py://m#A.c.local",
-            "function A.c has no nested function or class local; its parts are def, sig, body and doc, and parameters and local variables have no symbolic selector",
+            "function A.c has no nested function or class local; its parts are def, sig, body and doc, a parameter is `A.c(NAME)`, and local variables have no symbolic selector",
         ),
         (
             "py://m#x.real",

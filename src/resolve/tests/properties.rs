@@ -49,7 +49,7 @@ proptest::proptest! {
         for (index, definition) in outline.definitions.iter().enumerate() {
             proptest::prop_assert_eq!(&text[definition.name_span.clone()], definition.name.as_str());
             let qualname = QualName::new(ModuleName::new("m").unwrap(), outline.names(index)).unwrap();
-            let spec = SymbolSpec { qualname, role: Role::Def, overload: None, doc_version: None };
+            let spec = SymbolSpec { qualname, param: None, role: Role::Def, overload: None, doc_version: None };
             match resolve_symbol(&files, &roots, &spec) {
                 ResolveOutcome::Found(target) => proptest::prop_assert_eq!(&target.name_span, &definition.name_span),
                 other => proptest::prop_assert!(false, "{:?}\n{}", other, text),

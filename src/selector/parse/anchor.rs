@@ -1,4 +1,6 @@
-//! Selectors that name a snippet: `anchor://src/app.py#"def%20route("`.
+//! Selectors that name a snippet: `anchor://src/app.py#"def%20route("`, also as a shell passes them on, without the quotes.
+
+use std::ops::Range;
 
 use super::{SyntaxError, SyntaxResult, next_boundary, position};
 use crate::path::decode_percent;
@@ -7,17 +9,34 @@ use crate::selector::{AnchorSpec, PositionSpec};
 
 const SCHEME: &str = "anchor://";
 
+/// What the options of an anchor begin with.
+const OPTIONS: [&str; 3] = ["ctx=", "hash=", "v="];
+
 /// The selector without its options, and the offset of the options. The snippet is percent-encoded; `\"` and `\/` are read
-/// too.
+/// too. A snippet without quotes ends at the last `?` that options follow.
 pub(super) fn anchor(text: &str) -> SyntaxResult<(PositionSpec, Option<usize>)> {
     let Some(hash) = text.find('#') else {
         return Err(SyntaxError::new(text.len()..text.len(), "`#` and a quoted snippet after the path"));
     };
     let uri = position::uri(text, SCHEME.len()..hash)?;
     let open = hash + 1;
-    if !text[open..].starts_with('"') {
-        return Err(SyntaxError::new(open..next_boundary(text, open), "`\"`"));
-    }
+    let (raw, span, query) = match text.as_bytes().get(open) {
+        None => return Err(SyntaxError::new(open..open, "a snippet")),
+        Some(b'"') => quoted(text, open)?,
+        Some(_) => unquoted(text, open),
+    };
+    let snippet = decode_percent(&raw).filter(|snippet| !snippet.is_empty()).ok_or_else(|| {
+        SyntaxError::new(span, "a snippet that is not empty, in which `%` begins two hexadecimal digits")
+    })?;
+    let spec = AnchorSpec { uri, snippet, ctx: DEFAULT_CONTEXT, hash: None, doc_version: None };
+    Ok((PositionSpec::Anchor(spec), query))
+}
+
+/// A snippet as it is written, its span, and the offset of the options.
+type WrittenSnippet = (String, Range<usize>, Option<usize>);
+
+/// A snippet in quotes, the first of which is at `open`.
+fn quoted(text: &str, open: usize) -> SyntaxResult<WrittenSnippet> {
     let mut raw = String::new();
     let mut at = open + 1;
     let close = loop {
@@ -35,12 +54,6 @@ pub(super) fn anchor(text: &str) -> SyntaxResult<(PositionSpec, Option<usize>)> 
             }
         }
     };
-    let snippet = decode_percent(&raw).filter(|snippet| !snippet.is_empty()).ok_or_else(|| {
-        SyntaxError::new(
-            open..close + 1,
-            "a snippet that is not empty, in which `%` begins two hexadecimal digits",
-        )
-    })?;
     let query = match text.as_bytes().get(close + 1) {
         None => None,
         Some(b'?') => Some(close + 2),
@@ -51,6 +64,17 @@ pub(super) fn anchor(text: &str) -> SyntaxResult<(PositionSpec, Option<usize>)> 
             ));
         }
     };
-    let spec = AnchorSpec { uri, snippet, ctx: DEFAULT_CONTEXT, hash: None, doc_version: None };
-    Ok((PositionSpec::Anchor(spec), query))
+    Ok((raw, open..close + 1, query))
+}
+
+/// A snippet without quotes.
+fn unquoted(text: &str, open: usize) -> WrittenSnippet {
+    let has_options = |(at, _): &(usize, &str)| OPTIONS.iter().any(|name| text[at + 1..].starts_with(name));
+    let end = text[open..]
+        .rmatch_indices('?')
+        .map(|(at, mark)| (open + at, mark))
+        .find(has_options)
+        .map(|(at, _)| at);
+    let span = open..end.unwrap_or(text.len());
+    (text[span.clone()].to_owned(), span, end.map(|end| end + 1))
 }

@@ -1,7 +1,7 @@
 //! Parses the string form.
 //!
-//! Besides the canonical spelling it accepts `path:LINE:COL` (as printed by compilers and in lanser's human output) and
-//! Windows paths, which become `file:///C:/…`.
+//! Besides the canonical spelling it accepts what other tools print: `path:LINE:COL` and `path:LINE`, also with a colon at the
+//! end, `pkg.mod:Class.method`, the node ids of pytest, and Windows paths, which become `file:///C:/…`.
 
 mod anchor;
 mod ast;
@@ -22,18 +22,25 @@ pub struct SyntaxError {
     pub span: Range<usize>,
     /// What is expected there.
     pub expected: String,
+    /// Whether it is a unit of columns that lanser does not know.
+    pub is_unknown_unit: bool,
 }
 
 impl SyntaxError {
     fn new(span: Range<usize>, expected: impl Into<String>) -> Self {
-        Self { span, expected: expected.into() }
+        Self { span, expected: expected.into(), is_unknown_unit: false }
+    }
+
+    fn unknown_unit(span: Range<usize>) -> Self {
+        Self { is_unknown_unit: true, ..Self::new(span, ColumnUnit::EXPECTED) }
     }
 }
 
 type SyntaxResult<T> = Result<T, SyntaxError>;
 
-const FORMS: &str = "a selector: path@L<line>:C<column>, path:<line>:<column>, path@R(<line>,<column>-><line>,<column>), \
-     py://<module>#<name>, ast://[<construct>=<name>]/…, anchor://<path>#\"<text>\" or sym://<id>";
+const FORMS: &str = "path:LINE, path:LINE:COL, path@R(LINE,COL->LINE,COL), Class.method, pkg.mod.Class.method, \
+     py://pkg.mod#Class.method, py://pkg.mod#function(parameter), tests/test_x.py::test_name, \
+     ast://[module=pkg.mod]/[class=C], anchor://path#\"text\" or sym://ID";
 
 /// Parses a selector. Columns count in `unit` unless the text has `?indexing=`.
 ///
@@ -42,6 +49,8 @@ const FORMS: &str = "a selector: path@L<line>:C<column>, path:<line>:<column>, p
 pub fn parse(text: &str, unit: ColumnUnit) -> SyntaxResult<PositionSpec> {
     let (mut spec, query) = if text.starts_with("anchor://") {
         anchor::anchor(text)?
+    } else if let Some(path_end) = symbol::path_before_names(text) {
+        symbol::name_in_file(text, path_end)?
     } else {
         let (body, query) = match text.find('?') {
             Some(at) => (&text[..at], Some(at + 1)),
@@ -56,6 +65,8 @@ pub fn parse(text: &str, unit: ColumnUnit) -> SyntaxResult<PositionSpec> {
                 SyntaxError::new("sym://".len()..body.len(), "a symbol id as printed in bundles")
             })?;
             PositionSpec::Symid(SymidSpec { id, doc_version: None })
+        } else if let Some(spec) = symbol::plain_name(body) {
+            spec
         } else {
             position::position(body, unit)?
         };

@@ -1,14 +1,20 @@
-//! Selectors that name a position or range: `path@L1:C2`, `path:1:2`, `path@R(1,2->3,4)`.
+//! Selectors that name a line, a position or a range: `path@L1`, `path:1`, `path@L1:C2`, `path:1:2`, `path@R(1,2->3,4)`.
 
 use std::ops::Range;
 
-use super::{FORMS, SyntaxError, SyntaxResult, expect_end, next_boundary, number};
+use super::{FORMS, SyntaxError, SyntaxResult, expect_end, next_boundary, number, symbol};
 use crate::path::{AbsPath, DocUri, decode_percent};
-use crate::selector::{CursorSpec, PositionSpec, RangeSpec};
+use crate::selector::{CursorSpec, LineSpec, PYTHON_SUFFIXES, PositionSpec, RangeSpec};
 use crate::text::ColumnUnit;
 
-/// Reads `path@L1:C2`, `path@R(1,2->3,4)` or `path:1:2`.
+/// Reads `path@L1`, `path@L1:C2`, `path@R(1,2->3,4)`, `path:1` or `path:1:2`. A colon at the end is ignored: linters and `grep`
+/// print one.
 pub(super) fn position(body: &str, indexing: ColumnUnit) -> SyntaxResult<PositionSpec> {
+    let ends_in_number = |text: &&str| text.ends_with(|c: char| c.is_ascii_digit());
+    let body = body.strip_suffix(':').filter(ends_in_number).unwrap_or(body);
+    if let Some(at) = end_before_message(body) {
+        return Err(SyntaxError::new(at..body.len(), format!("the end of the selector: {}", &body[..at])));
+    }
     // `@R(` is part of the path if a path separator or `@L` follows.
     let is_range = |at: &usize| !body[*at..].contains('/') && !body[*at..].contains("@L");
     if let Some(at) = body.rfind("@R(").filter(is_range) {
@@ -31,6 +37,10 @@ pub(super) fn position(body: &str, indexing: ColumnUnit) -> SyntaxResult<Positio
     }
     if let Some(at) = body.rfind("@L") {
         let uri = uri(body, 0..at)?;
+        if is_number(&body[at + 2..]) {
+            let (line, _) = count(body, at + 2, "")?;
+            return Ok(PositionSpec::Line(LineSpec { uri, line, doc_version: None }));
+        }
         let (line, next) = count(body, at + 2, ":C")?;
         let (col, next) = count(body, next, "")?;
         expect_end(body, next)?;
@@ -43,23 +53,49 @@ pub(super) fn position(body: &str, indexing: ColumnUnit) -> SyntaxResult<Positio
         expect_end(body, next)?;
         return Ok(PositionSpec::Cursor(CursorSpec { uri, line, col, indexing, doc_version: None }));
     }
+    if let Some((path, _)) = body.rsplit_once(':').filter(|(_, line)| is_number(line)) {
+        let (uri, from) = (uri(body, 0..path.len())?, path.len() + 1);
+        let (line, _) = count(body, from, "")?;
+        return Ok(PositionSpec::Line(LineSpec { uri, line, doc_version: None }));
+    }
+    let is_path = body.contains('/') || PYTHON_SUFFIXES.iter().any(|suffix| body.contains(suffix));
     let known = ["file://", "env://", "server://"].iter().any(|scheme| body.starts_with(scheme));
     match body.find("://") {
         Some(scheme) if !known => Err(SyntaxError::new(0..scheme + 3, FORMS)),
-        _ if body.is_empty() => Err(SyntaxError::new(0..0, FORMS)),
+        _ if !is_path => Err(symbol::unknown_form(body)),
         _ => Err(SyntaxError::new(
             body.len()..body.len(),
-            "@L<line>:C<column>, :<line>:<column> or @R(…) after the path",
+            ":LINE, :LINE:COL, @R(LINE,COL->LINE,COL) or ::NAME after the path",
         )),
     }
 }
 
 /// The offset of the numbers in `path:1:2`, and the end of the path.
 fn trailing_numbers(body: &str) -> Option<(usize, usize)> {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (rest, column) = body.rsplit_once(':')?;
     let (path, line) = rest.rsplit_once(':')?;
-    (digits(column) && digits(line)).then_some((path.len() + 1, path.len()))
+    (is_number(column) && is_number(line)).then_some((path.len() + 1, path.len()))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The end of the position in a line that another tool printed: `src/app.py:42:7: F401 unused`, `src/app.py:42:    x = 1`.
+fn end_before_message(body: &str) -> Option<usize> {
+    let path_end =
+        PYTHON_SUFFIXES.iter().filter_map(|suffix| Some(body.find(&format!("{suffix}:"))? + suffix.len()));
+    let mut at = path_end.min()?;
+    let mut numbers = 0;
+    while let Some(rest) = body[at..].strip_prefix(':').filter(|_| numbers < 2) {
+        match rest.bytes().take_while(u8::is_ascii_digit).count() {
+            0 => break,
+            digits => at += 1 + digits,
+        }
+        numbers += 1;
+    }
+    let after = &body[at..];
+    (numbers > 0 && after.len() > 1 && (after.starts_with(':') || after.starts_with(' '))).then_some(at)
 }
 
 pub(super) fn uri(text: &str, span: Range<usize>) -> SyntaxResult<DocUri> {

@@ -28,6 +28,7 @@ pub(super) fn apply(text: &str, query: Option<usize>, spec: &mut PositionSpec) -
             ("overload", PositionSpec::Symbol(symbol)) => {
                 symbol.overload = Some(number(text, option.value, 0)?);
             }
+            ("overload", PositionSpec::Name(name)) => name.overload = Some(number(text, option.value, 0)?),
             ("ctx", PositionSpec::Anchor(anchor)) => anchor.ctx = number(text, option.value, 0)?,
             ("hash", PositionSpec::Anchor(anchor)) => {
                 let hash = ContextHash::parse(&text[value.clone()]);
@@ -35,7 +36,7 @@ pub(super) fn apply(text: &str, query: Option<usize>, spec: &mut PositionSpec) -
             }
             ("indexing", PositionSpec::Cursor(_) | PositionSpec::Range(_)) => {
                 let unit = ColumnUnit::parse(&text[value.clone()])
-                    .ok_or_else(|| wrong("utf-8, utf-16 or codepoint"))?;
+                    .ok_or_else(|| SyntaxError::unknown_unit(value.clone()))?;
                 match spec {
                     PositionSpec::Cursor(cursor) => cursor.indexing = unit,
                     PositionSpec::Range(range) => range.indexing = unit,
@@ -51,10 +52,12 @@ pub(super) fn apply(text: &str, query: Option<usize>, spec: &mut PositionSpec) -
 /// The options of a kind of selector.
 const fn known_options(spec: &PositionSpec) -> &'static str {
     match spec {
-        PositionSpec::Cursor(_) | PositionSpec::Range(_) => "indexing=utf-8|utf-16|codepoint or v=<version>",
-        PositionSpec::Symbol(_) => "overload=<number> or v=<version>",
+        PositionSpec::Cursor(_) | PositionSpec::Range(_) => {
+            "indexing=utf-8|utf-16|codepoint|utf-32 or v=<version>"
+        }
+        PositionSpec::Symbol(_) | PositionSpec::Name(_) => "overload=<number> or v=<version>",
         PositionSpec::Anchor(_) => "ctx=<number>, hash=sha1:<digits> or v=<version>",
-        PositionSpec::Ast(_) | PositionSpec::Symid(_) => "v=<version>",
+        PositionSpec::Line(_) | PositionSpec::Ast(_) | PositionSpec::Symid(_) => "v=<version>",
     }
 }
 

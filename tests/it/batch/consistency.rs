@@ -15,6 +15,8 @@ fn requests() -> Vec<Value> {
         "src/shop/till.py:8:16",
         "src/shop/items.py:1:1",
         "py://shop#nothing",
+        "price_of(item)",
+        "src/shop/till.py:9",
     ];
     let about = [
         "definition",
@@ -69,8 +71,11 @@ fn a_batch_answers_like_single_commands_at_any_concurrency() {
         assert_eq!(alone.remove(&number).as_ref(), at_once.get(&number), "{request}");
     }
     // And as single commands.
-    for (command, number) in [(["refs", "py://shop#Book"], 24), (["hover", "src/shop/till.py:9:21"], 32)] {
-        assert_eq!(requests[number]["selector"], command[1]);
+    for (cmd, command) in
+        [("references", ["refs", "py://shop#Book"]), ("hover", ["hover", "src/shop/till.py:9:21"])]
+    {
+        let is_it = |request: &Value| request["cmd"] == cmd && request["selector"] == command[1];
+        let number = requests.iter().position(is_it).unwrap();
         let single = env.lanser(command.iter().chain(&["--json", "--no-cache"])).bundle();
         assert_eq!(Some(&portable(&single)), at_once.get(&(number as u64)));
     }

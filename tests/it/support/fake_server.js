@@ -61,10 +61,7 @@ function receive(message) {
     }
     if (is("garbage", method)) fs.writeSync(1, "<html>this is not a language server</html>\r\n\r\n");
     if (is("silent", method)) return fs.closeSync(1), setInterval(() => {}, 1000);
-    if (method === "initialized") {
-        log("Pyright language server 1.1.414 starting");
-        log("Found 1 source file");
-    }
+    if (method === "initialized") log("Found 1 source file");
     if (method === "exit" && !behavior["ignores shutdown"]) process.exit(0);
     if (id === undefined || is("hang", method)) return;
     if (method === "shutdown" && behavior["ignores shutdown"]) return;
@@ -74,6 +71,7 @@ function receive(message) {
     }
     (is("edits on", method) || []).forEach((edit, n) =>
         send({ id: `edit ${n}`, method: "workspace/applyEdit", params: { edit } }));
+    if (method === "initialize") log("Pyright language server 1.1.414 starting");
     const reply = () => send({ id, result: answer(method, params) });
     if (!is("wait", method)) return reply();
     fs.appendFileSync(here("received"), `waiting\n`);

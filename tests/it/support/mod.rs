@@ -12,7 +12,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 pub(crate) use fake_server::{Behavior, FakeServer};
@@ -324,11 +324,10 @@ pub(crate) fn is_alive(pid: u32) -> bool {
     !state.trim().is_empty() && !state.trim().starts_with('Z')
 }
 
-/// Installs a pinned server into the cache of the run, once.
-pub(crate) fn install(name: &'static str) {
-    static PYRIGHT: OnceLock<()> = OnceLock::new();
-    static BASEDPYRIGHT: OnceLock<()> = OnceLock::new();
-    let once = if name == "pyright" { &PYRIGHT } else { &BASEDPYRIGHT };
+/// Installs a supported server into the cache of the run, once. The name may end in `@VERSION`.
+pub(crate) fn install(name: &str) {
+    static INSTALLED: Mutex<BTreeMap<String, Arc<OnceLock<()>>>> = Mutex::new(BTreeMap::new());
+    let once = INSTALLED.lock().unwrap().entry(name.to_owned()).or_default().clone();
     once.get_or_init(|| {
         let output = TestEnv::new().with_network().lanser(["server", "install", name]);
         assert_eq!(output.code, Some(0), "{name} cannot be installed:\n{}", output.stderr);

@@ -70,17 +70,7 @@ fn a_forged_response_is_detected_by_the_replay() {
     let text = std::fs::read_to_string(&trace).unwrap();
     let forged = |old: &str, new: &str| {
         assert!(text.contains(old), "{old}");
-        let lines: Vec<String> = text.replacen(old, new, 1).lines().map(resummed).collect();
-        std::fs::write(&trace, lines.join("\n") + "\n").unwrap();
-        // The `end` event covers the checksums, so it is recomputed too.
-        let sums: Vec<String> = lines[..lines.len() - 1].iter().map(|line| sum_of(line)).collect();
-        let mut end: lanser::model::trace::Event = serde_json::from_str(lines.last().unwrap()).unwrap();
-        if let lanser::model::trace::EventBody::End { digest, .. } = &mut end.body {
-            *digest = lanser::digest::Digest::of_fields(sums.iter().map(String::as_bytes));
-        }
-        let end = lanser::trace::event::event(end.op, end.seq, end.body, end.time);
-        let all = lines[..lines.len() - 1].join("\n");
-        std::fs::write(&trace, format!("{all}\n{}\n", lanser::trace::event::line(&end))).unwrap();
+        std::fs::write(&trace, sealed(text.replacen(old, new, 1).lines().map(resummed).collect())).unwrap();
         elsewhere()
             .lanser(["trace", "replay", "--verify", "--json", trace.to_str().unwrap()])
             .error(76, "E/REPLAY_MISMATCH")
@@ -91,6 +81,32 @@ fn a_forged_response_is_detected_by_the_replay() {
     assert_eq!(error["data"]["field"], "$.params.position.line", "{error}");
     let error = forged("\"status\":\"ok\"", "\"status\":\"partial\"");
     assert_eq!(error["data"]["field"], "$.status", "{error}");
+}
+
+/// A trace of one operation with the digest in its `end` event recomputed from the checksums of the other lines.
+fn sealed(lines: Vec<String>) -> String {
+    let (end, rest) = lines.split_last().unwrap();
+    let sums: Vec<String> = rest.iter().map(|line| sum_of(line)).collect();
+    let mut end: lanser::model::trace::Event = serde_json::from_str(end).unwrap();
+    if let lanser::model::trace::EventBody::End { digest, .. } = &mut end.body {
+        *digest = lanser::digest::Digest::of_fields(sums.iter().map(String::as_bytes));
+    }
+    let end = lanser::trace::event::event(end.op, end.seq, end.body, end.time);
+    format!("{}\n{}\n", rest.join("\n"), lanser::trace::event::line(&end))
+}
+
+/// The first operation of a trace with a changed bundle, and valid checksums.
+pub(super) fn rewritten(text: &str, change: &dyn Fn(&mut serde_json::Value)) -> String {
+    let operation = text.lines().take_while(|line| line.starts_with("{\"op\":1,"));
+    let lines = operation.map(|line| {
+        let mut event: serde_json::Value = serde_json::from_str(line).unwrap();
+        if event["kind"] == "bundle" {
+            change(&mut event["bundle"]);
+            return resummed(&event.to_string());
+        }
+        line.to_owned()
+    });
+    sealed(lines.collect())
 }
 
 fn resummed(line: &str) -> String {
@@ -138,7 +154,7 @@ fn other_files_are_refused() {
     );
     assert_eq!(std::fs::read(&trace).unwrap(), damaged);
     for version in ["2.0", "4.0"] {
-        let other = text.replace("\"version\":\"3.0\"", &format!("\"version\":\"{version}\""));
+        let other = text.replace("\"version\":\"3.1\"", &format!("\"version\":\"{version}\""));
         assert_ne!(other, text);
         std::fs::write(&trace, other).unwrap();
         let error =

@@ -1,6 +1,7 @@
 //! Recorded requests are replayed from the trace alone: in another place, without the workspace and without a server.
 
 mod damage;
+mod history;
 mod steps;
 
 use std::path::{Path, PathBuf};
@@ -79,6 +80,11 @@ fn read_only_requests() {
             &["locate", "py://shop#Book.label:body"],
             &["locate", "py://shop#price_off"],
             &["locate", "src/shop/items.py:999:1"],
+            &["refs", "price_of"],
+            &["locate", "Bok"],
+            &["def", "src/shop/till.py:9"],
+            &["hover", "price_of(item)"],
+            &["locate", "src/shop/items.py::Book"],
             &["impl", "py://shop.items#Item"],
             &["refs", "not a selector"],
         ],
@@ -112,6 +118,9 @@ fn edits() {
             &["undo"],
             &["actions", "src/shop/till.py:1:1"],
             &["locate", "py://shop#price_of?v=git:HEAD"],
+            &["diag", "--new"],
+            &["diag", "src/shop/till.py", "--base", "HEAD"],
+            &["diag", "--base", "nothing"],
         ],
     );
 }

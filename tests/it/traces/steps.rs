@@ -50,7 +50,7 @@ fn a_replay_recovers_the_steps_of_a_batch() {
     let live = env.lanser_with_input(["batch", "--prev", "last", "--trace-file", trace], requests);
     let live = lines(live.text());
     let first = serde_json::json!(rewards(&live)[..4]);
-    assert_eq!(first, serde_json::json!([0.0, 0.1, 0.9, -0.6]), "{live:?}");
+    assert_eq!(first, serde_json::json!([0.0, 0.1, 0.9, -1.1]), "{live:?}");
     std::fs::remove_dir_all(&env.cwd).unwrap();
 
     let replayed = elsewhere().lanser(["trace", "replay", trace]);

@@ -2,15 +2,16 @@
 
 use clap::Args;
 
-use super::{OperationFilter, name, no_match, open, show_progress, trace_error, warn_if_truncated};
+use super::{
+    OperationFilter, TraceFileArg, name, no_match, open, show_progress, trace_error, warn_if_truncated,
+};
 use crate::cli::context::CliContext;
 use crate::cli::exit::ProgramExit;
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::model::trace::{Event, EventBody, OperationSummary};
+use crate::model::trace::{Event, EventBody, OperationSummary, RecordedBundle};
 use crate::tape::MessageSender;
 use crate::text::plural;
 
-use crate::trace::event::line;
 use crate::trace::operation::TracedOperation;
 
 /// How many characters of a question, an answer or a message are shown.
@@ -38,8 +39,8 @@ const KINDS: [&str; 15] = [
 /// Arguments of `trace list`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TraceListArgs {
-    /// Trace file
-    file: String,
+    #[command(flatten)]
+    pub(super) trace: TraceFileArg,
     #[command(flatten)]
     filter: OperationFilter,
 }
@@ -47,8 +48,8 @@ pub(crate) struct TraceListArgs {
 /// Arguments of `trace show`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TraceShowArgs {
-    /// Trace file
-    file: String,
+    #[command(flatten)]
+    pub(super) trace: TraceFileArg,
     #[command(flatten)]
     filter: OperationFilter,
     /// Only events of this kind
@@ -60,15 +61,16 @@ pub(crate) struct TraceShowArgs {
 /// error.
 pub(super) fn list(args: &TraceListArgs, context: &mut CliContext) -> Result<ProgramExit, ErrorBody> {
     let progress = context.printer.streaming_progress();
-    let mut reader = open(context, &args.file)?;
+    let file = args.trace.get(context)?;
+    let mut reader = open(context, &file)?;
     let (mut count, mut listed) = (0, 0_u64);
-    while let Some(operation) = reader.next_operation().map_err(|error| trace_error(&args.file, &error))? {
+    while let Some(operation) = reader.next_operation().map_err(|error| trace_error(&file, &error))? {
         count += 1;
         show_progress(&progress, &reader, count);
         if !args.filter.matches(&operation) {
             continue;
         }
-        if is_limit_reached(context, &args.file, listed) {
+        if is_limit_reached(context, &file, listed) {
             return Ok(ProgramExit::Ok);
         }
         listed += 1;
@@ -83,10 +85,10 @@ pub(super) fn list(args: &TraceListArgs, context: &mut CliContext) -> Result<Pro
         }
     }
     progress.clear();
-    warn_if_truncated(context, &args.file, &reader);
+    warn_if_truncated(context, &file, &reader);
     if listed == 0 {
         let operations = plural(count, "operation");
-        context.printer.complain(&format!("{}: none of its {operations} matches the filter", args.file));
+        context.printer.complain(&format!("{file}: none of its {operations} matches the filter"));
     }
     Ok(ProgramExit::Ok)
 }
@@ -109,9 +111,9 @@ fn summary(operation: &TracedOperation) -> OperationSummary {
             None => request.map(|request| request.cmd.as_str().to_owned()),
         },
         selector: request.and_then(|request| request.selector.as_ref()).map(ToString::to_string),
-        status: bundle.map(|bundle| bundle.status),
-        exit_code: bundle.map(|bundle| bundle.meta.exit_code),
-        bundle_id: bundle.map(|bundle| bundle.bundle_id),
+        status: bundle.and_then(RecordedBundle::status),
+        exit_code: bundle.and_then(RecordedBundle::exit_code),
+        bundle_id: bundle.and_then(RecordedBundle::bundle_id),
         frames: operation.frames.len() as u64,
         events: operation.events,
         bytes: operation.bytes,
@@ -136,23 +138,24 @@ fn text(summary: &OperationSummary) -> String {
 /// Runs `trace show`: with `--json`, prints the events as recorded.
 pub(super) fn show(args: &TraceShowArgs, context: &mut CliContext) -> Result<ProgramExit, ErrorBody> {
     let progress = context.printer.streaming_progress();
-    let mut reader = open(context, &args.file)?;
+    let file = args.trace.get(context)?;
+    let mut reader = open(context, &file)?;
     reader.keep_events();
     let (mut count, mut any, mut listed) = (0, false, 0);
-    while let Some(operation) = reader.next_operation().map_err(|error| trace_error(&args.file, &error))? {
+    while let Some(operation) = reader.next_operation().map_err(|error| trace_error(&file, &error))? {
         count += 1;
         show_progress(&progress, &reader, count);
         let is_match = args.filter.matches(&operation);
-        if is_match && is_limit_reached(context, &args.file, listed) {
+        if is_match && is_limit_reached(context, &file, listed) {
             return Ok(ProgramExit::Ok);
         }
         listed += u64::from(is_match);
-        for event in reader.take_events().into_iter().filter(|_| is_match) {
+        for (event, line) in reader.take_events().into_iter().filter(|_| is_match) {
             if args.kind.as_ref().is_some_and(|kind| kind != kind_of(&event.body)) {
                 continue;
             }
             any = true;
-            let text = if context.json() { format!("{}\n", line(&event)) } else { event_text(&event) };
+            let text = if context.json() { format!("{line}\n") } else { event_text(&event) };
             let exit = context.printer.payload(&text);
             if !matches!(exit, ProgramExit::Ok) {
                 return Ok(exit);
@@ -163,17 +166,17 @@ pub(super) fn show(args: &TraceShowArgs, context: &mut CliContext) -> Result<Pro
         }
     }
     progress.clear();
-    warn_if_truncated(context, &args.file, &reader);
+    warn_if_truncated(context, &file, &reader);
     if any {
         return Ok(ProgramExit::Ok);
     }
     Err(match &args.kind {
         Some(kind) if listed > 0 => {
             let what = if args.filter.op.is_some() { "that operation has" } else { "those operations have" };
-            ErrorBody::new(ErrorSymbol::NotFound, format!("{what} no {kind} event in {}", args.file))
+            ErrorBody::new(ErrorSymbol::NotFound, format!("{what} no {kind} event in {file}"))
                 .hint("omit --kind to see all events")
         }
-        _ => no_match(&args.file, &args.filter, count),
+        _ => no_match(&file, &args.filter, count),
     })
 }
 
@@ -189,6 +192,7 @@ const fn kind_of(body: &EventBody) -> &'static str {
         EventBody::Contents(_) => "contents",
         EventBody::Guard(_) => "guard",
         EventBody::Transaction(_) => "transaction",
+        EventBody::Analyzer(_) => "analyzer",
         EventBody::Frame { .. } => "frame",
         EventBody::Fault { .. } => "fault",
         EventBody::Bundle { .. } => "bundle",
@@ -219,7 +223,8 @@ fn event_text(event: &Event) -> String {
         | EventBody::History(call)
         | EventBody::Contents(call)
         | EventBody::Guard(call)
-        | EventBody::Transaction(call) => {
+        | EventBody::Transaction(call)
+        | EventBody::Analyzer(call) => {
             format!("{} → {}", truncate(&call.question.to_string()), truncate(&call.answer.to_string()))
         }
         EventBody::Frame { from, message } => {
@@ -227,10 +232,17 @@ fn event_text(event: &Event) -> String {
             format!("{arrow} {}", truncate(&message.to_string()))
         }
         EventBody::Fault { error, .. } => format!("{}: {}", error.symbol.as_str(), error.message),
-        EventBody::Bundle { bundle } => format!("{} {}", name(bundle.status), bundle.bundle_id),
         EventBody::Step(step) => {
             let r = step.reward.r.map_or_else(|| "none".to_owned(), |r| r.get().to_string());
             format!("to the bundle of operation {}: {} {r}", step.bundle, step.reward.version.as_str())
+        }
+        EventBody::Bundle { bundle } => {
+            let id = bundle.bundle_id().map_or_else(String::new, |id| id.to_string());
+            let format = match bundle.other_version() {
+                Some(version) => format!(", bundle format {version}"),
+                None => String::new(),
+            };
+            format!("{} {id}{format}", bundle.status().map_or("-", name))
         }
         EventBody::End { events, .. } => plural(*events, "event"),
     };

@@ -13,6 +13,7 @@ use crate::cli::output::TerminalProgress;
 use crate::model::bundle::Status;
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::request::Command;
+use crate::model::trace::RecordedBundle;
 use crate::text::plural;
 
 use crate::trace::operation::TracedOperation;
@@ -27,6 +28,40 @@ pub(crate) enum TraceSubcommand {
     Show(inspect::TraceShowArgs),
     /// Recompute the bundles of a trace, without a server or workspace
     Replay(replay::ReplayArgs),
+}
+
+impl TraceSubcommand {
+    /// Whether the trace is given by `--trace-file`, which for other verbs is the trace to write.
+    pub(crate) const fn reads_trace_file(&self) -> bool {
+        let trace = match self {
+            Self::List(args) => &args.trace,
+            Self::Show(args) => &args.trace,
+            Self::Replay(args) => &args.trace,
+        };
+        trace.file.is_none()
+    }
+}
+
+/// The trace to read.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TraceFileArg {
+    /// Trace file; `--trace-file FILE` is the same
+    file: Option<String>,
+}
+
+impl TraceFileArg {
+    /// The file.
+    ///
+    /// # Errors
+    /// If none is given on the command line. `LANSER_TRACE_FILE` names the trace that commands write.
+    fn get(&self, context: &CliContext) -> Result<String, ErrorBody> {
+        let by_option =
+            context.global.trace_file.as_ref().filter(|_| !context.from_env.contains("trace-file"));
+        self.file.as_ref().or(by_option).cloned().ok_or_else(|| {
+            ErrorBody::new(ErrorSymbol::Usage, "no trace is given")
+                .hint("name the file: `lanser trace replay FILE` or `lanser trace replay --trace-file FILE`")
+        })
+    }
 }
 
 /// Selects operations.
@@ -51,26 +86,9 @@ pub(crate) struct OperationFilter {
 
 /// Parses commands by their long names as in requests, and by the verbs of the command line.
 fn commands() -> impl TypedValueParser<Value = Command> {
-    let values = Command::ALL.map(|command| PossibleValue::new(command.as_str()).aliases(verbs(command)));
-    PossibleValuesParser::new(values).map(|name| {
-        let has_name = |command: &Command| command.as_str() == name || verbs(*command).contains(&&*name);
-        Command::ALL.into_iter().find(has_name).expect("clap accepts only these names")
-    })
-}
-
-/// The verbs of a command on the command line that differ from its long name.
-const fn verbs(command: Command) -> &'static [&'static str] {
-    match command {
-        Command::Definition => &["def"],
-        Command::Declaration => &["decl"],
-        Command::TypeDefinition => &["typedef", "type-definition"],
-        Command::Implementation => &["impl"],
-        Command::References => &["refs"],
-        Command::Diagnostics => &["diag"],
-        Command::PrepareRename => &["prepare-rename"],
-        Command::Hover | Command::Symbols | Command::Calls | Command::Locate => &[],
-        Command::Rename | Command::Actions | Command::Apply | Command::Check | Command::Undo => &[],
-    }
+    let values = Command::ALL.map(|command| PossibleValue::new(command.as_str()).aliases(command.verbs()));
+    PossibleValuesParser::new(values)
+        .map(|name| Command::parse(&name).expect("clap accepts only these names"))
 }
 
 fn statuses() -> impl TypedValueParser<Value = Status> {
@@ -92,8 +110,8 @@ impl OperationFilter {
                 .selector
                 .as_ref()
                 .is_none_or(|text| selector().is_some_and(|all| all.contains(text.as_str())))
-            && self.exit_code.is_none_or(|code| bundle.is_some_and(|bundle| bundle.meta.exit_code == code))
-            && self.status.is_none_or(|status| bundle.is_some_and(|bundle| bundle.status == status))
+            && self.exit_code.is_none_or(|code| bundle.and_then(RecordedBundle::exit_code) == Some(code))
+            && self.status.is_none_or(|status| bundle.and_then(RecordedBundle::status) == Some(status))
     }
 }
 

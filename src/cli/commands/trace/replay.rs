@@ -2,6 +2,7 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::time::Instant;
 
 use clap::Args;
@@ -9,21 +10,22 @@ use serde::Serialize;
 use tokio::runtime::Runtime;
 
 use super::steps::{ReplayedStep, Steps};
-use super::{OperationFilter, no_match, open, show_progress, trace_error, warn_if_truncated};
+use super::{OperationFilter, TraceFileArg, no_match, open, show_progress, trace_error, warn_if_truncated};
 use crate::cli::context::{CliContext, runtime};
 use crate::cli::exit::ProgramExit;
 use crate::cli::rewards;
 use crate::cli::settings::CliSettings;
 use crate::digest::Digest;
+use crate::model::BUNDLE_VERSION;
 use crate::model::bundle::Bundle;
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::reward::{Preset, ProcessReward};
-use crate::model::trace::RecordedStep;
+use crate::model::trace::{RecordedBundle, RecordedStep};
 use crate::orchestrator;
 use crate::orchestrator::traced::{CurrentWorkspace, RecordedInputsCache, ReplayResult, replay as replayed};
 use crate::reward::{RewardFormula, is_fault, recomputed};
 use crate::text::plural;
-use crate::trace::compare::{difference, nearest_frame};
+use crate::trace::compare::{difference, nearest_frame, recorded_difference};
 use crate::trace::operation::TracedOperation;
 use crate::trace::reader::{TraceBlobs, TraceError};
 use crate::workspace::snapshot::ChangeDetection;
@@ -31,8 +33,8 @@ use crate::workspace::snapshot::ChangeDetection;
 /// Arguments of `trace replay`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ReplayArgs {
-    /// Trace file
-    file: String,
+    #[command(flatten)]
+    pub(super) trace: TraceFileArg,
     #[command(flatten)]
     filter: OperationFilter,
     /// Compare the bundles with the recorded ones; print only a summary
@@ -53,19 +55,24 @@ struct VerifySummary {
     /// Steps whose reward was recomputed.
     steps: u64,
     truncated: bool,
+    /// Of the verified operations, those that were recorded in another format of bundles, by its version. Absent when empty.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    other_formats: BTreeMap<String, u64>,
 }
 
 /// Runs `trace replay`. Without `--verify`, prints each bundle as a line of JSON.
 pub(super) fn replay(args: &ReplayArgs, context: &mut CliContext) -> Result<ProgramExit, ErrorBody> {
+    let file = args.trace.get(context)?;
     let printer = &context.printer;
     let progress = if args.verify { printer.progress() } else { printer.streaming_progress() };
-    let mut reader = open(context, &args.file)?;
+    let mut reader = open(context, &file)?;
     let (runtime, began) = (runtime()?, Instant::now());
     let mut against = args.against.as_deref().map(WorkspaceComparison::new);
     let (store, mut grounds) = (reader.store(), RecordedInputsCache::default());
-    let mut rewards = Rewards::of(args, context)?;
+    let mut rewards = Rewards::of(args, &file, context)?;
+    let mut other_formats = BTreeMap::new();
     let (mut count, mut done, mut steps) = (0, 0, 0);
-    while let Some(operation) = reader.next_operation().map_err(|error| trace_error(&args.file, &error))? {
+    while let Some(operation) = reader.next_operation().map_err(|error| trace_error(&file, &error))? {
         if let Some(recorded) = &operation.step {
             let Some(step) = rewards.steps.take(operation.op, recorded) else { continue };
             steps += 1;
@@ -86,8 +93,10 @@ pub(super) fn replay(args: &ReplayArgs, context: &mut CliContext) -> Result<Prog
         count += 1;
         show_progress(&progress, &reader, count);
         if !args.filter.matches(&operation) {
-            if let Some(bundle) = operation.bundle.filter(|_| rewards.steps.needs(op)) {
-                rewards.steps.hold(op, bundle);
+            if let Some(RecordedBundle::Current(bundle)) =
+                operation.bundle.filter(|_| rewards.steps.needs(op))
+            {
+                rewards.steps.hold(op, *bundle);
             }
             continue;
         }
@@ -98,6 +107,9 @@ pub(super) fn replay(args: &ReplayArgs, context: &mut CliContext) -> Result<Prog
         let recorded = RecordedOperation::of(&operation);
         let made = runtime.block_on(replayed(operation, &store, &mut grounds));
         recorded.check(&made, args.verify)?;
+        if let Some(version) = recorded.bundle.as_ref().and_then(RecordedBundle::other_version) {
+            *other_formats.entry(version.to_owned()).or_default() += 1;
+        }
         if rewards.steps.needs(op) {
             rewards.steps.hold(op, made.bundle.clone());
         }
@@ -115,7 +127,7 @@ pub(super) fn replay(args: &ReplayArgs, context: &mut CliContext) -> Result<Prog
         }
     }
     progress.clear();
-    warn_if_truncated(context, &args.file, &reader);
+    warn_if_truncated(context, &file, &reader);
     let truncated = reader.truncated().is_some();
     // A truncated trace is not verified, even if all intact operations are; --op verifies one intact operation.
     let is_incomplete = truncated && args.filter.op.is_none();
@@ -125,12 +137,12 @@ pub(super) fn replay(args: &ReplayArgs, context: &mut CliContext) -> Result<Prog
         ProgramExit::Ok
     };
     if done == 0 && !(truncated && count == 0) {
-        return Err(no_match(&args.file, &args.filter, count));
+        return Err(no_match(&file, &args.filter, count));
     }
     if !args.verify {
         return Ok(exit);
     }
-    let verified = VerifySummary { operations: count, verified: done, steps, truncated };
+    let verified = VerifySummary { operations: count, verified: done, steps, truncated, other_formats };
     let printed = if context.json() {
         context.printer.json_payload(&verified)
     } else {
@@ -141,7 +153,14 @@ pub(super) fn replay(args: &ReplayArgs, context: &mut CliContext) -> Result<Prog
             0 => "every bundle as recorded".to_owned(),
             steps => format!("every bundle and the rewards of {} as recorded", plural(steps, "step")),
         };
-        let text = format!("{operations} replayed, {what}; {rate:.0} per second{rest}\n");
+        let mut text = format!("{operations} replayed, {what}; {rate:.0} per second{rest}\n");
+        for (version, count) in &verified.other_formats {
+            let recorded = plural(*count, "operation");
+            let _ = writeln!(
+                text,
+                "{recorded} recorded in bundle format {version}; this lanser writes {BUNDLE_VERSION}: the recorded members were compared"
+            );
+        }
         context.printer.payload(&text)
     };
     Ok(if matches!(printed, ProgramExit::Ok) { exit } else { printed })
@@ -158,9 +177,9 @@ struct Rewards {
 }
 
 impl Rewards {
-    fn of(args: &ReplayArgs, context: &CliContext) -> Result<Self, ErrorBody> {
-        let path = context.env.cwd.join(&args.file);
-        let unreadable = |error| trace_error(&args.file, &TraceError::Io(error));
+    fn of(args: &ReplayArgs, file: &str, context: &CliContext) -> Result<Self, ErrorBody> {
+        let path = context.env.cwd.join(file);
+        let unreadable = |error| trace_error(file, &TraceError::Io(error));
         let steps = Steps::of(&path).map_err(unreadable)?;
         let global = &context.global;
         let is_asked = global.reward.is_some() || global.weights.is_some();
@@ -214,7 +233,7 @@ fn check_step(op: u64, recorded: &RecordedStep, bundle: &Bundle) -> Result<(), E
 /// A recorded operation that a replay is compared with.
 struct RecordedOperation {
     op: u64,
-    bundle: Option<serde_json::Value>,
+    bundle: Option<RecordedBundle>,
     /// The number of the bundle's event.
     event: u64,
     frames: Vec<(u64, crate::tape::MessageSender, serde_json::Value)>,
@@ -224,7 +243,7 @@ impl RecordedOperation {
     fn of(operation: &TracedOperation) -> Self {
         Self {
             op: operation.op,
-            bundle: operation.bundle.as_ref().and_then(|bundle| serde_json::to_value(bundle).ok()),
+            bundle: operation.bundle.clone(),
             event: operation.events.saturating_sub(1),
             frames: operation.frames.clone(),
         }
@@ -239,24 +258,40 @@ impl RecordedOperation {
                 (Some(event), Some(field)) => format!("; event {event} has another {field}"),
                 _ => String::new(),
             };
-            return Err(mismatch(
-                self.op,
-                event,
-                field,
-                &format!("it reads {} {}, which was not recorded{place}", lost.kind, truncate(&lost.query)),
-            ));
+            let what = match self.bundle.as_ref().and_then(RecordedBundle::other_version) {
+                Some(version) => format!(
+                    "it was recorded in bundle format {version}; for {BUNDLE_VERSION}, this lanser reads {} {}, which was not \
+                     recorded{place}",
+                    lost.kind,
+                    truncate(&lost.query)
+                ),
+                None => {
+                    format!("it reads {} {}, which was not recorded{place}", lost.kind, truncate(&lost.query))
+                }
+            };
+            return Err(mismatch(self.op, event, field, &what));
         }
         if !verify {
             return Ok(());
         }
-        let made = serde_json::to_value(&made.bundle).ok();
-        let (Some(recorded), Some(made)) = (&self.bundle, &made) else {
+        let replayed = serde_json::to_value(&made.bundle).ok();
+        let recorded = self.bundle.as_ref().and_then(|bundle| serde_json::to_value(bundle).ok());
+        let (Some(bundle), Some(recorded), Some(replayed)) = (&self.bundle, recorded, replayed) else {
             return Err(mismatch(self.op, None, None, "it has no bundle"));
         };
-        match difference(recorded, made) {
+        let (difference, format) = match bundle.other_version() {
+            None => (difference(&recorded, &replayed), String::new()),
+            Some(version) => (
+                recorded_difference(&recorded, &replayed),
+                format!(
+                    " (recorded in bundle format {version}; this lanser writes {BUNDLE_VERSION}; only recorded members are compared)"
+                ),
+            ),
+        };
+        match difference {
             None => Ok(()),
             Some(field) => {
-                let what = format!("event {}: the bundle has another {field}", self.event);
+                let what = format!("event {}: the bundle has another {field}{format}", self.event);
                 Err(mismatch(self.op, Some(self.event), Some(field), &what))
             }
         }
