@@ -8,16 +8,16 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use ::lanser::digest::Digest;
+use ::lanser::engine::{Engine, Settings};
 use ::lanser::model::bundle::Bundle;
 use ::lanser::model::request::Request;
-use ::lanser::orchestrator::{Orchestrator, Settings};
 
 use crate::lanser;
 
 /// The concurrencies that are compared.
 const CONCURRENCIES: [usize; 3] = [1, 4, 16];
 
-/// Sends all requests in batches, and every `step`-th to a separate orchestrator. Then one more batch is recorded, the workspace is
+/// Sends all requests in batches, and every `step`-th to a separate engine. Then one more batch is recorded, the workspace is
 /// deleted, and the trace is replayed. Returns how many answers differ from those of the first batch.
 pub(crate) async fn differences(
     settings: &Settings,
@@ -50,7 +50,7 @@ pub(crate) async fn differences(
     }
     let mut alone = 0;
     for (number, request) in requests.iter().enumerate().step_by(step.max(1)) {
-        let one = Orchestrator::for_one(settings.clone());
+        let one = Engine::for_one(settings.clone());
         compare("alone", number as u64, &one.run(request.clone(), std::future::pending()).await);
         alone += 1;
     }

@@ -1,10 +1,10 @@
 //! Compares warm answers with cold ones: changes a copy of a folder at random, and after each change sends the same request to an
-//! orchestrator that runs all the time and to a new one.
+//! engine that runs all the time and to a new one.
 //!
 //! `cargo run --release --example differential -- [--steps N] [--seed S] [--server-command SCRIPT] FOLDER…`
 //!
 //! With `--batch` nothing is changed: `--steps` read-only requests of every kind go to `lanser batch` at several concurrencies, and
-//! every tenth also to a separate orchestrator (`--questions N`: every N-th). One of the batches is recorded, and replayed after
+//! every tenth also to a separate engine (`--questions N`: every N-th). One of the batches is recorded, and replayed after
 //! the copy was deleted.
 //!
 //! Both bundles must have the same `bundleId`. With `--binary`, both sides are whole `lanser` processes, the warm ones using the
@@ -29,9 +29,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ::lanser::engine::{Progress, Settings};
 use ::lanser::model::request::{Command, Direction, Options, Request};
 use ::lanser::model::server::ServerKind;
-use ::lanser::orchestrator::{Progress, Settings};
 use ::lanser::path::AbsPath;
 use ::lanser::selector;
 use ::lanser::text::ColumnUnit;

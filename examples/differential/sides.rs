@@ -1,11 +1,11 @@
-//! The two sides: an orchestrator that runs all the time and one that starts from nothing, in this process or as processes.
+//! The two sides: an engine that runs all the time and one that starts from nothing, in this process or as processes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use ::lanser::engine::{Engine, Settings};
 use ::lanser::model::bundle::Bundle;
 use ::lanser::model::request::{Command, Request};
-use ::lanser::orchestrator::{Orchestrator, Settings};
 use tempfile::TempDir;
 
 use crate::lanser;
@@ -15,7 +15,7 @@ const IDLE_TIMEOUT_SECONDS: &str = "300";
 
 /// The two sides.
 pub(crate) enum Sides {
-    Here { warm: Orchestrator, settings: Box<Settings> },
+    Here { warm: Engine, settings: Box<Settings> },
     Processes { program: PathBuf, runtime: TempDir, settings: Box<Settings>, keep: bool },
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct SideAnswer {
 impl Sides {
     /// Both sides in this process; `keep` is whether the warm side uses the memo.
     pub(crate) fn here(settings: Settings, keep: bool) -> Self {
-        let warm = Orchestrator::new(Settings { keep, ..settings.clone() });
+        let warm = Engine::new(Settings { keep, ..settings.clone() });
         Self::Here { warm, settings: Box::new(settings) }
     }
 
@@ -55,7 +55,7 @@ impl Sides {
     pub(crate) async fn cold(&self, request: &Request) -> Result<SideAnswer, String> {
         match self {
             Self::Here { settings, .. } => {
-                let cold = Orchestrator::for_one((**settings).clone());
+                let cold = Engine::for_one((**settings).clone());
                 Ok(said(&cold.run(request.clone(), std::future::pending()).await))
             }
             Self::Processes { .. } => self.process(request, "off", &["--no-cache"]),

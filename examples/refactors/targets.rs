@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lanser::path::AbsPath;
-use lanser::resolve::index::Index;
-use lanser::resolve::roles::keywords_of;
+use lanser::python::roles::keywords_of;
+use lanser::relocate::index::Index;
 use lanser::tape::Tape;
 use lanser::text::{ColumnUnit, LineIndex};
 use lanser::workspace::files::read_text;

@@ -1,8 +1,8 @@
 //! Relocation by lanser.
 
 use lanser::path::WorkspacePath;
-use lanser::resolve::index::{Index, OtherWorkspaceFiles};
-use lanser::resolve::relocate::{OldContent, OldTarget, RelocationOutcome, relocate};
+use lanser::relocate::index::{Index, OtherWorkspaceFiles};
+use lanser::relocate::{OldContent, OldTarget, RelocationOutcome, relocate};
 
 use crate::cases::{Case, Tree};
 

@@ -102,7 +102,7 @@ fn is_once(old: &Tree, known: &KnownDefinition) -> bool {
 }
 
 fn other_name(name: &str, random: &mut Seeded) -> String {
-    let words = ["build", "resolve", "entry", "handle", "inner", "payload", "collect", "render_all"];
+    let words = ["build", "python", "entry", "handle", "inner", "payload", "collect", "render_all"];
     match random.below(3) {
         0 => format!("_{name}"),
         1 => format!("{name}_{}", words[random.below(words.len())]),

@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lanser::resolve::outline::Outline;
+use lanser::python::outline::Outline;
 
 use crate::cases::{Case, Seeded, Tree, Truth};
 

@@ -3,12 +3,12 @@
 use std::sync::OnceLock;
 
 use lanser::path::{AbsPath, WorkspacePath};
-use lanser::resolve::index::Index;
-use lanser::resolve::locate::{self, ResolveContext, locate};
-use lanser::resolve::modules::ImportRoots;
-use lanser::resolve::outline::Outline;
-use lanser::resolve::relocate::score::THRESHOLD;
-use lanser::resolve::selector_forms;
+use lanser::python::modules::ImportRoots;
+use lanser::python::outline::Outline;
+use lanser::relocate::index::Index;
+use lanser::relocate::locate::{self, ResolveContext, locate};
+use lanser::relocate::score::THRESHOLD;
+use lanser::relocate::selector_forms;
 use lanser::selector::{
     AnchorSpec, AstStep, Construct, ModuleName, PositionSpec, QualName, Role, SymbolSpec, SymidSpec,
 };

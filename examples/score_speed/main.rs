@@ -30,8 +30,8 @@ use std::time::Instant;
 
 use heads::Head;
 use lanser::Workspace;
+use lanser::engine::{ScoreHead, StateSource};
 use lanser::model::reward::Preset;
-use lanser::orchestrator::{ScoreHead, StateSource};
 use lanser::path::AbsPath;
 use lanser::reward::RewardFormula;
 use lanser::reward::episode::Episode;

@@ -15,15 +15,15 @@ use super::rewards;
 use super::settings::{CliSettings, OptionsFromEnv};
 use crate::bundle::portable::PathMap;
 use crate::bundle::seal::{BundleDraft, seal};
+use crate::engine::{self, AbsolutePaths, Engine, read_selector};
 use crate::model::bundle::{Bundle, ServedFrom, Volatile};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, GivenSelector, Options, Request};
 use crate::model::trace::StepOrigin;
-use crate::orchestrator::session::{SessionClient, SessionError, SessionOptions, SessionResponse};
-use crate::orchestrator::watchdog::{StallReason, Watchdog};
-use crate::orchestrator::{self, AbsolutePaths, Orchestrator, read_selector};
 use crate::path::{DocUri, WorkspacePath};
 use crate::reward::of_bundle;
+use crate::serve::session::{SessionClient, SessionError, SessionOptions, SessionResponse};
+use crate::serve::watchdog::{StallReason, Watchdog};
 use crate::trace::operation::FinishedOperation;
 use crate::trace::writer::TraceWriter;
 use crate::workspace::files::canonical;
@@ -127,7 +127,7 @@ impl CliContext {
                             self.reward(&reward, &mut bundle, &settings);
                         }
                         if settings.absolute {
-                            AbsolutePaths::of(&self.orchestrator_settings(&settings)).add_to(&mut bundle);
+                            AbsolutePaths::of(&self.engine_settings(&settings)).add_to(&mut bundle);
                         }
                         self.printer.bundle(&bundle)
                     }
@@ -143,10 +143,10 @@ impl CliContext {
         reward.apply_to(bundle);
         let mut unmeasured = None;
         if let Ok(runtime) = runtime() {
-            let orchestrator_settings = self.orchestrator_settings(settings);
+            let engine_settings = self.engine_settings(settings);
             unmeasured = runtime.block_on(async {
                 tokio::select! {
-                    why = reward.supplement(bundle, &orchestrator_settings) => why,
+                    why = reward.supplement(bundle, &engine_settings) => why,
                     () = super::signals::interrupted() => None,
                 }
             });
@@ -190,8 +190,8 @@ impl CliContext {
             {
                 return answer;
             }
-            let orchestrator = Orchestrator::for_one(self.orchestrator_settings(settings));
-            CliResponse::Bundle(Box::new(orchestrator.run(request, interrupted).await))
+            let engine = Engine::for_one(self.engine_settings(settings));
+            CliResponse::Bundle(Box::new(engine.run(request, interrupted).await))
         });
         watchdog.disarm();
         // A background task, such as an abandoned scan, must not delay the exit.
@@ -248,11 +248,11 @@ impl CliContext {
     /// If there is no session and none can be started.
     pub(crate) fn caller(&self, settings: &CliSettings, start: bool) -> Result<SessionClient, SessionError> {
         let terms = SessionOptions { idle_timeout: settings.session_idle };
-        SessionClient::new(self.env.sessions(), self.orchestrator_settings(settings), terms, start)
+        SessionClient::new(self.env.sessions(), self.engine_settings(settings), terms, start)
     }
 
-    pub(crate) fn orchestrator_settings(&self, settings: &CliSettings) -> orchestrator::Settings {
-        orchestrator::Settings {
+    pub(crate) fn engine_settings(&self, settings: &CliSettings) -> engine::Settings {
+        engine::Settings {
             root: settings.root.clone(),
             copy_of: None,
             environment_of: None,
@@ -271,7 +271,7 @@ impl CliContext {
             search_path: self.env.search_path(),
             environment: self.env.vars.clone(),
             verbose: self.global.verbose,
-            threads: orchestrator::processors(),
+            threads: engine::processors(),
             session_memory: settings.session_memory,
             progress: self.printer.progress(),
             trace: self.trace.clone(),
@@ -341,7 +341,7 @@ pub(crate) fn stopped(why: StallReason, limit: std::time::Duration) -> ErrorBody
     }
 }
 
-/// The bundle for a request that was interrupted while a session answered it; the same as that of [`Orchestrator::run`].
+/// The bundle for a request that was interrupted while a session answered it; the same as that of [`Engine::run`].
 fn cancelled(mut request: Request, settings: &CliSettings, began: Instant) -> Bundle {
     let paths = PathMap::new().workspace(settings.root.clone());
     request.map_uri(|uri| paths.absolute(uri).map_or_else(|| uri.clone(), |path| paths.uri(&path)));

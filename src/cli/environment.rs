@@ -7,9 +7,9 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
-use crate::orchestrator::session::RuntimeDir;
-use crate::orchestrator::{cache_folder, search_path, state_folder};
+use crate::engine::{cache_folder, search_path, state_folder};
 use crate::path::{AbsPath, absolute::AbsPathError};
+use crate::serve::session::RuntimeDir;
 use crate::workspace::root::checkout;
 use crate::workspace::trust::TrustList;
 

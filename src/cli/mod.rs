@@ -24,7 +24,8 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
 use crate::lsp::process::{GUARD_COMMAND, exec_guarded};
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::orchestrator::{self, session::SESSION_COMMAND};
+use crate::serve;
+use crate::serve::session::SESSION_COMMAND;
 use commands::Verb;
 use context::CliContext;
 use environment::ProcessEnvironment;
@@ -187,7 +188,7 @@ fn guard(env: &ProcessEnvironment) -> ExitCode {
 
 /// Runs a background session: `lanser __session …`, started by a client that passes its socket on.
 fn session(env: &ProcessEnvironment) -> ExitCode {
-    match orchestrator::session::run(&env.args[2..], env.exe.clone()) {
+    match serve::session::run(&env.args[2..], env.exe.clone()) {
         Ok(()) => ProgramExit::Ok.into(),
         Err(error) => {
             Printer::new(Format::Human, false).complain(&format!("error: {error}"));

@@ -8,12 +8,12 @@ use super::context::CliContext;
 use super::settings::CliSettings;
 use crate::bundle::seal::bundle_id;
 use crate::digest::{Digest, Score};
+use crate::engine::{self, stored_bundle, supplement};
 use crate::model::BUNDLE_VERSION;
 use crate::model::bundle::Bundle;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::reward::{Preset, Weights};
 use crate::model::trace::{RecordedStep, StepOrigin};
-use crate::orchestrator::{self, stored_bundle, supplement};
 use crate::reward::{self, RewardFormula, default_weights, is_fault, recomputed, supplemented, unmeasured};
 use crate::trace::writer::TraceWriter;
 use crate::workspace::files::read_bytes;
@@ -42,7 +42,7 @@ impl RewardRequest {
     pub(crate) async fn supplement(
         &self,
         bundle: &mut Bundle,
-        settings: &orchestrator::Settings,
+        settings: &engine::Settings,
     ) -> Option<String> {
         let previous = self.previous.as_ref()?;
         let measured = supplement(settings, previous, bundle, &self.terms).await;

@@ -7,13 +7,13 @@ use super::config::{self, ConfigError, FileConfig};
 use super::environment::ProcessEnvironment;
 use super::global::GlobalArgs;
 use super::guards::Policies;
+use crate::engine;
 use crate::model::analyzer::AnalyzerKind;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::Scope;
 use crate::model::server::ServerKind;
-use crate::orchestrator;
-use crate::orchestrator::session::SessionOptions;
 use crate::path::AbsPath;
+use crate::serve::session::SessionOptions;
 use crate::text::ColumnUnit;
 use crate::workspace::root;
 use crate::workspace::snapshot::ChangeDetection;
@@ -113,7 +113,7 @@ impl CliSettings {
             .unwrap_or(SessionOptions::DEFAULT_IDLE_TIMEOUT.as_secs());
         let session_memory = sources
             .value("session-memory", args.session_memory, |file| file.session_memory)
-            .unwrap_or(orchestrator::Settings::SERVER_MEMORY >> 20);
+            .unwrap_or(engine::Settings::SERVER_MEMORY >> 20);
         let offline =
             sources.value("offline", args.offline.then_some(true), |file| file.offline).unwrap_or(false);
         let absolute =
@@ -136,9 +136,7 @@ impl CliSettings {
             python: python.map(|path| env.absolute(&path)),
             index_io: match index_io {
                 None => ColumnUnit::default(),
-                Some(unit) => {
-                    ColumnUnit::parse(&unit).ok_or_else(|| orchestrator::unknown_unit_error(&unit))?
-                }
+                Some(unit) => ColumnUnit::parse(&unit).ok_or_else(|| engine::unknown_unit_error(&unit))?,
             },
             scope: match scope.as_deref() {
                 None | Some("workspace") => Scope::Workspace,

@@ -12,7 +12,7 @@
 //! outlives lanser ([`process::exec_guarded`]).
 //!
 //! Left out on purpose: pushed diagnostics (they are pulled), progress (no token is ever sent), file watching (the
-//! workspace layer knows what changed), restarts (the orchestrator decides).
+//! workspace layer knows what changed), restarts (the engine decides).
 
 pub mod cancellation;
 pub mod capabilities;

@@ -5,16 +5,18 @@ use std::path::Path;
 
 /// The modules and their layers. An import must point to a lower layer; modules of one layer never import each other.
 const LAYERS: &[(&str, u8)] = &[
-    ("cli", 7),
-    ("orchestrator", 6),
-    ("schema", 5),
-    ("trace", 5),
-    ("resolve", 4),
-    ("lsp", 4),
-    ("toolchain", 4),
-    ("edit", 4),
-    ("bundle", 4),
-    ("reward", 4),
+    ("cli", 9),
+    ("serve", 8),
+    ("engine", 7),
+    ("schema", 6),
+    ("trace", 6),
+    ("relocate", 5),
+    ("lsp", 5),
+    ("toolchain", 5),
+    ("edit", 5),
+    ("bundle", 5),
+    ("reward", 5),
+    ("python", 4),
     ("workspace", 3),
     ("model", 2),
     ("selector", 1),
@@ -38,16 +40,16 @@ const CONFINED: &[(&str, &[&str])] = &[
             "model/recorded_bundle.rs",
             "cli/",
             // Finds the URIs of a bundle, wherever they are in it.
-            "orchestrator/absolute_paths.rs",
+            "engine/absolute_paths.rs",
             "workspace/server_config.rs",
         ],
     ),
-    ("tokio::", &["lsp/", "orchestrator/", "cli/"]),
+    ("tokio::", &["lsp/", "engine/", "serve/", "cli/"]),
     ("clap::", &["cli/", "schema/"]),
-    ("std::env::vars", &["cli/environment.rs", "orchestrator/library.rs"]),
+    ("std::env::vars", &["cli/environment.rs", "engine/library.rs"]),
     ("std::env::args", &["cli/environment.rs"]),
     // The thread that could return from `main` is the one that hangs.
-    ("process::exit", &["orchestrator/watchdog.rs"]),
+    ("process::exit", &["serve/watchdog.rs"]),
 ];
 
 /// The code of every source file below `src` by path, without comments.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use lanser::engine::{ScoreHead, StateSource};
 use lanser::model::request::{Command, Direction, Options, Request};
 use lanser::model::reward::Preset;
-use lanser::orchestrator::{ScoreHead, StateSource};
 use lanser::path::AbsPath;
 use lanser::reward::RewardFormula;
 use lanser::{Bundle, Workspace};

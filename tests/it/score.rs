@@ -101,7 +101,7 @@ fn a_bundle_can_be_the_base() {
     let mut resealed = serde_json::to_value(&other).unwrap();
     resealed["bundleId"] = serde_json::to_value(lanser::bundle::seal::bundle_id(&other).unwrap()).unwrap();
     let (code, r, reason) = reward(&["--base", &saved(&env, "other.json", &resealed)]);
-    assert_eq!((code, r), (Some(10), None));
+    assert_eq!((code, r), (Some(10), None), "{reason}");
     assert!(reason.contains("the server differs from that of the bundle"), "{reason}");
     assert_eq!(env.lanser(["score", "--base", &format!("sha256:{}", "0".repeat(64))]).code, Some(3));
     assert!(env.left_behind().is_empty(), "{:?}", env.left_behind());

@@ -13,7 +13,7 @@ const EXEMPT: [&str; 7] = [
     "pool/kept",
     "pool/turns",
     "lsp/conversation",
-    "resolve/meaning",
+    "python/meaning",
     "schemas/history",
     "tests/it/words.rs",
     "CHANGELOG.md",

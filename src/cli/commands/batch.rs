@@ -15,12 +15,12 @@ use crate::cli::output::{Printer, TerminalProgress};
 use crate::cli::rewards::StepRewards;
 use crate::cli::settings::CliSettings;
 use crate::cli::signals::interrupted;
+use crate::engine::{self, AbsolutePaths, Engine, Progress};
 use crate::model::bundle::Bundle;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Options, Request, Scope};
-use crate::orchestrator::batch::{self, BatchEnd, BatchInput, BatchOptions};
-use crate::orchestrator::watchdog::Watchdog;
-use crate::orchestrator::{self, AbsolutePaths, Orchestrator, Progress};
+use crate::serve::batch::{self, BatchEnd, BatchInput, BatchOptions};
+use crate::serve::watchdog::Watchdog;
 use crate::text::{ColumnUnit, plural};
 
 use crate::workspace::files::canonical;
@@ -86,19 +86,17 @@ pub(crate) fn run(args: &BatchArgs, context: &mut CliContext) -> ProgramExit {
     };
     let (answers, to_write) = mpsc::channel(OUTPUT_QUEUE_LIMIT);
     let (printer, ordered) = (context.printer.clone(), args.ordered || steps.is_run());
-    let absolute = settings.absolute.then(|| AbsolutePaths::of(&context.orchestrator_settings(&settings)));
+    let absolute = settings.absolute.then(|| AbsolutePaths::of(&context.engine_settings(&settings)));
     let writer = BundleWriter { printer, out, progress: progress.clone(), steps, absolute };
     let writer = std::thread::spawn(move || writer.write(to_write));
-    let orchestrator_settings = orchestrator::Settings {
-        progress: Arc::new(MessagesOnly(progress)),
-        ..context.orchestrator_settings(&settings)
-    };
+    let engine_settings =
+        engine::Settings { progress: Arc::new(MessagesOnly(progress)), ..context.engine_settings(&settings) };
     let limit = context.global.limit;
     let merge_options = Box::new(move |request: &Request| with_defaults(request, limit, &settings));
     let source = BatchInput { stream, merge_options };
     let terms = BatchOptions { concurrency: args.concurrency.into(), ordered };
     let watchdog = Watchdog::default();
-    let (printer, timeout) = (context.printer.clone(), orchestrator_settings.timeout);
+    let (printer, timeout) = (context.printer.clone(), engine_settings.timeout);
     watchdog.exit_on_stall(timeout, interrupted, move |why| {
         // Bundles that are not written yet are lost.
         let error = stopped(why, timeout);
@@ -107,9 +105,9 @@ pub(crate) fn run(args: &BatchArgs, context: &mut CliContext) -> ProgramExit {
     });
     let ended = runtime.block_on(async {
         watchdog.start_heartbeat();
-        let orchestrator = Orchestrator::for_many(orchestrator_settings);
-        let ended = batch::run(&orchestrator, terms, source, answers, interrupted()).await;
-        orchestrator.close().await;
+        let engine = Engine::for_many(engine_settings);
+        let ended = batch::run(&engine, terms, source, answers, interrupted()).await;
+        engine.close().await;
         ended
     });
     watchdog.disarm();

@@ -10,7 +10,7 @@ use super::server::{candidate_status, unavailable};
 use crate::cli::context::CliContext;
 use crate::cli::exit::ProgramExit;
 use crate::cli::output::Style;
-use crate::orchestrator::{self, toolchain_request};
+use crate::engine::{self, toolchain_request};
 use crate::text::plural;
 use crate::toolchain::{self, default_version, supported_versions};
 
@@ -41,9 +41,9 @@ struct DoctorReport {
     places: Vec<CandidateReport>,
     nodes: Vec<CandidateReport>,
     /// The programs of `--with`.
-    analyzers: Vec<orchestrator::AnalyzerReport>,
-    python: Option<orchestrator::PythonReport>,
-    configuration: orchestrator::ConfigurationReport,
+    analyzers: Vec<engine::AnalyzerReport>,
+    python: Option<engine::PythonReport>,
+    configuration: engine::ConfigurationReport,
     problems: Vec<String>,
 }
 
@@ -84,10 +84,9 @@ pub(crate) fn run(args: &DoctorArgs, context: &mut CliContext) -> ProgramExit {
         Ok(settings) => settings,
         Err(error) => return context.fail(error),
     };
-    let orchestrator_settings = context.orchestrator_settings(&settings);
-    let inventory = toolchain::inventory(&toolchain_request(&orchestrator_settings));
-    let snapshot =
-        Snapshot::take(&settings.root, None, orchestrator_settings.trust, orchestrator_settings.threads);
+    let engine_settings = context.engine_settings(&settings);
+    let inventory = toolchain::inventory(&toolchain_request(&engine_settings));
+    let snapshot = Snapshot::take(&settings.root, None, engine_settings.trust, engine_settings.threads);
     let mut problems = Vec::new();
     let mut exit = ProgramExit::Ok;
     if let Err(error) = &inventory.chosen {
@@ -95,12 +94,12 @@ pub(crate) fn run(args: &DoctorArgs, context: &mut CliContext) -> ProgramExit {
         problems.push(format!("{}; {}", body.message, body.hint.unwrap_or_default()));
         exit = ProgramExit::Failed(body.symbol);
     }
-    let (python, of_python) = orchestrator::python_report(&orchestrator_settings);
+    let (python, of_python) = engine::python_report(&engine_settings);
     problems.extend(of_python);
-    let configuration = orchestrator::configuration_report(&orchestrator_settings);
+    let configuration = engine::configuration_report(&engine_settings);
     problems.extend(configuration.problems.iter().cloned());
     let memo = args.cache.then(|| {
-        let memo = orchestrator::verify_memo(&orchestrator_settings);
+        let memo = engine::verify_memo(&engine_settings);
         MemoReport { answers: memo.files, bytes: memo.bytes, damaged: memo.damaged }
     });
     let report = DoctorReport {
@@ -156,7 +155,7 @@ pub(crate) fn run(args: &DoctorArgs, context: &mut CliContext) -> ProgramExit {
                 verdict: candidate_status(&candidate.status),
             })
             .collect(),
-        analyzers: orchestrator::analyzer_report(&orchestrator_settings),
+        analyzers: engine::analyzer_report(&engine_settings),
         python,
         configuration,
         problems,

@@ -8,9 +8,9 @@ use crate::cli::exit::ProgramExit;
 use crate::cli::rewards;
 use crate::cli::settings::CliSettings;
 use crate::cli::signals;
+use crate::engine::{self, ScoreHead, StateSource, is_revision};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::reward::Preset;
-use crate::orchestrator::{self, ScoreHead, StateSource, is_revision};
 use crate::reward::episode::Episode;
 use crate::workspace::files::{canonical, read_bytes};
 
@@ -61,7 +61,7 @@ fn scored(args: &ScoreArgs, context: &CliContext) -> Result<ProgramExit, ErrorBo
         ScoreHead { name: name.clone(), source }
     });
     let heads: Vec<ScoreHead> = heads.collect();
-    let orchestrator_settings = context.orchestrator_settings(&settings);
+    let engine_settings = context.engine_settings(&settings);
     let (mut stopped, mut failed) = (None, None);
     let runtime = runtime()?;
     let done = runtime.block_on(async {
@@ -72,15 +72,7 @@ fn scored(args: &ScoreArgs, context: &CliContext) -> Result<ProgramExit, ErrorBo
             stopped = stopped
                 .or_else(|| Some(print(context, &episode)).filter(|exit| !matches!(exit, ProgramExit::Ok)));
         };
-        orchestrator::score(
-            &orchestrator_settings,
-            &base,
-            &heads,
-            (&terms, &with),
-            signals::interrupted(),
-            report,
-        )
-        .await
+        engine::score(&engine_settings, &base, &heads, (&terms, &with), signals::interrupted(), report).await
     });
     runtime.shutdown_background();
     done.map(|()| stopped.or(failed.map(ProgramExit::Failed)).unwrap_or(ProgramExit::Ok))

@@ -8,9 +8,9 @@ use serde::Serialize;
 use crate::cli::context::CliContext;
 use crate::cli::exit::ProgramExit;
 use crate::cli::output::Style;
+use crate::engine::{self, tell_progress, toolchain_request};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::server::ServerKind;
-use crate::orchestrator::{self, tell_progress, toolchain_request};
 use crate::toolchain::{
     self, CandidateStatus, FoundServer, InstallableAnalyzer, ServerSource, Unavailable, default_version,
     supported_versions,
@@ -71,7 +71,7 @@ fn list(context: &mut CliContext) -> ProgramExit {
     let mut listed = Vec::new();
     for kind in ServerKind::ALL {
         for version in supported_versions(kind) {
-            let mut request = toolchain_request(&context.orchestrator_settings(&settings));
+            let mut request = toolchain_request(&context.engine_settings(&settings));
             request.kind = kind;
             request.version = Some((*version).to_owned());
             request.command = None;
@@ -86,7 +86,7 @@ fn list(context: &mut CliContext) -> ProgramExit {
         }
     }
     for analyzer in InstallableAnalyzer::ALL {
-        let found = orchestrator::find_analyzer(&context.orchestrator_settings(&settings), analyzer).ok();
+        let found = engine::find_analyzer(&context.engine_settings(&settings), analyzer).ok();
         listed.push(ListedServer {
             name: analyzer.name(),
             version: analyzer.version().to_owned(),
@@ -118,7 +118,7 @@ fn which(context: &mut CliContext) -> ProgramExit {
         Ok(settings) => settings,
         Err(error) => return context.fail(error),
     };
-    let inventory = toolchain::inventory(&toolchain_request(&context.orchestrator_settings(&settings)));
+    let inventory = toolchain::inventory(&toolchain_request(&context.engine_settings(&settings)));
     match inventory.chosen {
         Ok(found) => print_found(context, &found),
         Err(error) => context.fail(unavailable(&error)),
@@ -130,7 +130,7 @@ fn install(context: &mut CliContext) -> ProgramExit {
         Ok(settings) => settings,
         Err(error) => return context.fail(error),
     };
-    let settings = context.orchestrator_settings(&settings);
+    let settings = context.engine_settings(&settings);
     let progress = settings.progress.clone();
     let installed =
         toolchain::install(&toolchain_request(&settings), &mut |event| tell_progress(&*progress, &event));
@@ -145,7 +145,7 @@ fn install_analyzer(analyzer: InstallableAnalyzer, context: &mut CliContext) -> 
         Ok(settings) => settings,
         Err(error) => return context.fail(error),
     };
-    match orchestrator::install_analyzer(&context.orchestrator_settings(&settings), analyzer) {
+    match engine::install_analyzer(&context.engine_settings(&settings), analyzer) {
         Ok(found) if context.json() => context.printer.json_payload(&ListedServer {
             name: analyzer.name(),
             version: analyzer.version().to_owned(),

@@ -10,7 +10,7 @@ use crate::cli::exit::ProgramExit;
 use crate::cli::output::Style;
 use crate::cli::settings::CliSettings;
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::orchestrator::session::{self, SessionError, SessionInfo, SessionStatus};
+use crate::serve::session::{self, SessionError, SessionInfo, SessionStatus};
 use crate::text::plural;
 
 /// The verbs of `session`.

@@ -20,7 +20,7 @@ use crate::bundle::seal::bundle_id;
 use crate::cli::exit::ProgramExit;
 use crate::model::bundle::Bundle;
 use crate::model::error::ErrorSymbol;
-use crate::orchestrator::session::SessionResponse;
+use crate::serve::session::SessionResponse;
 
 pub(crate) use fields::{find_unknown, select};
 pub(crate) use progress::TerminalProgress;

@@ -64,7 +64,7 @@ impl TerminalProgress {
     }
 }
 
-impl crate::orchestrator::Progress for TerminalProgress {
+impl crate::engine::Progress for TerminalProgress {
     fn step(&self, text: &str) {
         Self::step(self, text);
     }

@@ -327,7 +327,7 @@ fn an_invalid_request_ends_only_its_connection() {
 /// Ignores all progress messages.
 struct SilentProgress;
 
-impl lanser::orchestrator::Progress for SilentProgress {
+impl lanser::engine::Progress for SilentProgress {
     fn step(&self, _text: &str) {}
 
     fn notify(&self, _text: &str) {}
@@ -337,10 +337,10 @@ impl lanser::orchestrator::Progress for SilentProgress {
 
 #[test]
 fn one_connection_serves_many_requests() {
+    use lanser::engine::Settings;
     use lanser::model::request::{Command as Question, Request};
-    use lanser::orchestrator::Settings;
-    use lanser::orchestrator::session::{RuntimeDir, SessionClient, SessionOptions};
     use lanser::path::AbsPath;
+    use lanser::serve::session::{RuntimeDir, SessionClient, SessionOptions};
 
     let env = env();
     let server = FakeServer::new(&env, &Behavior::good());

@@ -16,13 +16,13 @@ use crate::cli::exit::ProgramExit;
 use crate::cli::rewards;
 use crate::cli::settings::CliSettings;
 use crate::digest::Digest;
+use crate::engine;
+use crate::engine::traced::{CurrentWorkspace, RecordedInputsCache, ReplayResult, replay as replayed};
 use crate::model::BUNDLE_VERSION;
 use crate::model::bundle::Bundle;
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::reward::{Preset, ProcessReward};
 use crate::model::trace::{RecordedBundle, RecordedStep};
-use crate::orchestrator;
-use crate::orchestrator::traced::{CurrentWorkspace, RecordedInputsCache, ReplayResult, replay as replayed};
 use crate::reward::{RewardFormula, is_fault, recomputed};
 use crate::text::plural;
 use crate::trace::compare::{difference, nearest_frame, recorded_difference};
@@ -350,13 +350,13 @@ impl<'a> WorkspaceComparison<'a> {
                 }
                 let settings = CliSettings::new(&global, &context.from_env, &context.env)?;
                 // Compare the actual content of the folder: no installation, no caches.
-                let settings = orchestrator::Settings {
+                let settings = engine::Settings {
                     server,
                     offline: true,
                     keep: false,
                     trust: ChangeDetection::Content,
                     trace: None,
-                    ..context.orchestrator_settings(&settings)
+                    ..context.engine_settings(&settings)
                 };
                 vacant.insert(runtime.block_on(CurrentWorkspace::scan(settings))?)
             }

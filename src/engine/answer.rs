@@ -1,0 +1,546 @@
+//! Answers one request. Retries when the workspace changes underneath, and when the server fails.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::ask::Deadline;
+use super::failure::Failure;
+use super::inputs::{Inputs, Tools};
+use super::memo::MemoKey;
+use super::order_dependence::may_be_shared;
+use super::pool::{Isolation, StartingWorker, WorkerKind};
+use super::request_state::RequestState;
+use super::single_flight::{FlightLeader, FlightRole};
+use super::traced::record::AnswerOrigin;
+use super::{
+    Attempt, Engine, analyze, ask, blocking, blocking_within, navigation, needs_server, refactor,
+    single_flight,
+};
+use crate::bundle::portable::PathMap;
+use crate::bundle::seal::BundleDraft;
+use crate::lsp::LspError;
+use crate::model::bundle::{Bundle, ServedFrom};
+use crate::model::request::Request;
+
+/// The delays before a crashed server is restarted: the first and the second time.
+const RESTART_BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(500)];
+
+/// How long after the deadline an attempt may still report by itself what timed out.
+const TIMEOUT_GRACE: Duration = Duration::from_millis(300);
+
+/// The time that must be left before the deadline for another attempt to be worthwhile.
+const MIN_RETRY_TIME: Duration = Duration::from_secs(1);
+
+/// How long an attempt on presumed inputs runs before they are scanned concurrently. A longer attempt is expensive to
+/// discard.
+const EARLY_SCAN_DELAY: Duration = Duration::from_millis(100);
+
+/// The inputs of an attempt.
+struct AttemptInputs {
+    inputs: Arc<Inputs>,
+    /// Whether they were scanned after the request arrived. If not, they are only presumed to be unchanged.
+    fresh: bool,
+    /// A server that is being started concurrently.
+    starting: Option<StartingWorker>,
+}
+
+/// The failures of earlier attempts, and what they imply for the next.
+#[derive(Default)]
+struct RetryState {
+    crashes: usize,
+    hangs: usize,
+    changes: usize,
+    /// The isolation that the request needs, where an attempt has shown that the default does not suffice.
+    isolation: Option<Isolation>,
+    /// The caller's deadline. Its time starts when the request can be sent, not while a server is being installed.
+    deadline: Option<Deadline>,
+}
+
+/// An answer that is ready to be returned.
+pub(super) enum FinalAnswer {
+    /// Computed for this request.
+    Computed(Box<ComputedAnswer>),
+    /// Computed for an identical concurrent request.
+    Shared(Arc<Bundle>),
+    /// From the memo.
+    Cached(Box<Bundle>),
+}
+
+/// An answer that was computed for this request.
+pub(super) struct ComputedAnswer {
+    pub(super) attempt: Attempt,
+    pub(super) served_from: ServedFrom,
+    /// Its key in the memo.
+    pub(super) key: Option<MemoKey>,
+    /// Delivers it to the identical requests that wait for it.
+    pub(super) leader: Option<FlightLeader>,
+    /// What it was computed from, for the trace.
+    pub(super) origin: AnswerOrigin,
+}
+
+impl FinalAnswer {
+    /// A result, or an error, that is shared with no other request.
+    pub(super) fn unshared(attempt: Attempt, origin: AnswerOrigin) -> Self {
+        Self::Computed(Box::new(ComputedAnswer {
+            attempt,
+            served_from: ServedFrom::Server,
+            key: None,
+            leader: None,
+            origin,
+        }))
+    }
+}
+
+impl Engine {
+    /// Makes attempts until one is valid: on new inputs when the workspace changed, with another server when one
+    /// failed.
+    pub(super) async fn answer(&self, request: &Request, arrived: Instant) -> FinalAnswer {
+        let mut retry = RetryState::default();
+        let mut basis = self.presumed_inputs(request);
+        let mut is_plan_unusable = false;
+        loop {
+            let AttemptInputs { inputs, fresh, starting } = match basis.take() {
+                Some(basis) => basis,
+                None => match self.first_scan(request).await {
+                    Ok(basis) => basis,
+                    Err(failure) => return failed(request, failure, None, None, ServedFrom::Server),
+                },
+            };
+            let key = self.memo_key(request, &inputs).await;
+            if let Some(bundle) = self.memo_get(key.filter(|_| !is_plan_unusable)).await {
+                self.settings.progress.verifying();
+                if !fresh {
+                    self.shared.scanner.throttle.wait().await;
+                    match self.scan_since(arrived).await {
+                        Ok(now) if Arc::ptr_eq(&now, &inputs) => {}
+                        Ok(now) => {
+                            basis = Some(AttemptInputs { inputs: now, fresh: true, starting: None });
+                            continue;
+                        }
+                        Err(failure) => return failed(request, failure, None, None, ServedFrom::Memo),
+                    }
+                }
+                if !request.cmd.edits() {
+                    return FinalAnswer::Cached(bundle);
+                }
+                match self.recall_plan(request, &inputs, *bundle).await {
+                    Ok(Some(answer)) => return answer,
+                    Ok(None) => is_plan_unusable = true,
+                    Err(failure) => return failed(request, failure, Some(&inputs), None, ServedFrom::Memo),
+                }
+                basis = Some(AttemptInputs { inputs, fresh: true, starting });
+                continue;
+            }
+            let (state, is_stale) = match self.resolve(request, &inputs, fresh).await {
+                Ok(resolved) => resolved,
+                Err(failure) => return failed(request, failure, Some(&inputs), None, ServedFrom::Server),
+            };
+            if is_stale {
+                basis = match self.scan_since(arrived).await {
+                    Ok(now) => Some(AttemptInputs { inputs: now, fresh: true, starting: None }),
+                    Err(failure) => {
+                        return failed(request, failure, Some(&inputs), Some(&state), ServedFrom::Server);
+                    }
+                };
+                continue;
+            }
+            let leader = match self.shared.single_flight.join(request, &inputs, &self.settings) {
+                FlightRole::Leader(leader) => leader,
+                FlightRole::Follower(answer) => {
+                    self.settings.progress.verifying();
+                    match single_flight::wait(answer).await {
+                        Some(bundle) => return FinalAnswer::Shared(bundle),
+                        None => {
+                            basis = Some(AttemptInputs { inputs, fresh, starting });
+                            continue;
+                        }
+                    }
+                }
+            };
+            let pending = self.pending_guard();
+            let mut served_from = ServedFrom::Syntax;
+            let deadline = *retry.deadline.get_or_insert_with(|| Deadline::of(request, &self.settings));
+            let (at, deadline) =
+                (deadline.at, Deadline { is_last: deadline.is_last || retry.hangs > 0, ..deadline });
+            let attempted = Box::pin(self.attempt(
+                request,
+                &state,
+                starting,
+                retry.isolation,
+                deadline,
+                &mut served_from,
+            ));
+            let attempted = async {
+                let timed_out = || LspError::Timeout {
+                    method: request.cmd.as_str().to_owned(),
+                    after: self.settings.timeout,
+                };
+                let outcome = tokio::time::timeout_at((at + TIMEOUT_GRACE).into(), attempted).await;
+                outcome
+                    .unwrap_or_else(|_| Err(timed_out().into()))
+                    .map_err(|failure| failure.within(self.settings.timeout))
+            };
+            let outcome = if fresh {
+                attempted.await
+            } else {
+                let inputs_changed = async {
+                    tokio::time::sleep(EARLY_SCAN_DELAY).await;
+                    self.shared.scanner.throttle.wait().await;
+                    match self.scan_since(arrived).await {
+                        Ok(now) if !Arc::ptr_eq(&now, &inputs) => now,
+                        _ => std::future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    biased;
+                    outcome = attempted => outcome,
+                    now = inputs_changed => {
+                        basis = Some(AttemptInputs { inputs: now, fresh: true, starting: None });
+                        continue;
+                    }
+                }
+            };
+            if let Err(failure) = &outcome
+                && self.should_retry(request, failure, &mut retry, served_from).await
+            {
+                basis = Some(AttemptInputs { inputs, fresh, starting: None });
+                continue;
+            }
+            leader.close();
+            drop(pending);
+            self.settings.progress.verifying();
+            match self.changes_since(request, &state, fresh).await {
+                Err(failure) => return failed(request, failure, Some(&inputs), Some(&state), served_from),
+                Ok(None) => {
+                    let computed = match outcome {
+                        Ok(mut attempt) => {
+                            if let Some(held) = attempt.held.take().filter(|_| state.inputs_cover_answer()) {
+                                let kind = WorkerKind::of(request, self.settings.server);
+                                self.shared.pool.keep(kind, request, &inputs, held);
+                            }
+                            let (inputs, state) = (Some(inputs.clone()), Some(state.clone()));
+                            ComputedAnswer {
+                                attempt,
+                                served_from,
+                                key,
+                                leader: None,
+                                origin: AnswerOrigin { inputs, state, fault: None },
+                            }
+                        }
+                        Err(failure) => {
+                            failure_of(request, failure, Some(&inputs), Some(&state), served_from)
+                        }
+                    };
+                    return FinalAnswer::Computed(Box::new(ComputedAnswer {
+                        leader: Some(leader),
+                        ..computed
+                    }));
+                }
+                // A change of presumed inputs does not count: it may have happened before the request.
+                Ok(Some((_, what))) if fresh && retry.changes > 0 => {
+                    return failed(request, Failure::Changed(what), Some(&inputs), Some(&state), served_from);
+                }
+                Ok(Some((now, _))) => {
+                    retry.changes += usize::from(fresh);
+                    basis = Some(AttemptInputs { inputs: now, fresh: true, starting: None });
+                }
+            }
+        }
+    }
+
+    /// The answer from a plan that was made for the same inputs; `None` if it cannot be used.
+    async fn recall_plan(
+        &self,
+        request: &Request,
+        inputs: &Arc<Inputs>,
+        bundle: Bundle,
+    ) -> Result<Option<FinalAnswer>, Failure> {
+        let (state, _) = self.resolve(request, inputs, true).await?;
+        let attempt = refactor::recall(request, &state, &self.settings, bundle).await?;
+        Ok(attempt.map(|attempt| {
+            FinalAnswer::Computed(Box::new(ComputedAnswer {
+                attempt,
+                served_from: ServedFrom::Memo,
+                key: None,
+                leader: None,
+                origin: AnswerOrigin { inputs: Some(inputs.clone()), state: Some(state), fault: None },
+            }))
+        }))
+    }
+
+    /// The inputs of the last scan, if they allow to answer the request.
+    fn presumed_inputs(&self, request: &Request) -> Option<AttemptInputs> {
+        let inputs = self.shared.scanner.last()?;
+        let usable = inputs.tools.found.is_ok() || !needs_server(request);
+        usable.then_some(AttemptInputs { inputs, fresh: false, starting: None })
+    }
+
+    /// Scans the workspace for the first time, and starts the server that is probably needed concurrently.
+    async fn first_scan(&self, request: &Request) -> Result<AttemptInputs, Failure> {
+        let (needs_server, began) = (needs_server(request), Instant::now());
+        let (settings, environment_cache) =
+            (self.settings.clone(), self.shared.scanner.environment_cache.clone());
+        let tools = blocking(move || Tools::find(&settings, &environment_cache, needs_server)).await??;
+        // For a request that was answered before, the memo may have an answer, so that no server is needed.
+        let may_be_cached = self.shared.memo.as_ref().is_some_and(|memo| {
+            memo.has_request(refactor::planning_request(request).as_ref().unwrap_or(request))
+        });
+        let starting = (needs_server && !may_be_cached && tools.found.is_ok())
+            .then(|| self.shared.pool.start(WorkerKind::of(request, self.settings.server), &tools));
+        let inputs = self.shared.scanner.scan_since(began, &self.settings, Some(tools)).await?;
+        Ok(AttemptInputs { inputs, fresh: true, starting })
+    }
+
+    async fn scan_since(&self, moment: Instant) -> Result<Arc<Inputs>, Failure> {
+        self.shared.scanner.scan_since(moment, &self.settings, None).await
+    }
+
+    /// Resolves the selector. The flag says that presumed inputs are stale: the selector was resolved in file
+    /// contents that differ from theirs, which is known without a scan of the whole workspace.
+    async fn resolve(
+        &self,
+        request: &Request,
+        inputs: &Arc<Inputs>,
+        fresh: bool,
+    ) -> Result<(Arc<RequestState>, bool), Failure> {
+        let (settings, request, inputs) = (self.settings.clone(), request.clone(), inputs.clone());
+        let (limit, tape) = (settings.timeout, self.tape());
+        blocking_within(limit, "the disk or git's folder", move || {
+            let state = Arc::new(RequestState::new(&settings, &request, inputs, tape));
+            let is_stale = !fresh && state.first_changed_file().is_some();
+            (state, is_stale)
+        })
+        .await
+    }
+
+    /// Makes one attempt. A selector that resolves to nothing is reported without waiting for the server, with the
+    /// same message whether there is a server or not.
+    pub(super) async fn attempt(
+        &self,
+        request: &Request,
+        state: &Arc<RequestState>,
+        starting: Option<StartingWorker>,
+        isolation: Option<Isolation>,
+        deadline: Deadline,
+        served_from: &mut ServedFrom,
+    ) -> Result<Attempt, Failure> {
+        if let Some(error) = state.target_error() {
+            return Err(Failure::reported(error));
+        }
+        if !needs_server(request) {
+            return Ok(navigation::locate(request, state, &self.settings));
+        }
+        if let Some(refused) = refactor::refusal(request, state, &self.settings).await? {
+            return Ok(refused);
+        }
+        let kind = WorkerKind::of(request, self.settings.server);
+        if let Some((server, read)) = self.shared.pool.recall(kind, request, &state.inputs).await {
+            *served_from = ServedFrom::WarmServer;
+            let answered =
+                ask::ask(request, state, &server.recording(&state.tape), &self.settings, deadline).await;
+            let now = state.read_outside();
+            if now.iter().any(|(path, digest)| read.get(path) != Some(digest)) {
+                // A server that has read these files does not read them again.
+                self.shared.pool.forget(kind, request);
+                return Err(Failure::NeedsFreshServer);
+            }
+            let forgotten = || LspError::Forgotten { method: request.cmd.as_str().to_owned() };
+            return answered.map_err(|failure| match failure {
+                // The cached responses do not suffice, so the server is used.
+                Failure::Server(_) | Failure::NeedsFreshServer | Failure::NeedsExclusiveServer => {
+                    forgotten().into()
+                }
+                failure => failure,
+            });
+        }
+        *served_from = ServedFrom::Server;
+        let mut starting = starting;
+        if let Some(starting) = &mut starting {
+            starting.wait().await?;
+        }
+        let isolation = match isolation {
+            Some(isolation) => isolation,
+            None => {
+                // With many concurrent requests it pays to find out which of them can share a server.
+                if self.shared.concurrent && may_be_shared(request) {
+                    let state = state.clone();
+                    blocking(move || state.read_other_files()).await?;
+                }
+                ask::isolation(request, state)
+            }
+        };
+        if isolation != Isolation::Shared {
+            self.settings.progress.waiting_for_exclusive();
+        }
+        let server = self
+            .shared
+            .pool
+            .acquire(kind, isolation, &state.inputs, &state.files)
+            .await?
+            .recording(&state.tape)
+            .with_response_cache(request, isolation);
+        if let Some(starting) = starting {
+            starting.keep();
+        }
+        if !server.is_fresh() {
+            *served_from = ServedFrom::WarmServer;
+        }
+        let deadline = Deadline { is_last: deadline.is_last || server.is_fresh(), ..deadline };
+        let answered = ask::ask(request, state, &server, &self.settings, deadline).await;
+        if answered.as_ref().is_err_and(Failure::is_hang) {
+            server.mark_hung();
+        } else {
+            server.mark_finished();
+        }
+        answered
+    }
+
+    /// Whether to make another attempt on the same inputs.
+    async fn should_retry(
+        &self,
+        request: &Request,
+        failure: &Failure,
+        retry: &mut RetryState,
+        served_from: ServedFrom,
+    ) -> bool {
+        match failure {
+            // The request depends on more than the inputs, such as on what a revision refers to.
+            Failure::Server(LspError::Forgotten { .. }) => {
+                self.shared.pool.forget(WorkerKind::of(request, self.settings.server), request);
+                true
+            }
+            failure if failure.is_crash() && retry.crashes < RESTART_BACKOFF.len() => {
+                tokio::time::sleep(RESTART_BACKOFF[retry.crashes]).await;
+                retry.crashes += 1;
+                true
+            }
+            failure if failure.is_hang() => {
+                // A server that has answered other requests may be slow because of them, and any may time out once by
+                // chance.
+                retry.hangs += 1;
+                retry.hangs == 1
+                    && retry.deadline.is_none_or(|deadline| Instant::now() + MIN_RETRY_TIME < deadline.at)
+            }
+            // A server may fail because of its accumulated state; a fresh one has none.
+            Failure::NeedsFreshServer | Failure::Server(LspError::Server { .. })
+                if retry.isolation != Some(Isolation::Fresh) && served_from == ServedFrom::WarmServer =>
+            {
+                retry.isolation = Some(Isolation::Fresh);
+                true
+            }
+            Failure::NeedsExclusiveServer if retry.isolation.is_none() => {
+                retry.isolation = Some(Isolation::Reset);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Scans the inputs again. `None` if they are unchanged, else the new inputs and what changed.
+    async fn changes_since(
+        &self,
+        request: &Request,
+        state: &Arc<RequestState>,
+        fresh: bool,
+    ) -> Result<Option<(Arc<Inputs>, String)>, Failure> {
+        let started = Instant::now();
+        let now = if self.shared.resident {
+            self.shared.scanner.throttle.wait().await;
+            self.scan_since(started).await?
+        } else if needs_server(request) || !fresh {
+            let (now, ()) = tokio::join!(self.scan_since(started), self.shared.pool.close());
+            now?
+        } else {
+            state.inputs.clone()
+        };
+        if !Arc::ptr_eq(&now, &state.inputs) {
+            let what = state.inputs.first_difference(&now);
+            return Ok(Some((now, what)));
+        }
+        let state = state.clone();
+        let changed = blocking(move || state.first_changed_file()).await?;
+        Ok(changed.map(|what| (now, what)))
+    }
+
+    /// The answer's key in the memo; `None` if it is not cached.
+    async fn memo_key(&self, request: &Request, inputs: &Arc<Inputs>) -> Option<MemoKey> {
+        // With both coordinate systems an answer contains more than the memo stores.
+        let is_cacheable = self.shared.memo.is_some()
+            && self.settings.trace.is_none()
+            && needs_server(request)
+            && !self.settings.verbose;
+        if !is_cacheable {
+            return None;
+        }
+        // What git reports about files is not part of the inputs, so of an edit only its plan is cached.
+        let key = match refactor::planning_request(request) {
+            Some(planning) => MemoKey::of(&planning, inputs),
+            None if request.cmd.edits() => None,
+            None => MemoKey::of(request, inputs),
+        }?;
+        if request.options.with.is_empty() {
+            return Some(key);
+        }
+        let (settings, request, inputs) = (self.settings.clone(), request.clone(), inputs.clone());
+        let analyzers = blocking(move || analyze::digest(&settings, &request, &inputs)).await;
+        analyzers.ok().flatten().map(|analyzers| key.with(analyzers))
+    }
+
+    async fn memo_get(&self, key: Option<MemoKey>) -> Option<Box<Bundle>> {
+        let (key, shared) = (key?, self.shared.clone());
+        let found = blocking(move || shared.memo.as_ref().and_then(|memo| memo.get(&key)).map(Box::new));
+        found.await.ok().flatten()
+    }
+
+    pub(super) async fn memo_put(&self, key: Option<MemoKey>, bundle: &Bundle) {
+        let is_answer = match bundle.request.as_ref().is_some_and(|request| request.cmd.edits()) {
+            true => refactor::has_plan(bundle),
+            false => bundle.error.is_none(),
+        };
+        let Some(key) = key.filter(|_| is_answer) else { return };
+        let (shared, bundle) = (self.shared.clone(), bundle.clone());
+        let keeping = blocking(move || {
+            if let Some(memo) = &shared.memo {
+                memo.put(&key, &bundle);
+            }
+        });
+        if !self.shared.resident {
+            // A process that is about to exit must finish writing.
+            let _ = keeping.await;
+        }
+    }
+}
+
+/// A failed attempt, as an answer for this caller only.
+fn failed(
+    request: &Request,
+    failure: Failure,
+    inputs: Option<&Arc<Inputs>>,
+    state: Option<&Arc<RequestState>>,
+    served_from: ServedFrom,
+) -> FinalAnswer {
+    FinalAnswer::Computed(Box::new(failure_of(request, failure, inputs, state, served_from)))
+}
+
+/// A failed attempt as a draft of a bundle, with everything that is known nonetheless.
+pub(super) fn failure_of(
+    request: &Request,
+    failure: Failure,
+    inputs: Option<&Arc<Inputs>>,
+    state: Option<&Arc<RequestState>>,
+    served_from: ServedFrom,
+) -> ComputedAnswer {
+    let nothing = PathMap::new();
+    let paths = inputs.map_or(&nothing, |inputs| &inputs.paths);
+    let is_outside = failure.is_outside();
+    let mut draft = BundleDraft::failed(Some(request.clone()), failure.into_body(paths));
+    draft.resolution = state.and_then(|state| state.resolution(request));
+    draft.relocation = super::resolution::rules_of(draft.resolution.as_ref());
+    let environment = || inputs.map(|inputs| inputs.environment.clone());
+    draft.environment = state.map(|state| state.environment()).or_else(environment);
+    draft.warnings = inputs.map(|inputs| inputs.warnings.clone()).unwrap_or_default();
+    let fault = draft.error.clone().filter(|_| is_outside);
+    let origin = AnswerOrigin { inputs: inputs.cloned(), state: state.cloned(), fault };
+    let attempt = Attempt { draft, dual: Vec::new(), plan: None, measured: None, held: None };
+    ComputedAnswer { attempt, served_from, key: None, leader: None, origin }
+}

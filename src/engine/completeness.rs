@@ -1,0 +1,304 @@
+//! Completeness of answers that cover the whole workspace.
+//!
+//! Every file that contains the name, according to the word index, is opened, whatever the server's configuration
+//! includes. Afterwards every occurrence of the name is explained (see [`super::occurrences`]), and the verdict
+//! reports what is left.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::ask::RequestContext;
+use super::blocking;
+use super::failure::Failure;
+use super::locations::preview;
+use super::occurrences::{Explained, Token, UnresolvedToken};
+use crate::lsp::LspLocation;
+use crate::model::facts::{
+    Completeness, CompletenessStatus, ExplainedCounts, Occurrence, Residue, Unresolved, UnresolvedOccurrence,
+};
+use crate::model::request::Scope;
+use crate::path::AbsPath;
+use crate::python::occurrences::{self, OccurrenceKind};
+use crate::workspace::files::{Document, Files as _};
+use crate::workspace::parallel::parallel_map;
+
+/// At most this many occurrences of a residue are listed; all are counted.
+const MAX_LISTED: usize = 20;
+
+/// The maximum length of an unresolved occurrence's receiver, in characters.
+const MAX_RECEIVER_LENGTH: usize = 60;
+
+/// The files that contain a name, and which of them the server knows.
+pub(super) struct SearchedFiles {
+    /// Readable files of the workspace that contain it.
+    with_name: Vec<Arc<Document>>,
+    /// How many of them the server knows.
+    shown: usize,
+    /// Files that could not be read.
+    unreadable: Vec<AbsPath>,
+}
+
+impl SearchedFiles {
+    /// The completeness of an answer for which only the searched files matter, not the occurrences.
+    pub(super) fn of_files(&self, cx: &RequestContext<'_>) -> Completeness {
+        let (status, reason) = status(cx, &self.unreadable);
+        Completeness {
+            status,
+            reason,
+            scope: cx.request.options.scope,
+            files_with_name: count(self.with_name.len()),
+            files_searched: count(self.shown),
+            explained: None,
+            unresolved: Unresolved::default(),
+        }
+    }
+
+    /// The files that contain the name.
+    pub(super) fn with_name(&self) -> impl Iterator<Item = &Arc<Document>> {
+        self.with_name.iter()
+    }
+}
+
+/// Also opens every file that contains another name: an alias.
+pub(super) fn also_open_files_with_name(
+    cx: &RequestContext<'_>,
+    searched: &mut SearchedFiles,
+    name: &str,
+) -> Result<(), Failure> {
+    let more = open_files_with_names(cx, &[name], &[])?;
+    for document in more.with_name {
+        if searched.with_name.iter().all(|known| known.path != document.path) {
+            searched.shown += usize::from(cx.is_open(&document.path));
+            searched.with_name.push(document);
+        }
+    }
+    searched.with_name.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(())
+}
+
+/// Opens every file of the workspace that contains one of the names, and the files of the targets.
+pub(super) fn open_files_with_names(
+    cx: &RequestContext<'_>,
+    names: &[&str],
+    targets: &[&AbsPath],
+) -> Result<SearchedFiles, Failure> {
+    let snapshot = &cx.state.inputs.snapshot;
+    let files_with_name: BTreeSet<AbsPath> = names
+        .iter()
+        .flat_map(|name| cx.state.files_with_word(name))
+        .map(|path| snapshot.absolute(&path))
+        .collect();
+    let mut unreadable = unreadable(cx);
+    let configured = cx.request.options.scope == Scope::Configured;
+    let open: BTreeSet<AbsPath> = if configured { BTreeSet::new() } else { files_with_name.clone() }
+        .into_iter()
+        .chain(targets.iter().copied().cloned())
+        .collect();
+    unreadable.extend(cx.open(open.iter().cloned())?);
+    let with_name: Vec<_> =
+        files_with_name.iter().filter_map(|path| cx.state.files.read(path).ok()).collect();
+    let shown = with_name.iter().filter(|document| open.contains(&document.path)).count();
+    Ok(SearchedFiles { with_name, shown, unreadable })
+}
+
+/// Starts to search the name's occurrences, while the server is busy.
+pub(super) fn occurrences(
+    cx: &RequestContext<'_>,
+    searched: &SearchedFiles,
+    name: &str,
+) -> impl Future<Output = Result<Vec<FileOccurrences>, Failure>> + use<> {
+    let (documents, name, threads) = (searched.with_name.clone(), name.to_owned(), cx.settings.threads);
+    blocking(move || {
+        parallel_map(&documents, threads, |document| {
+            let found = occurrences::occurrences(&document.text, document.digest, &name);
+            (document.clone(), found.into_iter().map(|found| (found.span(), found.kind)).collect::<Vec<_>>())
+        })
+    })
+}
+
+/// The occurrences in one file.
+type FileOccurrences = (Arc<Document>, Vec<(std::ops::Range<usize>, OccurrenceKind)>);
+
+/// The completeness of an answer for which `documents` files were searched, without a statement about occurrences.
+pub(super) fn of_documents(
+    cx: &RequestContext<'_>,
+    documents: usize,
+    unreadable: &[AbsPath],
+) -> Completeness {
+    let (status, reason) = status(cx, unreadable);
+    let count = u32::try_from(documents).unwrap_or(u32::MAX);
+    Completeness {
+        status,
+        reason,
+        scope: cx.request.options.scope,
+        files_with_name: count,
+        files_searched: if cx.request.options.scope == Scope::Configured {
+            cx.enumerated.min(count)
+        } else {
+            count
+        },
+        explained: None,
+        unresolved: Unresolved::default(),
+    }
+}
+
+/// The workspace's files that cannot be read.
+pub(super) fn unreadable(cx: &RequestContext<'_>) -> Vec<AbsPath> {
+    let snapshot = &cx.state.inputs.snapshot;
+    let failed = snapshot.files().iter().filter(|(_, digest)| digest.is_none());
+    failed.map(|(path, _)| snapshot.absolute(path)).collect()
+}
+
+/// The status, and the reason if it is not `complete`.
+fn status(cx: &RequestContext<'_>, unreadable: &[AbsPath]) -> (CompletenessStatus, Option<String>) {
+    let reason = if let Some(path) = unreadable.first() {
+        let uri = cx.locations.paths.uri(path);
+        Some(format!("{} of the workspace's files cannot be read, the first is {uri}", unreadable.len()))
+    } else if let Some(first) = cx.state.inputs.snapshot.unreadable().first() {
+        Some(format!("the folder or name {first:?} cannot be read"))
+    } else if cx.request.options.scope == Scope::Configured {
+        Some("the search was limited to what the server's configuration includes".to_owned())
+    } else {
+        None
+    };
+    (if reason.is_some() { CompletenessStatus::Unknown } else { CompletenessStatus::Complete }, reason)
+}
+
+/// The occurrences at none of the claimed places, in the order of files and positions.
+pub(super) fn unclaimed<'p>(
+    cx: &RequestContext<'_>,
+    occurrences: &[FileOccurrences],
+    claimed: impl Iterator<Item = &'p LspLocation>,
+) -> Vec<Token> {
+    let mut by_file: BTreeMap<&AbsPath, BTreeSet<_>> = BTreeMap::new();
+    for place in claimed {
+        by_file.entry(&place.path).or_default().insert(place.range.start);
+    }
+    let nothing = BTreeSet::new();
+    let mut unclaimed = Vec::new();
+    for (document, found) in occurrences {
+        let claimed = by_file.get(&document.path).unwrap_or(&nothing);
+        for (span, kind) in found {
+            let start = document.lines.position(&document.text, span.start, cx.locations.server_unit);
+            if !claimed.contains(&start) {
+                unclaimed.push(Token { document: document.clone(), span: span.clone(), kind: *kind });
+            }
+        }
+    }
+    unclaimed.sort_by(|a, b| (&a.document.path, a.span.start).cmp(&(&b.document.path, b.span.start)));
+    unclaimed
+}
+
+/// The occurrences of the old name that a rename leaves unedited.
+pub(super) fn residue(cx: &RequestContext<'_>, unclaimed: &[Token]) -> Residue {
+    let mut residue = Residue { count: count(unclaimed.len()), ..Residue::default() };
+    for one in unclaimed {
+        *residue.kinds.entry(one.kind.as_str().to_owned()).or_default() += 1;
+    }
+    let mut listed: Vec<&Token> = unclaimed.iter().collect();
+    listed.sort_by_key(|one| (listing_order(one.kind), !is_whole_string(one)));
+    listed.truncate(MAX_LISTED);
+    let items = listed.into_iter().map(|one| {
+        let (_, range, at) = cx.locations.span(&one.document, one.span.clone());
+        let preview = preview(&one.document, range.start.line);
+        Occurrence { at, kind: one.kind.as_str().to_owned(), preview }
+    });
+    residue.items = items.collect();
+    residue
+}
+
+/// The completeness of a list of references whose occurrences were all explained. All unresolved occurrences are
+/// listed.
+pub(super) fn verdict(
+    cx: &RequestContext<'_>,
+    searched: &SearchedFiles,
+    explained: &Explained,
+) -> Completeness {
+    let (mut status, mut reason) = status(cx, &searched.unreadable);
+    if let Some(cut) = explained.cut.clone().filter(|_| status == CompletenessStatus::Complete) {
+        (status, reason) = (CompletenessStatus::Unknown, Some(cut));
+    }
+    if status == CompletenessStatus::Complete && !explained.unresolved.is_empty() {
+        (status, reason) = (CompletenessStatus::Partial, Some(reasons(&explained.unresolved)));
+    }
+    Completeness {
+        status,
+        reason,
+        scope: cx.request.options.scope,
+        files_with_name: count(searched.with_name.len()),
+        files_searched: count(searched.shown),
+        explained: Some(ExplainedCounts {
+            reference: count(explained.references.len()),
+            overriding: count(explained.overrides.len()),
+            other: count(explained.other),
+            text: count(explained.text),
+        }),
+        unresolved: Unresolved {
+            count: count(explained.unresolved.len()),
+            items: explained.unresolved.iter().map(|one| unresolved_use(cx, one)).collect(),
+        },
+    }
+}
+
+/// The reasons why occurrences are unresolved, the most frequent first.
+fn reasons(unresolved: &[UnresolvedToken]) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for one in unresolved {
+        *counts.entry(&one.reason).or_default() += 1;
+    }
+    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|(reason, count)| (std::cmp::Reverse(*count), *reason));
+    if let [(reason, _)] = counts.as_slice() {
+        return (*reason).to_owned();
+    }
+    let parts: Vec<String> =
+        counts.iter().take(3).map(|(reason, count)| format!("{reason} ({count})")).collect();
+    let more = if counts.len() > 3 { ", …" } else { "" };
+    format!("{}{more}", parts.join(", "))
+}
+
+fn unresolved_use(cx: &RequestContext<'_>, one: &UnresolvedToken) -> UnresolvedOccurrence {
+    let (uri, range, at) = cx.locations.span(&one.token.document, one.token.span.clone());
+    UnresolvedOccurrence {
+        uri,
+        range,
+        at,
+        kind: one.token.kind.as_str().to_owned(),
+        receiver: one.receiver.as_ref().map(|text| first_line(text)),
+        reason: one.reason.clone(),
+        preview: preview(&one.token.document, range.start.line),
+    }
+}
+
+/// The first line of an expression, cut when it is long.
+fn first_line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    match line.char_indices().nth(MAX_RECEIVER_LENGTH) {
+        Some((cut, _)) => format!("{}…", &line[..cut]),
+        None if line.len() < text.len() => format!("{line}…"),
+        None => line.to_owned(),
+    }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// Whether a name is all that a string holds, or is called in it: `"name"`, `"x.name()"`. A program may look it up.
+fn is_whole_string(one: &Token) -> bool {
+    let text = &one.document.text;
+    let (before, after) = (&text[..one.span.start], &text[one.span.end..]);
+    let is_quote = |c: char| c == '"' || c == '\'';
+    (before.ends_with(is_quote) && after.starts_with(is_quote))
+        || (before.ends_with('.') && after.starts_with('('))
+}
+
+/// The order of the listing: tokens, which may be unproven uses, then strings, which a program may evaluate, then
+/// comments.
+const fn listing_order(kind: OccurrenceKind) -> u8 {
+    match kind {
+        OccurrenceKind::Identifier | OccurrenceKind::Attribute | OccurrenceKind::Keyword => 0,
+        OccurrenceKind::Exported | OccurrenceKind::String => 1,
+        OccurrenceKind::Comment => 2,
+    }
+}

@@ -1,0 +1,115 @@
+//! `impl` for servers that do not support it: the subclasses of a class, and the overrides of a member.
+
+use std::collections::BTreeMap;
+
+use super::ask::{HandlerOutput, RequestContext};
+use super::completeness;
+use super::failure::Failure;
+use super::navigation::{no_result, position};
+use super::occurrences::{files_with, offset_of};
+use super::request_state::RequestTarget;
+use crate::bundle::order::sort;
+use crate::bundle::page::page;
+use crate::lsp::LspLocation;
+use crate::model::facts::{Completeness, CompletenessStatus, Facts, Provenance};
+use crate::python::classes::{Class, Classes};
+use crate::workspace::files::Document;
+
+/// Answers `impl` from the index of the workspace's classes. The server only resolves the definition.
+pub(super) async fn by_index(
+    cx: &RequestContext<'_>,
+    target: &RequestTarget,
+) -> Result<HandlerOutput, Failure> {
+    let mut capabilities: BTreeMap<String, bool> =
+        cx.require("definition", cx.server.client.capabilities().definition)?;
+    capabilities.insert("implementation".to_owned(), false);
+    cx.open([target.document.path.clone()])?;
+    let requests = cx.requests();
+    let found = requests.definition(&target.document.path, position(cx, target)).await?;
+    let classes = Classes::new(&cx.state.files, &cx.state.inputs.roots);
+    let mut places = Vec::new();
+    let (mut is_cut, mut is_protocol, mut without) = (false, false, None);
+    for place in &found.items {
+        let Some((document, offset)) = offset_of(cx, place) else { continue };
+        let (class, member) = match classes.class_at(&document.path, offset) {
+            Some(class) => (class, None),
+            None => {
+                let Some(defined) = classes.defined_at(&document.path, offset) else { continue };
+                let is_abstract = defined.decorators.iter().any(|one| one.ends_with("abstractmethod"));
+                let Some(class) = defined.class else { continue };
+                if !is_abstract && !class.is_derived_from("Protocol") {
+                    places.push(place.clone());
+                }
+                (class, Some(defined.name))
+            }
+        };
+        is_protocol |= class.is_derived_from("Protocol");
+        without.get_or_insert_with(|| match &member {
+            None => format!("class `{}` has no subclasses", class.name()),
+            Some(name) => format!("no subclass of `{}` defines `{name}`", class.name()),
+        });
+        let below = classes.subclasses(&class, &|name| files_with(cx, name));
+        is_cut |= below.is_cut;
+        for derived in below.classes {
+            places.extend(tokens(cx, &derived, member.as_deref()));
+        }
+    }
+    if places.is_empty() {
+        return Err(match without {
+            Some(message) => {
+                let hint = match is_protocol {
+                    true => {
+                        "classes that have the members of a protocol without inheriting from it are not searched"
+                    }
+                    false => {
+                        "`lanser impl` searches the classes of the workspace; `lanser refs` lists the uses"
+                    }
+                };
+                Failure::not_found(format!("{message} in the workspace"), hint)
+            }
+            None if !found.items.is_empty() => {
+                let name = target.name().unwrap_or_default();
+                let hint = "`lanser impl` lists the subclasses of a class and the overrides of a method";
+                Failure::not_found(format!("`{name}` is not a class or a method"), hint)
+            }
+            None => no_result(cx, target),
+        });
+    }
+    let mut facts = Facts::new(Provenance::IndexLsp);
+    facts.completeness = Some(verdict(cx, is_cut, is_protocol));
+    let mut locations: Vec<_> = places.iter().map(|place| cx.locations.location(place)).collect();
+    sort(&mut locations);
+    let options = &cx.request.options;
+    let (locations, limits) = page(locations, options.limit, options.cursor.as_deref())?;
+    facts.implementations = Some(locations);
+    Ok(HandlerOutput { facts, limits: Some(limits), capabilities, refactored: None, error: None })
+}
+
+/// The name tokens of a class, or of its own members with a name.
+fn tokens(cx: &RequestContext<'_>, class: &Class, member: Option<&str>) -> Vec<LspLocation> {
+    let document: &Document = class.document();
+    let place = |span: &std::ops::Range<usize>| LspLocation {
+        path: document.path.clone(),
+        range: document.lines.range(&document.text, span.clone(), cx.locations.server_unit),
+    };
+    match member {
+        Some(name) => class.members(name).map(place).collect(),
+        None => vec![place(class.name_span())],
+    }
+}
+
+fn verdict(cx: &RequestContext<'_>, is_cut: bool, is_protocol: bool) -> Completeness {
+    let files = cx.state.inputs.snapshot.files().len();
+    let mut verdict = completeness::of_documents(cx, files, &completeness::unreadable(cx));
+    let reason = if is_cut {
+        Some("there are more subclasses than the search limit")
+    } else if is_protocol {
+        Some("classes that have the members of a protocol without inheriting from it are not listed")
+    } else {
+        None
+    };
+    if let Some(reason) = reason.filter(|_| verdict.status == CompletenessStatus::Complete) {
+        (verdict.status, verdict.reason) = (CompletenessStatus::Unknown, Some(reason.to_owned()));
+    }
+    verdict
+}

@@ -1,0 +1,153 @@
+//! Keyword arguments and strings in brackets: which member they set or read.
+
+use super::explainer::Explainer;
+use super::symbol::Reach;
+use super::{Evidence, Explanation, Token, offset_of};
+use crate::engine::failure::Failure;
+use crate::lsp::{Listing, LspLocation};
+use crate::model::facts::UseProvenance;
+use crate::python::classes::Class;
+use crate::python::hierarchy::Relation;
+use crate::python::outline::{Outline, Span};
+use crate::python::usage::Usage;
+
+/// Functions that copy an object with other values for fields.
+const REPLACERS: [&str; 5] = ["replace", "_replace", "evolve", "assoc", "__replace__"];
+
+/// Functions of libraries that pass keyword arguments on to a function that they are given.
+const FORWARDERS: [&str; 14] = [
+    "partial",
+    "partialmethod",
+    "submit",
+    "to_thread",
+    "run_in_executor",
+    "apply",
+    "call_soon",
+    "assertRaises",
+    "assertWarns",
+    "raises",
+    "warns",
+    "callback",
+    "push_async_callback",
+    "register",
+];
+
+impl Explainer<'_> {
+    /// A keyword argument for which the server has no definition.
+    pub(super) async fn keyword(&self, token: &Token) -> Result<Explanation, Failure> {
+        let usage = Usage::of(&token.document.text);
+        let Some(used) = usage.keyword(token.span.start) else { return Ok(Explanation::Other) };
+        let path = &token.document.path;
+        let questions = self.cx.requests_until_deadline();
+        if used.is_class {
+            return Ok(self.class_keyword(token));
+        }
+        if REPLACERS.contains(&used.function.as_str()) && matches!(self.symbol.reach, Reach::Member { .. }) {
+            let Some(subject) = used.subject else {
+                return Ok(Explanation::Unresolved("the type of what is replaced is unknown".to_owned()));
+            };
+            let of_type = questions.type_definition(path, self.position(token, subject.start)).await?;
+            return Ok(self.of_type(&of_type, UseProvenance::Replace));
+        }
+        let Some(callee) = used.callee else {
+            return Ok(Explanation::Unresolved("what is called is unknown".to_owned()));
+        };
+        let found = questions.definition(path, self.position(token, callee.start)).await?;
+        if found.items.is_empty() {
+            return Ok(Explanation::Unresolved(format!("what `{}` is is unknown", used.function)));
+        }
+        let is_outside = found.items.iter().all(|place| !self.cx.state.is_in_workspace(&place.path));
+        if is_outside
+            && !FORWARDERS.contains(&used.function.as_str())
+            && !self.is_given_class(token, used.subject.as_ref()).await?
+        {
+            return Ok(Explanation::Other);
+        }
+        Ok(Explanation::Unresolved(format!("`{}` may pass its keyword arguments on", used.function)))
+    }
+
+    /// Whether the first argument of a call is the class of the symbol, which may then be called with the keywords:
+    /// `builds(C, key=…)`.
+    async fn is_given_class(&self, token: &Token, subject: Option<&Span>) -> Result<bool, Failure> {
+        let Some(subject) = subject.filter(|_| matches!(self.symbol.reach, Reach::Member { .. })) else {
+            return Ok(false);
+        };
+        let at = self.position(token, subject.start);
+        let found = self.cx.requests_until_deadline().definition(&token.document.path, at).await?;
+        let is_own = |place: &LspLocation| {
+            let (document, offset) = offset_of(self.cx, place)?;
+            Some(self.family.is_own(&self.classes.class_at(&document.path, offset)?.id()))
+        };
+        Ok(found.items.iter().any(|place| is_own(place).unwrap_or(false)))
+    }
+
+    /// `class C(Base, key=…)`: the base may say with `Unpack` which keywords it takes.
+    fn class_keyword(&self, token: &Token) -> Explanation {
+        let outline = Outline::parse(&token.document.text);
+        let head = outline.definitions.iter().find(|definition| {
+            let signature = definition.signature.as_ref();
+            signature.is_some_and(|signature| signature.contains(&token.span.start))
+        });
+        let class = head.and_then(|head| self.classes.class_at(&token.document.path, head.name_span.start));
+        let Some(class) = class else { return Explanation::Unresolved("a keyword of a class".to_owned()) };
+        let own = self.symbol.class().map(|class| class.name().to_owned()).unwrap_or_default();
+        let heads = self.classes.ancestors(&class);
+        let mut known = false;
+        for above in &heads {
+            if let Some(signature) = above.signature_of("__init_subclass__") {
+                known = true;
+                let unpacked = signature.split("Unpack[").nth(1).and_then(|rest| rest.split(']').next());
+                if unpacked.is_some_and(|name| name.rsplit('.').next() == Some(own.as_str())) {
+                    return Explanation::Reference(Evidence::rule(UseProvenance::ClassKeyword));
+                }
+            }
+        }
+        let is_parameter = matches!(self.symbol.reach, Reach::Parameter);
+        if known && !is_parameter {
+            Explanation::Other
+        } else {
+            Explanation::Unresolved("a keyword of a class".to_owned())
+        }
+    }
+
+    /// `x["key"]`, where `x` is a class or has a type.
+    pub(super) fn subscripted(
+        &self,
+        itself: &Listing<LspLocation>,
+        of_type: &Listing<LspLocation>,
+    ) -> Explanation {
+        let is_function = |place: &LspLocation| {
+            let defined = offset_of(self.cx, place)
+                .and_then(|(document, offset)| self.classes.defined_at(&document.path, offset));
+            defined.is_some_and(|defined| defined.kind.is_function())
+        };
+        // A function is not an object of a class of the workspace.
+        if !itself.items.is_empty() && itself.items.iter().all(is_function) {
+            return Explanation::Other;
+        }
+        let all = itself.items.iter().chain(&of_type.items);
+        self.of_classes(&self.classes_at(all), UseProvenance::Subscript)
+    }
+
+    fn of_type(&self, found: &Listing<LspLocation>, provenance: UseProvenance) -> Explanation {
+        self.of_classes(&self.classes_at(&found.items), provenance)
+    }
+
+    fn of_classes(&self, classes: &[Class], provenance: UseProvenance) -> Explanation {
+        if classes.is_empty() {
+            return Explanation::Unresolved("the type is unknown".to_owned());
+        }
+        let is_ours = |class: &Class| {
+            let id = class.id();
+            self.family.is_own(&id) || self.family.relation(&id) == Some(Relation::Derived)
+        };
+        let above = classes.iter().find(|class| self.family.relation(&class.id()) == Some(Relation::Base));
+        if classes.iter().any(is_ours) {
+            Explanation::Reference(Evidence::rule(provenance))
+        } else if let Some(above) = above {
+            Explanation::Reference(Evidence::via(UseProvenance::Dispatch, above.id().name))
+        } else {
+            Explanation::Other
+        }
+    }
+}

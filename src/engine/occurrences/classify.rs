@@ -1,0 +1,422 @@
+//! What an occurrence can be, as far as the syntax shows it without the server.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::ask::RequestContext;
+use super::family::Family;
+use super::fixtures;
+use super::symbol::{Reach, SearchedSymbol};
+use super::{Evidence, Explanation, Token};
+use crate::model::facts::UseProvenance;
+use crate::path::AbsPath;
+use crate::python::classes::Classes;
+use crate::python::occurrences::OccurrenceKind;
+use crate::python::outline::{Import, Imported, Outline};
+use crate::python::scopes::Scopes;
+use crate::python::usage::{StringUse, TokenUse, Usage};
+use crate::workspace::files::Document;
+
+/// Functions that look a member up by a string.
+const BY_STRING: [&str; 3] = ["getattr", "attrgetter", "methodcaller"];
+
+/// Builtins that are given an object and the name of its attribute.
+const ATTRIBUTE_FUNCTIONS: [&str; 4] = ["getattr", "hasattr", "setattr", "delattr"];
+
+/// Methods that read the key of a dictionary.
+const BY_KEY: [&str; 3] = ["get", "pop", "setdefault"];
+
+/// Functions that are given the names of fixtures as strings.
+const FIXTURES_BY_STRING: [&str; 2] = ["usefixtures", "getfixturevalue"];
+
+/// What a file has in it that gets modules other than by an import statement.
+const MODULES_BY_CALL: [&str; 4] = ["import_module(", "importorskip(", "__import__(", "sys.modules"];
+
+/// What the server is asked about a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ServerQuestion {
+    /// Its definition.
+    Token,
+    /// Its definition; it is bound by an import, which may be unresolved.
+    Imported,
+    /// The type, or the definition, of the expression that it subscripts.
+    Subscripted(std::ops::Range<usize>),
+    /// Its definition as the key of a dictionary; text if it has none.
+    Key,
+}
+
+/// The names whose occurrences are explained.
+#[derive(Debug)]
+pub(super) struct Names {
+    /// All of them, with the files that bind them as names of a module.
+    pub(super) all: BTreeMap<String, BTreeSet<AbsPath>>,
+    /// Those that are variables of classes or objects.
+    pub(super) members: BTreeSet<String>,
+}
+
+/// Tokens that are explained, and those that need the server.
+#[derive(Debug, Default)]
+pub(super) struct Classified {
+    pub(super) explained: Vec<(Token, Explanation)>,
+    pub(super) questions: Vec<(Token, ServerQuestion)>,
+}
+
+enum Classification {
+    Done(Explanation),
+    Ask(ServerQuestion),
+}
+
+const OTHER: Classification = Classification::Done(Explanation::Other);
+const TEXT: Classification = Classification::Done(Explanation::Text);
+
+/// Explains what syntax explains. The tokens are in the order of files and places.
+pub(super) fn classify(
+    cx: &RequestContext<'_>,
+    classes: &Classes<'_>,
+    symbol: &SearchedSymbol,
+    names: &Names,
+    family: &Family,
+    tokens: Vec<Token>,
+) -> Classified {
+    let mut classified = Classified::default();
+    let is_held_by_objects = matches!(symbol.reach, Reach::Global)
+        && tokens.iter().any(|token| is_variable_of_class(classes, token));
+    let pytest = RefCell::new(fixtures::PytestFiles::new(cx));
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(first) = tokens.next() {
+        let document = first.document.clone();
+        let mut of_file = vec![first];
+        while let Some(next) = tokens.next_if(|next| next.document.path == document.path) {
+            of_file.push(next);
+        }
+        // Parts of comments and strings need no parsing.
+        let is_plain_text = |token: &Token| {
+            token.kind == OccurrenceKind::Comment
+                || token.kind == OccurrenceKind::String && !is_quoted(&document.text, &token.span)
+        };
+        let (plain, of_file): (Vec<Token>, Vec<Token>) = of_file.into_iter().partition(is_plain_text);
+        classified.explained.extend(plain.into_iter().map(|token| (token, Explanation::Text)));
+        if of_file.is_empty() {
+            continue;
+        }
+        let all: Vec<&str> = names.all.keys().map(String::as_str).collect();
+        let file = File {
+            cx,
+            classes,
+            symbol,
+            names,
+            family,
+            document: &document,
+            usage: Usage::of(&document.text),
+            outline: Outline::parse(&document.text),
+            scopes: Scopes::of(&document.text, &all),
+            import_scopes: OnceCell::new(),
+            pytest: &pytest,
+            is_held_by_objects,
+        };
+        for token in of_file {
+            match file.step(&token) {
+                Classification::Done(explanation) => classified.explained.push((token, explanation)),
+                Classification::Ask(question) => classified.questions.push((token, question)),
+            }
+        }
+    }
+    classified
+}
+
+/// One file with unexplained tokens.
+struct File<'f, 'p> {
+    cx: &'f RequestContext<'f>,
+    classes: &'f Classes<'f>,
+    symbol: &'f SearchedSymbol,
+    names: &'f Names,
+    family: &'f Family,
+    document: &'f Document,
+    usage: Usage<'f>,
+    outline: Outline,
+    /// Where the symbol's names are.
+    scopes: Scopes,
+    /// Where names that imports bind are.
+    import_scopes: OnceCell<Scopes>,
+    pytest: &'f RefCell<fixtures::PytestFiles<'p>>,
+    /// Whether a class has a variable of the symbol's name, so that an object may hold the symbol under it.
+    is_held_by_objects: bool,
+}
+
+impl File<'_, '_> {
+    fn step(&self, token: &Token) -> Classification {
+        use OccurrenceKind as Kind;
+        match token.kind {
+            Kind::Comment => TEXT,
+            Kind::String => self.string(token),
+            Kind::Exported => self.exported(token),
+            Kind::Identifier if self.symbol.is_fixture && self.requested(token).is_some() => {
+                self.requested(token).map_or(OTHER, Classification::Done)
+            }
+            Kind::Identifier
+                if matches!(self.symbol.reach, Reach::Local | Reach::Parameter)
+                    && self.is_bound_here(token) =>
+            {
+                Classification::Done(Explanation::Reference(Evidence::rule(UseProvenance::Scope)))
+            }
+            Kind::Identifier | Kind::Attribute | Kind::Keyword => match &self.symbol.reach {
+                Reach::Local => OTHER,
+                Reach::Parameter if token.kind == Kind::Keyword => Classification::Ask(ServerQuestion::Token),
+                Reach::Parameter => OTHER,
+                Reach::Member { is_field, .. } => self.of_member(token, *is_field),
+                Reach::Global => self.of_global(token),
+                Reach::Module => self.of_module(token),
+            },
+        }
+    }
+
+    /// What a parameter is that has the name of the fixture; nothing for any other token.
+    fn requested(&self, token: &Token) -> Option<Explanation> {
+        let mut files = self.pytest.borrow_mut();
+        fixtures::requested(&mut files, self.classes, self.symbol, token)
+    }
+
+    /// Whether a name is bound by the symbol's own definition, in code that the server does not check.
+    fn is_bound_here(&self, token: &Token) -> bool {
+        let path = &self.document.path;
+        self.symbol.definitions.iter().any(|(file, _)| file == path)
+            && self.scopes.bound_by(token.span.start).is_some_and(|bound| {
+                bound.iter().any(|span| self.symbol.definitions.contains(&(path.clone(), span.start)))
+            })
+    }
+
+    fn of_member(&self, token: &Token, is_field: bool) -> Classification {
+        let at = token.span.start;
+        if let Some(explanation) = self.definition(token) {
+            return Classification::Done(explanation);
+        }
+        match token.kind {
+            OccurrenceKind::Attribute if self.is_of_foreign_module(at) => OTHER,
+            OccurrenceKind::Attribute => Classification::Ask(ServerQuestion::Token),
+            OccurrenceKind::Keyword if is_field => Classification::Ask(ServerQuestion::Token),
+            // An alias of a member that a module binds is a name of that module.
+            OccurrenceKind::Identifier if token.text() != self.symbol.name => self.of_global(token),
+            // A variable of that name may hold the member.
+            OccurrenceKind::Identifier if self.is_called(at) => Classification::Ask(ServerQuestion::Imported),
+            _ => OTHER,
+        }
+    }
+
+    /// A token that is itself the name of a member of a class.
+    fn definition(&self, token: &Token) -> Option<Explanation> {
+        let defined = self.classes.defined_at(&self.document.path, token.span.start)?;
+        let Some(class) = defined.class else {
+            // A module or a function defines it.
+            return (token.kind == OccurrenceKind::Identifier && token.text() == self.symbol.name)
+                .then_some(Explanation::Other);
+        };
+        let id = class.id();
+        if self.family.is_own(&id) {
+            // Another assignment to the same attribute.
+            return Some(Explanation::Reference(Evidence::rule(UseProvenance::Scope)));
+        }
+        Some(match self.family.relation(&id) {
+            Some(relation) => Explanation::Override { class: id.name, relation },
+            None => Explanation::Other,
+        })
+    }
+
+    fn of_global(&self, token: &Token) -> Classification {
+        let at = token.span.start;
+        match token.kind {
+            OccurrenceKind::Keyword => OTHER,
+            OccurrenceKind::Attribute => {
+                let is_doubtful = self.is_held_by_objects
+                    || self.names.members.contains(token.text())
+                    || MODULES_BY_CALL.iter().any(|call| self.document.text.contains(call));
+                let otherwise = if is_doubtful { Classification::Ask(ServerQuestion::Token) } else { OTHER };
+                let Some((object, start)) = self.object(at) else { return otherwise };
+                let imports = self.imports(&object, start);
+                let last = last_part(&object);
+                let is_named_so = self.symbol.modules.iter().any(|module| last_part(module) == last);
+                if !imports.is_empty() || is_named_so {
+                    Classification::Ask(ServerQuestion::Imported)
+                } else {
+                    otherwise
+                }
+            }
+            _ => self.of_scope(token),
+        }
+    }
+
+    /// A plain name: the scopes of the file say what it can be.
+    fn of_scope(&self, token: &Token) -> Classification {
+        let at = token.span.start;
+        if self.is_in_import(at) {
+            return Classification::Ask(ServerQuestion::Imported);
+        }
+        let Some(bound) = self.scopes.bound_by(at) else { return OTHER };
+        let is_import = |span: &std::ops::Range<usize>| {
+            self.outline.imports.iter().any(|import| import.bound_span.start == span.start)
+                || self.is_in_import(span.start)
+        };
+        if bound.is_empty() {
+            let has_star = self.outline.imports.iter().any(|import| import.what == Imported::Star);
+            return if has_star { Classification::Ask(ServerQuestion::Imported) } else { OTHER };
+        }
+        if bound.iter().any(is_import) {
+            return Classification::Ask(ServerQuestion::Imported);
+        }
+        let homes = self.names.all.get(token.text());
+        let is_home = homes.is_some_and(|homes| homes.contains(&self.document.path));
+        let path = &self.document.path;
+        if bound.iter().any(|span| self.symbol.definitions.contains(&(path.clone(), span.start))) {
+            return Classification::Done(Explanation::Reference(Evidence::rule(UseProvenance::Scope)));
+        }
+        // A parameter or variable of that name may hold the symbol.
+        let is_doubtful = is_home && self.scopes.is_bound_by_module(at) || self.is_called(at);
+        if is_doubtful { Classification::Ask(ServerQuestion::Imported) } else { OTHER }
+    }
+
+    fn is_called(&self, offset: usize) -> bool {
+        self.symbol.is_callable && self.usage.of_token(offset) == TokenUse::Called
+    }
+
+    fn of_module(&self, token: &Token) -> Classification {
+        match token.kind {
+            OccurrenceKind::Keyword => OTHER,
+            OccurrenceKind::Identifier | OccurrenceKind::Attribute if self.is_in_import(token.span.start) => {
+                Classification::Ask(ServerQuestion::Imported)
+            }
+            OccurrenceKind::Attribute => match self.object(token.span.start) {
+                Some((object, start)) if !self.imports(&object, start).is_empty() => {
+                    Classification::Ask(ServerQuestion::Imported)
+                }
+                _ => OTHER,
+            },
+            _ => self.of_scope(token),
+        }
+    }
+
+    /// An entry of `__all__` that the server does not claim.
+    fn exported(&self, token: &Token) -> Classification {
+        if !matches!(self.symbol.reach, Reach::Global) {
+            return OTHER;
+        }
+        let reached = self.classes.resolve(&self.document.path, &[token.text().to_owned()]);
+        if reached.iter().any(|place| self.symbol.definitions.contains(place)) {
+            return Classification::Done(Explanation::Reference(Evidence::rule(UseProvenance::Exported)));
+        }
+        OTHER
+    }
+
+    fn string(&self, token: &Token) -> Classification {
+        let Some(used) = self.usage.string(&token.span) else { return TEXT };
+        let is_member = matches!(self.symbol.reach, Reach::Member { .. });
+        match used {
+            StringUse::Argument { function, subject: Some(subject), .. }
+                if ATTRIBUTE_FUNCTIONS.contains(&function.as_str()) && is_member =>
+            {
+                Classification::Ask(ServerQuestion::Subscripted(subject))
+            }
+            StringUse::Argument { function, .. } if BY_STRING.contains(&function.as_str()) && is_member => {
+                Classification::Done(Explanation::Unresolved(format!(
+                    "looked up by a string with {function}"
+                )))
+            }
+            StringUse::Argument { function, receiver: Some(receiver), .. }
+                if BY_KEY.contains(&function.as_str()) && self.is_subscriptable() =>
+            {
+                Classification::Ask(ServerQuestion::Subscripted(receiver))
+            }
+            StringUse::Argument { function, .. }
+                if FIXTURES_BY_STRING.contains(&function.as_str()) && self.symbol.is_fixture =>
+            {
+                Classification::Done(Explanation::Reference(Evidence::rule(UseProvenance::FixtureRequest)))
+            }
+            StringUse::Subscript(Some(subject)) if self.is_subscriptable() => {
+                Classification::Ask(ServerQuestion::Subscripted(subject))
+            }
+            StringUse::Subscript(None) if self.is_subscriptable() => Classification::Done(
+                Explanation::Unresolved("the type of what is subscripted is unknown".to_owned()),
+            ),
+            StringUse::Other if self.is_subscriptable() => Classification::Ask(ServerQuestion::Key),
+            _ => TEXT,
+        }
+    }
+
+    /// Whether the symbol can be read with a string in brackets: a key of a `TypedDict`, a member of an `Enum`.
+    fn is_subscriptable(&self) -> bool {
+        self.symbol.class().is_some_and(|class| {
+            let own = std::iter::once(class.clone()).chain(self.classes.ancestors(class));
+            own.into_iter().any(|class| {
+                class.is_derived_from("TypedDict")
+                    || class.bases().iter().any(|base| base.ends_with("Enum") || base.ends_with("Flag"))
+            })
+        })
+    }
+
+    /// Whether a token is in an import statement.
+    fn is_in_import(&self, offset: usize) -> bool {
+        matches!(self.usage.of_token(offset), TokenUse::Imported(_))
+    }
+
+    /// Whether the name after a dot is one of a module outside the workspace.
+    fn is_of_foreign_module(&self, offset: usize) -> bool {
+        let Some((object, start)) = self.object(offset) else { return false };
+        let found = self.imports(&object, start);
+        let roots = &self.cx.state.inputs.roots;
+        let is_foreign = |import: &&Import| {
+            if import.level > 0 || !matches!(import.what, Imported::Module | Imported::Top) {
+                return false;
+            }
+            let module = roots.import(&self.cx.state.files, &import.module, &self.document.path);
+            let file = module.as_ref().and_then(|module| module.file().cloned());
+            file.is_none_or(|file| !self.cx.state.is_in_workspace(&file)) && !self.may_be_ours(&import.module)
+        };
+        // An attribute of a class of that module can be anything.
+        !object.contains('.') && !found.is_empty() && found.iter().all(is_foreign)
+    }
+
+    /// Whether a module that cannot be found may be one of those that define the symbol, under another root.
+    fn may_be_ours(&self, module: &str) -> bool {
+        self.symbol.modules.iter().any(|own| own.split('.').any(|part| part == last_part(module)))
+    }
+
+    /// The imports that bind the first name of a dotted name that begins at an offset.
+    fn imports(&self, dotted: &str, start: usize) -> Vec<&Import> {
+        let first = dotted.split('.').next().unwrap_or_default();
+        let imports: Vec<&Import> =
+            self.outline.imports.iter().filter(|import| import.bound == first).collect();
+        if imports.is_empty() {
+            return imports;
+        }
+        let scopes = self.import_scopes.get_or_init(|| {
+            let bound: Vec<&str> = self.outline.imports.iter().map(|import| import.bound.as_str()).collect();
+            Scopes::of(&self.document.text, &bound)
+        });
+        let Some(bound) = scopes.bound_by(start) else { return Vec::new() };
+        let is_bound = |import: &&Import| bound.iter().any(|span| span.start == import.bound_span.start);
+        imports.into_iter().filter(is_bound).collect()
+    }
+
+    /// The dotted name before the dot of an attribute, and where it begins.
+    fn object(&self, offset: usize) -> Option<(String, usize)> {
+        let receiver = self.usage.receiver(offset)?;
+        Some((receiver.dotted?, receiver.span.start))
+    }
+}
+
+/// Whether a span is all that is between two quotes.
+fn is_quoted(text: &str, span: &std::ops::Range<usize>) -> bool {
+    let is_quote = |c: char| c == '\'' || c == '"';
+    text.get(..span.start).is_some_and(|before| before.ends_with(is_quote))
+        && text.get(span.end..).is_some_and(|after| after.starts_with(is_quote))
+}
+
+/// Whether a token is the name of a variable of a class or of its objects.
+fn is_variable_of_class(classes: &Classes<'_>, token: &Token) -> bool {
+    token.kind.is_token()
+        && classes
+            .defined_at(&token.document.path, token.span.start)
+            .is_some_and(|defined| defined.class.is_some() && !defined.kind.is_function())
+}
+
+fn last_part(dotted: &str) -> &str {
+    dotted.rsplit('.').next().unwrap_or_default()
+}

@@ -1,0 +1,309 @@
+//! The definitions and names under which a symbol is reached, and the references that the server claims for each of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::super::ask::RequestContext;
+use super::super::completeness::{self, SearchedFiles};
+use super::super::failure::Failure;
+use super::symbol::{Reach, SearchedSymbol};
+use super::{Evidence, offset_of};
+use crate::lsp::{Listing, LspLocation};
+use crate::model::facts::UseProvenance;
+use crate::path::AbsPath;
+use crate::python::classes::Classes;
+use crate::python::outline::Span;
+use crate::python::roles::object_of;
+use crate::python::scopes::Scopes;
+use crate::python::usage::{TokenUse, Usage};
+use crate::text::Range;
+use crate::workspace::files::{Document, Files as _};
+
+/// The most aliases that are followed.
+const MAX_ALIASES: usize = 64;
+
+/// What the server claims for a symbol under all its names.
+pub(super) struct Closure<'c> {
+    cx: &'c RequestContext<'c>,
+    classes: &'c Classes<'c>,
+    searched: &'c mut SearchedFiles,
+    pub(super) references: BTreeMap<LspLocation, Evidence>,
+    /// Those of the references that the server leaves out when asked for references without declarations.
+    pub(super) declarations: BTreeSet<LspLocation>,
+    /// The names whose occurrences are to be explained, with the files that bind them as names of a module.
+    pub(super) names: BTreeMap<String, BTreeSet<AbsPath>>,
+    /// Those of them that are variables of classes or objects.
+    pub(super) members: BTreeSet<String>,
+    pub(super) skipped: u32,
+    pub(super) cut: Option<String>,
+    /// Whether the caller's time ended.
+    pub(super) is_late: bool,
+}
+
+/// Whether an import or an assignment may bind the name at an offset to another one, judged by its line: most uses are
+/// calls, for which the file need not be parsed.
+fn may_bind(text: &str, offset: usize, is_callable: bool) -> bool {
+    let is_word = |c: char| c == '_' || c.is_alphanumeric();
+    let rest = text.get(offset..).unwrap_or_default();
+    let after = rest.trim_start_matches(is_word).trim_start_matches([' ', '\t']);
+    if after.starts_with("as ") || after.starts_with("as\t") {
+        return true;
+    }
+    let before = text.get(..offset).unwrap_or_default();
+    let line = before.rfind('\n').map_or(before, |end| &before[end + 1..]);
+    let ends = after.chars().next().is_none_or(|c| matches!(c, '\n' | '\r' | '#' | ';' | ')'));
+    is_callable && ends && (line.contains('=') || line.trim().is_empty())
+}
+
+impl<'c> Closure<'c> {
+    pub(super) fn new(
+        cx: &'c RequestContext<'c>,
+        classes: &'c Classes<'c>,
+        searched: &'c mut SearchedFiles,
+        claimed: Listing<LspLocation>,
+    ) -> Self {
+        let references = claimed.items.into_iter().map(|place| (place, Evidence::SERVER)).collect();
+        Self {
+            cx,
+            classes,
+            searched,
+            references,
+            declarations: BTreeSet::new(),
+            names: BTreeMap::new(),
+            members: BTreeSet::new(),
+            skipped: claimed.skipped,
+            cut: None,
+            is_late: false,
+        }
+    }
+
+    /// Follows the symbol to its other definitions, its stub or source, and its aliases.
+    pub(super) async fn complete(
+        &mut self,
+        mut symbol: SearchedSymbol,
+        family: &[(Arc<Document>, usize)],
+    ) -> Result<SearchedSymbol, Failure> {
+        for (document, offset) in family {
+            symbol.definitions.insert((document.path.clone(), *offset));
+            self.claim(&document.path, *offset, &Evidence::SERVER).await?;
+        }
+        let home = symbol.definitions.iter().map(|(path, _)| path.clone()).collect();
+        self.names.insert(symbol.name.clone(), home);
+        if self.cx.request.options.exclude_declaration {
+            for (path, offset) in symbol.definitions.clone() {
+                self.leave_out(&path, offset).await?;
+            }
+        }
+        if matches!(symbol.reach, Reach::Local | Reach::Module) {
+            return Ok(symbol);
+        }
+        symbol.is_in_stubs =
+            self.searched.with_name().any(|document| document.path.as_str().ends_with(".pyi"));
+        self.twins(&mut symbol).await?;
+        symbol.describe(self.cx, self.classes);
+        if !matches!(symbol.reach, Reach::Parameter) {
+            self.aliases(&symbol).await?;
+        }
+        Ok(symbol)
+    }
+
+    /// Adds what the server claims at another place of the same symbol.
+    async fn claim(&mut self, path: &AbsPath, offset: usize, evidence: &Evidence) -> Result<(), Failure> {
+        if self.is_late {
+            return Ok(());
+        }
+        match self.ask(path, offset, evidence).await {
+            Err(failure) if self.cx.is_past_deadline(&failure) => self.is_late = true,
+            claimed => claimed?,
+        }
+        Ok(())
+    }
+
+    async fn ask(&mut self, path: &AbsPath, offset: usize, evidence: &Evidence) -> Result<(), Failure> {
+        let Ok(document) = self.cx.state.files.read(path) else { return Ok(()) };
+        self.cx.open([path.clone()])?;
+        let at = document.lines.position(&document.text, offset, self.cx.locations.server_unit);
+        let found = self.cx.requests_until_deadline().references(path, at, true).await?;
+        self.skipped += found.skipped;
+        for place in found.items {
+            self.references.entry(place).or_insert_with(|| evidence.clone());
+        }
+        if self.cx.request.options.exclude_declaration {
+            self.leave_out(path, offset).await?;
+        }
+        Ok(())
+    }
+
+    /// Notes which references of a place are declarations.
+    async fn leave_out(&mut self, path: &AbsPath, offset: usize) -> Result<(), Failure> {
+        let Ok(document) = self.cx.state.files.read(path) else { return Ok(()) };
+        let at = document.lines.position(&document.text, offset, self.cx.locations.server_unit);
+        let questions = self.cx.requests();
+        let uses: BTreeSet<LspLocation> =
+            questions.references(path, at, false).await?.items.into_iter().collect();
+        let all = questions.references(path, at, true).await?.items;
+        self.declarations.extend(all.into_iter().filter(|place| !uses.contains(place)));
+        Ok(())
+    }
+
+    /// A source and its stub are one symbol: each definition has its counterpart in the other file of its module, and a stub
+    /// may declare what its source imports.
+    async fn twins(&mut self, symbol: &mut SearchedSymbol) -> Result<(), Failure> {
+        let mut queue: Vec<(AbsPath, usize)> = symbol.definitions.iter().cloned().collect();
+        while let Some((path, offset)) = queue.pop() {
+            for twin in self.twins_of(&path, offset, &symbol.name) {
+                if !symbol.definitions.insert(twin.clone()) {
+                    continue;
+                }
+                let place = self.place(&twin.0, twin.1, symbol.name.len());
+                if place.is_none_or(|place| !self.references.contains_key(&place)) {
+                    self.claim(&twin.0, twin.1, &Evidence::rule(UseProvenance::Stub)).await?;
+                }
+                queue.push(twin);
+            }
+        }
+        Ok(())
+    }
+
+    /// The counterparts of a definition in stubs and sources of the workspace.
+    fn twins_of(&self, path: &AbsPath, offset: usize, name: &str) -> BTreeSet<(AbsPath, usize)> {
+        let mut found = BTreeSet::new();
+        let Some(defined) = self.classes.defined_at(path, offset) else { return found };
+        let chain = &defined.qualname;
+        if let Some(twin) = self.classes.stub_or_source(path) {
+            found.extend(self.classes.named(&twin, chain).into_iter().map(|at| (twin.clone(), at)));
+            // What the stub declares, the source may import from elsewhere.
+            if path.as_str().ends_with(".pyi") {
+                found.extend(self.classes.resolve(&twin, chain));
+            }
+        }
+        // What a stub declares and its source imports from here.
+        let stubs = self.searched.with_name().filter(|document| document.path.as_str().ends_with(".pyi"));
+        for stub in stubs.filter(|stub| stub.path != *path) {
+            let Some(source) = self.classes.stub_or_source(&stub.path) else { continue };
+            for (declared, at) in self.classes.definitions_named(&stub.path, name) {
+                if self.classes.resolves_to(&source, &declared, path, offset) {
+                    found.insert((stub.path.clone(), at));
+                }
+            }
+        }
+        found.retain(|(path, _)| self.cx.state.is_in_workspace(path));
+        found
+    }
+
+    /// Names that are bound to the symbol: by an import under another name, or by an assignment of nothing else.
+    async fn aliases(&mut self, symbol: &SearchedSymbol) -> Result<(), Failure> {
+        let mut seen: BTreeSet<LspLocation> = BTreeSet::new();
+        let mut followed = 0;
+        loop {
+            let new: Vec<LspLocation> =
+                self.references.keys().filter(|place| !seen.contains(*place)).cloned().collect();
+            if new.is_empty() {
+                return Ok(());
+            }
+            let mut found: Vec<(AbsPath, Span, UseProvenance)> = Vec::new();
+            for file in new.chunk_by(|a, b| a.path == b.path) {
+                let path = &file[0].path;
+                if !self.cx.state.is_in_workspace(path) {
+                    continue;
+                }
+                let Ok(document) = self.cx.state.files.read(path) else { continue };
+                let offsets = file.iter().filter_map(|place| Some(offset_of(self.cx, place)?.1));
+                let offsets: Vec<usize> =
+                    offsets.filter(|at| may_bind(&document.text, *at, symbol.is_callable)).collect();
+                if offsets.is_empty() {
+                    continue;
+                }
+                let usage = Usage::of(&document.text);
+                for offset in offsets {
+                    match usage.of_token(offset) {
+                        TokenUse::Imported(Some(alias)) => {
+                            found.push((path.clone(), alias, UseProvenance::ImportAlias));
+                        }
+                        TokenUse::Assigned(targets) if symbol.is_callable => {
+                            found.extend(
+                                targets.into_iter().map(|at| (path.clone(), at, UseProvenance::Alias)),
+                            );
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            seen.extend(new);
+            for (path, span, provenance) in found {
+                if followed == MAX_ALIASES {
+                    self.cut = Some(format!("more than {MAX_ALIASES} aliases were found"));
+                    return Ok(());
+                }
+                followed += usize::from(self.follow(symbol, &path, &span, provenance).await?);
+            }
+        }
+    }
+
+    /// Follows one alias; returns whether it is one.
+    async fn follow(
+        &mut self,
+        symbol: &SearchedSymbol,
+        path: &AbsPath,
+        span: &Span,
+        provenance: UseProvenance,
+    ) -> Result<bool, Failure> {
+        let Some(place) = self.place(path, span.start, span.len()) else { return Ok(false) };
+        if self.references.contains_key(&place) {
+            return Ok(false);
+        }
+        let Ok(document) = self.cx.state.files.read(path) else { return Ok(false) };
+        let name = document.text[span.clone()].to_owned();
+        // What Python calls by itself has no uses by name.
+        if name == "_" || (name.starts_with("__") && name.ends_with("__")) {
+            return Ok(false);
+        }
+        let is_global = Scopes::of(&document.text, &[&name]).is_bound_by_module(span.start);
+        let is_member =
+            self.classes.defined_at(path, span.start).is_some_and(|defined| defined.class.is_some())
+                || object_of(&document.text, span.start).is_some();
+        // A class is often the value of a variable that has nothing else to do with it.
+        let is_held = is_member && symbol.is_function;
+        if is_held {
+            self.members.insert(name.clone());
+        }
+        if is_global || is_held {
+            if name != symbol.name {
+                completeness::also_open_files_with_name(self.cx, self.searched, &name)?;
+            }
+            self.names.entry(name.clone()).or_default().insert(path.clone());
+        }
+        let (_, _, at) = self.cx.locations.span(&document, span.clone());
+        let evidence = Evidence::via(provenance, at);
+        self.references.insert(place, evidence.clone());
+        self.claim(path, span.start, &evidence).await?;
+        Ok(true)
+    }
+
+    fn place(&self, path: &AbsPath, offset: usize, length: usize) -> Option<LspLocation> {
+        let document = self.cx.state.files.read(path).ok()?;
+        let range: Range =
+            document.lines.range(&document.text, offset..offset + length, self.cx.locations.server_unit);
+        Some(LspLocation { path: path.clone(), range })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::may_bind;
+
+    #[test]
+    fn lines_that_may_bind_another_name() {
+        let check = |text: &str| may_bind(&text.replace('§', ""), text.find('§').unwrap(), true);
+        for text in
+            ["from m import §f as g", "g = §f", "self.g = m.§f  # why", "g = (\n    §f\n)", "x: T = §f"]
+        {
+            assert!(check(text), "{text}");
+        }
+        for text in
+            ["§f(1)", "x = §f(1)", "from m import §f\n", "import m.§f", "return §f", "§f.x = 1", "@§f\n"]
+        {
+            assert!(!check(text), "{text}");
+        }
+    }
+}

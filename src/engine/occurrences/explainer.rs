@@ -1,0 +1,347 @@
+//! Explains tokens by the definitions that the server reports for them.
+
+use std::collections::BTreeSet;
+use std::pin::Pin;
+use std::sync::OnceLock;
+
+use super::super::ask::RequestContext;
+use super::super::failure::Failure;
+use super::classify::ServerQuestion;
+use super::family::{Dispatch, Family};
+use super::receivers::ANY_NAME;
+use super::symbol::{Reach, SearchedSymbol};
+use super::{Evidence, Explained, Explanation, NOT_CHECKED, Token, WINDOW, offset_of};
+use crate::lsp::error::LspError;
+use crate::lsp::{Listing, LspLocation, LspRequests};
+use crate::model::facts::UseProvenance;
+use crate::model::request::Scope;
+use crate::path::AbsPath;
+use crate::python::classes::{Class, Classes, DefinitionInfo};
+use crate::python::occurrences::OccurrenceKind;
+use crate::python::outline::Outline;
+use crate::python::usage::{TokenUse, Usage};
+use crate::text::Position;
+use crate::workspace::files::Files as _;
+
+/// A definition request: answered from the cache, or sent to the server.
+enum PendingDefinition {
+    Cached(Listing<LspLocation>),
+    Server(Pin<Box<dyn Future<Output = Result<Listing<LspLocation>, LspError>> + Send>>),
+}
+
+/// Explains tokens by the definitions that the server reports for them.
+pub(super) struct Explainer<'l> {
+    pub(super) cx: &'l RequestContext<'l>,
+    pub(super) classes: &'l Classes<'l>,
+    pub(super) symbol: &'l SearchedSymbol,
+    pub(super) family: &'l Family,
+    pub(super) claimed: BTreeSet<LspLocation>,
+    /// Whether the symbol is passed or assigned as a value somewhere, so that a variable may hold it.
+    is_passed: OnceLock<bool>,
+}
+
+/// What a definition of a token is for the symbol.
+pub(super) enum DefinitionMatch {
+    Target,
+    Dispatch(Evidence),
+    AnyName,
+    Interface(String),
+    Variable,
+    Other,
+}
+
+impl<'l> Explainer<'l> {
+    pub(super) fn new(
+        cx: &'l RequestContext<'l>,
+        classes: &'l Classes<'l>,
+        symbol: &'l SearchedSymbol,
+        family: &'l Family,
+        explained: &Explained,
+    ) -> Self {
+        let claimed = explained.references.keys().cloned().collect();
+        Self { cx, classes, symbol, family, claimed, is_passed: OnceLock::new() }
+    }
+
+    /// Asks the server about each token, in their order.
+    pub(super) async fn ask(
+        &self,
+        asked: Vec<(Token, ServerQuestion)>,
+    ) -> Result<(Vec<(Token, Explanation)>, bool), Failure> {
+        let mut found = Vec::with_capacity(asked.len());
+        let total = asked.len();
+        let mut is_late = false;
+        for window in asked.chunks(WINDOW) {
+            if is_late {
+                let rest = window.iter().map(|(token, _)| (token.clone(), not_looked_at()));
+                found.extend(rest);
+                continue;
+            }
+            let questions = self.cx.requests_until_deadline();
+            self.cx.settings.progress.step(&format!("explaining occurrences: {} of {total}", found.len()));
+            let mut answers = Vec::with_capacity(window.len());
+            for (token, question) in window {
+                let path = &token.document.path;
+                answers.push(match question {
+                    ServerQuestion::Token | ServerQuestion::Imported | ServerQuestion::Key => {
+                        (self.definition(&questions, token), None)
+                    }
+                    ServerQuestion::Subscripted(subject) => {
+                        let at = self.position(token, subject.start);
+                        let itself = PendingDefinition::Server(Box::pin(questions.definition(path, at)));
+                        (itself, Some(questions.type_definition(path, at)))
+                    }
+                });
+            }
+            for ((token, question), (answer, of_type)) in window.iter().zip(answers) {
+                let explanation = async {
+                    let answer = match answer {
+                        PendingDefinition::Cached(listing) => listing,
+                        PendingDefinition::Server(answer) => {
+                            let listing = answer.await?;
+                            self.cache(token, question, &listing);
+                            listing
+                        }
+                    };
+                    match of_type {
+                        Some(of_type) => Ok(self.subscripted(&answer, &of_type.await?)),
+                        None => self.explain(token, question, &answer).await,
+                    }
+                };
+                let explanation = match explanation.await {
+                    Err(failure) if self.cx.is_past_deadline(&failure) => {
+                        is_late = true;
+                        not_looked_at()
+                    }
+                    explanation => explanation?,
+                };
+                found.push((token.clone(), explanation));
+            }
+        }
+        Ok((found, is_late))
+    }
+
+    /// The definition of a token: from the cache for the same inputs, or from the server. A traced request always asks the server.
+    fn definition(&self, questions: &LspRequests, token: &Token) -> PendingDefinition {
+        let state = self.cx.state;
+        let cached =
+            self.is_cached().then(|| state.inputs.definitions.get(&token.document.path, token.span.start));
+        match cached.flatten() {
+            Some(listing) => PendingDefinition::Cached(listing),
+            None => {
+                let at = self.position(token, token.span.start);
+                PendingDefinition::Server(Box::pin(questions.definition(&token.document.path, at)))
+            }
+        }
+    }
+
+    /// Whether answers are cached. A server that was shown fewer files may answer otherwise.
+    fn is_cached(&self) -> bool {
+        self.cx.state.tape.is_off() && self.cx.request.options.scope == Scope::Workspace
+    }
+
+    fn cache(&self, token: &Token, question: &ServerQuestion, listing: &Listing<LspLocation>) {
+        let state = self.cx.state;
+        let holds = state.inputs.holds(&token.document.path, Some(token.document.digest)) == Some(true);
+        if self.is_cached() && holds && !matches!(question, ServerQuestion::Subscripted(_)) {
+            state.inputs.definitions.put(&token.document.path, token.span.start, listing);
+        }
+    }
+
+    pub(super) fn position(&self, token: &Token, offset: usize) -> Position {
+        token.document.lines.position(&token.document.text, offset, self.cx.locations.server_unit)
+    }
+
+    /// Explains a token by its definitions.
+    pub(super) async fn explain(
+        &self,
+        token: &Token,
+        question: &ServerQuestion,
+        found: &Listing<LspLocation>,
+    ) -> Result<Explanation, Failure> {
+        if !found.items.is_empty() || found.skipped > 0 {
+            let explanation = self.explain_defined(token, found);
+            let is_unrelated = self.may_be_unrelated(&explanation, found) && self.is_unrelated(token).await?;
+            return Ok(if is_unrelated { Explanation::Other } else { explanation });
+        }
+        match (question, token.kind) {
+            (ServerQuestion::Key, _) => Ok(Explanation::Text),
+            (ServerQuestion::Imported, _) => Ok(self.imported(token)),
+            (_, OccurrenceKind::Keyword) => self.keyword(token).await,
+            _ => self.attribute(token).await,
+        }
+    }
+
+    /// Explains a token that has definitions.
+    pub(super) fn explain_defined(&self, token: &Token, found: &Listing<LspLocation>) -> Explanation {
+        let matches: Vec<DefinitionMatch> =
+            found.items.iter().map(|place| self.match_location(token, place)).collect();
+        if matches.iter().any(|one| matches!(one, DefinitionMatch::Target)) {
+            return Explanation::Reference(Evidence::rule(UseProvenance::Definition));
+        }
+        let dispatched = matches.iter().filter_map(|one| match one {
+            DefinitionMatch::Dispatch(evidence) => Some(evidence),
+            _ => None,
+        });
+        // Evidence through a base class is stronger than evidence through an interface.
+        if let Some(evidence) = dispatched.min_by_key(|evidence| evidence.is_structural) {
+            return Explanation::Reference(evidence.clone());
+        }
+        if matches.iter().any(|one| matches!(one, DefinitionMatch::AnyName)) {
+            return Explanation::Unresolved("the receiver's class answers for any name".to_owned());
+        }
+        if let Some(interface) = matches.iter().find_map(|one| match one {
+            DefinitionMatch::Interface(name) => Some(name),
+            _ => None,
+        }) {
+            return Explanation::Unresolved(format!("receiver declared as the interface {interface}"));
+        }
+        // A stub may say that a name is imported from elsewhere than its source does.
+        if self.symbol.is_in_stubs
+            && matches!(self.symbol.reach, Reach::Global)
+            && matches!(self.imported(token), Explanation::Reference(_))
+        {
+            return Explanation::Reference(Evidence::rule(UseProvenance::Stub));
+        }
+        let is_variable = matches.iter().any(|one| matches!(one, DefinitionMatch::Variable));
+        if is_variable && self.symbol.is_callable && self.is_called(token) && self.is_passed() {
+            return Explanation::Unresolved("it is a variable that may hold it".to_owned());
+        }
+        Explanation::Other
+    }
+
+    fn match_location(&self, token: &Token, place: &LspLocation) -> DefinitionMatch {
+        if self.claimed.contains(place) && *place != token.place(self.cx) {
+            return DefinitionMatch::Target;
+        }
+        let Some((document, offset)) = offset_of(self.cx, place) else { return DefinitionMatch::Other };
+        if self.symbol.definitions.contains(&(document.path.clone(), offset)) {
+            return DefinitionMatch::Target;
+        }
+        let Some(defined) = self.classes.defined_at(&document.path, offset) else {
+            // A parameter or a local name.
+            return if place.range == crate::text::Range::default() {
+                DefinitionMatch::Other
+            } else {
+                DefinitionMatch::Variable
+            };
+        };
+        if ANY_NAME.contains(&defined.name.as_str()) {
+            return DefinitionMatch::AnyName;
+        }
+        self.match_definition(token, &defined)
+    }
+
+    pub(super) fn match_definition(&self, token: &Token, defined: &DefinitionInfo) -> DefinitionMatch {
+        if defined.name == self.symbol.name {
+            match self.family.dispatches(self.classes, defined) {
+                // `super()` in the class itself skips the class.
+                Dispatch::Nominal | Dispatch::Structural if self.is_past_own(token) => {}
+                dispatch @ (Dispatch::Nominal | Dispatch::Structural) => {
+                    let evidence = Evidence::via(UseProvenance::Dispatch, defined.qualname.join("."));
+                    let is_structural = dispatch == Dispatch::Structural;
+                    return DefinitionMatch::Dispatch(Evidence { is_structural, ..evidence });
+                }
+                Dispatch::Unknown(interface) => return DefinitionMatch::Interface(interface),
+                Dispatch::Never => {}
+            }
+        }
+        let is_declared =
+            defined.kind.is_function() || defined.kind == crate::python::outline::DefinitionKind::Class;
+        if is_declared { DefinitionMatch::Other } else { DefinitionMatch::Variable }
+    }
+
+    /// Whether a token is an attribute of `super()` in the class whose member the symbol is.
+    fn is_past_own(&self, token: &Token) -> bool {
+        let usage = Usage::of(&token.document.text);
+        let receiver = usage.receiver(token.span.start);
+        receiver.is_some_and(|receiver| receiver.is_self && receiver.is_call)
+            && self
+                .classes
+                .around(&token.document.path, token.span.start)
+                .is_some_and(|class| self.family.is_own(&class.id()))
+    }
+
+    fn is_called(&self, token: &Token) -> bool {
+        Usage::of(&token.document.text).of_token(token.span.start) == TokenUse::Called
+    }
+
+    /// Whether the symbol is passed or assigned as a value somewhere in the workspace.
+    fn is_passed(&self) -> bool {
+        *self.is_passed.get_or_init(|| {
+            let places: Vec<&LspLocation> = self.claimed.iter().collect();
+            places.chunk_by(|a, b| a.path == b.path).any(|file| {
+                if !self.cx.state.is_in_workspace(&file[0].path) {
+                    return false;
+                }
+                let Ok(document) = self.cx.state.files.read(&file[0].path) else { return false };
+                let usage = Usage::of(&document.text);
+                file.iter().any(|place| {
+                    let offset = offset_of(self.cx, place);
+                    offset.is_some_and(|(_, offset)| {
+                        matches!(usage.of_token(offset), TokenUse::Passed | TokenUse::Assigned(_))
+                    })
+                })
+            })
+        })
+    }
+
+    /// A name that an import binds which the server cannot resolve, or that is in code that it does not check.
+    fn imported(&self, token: &Token) -> Explanation {
+        let document = &token.document;
+        let usage = Usage::of(&document.text);
+        let receiver = usage.receiver(token.span.start);
+        let chain: Vec<String> = match &receiver {
+            Some(receiver) => {
+                let Some(dotted) = &receiver.dotted else { return Explanation::Other };
+                dotted.split('.').chain([token.text()]).map(str::to_owned).collect()
+            }
+            None => vec![token.text().to_owned()],
+        };
+        let reached = self.classes.resolve(&document.path, &chain);
+        if reached.iter().any(|place| self.symbol.definitions.contains(place)) {
+            return Explanation::Reference(Evidence::rule(UseProvenance::Scope));
+        }
+        if !reached.is_empty() {
+            return Explanation::Other;
+        }
+        let outline = Outline::parse(&document.text);
+        let first = chain.first().map(String::as_str).unwrap_or_default();
+        let unresolved = outline.imports.iter().find(|import| {
+            let is_it = import.bound == first
+                || matches!(&import.what, crate::python::outline::Imported::Name(name) if name == first);
+            let is_ours = self.symbol.modules.iter().any(|own| {
+                let last = import.module.rsplit('.').next().unwrap_or_default();
+                own.split('.').any(|part| part == last)
+            });
+            is_it && is_ours && !self.is_found(&document.path, import)
+        });
+        match unresolved {
+            Some(import) => {
+                Explanation::Unresolved(format!("the import of `{}` cannot be resolved", import.module))
+            }
+            None => Explanation::Other,
+        }
+    }
+
+    pub(super) fn is_found(&self, file: &AbsPath, import: &crate::python::outline::Import) -> bool {
+        let (roots, files) = (&self.cx.state.inputs.roots, &self.cx.state.files);
+        let module = if import.level > 0 {
+            roots.relative(files, import.level, &import.module, file)
+        } else {
+            roots.import(files, &import.module, file)
+        };
+        module.is_some_and(|module| module.file().is_some())
+    }
+
+    pub(super) fn classes_at<'p>(&self, places: impl IntoIterator<Item = &'p LspLocation>) -> Vec<Class> {
+        let class_at = |place: &LspLocation| {
+            let (document, offset) = offset_of(self.cx, place)?;
+            self.classes.class_at(&document.path, offset)
+        };
+        places.into_iter().filter_map(class_at).collect()
+    }
+}
+
+fn not_looked_at() -> Explanation {
+    Explanation::Unresolved(NOT_CHECKED.to_owned())
+}

@@ -1,0 +1,162 @@
+//! The classes around the class of a member, and how a call that names one of them can reach it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::ask::RequestContext;
+use super::files_with;
+use super::symbol::SearchedSymbol;
+use crate::python::classes::{Class, ClassId, Classes, DefinitionInfo};
+use crate::python::hierarchy::Relation;
+
+/// Modules whose classes are often written as bases under another module's name: `typing.Mapping` is
+/// `collections.abc.Mapping`.
+const ABSTRACT_MODULES: [&str; 4] = ["typing", "typing_extensions", "collections.abc", "_collections_abc"];
+
+/// Classes of `typing` with which files are annotated, whatever class they are of.
+const FILES: [&str; 3] = ["IO", "TextIO", "BinaryIO"];
+
+/// Members of a file, of which a class that replaces one has at least [`FILE_MEMBERS`].
+const OF_FILES: [&str; 9] =
+    ["read", "write", "close", "flush", "readline", "readlines", "seek", "writelines", "fileno"];
+const FILE_MEMBERS: usize = 2;
+
+/// What is derived from what, around the class of a member.
+pub(super) struct Family {
+    /// The class itself, and its declaration in a stub.
+    own: BTreeSet<ClassId>,
+    above: BTreeSet<ClassId>,
+    below: BTreeSet<ClassId>,
+    /// Other classes from which one below is derived too.
+    beside: BTreeSet<ClassId>,
+    /// The members that the class has, inherited ones included.
+    members: BTreeSet<String>,
+    /// The last names of the bases as they are written, in the class and above.
+    bases: BTreeSet<String>,
+    /// Whether a base class cannot be found: an object of another package may be one of the class.
+    pub(super) has_unknown_base: bool,
+    /// Whether there are more subclasses than were looked at.
+    pub(super) is_cut: bool,
+}
+
+impl Family {
+    /// The family of the class whose member the symbol is; an empty one for any other symbol.
+    pub(super) fn of(cx: &RequestContext<'_>, classes: &Classes<'_>, symbol: &SearchedSymbol) -> Self {
+        let mut family = Self {
+            own: BTreeSet::new(),
+            above: BTreeSet::new(),
+            below: BTreeSet::new(),
+            beside: BTreeSet::new(),
+            members: BTreeSet::new(),
+            bases: BTreeSet::new(),
+            has_unknown_base: false,
+            is_cut: false,
+        };
+        let mut own: BTreeMap<ClassId, Class> = BTreeMap::new();
+        for (path, offset) in &symbol.definitions {
+            if let Some(class) = classes.defined_at(path, *offset).and_then(|defined| defined.class) {
+                own.entry(class.id()).or_insert(class);
+            }
+        }
+        for class in own.values() {
+            family.has_unknown_base |= classes.has_unknown_base(class);
+            for above in std::iter::once(class.clone()).chain(classes.ancestors(class)) {
+                family.members.extend(above.member_names().into_iter().map(str::to_owned));
+                let last = |base: &String| base.rsplit('.').next().unwrap_or_default().to_owned();
+                family.bases.extend(above.bases().iter().map(last));
+                if above.id() != class.id() {
+                    family.above.insert(above.id());
+                }
+            }
+            let below = classes.subclasses(class, &|name| files_with(cx, name));
+            family.is_cut |= below.is_cut;
+            for derived in below.classes {
+                // An object that is declared as a protocol, or as a base that is not installed, may be of a derived class.
+                family.members.extend(derived.member_names().into_iter().map(str::to_owned));
+                family.has_unknown_base |= classes.has_unknown_base(&derived);
+                family.beside.extend(classes.ancestors(&derived).iter().map(Class::id));
+                family.below.insert(derived.id());
+            }
+        }
+        family.own = own.into_keys().collect();
+        let other = |id: &ClassId| {
+            !family.own.contains(id) && !family.above.contains(id) && !family.below.contains(id)
+        };
+        family.beside = family.beside.iter().filter(|id| other(id)).cloned().collect();
+        family
+    }
+
+    /// How a class is related to the class of the member; `None` when it is not in the family.
+    pub(super) fn relation(&self, class: &ClassId) -> Option<Relation> {
+        if self.above.contains(class) {
+            Some(Relation::Base)
+        } else if self.below.contains(class) {
+            Some(Relation::Derived)
+        } else if self.beside.contains(class) {
+            Some(Relation::Sibling)
+        } else {
+            None
+        }
+    }
+
+    /// Whether it is the class of the member.
+    pub(super) fn is_own(&self, class: &ClassId) -> bool {
+        self.own.contains(class)
+    }
+
+    /// Whether what is declared as an object of a class may be one of the family: the class is of the family, or an interface.
+    pub(super) fn may_be_declared_as(&self, class: &Class) -> bool {
+        let id = class.id();
+        self.is_own(&id)
+            || self.relation(&id).is_some()
+            || class.is_derived_from("Protocol")
+            || ABSTRACT_MODULES.contains(&id.module.as_str())
+    }
+
+    /// Whether a use of another definition can reach the member when the program runs: the object may be of a class that
+    /// has the member in that place.
+    pub(super) fn dispatches(&self, classes: &Classes<'_>, defined: &DefinitionInfo) -> Dispatch {
+        let Some(class) = &defined.class else { return Dispatch::Never };
+        if matches!(self.relation(&class.id()), Some(Relation::Base | Relation::Sibling)) {
+            return Dispatch::Nominal;
+        }
+        if self.own.is_empty() || self.relation(&class.id()).is_some() {
+            return Dispatch::Never;
+        }
+        let id = class.id();
+        if class.is_derived_from("Protocol") {
+            let wanted = class.member_names();
+            let is_met = wanted.iter().all(|name| self.members.contains(*name));
+            return if is_met { Dispatch::Structural } else { Dispatch::Never };
+        }
+        if ABSTRACT_MODULES.contains(&id.module.as_str()) && self.is_written_as(class.name()) {
+            return Dispatch::Structural;
+        }
+        let is_file = id.module == "typing" && FILES.contains(&class.name())
+            || classes.ancestors(class).iter().any(|above| FILES.contains(&above.name()));
+        let members = OF_FILES.iter().filter(|name| self.members.contains(**name)).count();
+        let stands_in = members >= FILE_MEMBERS || self.members.contains("__getattr__");
+        if is_file && stands_in { Dispatch::Unknown(id.name) } else { Dispatch::Never }
+    }
+
+    /// Whether a base is written with the name of an abstract class, or with that of one derived from it.
+    fn is_written_as(&self, name: &str) -> bool {
+        self.bases.contains(name)
+            || self.bases.contains(&format!("Mutable{name}"))
+            || (matches!(name, "Collection" | "Iterable" | "Container" | "Sized" | "Reversible")
+                && ["Mapping", "MutableMapping", "Sequence", "MutableSequence", "Set", "MutableSet"]
+                    .iter()
+                    .any(|base| self.bases.contains(*base)))
+    }
+}
+
+/// Whether a use of one definition can reach another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Dispatch {
+    /// The object may be of the member's class, which inherits from the other definition's, or has a subclass in common with it.
+    Nominal,
+    /// The other definition's class describes an interface, which the member's class has without inheriting from it.
+    Structural,
+    /// The definition is of a class that describes an interface; its name.
+    Unknown(String),
+    Never,
+}

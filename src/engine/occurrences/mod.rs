@@ -1,0 +1,332 @@
+//! Explains every occurrence of a name, so that a list of references can be called complete.
+//!
+//! A server reports the references whose types it can infer. It does not say why it leaves out the others: they may be
+//! another symbol of the same name, or have a receiver of unknown type. So each occurrence that it does not report is explained
+//! here, by a rule of the language where one is certain, else by requesting the definition of that token from the server:
+//!
+//! 1. [`closure`]: the symbol's definitions (a source and its stub), its aliases, and what the server claims for each.
+//! 2. [`classify`]: what each other occurrence can be, as far as syntax tells.
+//! 3. [`explainer`]: the server's definitions for the rest. [`family`] tells members of related classes apart, [`receivers`] and
+//!    [`arguments`] explain what has no definition.
+//! 4. [`fixtures`]: what stays unresolved is asked once more with types for the parameters that pytest and decorators pass.
+//!
+//! The set of questions and their order are a function of inputs and request.
+
+mod arguments;
+mod classify;
+mod closure;
+mod definition_cache;
+mod explainer;
+mod family;
+pub(super) mod fixtures;
+mod mocks;
+mod overlays;
+mod receivers;
+mod symbol;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::ask::RequestContext;
+use super::completeness::{self, SearchedFiles};
+use super::failure::Failure;
+use super::request_state::RequestTarget;
+use crate::lsp::{Listing, LspLocation};
+use crate::model::facts::UseProvenance;
+use crate::model::request::Scope;
+use crate::path::AbsPath;
+use crate::python::classes::Classes;
+use crate::python::hierarchy::Relation;
+use crate::python::occurrences::OccurrenceKind;
+use crate::python::outline::Span;
+use crate::python::{raise_tree_cache_limit, shrink_tree_cache};
+use crate::workspace::files::{Document, Files as _};
+
+use closure::Closure;
+pub(super) use definition_cache::DefinitionCache;
+use family::Family;
+use symbol::SearchedSymbol;
+pub(in crate::engine) use symbol::is_fixture;
+
+/// The size of the texts whose syntax trees are cached while occurrences are explained, in bytes.
+const TREE_CACHE_BYTES: usize = 1 << 20;
+
+/// The size of the texts whose syntax trees stay cached for the next request, in bytes: a session keeps the memory.
+const IDLE_TREE_CACHE_BYTES: usize = 1 << 19;
+
+/// How many requests are in flight at a time.
+pub(super) const WINDOW: usize = 64;
+
+/// A place where a name is written.
+#[derive(Debug, Clone)]
+pub(super) struct Token {
+    /// The file.
+    pub(super) document: Arc<Document>,
+    /// The name in it, in bytes.
+    pub(super) span: Span,
+    /// What it is in the syntax.
+    pub(super) kind: OccurrenceKind,
+}
+
+/// How a reference is known.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Evidence {
+    /// The rule; `None` when the server claims it.
+    pub(super) provenance: Option<UseProvenance>,
+    /// The alias or the member of the family through which the symbol is reached.
+    pub(super) via: Option<String>,
+    /// Whether the symbol is reached through an interface that its class does not inherit from. Renaming the symbol does not
+    /// rename the interface's member.
+    pub(super) is_structural: bool,
+}
+
+impl Evidence {
+    pub(super) const SERVER: Self = Self { provenance: None, via: None, is_structural: false };
+
+    pub(super) const fn rule(provenance: UseProvenance) -> Self {
+        Self { provenance: Some(provenance), via: None, is_structural: false }
+    }
+
+    pub(super) const fn via(provenance: UseProvenance, via: String) -> Self {
+        Self { provenance: Some(provenance), via: Some(via), is_structural: false }
+    }
+}
+
+/// What an occurrence is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Explanation {
+    /// A use of the symbol.
+    Reference(Evidence),
+    /// The definition of the same member in a class of the family.
+    Override { class: String, relation: Relation },
+    /// Another symbol.
+    Other,
+    /// The attribute of a mock that wraps nothing: another symbol, which a rename may have to follow.
+    Mocked,
+    /// Part of a comment or a string.
+    Text,
+    /// Not known; the reason.
+    Unresolved(String),
+}
+
+/// An occurrence that may be a use and cannot be proven to be one or none.
+#[derive(Debug, Clone)]
+pub(super) struct UnresolvedToken {
+    pub(super) token: Token,
+    /// What is before the dot.
+    pub(super) receiver: Option<String>,
+    pub(super) reason: String,
+}
+
+/// A definition of the same member in another class.
+#[derive(Debug, Clone)]
+pub(super) struct OverrideToken {
+    pub(super) token: Token,
+    pub(super) class: String,
+    pub(super) relation: Relation,
+}
+
+/// Every occurrence of a symbol's names, explained.
+#[derive(Debug, Default)]
+pub(super) struct Explained {
+    /// Every reference, with how it is known.
+    pub(super) references: BTreeMap<LspLocation, Evidence>,
+    /// Those of them that are declarations.
+    pub(super) declarations: BTreeSet<LspLocation>,
+    pub(super) overrides: Vec<OverrideToken>,
+    pub(super) unresolved: Vec<UnresolvedToken>,
+    /// Attributes of mocks that wrap nothing; they count as other symbols.
+    pub(super) mocked: Vec<Token>,
+    /// How many occurrences are other symbols.
+    pub(super) other: usize,
+    /// How many are parts of strings and comments.
+    pub(super) text: usize,
+    /// Why not everything was looked at.
+    pub(super) cut: Option<String>,
+    /// Whether the caller's time ended before everything was looked at.
+    pub(super) is_late: bool,
+    /// How many places of the server's answers are in no local file.
+    pub(super) skipped: u32,
+    /// Whether it is a name of a module or a function, and no member or keyword parameter: types do not depend on the name.
+    pub(super) is_by_name: bool,
+    /// Whether it is a member of a class.
+    pub(super) is_member: bool,
+}
+
+/// A name at a place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Named<'n> {
+    pub(super) name: &'n str,
+    pub(super) document: &'n Arc<Document>,
+    /// In bytes.
+    pub(super) offset: usize,
+    /// Other definitions that count as the same symbol, with the byte offsets of their names.
+    pub(super) family: &'n [(Arc<Document>, usize)],
+}
+
+impl<'n> Named<'n> {
+    /// The name that a question is about; `None` when it is about no name.
+    pub(super) fn of(subject: &'n RequestTarget) -> Option<Self> {
+        let (document, offset) = (&subject.document, subject.offset);
+        Some(Self { name: subject.name()?, document, offset, family: &[] })
+    }
+}
+
+/// Explains every occurrence of a name. `claimed` are the references that the server reports, declarations
+/// included; `searched` are the files that were opened for the name.
+pub(super) async fn explain(
+    cx: &RequestContext<'_>,
+    named: Named<'_>,
+    searched: &mut SearchedFiles,
+    claimed: Listing<LspLocation>,
+) -> Result<Explained, Failure> {
+    // Several steps look at the same files.
+    raise_tree_cache_limit(TREE_CACHE_BYTES);
+    let files = &cx.state.files;
+    let classes = Classes::new(files, &cx.state.inputs.roots);
+    let mut closure = Closure::new(cx, &classes, searched, claimed);
+    let symbol = SearchedSymbol::of(cx, &classes, &named).await?;
+    let symbol = closure.complete(symbol, named.family).await?;
+    let family = Family::of(cx, &classes, &symbol);
+    let Closure { references, declarations, names, members, skipped, cut, is_late, .. } = closure;
+    let is_by_name = matches!(symbol.reach, symbol::Reach::Global | symbol::Reach::Local);
+    let is_member = matches!(symbol.reach, symbol::Reach::Member { .. });
+    let mut explained = Explained {
+        references,
+        declarations,
+        skipped,
+        cut,
+        is_late,
+        is_by_name,
+        is_member,
+        ..Explained::default()
+    };
+    let mut tokens = Vec::new();
+    for name in names.keys() {
+        let occurrences = completeness::occurrences(cx, searched, name).await?;
+        tokens.extend(completeness::unclaimed(cx, &occurrences, explained.references.keys()));
+    }
+    if cx.request.options.scope == Scope::Configured {
+        // The other files are not opened, and the completeness says so.
+        let included = &cx.state.inputs.included;
+        tokens.retain(|token: &Token| {
+            let uri = cx.locations.paths.uri(&token.document.path);
+            uri.workspace_path().is_some_and(|path| included.includes(path))
+        });
+    }
+    tokens.sort_by(|a, b| (&a.document.path, a.span.start).cmp(&(&b.document.path, b.span.start)));
+    let names = classify::Names { all: names, members };
+    let classified = classify::classify(cx, &classes, &symbol, &names, &family, tokens);
+    for (token, explanation) in classified.explained {
+        explained.add(cx, &token, explanation);
+    }
+    let context = explainer::Explainer::new(cx, &classes, &symbol, &family, &explained);
+    let (answers, is_late) = context.ask(classified.questions).await?;
+    drop(context);
+    explained.is_late |= is_late;
+    let mut open = Vec::new();
+    for (token, explanation) in answers {
+        match explanation {
+            Explanation::Unresolved(reason) => open.push((token, reason)),
+            explanation => explained.add(cx, &token, explanation),
+        }
+    }
+    let context = explainer::Explainer::new(cx, &classes, &symbol, &family, &explained);
+    let (answers, is_late) = fixtures::resolve(&context, open, explained.is_late).await?;
+    drop(context);
+    explained.is_late |= is_late;
+    for (token, explanation) in answers {
+        explained.add(cx, &token, explanation);
+    }
+    shrink_tree_cache(IDLE_TREE_CACHE_BYTES);
+    if explained.is_late {
+        explained.end(cx);
+    }
+    if explained.skipped > 0 {
+        explained.cut.get_or_insert_with(|| "some references are in no file of this machine".to_owned());
+    }
+    if family.is_cut {
+        explained.cut.get_or_insert_with(|| "there are more subclasses than the search limit".to_owned());
+    }
+    Ok(explained)
+}
+
+/// Why an occurrence is unresolved that the time did not suffice for.
+const NOT_CHECKED: &str = "not checked within the time limit";
+
+/// What is known of a name when the time limit ends before the server has answered: where it is written.
+pub(super) async fn unexplained(
+    cx: &RequestContext<'_>,
+    name: &str,
+    searched: &SearchedFiles,
+) -> Result<Explained, Failure> {
+    let mut explained = Explained { is_late: true, ..Explained::default() };
+    let occurrences = completeness::occurrences(cx, searched, name).await?;
+    for token in completeness::unclaimed(cx, &occurrences, std::iter::empty()) {
+        let explanation = match token.kind.is_token() {
+            true => Explanation::Unresolved(NOT_CHECKED.to_owned()),
+            false => Explanation::Text,
+        };
+        explained.add(cx, &token, explanation);
+    }
+    explained.end(cx);
+    Ok(explained)
+}
+
+impl Explained {
+    /// The time limit ended: the server may still be working on abandoned requests.
+    fn end(&mut self, cx: &RequestContext<'_>) {
+        cx.server.mark_hung();
+        self.cut = Some("the time limit passed before the search was complete".to_owned());
+    }
+
+    fn add(&mut self, cx: &RequestContext<'_>, token: &Token, explanation: Explanation) {
+        match explanation {
+            Explanation::Reference(evidence) => {
+                self.references.entry(token.place(cx)).or_insert(evidence);
+            }
+            Explanation::Override { class, relation } => {
+                self.overrides.push(OverrideToken { token: token.clone(), class, relation });
+            }
+            Explanation::Other => self.other += 1,
+            Explanation::Mocked => {
+                self.other += 1;
+                self.mocked.push(token.clone());
+            }
+            Explanation::Text => self.text += 1,
+            Explanation::Unresolved(reason) => {
+                let usage = crate::python::usage::Usage::of(&token.document.text);
+                let receiver = usage.receiver(token.span.start);
+                let receiver = receiver.map(|receiver| token.document.text[receiver.span].to_owned());
+                self.unresolved.push(UnresolvedToken { token: token.clone(), receiver, reason });
+            }
+        }
+    }
+}
+
+impl Token {
+    /// The place in the server's coordinates.
+    pub(super) fn place(&self, cx: &RequestContext<'_>) -> LspLocation {
+        let range =
+            self.document.lines.range(&self.document.text, self.span.clone(), cx.locations.server_unit);
+        LspLocation { path: self.document.path.clone(), range }
+    }
+
+    /// The name.
+    pub(super) fn text(&self) -> &str {
+        &self.document.text[self.span.clone()]
+    }
+}
+
+/// The byte offset at which a place begins; `None` when its file cannot be read or has no such place.
+pub(super) fn offset_of(cx: &RequestContext<'_>, place: &LspLocation) -> Option<(Arc<Document>, usize)> {
+    let document = cx.state.files.read(&place.path).ok()?;
+    let offset = document.lines.offset(&document.text, place.range.start, cx.locations.server_unit)?;
+    Some((document, offset))
+}
+
+/// The files of the workspace in which a name is written.
+pub(super) fn files_with(cx: &RequestContext<'_>, name: &str) -> Vec<AbsPath> {
+    let snapshot = &cx.state.inputs.snapshot;
+    cx.state.files_with_word(name).iter().map(|path| snapshot.absolute(path)).collect()
+}

@@ -1,0 +1,144 @@
+//! The kind of a symbol, which determines where its uses can be.
+
+use std::collections::BTreeSet;
+
+use super::super::ask::RequestContext;
+use super::super::failure::Failure;
+use super::{Named, offset_of};
+use crate::path::AbsPath;
+use crate::python::classes::{Class, Classes};
+use crate::python::outline::DefinitionKind;
+use crate::python::roles::{object_of, parameter_at};
+use crate::python::scopes::Scopes;
+use crate::text::Range;
+use crate::workspace::files::Files as _;
+
+/// Where the uses of a symbol can be.
+#[derive(Debug, Clone)]
+pub(super) enum Reach {
+    /// A member of a class; whether a constructor may take it as a keyword argument.
+    Member { class: Option<Class>, is_field: bool },
+    /// A parameter that callers can pass by name.
+    Parameter,
+    /// A name of a module.
+    Global,
+    /// A module.
+    Module,
+    /// A name of a function, which is used nowhere else.
+    Local,
+}
+
+/// A symbol.
+#[derive(Debug, Clone)]
+pub(super) struct SearchedSymbol {
+    pub(super) name: String,
+    pub(super) reach: Reach,
+    /// The files and byte offsets of its definitions.
+    pub(super) definitions: BTreeSet<(AbsPath, usize)>,
+    /// Whether it is a function or a class, which may be called under another name.
+    pub(super) is_callable: bool,
+    /// Whether it is a function.
+    pub(super) is_function: bool,
+    /// Whether it is a pytest fixture.
+    pub(super) is_fixture: bool,
+    /// Whether a stub of the workspace has its name.
+    pub(super) is_in_stubs: bool,
+    /// The dotted names of the modules that define it.
+    pub(super) modules: BTreeSet<String>,
+}
+
+impl SearchedSymbol {
+    /// The symbol that a name means, as the server reports it.
+    pub(super) async fn of(
+        cx: &RequestContext<'_>,
+        classes: &Classes<'_>,
+        asked: &Named<'_>,
+    ) -> Result<Self, Failure> {
+        let Named { name, document, offset, .. } = *asked;
+        let name = name.to_owned();
+        let at = document.lines.position(&document.text, offset, cx.locations.server_unit);
+        let found = cx.requests().definition(&document.path, at).await?;
+        let is_module = |range: Range| range == Range::default();
+        let mut definitions = BTreeSet::new();
+        let mut modules = 0;
+        for place in &found.items {
+            if is_module(place.range) && !place.path.as_str().is_empty() {
+                modules += 1;
+            }
+            if let Some((document, offset)) = offset_of(cx, place) {
+                definitions.insert((document.path.clone(), offset));
+            }
+        }
+        if found.items.is_empty() {
+            definitions.insert((document.path.clone(), offset));
+        }
+        let all_modules = modules > 0 && modules == found.items.len();
+        let mut symbol = Self {
+            name,
+            reach: if all_modules { Reach::Module } else { Reach::Local },
+            definitions,
+            is_callable: false,
+            is_function: false,
+            is_fixture: false,
+            is_in_stubs: false,
+            modules: BTreeSet::new(),
+        };
+        if !all_modules {
+            symbol.describe(cx, classes);
+        }
+        Ok(symbol)
+    }
+
+    /// Works out reach and kind from the definitions. Called again when there are more of them.
+    pub(super) fn describe(&mut self, cx: &RequestContext<'_>, classes: &Classes<'_>) {
+        let roots = &cx.state.inputs.roots;
+        self.modules = self.definitions.iter().filter_map(|(path, _)| roots.name_of_any(path)).collect();
+        // Prefer a source to a stub, and the workspace to a library.
+        let mut sites: Vec<_> = self.definitions.iter().cloned().collect();
+        sites.sort_by_key(|(path, _)| (!cx.state.is_in_workspace(path), path.as_str().ends_with(".pyi")));
+        for (path, offset) in &sites {
+            let defined = classes.defined_at(path, *offset);
+            if let Some(defined) = &defined {
+                self.is_callable |= defined.kind.is_function() || defined.kind == DefinitionKind::Class;
+                self.is_function |= defined.kind.is_function();
+                self.is_fixture |= defined.kind.is_function() && is_fixture(&defined.decorators);
+            }
+        }
+        let Some((path, offset)) = sites.into_iter().next() else { return };
+        let Ok(document) = cx.state.files.read(&path) else { return };
+        self.reach = if let Some(parameter) = parameter_at(&document.text, offset) {
+            if parameter.is_keyword { Reach::Parameter } else { Reach::Local }
+        } else if let Some(defined) = classes.defined_at(&path, offset) {
+            match defined.class {
+                Some(class) => {
+                    let is_field = defined.kind == DefinitionKind::Field && !class.is_plain();
+                    Reach::Member { class: Some(class), is_field }
+                }
+                None if defined.qualname.len() == 1 => Reach::Global,
+                None => Reach::Local,
+            }
+        } else if object_of(&document.text, offset).is_some() {
+            // `x.size = 1` outside of the class.
+            Reach::Member { class: None, is_field: false }
+        } else if Scopes::of(&document.text, &[&self.name]).is_bound_by_module(offset) {
+            Reach::Global
+        } else {
+            Reach::Local
+        };
+    }
+
+    /// The class that it is a member of.
+    pub(super) const fn class(&self) -> Option<&Class> {
+        match &self.reach {
+            Reach::Member { class, .. } => class.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+/// Whether one of the decorators makes a function a pytest fixture: `pytest.fixture`, `pytest_asyncio.fixture`.
+pub(in crate::engine) fn is_fixture(decorators: &[String]) -> bool {
+    decorators
+        .iter()
+        .any(|decorator| decorator.rsplit('.').next().is_some_and(|last| last.ends_with("fixture")))
+}

@@ -1,0 +1,123 @@
+//! `apply` and `check`: run the checks on an edit from the caller. `apply` reports what would be written, `check` the
+//! effect on the diagnostics.
+
+use super::CheckedEdit;
+use super::checks::Checks;
+use super::guards;
+use super::input::{self, ParsedEdit};
+use super::rename_edit::splices_by_file;
+use super::{planning, speculate, three_way};
+use crate::edit::{EditPlan, Planner};
+use crate::engine::ask::{HandlerOutput, RequestContext};
+use crate::engine::failure::Failure;
+use crate::model::edits::{DiagnosticsDelta, WorkspaceEdit};
+use crate::model::error::{ErrorBody, ErrorSymbol};
+use crate::model::facts::{Facts, Provenance, Verdict};
+use crate::model::request::{Command, Strategy};
+use crate::selector::name::is_identifier;
+use crate::workspace::files::Files as _;
+
+/// Answers `apply` and `check`.
+pub(in crate::engine) async fn apply(cx: &RequestContext<'_>) -> Result<HandlerOutput, Failure> {
+    let capabilities = cx.require("diagnostic", cx.server.client.capabilities().diagnostic)?;
+    let request = cx.request;
+    let given = request.options.edit.as_ref().ok_or_else(|| {
+        let error = ErrorBody::new(ErrorSymbol::Usage, "no edit was given");
+        Failure::reported(error.hint("give a WorkspaceEdit as JSON or a unified diff"))
+    })?;
+    let ParsedEdit { edit, patches, unit, known, failed, new_name } =
+        input::parse_edit(given, cx.locations.server_unit).map_err(Failure::reported)?;
+    let mut checks = Checks::new(request);
+    input::carry_over_failures(&mut checks, failed);
+    let add_edit = |planner: &mut Planner<'_>| match &edit {
+        Some(edit) => planner.workspace_edit(edit),
+        None => planner.patches(&patches),
+    };
+    let plan = if request.options.guards.strategy == Strategy::ThreeWay {
+        three_way::plan(cx, &mut checks, unit, &known, &add_edit)?
+    } else {
+        let plan = planning::plan(cx, &mut checks, unit, &add_edit)?;
+        if let Some(plan) = &plan {
+            input::check_known(cx, &mut checks, plan, &known);
+        }
+        plan
+    };
+    let mut facts = Facts::new(Provenance::Lsp);
+    let renamed = edit.as_ref().map_or_else(Vec::new, |edit| renamed_names(cx, edit, new_name));
+    let (delta, refactored) = run_checks(cx, checks, edit, plan, &renamed).await?;
+    if request.cmd == Command::Check
+        && let Some(delta) = &delta
+    {
+        facts.verdict = request.options.fail_on.map(|least| {
+            let fails = delta.introduced.iter().any(|found| found.severity >= least);
+            if fails { Verdict::Fail } else { Verdict::Pass }
+        });
+    }
+    Ok(HandlerOutput { facts, limits: None, capabilities, refactored: Some(refactored), error: None })
+}
+
+/// Runs the checks that all planned edits have in common, and builds the result.
+pub(super) async fn run_checks(
+    cx: &RequestContext<'_>,
+    mut checks: Checks<'_>,
+    edit: Option<WorkspaceEdit>,
+    plan: Option<EditPlan>,
+    renamed: &[(String, String)],
+) -> Result<(Option<DiagnosticsDelta>, CheckedEdit), Failure> {
+    let mut delta = None;
+    if let Some(plan) = &plan {
+        if cx.request.cmd != Command::Check {
+            guards::check_files(cx.settings, cx.state, cx.request, &mut checks, plan).await?;
+        }
+        delta = Some(speculate::check(cx, &mut checks, plan, renamed, true).await?);
+    }
+    let has_plan = plan.is_some();
+    let mut refactored = CheckedEdit::new(cx, edit, plan.unwrap_or_default(), checks, delta.clone());
+    if cx.request.cmd == Command::Check && has_plan {
+        // `check` reports the effect of any edit that can be applied.
+        refactored.error = None;
+    }
+    Ok((delta, refactored))
+}
+
+/// The names that a rename replaces, each with the new one: a message that quotes the new name is not new.
+fn renamed_names(
+    cx: &RequestContext<'_>,
+    edit: &WorkspaceEdit,
+    new_name: Option<(Option<String>, String)>,
+) -> Vec<(String, String)> {
+    let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
+    match new_name {
+        Some((Some(old), new)) => {
+            let leaf = (last(&old), last(&new));
+            vec![(old, new), leaf]
+        }
+        Some((None, new)) => {
+            replaced_names(cx, edit).into_iter().find(|(_, to)| *to == new).into_iter().collect()
+        }
+        // Without a request, only if the edit does nothing else.
+        None => match replaced_names(cx, edit).as_slice() {
+            [only] => vec![only.clone()],
+            _ => Vec::new(),
+        },
+    }
+}
+
+/// What an edit replaces by what, in names; empty if it replaces anything else.
+fn replaced_names(cx: &RequestContext<'_>, edit: &WorkspaceEdit) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for (path, splices) in splices_by_file(cx, edit) {
+        let Ok(document) = cx.state.files.read(&path) else { return Vec::new() };
+        for splice in splices {
+            let Some(old) = document.text.get(splice.span) else { return Vec::new() };
+            let pair = (old.to_owned(), splice.text);
+            let is_name = is_identifier(&pair.0) && is_identifier(&pair.1);
+            if is_name && !found.contains(&pair) {
+                found.push(pair);
+            } else if !is_name && !pair.0.starts_with(['\'', '"']) {
+                return Vec::new();
+            }
+        }
+    }
+    found
+}

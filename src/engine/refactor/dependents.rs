@@ -1,0 +1,212 @@
+//! The files whose diagnostics an edit can affect.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::edit::EditPlan;
+use crate::engine::ask::RequestContext;
+use crate::engine::blocking;
+use crate::engine::failure::Failure;
+use crate::engine::inputs::Inputs;
+use crate::path::AbsPath;
+use crate::python::hierarchy::{ModuleImports, imports_of, is_passed_on};
+use crate::tape::Tape;
+use crate::workspace::files::{DiskFiles, Files as _};
+use crate::workspace::parallel::parallel_map;
+
+/// How many files to compare besides the edited ones. The server checks each of them twice.
+const MAX_OTHER_FILES: usize = 120;
+
+/// How many levels of importers to follow, through packages that re-export names.
+const MAX_IMPORT_DEPTH: usize = 3;
+
+/// The files whose diagnostics are compared.
+pub(in crate::engine) struct AffectedFiles {
+    /// The edited Python files, under their new names, then the others; each group in order.
+    pub(in crate::engine) files: Vec<AbsPath>,
+    /// How many more files could be affected.
+    pub(in crate::engine) left_out: usize,
+    /// Importers that cannot be affected, sorted.
+    pub(in crate::engine) unaffected: Vec<AbsPath>,
+}
+
+/// What an edit changes, as far as it is known.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::engine) enum EditKind<'e> {
+    /// Anything.
+    Any,
+    /// The first name becomes the second, and any importer of an edited module may depend on it: members of classes and
+    /// parameters decide which types fit each other, also in files that mention neither name.
+    Renames([&'e str; 2]),
+    /// The first name becomes the second in every reference, and it is a name of a module or a function. The program is the
+    /// same under another name, so diagnostics can only change where one of the names is written, where the names of an edited
+    /// module are imported with `*`, and where a module is passed on as an object, which may have to match a protocol.
+    RenamesGlobal([&'e str; 2]),
+}
+
+/// The files that an edit can affect: the edited ones, those that import an edited one, those in which a renamed name is written.
+/// If there are too many, they are taken in this order: importers that contain the first name, other importers, other files.
+pub(in crate::engine) async fn affected(
+    cx: &RequestContext<'_>,
+    plan: &EditPlan,
+    kind: EditKind<'_>,
+) -> Result<AffectedFiles, Failure> {
+    let root = cx.state.inputs.snapshot.root();
+    let edited: Vec<AbsPath> = plan
+        .changes()
+        .iter()
+        .filter(|change| change.path.is_python() && change.after.is_some())
+        .map(|change| root.join(change.path.as_str()))
+        .collect();
+    let touched: Vec<AbsPath> =
+        plan.paths().filter(|path| path.is_python()).map(|path| root.join(path.as_str())).collect();
+    let names: Vec<String> = match kind {
+        EditKind::Any => Vec::new(),
+        EditKind::Renames(names) | EditKind::RenamesGlobal(names) => names.map(str::to_owned).to_vec(),
+    };
+    let is_global = matches!(kind, EditKind::RenamesGlobal(_));
+    // The type of a member may reach a file through any chain of imports.
+    let follows_all = matches!(kind, EditKind::Renames(_));
+    let search =
+        Search { inputs: cx.state.inputs.clone(), tape: cx.state.tape.clone(), threads: cx.settings.threads };
+    let found = blocking(move || {
+        let containing: Vec<Vec<AbsPath>> = names.iter().map(|name| search.files_with(name)).collect();
+        let mut importers = search.importers(&touched, follows_all);
+        let mut unaffected = Vec::new();
+        if is_global {
+            let mut affected: BTreeSet<AbsPath> = containing.iter().flatten().cloned().collect();
+            affected.extend(search.passing_on(&touched, &importers));
+            let all = std::mem::take(&mut importers).into_iter().map(|(path, _)| path);
+            let (kept, others): (Vec<AbsPath>, Vec<AbsPath>) = all.partition(|path| affected.remove(path));
+            unaffected = others;
+            let kept = kept.into_iter().chain(affected);
+            return (rank(kept.collect(), containing), unaffected);
+        }
+        (rank(importers.into_iter().map(|(path, _)| path).collect(), containing), unaffected)
+    });
+    let (others, mut unaffected) = found.await?;
+    let mut seen: BTreeSet<AbsPath> = plan.paths().map(|path| root.join(path.as_str())).collect();
+    let others: Vec<AbsPath> = others.into_iter().filter(|path| seen.insert(path.clone())).collect();
+    let left_out = others.len().saturating_sub(MAX_OTHER_FILES);
+    let mut others: Vec<AbsPath> = others.into_iter().take(MAX_OTHER_FILES).collect();
+    others.sort();
+    unaffected.sort();
+    Ok(AffectedFiles { files: edited.into_iter().chain(others).collect(), left_out, unaffected })
+}
+
+/// What files are searched in.
+struct Search {
+    inputs: Arc<Inputs>,
+    tape: Tape,
+    threads: usize,
+}
+
+impl Search {
+    fn files_with(&self, word: &str) -> Vec<AbsPath> {
+        let snapshot = &self.inputs.snapshot;
+        let paths = snapshot.files_with_word(word, self.threads, &self.tape);
+        paths.into_iter().map(|path| snapshot.absolute(&path)).collect()
+    }
+
+    /// The files that import one of the modules, through others up to a limit. `all`: through any module, not only through
+    /// packages and `*`, which re-export names.
+    fn importers(&self, touched: &[AbsPath], all: bool) -> Vec<(AbsPath, ModuleImports)> {
+        let (files, roots) = (DiskFiles::on(self.tape.clone()), &self.inputs.roots);
+        let mut importers: Vec<(AbsPath, ModuleImports)> = Vec::new();
+        let mut known: BTreeSet<AbsPath> = touched.iter().cloned().collect();
+        let mut modules = touched.to_vec();
+        for _ in 0..MAX_IMPORT_DEPTH {
+            let mut candidates = BTreeSet::new();
+            for module in &modules {
+                candidates.extend(self.files_with(&self.last_name(module)));
+                // `from . import x` does not name the package.
+                if is_init(module) {
+                    candidates.extend(self.beside(module));
+                }
+            }
+            let candidates: Vec<AbsPath> =
+                candidates.into_iter().filter(|path| !known.contains(path)).collect();
+            let imported =
+                parallel_map(&candidates, self.threads, |path| imports_of(&files, roots, path, &modules));
+            let found: Vec<(AbsPath, ModuleImports)> =
+                candidates.into_iter().zip(imported).filter(|(_, imported)| imported.any).collect();
+            known.extend(found.iter().map(|(path, _)| path.clone()));
+            let re_exports =
+                |(path, imported): &&(AbsPath, ModuleImports)| all || is_init(path) || imported.star;
+            modules = found.iter().filter(re_exports).map(|(path, _)| path.clone()).collect();
+            importers.extend(found);
+            if modules.is_empty() || importers.len() > 4 * MAX_OTHER_FILES {
+                break;
+            }
+        }
+        importers
+    }
+
+    /// The files in which a module may be passed on as an object, or all of whose names are imported: wherever one of the names
+    /// that the modules have in some file is used otherwise than before a dot.
+    fn passing_on(&self, touched: &[AbsPath], importers: &[(AbsPath, ModuleImports)]) -> BTreeSet<AbsPath> {
+        let files = DiskFiles::on(self.tape.clone());
+        let mut names: BTreeSet<String> = touched.iter().map(|module| self.last_name(module)).collect();
+        let mut found = BTreeSet::new();
+        for (path, imported) in importers {
+            names.extend(imported.aliases.iter().cloned());
+            if imported.star {
+                names.insert(self.last_name(path));
+                found.insert(path.clone());
+            }
+        }
+        for name in names.iter().filter(|name| !name.is_empty()) {
+            let candidates: Vec<AbsPath> =
+                self.files_with(name).into_iter().filter(|path| !found.contains(path)).collect();
+            let passed = parallel_map(&candidates, self.threads, |path| {
+                files.read(path).is_ok_and(|file| is_passed_on(&file.text, file.digest, name))
+            });
+            found
+                .extend(candidates.into_iter().zip(passed).filter(|(_, is_it)| *is_it).map(|(path, _)| path));
+        }
+        found
+    }
+
+    fn last_name(&self, module: &AbsPath) -> String {
+        let name = self.inputs.roots.name_of(module).unwrap_or_default();
+        name.rsplit('.').next().unwrap_or_default().to_owned()
+    }
+
+    /// The Python files in the folder of a file.
+    fn beside(&self, file: &AbsPath) -> Vec<AbsPath> {
+        let folder = file.parent();
+        let snapshot = &self.inputs.snapshot;
+        let all = snapshot.files().keys().map(|path| snapshot.absolute(path));
+        all.filter(|path| path.parent() == folder).collect()
+    }
+}
+
+fn is_init(path: &AbsPath) -> bool {
+    path.file_name().starts_with("__init__.py")
+}
+
+/// Sorts files by importance: importers first, among them those with the first word, then files with earlier words.
+fn rank(importers: Vec<AbsPath>, containing: Vec<Vec<AbsPath>>) -> Vec<AbsPath> {
+    let first: BTreeSet<&AbsPath> = containing.first().into_iter().flatten().collect();
+    let (mut order, others): (Vec<AbsPath>, Vec<AbsPath>) =
+        importers.into_iter().partition(|path| first.contains(path));
+    order.extend(others);
+    order.extend(containing.iter().flatten().cloned());
+    let mut seen = BTreeSet::new();
+    order.retain(|path| seen.insert(path.clone()));
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn importers_come_first() {
+        let at = |names: &str| -> Vec<AbsPath> {
+            names.split_whitespace().map(|name| AbsPath::new(format!("/w/{name}")).unwrap()).collect()
+        };
+        let ranked = rank(at("a m z"), vec![at("b m y z"), at("a c m")]);
+        assert_eq!(ranked, at("m z a b y c"));
+    }
+}

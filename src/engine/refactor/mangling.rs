@@ -1,0 +1,84 @@
+//! Name mangling: `__x` in `class C` is `_C__x`, also after a dot and in calls.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::collision::Renaming;
+use super::names::{is_private, mangled};
+use crate::engine::ask::RequestContext;
+use crate::python::occurrences::{OccurrenceKind, occurrences};
+use crate::python::outline::{Definition, DefinitionKind, Outline, Span};
+use crate::python::roles::enclosing_class;
+use crate::workspace::files::{Document, Files as _};
+
+/// The places where the old or the new name is mangled differently than in its definition, so that they are different
+/// names.
+pub(super) fn mangled_differently(cx: &RequestContext<'_>, renaming: &Renaming<'_>) -> Vec<String> {
+    if !is_private(renaming.old) && !is_private(renaming.new) {
+        return Vec::new();
+    }
+    let (document, offset) = &renaming.definition;
+    let class = enclosing_class(&document.text, *offset);
+    let mangle = |class: Option<&str>| (mangled(renaming.old, class), mangled(renaming.new, class));
+    let own = mangle(class.as_deref());
+    let mut places = Vec::new();
+    for (path, splices) in renaming.splices {
+        let Ok(document) = cx.state.files.read(path) else { continue };
+        for splice in splices {
+            let class = enclosing_class(&document.text, splice.span.start);
+            if mangle(class.as_deref()) != own {
+                places.push(cx.locations.span(&document, splice.span.clone()).2);
+            }
+        }
+    }
+    places
+}
+
+/// If a class is renamed: its private names outside of it, `x._Old__secret`, which Python mangles with the name of the class.
+pub(super) fn mangled_with_class(
+    cx: &RequestContext<'_>,
+    renaming: &Renaming<'_>,
+) -> Vec<(Arc<Document>, Span)> {
+    let (document, offset) = &renaming.definition;
+    let outline = Outline::parse(&document.text);
+    let is_it = |found: &Definition| found.kind == DefinitionKind::Class && found.name_span.start == *offset;
+    let Some(class) = outline.definitions.iter().find(|found| is_it(found)) else { return Vec::new() };
+    let body = &document.text[class.span.clone()];
+    let is_word = |c: char| c == '_' || c.is_alphanumeric();
+    let private: BTreeSet<&str> =
+        body.split(|c: char| !is_word(c)).filter(|word| is_private(word) && word.len() > 2).collect();
+    let snapshot = &cx.state.inputs.snapshot;
+    let mut places = Vec::new();
+    for word in private.into_iter().map(|word| mangled(word, Some(renaming.old))) {
+        for path in cx.state.files_with_word(&word) {
+            let Ok(document) = cx.state.files.read(&snapshot.absolute(&path)) else { continue };
+            let found = occurrences(&document.text, document.digest, &word);
+            let found = found.into_iter().filter(|one| one.kind != OccurrenceKind::Comment);
+            places.extend(found.map(|one| (document.clone(), one.span())));
+        }
+    }
+    places
+}
+
+/// The occurrences of the old name in its mangled form: `x._C__old`, or in a string.
+pub(super) fn mangled_occurrences(
+    cx: &RequestContext<'_>,
+    renaming: &Renaming<'_>,
+) -> Vec<(Arc<Document>, Span)> {
+    let (document, offset) = &renaming.definition;
+    let class = enclosing_class(&document.text, *offset);
+    let word = mangled(renaming.old, class.as_deref());
+    if word == renaming.old {
+        return Vec::new();
+    }
+    let snapshot = &cx.state.inputs.snapshot;
+    let mut places = Vec::new();
+    for path in cx.state.files_with_word(&word) {
+        let Ok(document) = cx.state.files.read(&snapshot.absolute(&path)) else { continue };
+        let found = occurrences(&document.text, document.digest, &word);
+        for one in found.into_iter().filter(|one| one.kind != OccurrenceKind::Comment) {
+            places.push((document.clone(), one.span()));
+        }
+    }
+    places
+}

@@ -1,0 +1,333 @@
+//! `rename`: gives a symbol another name everywhere, checked before it is written.
+//!
+//! The server proposes the edit without checking it: Pyright renames to a keyword, to a name that exists, and a
+//! method without its overrides. So everything that can be checked is checked here.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::CheckedEdit;
+use super::checks::{CheckFailure, Checks};
+use super::collision::{self, Renaming};
+use super::decisions::{DecidedPlaces, decide};
+use super::dependents::{EditKind, affected};
+use super::exports::{ReorderedExports, keep_order, with_entry_points};
+use super::family::{DefinitionSite, around_all, family};
+use super::module::rename_module;
+use super::rename_completeness::{open_places, reasons};
+use super::rename_edit::{edited_locations, splices_by_file, with_places, with_references};
+use super::round_trip::RoundTrip;
+use super::speculate::{self, Comparison, EditOverlay};
+use super::{guards, mangling, names, overrides, planning, prepare, residue};
+use crate::edit::EditPlan;
+use crate::edit::text::Splice;
+use crate::engine::ask::{HandlerOutput, RequestContext};
+use crate::engine::completeness;
+use crate::engine::failure::Failure;
+use crate::engine::navigation::{no_result, position};
+use crate::engine::occurrences::{self, Evidence, Explained, Named};
+use crate::engine::request_state::RequestTarget;
+use crate::lsp::{Listing, LspLocation};
+use crate::model::edits::{CheckName, DiagnosticsDelta};
+use crate::model::error::{ErrorBody, ErrorSymbol};
+use crate::model::facts::{Completeness, CompletenessStatus, Facts, Provenance, UseProvenance};
+use crate::model::request::CheckScope;
+use crate::path::AbsPath;
+use crate::relocate::locate::ResolvedVia;
+use crate::text::Range;
+use crate::workspace::files::{Document, Files as _};
+
+/// Answers `rename`.
+pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<HandlerOutput, Failure> {
+    let capabilities = prepare::capabilities(cx)?;
+    let new = cx.request.new_name.as_deref().unwrap_or_default();
+    if let Some(module) = &cx.request.options.module {
+        return rename_module(cx, module, new).await;
+    }
+    let subject = cx.state.target()?;
+    let old = name(cx, subject)?;
+    if new == old || new.is_empty() {
+        let message = if new.is_empty() {
+            "the new name is empty".to_owned()
+        } else {
+            format!("the name is `{old}` already")
+        };
+        return Err(Failure::reported(ErrorBody::new(ErrorSymbol::Usage, message).hint("give another name")));
+    }
+    let mut checks = Checks::new(cx.request);
+    if is_reassigned(subject) {
+        checks.pass(CheckName::Target, format!("the selector means one symbol: {}", subject.evidence.reason));
+    } else {
+        check_target(&mut checks, subject);
+    }
+    let (uses, offset) = subject.reference_position();
+    let mut searched =
+        completeness::open_files_with_names(cx, &[old, new], &[&subject.document.path, &uses.path])?;
+    if prepare::offered(cx, subject).await?.is_some() {
+        checks.pass(CheckName::PrepareRename, "the server accepts a rename here");
+    } else {
+        let what = format!(
+            "the server does not accept a rename here: `{old}` is not defined in the workspace, or is not a name"
+        );
+        checks.fail(CheckName::PrepareRename, what, Vec::new());
+    }
+    let requests = cx.requests();
+    let at = uses.lines.position(&uses.text, offset, cx.locations.server_unit);
+    let references = requests.references(&uses.path, at, true).await?;
+    cx.require_fresh_outside_workspace(references.items.iter().map(|place| &place.path))?;
+    let definition = definition(cx, subject, old).await?;
+    if references.items.is_empty() {
+        return Err(no_result(cx, subject));
+    }
+    let proposed = requests.rename(&uses.path, at, new).await?;
+    let family = match cx.request.options.family {
+        true => family(cx, &definition, old),
+        false => Vec::new(),
+    };
+    let named = Named { name: old, document: &subject.document, offset: subject.offset, family: &family };
+    let mut explained = Box::pin(occurrences::explain(cx, named, &mut searched, references.clone())).await?;
+    explained.unresolved.retain(|one| one.token.text() == old);
+    let certain = references_to_rename(cx, &explained).await?;
+    let (edit, added) = with_references(cx, proposed.unwrap_or_default(), &certain, old, new);
+    let before_decisions = splices_by_file(cx, &edit);
+    let renaming =
+        Renaming { old, new, definition: definition.clone(), family: &family, splices: &before_decisions };
+    let open = open_places(cx, &renaming, &explained);
+    let mut facts = Facts::new(Provenance::Lsp);
+    let verdict = facts.completeness.insert(completeness::verdict(cx, &searched, &explained));
+    if !open.is_empty() && verdict.status != CompletenessStatus::Unknown {
+        verdict.status = CompletenessStatus::Partial;
+        verdict.reason = Some(reasons(&open));
+    }
+    let undecided: BTreeSet<LspLocation> = open
+        .iter()
+        .map(|place| LspLocation {
+            path: place.document.path.clone(),
+            range: place.document.lines.range(
+                &place.document.text,
+                place.span.clone(),
+                cx.locations.server_unit,
+            ),
+        })
+        .collect();
+    let decided = decide(cx, open, &certain)?;
+    let edit = with_places(cx, edit, &decided.included, &renaming);
+    let edit = with_entry_points(cx, edit, &renaming);
+    let (edit, reordered) = keep_order(cx, edit, old, new);
+    let splices = splices_by_file(cx, &edit);
+    let renaming = Renaming { splices: &splices, ..renaming };
+    check_completeness(cx, &mut checks, verdict, &references, &decided, added);
+    let mangled_places = mangling::mangled_differently(cx, &renaming);
+    names::check(&mut checks, new, renaming.class().is_some(), mangled_places);
+    let around = around_all(cx, renaming.definitions(), &[old, new]);
+    collision::check(cx, &mut checks, &renaming, &around);
+    overrides::check(cx, &mut checks, &renaming, &around);
+    let edited = edited_locations(cx, &splices);
+    let found = completeness::occurrences(cx, &searched, old).await?;
+    let mut unclaimed = completeness::unclaimed(cx, &found, edited.iter());
+    // A token that is proven to be another symbol does not matter to the caller.
+    unclaimed.retain(|one| {
+        let is_replaced =
+            |splice: &Splice| splice.span.start <= one.span.start && one.span.end <= splice.span.end;
+        let is_edited = splices.get(&one.document.path).is_some_and(|of| of.iter().any(is_replaced));
+        !is_edited && (!one.kind.is_token() || undecided.contains(&one.place(cx)))
+    });
+    let mut residue = completeness::residue(cx, &unclaimed);
+    residue::add_documents(cx.settings, cx.state, &mut residue, old, &edit).await?;
+    let plan =
+        planning::plan(cx, &mut checks, cx.locations.server_unit, &|planner| planner.workspace_edit(&edit))?;
+    let is_empty = plan.as_ref().is_some_and(|plan| plan.changes().is_empty());
+    if is_empty {
+        let count = crate::text::plural(references.items.len(), "reference");
+        let detail =
+            format!("no file of the workspace has any of the {count}, so there is nothing to rename");
+        checks.replace(CheckName::PrepareRename, detail, Vec::new(), CheckFailure::default());
+    }
+    let planned = plan.unwrap_or_default();
+    guards::check_files(cx.settings, cx.state, cx.request, &mut checks, &planned).await?;
+    let mut diagnostics = None;
+    if !planned.changes().is_empty() {
+        let server_check = ServerCheck {
+            renaming: &renaming,
+            definitions: std::iter::once((uses.clone(), offset)).chain(family.iter().cloned()).collect(),
+            references: claimed(&explained, &references),
+            reordered,
+            kind: kind(cx, &explained, [old, new]),
+        };
+        diagnostics = Some(server_check.run(cx, &mut checks, &planned).await?);
+    }
+    let mut refactored = CheckedEdit::new(cx, Some(edit), planned, checks, diagnostics);
+    refactored.edits.residue = Some(residue);
+    Ok(HandlerOutput { facts, limits: None, capabilities, refactored: Some(refactored), error: None })
+}
+
+/// The references that must be renamed with the symbol: not the calls that only reach it by dynamic dispatch. A fixture is
+/// requested by the name of a parameter, which is renamed in its function.
+async fn references_to_rename(
+    cx: &RequestContext<'_>,
+    explained: &Explained,
+) -> Result<Vec<LspLocation>, Failure> {
+    let mut certain: BTreeSet<LspLocation> = BTreeSet::new();
+    for (place, evidence) in &explained.references {
+        match evidence.provenance {
+            Some(UseProvenance::Dispatch) => {}
+            Some(UseProvenance::FixtureRequest) => {
+                certain.insert(place.clone());
+                certain.extend(cx.requests().references(&place.path, place.range.start, true).await?.items);
+            }
+            _ => drop(certain.insert(place.clone())),
+        }
+    }
+    Ok(certain.into_iter().collect())
+}
+
+/// What the server claims for the definitions that are renamed.
+fn claimed(explained: &Explained, references: &Listing<LspLocation>) -> BTreeSet<LspLocation> {
+    let by_server = explained.references.iter().filter(|(_, evidence)| **evidence == Evidence::SERVER);
+    by_server.map(|(place, _)| place).chain(&references.items).cloned().collect()
+}
+
+/// Which files the rename can affect.
+fn kind<'n>(cx: &RequestContext<'_>, explained: &Explained, names: [&'n str; 2]) -> EditKind<'n> {
+    let is_global = explained.is_by_name && explained.cut.is_none();
+    if is_global && cx.request.options.check == CheckScope::Affected {
+        EditKind::RenamesGlobal(names)
+    } else {
+        EditKind::Renames(names)
+    }
+}
+
+/// The current name.
+fn name<'s>(cx: &RequestContext<'_>, subject: &'s RequestTarget) -> Result<&'s str, Failure> {
+    let is_module = subject.definition.as_ref().is_some_and(|(_, kind)| *kind == "module");
+    match subject.name() {
+        Some(name) if !is_module => Ok(name),
+        _ if is_module => Err(modules_by_name(cx, &subject.document.path)),
+        _ => Err(no_result(cx, subject)),
+    }
+}
+
+/// A module is renamed by its name: a token of an import may bind the module under another one.
+fn modules_by_name(cx: &RequestContext<'_>, file: &AbsPath) -> Failure {
+    let name = cx.state.inputs.roots.name_of(file).unwrap_or_default();
+    let message = format!("`{name}` is a module");
+    let command = format!("lanser rename py://{name} NEW_NAME");
+    let hint = format!("to rename it and everything that imports it: {command}");
+    Failure::reported(ErrorBody::new(ErrorSymbol::UnsupportedCap, message).hint(hint))
+}
+
+/// Whether the selector names a variable that is assigned in several places: all of them are renamed.
+fn is_reassigned(subject: &RequestTarget) -> bool {
+    let evidence = &subject.evidence;
+    !evidence.certified && evidence.via == ResolvedVia::Name && evidence.margin >= 1.0
+}
+
+/// Records whether the selector resolved to one target with certainty.
+pub(super) fn check_target(checks: &mut Checks<'_>, subject: &RequestTarget) {
+    if subject.evidence.certified {
+        checks.pass(CheckName::Target, "the selector means one place");
+    } else {
+        let why = format!(
+            "the selector may mean another place (score {:.2}): {}",
+            subject.evidence.score, subject.evidence.reason
+        );
+        checks.fail(CheckName::Target, why, Vec::new());
+    }
+}
+
+fn check_completeness(
+    cx: &RequestContext<'_>,
+    checks: &mut Checks<'_>,
+    verdict: &Completeness,
+    references: &Listing<LspLocation>,
+    decided: &DecidedPlaces,
+    added: usize,
+) {
+    let count = verdict.explained.map_or(references.items.len(), |counts| counts.reference as usize);
+    let references_found = crate::text::plural(count, "reference");
+    let is_searched = verdict.status != CompletenessStatus::Unknown && references.skipped == 0;
+    let passed = is_searched && decided.open.is_empty();
+    let detail = if passed {
+        let files = planning::files(verdict.files_searched as usize);
+        let more = match added {
+            0 => String::new(),
+            added => format!("; {added} that the server does not rename"),
+        };
+        format!("{references_found}, complete; the name occurs in {files}{more}{}", decided.summary())
+    } else {
+        let reason = match (is_searched, &verdict.reason) {
+            (true, _) => reasons(&decided.open),
+            (false, Some(reason)) => reason.clone(),
+            (false, None) => "some references are not in local files".to_owned(),
+        };
+        format!("{references_found}, not complete: {reason}")
+    };
+    checks.completeness(passed, detail, decided.listed(cx), decided.decisions.clone());
+}
+
+/// Where the server reports the definition of the name, if that is in the workspace; else the request's target.
+async fn definition(
+    cx: &RequestContext<'_>,
+    subject: &RequestTarget,
+    old: &str,
+) -> Result<(Arc<Document>, usize), Failure> {
+    let requests = cx.requests();
+    let found = requests.definition(&subject.document.path, position(cx, subject)).await?;
+    let is_file = |place: &LspLocation| place.range == Range::default();
+    if !found.items.is_empty() && found.items.iter().all(is_file) {
+        return Err(modules_by_name(cx, &found.items[0].path));
+    }
+    for place in found.items.iter().filter(|place| cx.state.is_in_workspace(&place.path)) {
+        let Ok(document) = cx.state.files.read(&place.path) else { continue };
+        let offset = document.lines.offset(&document.text, place.range.start, cx.locations.server_unit);
+        if let Some(offset) = offset.filter(|at| document.text[*at..].starts_with(old)) {
+            return Ok((document, offset));
+        }
+    }
+    Ok((subject.document.clone(), subject.offset))
+}
+
+/// The checks for which the server is shown the edited texts.
+struct ServerCheck<'c> {
+    renaming: &'c Renaming<'c>,
+    /// The definitions whose references are compared, each at a place that the server accepts.
+    definitions: Vec<DefinitionSite>,
+    /// What the server claims for them before the edit.
+    references: BTreeSet<LspLocation>,
+    reordered: Vec<ReorderedExports>,
+    kind: EditKind<'c>,
+}
+
+impl ServerCheck<'_> {
+    /// Records whether there are new diagnostics, and whether the references are the same.
+    async fn run(
+        self,
+        cx: &RequestContext<'_>,
+        checks: &mut Checks<'_>,
+        plan: &EditPlan,
+    ) -> Result<DiagnosticsDelta, Failure> {
+        let overlay = EditOverlay::new(cx, plan);
+        let affected = affected(cx, plan, self.kind).await?;
+        let renamed = [(self.renaming.old.to_owned(), self.renaming.new.to_owned())];
+        let comparison = Comparison {
+            plan,
+            overlay: &overlay,
+            affected: &affected,
+            renamed: &renamed,
+            wants_resolved: false,
+        };
+        speculate::show(cx, &overlay)?;
+        let round_trip = RoundTrip {
+            splices: self.renaming.splices,
+            definitions: &self.definitions,
+            references: &self.references,
+            reordered: &self.reordered,
+        };
+        round_trip.check(cx, checks, &overlay).await?;
+        let after = speculate::diagnostics_after(cx, &comparison).await?;
+        speculate::hide_overlay(cx, &overlay)?;
+        let delta = speculate::compare(cx, &comparison, after).await?;
+        speculate::record(checks, &delta);
+        Ok(delta)
+    }
+}

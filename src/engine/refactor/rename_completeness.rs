@@ -1,0 +1,115 @@
+//! The occurrences that a rename does not change and that may have to change: unresolved ones, mangled names, uses through
+//! interfaces, parameters that pytest passes by name.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::collision::Renaming;
+use super::decisions::OpenPlace;
+use super::{built_names, fixtures, mangling};
+use crate::engine::ask::RequestContext;
+use crate::engine::occurrences::{Explained, Token, offset_of};
+use crate::model::facts::UseProvenance;
+use crate::python::outline::Span;
+use crate::workspace::files::Document;
+
+/// The places of a rename that cannot be decided, in the order of their reasons.
+pub(super) fn open_places(
+    cx: &RequestContext<'_>,
+    renaming: &Renaming<'_>,
+    explained: &Explained,
+) -> Vec<OpenPlace> {
+    let old = renaming.old;
+    let mut places: Vec<OpenPlace> = Vec::new();
+    let mut add = |found: Vec<(Arc<Document>, Span)>, why: &'static str| {
+        places.extend(found.into_iter().map(|(document, span)| {
+            let at = cx.locations.span(&document, span.clone()).2;
+            let text = &document.text[span.clone()];
+            let is_prefix = text.ends_with('_') && text.len() < old.len() && old.starts_with(text);
+            // A part of a name cannot be renamed.
+            let bare = |name: &str| name.trim_start_matches('_').to_owned();
+            let new_text = match text.strip_prefix(&format!("_{}__", bare(old))) {
+                Some(rest) => Some(format!("_{}__{rest}", bare(renaming.new))),
+                None => is_prefix.then(|| text.to_owned()),
+            };
+            OpenPlace { document, span, at, why, new_text }
+        }));
+    };
+    // References through an alias keep their name.
+    let is_old = |token: &&Token| token.text() == old;
+    let of = |token: &Token| (token.document.clone(), token.span.clone());
+    let unresolved = explained.unresolved.iter().map(|one| &one.token).filter(is_old);
+    add(unresolved.map(of).collect(), "the name is unresolved");
+    add(mangling::mangled_occurrences(cx, renaming), "it is written in its mangled form");
+    add(
+        mixin_uses(cx, renaming, explained),
+        "a class that does not define the member uses that of a derived class",
+    );
+    add(interface_uses(cx, renaming, explained), "it is used through an interface that keeps its name");
+    let mocked = explained.mocked.iter().filter(is_old);
+    add(mocked.map(of).collect(), "a mock has an attribute of that name");
+    if explained.is_member || explained.is_by_name {
+        add(built_names::prefixes(cx, renaming), "a name is built that may be the old one");
+    }
+    add(mangling::mangled_with_class(cx, renaming), "the name of the class is a part of it");
+    let mut seen = std::collections::BTreeSet::new();
+    places.retain(|place| {
+        !renaming.is_edited(&place.document.path, place.span.start) && seen.insert(place.at.clone())
+    });
+    // The parameter itself is renamed; what pytest passes keeps its name.
+    places.extend(fixtures::own_parameter(renaming).map(|(document, span)| {
+        let at = cx.locations.span(&document, span.clone()).2;
+        OpenPlace { document, span, at, why: "pytest passes it by name", new_text: None }
+    }));
+    places
+}
+
+/// Why places are open: each reason with the number of places.
+pub(super) fn reasons(places: &[OpenPlace]) -> String {
+    let mut order: Vec<&str> = Vec::new();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for place in places {
+        if !order.contains(&place.why) {
+            order.push(place.why);
+        }
+        *counts.entry(place.why).or_default() += 1;
+    }
+    let count = |why: &&str| format!("{why} in {}", crate::text::plural(counts[why], "place"));
+    order.iter().map(count).collect::<Vec<_>>().join("; ")
+}
+
+/// References in mixin classes that do not define the member themselves, so that no definition there keeps the name.
+fn mixin_uses(
+    cx: &RequestContext<'_>,
+    renaming: &Renaming<'_>,
+    explained: &Explained,
+) -> Vec<(Arc<Document>, Span)> {
+    let member = format!(".{}", renaming.old);
+    let used = explained.references.iter().filter(|(_, evidence)| {
+        evidence.provenance == Some(UseProvenance::Dispatch)
+            && !evidence.is_structural
+            && evidence.via.as_ref().is_some_and(|via| !via.ends_with(&member))
+    });
+    used.filter_map(|(place, _)| spot(cx, renaming, place)).collect()
+}
+
+/// References through a protocol or an abstract class from which the symbol's class does not inherit: the rename does
+/// not reach the interface's member, and objects may get there through `Any`, where no type checker notices that they
+/// do not fit any more.
+fn interface_uses(
+    cx: &RequestContext<'_>,
+    renaming: &Renaming<'_>,
+    explained: &Explained,
+) -> Vec<(Arc<Document>, Span)> {
+    let used = explained.references.iter().filter(|(_, evidence)| evidence.is_structural);
+    used.filter_map(|(place, _)| spot(cx, renaming, place)).collect()
+}
+
+fn spot(
+    cx: &RequestContext<'_>,
+    renaming: &Renaming<'_>,
+    place: &crate::lsp::LspLocation,
+) -> Option<(Arc<Document>, Span)> {
+    let (document, offset) = offset_of(cx, place)?;
+    Some((document, offset..offset + renaming.old.len()))
+}

@@ -1,0 +1,481 @@
+//! The diagnostics after an edit, without writing it: the edited texts are shown to the server as open documents.
+//!
+//! Diagnostics are compared as a multiset of file, rule, severity and message, so that those that only moved do not
+//! count as new. A server that was shown other imports or other files is not used again afterwards: a reset does not
+//! undo what it learned about them, in which order.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::checks::Checks;
+use super::dependents::{AffectedFiles, EditKind, affected};
+use super::{copy, unchanged};
+use crate::bundle::order::sort;
+use crate::edit::EditPlan;
+use crate::engine::ask::RequestContext;
+use crate::engine::diagnose;
+use crate::engine::failure::Failure;
+use crate::engine::locations::LocationBuilder;
+use crate::engine::reward::{self, DiagnosticsByFile, EditMeasurement};
+use crate::lsp::LspError;
+use crate::model::analyzer::{AnalyzerKind, DiagnosticSource, SourceReport};
+use crate::model::edits::{CheckName, DiagnosticsDelta, UnaffectedFiles};
+use crate::model::facts::Diagnostic;
+use crate::model::request::Severity;
+use crate::path::{AbsPath, DocUri};
+use crate::python::outline::Outline;
+use crate::reward::MeasuredDiagnostics;
+use crate::workspace::file_tree::FileTree;
+use crate::workspace::files::{DiskFiles, Document, FileKind, Files, ReadError};
+
+/// How many files to open and check at a time.
+const MAX_OPEN_FILES: usize = 4;
+
+/// How many of the files that cannot be affected are listed.
+const MAX_UNAFFECTED_LISTED: usize = 20;
+
+/// The files as they are after the edit.
+pub(in crate::engine) struct EditOverlay<'d> {
+    disk: &'d DiskFiles,
+    /// The edited files; `None` for deleted ones.
+    files: BTreeMap<AbsPath, Option<Arc<Document>>>,
+}
+
+impl<'d> EditOverlay<'d> {
+    pub(in crate::engine) fn new(cx: &'d RequestContext<'_>, plan: &EditPlan) -> Self {
+        let root = cx.state.inputs.snapshot.root();
+        let mut files = BTreeMap::new();
+        for change in plan.changes() {
+            if let Some(from) = &change.from {
+                files.insert(root.join(from.as_str()), None);
+            }
+            let path = root.join(change.path.as_str());
+            let document =
+                change.after.as_ref().map(|after| Arc::new(Document::new(path.clone(), after.clone())));
+            files.insert(path, document);
+        }
+        Self { disk: &cx.state.files, files }
+    }
+
+    /// The edited Python documents; `None` for deleted ones.
+    fn python(&self) -> impl Iterator<Item = (&AbsPath, Option<&Arc<Document>>)> {
+        let is_python = |path: &AbsPath| path.as_str().ends_with(".py") || path.as_str().ends_with(".pyi");
+        self.files
+            .iter()
+            .filter(move |(path, _)| is_python(path))
+            .map(|(path, document)| (path, document.as_ref()))
+    }
+}
+
+impl Files for EditOverlay<'_> {
+    fn read(&self, path: &AbsPath) -> Result<Arc<Document>, ReadError> {
+        match self.files.get(path) {
+            Some(Some(document)) => Ok(document.clone()),
+            Some(None) => Err(ReadError::Missing { path: path.clone() }),
+            None => self.disk.read(path),
+        }
+    }
+
+    fn kind(&self, path: &AbsPath) -> FileKind {
+        match self.files.get(path) {
+            Some(Some(_)) => FileKind::File,
+            Some(None) => FileKind::Missing,
+            None => self.disk.kind(path),
+        }
+    }
+
+    fn list(&self, folder: &AbsPath) -> Vec<String> {
+        self.disk.list(folder)
+    }
+
+    fn canonical(&self, path: &AbsPath) -> AbsPath {
+        self.disk.canonical(path)
+    }
+}
+
+/// The diagnostics of the edited texts.
+pub(in crate::engine) struct EditedDiagnostics {
+    pub(in crate::engine) found: DiagnosticsByFile,
+    /// The diagnostics of the files with new suppressions, after removing those.
+    pub(in crate::engine) bare: DiagnosticsByFile,
+}
+
+/// Shows the server the edited texts. A deleted file is shown as empty, since a document cannot be shown as missing.
+pub(super) fn show(cx: &RequestContext<'_>, overlay: &EditOverlay<'_>) -> Result<(), Failure> {
+    if !show_overlay(cx, overlay)? {
+        cx.server.retire();
+    }
+    Ok(())
+}
+
+/// Like [`show`]; returns whether every file has the same imports as before.
+pub(in crate::engine) fn show_overlay(
+    cx: &RequestContext<'_>,
+    overlay: &EditOverlay<'_>,
+) -> Result<bool, Failure> {
+    cx.server.mark_speculative();
+    let mut imports_stay = true;
+    for (path, document) in overlay.python() {
+        let before = cx.state.files.read(path).ok();
+        imports_stay &= match (&before, document) {
+            (Some(before), Some(after)) => imports(&before.text) == imports(&after.text),
+            _ => false,
+        };
+        match document {
+            Some(document) => cx.server.open(document)?,
+            None => cx.server.open(&Arc::new(Document::new(path.clone(), Vec::new())))?,
+        }
+    }
+    Ok(imports_stay)
+}
+
+/// The modules that a text imports, in order.
+fn imports(text: &str) -> Vec<(usize, String)> {
+    let outline = Outline::parse(text);
+    outline.imports.into_iter().map(|import| (import.level, import.module)).collect()
+}
+
+/// Shows the server the files as they are on disk.
+pub(in crate::engine) fn hide_overlay(
+    cx: &RequestContext<'_>,
+    overlay: &EditOverlay<'_>,
+) -> Result<(), Failure> {
+    for (path, _) in overlay.python() {
+        match cx.state.files.read(path) {
+            Ok(document) => cx.server.open(&document)?,
+            Err(_) => cx.server.release(path)?,
+        }
+    }
+    Ok(())
+}
+
+/// An edit whose diagnostics are compared.
+pub(in crate::engine) struct Comparison<'c> {
+    pub(in crate::engine) plan: &'c EditPlan,
+    pub(in crate::engine) overlay: &'c EditOverlay<'c>,
+    pub(in crate::engine) affected: &'c AffectedFiles,
+    /// Names that occur in messages, each with the one that it becomes.
+    pub(in crate::engine) renamed: &'c [(String, String)],
+    /// Whether to report resolved diagnostics: then every file is checked before and after.
+    pub(in crate::engine) wants_resolved: bool,
+}
+
+/// The diagnostics of the affected files while the server is shown the edited texts.
+pub(in crate::engine) async fn diagnostics_after(
+    cx: &RequestContext<'_>,
+    comparison: &Comparison<'_>,
+) -> Result<EditedDiagnostics, Failure> {
+    let shown = shown(cx, comparison);
+    let found = diagnostics(cx, comparison.overlay, &shown, comparison.affected.files.iter()).await?;
+    let bare = bare(cx, comparison.overlay, &shown).await?;
+    Ok(EditedDiagnostics { found, bare })
+}
+
+/// Builds locations in the edited texts.
+const fn shown<'c>(cx: &'c RequestContext<'_>, comparison: &'c Comparison<'_>) -> LocationBuilder<'c> {
+    LocationBuilder {
+        state: cx.state,
+        files: comparison.overlay,
+        paths: cx.locations.paths,
+        server_unit: cx.locations.server_unit,
+        io_unit: cx.locations.io_unit,
+        dual: None,
+    }
+}
+
+/// The suppressions that an edit adds.
+fn added_suppressions(
+    cx: &RequestContext<'_>,
+    overlay: &EditOverlay<'_>,
+) -> Vec<(Arc<Document>, Vec<std::ops::Range<usize>>)> {
+    let before = overlay.python().filter_map(|(path, _)| cx.state.files.read(path).ok());
+    let after = overlay.python().filter_map(|(_, document)| document);
+    reward::added_suppressions(before, after)
+}
+
+/// The diagnostics of edited files without the suppressions that the edit adds.
+pub(in crate::engine) async fn bare(
+    cx: &RequestContext<'_>,
+    overlay: &EditOverlay<'_>,
+    shown: &LocationBuilder<'_>,
+) -> Result<DiagnosticsByFile, Failure> {
+    diagnostics_without(cx, shown, &added_suppressions(cx, overlay)).await
+}
+
+/// The diagnostics of documents without some spans of them: the suppressions that an edit adds.
+pub(in crate::engine) async fn diagnostics_without(
+    cx: &RequestContext<'_>,
+    shown: &LocationBuilder<'_>,
+    hidden: &[(Arc<Document>, Vec<std::ops::Range<usize>>)],
+) -> Result<DiagnosticsByFile, Failure> {
+    let mut found = DiagnosticsByFile::new();
+    for (document, spans) in hidden {
+        cx.server.open(&Arc::new(reward::without_spans(document, spans)))?;
+        let response = cx.requests().diagnostics(&document.path).await?;
+        let items = response.items.iter().map(|item| diagnose::diagnostic(shown, &document.path, item));
+        found.insert(document.path.clone(), items.collect());
+        cx.server.open(document)?;
+    }
+    Ok(found)
+}
+
+/// Adds the findings of analyzers to the diagnostics after an edit. `tree` has the files after it.
+pub(in crate::engine) async fn add_analyses_after(
+    cx: &RequestContext<'_>,
+    with: &[AnalyzerKind],
+    comparison: &Comparison<'_>,
+    tree: &Arc<FileTree>,
+    after: &mut EditedDiagnostics,
+) -> Result<Vec<SourceReport>, Failure> {
+    if with.is_empty() {
+        return Ok(Vec::new());
+    }
+    let shown = shown(cx, comparison);
+    let there: Vec<AbsPath> = after.found.keys().cloned().collect();
+    let sources = reward::add_in_tree(cx, with, tree, &there, ("after", &shown), &mut after.found).await?;
+    let hidden = added_suppressions(cx, comparison.overlay);
+    let bare = &mut after.bare;
+    reward::add_without_suppressions(cx, with, tree, &hidden, &shown, bare).await?;
+    Ok(sources)
+}
+
+/// How many expressions lose their types by the edit. The server must have been shown the edited texts.
+pub(in crate::engine) async fn types_lost(
+    cx: &RequestContext<'_>,
+    overlay: &EditOverlay<'_>,
+) -> Result<u32, Failure> {
+    let before: Vec<Arc<Document>> =
+        overlay.python().filter_map(|(path, _)| cx.state.files.read(path).ok()).collect();
+    let after: Vec<Arc<Document>> = overlay.python().filter_map(|(_, document)| document.cloned()).collect();
+    reward::types_lost(cx, &before, &after).await
+}
+
+/// Records how an edit of any kind changes the diagnostics. Afterwards the server is shown the files as they are on disk.
+pub(super) async fn check(
+    cx: &RequestContext<'_>,
+    checks: &mut Checks<'_>,
+    plan: &EditPlan,
+    renamed: &[(String, String)],
+    wants_resolved: bool,
+) -> Result<DiagnosticsDelta, Failure> {
+    let overlay = EditOverlay::new(cx, plan);
+    let affected = affected(cx, plan, EditKind::Any).await?;
+    let comparison = Comparison { plan, overlay: &overlay, affected: &affected, renamed, wants_resolved };
+    let mut after = if copy::moves_files(plan) {
+        copy::diagnostics(cx, &comparison).await?
+    } else {
+        show(cx, &overlay)?;
+        let after = diagnostics_after(cx, &comparison).await?;
+        hide_overlay(cx, &overlay)?;
+        after
+    };
+    let with = &cx.request.options.with;
+    let is_needed = !with.is_empty() && !cx.state.tape.is_replaying();
+    let tree = if is_needed { copy::tree_after(cx, plan).await? } else { Arc::default() };
+    let sources = add_analyses_after(cx, with, &comparison, &tree, &mut after).await?;
+    let delta = compare(cx, &comparison, after).await?;
+    let delta = DiagnosticsDelta { sources, ..delta };
+    record(checks, &delta);
+    Ok(delta)
+}
+
+/// Compares with the diagnostics of the files as they are on disk, which the server must have been shown.
+pub(super) async fn compare(
+    cx: &RequestContext<'_>,
+    comparison: &Comparison<'_>,
+    after: EditedDiagnostics,
+) -> Result<DiagnosticsDelta, Failure> {
+    let EditedDiagnostics { found: mut after, bare } = after;
+    let failed = comparison.affected.files.iter().filter(|path| !after.contains_key(*path)).count();
+    let left_out = comparison.affected.left_out + failed;
+    let has_problem = |found: &Vec<Diagnostic>| found.iter().any(|item| item.severity > Severity::Hint);
+    let is_compared =
+        |path: &&AbsPath| comparison.wants_resolved || after.get(*path).is_some_and(has_problem);
+    let known: Vec<&AbsPath> = comparison.affected.files.iter().filter(is_compared).collect();
+    // Only the compared files count in the measurement.
+    let compared: Vec<AbsPath> = known.iter().map(|path| (*path).clone()).collect();
+    let removed = reward::removed_files(cx, comparison.plan);
+    let existing =
+        known.into_iter().chain(&removed).filter(|path| cx.state.files.kind(path) == FileKind::File);
+    let existing: Vec<&AbsPath> = existing.collect();
+    let mut before = unchanged::diagnostics(cx, existing.iter().copied()).await?;
+    let existing: Vec<AbsPath> = existing.into_iter().cloned().collect();
+    reward::add_on_disk(cx, &cx.request.options.with, &existing, &mut before).await?;
+    after.retain(|path, _| compared.contains(path));
+    let shown = EditMeasurement {
+        disk: &cx.state.files,
+        overlay: comparison.overlay,
+        before: &before,
+        after: &after,
+        bare: &bare,
+        config_changed: reward::configuration_changed(
+            &cx.state.inputs,
+            comparison.plan,
+            &cx.request.options.with,
+        ),
+    };
+    let ground = &*cx.state.inputs;
+    let mut judged = reward::judge_edit((ground, ground), cx.locations.server_unit, &shown);
+    if judged.is_gain() {
+        show_overlay(cx, comparison.overlay)?;
+        judged.integrity.any_casts_added += types_lost(cx, comparison.overlay).await?;
+        hide_overlay(cx, comparison.overlay)?;
+    }
+    cx.measured(MeasuredDiagnostics {
+        before: Some(judged.before),
+        after: judged.after,
+        integrity: judged.integrity,
+    });
+    let moved = moved_uris(comparison.plan);
+    let gone = |path: &AbsPath| removed.contains(path) && !moved.contains_key(&cx.locations.paths.uri(path));
+    let before = without_hints(before, gone);
+    let after = without_hints(after, |path| removed.contains(path));
+    let mut delta = DiagnosticsDelta {
+        files_checked: u32::try_from(comparison.affected.files.len() - failed).unwrap_or(u32::MAX),
+        files_left_out: u32::try_from(left_out).unwrap_or(u32::MAX),
+        unaffected: unaffected(cx, &comparison.affected.unaffected),
+        ..DiagnosticsDelta::default()
+    };
+    // A message may contain the old name before and the new one after, or the old name both times, for another symbol.
+    let key = |found: &Diagnostic| {
+        let renamed = comparison.renamed.iter();
+        let message =
+            renamed.fold(found.message.clone(), |message, (old, new)| replace_word(&message, old, new));
+        let uri = moved.get(&found.uri).unwrap_or(&found.uri).clone();
+        let source = found.source.filter(|source| *source != DiagnosticSource::Lsp);
+        (uri, source, found.rule.clone(), found.severity, message)
+    };
+    let mut old: BTreeMap<DiagnosticKey, Vec<Diagnostic>> = BTreeMap::new();
+    for found in before.into_values().flatten() {
+        old.entry(key(&found)).or_default().push(found);
+    }
+    for list in old.values_mut() {
+        list.reverse();
+    }
+    for found in after.into_values().flatten() {
+        match old.get_mut(&key(&found)).and_then(Vec::pop) {
+            Some(_) => delta.unchanged.add(found.severity),
+            None => delta.introduced.push(found),
+        }
+    }
+    if comparison.wants_resolved {
+        delta.resolved = old.into_values().flatten().collect();
+    }
+    sort(&mut delta.introduced);
+    sort(&mut delta.resolved);
+    Ok(delta)
+}
+
+/// What makes two diagnostics the same before and after an edit.
+type DiagnosticKey = (DocUri, Option<DiagnosticSource>, Option<String>, Severity, String);
+
+/// The files that the edit moves, with their new names.
+fn moved_uris(plan: &EditPlan) -> BTreeMap<DocUri, DocUri> {
+    let moved = plan.changes().iter().filter_map(|change| {
+        Some((DocUri::Workspace(change.from.clone()?), DocUri::Workspace(change.path.clone())))
+    });
+    moved.collect()
+}
+
+fn unaffected(cx: &RequestContext<'_>, files: &[AbsPath]) -> Option<UnaffectedFiles> {
+    let uris = files.iter().take(MAX_UNAFFECTED_LISTED).map(|path| cx.locations.paths.uri(path));
+    (!files.is_empty()).then(|| UnaffectedFiles {
+        count: u32::try_from(files.len()).unwrap_or(u32::MAX),
+        files: uris.collect(),
+    })
+}
+
+/// The diagnostics above the severity of hints, of the files that remain. Hints only gray code out.
+fn without_hints(found: DiagnosticsByFile, is_gone: impl Fn(&AbsPath) -> bool) -> DiagnosticsByFile {
+    let remaining = found.into_iter().filter(|(path, _)| !is_gone(path));
+    let problems =
+        |found: Vec<Diagnostic>| found.into_iter().filter(|item| item.severity > Severity::Hint).collect();
+    remaining.map(|(path, found)| (path, problems(found))).collect()
+}
+
+/// Records whether there are new diagnostics.
+pub(super) fn record(checks: &mut Checks<'_>, delta: &DiagnosticsDelta) {
+    let left_out = match delta.files_left_out {
+        0 => String::new(),
+        more => format!("; {} that could be affected not compared", crate::text::plural(more, "more file")),
+    };
+    let unaffected = match &delta.unaffected {
+        None => String::new(),
+        Some(files) => format!("; {} cannot be affected", crate::text::plural(files.count, "importing file")),
+    };
+    let compared =
+        format!("{} compared{left_out}{unaffected}", super::planning::files(delta.files_checked as usize));
+    if delta.introduced.is_empty() {
+        checks.pass(CheckName::Diagnostics, format!("no new diagnostic; {compared}"));
+    } else {
+        let places = delta.introduced.iter().map(|found| found.at.clone()).collect();
+        let first = &delta.introduced[0].message.lines().next().unwrap_or_default().to_owned();
+        let detail =
+            format!("new diagnostics: {}, the first is: {first}; {compared}", delta.introduced.len());
+        checks.fail(CheckName::Diagnostics, detail, places);
+    }
+}
+
+pub(in crate::engine) async fn diagnostics<'p>(
+    cx: &RequestContext<'_>,
+    files: &dyn Files,
+    places: &LocationBuilder<'_>,
+    paths: impl Iterator<Item = &'p AbsPath>,
+) -> Result<DiagnosticsByFile, Failure> {
+    let paths: Vec<&AbsPath> = paths.collect();
+    let mut all = BTreeMap::new();
+    for (number, window) in paths.chunks(MAX_OPEN_FILES).enumerate() {
+        cx.settings.progress.step(&format!("checked {} of {} files", number * MAX_OPEN_FILES, paths.len()));
+        let mut pulls = Vec::new();
+        for path in window {
+            let Ok(document) = files.read(path) else { continue };
+            let was_open = cx.is_open(path);
+            cx.server.open(&document)?;
+            pulls.push((*path, was_open, cx.requests().diagnostics(path)));
+        }
+        for (path, was_open, pull) in pulls {
+            // A file that the server fails on is left out, and counted as such.
+            match pull.await {
+                Ok(found) => {
+                    let converted = found.items.iter().map(|item| diagnose::diagnostic(places, path, item));
+                    all.insert(path.clone(), converted.collect());
+                }
+                Err(LspError::Server { .. }) => {}
+                Err(failure) => return Err(failure.into()),
+            }
+            if !was_open {
+                cx.server.release(path)?;
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Replaces a name wherever it occurs as a whole word.
+fn replace_word(text: &str, old: &str, new: &str) -> String {
+    let is_word = |c: char| c == '_' || unicode_ident::is_xid_continue(c);
+    let mut out = String::with_capacity(text.len());
+    let mut from = 0;
+    for (at, _) in text.match_indices(old) {
+        let before = text[..at].chars().next_back();
+        let after = text[at + old.len()..].chars().next();
+        if at >= from && !before.is_some_and(is_word) && !after.is_some_and(is_word) {
+            out.push_str(&text[from..at]);
+            out.push_str(new);
+            from = at + old.len();
+        }
+    }
+    out.push_str(&text[from..]);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_words_are_replaced() {
+        assert_eq!(replace_word("\"get\" of get_x, get", "get", "fetch"), "\"fetch\" of get_x, fetch");
+        assert_eq!(replace_word("aa", "a", "b"), "aa");
+    }
+}

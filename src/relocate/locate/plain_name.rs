@@ -1,0 +1,187 @@
+//! Locates definitions by names without a module: `pkg.mod.Class.method`, `Class.method`, `name`, and by file and names:
+//! `tests/test_x.py::TestC::test_m`.
+
+use std::collections::BTreeSet;
+
+use super::ResolveContext;
+use crate::path::{AbsPath, DocUri, WorkspacePath};
+use crate::python::modules::{ImportRoots, Module, ModuleOrigin};
+use crate::python::not_found::{MAX_SUGGESTIONS, NotFound, NotFoundReason};
+use crate::python::symbol::{ResolveOutcome, ResolvedTarget, resolve_in, resolve_module, resolve_symbol};
+use crate::relocate::index::IndexEntry;
+use crate::selector::{DottedName, ModuleName, NameSpec, PositionSpec, QualName};
+use crate::workspace::files::Files;
+
+/// The most definitions of a name that are resolved.
+const MAX_NAMESAKES: usize = 64;
+
+/// Locates a name: in its file if the selector names one, else as a module with a name in it, else among the definitions of
+/// the workspace. A name of the workspace competes with one of a module outside of it.
+pub(super) fn by_name(cx: &ResolveContext<'_>, spec: &NameSpec, path: Option<&AbsPath>) -> ResolveOutcome {
+    if let Some(file) = path {
+        return in_file(cx.files, cx.roots, spec, file, spec.name.names());
+    }
+    let is_inside = |target: &ResolvedTarget| cx.relative(&target.document.path).is_some();
+    let (mut targets, near) = match in_module(cx.files, cx.roots, spec) {
+        ResolveOutcome::Found(target) if is_inside(&target) => return ResolveOutcome::Found(target),
+        ResolveOutcome::Found(target) => (vec![*target], None),
+        ResolveOutcome::Ambiguous(targets) => (targets, None),
+        ResolveOutcome::NotFound(near) => (Vec::new(), Some(near)),
+    };
+    let (namesakes, member) = in_workspace(cx, spec);
+    targets.extend(namesakes);
+    let mut seen = BTreeSet::new();
+    targets.retain(|target| seen.insert((target.document.path.clone(), target.span.start)));
+    targets.sort_by(|a, b| (&a.document.path, a.span.start).cmp(&(&b.document.path, b.span.start)));
+    match targets.len() {
+        0 => module_alone(cx, spec)
+            .unwrap_or_else(|| ResolveOutcome::NotFound(not_found(cx, spec, near.into_iter().chain(member)))),
+        1 => ResolveOutcome::Found(Box::new(targets.remove(0))),
+        _ => ResolveOutcome::Ambiguous(targets),
+    }
+}
+
+/// Resolves a name in an old state of the files. `likely` is the file that probably defines it.
+pub(super) fn in_old_state(
+    files: &dyn Files,
+    roots: &ImportRoots,
+    spec: &NameSpec,
+    likely: Option<&AbsPath>,
+) -> ResolveOutcome {
+    let in_likely = |names: &[String]| likely.map(|file| in_file(files, roots, spec, file, names));
+    let by_module = if spec.uri.is_none() { Some(in_module(files, roots, spec)) } else { None };
+    match by_module {
+        Some(ResolveOutcome::NotFound(near)) => {
+            in_likely(spec.name.names()).unwrap_or(ResolveOutcome::NotFound(near))
+        }
+        Some(found) => found,
+        None => in_likely(spec.name.names())
+            .unwrap_or_else(|| ResolveOutcome::NotFound(NotFound::new(NotFoundReason::Unqualified))),
+    }
+}
+
+/// The file that defines a name now.
+pub(super) fn likely_file(cx: &ResolveContext<'_>, spec: &NameSpec) -> Option<AbsPath> {
+    if let ResolveOutcome::Found(target) = in_module(cx.files, cx.roots, spec) {
+        return Some(target.document.path.clone());
+    }
+    let found = cx.definitions().with_chain(&spec.name.to_string());
+    Some(cx.snapshot.absolute(&found.first()?.0))
+}
+
+/// Resolves a chain of names in a file.
+fn in_file(
+    files: &dyn Files,
+    roots: &ImportRoots,
+    spec: &NameSpec,
+    file: &AbsPath,
+    names: &[String],
+) -> ResolveOutcome {
+    let name = roots.name_of(file).unwrap_or_default();
+    let known = roots.find(files, &name).into_iter().find(|module| module.file() == Some(file));
+    // A file that cannot be imported, such as a script, is the module `__main__` when it runs.
+    let module = ModuleName::new(&name).or_else(|| ModuleName::new("__main__"));
+    let is_stub = file.as_str().ends_with(".pyi");
+    let unknown = || Module {
+        name: module.as_ref().map_or_else(String::new, ToString::to_string),
+        source: (!is_stub).then(|| file.clone()),
+        stub: is_stub.then(|| file.clone()),
+        folder: None,
+        origin: ModuleOrigin::Workspace,
+    };
+    let qualname = module.clone().and_then(|module| QualName::new(module, names.to_vec()));
+    let Some(qualname) = qualname else {
+        return ResolveOutcome::NotFound(NotFound::new(NotFoundReason::Unqualified));
+    };
+    resolve_in(files, roots, &[known.unwrap_or_else(unknown)], &spec.qualified(qualname))
+}
+
+/// Resolves a name as a module with a name in it. The longest module that has the name is taken; the reason for a failure is
+/// that of the longest module.
+fn in_module(files: &dyn Files, roots: &ImportRoots, spec: &NameSpec) -> ResolveOutcome {
+    let names = spec.name.names();
+    let mut near = None;
+    for split in (1..names.len()).rev() {
+        let module = names[..split].join(".");
+        let modules = roots.find(files, &module);
+        let qualname =
+            ModuleName::new(&module).and_then(|module| QualName::new(module, names[split..].to_vec()));
+        let Some(qualname) = qualname.filter(|_| !modules.is_empty()) else { continue };
+        match resolve_symbol(files, roots, &spec.qualified(qualname)) {
+            ResolveOutcome::NotFound(reason) => near = near.or(Some(reason)),
+            found => return found,
+        }
+    }
+    ResolveOutcome::NotFound(near.unwrap_or_else(|| NotFound::new(NotFoundReason::Unqualified)))
+}
+
+/// The definitions of the workspace with a name: of modules and classes, not the local ones of functions. The reason is that of
+/// a class that has the first of the names, but not the others.
+fn in_workspace(cx: &ResolveContext<'_>, spec: &NameSpec) -> (Vec<ResolvedTarget>, Option<NotFound>) {
+    let (first, rest) = spec.name.names().split_first().expect("a name has at least one part");
+    let found = cx.definitions().named(first).into_iter();
+    let places: BTreeSet<(WorkspacePath, String)> = found
+        .filter(|(path, entry)| !is_local(cx, path, entry))
+        .map(|(path, entry)| (path, entry.chain))
+        .collect();
+    let has_source = |path: &WorkspacePath, chain: &String| {
+        let source =
+            path.as_str().strip_suffix(".pyi").and_then(|stem| WorkspacePath::new(&format!("{stem}.py")));
+        source.is_some_and(|source| places.contains(&(source, chain.clone())))
+    };
+    let (mut targets, mut near) = (Vec::new(), None);
+    let places = places.iter().filter(|(path, chain)| !has_source(path, chain));
+    for (path, chain) in places.take(MAX_NAMESAKES) {
+        let names: Vec<String> = chain.split('.').map(str::to_owned).chain(rest.iter().cloned()).collect();
+        match in_file(cx.files, cx.roots, spec, &cx.snapshot.absolute(path), &names) {
+            ResolveOutcome::Found(target) => targets.push(*target),
+            ResolveOutcome::Ambiguous(several) => targets.extend(several),
+            ResolveOutcome::NotFound(reason) => near = near.or(Some(reason)),
+        }
+    }
+    (targets, near)
+}
+
+/// Whether a definition is inside a function.
+fn is_local(cx: &ResolveContext<'_>, path: &WorkspacePath, entry: &IndexEntry) -> bool {
+    let scopes = entry.chain.match_indices('.').map(|(at, _)| &entry.chain[..at]);
+    scopes
+        .into_iter()
+        .any(|scope| cx.definitions().in_file(path, scope).iter().any(|outer| outer.kind.is_function()))
+}
+
+/// A module by its own name.
+fn module_alone(cx: &ResolveContext<'_>, spec: &NameSpec) -> Option<ResolveOutcome> {
+    let name = spec.name.to_string();
+    let modules = cx.roots.find(cx.files, &name);
+    let last = spec.name.names().last()?.clone();
+    let qualname = QualName::new(ModuleName::new(&name)?, vec![last])?;
+    match modules.as_slice() {
+        [module] if spec.param.is_none() => {
+            Some(resolve_module(cx.files, cx.roots, module, &spec.qualified(qualname)))
+        }
+        _ => None,
+    }
+}
+
+/// The reason for a failure: that of a module or class that has a part of the name, else similar names of the workspace.
+fn not_found(cx: &ResolveContext<'_>, spec: &NameSpec, nearer: impl Iterator<Item = NotFound>) -> NotFound {
+    let is_specific = |near: &NotFound| !matches!(near.reason, NotFoundReason::Unqualified);
+    if let Some(near) = nearer.into_iter().find(is_specific) {
+        return near;
+    }
+    let alike = cx.definitions().like(&spec.name.to_string(), MAX_NAMESAKES);
+    let alike = alike.into_iter().filter(|(path, entry)| !is_local(cx, path, entry));
+    let suggestions = alike.filter_map(|(path, entry)| selector_of(cx, path, &entry)).take(MAX_SUGGESTIONS);
+    NotFound { suggestions: suggestions.collect(), reason: NotFoundReason::Unqualified }
+}
+
+/// A selector of a definition: by its module, else by its file.
+fn selector_of(cx: &ResolveContext<'_>, path: WorkspacePath, entry: &IndexEntry) -> Option<String> {
+    let module = cx.roots.name_of(&cx.snapshot.absolute(&path)).and_then(|name| ModuleName::new(&name));
+    if let Some(module) = module {
+        return Some(format!("py://{module}#{}", entry.chain));
+    }
+    let name = NameSpec::new(DottedName::parse(&entry.chain)?);
+    Some(PositionSpec::Name(NameSpec { uri: Some(DocUri::Workspace(path)), ..name }).to_string())
+}

@@ -1,0 +1,293 @@
+//! Answers many requests from one stream: they are read as they arrive, run concurrently, and answered as each
+//! completes.
+//!
+//! At most `concurrency` requests are *active* at a time. Two kinds do not count: answers that wait for the proof
+//! that they are fresh, because one scan of the workspace proves many; and some requests that wait for exclusive use
+//! of a server, because the types that other requests made it infer are reset before they run. A request that writes
+//! runs alone and in order: everything before it finishes first, everything after it starts when it is done. Invalid
+//! lines are answered, too. Nothing that was read is dropped: at the end of the stream every line has been answered.
+
+mod input;
+mod scheduler;
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use crate::engine::{Engine, Progress};
+use crate::model::bundle::Bundle;
+use crate::model::error::{ErrorBody, ErrorSymbol};
+use crate::model::request::Request;
+use input::{InputLine, LineContent, ParsedRequest};
+use scheduler::{LineLabel, Scheduler};
+
+pub use input::OptionMerger;
+
+/// How long the reader of the answers may take for the rest when the batch is canceled.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How to run a batch.
+#[derive(Debug, Clone, Copy)]
+pub struct BatchOptions {
+    /// The number of requests that are active at a time.
+    pub concurrency: usize,
+    /// Whether answers are returned in the order of the lines.
+    pub ordered: bool,
+}
+
+/// The input of a batch.
+pub struct BatchInput {
+    /// The lines.
+    pub stream: Box<dyn Read + Send>,
+    /// Adds the options that apply to all of them.
+    pub merge_options: OptionMerger,
+}
+
+/// How a batch ended.
+#[derive(Debug)]
+pub enum BatchEnd {
+    /// At the end of the stream, with every line answered.
+    Complete,
+    /// By an interruption; requests without an answer were canceled.
+    Interrupted,
+    /// Because the receiver of the answers was dropped.
+    OutputClosed,
+    /// Because the stream could not be read further; every line before was answered.
+    InputFailed(io::Error),
+}
+
+/// Answers the requests of `source` and sends the bundles to `answers`. If `interrupted` completes first, the rest is
+/// canceled.
+///
+/// # Errors
+/// If the operating system cannot create the reader thread.
+pub async fn run(
+    engine: &Engine,
+    options: BatchOptions,
+    source: BatchInput,
+    answers: mpsc::Sender<Bundle>,
+    interrupted: impl Future<Output = ()>,
+) -> io::Result<BatchEnd> {
+    let input = input::start(source.stream, source.merge_options)?;
+    let (events, event_receiver) = mpsc::unbounded_channel();
+    let mut batch = BatchRun {
+        engine,
+        scheduler: Scheduler::new(options),
+        tasks: JoinSet::new(),
+        events,
+        pending: None,
+        input: Some(input),
+        end: BatchEnd::Complete,
+    };
+    Ok(batch.run(event_receiver, answers, interrupted).await)
+}
+
+/// A running batch.
+struct BatchRun<'o> {
+    engine: &'o Engine,
+    scheduler: Scheduler,
+    tasks: JoinSet<Bundle>,
+    /// Receives the progress of the requests.
+    events: mpsc::UnboundedSender<ProgressEvent>,
+    /// Held while there are requests that have not started.
+    pending: Option<crate::engine::PendingGuard>,
+    /// `None` after its end.
+    input: Option<mpsc::Receiver<io::Result<InputLine>>>,
+    end: BatchEnd,
+}
+
+impl BatchRun<'_> {
+    async fn run(
+        &mut self,
+        mut event_receiver: mpsc::UnboundedReceiver<ProgressEvent>,
+        answers: mpsc::Sender<Bundle>,
+        interrupted: impl Future<Output = ()>,
+    ) -> BatchEnd {
+        let mut interrupted = std::pin::pin!(interrupted);
+        while self.input.is_some() || !self.scheduler.is_empty() {
+            self.start_requests();
+            let is_canceled = !matches!(self.end, BatchEnd::Complete | BatchEnd::InputFailed(_));
+            let is_draining = is_canceled && self.tasks.is_empty();
+            tokio::select! {
+                biased;
+                () = &mut interrupted, if !is_canceled => self.cancel_all(BatchEnd::Interrupted),
+                () = answers.closed(), if !is_canceled => self.cancel_all(BatchEnd::OutputClosed),
+                permit = answers.reserve(), if self.scheduler.has_answer() && !answers.is_closed() => {
+                    if let (Ok(permit), Some(answer)) = (permit, self.scheduler.take_answer()) {
+                        permit.send(answer);
+                    }
+                }
+                Some(event) = event_receiver.recv() => match event {
+                    ProgressEvent::WaitingForExclusive(number) => self.scheduler.waiting_for_exclusive(number),
+                    ProgressEvent::Verifying(number) => self.scheduler.verifying(number),
+                },
+                Some(done) = self.tasks.join_next_with_id() => self.handle_finished(done),
+                incoming = next(&mut self.input), if self.scheduler.has_room() => self.handle_line(incoming),
+                () = tokio::time::sleep(DRAIN_TIMEOUT), if is_draining => return self.take_end(),
+                else => return self.take_end(),
+            }
+            if matches!(self.end, BatchEnd::OutputClosed) && self.tasks.is_empty() {
+                break;
+            }
+        }
+        self.take_end()
+    }
+
+    fn take_end(&mut self) -> BatchEnd {
+        std::mem::replace(&mut self.end, BatchEnd::Complete)
+    }
+
+    /// Starts the requests that may start.
+    fn start_requests(&mut self) {
+        while let Some((number, parsed)) = self.scheduler.next_to_start() {
+            let ParsedRequest { timeout, request, .. } = *parsed;
+            let (cancel, cancelled) = oneshot::channel();
+            let progress = Arc::new(RequestProgress {
+                number,
+                events: self.events.clone(),
+                shared: self.engine.settings.progress.clone(),
+            });
+            let settings = &self.engine.settings;
+            let engine = self.engine.for_caller(settings.timeout, settings.verbose, progress);
+            let task = self.tasks.spawn(answer(engine, request.clone(), timeout, cancelled));
+            self.scheduler.started(number, task.id(), request, cancel);
+        }
+        self.pending = self.scheduler.is_waiting().then(|| match self.pending.take() {
+            Some(pending) => pending,
+            None => self.engine.pending_guard(),
+        });
+    }
+
+    /// Handles a line of the input, or its end.
+    fn handle_line(&mut self, incoming: Option<io::Result<InputLine>>) {
+        let InputLine { line, bytes, content } = match incoming {
+            Some(Ok(incoming)) => incoming,
+            Some(Err(error)) => {
+                self.input = None;
+                self.end = BatchEnd::InputFailed(error);
+                return;
+            }
+            None => {
+                self.input = None;
+                return;
+            }
+        };
+        match content {
+            LineContent::Request(parsed) => {
+                self.scheduler.enqueue(LineLabel { id: parsed.id.clone(), line }, bytes, parsed);
+            }
+            LineContent::Invalid(id, error) => {
+                let bundle = self.engine.unparsable(*error);
+                self.scheduler.add_answered(LineLabel { id, line }, bundle);
+            }
+            LineContent::Cancel(id) => {
+                for (number, parsed) in self.scheduler.cancel(&id) {
+                    self.scheduler.add_answer(number, self.cancelled(parsed.request));
+                }
+            }
+        }
+    }
+
+    /// Handles the end of a task.
+    fn handle_finished(&mut self, done: Result<(tokio::task::Id, Bundle), tokio::task::JoinError>) {
+        let (task, bundle) = match done {
+            Ok((task, bundle)) => (task, Some(bundle)),
+            Err(error) => (error.id(), None),
+        };
+        let Some((number, request)) = self.scheduler.finish(task) else { return };
+        let bundle = bundle.unwrap_or_else(|| {
+            let error = ErrorBody::new(ErrorSymbol::Internal, "internal error in lanser: a task failed");
+            self.engine.refused(request, error.hint("please report this, with the request"))
+        });
+        self.scheduler.add_answer(number, bundle);
+    }
+
+    /// Starts nothing more and cancels everything without an answer.
+    fn cancel_all(&mut self, reason: BatchEnd) {
+        self.end = reason;
+        self.input = None;
+        for (number, parsed) in self.scheduler.cancel_all() {
+            self.scheduler.add_answer(number, self.cancelled(parsed.request));
+        }
+    }
+
+    fn cancelled(&self, request: Request) -> Bundle {
+        self.engine.refused(request, crate::engine::cancelled())
+    }
+}
+
+/// The next line; pending forever after the end.
+async fn next(input: &mut Option<mpsc::Receiver<io::Result<InputLine>>>) -> Option<io::Result<InputLine>> {
+    match input {
+        Some(input) => input.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Answers one request within its time limit.
+async fn answer(
+    engine: Engine,
+    request: Request,
+    timeout: Option<u32>,
+    cancelled: oneshot::Receiver<()>,
+) -> Bundle {
+    let interrupted = async {
+        let limit = async {
+            match timeout {
+                Some(seconds) => {
+                    tokio::time::sleep(Duration::from_secs(seconds.into())).await;
+                    seconds
+                }
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            // The sender lives as long as this request.
+            _ = cancelled => crate::engine::cancelled(),
+            seconds = limit => {
+                let message = format!("there was no answer within {seconds} s");
+                ErrorBody::new(ErrorSymbol::LsTimeout, message).hint("increase the limit with \"timeout\": SECONDS")
+            }
+        }
+    };
+    engine.run_until(request, interrupted).await
+}
+
+/// A step that a request has reached.
+#[derive(Debug, Clone, Copy)]
+enum ProgressEvent {
+    /// It waits for exclusive use of a server.
+    WaitingForExclusive(u64),
+    /// It is answered except for the proof that the answer is fresh.
+    Verifying(u64),
+}
+
+/// The progress sink of one request.
+struct RequestProgress {
+    number: u64,
+    events: mpsc::UnboundedSender<ProgressEvent>,
+    shared: Arc<dyn Progress>,
+}
+
+impl Progress for RequestProgress {
+    /// The current activity of one among many requests is not reported.
+    fn step(&self, _text: &str) {}
+
+    fn notify(&self, text: &str) {
+        self.shared.notify(text);
+    }
+
+    fn waiting_for_exclusive(&self) {
+        // The receiver is gone when the batch is over.
+        let _ = self.events.send(ProgressEvent::WaitingForExclusive(self.number));
+    }
+
+    fn verifying(&self) {
+        let _ = self.events.send(ProgressEvent::Verifying(self.number));
+    }
+
+    fn done(&self) {}
+}
