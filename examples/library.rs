@@ -34,7 +34,7 @@ async fn answers(folder: &str, selector: &str) -> Result<(), Box<dyn Error>> {
         println!("{}", hover.markdown);
     }
     // A request supports everything that a line of a batch supports.
-    let place = lanser::selector::parse(selector, lanser::text::ColumnUnit::Codepoint)?;
+    let place = lanser::selector::parse(selector, lanser::ColumnUnit::Codepoint)?;
     let limited = Options { limit: Some(1), ..Options::default() };
     let first = Request { options: limited, ..Request::about(Command::References, place) };
     let first = workspace.ask(first).await;

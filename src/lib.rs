@@ -24,27 +24,46 @@
 //!
 //! How the program works is described in `docs/architecture.md`.
 
-pub mod bundle;
+mod bundle;
 mod cli;
-pub mod digest;
-pub mod edit;
-pub mod engine;
-pub mod lsp;
+mod digest;
+mod edit;
+mod engine;
+mod lsp;
 pub mod model;
-pub mod path;
-pub mod python;
-pub mod relocate;
-pub mod reward;
-pub mod schema;
+mod path;
+mod python;
+mod relocate;
+mod reward;
+mod schema;
 pub mod selector;
-pub mod serve;
-pub mod tape;
-pub mod text;
-pub mod toolchain;
-pub mod trace;
-pub mod workspace;
+mod serve;
+mod tape;
+mod text;
+mod toolchain;
+mod trace;
+mod workspace;
 
 pub use cli::main;
-pub use engine::{OpenError, Replay, ReplayedOperation, Workspace, WorkspaceOptions};
+pub use engine::{
+    OpenError, Progress, Replay, ReplayedOperation, RunningServers, ScoreHead, ServerReport, StateSource,
+    Workspace, WorkspaceOptions,
+};
 pub use model::bundle::Bundle;
 pub use model::request::Request;
+pub use path::{AbsPath, WorkspacePath};
+pub use reward::RewardFormula;
+pub use reward::episode::Episode;
+pub use text::ColumnUnit;
+pub use workspace::snapshot::ChangeDetection;
+
+/// The parts of the program, for its tests and measuring tools. They change with every commit.
+#[doc(hidden)]
+pub mod internal {
+    macro_rules! parts {
+        ($($part:ident)*) => {
+            $(pub mod $part { pub use crate::$part::*; })*
+        };
+    }
+    parts!(bundle digest edit engine lsp path python relocate reward schema serve tape text toolchain trace workspace);
+}

@@ -4,6 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
 use super::context::CliContext;
 use super::settings::CliSettings;
 use crate::bundle::seal::bundle_id;
@@ -223,7 +226,25 @@ pub(crate) fn load(named: &str, context: &CliContext, settings: &CliSettings) ->
         };
         ErrorBody::new(ErrorSymbol::NotFound, format!("cannot read the bundle {named}: {error}")).hint(hint)
     })?;
-    read(&bytes).map_err(|why| {
+    read_named(named, &bytes)
+}
+
+/// Whether a text is JSON with a `bundleId`, valid or not.
+pub(crate) fn claims_to_be_bundle(bytes: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Identified {
+        bundle_id: Option<IgnoredAny>,
+    }
+    serde_json::from_slice::<Identified>(bytes).is_ok_and(|identified| identified.bundle_id.is_some())
+}
+
+/// Reads a bundle that the user named.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn read_named(named: &str, bytes: &[u8]) -> Result<Bundle, ErrorBody> {
+    read(bytes).map_err(|why| {
         let hint = "give a bundle as printed by --json; `lanser schema validate FILE` shows what is wrong";
         ErrorBody::new(ErrorSymbol::Usage, format!("{named} is not a bundle: {why}")).hint(hint)
     })
@@ -234,10 +255,17 @@ pub(crate) fn load(named: &str, context: &CliContext, settings: &CliSettings) ->
 /// # Errors
 /// If it is not valid JSON of a bundle, or its content does not match its `bundleId`.
 pub(crate) fn read(bytes: &[u8]) -> Result<Bundle, String> {
-    let bundle: Bundle = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-    if bundle.version != BUNDLE_VERSION {
-        return Err(format!("it has format {}, and this lanser reads {BUNDLE_VERSION}", bundle.version));
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: String,
     }
+    // A bundle of another format may lack members.
+    if let Ok(Versioned { version }) = serde_json::from_slice(bytes)
+        && version != BUNDLE_VERSION
+    {
+        return Err(format!("it has format {version}, and this lanser reads {BUNDLE_VERSION}"));
+    }
+    let bundle: Bundle = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     if bundle_id(&bundle).ok() != Some(bundle.bundle_id) {
         return Err("its content does not match its bundleId".to_owned());
     }

@@ -69,6 +69,8 @@ pub(super) struct RequestTarget {
     pub(super) span: std::ops::Range<usize>,
     /// The identifier at `offset`, in bytes.
     pub(super) name_span: Option<std::ops::Range<usize>>,
+    /// Whether it is a module, or a part of one as such.
+    is_module: bool,
     /// Qualified name and kind, if the target is a definition.
     pub(super) definition: Option<(String, &'static str)>,
     /// The same definition in the stub that the server reads instead of the source.
@@ -299,7 +301,7 @@ impl RequestState {
     pub(super) fn selected_part(&self, unit: ColumnUnit) -> Option<Range> {
         let Some(SelectorOutcome::Found(target)) = &self.resolved else { return None };
         let (document, span) = (&target.document, &target.span);
-        if target.definition.as_ref().is_some_and(|(_, kind)| *kind == DefinitionKind::Module.as_str()) {
+        if target.is_module && span.is_empty() {
             return None;
         }
         let definition = target.name_span.as_ref().and_then(|name| statement_of(&document.text, name.start));
@@ -459,6 +461,7 @@ fn request_target(located: LocatedTarget, roots: &ImportRoots) -> RequestTarget 
         definition: definition.map(|(name, kind)| (name.to_string(), kind.as_str())),
         offset: target.name_span.start,
         name_span: Some(target.name_span).filter(|span| !span.is_empty()),
+        is_module: target.kind == Some(DefinitionKind::Module),
         span: target.span,
         module: roots.name_of(&target.document.path),
         document: target.document,

@@ -225,3 +225,37 @@ fn check_reports_what_an_edit_introduces_for_an_analyzer() {
     assert_eq!(delta["sources"][0]["source"], "ruff");
     assert_eq!(env.lanser(["check", &diff, "--fail-on", "error"]).code, Some(0));
 }
+
+/// mypy's own parser reads code that is newer than the interpreter that runs mypy, and counts columns in its own way.
+#[test]
+fn mypy_reads_newer_code_and_its_columns_are_corrected() {
+    let text = "//- /m.py\ntype Name = int\n\n\ndef first[T](x: T) -> T:\n    return x\n\n\nx: int = 'é😀'; y: str = 1\n";
+    let env = shop(&format!("{text}//- /mypy.ini\n[mypy]\npython_version = 3.13\n"));
+    let bundle = env.lanser(["diag", "--with", "mypy", "--json", "--offline"]).bundle();
+    let places: Vec<_> = found(&bundle, "mypy").iter().map(|item| (&item["rule"], &item["at"])).collect();
+    assert_eq!(
+        places,
+        [(&"assignment".into(), &"m.py@L8:C10".into()), (&"assignment".into(), &"m.py@L8:C25".into())]
+    );
+}
+
+#[test]
+fn what_mypy_reads_elsewhere_is_refused_or_incomplete_and_not_from_the_memo() {
+    let text = "//- /m.py\nimport outer\n\nouter.secret('s')\n//- /.stubs/outer.py\ndef secret(x: int) -> None: ...\n//- /mypy.ini\n[mypy]\nmypy_path = .stubs\nunknown_option = 1\n";
+    let env = shop(text);
+    let ask = || env.lanser(["diag", "--with", "mypy", "--json", "--offline"]);
+    let bundle = ask().bundle();
+    assert_eq!(found(&bundle, "mypy").len(), 1);
+    let source = &bundle["facts"]["diagnostics"]["sources"][1];
+    assert_eq!(source["complete"], false);
+    let reason = source["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("no input of the answer: .stubs/outer.py") && reason.contains("unknown_option"),
+        "{reason}"
+    );
+    env.write(".stubs/outer.py", "def secret(x: str) -> None: ...\n");
+    assert!(found(&ask().bundle(), "mypy").is_empty());
+    env.write("mypy.ini", "[mypy]\nmypy_path = ../elsewhere\n");
+    let error = ask().error(2, "E/USAGE");
+    assert!(error["message"].as_str().unwrap().contains("mypy_path"), "{error}");
+}

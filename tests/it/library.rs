@@ -2,12 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use lanser::engine::{ScoreHead, StateSource};
 use lanser::model::request::{Command, Direction, Options, Request};
 use lanser::model::reward::Preset;
-use lanser::path::AbsPath;
-use lanser::reward::RewardFormula;
-use lanser::{Bundle, Workspace};
+use lanser::{AbsPath, Bundle, RewardFormula, ScoreHead, StateSource, Workspace};
 
 use crate::support::{Project, TestEnv, machine, portable};
 

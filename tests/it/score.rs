@@ -97,9 +97,13 @@ fn a_bundle_can_be_the_base() {
     std::fs::remove_file(env.file("pyrightconfig.json")).unwrap();
     let mut other = looked.clone();
     other["environment"]["tool"]["version"] = "1.1.1".into();
-    let other: lanser::Bundle = serde_json::from_value(other).unwrap();
-    let mut resealed = serde_json::to_value(&other).unwrap();
-    resealed["bundleId"] = serde_json::to_value(lanser::bundle::seal::bundle_id(&other).unwrap()).unwrap();
+    let file = saved(&env, "changed.json", &other);
+    let refused = env.lanser(["score", "--base", &file]);
+    assert!(refused.failure(2).contains("its content does not match its bundleId"), "{refused}");
+    let mut other: lanser::Bundle = serde_json::from_value(other).unwrap();
+    other.bundle_id = lanser::internal::bundle::seal::bundle_id(&other).unwrap();
+    other.process_reward = Some(lanser::internal::reward::recomputed(&other, None, &Default::default()));
+    let resealed = serde_json::to_value(&other).unwrap();
     let (code, r, reason) = reward(&["--base", &saved(&env, "other.json", &resealed)]);
     assert_eq!((code, r), (Some(10), None), "{reason}");
     assert!(reason.contains("the server differs from that of the bundle"), "{reason}");

@@ -114,8 +114,10 @@ fn the_commands_of_the_papers_work_as_printed() {
         assert_eq!(output.stderr, "", "{command}\n{output}");
         assert!(output.stdout.contains(text), "{command}: {text} is not in\n{output}");
         if command.ends_with(" --json") {
-            let problems =
-                lanser::schema::validate(lanser::schema::SchemaKind::Bundle, output.stdout.as_bytes());
+            let problems = lanser::internal::schema::validate(
+                lanser::internal::schema::SchemaKind::Bundle,
+                output.stdout.as_bytes(),
+            );
             assert!(problems.is_ok(), "{command}: {problems:?}");
         }
     }

@@ -740,7 +740,7 @@ fn short_forms_resolve_to_the_same_place_in_every_command() {
     }
     let outline = |target: &str| env.lanser(["symbols", target, "--json"]).answer()["facts"].clone();
     assert_eq!(outline("app.core"), outline("app/core.py"));
-    assert_eq!(outline("Loader"), outline("app/other.py"));
+    assert_eq!(outline("Loader"), outline("py://app.other#Loader"));
     let said = env.lanser(["refs", "app.core"]);
     assert!(said.failure(3).contains("`lanser symbols app.core` lists its names"), "{said}");
     assert!(env.lanser(["calls", "call_it", "--outgoing"]).text().contains("calls"));

@@ -1,7 +1,7 @@
 //! Every supported version of every server, as `lanser server install` installs it, answers the same requests.
 
+use lanser::internal::toolchain::supported_versions;
 use lanser::model::server::ServerKind;
-use lanser::toolchain::supported_versions;
 use serde_json::Value;
 
 use crate::support::{Project, TestEnv, install};

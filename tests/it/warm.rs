@@ -1,5 +1,5 @@
 //! A warm session gives the same answers as a cold process after any change of the workspace, with the real Pyright. Each step
-//! changes something and sends a request at once; `examples/differential` does the same at random on real code.
+//! changes something and sends a request at once; `tools/differential` does the same at random on real code.
 
 use serde_json::Value;
 

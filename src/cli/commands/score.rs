@@ -150,6 +150,8 @@ fn source(named: &str, context: &CliContext, settings: &CliSettings) -> Result<S
     let content = read_bytes(&path).map_err(|error| {
         ErrorBody::new(ErrorSymbol::Usage, format!("cannot read {named}: {error}")).hint(STATE_HINT)
     })?;
-    Ok(rewards::read(&content)
-        .map_or(StateSource::Edit(content), |bundle| StateSource::Bundle(Box::new(bundle))))
+    if !rewards::claims_to_be_bundle(&content) {
+        return Ok(StateSource::Edit(content));
+    }
+    Ok(StateSource::Bundle(Box::new(rewards::read_named(named, &content)?)))
 }

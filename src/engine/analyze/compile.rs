@@ -50,7 +50,8 @@ impl Compile {
         let name = if python.implementation == "cpython" { "cpython" } else { "python" };
         let config_digest = Digest::of_fields([SCRIPT.as_bytes(), python.implementation.as_bytes()]);
         let place = python.interpreter.clone();
-        let identity = ToolIdentity { name, version: python.version, config_digest, place, is_pinned: true };
+        let identity =
+            ToolIdentity { name, version: python.version, config_digest, place, is_reproducible: true };
         Ok(Self { interpreter: python.interpreter, identity })
     }
 }
@@ -129,7 +130,7 @@ mod tests {
             version: String::new(),
             config_digest: Digest::of(b""),
             place: AbsPath::new("/python").unwrap(),
-            is_pinned: true,
+            is_reproducible: true,
         };
         let compile = Compile { interpreter: AbsPath::new("/python").unwrap(), identity };
         let files = ["a.py", "b.py", "c.py"].map(|path| WorkspacePath::new(path).unwrap());

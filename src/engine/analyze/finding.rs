@@ -42,6 +42,37 @@ pub(in crate::engine) enum SpanUnit {
     /// Bytes of UTF-8.
     #[serde(rename = "utf-8")]
     Byte,
+    /// Characters, less one for each further byte of a character in UTF-8: what mypy 2.4.1 prints with its native parser,
+    /// which converts bytes to characters twice.
+    #[serde(rename = "mypy-native")]
+    MypyNative,
+}
+
+/// The byte offset in a line of a [`SpanUnit::MypyNative`] column, counted from 0. Several places have the same column; the one
+/// where a token begins (or ends) is meant.
+fn mypy_native_offset(line: &str, column: i64, is_end: bool) -> usize {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let is_border = |at: usize| {
+        let (before, after) = (line[..at].chars().next_back(), line[at..].chars().next());
+        let token = if is_end { before } else { after };
+        token.is_some_and(|c| !c.is_whitespace())
+            && !(before.is_some_and(is_word) && after.is_some_and(is_word))
+    };
+    let mut printed = 0;
+    let mut found = None;
+    let ends = line.chars().map(|c| (c.len_utf8(), 2 - c.len_utf8() as i64)).chain([(0, 0)]);
+    let mut at = 0;
+    for (bytes, step) in ends {
+        if printed == column {
+            if is_border(at) {
+                return at;
+            }
+            found = found.or(Some(at));
+        }
+        printed += step;
+        at += bytes;
+    }
+    found.unwrap_or(if column <= 0 { 0 } else { line.len() })
 }
 
 impl Place {
@@ -57,20 +88,25 @@ impl Place {
                 span.end - code.len()..span.end
             }
             Self::Span(start, end, unit) => {
-                let unit = match unit {
-                    SpanUnit::Character => ColumnUnit::Codepoint,
-                    SpanUnit::Byte => ColumnUnit::Utf8,
-                };
-                let offset = |[line, column]: [i64; 2]| {
+                let offset = |[line, column]: [i64; 2], is_end: bool| {
                     let there = nearest(line);
                     if line > i64::from(there) {
                         return text.len();
                     }
+                    let unit = match unit {
+                        SpanUnit::Character => ColumnUnit::Codepoint,
+                        SpanUnit::Byte => ColumnUnit::Utf8,
+                        SpanUnit::MypyNative => {
+                            let span = line_span(there);
+                            let code = text[span.clone()].trim_start_matches('\u{feff}');
+                            return span.end - code.len() + mypy_native_offset(code, column - 1, is_end);
+                        }
+                    };
                     let column = u32::try_from(column.max(1)).unwrap_or(u32::MAX);
                     lines.from_display(text, there, column, unit).unwrap_or(line_span(there).end)
                 };
-                let start = offset(start);
-                start..offset(end).max(start)
+                let start = offset(start, false);
+                start..offset(end, true).max(start)
             }
         }
     }
@@ -116,6 +152,21 @@ mod tests {
         let at = |from, to, unit| text_at(text, Place::Span([1, from], [1, to], unit));
         assert_eq!(at(11, 15, SpanUnit::Character), "name");
         assert_eq!(at(15, 19, SpanUnit::Byte), "name");
+    }
+
+    /// As mypy 2.4.1 prints them (measured).
+    #[test]
+    fn columns_of_the_native_parser_of_mypy() {
+        let at = |line: i64, from: i64, to: i64| {
+            let text = "label = 'é😀'; wrong: int = 'a'\nx: int = 'é' + 1\nf('é')\ny = é + 1\n";
+            text_at(text, Place::Span([line, from + 1], [line, to + 1], SpanUnit::MypyNative))
+        };
+        assert_eq!(at(1, 23, 26), "'a'");
+        assert_eq!(at(2, 14, 15), "1");
+        assert_eq!(at(3, 2, 4), "'é'");
+        assert_eq!(at(4, 4, 4), "é");
+        assert_eq!(at(4, -1, -1), "");
+        assert_eq!(at(4, 4, 99), "é + 1");
     }
 
     #[test]

@@ -59,8 +59,9 @@ struct ToolIdentity {
     config_digest: Digest,
     /// Where the program is, for `doctor`.
     place: AbsPath,
-    /// Whether the program is one of the pinned ones. Two programs of the user may report the same version.
-    is_pinned: bool,
+    /// Whether its findings follow from the inputs of the answer: it is one of the pinned programs (two of the user may report
+    /// the same version), and its configuration names no files that are no inputs.
+    is_reproducible: bool,
 }
 
 /// What an output says.
@@ -72,6 +73,8 @@ struct ParsedOutput {
     reason: Option<String>,
     /// The files that the program did not reach.
     rest: Vec<WorkspacePath>,
+    /// The options of the configuration that lead out of the workspace: the program did not run.
+    outside: Vec<String>,
 }
 
 /// A state of the workspace on disk that is to be analyzed.
@@ -144,7 +147,7 @@ pub(super) fn digest(settings: &Settings, request: &Request, inputs: &Inputs) ->
         let python = inputs.tools.python.as_ref();
         let analyzer = find(*kind, settings, python, &settings.root, &files, false).ok()?;
         let identity = analyzer.identity();
-        if !identity.is_pinned {
+        if !identity.is_reproducible {
             return None;
         }
         fields.push(format!("{kind} {} {}", identity.name, identity.version).into_bytes());
@@ -184,6 +187,9 @@ async fn run_one(kind: AnalyzerKind, target: &AnalysisTarget) -> Result<Analysis
         let output = process::run(kind, &command, &target.root, settings, deadline).await?;
         let parsed =
             analyzer.parse(&command, &output).map_err(|why| crash(kind, &why, &output, &target.root))?;
+        if let Some(option) = parsed.outside.first() {
+            return Err(config::outside(&format!("{option} of {kind}'s configuration"), "names"));
+        }
         findings.extend(parsed.findings.into_iter().filter(|finding| wanted.contains(&finding.path)));
         scope = scope.or(parsed.scope);
         reasons.extend(parsed.reason);

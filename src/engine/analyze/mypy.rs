@@ -37,6 +37,8 @@ pub(super) struct Mypy {
 struct MypySetup {
     /// Whether nothing of the project may be executed.
     guarded: bool,
+    /// Whether the configuration may lead out of the workspace.
+    trusted: bool,
     /// The folder of the pinned mypy; `None` if the interpreter has one.
     package: Option<String>,
     /// The configuration file; empty without one.
@@ -54,8 +56,8 @@ struct MypyRequest<'r> {
     files: &'r [WorkspacePath],
 }
 
-/// A diagnostic in mypy's JSON. Lines are counted from 1, columns from 0 in bytes (measured on 2.4.1 without its native
-/// parser).
+/// A diagnostic in mypy's JSON. Lines are counted from 1, columns from 0 in bytes, or, with the native parser, in
+/// [`SpanUnit::MypyNative`] (measured on 2.4.1).
 #[derive(Deserialize)]
 struct MypyDiagnostic {
     file: String,
@@ -84,6 +86,14 @@ struct MypyRun {
     plugins: Vec<String>,
     /// Whether an error kept mypy from checking anything.
     blocked: bool,
+    /// Whether its native parser read the files.
+    native: bool,
+    /// The options that lead out of the workspace.
+    outside: Vec<String>,
+    /// Files that it read and that are no inputs of the answer.
+    unrecorded: Vec<String>,
+    /// What it said about the configuration before it went on without that part.
+    rejected: Vec<String>,
     failure: String,
 }
 
@@ -124,9 +134,14 @@ impl Mypy {
             None => interpreter.clone(),
         };
         let config_digest = Digest::of_fields(fields);
-        let identity = ToolIdentity { name: "mypy", version, config_digest, place, is_pinned };
+        // These make it read files whose contents are in no digest.
+        let text = String::from_utf8_lossy(&content);
+        let leads_elsewhere = ["mypy_path", "custom_typeshed_dir"].iter().any(|option| text.contains(option));
+        let is_reproducible = is_pinned && !leads_elsewhere;
+        let identity = ToolIdentity { name: "mypy", version, config_digest, place, is_reproducible };
         let setup = MypySetup {
             guarded: is_pinned,
+            trusted: settings.trust_workspace,
             package,
             config,
             search_path: python.map(search_path).unwrap_or_default(),
@@ -191,10 +206,12 @@ impl Analyzer for Mypy {
         if !report.failure.is_empty() {
             return Err(report.failure.trim().to_owned());
         }
-        let mut parsed = ParsedOutput { scope: Some(report.scope), ..ParsedOutput::default() };
+        let unit = if report.native { SpanUnit::MypyNative } else { SpanUnit::Byte };
+        let mut parsed =
+            ParsedOutput { scope: Some(report.scope), outside: report.outside, ..ParsedOutput::default() };
         for line in lines {
             let found: MypyDiagnostic = serde_json::from_str(line).map_err(invalid)?;
-            parsed.findings.extend(found.finding());
+            parsed.findings.extend(found.finding(unit));
         }
         let plugins = (!report.plugins.is_empty()).then(|| {
             format!(
@@ -203,7 +220,12 @@ impl Analyzer for Mypy {
             )
         });
         let blocked = report.blocked.then(|| "an error kept mypy from checking the other files".to_owned());
-        let reasons: Vec<String> = plugins.into_iter().chain(blocked).collect();
+        let unrecorded = (!report.unrecorded.is_empty())
+            .then(|| format!("mypy read what is no input of the answer: {}", report.unrecorded.join(", ")));
+        let rejected = (!report.rejected.is_empty())
+            .then(|| format!("mypy ignored a part of its configuration: {}", report.rejected.join("; ")));
+        let reasons: Vec<String> =
+            plugins.into_iter().chain(blocked).chain(unrecorded).chain(rejected).collect();
         parsed.reason = (!reasons.is_empty()).then(|| reasons.join("; "));
         Ok(parsed)
     }
@@ -211,7 +233,7 @@ impl Analyzer for Mypy {
 
 impl MypyDiagnostic {
     /// `None` for a file outside of the workspace.
-    fn finding(self) -> Option<Finding> {
+    fn finding(self, unit: SpanUnit) -> Option<Finding> {
         let path = WorkspacePath::new(&self.file)?;
         let start = [self.line, self.column + 1];
         let end = [self.end_line.unwrap_or(self.line), self.end_column.unwrap_or(self.column) + 1];
@@ -220,13 +242,7 @@ impl MypyDiagnostic {
             None => self.message,
         };
         let severity = if self.severity == "note" { Severity::Information } else { Severity::Error };
-        Some(Finding {
-            path,
-            place: Place::Span(start, end, SpanUnit::Byte),
-            severity,
-            code: self.code,
-            message,
-        })
+        Some(Finding { path, place: Place::Span(start, end, unit), severity, code: self.code, message })
     }
 }
 
@@ -237,6 +253,7 @@ mod tests {
     fn parse(stdout: &str) -> Result<ParsedOutput, String> {
         let setup = MypySetup {
             guarded: true,
+            trusted: false,
             package: None,
             config: String::new(),
             search_path: Vec::new(),
@@ -248,7 +265,7 @@ mod tests {
             version: String::new(),
             config_digest: Digest::of(b""),
             place: AbsPath::new("/python").unwrap(),
-            is_pinned: true,
+            is_reproducible: true,
         };
         let mypy = Mypy { interpreter: AbsPath::new("/python").unwrap(), setup, identity };
         let command = mypy.commands(&[], false).remove(0);
@@ -259,9 +276,14 @@ mod tests {
 
     const ERROR: &str = r#"{"file":"a.py","line":2,"column":9,"end_line":2,"end_column":11,"message":"m","hint":"h","code":"c","severity":"error"}"#;
 
+    fn report(members: &str) -> String {
+        let others = r#""native":false,"outside":[],"unrecorded":[],"rejected":[]"#;
+        format!(r#"{{"report":{{{members},{others}}}}}"#)
+    }
+
     #[test]
     fn a_hint_belongs_to_the_message() {
-        let report = r#"{"report":{"scope":"requested","plugins":[],"blocked":false,"failure":""}}"#;
+        let report = report(r#""scope":"requested","plugins":[],"blocked":false,"failure":"""#);
         let parsed = parse(&format!("{ERROR}\n\n{report}\n")).unwrap();
         let found = &parsed.findings[0];
         assert_eq!((found.message.as_str(), found.severity), ("m\nh", Severity::Error));
@@ -271,15 +293,16 @@ mod tests {
 
     #[test]
     fn plugins_that_were_not_loaded_and_blocking_errors_are_incomplete() {
-        let report = r#"{"report":{"scope":"configured","plugins":["p.py"],"blocked":true,"failure":""}}"#;
+        let report = report(r#""scope":"configured","plugins":["p.py"],"blocked":true,"failure":"""#);
         let reason = parse(&format!("{ERROR}\n{report}\n")).unwrap().reason.unwrap();
         assert!(reason.contains("p.py") && reason.contains("kept mypy from checking"), "{reason}");
     }
 
     #[test]
     fn a_failure_without_a_finding_is_an_error() {
-        let report = r#"{"report":{"scope":"requested","plugins":[],"blocked":true,"failure":"mypy: no such file\n"}}"#;
-        assert_eq!(parse(report).unwrap_err(), "mypy: no such file");
+        let report =
+            report(r#""scope":"requested","plugins":[],"blocked":true,"failure":"mypy: no such file\n""#);
+        assert_eq!(parse(&report).unwrap_err(), "mypy: no such file");
         assert!(parse("Traceback").is_err() && parse("").is_err());
     }
 }

@@ -98,13 +98,18 @@ impl Ruff {
         };
         let (configured, configuration) = configurations(root, files, settings.trust_workspace)?;
         let mut fields: Vec<Vec<u8>> = OPTIONS.iter().map(|option| option.as_bytes().to_vec()).collect();
+        if !configured.is_empty() && !names_version(&configuration) {
+            // Ruff then looks for a `requires-python` above the workspace, too, and no option keeps it from that.
+            fields.extend(requires_python_above(root).map(String::into_bytes));
+        }
         for (path, bytes) in configuration {
             fields.push(path.into_bytes());
             fields.push(bytes);
         }
         let config_digest = Digest::of_fields(fields.iter().map(Vec::as_slice));
         let place = program.clone();
-        let identity = ToolIdentity { name: "ruff", version, config_digest, place, is_pinned };
+        let identity =
+            ToolIdentity { name: "ruff", version, config_digest, place, is_reproducible: is_pinned };
         Ok(Self { program, root: canonical(root), identity, configured })
     }
 
@@ -200,7 +205,8 @@ fn configurations(
         for name in CONFIGURATION_FILES {
             let path = in_folder(&folder, name);
             let Some(bytes) = config::read(root, &path, trusted)? else { continue };
-            let Some(extended) = settings_of(&path, &bytes) else {
+            let extended = settings_of(&path, &bytes).filter(|_| !configured.contains(&folder));
+            let Some(extended) = extended else {
                 // Its `requires-python` may count.
                 contents.insert(path, bytes);
                 continue;
@@ -208,10 +214,29 @@ fn configurations(
             configured.insert(folder.clone());
             contents.insert(path.clone(), bytes);
             follow(root, path, extended, trusted, &mut contents)?;
-            break;
         }
     }
     Ok((configured, contents))
+}
+
+/// Whether the configuration says for which version of Python the code is.
+fn names_version(files: &ConfigurationFiles) -> bool {
+    files.iter().any(|(path, bytes)| {
+        let text = String::from_utf8_lossy(bytes);
+        text.contains("target-version")
+            || path.ends_with("pyproject.toml") && requires_python(&text).is_some()
+    })
+}
+
+fn requires_python(text: &str) -> Option<String> {
+    let table = text.parse::<toml::Table>().ok()?;
+    Some(table.get("project")?.get("requires-python")?.as_str()?.to_owned())
+}
+
+/// The `requires-python` of the nearest folder above the workspace that has one.
+fn requires_python_above(root: &AbsPath) -> Option<String> {
+    let mut folders = root.as_path().ancestors().skip(1);
+    folders.find_map(|folder| requires_python(&std::fs::read_to_string(folder.join("pyproject.toml")).ok()?))
 }
 
 /// Reads the files that a configuration extends.
@@ -285,7 +310,7 @@ mod tests {
             version: String::new(),
             config_digest: Digest::of(b""),
             place: root.clone(),
-            is_pinned: true,
+            is_reproducible: true,
         };
         let ruff = Ruff { program: root.join("ruff"), root: root.clone(), identity, configured };
         let commands = ruff.commands(&files, true);
@@ -308,6 +333,22 @@ mod tests {
             workspace(&[("ruff.toml", "extend = \"conf/base.toml\""), ("conf/base.toml", "line-length = 9")]);
         let (_, contents) = configurations(&root, &paths(&["a.py"]), false).unwrap();
         assert!(contents.contains_key("conf/base.toml"));
+    }
+
+    #[test]
+    fn the_version_of_python_above_the_workspace_counts_if_there_is_none_in_it() {
+        let (_folder, root) = workspace(&[
+            ("pyproject.toml", "[project]\nrequires-python = '>=3.8'"),
+            ("a/ruff.toml", "line-length = 9"),
+            ("b/ruff.toml", "target-version = 'py39'"),
+            ("c/ruff.toml", "line-length = 9"),
+            ("c/pyproject.toml", "[project]\nrequires-python = '>=3.9'"),
+        ]);
+        assert_eq!(requires_python_above(&root.join("a/ruff")), Some(">=3.8".to_owned()));
+        let names = |folder: &str| {
+            names_version(&configurations(&root.join(folder), &paths(&["m.py"]), false).unwrap().1)
+        };
+        assert_eq!([names("a"), names("b"), names("c")], [false, true, true]);
     }
 
     #[test]

@@ -9,6 +9,8 @@ MEMORY_BYTES = 16 << 30
 RECURSION_LIMIT = 2**14
 # The oldest version of Python that mypy 2.4 can check for.
 OLDEST_PYTHON = (3, 10)
+EMPTY = {"scope": "requested", "plugins": [], "blocked": False, "native": False, "outside": [], "unrecorded": []}
+EMPTY.update({"rejected": [], "failure": ""})
 
 
 def limit():
@@ -60,16 +62,59 @@ def main():
             targets = ["."] if request["whole"] else request["files"]
             sources, options = options_of(["--"] + targets, True)
         plugins = harmless(options, guarded)
-        _, _, blocked = mypy.main.run_build(sources, options, cache, 0.0, output, complaints)[:3]
+        outside = [] if request["trusted"] else outside_of_workspace(sources, options)
+        if outside:
+            sys.stdout.write(json.dumps({"report": dict(EMPTY, outside=outside)}) + "\n")
+            return 0
+        rejected, complaints = complaints.getvalue(), io.StringIO()
+        result, _, blocked = mypy.main.run_build(sources, options, cache, 0.0, output, complaints)[:3]
     except SystemExit as exit:
         sys.stderr.write(output.getvalue() + complaints.getvalue())
         return exit.code if isinstance(exit.code, int) and exit.code else 2
     sys.stdout.write(output.getvalue())
-    report = {"scope": scope, "plugins": plugins, "blocked": blocked}
+    report = dict(EMPTY, scope=scope, plugins=plugins, blocked=blocked)
+    report["native"] = getattr(options, "native_parser", False)
+    report["unrecorded"] = unrecorded(result, request, mypy)
+    # Warnings are about the style of the configuration; everything else was not understood, and ignored.
+    lines = dict.fromkeys(line.strip() for line in rejected.splitlines())
+    report["rejected"] = [line for line in lines if line and not line.startswith("Warning:")]
     # A failure without findings, such as a file that cannot be read, is text.
     report["failure"] = complaints.getvalue() if blocked and not output.getvalue().strip() else ""
     sys.stdout.write("\n" + json.dumps({"report": report}) + "\n")
     return 0
+
+
+def is_inside(path, folder):
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def outside_of_workspace(sources, options):
+    """What the configuration makes mypy read outside of the workspace, the current folder."""
+    root = os.path.realpath(os.curdir)
+    named = [("mypy_path", path) for path in options.mypy_path]
+    named += [("custom_typeshed_dir", options.custom_typeshed_dir)] if options.custom_typeshed_dir else []
+    named += [("files", source.path) for source in sources if source.path]
+    return sorted({name for name, path in named if not is_inside(os.path.realpath(path), root)})
+
+
+def unrecorded(result, request, mypy):
+    """The files that were read and are neither files of the workspace, nor of its environment, nor of mypy."""
+    root = os.path.realpath(os.curdir)
+    known = [os.path.realpath(os.path.dirname(mypy.__file__))]
+    known += [os.path.realpath(path) for path in request["search_path"] + request["site_packages"]]
+    found = set()
+    # mypy 2.4 wraps its result.
+    graph = getattr(getattr(result, "_result", result), "graph", {})
+    for state in graph.values():
+        path = os.path.realpath(state.path) if state.path else root
+        if is_inside(path, root):
+            parts = os.path.relpath(path, root).split(os.sep)
+            if any(part.startswith(".") and part != "." or part in ("node_modules", "__pycache__") for part in parts):
+                if not any(is_inside(path, folder) for folder in known):
+                    found.add(os.path.relpath(path, root))
+        elif not any(is_inside(path, folder) for folder in known):
+            found.add("a file outside of the workspace")
+    return sorted(found)
 
 
 def configured_version(mypy, request):
@@ -97,8 +142,6 @@ def harmless(options, guarded):
         "verbosity": 0,
         "show_absolute_path": False,
         "fast_exit": False,
-        # With its native parser, mypy 2.4.1 reports wrong columns after characters that are not ASCII.
-        "native_parser": False,
     }
     for name, value in values.items():
         if hasattr(options, name):

@@ -105,9 +105,10 @@ fn bundles(output: &Output) -> Vec<Value> {
     let lines = output.text().lines();
     lines
         .map(|line| {
-            if let Err(problems) =
-                lanser::schema::validate(lanser::schema::SchemaKind::Bundle, line.as_bytes())
-            {
+            if let Err(problems) = lanser::internal::schema::validate(
+                lanser::internal::schema::SchemaKind::Bundle,
+                line.as_bytes(),
+            ) {
                 panic!("the bundle is not valid: {problems:?}\n{line}");
             }
             serde_json::from_str(line).unwrap()

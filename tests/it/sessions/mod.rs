@@ -327,7 +327,7 @@ fn an_invalid_request_ends_only_its_connection() {
 /// Ignores all progress messages.
 struct SilentProgress;
 
-impl lanser::engine::Progress for SilentProgress {
+impl lanser::internal::engine::Progress for SilentProgress {
     fn step(&self, _text: &str) {}
 
     fn notify(&self, _text: &str) {}
@@ -337,10 +337,10 @@ impl lanser::engine::Progress for SilentProgress {
 
 #[test]
 fn one_connection_serves_many_requests() {
-    use lanser::engine::Settings;
+    use lanser::internal::engine::Settings;
+    use lanser::internal::path::AbsPath;
+    use lanser::internal::serve::session::{RuntimeDir, SessionClient, SessionOptions};
     use lanser::model::request::{Command as Question, Request};
-    use lanser::path::AbsPath;
-    use lanser::serve::session::{RuntimeDir, SessionClient, SessionOptions};
 
     let env = env();
     let server = FakeServer::new(&env, &Behavior::good());
@@ -357,7 +357,7 @@ fn one_connection_serves_many_requests() {
         timeout: Duration::from_secs(20),
         offline: true,
         trust_workspace: false,
-        trust: lanser::workspace::snapshot::ChangeDetection::Stat,
+        trust: lanser::internal::workspace::snapshot::ChangeDetection::Stat,
         cache: at(TestEnv::cache()),
         keep: true,
         temp: at(env.path("tmp")),
@@ -371,7 +371,8 @@ fn one_connection_serves_many_requests() {
     };
     let terms = SessionOptions { idle_timeout: Duration::from_secs(30) };
     let place = RuntimeDir::new(Some(&at(env.path("run"))), &at(env.path("tmp")));
-    let selector = lanser::selector::parse("m.py:1:5", lanser::text::ColumnUnit::default()).unwrap();
+    let selector =
+        lanser::selector::parse("m.py:1:5", lanser::internal::text::ColumnUnit::default()).unwrap();
     let request = Request::about(Question::Hover, selector);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

@@ -41,13 +41,19 @@ impl Output {
     pub(crate) fn bundle(&self) -> Value {
         assert_eq!(self.stdout.lines().count(), 1, "one bundle, one line: {self}");
         assert_eq!(self.stderr, "", "{}: with JSON output, nothing goes to standard error", self.line);
-        if let Err(problems) =
-            lanser::schema::validate(lanser::schema::SchemaKind::Bundle, self.stdout.as_bytes())
-        {
+        if let Err(problems) = lanser::internal::schema::validate(
+            lanser::internal::schema::SchemaKind::Bundle,
+            self.stdout.as_bytes(),
+        ) {
             panic!("{}: the bundle is not valid: {problems:?}\n{}", self.line, self.stdout);
         }
         let typed: lanser::model::bundle::Bundle = serde_json::from_str(&self.stdout).unwrap();
-        assert_eq!(lanser::bundle::seal::bundle_id(&typed).unwrap(), typed.bundle_id, "{}", self.line);
+        assert_eq!(
+            lanser::internal::bundle::seal::bundle_id(&typed).unwrap(),
+            typed.bundle_id,
+            "{}",
+            self.line
+        );
         let bundle: Value = serde_json::from_str(&self.stdout).unwrap();
         let code = bundle["meta"]["exit_code"].as_i64();
         assert_eq!(self.code.map(i64::from), code, "the bundle has the exit code of the program: {self}");

@@ -89,10 +89,10 @@ fn sealed(lines: Vec<String>) -> String {
     let sums: Vec<String> = rest.iter().map(|line| sum_of(line)).collect();
     let mut end: lanser::model::trace::Event = serde_json::from_str(end).unwrap();
     if let lanser::model::trace::EventBody::End { digest, .. } = &mut end.body {
-        *digest = lanser::digest::Digest::of_fields(sums.iter().map(String::as_bytes));
+        *digest = lanser::internal::digest::Digest::of_fields(sums.iter().map(String::as_bytes));
     }
-    let end = lanser::trace::event::event(end.op, end.seq, end.body, end.time);
-    format!("{}\n{}\n", rest.join("\n"), lanser::trace::event::line(&end))
+    let end = lanser::internal::trace::event::event(end.op, end.seq, end.body, end.time);
+    format!("{}\n{}\n", rest.join("\n"), lanser::internal::trace::event::line(&end))
 }
 
 /// The first operation of a trace with a changed bundle, and valid checksums.
@@ -111,7 +111,9 @@ pub(super) fn rewritten(text: &str, change: &dyn Fn(&mut serde_json::Value)) -> 
 
 fn resummed(line: &str) -> String {
     let event: lanser::model::trace::Event = serde_json::from_str(line).unwrap();
-    lanser::trace::event::line(&lanser::trace::event::event(event.op, event.seq, event.body, event.time))
+    lanser::internal::trace::event::line(&lanser::internal::trace::event::event(
+        event.op, event.seq, event.body, event.time,
+    ))
 }
 
 fn sum_of(line: &str) -> String {

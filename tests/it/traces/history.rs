@@ -15,8 +15,8 @@ fn history(name: &str) -> String {
 /// A folder for each published version: `bundle-1.4`, `trace-2.0`, ….
 #[test]
 fn every_version_has_documents() {
-    for kind in [lanser::schema::SchemaKind::Bundle, lanser::schema::SchemaKind::Trace] {
-        for version in &lanser::schema::versions(kind)[1..] {
+    for kind in [lanser::internal::schema::SchemaKind::Bundle, lanser::internal::schema::SchemaKind::Trace] {
+        for version in &lanser::internal::schema::versions(kind)[1..] {
             history(&format!("{kind}-{version}"));
         }
     }

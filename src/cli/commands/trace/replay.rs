@@ -72,9 +72,14 @@ pub(super) fn replay(args: &ReplayArgs, context: &mut CliContext) -> Result<Prog
     let mut rewards = Rewards::of(args, &file, context)?;
     let mut other_formats = BTreeMap::new();
     let (mut count, mut done, mut steps) = (0, 0, 0);
+    // The operations that the filter selects and whose steps are to come.
+    let mut matched = BTreeSet::new();
     while let Some(operation) = reader.next_operation().map_err(|error| trace_error(&file, &error))? {
         if let Some(recorded) = &operation.step {
             let Some(step) = rewards.steps.take(operation.op, recorded) else { continue };
+            if !matched.remove(&recorded.bundle) {
+                continue;
+            }
             steps += 1;
             if args.verify {
                 check_step(operation.op, recorded, &step.bundle)?;
@@ -114,6 +119,7 @@ pub(super) fn replay(args: &ReplayArgs, context: &mut CliContext) -> Result<Prog
             rewards.steps.hold(op, made.bundle.clone());
         }
         if rewards.steps.is_stepped(op) {
+            matched.insert(op);
             continue;
         }
         if !args.verify {
