@@ -32,6 +32,7 @@ mod engine;
 mod lsp;
 pub mod model;
 mod path;
+mod process;
 mod python;
 mod relocate;
 mod reward;

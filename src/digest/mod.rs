@@ -1,10 +1,8 @@
 //! Digests and canonical JSON, for content hashes.
 
 pub mod canonical;
-mod domain;
 mod json_path;
 pub mod score;
-mod stream;
 pub mod strict_json;
 
 #[cfg(test)]
@@ -14,10 +12,10 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-pub use canonical::{CanonicalError, CanonicalFault, canonical_digest, to_canonical};
-pub use domain::{MAX_DEPTH, MAX_SAFE_INTEGER};
+pub use canonical::{CanonicalError, canonical_digest, to_canonical};
+pub use json_path::JsonPath;
 pub use score::Score;
-pub use strict_json::{JsonFault, StrictJsonError};
+pub use strict_json::{JsonFault, MAX_DEPTH, MAX_SAFE_INTEGER, StrictJsonError};
 
 /// A SHA-256 digest, printed as `sha256:` and 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -12,18 +12,26 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serde_json::error::Category;
-use serde_path_to_error::Segment;
 
-use super::domain::{MAX_DEPTH, MAX_SAFE_INTEGER};
-use super::json_path::{PathStep, from_root};
+use super::json_path::{JsonPath, JsonPathStep, line_and_column};
+
+/// The largest integer that a double distinguishes from its neighbors: 2^53 - 1 (RFC 7493, section 2.2).
+pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
+
+/// The maximum nesting depth of arrays and objects: what `serde_json` can read back.
+pub const MAX_DEPTH: usize = 127;
+
+/// The longest message about one part of a document.
+const MAX_MESSAGE_BYTES: usize = 480;
 
 /// Why a text was rejected, and where in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path} (line {line}, column {column}): {fault}")]
 pub struct StrictJsonError {
     /// The path of the invalid value, as in `$.meta.weights[2]`.
-    pub path: String,
+    pub path: JsonPath,
     /// The line, counted from 1.
     pub line: usize,
     /// The column in bytes, counted from 1.
@@ -67,18 +75,26 @@ pub enum JsonFault {
 /// See [`JsonFault`].
 pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StrictJsonError> {
     if bytes.starts_with(b"\xef\xbb\xbf") {
-        return Err(StrictJsonError::at(bytes, 0, "$".to_owned(), JsonFault::ByteOrderMark));
+        return Err(StrictJsonError::at(bytes, 0, JsonPath::default(), JsonFault::ByteOrderMark));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
-        StrictJsonError::at(bytes, error.valid_up_to(), "$".to_owned(), JsonFault::NotUtf8)
+        StrictJsonError::at(bytes, error.valid_up_to(), JsonPath::default(), JsonFault::NotUtf8)
     })?;
     audit(text)?;
 
     let mut json = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut json)
-        .map_err(|error| StrictJsonError::of_serde(path_of(error.path()), error.inner()))?;
-    json.end().map_err(|error| StrictJsonError::of_serde("$".to_owned(), &error))?;
+        .map_err(|error| StrictJsonError::of_serde(error.path().into(), error.inner()))?;
+    json.end().map_err(|error| StrictJsonError::of_serde(JsonPath::default(), &error))?;
     Ok(value)
+}
+
+/// Reads a value, which [`from_slice`] returned, as another type.
+///
+/// # Errors
+/// The path of the part that the type rejects, and the type's message.
+pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, (JsonPath, String)> {
+    serde_path_to_error::deserialize(value).map_err(|error| (error.path().into(), message(error.inner())))
 }
 
 /// A container that the audit is inside of.
@@ -90,7 +106,7 @@ enum OpenContainer<'t> {
 }
 
 /// Finds what `serde_json` accepts. It is not a parser: it may return nothing for a text that is not JSON.
-fn audit(text: &str) -> Result<(), StrictJsonError> {
+pub(super) fn audit(text: &str) -> Result<(), StrictJsonError> {
     let bytes = text.as_bytes();
     let mut open: Vec<OpenContainer<'_>> = Vec::new();
     let mut at = 0;
@@ -112,11 +128,11 @@ fn audit(text: &str) -> Result<(), StrictJsonError> {
             }
         };
         found.map_err(|fault| {
-            let path = from_root(open.iter().filter_map(|container| match container {
-                OpenContainer::Array(index) => Some(PathStep::Index(*index)),
-                OpenContainer::Object(_, key) => key.as_deref().map(PathStep::Key),
-            }));
-            StrictJsonError::at(bytes, start, path, fault)
+            let steps = open.iter().filter_map(|container| match container {
+                OpenContainer::Array(index) => Some(JsonPathStep::Index(*index)),
+                OpenContainer::Object(_, key) => Some(JsonPathStep::Key(key.as_deref()?.to_owned())),
+            });
+            StrictJsonError::at(bytes, start, steps.collect(), fault)
         })?;
     }
     Ok(())
@@ -188,14 +204,12 @@ fn number_end(bytes: &[u8], start: usize) -> usize {
 }
 
 impl StrictJsonError {
-    fn at(bytes: &[u8], offset: usize, path: String, fault: JsonFault) -> Self {
-        let before = &bytes[..offset];
-        let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
-        let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
-        Self { path, line, column: offset - line_start + 1, fault }
+    fn at(bytes: &[u8], offset: usize, path: JsonPath, fault: JsonFault) -> Self {
+        let (line, column) = line_and_column(bytes, offset);
+        Self { path, line, column, fault }
     }
 
-    fn of_serde(path: String, error: &serde_json::Error) -> Self {
+    fn of_serde(path: JsonPath, error: &serde_json::Error) -> Self {
         let fault = match error.classify() {
             Category::Data => JsonFault::Shape(message(error)),
             Category::Io | Category::Syntax | Category::Eof => JsonFault::Syntax(message(error)),
@@ -223,15 +237,23 @@ fn message(error: &serde_json::Error) -> String {
             break;
         }
     }
+    if let Some(before) = message.strip_suffix("expected string or map") {
+        message = format!("{before}expected a string");
+    }
+    // Neither do they know the names of the types in this program.
+    if let Some((before, name)) = message.rsplit_once("expected ")
+        && (name.starts_with("struct ") || name.starts_with("internally tagged enum "))
+        && !name.contains(" with ")
+    {
+        message = format!("{before}expected an object");
+    }
+    if message.len() > MAX_MESSAGE_BYTES {
+        // What was found comes first, and what is expected last.
+        let head = message.floor_char_boundary(MAX_MESSAGE_BYTES / 4);
+        let tail = message.ceil_char_boundary(message.len() - MAX_MESSAGE_BYTES / 2);
+        message = format!("{} … {}", &message[..head], &message[tail..]);
+    }
     message
-}
-
-fn path_of(path: &serde_path_to_error::Path) -> String {
-    from_root(path.iter().filter_map(|segment| match segment {
-        Segment::Seq { index } => Some(PathStep::Index(*index)),
-        Segment::Map { key } | Segment::Enum { variant: key } => Some(PathStep::Key(key)),
-        Segment::Unknown => None,
-    }))
 }
 
 #[cfg(test)]
@@ -239,7 +261,6 @@ mod tests {
     use std::collections::BTreeMap;
 
     use proptest::prelude::*;
-    use serde_json::Value;
 
     use super::*;
 
@@ -249,7 +270,7 @@ mod tests {
 
     fn place(text: &str) -> (String, usize, usize) {
         let error = refused(text);
-        (error.path, error.line, error.column)
+        (error.path.to_string(), error.line, error.column)
     }
 
     #[test]
@@ -268,7 +289,7 @@ mod tests {
         for bad in ["9007199254740992", "-9007199254740992", "18446744073709551616", &"9".repeat(400)] {
             let error = refused(format!("[1, {{\"n\": {bad}}}]"));
             assert_eq!(error.fault, JsonFault::IntegerOutOfRange(bad.to_owned()));
-            assert_eq!((error.path.as_str(), error.line, error.column), ("$[1].n", 1, 11));
+            assert_eq!((error.path.to_string().as_str(), error.line, error.column), ("$[1].n", 1, 11));
         }
         assert_eq!(refused("[-1e400]").fault, JsonFault::NumberOutOfRange("-1e400".to_owned()));
     }
@@ -289,7 +310,7 @@ mod tests {
         assert!(from_slice::<Value>(nested(MAX_DEPTH).as_bytes()).is_ok());
         let error = refused(nested(MAX_DEPTH + 1));
         assert_eq!((error.fault, error.column), (JsonFault::TooDeep, MAX_DEPTH + 1));
-        assert_eq!(error.path, "$".to_owned() + &"[0]".repeat(MAX_DEPTH));
+        assert_eq!(error.path.to_string(), "$".to_owned() + &"[0]".repeat(MAX_DEPTH));
         assert_eq!(refused("{\"a\":".repeat(1_000_000)).fault, JsonFault::TooDeep);
     }
 
@@ -318,16 +339,17 @@ mod tests {
     }
 
     /// Text with `hole` in it, some way down, and the path of the hole.
-    fn around(hole: &'static str) -> impl Strategy<Value = (String, String)> {
+    fn around(hole: &'static str) -> impl Strategy<Value = (String, JsonPath)> {
         let step = prop_oneof![
             any::<String>().prop_map(|key| (Some(key), 0)),
             (0_usize..4).prop_map(|index| (None, index)),
         ];
         proptest::collection::vec(step, 0..20).prop_map(move |steps| {
-            let path = from_root(steps.iter().map(|(key, index)| match key {
-                Some(key) => PathStep::Key(key),
-                None => PathStep::Index(*index),
-            }));
+            let path = steps.iter().map(|(key, index)| match key {
+                Some(key) => JsonPathStep::Key(key.clone()),
+                None => JsonPathStep::Index(*index),
+            });
+            let path = path.collect();
             let text = steps.iter().rev().fold(hole.to_owned(), |inner, step| match step {
                 (Some(key), _) => format!("{{{}:{inner}}}", Value::from(key.as_str())),
                 (None, index) => format!("[{}{inner} , {{\"a\":0}}]", "{\"a\":[0,\",\"]}, ".repeat(*index)),

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::Settings;
 use super::inputs::{Tools, path_map};
 use super::python_env::environment_cache;
+use super::settings::Settings;
 use crate::bundle::portable::PathMap;
 use crate::model::bundle::Bundle;
 use crate::path::DocUri;

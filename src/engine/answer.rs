@@ -3,19 +3,17 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::ask::Deadline;
+use super::blocking::{blocking, blocking_within};
+use super::context::{AnswerOrigin, Attempt, Deadline, needs_server};
+use super::dispatch::dispatch;
 use super::failure::Failure;
 use super::inputs::{Inputs, Tools};
+use super::instance::Engine;
 use super::memo::MemoKey;
-use super::order_dependence::may_be_shared;
 use super::pool::{Isolation, StartingWorker, WorkerKind};
 use super::request_state::RequestState;
 use super::single_flight::{FlightLeader, FlightRole};
-use super::traced::record::AnswerOrigin;
-use super::{
-    Attempt, Engine, analyze, ask, blocking, blocking_within, navigation, needs_server, refactor,
-    single_flight,
-};
+use super::{analyze, navigation, order_dependence, refactor, single_flight};
 use crate::bundle::portable::PathMap;
 use crate::bundle::seal::BundleDraft;
 use crate::lsp::LspError;
@@ -44,16 +42,31 @@ struct AttemptInputs {
     starting: Option<StartingWorker>,
 }
 
-/// The failures of earlier attempts, and what they imply for the next.
+impl AttemptInputs {
+    const fn fresh(inputs: Arc<Inputs>) -> Self {
+        Self { inputs, fresh: true, starting: None }
+    }
+}
+
+/// What earlier attempts imply for the next.
 #[derive(Default)]
 struct RetryState {
     crashes: usize,
     hangs: usize,
     changes: usize,
+    /// Whether the memo's plan of the edit cannot be used.
+    is_plan_unusable: bool,
     /// The isolation that the request needs, where an attempt has shown that the default does not suffice.
     isolation: Option<Isolation>,
     /// The caller's deadline. Its time starts when the request can be sent, not while a server is being installed.
     deadline: Option<Deadline>,
+}
+
+/// How an attempt ended.
+enum AttemptEnd {
+    Answered(FinalAnswer),
+    /// Another one has to be made.
+    Repeat(AttemptInputs),
 }
 
 /// An answer that is ready to be returned.
@@ -96,155 +109,159 @@ impl Engine {
     /// failed.
     pub(super) async fn answer(&self, request: &Request, arrived: Instant) -> FinalAnswer {
         let mut retry = RetryState::default();
-        let mut basis = self.presumed_inputs(request);
-        let mut is_plan_unusable = false;
+        let mut basis = match self.presumed_inputs(request) {
+            Some(presumed) => presumed,
+            None => match self.first_scan(request).await {
+                Ok(scanned) => scanned,
+                Err(failure) => return failed(request, failure, None, None, ServedFrom::Server),
+            },
+        };
         loop {
-            let AttemptInputs { inputs, fresh, starting } = match basis.take() {
-                Some(basis) => basis,
-                None => match self.first_scan(request).await {
-                    Ok(basis) => basis,
-                    Err(failure) => return failed(request, failure, None, None, ServedFrom::Server),
-                },
-            };
-            let key = self.memo_key(request, &inputs).await;
-            if let Some(bundle) = self.memo_get(key.filter(|_| !is_plan_unusable)).await {
+            match self.try_answer(request, basis, arrived, &mut retry).await {
+                Ok(AttemptEnd::Repeat(next)) => basis = next,
+                Ok(AttemptEnd::Answered(answer)) | Err(answer) => return answer,
+            }
+        }
+    }
+
+    /// Makes one attempt: inputs, memo, selector, worker, answer, and the proof that the inputs are unchanged.
+    ///
+    /// # Errors
+    /// The answer that reports why there is none.
+    async fn try_answer(
+        &self,
+        request: &Request,
+        basis: AttemptInputs,
+        arrived: Instant,
+        retry: &mut RetryState,
+    ) -> Result<AttemptEnd, FinalAnswer> {
+        let inputs = basis.inputs.clone();
+        let key = self.memo_key(request, &inputs).await;
+        if let Some(bundle) = self.memo_get(key.filter(|_| !retry.is_plan_unusable)).await {
+            return self.recall(request, basis, arrived, *bundle, retry).await;
+        }
+        let (state, is_stale) = self
+            .resolve(request, &inputs, basis.fresh)
+            .await
+            .map_err(|failure| failed(request, failure, Some(&inputs), None, ServedFrom::Server))?;
+        let failed_from =
+            |failure, served_from| failed(request, failure, Some(&inputs), Some(&state), served_from);
+        if is_stale {
+            let now = self.scan_since(arrived).await;
+            let now = now.map_err(|failure| failed_from(failure, ServedFrom::Server))?;
+            return Ok(AttemptEnd::Repeat(AttemptInputs::fresh(now)));
+        }
+        let leader = match self.shared.single_flight.join(request, &inputs, &self.settings) {
+            FlightRole::Leader(leader) => leader,
+            FlightRole::Follower(answer) => {
                 self.settings.progress.verifying();
-                if !fresh {
-                    self.shared.scanner.throttle.wait().await;
-                    match self.scan_since(arrived).await {
-                        Ok(now) if Arc::ptr_eq(&now, &inputs) => {}
-                        Ok(now) => {
-                            basis = Some(AttemptInputs { inputs: now, fresh: true, starting: None });
-                            continue;
-                        }
-                        Err(failure) => return failed(request, failure, None, None, ServedFrom::Memo),
-                    }
-                }
-                if !request.cmd.edits() {
-                    return FinalAnswer::Cached(bundle);
-                }
-                match self.recall_plan(request, &inputs, *bundle).await {
-                    Ok(Some(answer)) => return answer,
-                    Ok(None) => is_plan_unusable = true,
-                    Err(failure) => return failed(request, failure, Some(&inputs), None, ServedFrom::Memo),
-                }
-                basis = Some(AttemptInputs { inputs, fresh: true, starting });
-                continue;
+                return Ok(match single_flight::wait(answer).await {
+                    Some(bundle) => AttemptEnd::Answered(FinalAnswer::Shared(bundle)),
+                    None => AttemptEnd::Repeat(basis),
+                });
             }
-            let (state, is_stale) = match self.resolve(request, &inputs, fresh).await {
-                Ok(resolved) => resolved,
-                Err(failure) => return failed(request, failure, Some(&inputs), None, ServedFrom::Server),
-            };
-            if is_stale {
-                basis = match self.scan_since(arrived).await {
-                    Ok(now) => Some(AttemptInputs { inputs: now, fresh: true, starting: None }),
-                    Err(failure) => {
-                        return failed(request, failure, Some(&inputs), Some(&state), ServedFrom::Server);
-                    }
-                };
-                continue;
+        };
+        let pending = self.pending_guard();
+        let (fresh, mut served_from) = (basis.fresh, ServedFrom::Syntax);
+        let attempted =
+            Box::pin(self.attempt_in_time(request, &state, basis.starting, retry, &mut served_from));
+        let outcome = tokio::select! {
+            biased;
+            outcome = attempted => outcome,
+            now = self.inputs_changed(&inputs, arrived), if !fresh => {
+                return Ok(AttemptEnd::Repeat(AttemptInputs::fresh(now)));
             }
-            let leader = match self.shared.single_flight.join(request, &inputs, &self.settings) {
-                FlightRole::Leader(leader) => leader,
-                FlightRole::Follower(answer) => {
-                    self.settings.progress.verifying();
-                    match single_flight::wait(answer).await {
-                        Some(bundle) => return FinalAnswer::Shared(bundle),
-                        None => {
-                            basis = Some(AttemptInputs { inputs, fresh, starting });
-                            continue;
-                        }
-                    }
-                }
-            };
-            let pending = self.pending_guard();
-            let mut served_from = ServedFrom::Syntax;
-            let deadline = *retry.deadline.get_or_insert_with(|| Deadline::of(request, &self.settings));
-            let (at, deadline) =
-                (deadline.at, Deadline { is_last: deadline.is_last || retry.hangs > 0, ..deadline });
-            let attempted = Box::pin(self.attempt(
-                request,
-                &state,
-                starting,
-                retry.isolation,
-                deadline,
-                &mut served_from,
-            ));
-            let attempted = async {
-                let timed_out = || LspError::Timeout {
-                    method: request.cmd.as_str().to_owned(),
-                    after: self.settings.timeout,
-                };
-                let outcome = tokio::time::timeout_at((at + TIMEOUT_GRACE).into(), attempted).await;
-                outcome
-                    .unwrap_or_else(|_| Err(timed_out().into()))
-                    .map_err(|failure| failure.within(self.settings.timeout))
-            };
-            let outcome = if fresh {
-                attempted.await
-            } else {
-                let inputs_changed = async {
-                    tokio::time::sleep(EARLY_SCAN_DELAY).await;
-                    self.shared.scanner.throttle.wait().await;
-                    match self.scan_since(arrived).await {
-                        Ok(now) if !Arc::ptr_eq(&now, &inputs) => now,
-                        _ => std::future::pending().await,
-                    }
-                };
-                tokio::select! {
-                    biased;
-                    outcome = attempted => outcome,
-                    now = inputs_changed => {
-                        basis = Some(AttemptInputs { inputs: now, fresh: true, starting: None });
-                        continue;
-                    }
-                }
-            };
-            if let Err(failure) = &outcome
-                && self.should_retry(request, failure, &mut retry, served_from).await
-            {
-                basis = Some(AttemptInputs { inputs, fresh, starting: None });
-                continue;
+        };
+        if let Err(failure) = &outcome
+            && self.should_retry(failure, retry, served_from).await
+        {
+            return Ok(AttemptEnd::Repeat(AttemptInputs { inputs, fresh, starting: None }));
+        }
+        leader.close();
+        drop(pending);
+        self.settings.progress.verifying();
+        let changes = self.changes_since(request, &state, fresh).await;
+        if let Some((now, what)) = changes.map_err(|failure| failed_from(failure, served_from))? {
+            // A change of presumed inputs does not count: it may have happened before the request.
+            if fresh && retry.changes > 0 {
+                return Err(failed_from(Failure::Changed(what), served_from));
             }
-            leader.close();
-            drop(pending);
-            self.settings.progress.verifying();
-            match self.changes_since(request, &state, fresh).await {
-                Err(failure) => return failed(request, failure, Some(&inputs), Some(&state), served_from),
-                Ok(None) => {
-                    let computed = match outcome {
-                        Ok(mut attempt) => {
-                            if let Some(held) = attempt.held.take().filter(|_| state.inputs_cover_answer()) {
-                                let kind = WorkerKind::of(request, self.settings.server);
-                                self.shared.pool.keep(kind, request, &inputs, held);
-                            }
-                            let (inputs, state) = (Some(inputs.clone()), Some(state.clone()));
-                            ComputedAnswer {
-                                attempt,
-                                served_from,
-                                key,
-                                leader: None,
-                                origin: AnswerOrigin { inputs, state, fault: None },
-                            }
-                        }
-                        Err(failure) => {
-                            failure_of(request, failure, Some(&inputs), Some(&state), served_from)
-                        }
-                    };
-                    return FinalAnswer::Computed(Box::new(ComputedAnswer {
-                        leader: Some(leader),
-                        ..computed
-                    }));
-                }
-                // A change of presumed inputs does not count: it may have happened before the request.
-                Ok(Some((_, what))) if fresh && retry.changes > 0 => {
-                    return failed(request, Failure::Changed(what), Some(&inputs), Some(&state), served_from);
-                }
-                Ok(Some((now, _))) => {
-                    retry.changes += usize::from(fresh);
-                    basis = Some(AttemptInputs { inputs: now, fresh: true, starting: None });
-                }
+            retry.changes += usize::from(fresh);
+            return Ok(AttemptEnd::Repeat(AttemptInputs::fresh(now)));
+        }
+        let mut computed = match outcome {
+            Ok(attempt) => {
+                let origin =
+                    AnswerOrigin { inputs: Some(inputs.clone()), state: Some(state.clone()), fault: None };
+                ComputedAnswer { attempt, served_from, key, leader: None, origin }
             }
+            Err(failure) => failure_of(request, failure, Some(&inputs), Some(&state), served_from),
+        };
+        computed.leader = Some(leader);
+        Ok(AttemptEnd::Answered(FinalAnswer::Computed(Box::new(computed))))
+    }
+
+    /// The answer from the memo, once the inputs are proved to be unchanged.
+    async fn recall(
+        &self,
+        request: &Request,
+        basis: AttemptInputs,
+        arrived: Instant,
+        bundle: Bundle,
+        retry: &mut RetryState,
+    ) -> Result<AttemptEnd, FinalAnswer> {
+        self.settings.progress.verifying();
+        if !basis.fresh {
+            self.shared.scanner.throttle.wait().await;
+            let now = self.scan_since(arrived).await;
+            let now = now.map_err(|failure| failed(request, failure, None, None, ServedFrom::Memo))?;
+            if !Arc::ptr_eq(&now, &basis.inputs) {
+                return Ok(AttemptEnd::Repeat(AttemptInputs::fresh(now)));
+            }
+        }
+        if !request.cmd.edits() {
+            return Ok(AttemptEnd::Answered(FinalAnswer::Cached(Box::new(bundle))));
+        }
+        let recalled = self.recall_plan(request, &basis.inputs, bundle).await;
+        let recalled = recalled
+            .map_err(|failure| failed(request, failure, Some(&basis.inputs), None, ServedFrom::Memo))?;
+        Ok(match recalled {
+            Some(answer) => AttemptEnd::Answered(answer),
+            None => {
+                retry.is_plan_unusable = true;
+                AttemptEnd::Repeat(AttemptInputs { fresh: true, ..basis })
+            }
+        })
+    }
+
+    /// Runs [`Self::attempt`] until the deadline.
+    async fn attempt_in_time(
+        &self,
+        request: &Request,
+        state: &Arc<RequestState>,
+        starting: Option<StartingWorker>,
+        retry: &mut RetryState,
+        served_from: &mut ServedFrom,
+    ) -> Result<Attempt, Failure> {
+        let deadline = *retry.deadline.get_or_insert_with(|| Deadline::of(request, &self.settings));
+        let at = deadline.at;
+        let deadline = Deadline { is_last: deadline.is_last || retry.hangs > 0, ..deadline };
+        let attempted = self.attempt(request, state, starting, retry.isolation, deadline, served_from);
+        let outcome = tokio::time::timeout_at((at + TIMEOUT_GRACE).into(), attempted).await;
+        let timed_out =
+            || LspError::Timeout { method: request.cmd.as_str().to_owned(), after: self.settings.timeout };
+        outcome
+            .unwrap_or_else(|_| Err(timed_out().into()))
+            .map_err(|failure| failure.within(self.settings.timeout))
+    }
+
+    /// The new inputs, once a scan after the request's arrival finds that they are not the presumed ones.
+    async fn inputs_changed(&self, presumed: &Arc<Inputs>, arrived: Instant) -> Arc<Inputs> {
+        tokio::time::sleep(EARLY_SCAN_DELAY).await;
+        self.shared.scanner.throttle.wait().await;
+        match self.scan_since(arrived).await {
+            Ok(now) if !Arc::ptr_eq(&now, presumed) => now,
+            _ => std::future::pending().await,
         }
     }
 
@@ -334,41 +351,13 @@ impl Engine {
             return Ok(refused);
         }
         let kind = WorkerKind::of(request, self.settings.server);
-        if let Some((server, read)) = self.shared.pool.recall(kind, request, &state.inputs).await {
-            *served_from = ServedFrom::WarmServer;
-            let answered =
-                ask::ask(request, state, &server.recording(&state.tape), &self.settings, deadline).await;
-            let now = state.read_outside();
-            if now.iter().any(|(path, digest)| read.get(path) != Some(digest)) {
-                // A server that has read these files does not read them again.
-                self.shared.pool.forget(kind, request);
-                return Err(Failure::NeedsFreshServer);
-            }
-            let forgotten = || LspError::Forgotten { method: request.cmd.as_str().to_owned() };
-            return answered.map_err(|failure| match failure {
-                // The cached responses do not suffice, so the server is used.
-                Failure::Server(_) | Failure::NeedsFreshServer | Failure::NeedsExclusiveServer => {
-                    forgotten().into()
-                }
-                failure => failure,
-            });
-        }
         *served_from = ServedFrom::Server;
         let mut starting = starting;
         if let Some(starting) = &mut starting {
             starting.wait().await?;
         }
-        let isolation = match isolation {
-            Some(isolation) => isolation,
-            None => {
-                // With many concurrent requests it pays to find out which of them can share a server.
-                if self.shared.concurrent && may_be_shared(request) {
-                    let state = state.clone();
-                    blocking(move || state.read_other_files()).await?;
-                }
-                ask::isolation(request, state)
-            }
-        };
+        let isolation =
+            isolation.unwrap_or_else(|| order_dependence::isolation(request, state, self.settings.server));
         if isolation != Isolation::Shared {
             self.settings.progress.waiting_for_exclusive();
         }
@@ -377,18 +366,16 @@ impl Engine {
             .pool
             .acquire(kind, isolation, &state.inputs, &state.files)
             .await?
-            .recording(&state.tape)
-            .with_response_cache(request, isolation);
-        if let Some(starting) = starting {
-            starting.keep();
-        }
+            .recording(&state.tape);
+        // The worker has inputs now, so that it stays.
+        drop(starting);
         if !server.is_fresh() {
             *served_from = ServedFrom::WarmServer;
         }
         let deadline = Deadline { is_last: deadline.is_last || server.is_fresh(), ..deadline };
-        let answered = ask::ask(request, state, &server, &self.settings, deadline).await;
+        let answered = dispatch(request, state, &server, &self.settings, deadline).await;
         if answered.as_ref().is_err_and(Failure::is_hang) {
-            server.mark_hung();
+            server.retire();
         } else {
             server.mark_finished();
         }
@@ -396,19 +383,8 @@ impl Engine {
     }
 
     /// Whether to make another attempt on the same inputs.
-    async fn should_retry(
-        &self,
-        request: &Request,
-        failure: &Failure,
-        retry: &mut RetryState,
-        served_from: ServedFrom,
-    ) -> bool {
+    async fn should_retry(&self, failure: &Failure, retry: &mut RetryState, served_from: ServedFrom) -> bool {
         match failure {
-            // The request depends on more than the inputs, such as on what a revision refers to.
-            Failure::Server(LspError::Forgotten { .. }) => {
-                self.shared.pool.forget(WorkerKind::of(request, self.settings.server), request);
-                true
-            }
             failure if failure.is_crash() && retry.crashes < RESTART_BACKOFF.len() => {
                 tokio::time::sleep(RESTART_BACKOFF[retry.crashes]).await;
                 retry.crashes += 1;
@@ -541,6 +517,6 @@ pub(super) fn failure_of(
     draft.warnings = inputs.map(|inputs| inputs.warnings.clone()).unwrap_or_default();
     let fault = draft.error.clone().filter(|_| is_outside);
     let origin = AnswerOrigin { inputs: inputs.cloned(), state: state.cloned(), fault };
-    let attempt = Attempt { draft, dual: Vec::new(), plan: None, measured: None, held: None };
+    let attempt = Attempt { draft, dual: Vec::new(), plan: None, measured: None };
     ComputedAnswer { attempt, served_from, key: None, leader: None, origin }
 }

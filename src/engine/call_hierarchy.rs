@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::Serialize;
 
-use super::ask::{HandlerOutput, RequestContext};
 use super::completeness;
+use super::context::{HandlerOutput, RequestContext};
 use super::failure::Failure;
-use super::navigation::{no_result, position};
 use super::occurrences::{Evidence, Named, explain, offset_of};
+use super::positions::{no_result, position};
 use crate::bundle::order::sort;
 use crate::bundle::page::page;
 use crate::lsp::{self, LspCallItem, LspLocation};

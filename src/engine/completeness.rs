@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::ask::RequestContext;
-use super::blocking;
+use super::blocking::blocking;
+use super::context::RequestContext;
 use super::failure::Failure;
 use super::locations::preview;
 use super::occurrences::{Explained, Token, UnresolvedToken};

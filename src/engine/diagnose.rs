@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::analyze::{self, AnalysisTarget};
-use super::ask::{HandlerOutput, RequestContext};
+use super::context::{HandlerOutput, RequestContext};
 use super::failure::Failure;
 use super::locations::LocationBuilder;
 use super::reward::{self, BaseDiagnostics, DiagnosticsByFile};

@@ -23,7 +23,7 @@ pub(super) enum Failure {
     /// The answer may depend on earlier requests, so a fresh server is needed.
     #[error("the answer depends on earlier requests to the server")]
     NeedsFreshServer,
-    /// The answer may depend on concurrent requests, so exclusive use of a server is needed.
+    /// The answer may depend on concurrent requests, so exclusive use of a worker is needed.
     #[error("the answer may depend on concurrent requests to the server")]
     NeedsExclusiveServer,
     /// The cursor is invalid.
@@ -109,6 +109,11 @@ impl Failure {
     }
 }
 
+/// The error of a request that its caller cancelled.
+pub(crate) fn cancelled() -> ErrorBody {
+    ErrorBody::new(ErrorSymbol::RequestCancelled, "the request was cancelled").hint("repeat the request")
+}
+
 /// Shortens every absolute path in a text to its last name: bundles must not contain folders of this machine. `lanser
 /// doctor` shows the whole paths.
 fn without_folders(text: &str) -> String {
@@ -152,6 +157,6 @@ fn server_error(error: &LspError, paths: &PathMap) -> ErrorBody {
         LspError::Server { .. } => body(ErrorSymbol::NotFound)
             .hint("the server failed at this location; try another location, or --server basedpyright"),
         LspError::Encoding(_) => body(ErrorSymbol::IndexingMismatch),
-        LspError::NotOpen(_) | LspError::Forgotten { .. } => body(ErrorSymbol::Internal),
+        LspError::NotOpen(_) => body(ErrorSymbol::Internal),
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::ask::{HandlerOutput, RequestContext};
 use super::completeness;
+use super::context::{HandlerOutput, RequestContext};
 use super::failure::Failure;
-use super::navigation::{no_result, position};
 use super::occurrences::{files_with, offset_of};
+use super::positions::{no_result, position};
 use super::request_state::RequestTarget;
 use crate::bundle::order::sort;
 use crate::bundle::page::page;

@@ -8,17 +8,18 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
+use super::blocking::blocking;
+use super::definition_cache::DefinitionCache;
 use super::failure::Failure;
-use super::occurrences::DefinitionCache;
 use super::scan_throttle::ScanThrottle;
-use super::{Settings, blocking, python_env, server};
+use super::settings::Settings;
+use super::{python_env, server};
 use crate::bundle::portable::PathMap;
 use crate::digest::Digest;
 use crate::lsp::profile::{Profile, ServerSettings};
 use crate::model::environment::{Environment, Lanser, Python, WorkspaceState};
 use crate::model::trace::RecordedWorkspace;
 use crate::path::{AbsPath, DocUri, WorkspacePath};
-use crate::python::meaning;
 use crate::python::modules::ImportRoots;
 use crate::relocate::index::Index;
 use crate::text::ColumnUnit;
@@ -86,8 +87,6 @@ pub(super) struct Inputs {
     pub(super) index: OnceLock<Index>,
     /// The inputs in the form of the trace, once one was written.
     pub(super) trace_form: OnceLock<Option<Arc<RecordedWorkspace>>>,
-    /// What is declared in which file, as far as it was needed.
-    pub(super) declared: meaning::Found,
     /// The server's definitions of tokens, from earlier requests.
     pub(super) definitions: DefinitionCache,
     root: AbsPath,
@@ -171,7 +170,6 @@ impl Inputs {
             warnings,
             index,
             trace_form,
-            declared: meaning::Found::default(),
             definitions: DefinitionCache::default(),
             root,
         }))
@@ -206,7 +204,6 @@ impl Inputs {
             warnings: Vec::new(),
             index: OnceLock::new(),
             trace_form: OnceLock::new(),
-            declared: meaning::Found::default(),
             definitions: DefinitionCache::default(),
         }
     }

@@ -9,10 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{
-    Engine, Progress, RunningServers, ScoreHead, Settings, StateSource, read_selector, score, sealed,
-    validate_request,
-};
+use super::instance::Engine;
+use super::report::RunningServers;
+use super::request_input::{read_selector, validate_request};
+use super::reward::{ScoreHead, StateSource, score};
+use super::sealing::sealed;
+use super::settings::{Progress, Settings};
 use crate::bundle::seal::BundleDraft;
 use crate::model::bundle::Bundle;
 use crate::model::error::{ErrorBody, ErrorSymbol};
@@ -260,7 +262,7 @@ impl Workspace {
         self.engine.report()
     }
 
-    /// The engine, for [`super::batch::run`].
+    /// The engine, for [`crate::serve::batch::run`].
     #[must_use]
     pub const fn engine(&self) -> &Engine {
         &self.engine
@@ -515,14 +517,6 @@ fn private_cache(temp: &AbsPath) -> AbsPath {
     // Another user has created it: use an unpredictable name.
     let since = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos());
     temp.join(&format!("lanser-{user}-{}-{since:x}-cache", std::process::id()))
-}
-
-/// The user's folder for lanser's state: journals, and the list of trusted repositories (XDG Base Directory
-/// Specification, "state").
-pub(crate) fn state_folder(environment: &BTreeMap<String, String>, cache: &AbsPath) -> AbsPath {
-    let of = |name: &str| environment.get(name).and_then(|path| AbsPath::new(path).ok());
-    let home = || of("HOME").map(|home| home.join(".local/state"));
-    of("XDG_STATE_HOME").or_else(home).map_or_else(|| cache.join("state"), |folder| folder.join("lanser"))
 }
 
 /// The folders of `PATH`.

@@ -6,8 +6,8 @@
 
 use std::io::{self, BufWriter, Write};
 
-use super::Settings;
 use super::inputs::Inputs;
+use super::settings::Settings;
 use crate::bundle::seal::bundle_id;
 use crate::digest::Digest;
 use crate::model::bundle::{Bundle, Volatile};

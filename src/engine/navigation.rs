@@ -1,26 +1,25 @@
 //! Requests about the name at a position: definition, declaration, type definition, implementation, references,
 //! hover.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
-use super::ask::{HandlerOutput, RequestContext};
 use super::completeness;
+use super::context::Attempt;
+use super::context::{HandlerOutput, RequestContext};
 use super::failure::Failure;
 use super::locations::LocationBuilder;
 use super::occurrences::fixtures;
+use super::order_dependence::needs_inference;
+use super::positions::{no_result, position};
 use super::request_state::{RequestState, RequestTarget};
-use super::{Attempt, Settings, implementations, references, resolution, stub_sources};
+use super::settings::Settings;
+use super::{implementations, references, resolution, stub_sources};
 use crate::bundle::order::sort;
 use crate::bundle::page::page;
 use crate::bundle::seal::BundleDraft;
 use crate::lsp::{Listing, LspLocation};
 use crate::model::facts::{Facts, Hover, Location, Provenance};
 use crate::model::request::{Command, Request};
-use crate::path::AbsPath;
-use crate::python::occurrences::{OccurrenceKind, occurrences};
 use crate::python::parsed_file::signature_at;
-use crate::text::{ColumnUnit, Position, Range};
+use crate::text::{ColumnUnit, Range};
 use crate::workspace::files::Files as _;
 
 /// The prefix of a module's hover text.
@@ -53,7 +52,7 @@ pub(super) fn locate(request: &Request, state: &RequestState, settings: &Setting
         measured: None,
         partial: false,
     };
-    Attempt { draft, dual: locations.into_dual(), plan: None, measured: None, held: None }
+    Attempt { draft, dual: locations.into_dual(), plan: None, measured: None }
 }
 
 /// Answers the requests whose result is a list of locations.
@@ -89,7 +88,7 @@ pub(super) async fn locations(cx: &RequestContext<'_>) -> Result<HandlerOutput, 
     if cx.open_encoded(listing.items.iter().map(|place| &place.path))? {
         listing = server_locations(cx, target).await?;
     }
-    if cx.server.is_shared() && listing.items.iter().any(|place| needs_inference(cx, place)) {
+    if cx.server.is_shared() && needs_inference(cx, &listing.items) {
         return Err(Failure::NeedsExclusiveServer);
     }
     if cmd == Command::Definition {
@@ -147,14 +146,6 @@ fn signature(cx: &RequestContext<'_>, places: &[LspLocation]) -> Option<Hover> {
     Some(Hover { markdown, range: None, provenance: Some(Provenance::Syntax) })
 }
 
-/// Whether the function at a location has a decorator whose result has to be inferred.
-fn needs_inference(cx: &RequestContext<'_>, place: &LspLocation) -> bool {
-    let Ok(document) = cx.state.files.read(&place.path) else { return false };
-    let unit = cx.locations.server_unit;
-    let offset = document.lines.offset(&document.text, place.range.start, unit);
-    offset.is_some_and(|offset| cx.state.needs_inference(&document, offset))
-}
-
 async fn server_locations(
     cx: &RequestContext<'_>,
     target: &RequestTarget,
@@ -199,49 +190,4 @@ pub(super) async fn hover(cx: &RequestContext<'_>) -> Result<HandlerOutput, Fail
     facts.hover =
         Some(Hover { markdown: cx.locations.paths.text(&markdown), range: response.range, provenance: None });
     Ok(HandlerOutput { facts, limits: None, capabilities, refactored: None, error: None })
-}
-
-/// The target's position in the server's columns.
-pub(super) fn position(cx: &RequestContext<'_>, target: &RequestTarget) -> Position {
-    let document: &Arc<_> = &target.document;
-    document.lines.position(&document.text, target.offset, cx.locations.server_unit)
-}
-
-/// The failure for a target for which the server returns nothing.
-pub(super) fn no_result(cx: &RequestContext<'_>, target: &RequestTarget) -> Failure {
-    let (_, _, at) = cx.locations.span(&target.document, target.offset..target.offset);
-    let what = target.name().map_or_else(|| "the text".to_owned(), |name| format!("`{name}`"));
-    let message = format!("{} has no {} for {what} at {at}", cx.settings.server, cx.request.cmd.as_str());
-    let hint = match (target.name(), cx.request.cmd) {
-        (None, _) => {
-            "there is no identifier at this location; `lanser symbols PATH` lists the names of a file"
-                .to_owned()
-        }
-        (Some(name), cmd) if searches_definition(cmd) && is_attribute(target, name) => format!(
-            "the type of the receiver is unknown or has no `{name}`; annotate the receiver, or search with `lanser symbols --query {name}`"
-        ),
-        (Some(_), _) => {
-            "the server does not know this name; `lanser diag PATH` shows unresolved imports".to_owned()
-        }
-    };
-    Failure::not_found(message, hint)
-}
-
-/// Whether an empty response of the server means that it does not know the definition of the name.
-const fn searches_definition(cmd: Command) -> bool {
-    use Command::{Declaration, Definition, Hover, Implementation, References};
-    matches!(cmd, Definition | Declaration | Implementation | References | Hover)
-}
-
-/// Whether the target is the name after the dot of an attribute.
-fn is_attribute(target: &RequestTarget, name: &str) -> bool {
-    let (document, start) = (&target.document, target.name_span.as_ref().map(|span| span.start));
-    occurrences(&document.text, document.digest, name)
-        .iter()
-        .any(|found| Some(found.start) == start && found.kind == OccurrenceKind::Attribute)
-}
-
-/// The distinct paths of a list of locations.
-pub(super) fn distinct<'p>(locations: impl IntoIterator<Item = &'p LspLocation>) -> BTreeSet<&'p AbsPath> {
-    locations.into_iter().map(|place| &place.path).collect()
 }

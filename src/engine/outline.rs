@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::ask::{HandlerOutput, RequestContext};
 use super::completeness;
+use super::context::{HandlerOutput, RequestContext};
 use super::failure::Failure;
-use super::navigation::distinct;
+use super::positions::distinct;
 use crate::bundle::order::sort;
 use crate::bundle::page::page;
 use crate::lsp::{self, LspLocation, WorkspaceSymbol};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Settings;
+use super::settings::Settings;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::path::AbsPath;
 use crate::workspace::files::{DiskFiles, FileKind, Files as _};

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::ask::{HandlerOutput, RequestContext};
 use super::completeness;
+use super::context::{HandlerOutput, RequestContext};
 use super::failure::Failure;
-use super::navigation::no_result;
 use super::occurrences::{Explained, Named, explain, unexplained};
+use super::positions::no_result;
 use super::request_state::RequestTarget;
 use crate::bundle::order::sort;
 use crate::bundle::page::page;

@@ -1,21 +1,15 @@
 //! A request with its selector resolved for one set of inputs: every part of an answer that needs no server.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use super::Settings;
 use super::failure::Failure;
 use super::inputs::Inputs;
-use super::locations::LocationBuilder;
-use super::resolution;
+use super::settings::Settings;
 use crate::bundle::portable::PathMap;
-use crate::digest::Digest;
 use crate::model::environment::{Environment, Tool};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::request::{Command, Request, Scope};
-use crate::model::resolution::Resolution;
 use crate::path::{AbsPath, WorkspacePath};
-use crate::python::meaning::Meaning;
 use crate::python::modules::ImportRoots;
 use crate::python::not_found::{NotFound, NotFoundReason};
 use crate::python::outline::DefinitionKind;
@@ -40,10 +34,6 @@ pub(super) struct RequestState {
     pub(super) resolved: Option<SelectorOutcome>,
     /// The environment with the server that works on the request, once there is one.
     environment: OnceLock<Environment>,
-    /// What the meaning of the target depends on, once it is needed.
-    pub(super) meaning: OnceLock<Meaning>,
-    /// Whether the declarations in other files, on which the answer depends, were found, once they were searched.
-    pub(super) found_declared: OnceLock<bool>,
     pub(super) threads: usize,
     /// Records or replays all I/O.
     pub(super) tape: Tape,
@@ -134,16 +124,7 @@ impl RequestState {
             snapshot.save_index();
         }
         let threads = settings.threads;
-        Self {
-            inputs,
-            files,
-            resolved,
-            environment: OnceLock::new(),
-            meaning: OnceLock::new(),
-            found_declared: OnceLock::new(),
-            threads,
-            tape,
-        }
+        Self { inputs, files, resolved, environment: OnceLock::new(), threads, tape }
     }
 
     /// The environment of the answer: with the server, if one works on the request.
@@ -208,67 +189,6 @@ impl RequestState {
     pub(super) fn is_target_covered(&self) -> bool {
         let Some(SelectorOutcome::Found(target)) = &self.resolved else { return true };
         self.inputs.covers(&self.inputs.paths.uri(&target.document.path))
-    }
-
-    /// The files outside the workspace that were read so far, with the digests of their contents.
-    pub(super) fn read_outside(&self) -> BTreeMap<AbsPath, Option<Digest>> {
-        let mut used = self.files.used();
-        used.retain(|path, _| !self.is_in_workspace(path));
-        used
-    }
-
-    /// Whether the inputs cover every file from which the answer was computed.
-    pub(super) fn inputs_cover_answer(&self) -> bool {
-        // The inputs also cover the absence of a file.
-        let covered = |path: &AbsPath| self.inputs.covers(&self.inputs.paths.uri(path));
-        self.is_target_covered()
-            && self.files.used().iter().all(|(path, digest)| digest.is_none() || covered(path))
-    }
-
-    /// The resolution for the bundle, in the default coordinates of LSP.
-    pub(super) fn resolution(&self, request: &Request) -> Option<Resolution> {
-        let locations = LocationBuilder {
-            state: self,
-            files: &self.files,
-            paths: &self.inputs.paths,
-            server_unit: ColumnUnit::Utf16,
-            io_unit: request.options.index_io,
-            dual: None,
-        };
-        self.resolution_in(request, &locations)
-    }
-
-    /// The resolution for the bundle, in the coordinates of `locations`.
-    pub(super) fn resolution_in(
-        &self,
-        request: &Request,
-        locations: &LocationBuilder<'_>,
-    ) -> Option<Resolution> {
-        request.selector.as_ref()?;
-        let mut resolution = Resolution {
-            original: request.original(),
-            resolved: None,
-            disambiguation: Vec::new(),
-            candidates: None,
-            ambiguous: false,
-        };
-        match self.resolved.as_ref()? {
-            SelectorOutcome::Found(target) => {
-                resolution.resolved = Some(resolution::resolved(self, target, locations, &request.options));
-            }
-            SelectorOutcome::Ambiguous(targets) => {
-                resolution.ambiguous = true;
-                resolution.candidates = Some(u32::try_from(targets.total).unwrap_or(u32::MAX));
-                resolution.disambiguation = targets
-                    .places
-                    .iter()
-                    .take(MAX_CANDIDATES)
-                    .map(|one| resolution::candidate(one, locations))
-                    .collect();
-            }
-            SelectorOutcome::Failed(_) => {}
-        }
-        Some(resolution)
     }
 
     /// The workspace's definitions.

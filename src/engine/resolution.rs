@@ -1,22 +1,67 @@
 //! The resolution of a selector in a bundle: its location in the requested form, and the evidence for it.
 
 use super::locations::{LocationBuilder, preview};
-use super::request_state::{RequestState, RequestTarget};
+use super::request_state::{RequestState, RequestTarget, SelectorOutcome};
 use crate::digest::Score;
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::model::request::{Options, SelectorForm};
+use crate::model::request::{Options, Request, SelectorForm};
 use crate::model::resolution::{
     Candidate, EvidenceStep, Features, Relocation, RelocationRules, Resolution, Resolved, Via,
 };
 use crate::path::WorkspacePath;
 use crate::python::symbol::{self, ResolveOutcome};
 use crate::python::{position, roles, step};
-use crate::relocate::locate::{LocatedTarget, ResolutionEvidence, ResolvedVia};
+use crate::relocate::locate::{LocatedTarget, MAX_CANDIDATES, ResolutionEvidence, ResolvedVia};
 use crate::relocate::selector_forms;
 use crate::relocate::{self, TargetChange, score};
 use crate::selector::{
     AnchorSpec, DocVersion, Identifier, PositionSpec, QualName, Role, SymbolId, SymbolSpec, SymidSpec,
 };
+use crate::text::ColumnUnit;
+
+impl RequestState {
+    /// The resolution for the bundle, in the default coordinates of LSP.
+    pub(super) fn resolution(&self, request: &Request) -> Option<Resolution> {
+        let locations = LocationBuilder {
+            state: self,
+            files: &self.files,
+            paths: &self.inputs.paths,
+            server_unit: ColumnUnit::Utf16,
+            io_unit: request.options.index_io,
+            dual: None,
+        };
+        self.resolution_in(request, &locations)
+    }
+
+    /// The resolution for the bundle, in the coordinates of `locations`.
+    pub(super) fn resolution_in(
+        &self,
+        request: &Request,
+        locations: &LocationBuilder<'_>,
+    ) -> Option<Resolution> {
+        request.selector.as_ref()?;
+        let mut resolution = Resolution {
+            original: request.original(),
+            resolved: None,
+            disambiguation: Vec::new(),
+            candidates: None,
+            ambiguous: false,
+        };
+        match self.resolved.as_ref()? {
+            SelectorOutcome::Found(target) => {
+                resolution.resolved = Some(resolved(self, target, locations, &request.options));
+            }
+            SelectorOutcome::Ambiguous(targets) => {
+                resolution.ambiguous = true;
+                resolution.candidates = Some(u32::try_from(targets.total).unwrap_or(u32::MAX));
+                resolution.disambiguation =
+                    targets.places.iter().take(MAX_CANDIDATES).map(|one| candidate(one, locations)).collect();
+            }
+            SelectorOutcome::Failed(_) => {}
+        }
+        Some(resolution)
+    }
+}
 
 /// The location that a selector resolved to.
 pub(super) fn resolved(

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::blocking::blocking;
 use super::failure::Failure;
-use super::{Progress, Settings, blocking};
+use super::settings::{Progress, Settings};
 use crate::lsp::client::{Client, InitializeOptions};
 use crate::lsp::process::{Launch, spawn};
 use crate::lsp::profile::{Profile, ServerSettings};

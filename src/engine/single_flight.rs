@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 
-use super::Settings;
 use super::inputs::Inputs;
+use super::settings::Settings;
 use crate::model::bundle::Bundle;
 use crate::model::request::Request;
 

@@ -1,9 +1,9 @@
 //! Makes locations in libraries independent of the files that a server happens to have read (see
 //! [`crate::python::stub_source`]).
 
-use super::ask::RequestContext;
+use super::context::RequestContext;
 use super::failure::Failure;
-use super::navigation::position;
+use super::positions::position;
 use super::request_state::RequestTarget;
 use crate::lsp::{Listing, LspLocation};
 use crate::path::AbsPath;

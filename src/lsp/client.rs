@@ -251,13 +251,6 @@ impl Client {
         Ok(Readiness { files: state.files })
     }
 
-    /// Whether [`Self::ready`] would not wait.
-    #[must_use]
-    pub fn is_ready(&self) -> bool {
-        let stale = *self.stale();
-        self.endpoint.state().enumerations > stale
-    }
-
     /// Waits until the server has answered every cancelled request, so that it works on none of them.
     ///
     /// # Errors

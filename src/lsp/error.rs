@@ -52,12 +52,6 @@ pub enum LspError {
         /// What is wrong with the response.
         reason: String,
     },
-    /// The response was to come from the cache, and is not there.
-    #[error("{method} was not asked before")]
-    Forgotten {
-        /// The method.
-        method: String,
-    },
     /// The server does not support the method.
     #[error("the server does not support {method}")]
     Unsupported {

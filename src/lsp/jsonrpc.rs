@@ -117,12 +117,6 @@ impl RawResult {
     pub fn from_text(text: &str) -> Self {
         Self { message: format!("{{\"result\":{text}}}").into() }
     }
-
-    /// An upper bound of the length of its text, in bytes.
-    #[must_use]
-    pub fn size(&self) -> usize {
-        self.message.len()
-    }
 }
 
 impl From<Value> for RawResult {

@@ -34,6 +34,9 @@ pub struct Profile {
     /// from `__filename`, which in its split bundle is the library and not the program: the thread ends at once
     /// ("Background thread exited with code: 0") and a pull is never answered. basedpyright's thread works.
     pub pulls_when_cancellable: bool,
+    /// Whether its answers never depend on earlier or concurrent requests, so that every request can share a worker.
+    /// Pyright's do: it keeps the types that it inferred, and what it infers depends on where it begins.
+    pub is_order_independent: bool,
     /// The text before its version in the first log line.
     start_line_prefix: &'static str,
     /// The first version that requests its settings as soon as it is initialized. Older ones do so when they receive
@@ -49,6 +52,7 @@ static PYRIGHT: Profile = Profile {
     heap_megabytes: 4096,
     pulls_without_capability: true,
     pulls_when_cancellable: false,
+    is_order_independent: false,
     start_line_prefix: "Pyright language server ",
     requests_settings_since: [1, 1, 409],
     own_settings_section: false,
@@ -60,6 +64,7 @@ static BASEDPYRIGHT: Profile = Profile {
     heap_megabytes: 4096,
     pulls_without_capability: true,
     pulls_when_cancellable: true,
+    is_order_independent: false,
     start_line_prefix: "basedpyright language server ",
     requests_settings_since: [1, 39, 3],
     own_settings_section: true,

@@ -23,7 +23,6 @@ use lsp_types::{
 use serde_json::{Value, json};
 
 use super::capabilities::Capabilities;
-use super::conversation::Memory;
 use super::endpoint::Endpoint;
 use super::error::LspError;
 use super::jsonrpc::RawResult;
@@ -56,8 +55,6 @@ pub struct LspRequests {
     reset_document: AbsPath,
     /// Records requests and responses.
     tape: Tape,
-    /// Records responses, or gives recorded ones.
-    memory: Memory,
 }
 
 /// The return type of requests: a future response.
@@ -72,20 +69,13 @@ impl LspRequests {
         timeout: Duration,
         reset_document: AbsPath,
     ) -> Self {
-        Self { endpoint, capabilities, timeout, reset_document, tape: Tape::off(), memory: Memory::Off }
+        Self { endpoint, capabilities, timeout, reset_document, tape: Tape::off() }
     }
 
     /// The same requests, recorded on a tape.
     #[must_use]
     pub fn recording(mut self, tape: &Tape) -> Self {
         self.tape = tape.clone();
-        self
-    }
-
-    /// The same requests, with a response recorder.
-    #[must_use]
-    pub fn with_memory(mut self, memory: &Memory) -> Self {
-        self.memory = memory.clone();
         self
     }
 
@@ -307,19 +297,12 @@ impl LspRequests {
             .then(|| recording::record_request(&self.tape, name, &params))
             .flatten()
             .map(|id| (id, self.tape.clone(), self.endpoint.clone()));
-        let cached = if supported { self.memory.say(name, &params) } else { None };
-        let record = if supported { self.memory.ask(name, &params) } else { None };
-        let response =
-            (supported && cached.is_none()).then(|| self.endpoint.request(name, params, self.timeout));
+        let response = supported.then(|| self.endpoint.request(name, params, self.timeout));
         async move {
-            let response = match (cached, response) {
-                (Some(cached), _) => cached,
-                (None, Some(response)) => response.await,
-                (None, None) => return Err(LspError::Unsupported { method: name.to_owned() }),
+            let Some(response) = response else {
+                return Err(LspError::Unsupported { method: name.to_owned() });
             };
-            if let Some(record) = record {
-                record.answered(&response);
-            }
+            let response = response.await;
             if let Some((id, tape, endpoint)) = recorded {
                 let edits = if name == ExecuteCommand::METHOD { endpoint.edits() } else { Vec::new() };
                 recording::record_response(&tape, id, &edits, &response);

@@ -8,6 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::object::object;
 use super::request::{Command, Options};
 use crate::selector::PositionSpec;
 
@@ -86,7 +87,7 @@ impl<'de> Deserialize<'de> for BatchLine {
             selector: Option<SelectorInput>,
             #[serde(rename = "newName")]
             new_name: Option<String>,
-            #[serde(default)]
+            #[serde(default, deserialize_with = "object")]
             options: Options,
         }
         let BatchLineFields { cancel, id, timeout, cmd, selector, new_name, options } =

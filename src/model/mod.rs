@@ -15,6 +15,7 @@ pub mod edits;
 pub mod environment;
 pub mod error;
 pub mod facts;
+mod object;
 pub mod recorded_bundle;
 pub mod request;
 pub mod resolution;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::analyzer::AnalyzerKind;
 use super::edits::CheckName;
+use super::object::{object, optional_object};
 use crate::path::{DocUri, WorkspacePath};
 use crate::selector::PositionSpec;
 use crate::text::ColumnUnit;
@@ -16,7 +17,7 @@ pub struct Request {
     /// The command.
     pub cmd: Command,
     /// The selector; absent when the command is not about one place.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "optional_object", skip_serializing_if = "Option::is_none")]
     pub selector: Option<PositionSpec>,
     /// The selector as it was given, where that is not its canonical string; `resolution.original` repeats it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -25,7 +26,7 @@ pub struct Request {
     #[serde(default, rename = "newName", skip_serializing_if = "Option::is_none")]
     pub new_name: Option<String>,
     /// Options that change the answer. Members that have their default value are absent.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     pub options: Options,
 }
 
@@ -282,7 +283,7 @@ pub struct Options {
     #[serde(skip_serializing_if = "is_default")]
     pub apply: bool,
     /// `apply`, `check`: the edit.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "optional_object", skip_serializing_if = "Option::is_none")]
     pub edit: Option<EditInput>,
     /// `actions`: only actions of this LSP kind or a sub-kind. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -297,7 +298,7 @@ pub struct Options {
     #[serde(skip_serializing_if = "is_default")]
     pub list: bool,
     /// What an edit may touch, and which checks are overridden.
-    #[serde(skip_serializing_if = "is_default")]
+    #[serde(deserialize_with = "object", skip_serializing_if = "is_default")]
     pub guards: Guards,
     /// The maximum number of items in the list of facts. Default and maximum: 100,000.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -169,6 +169,35 @@ impl Components {
     }
 }
 
+/// What became of the diagnostics that went, in numbers, by what became of the expressions that they were about. Diagnostics that
+/// are only suppressed are in none of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GoneDiagnostics {
+    /// The same callee or receiver is still used for the same purpose, and now resolves.
+    pub in_place: u32,
+    /// Another expression took its role.
+    pub replaced: u32,
+    /// Its statement, branch or caller is gone or cannot run, or part of what it used was thrown away.
+    pub removed: u32,
+    /// Only a definition, annotation or stub appeared for it.
+    pub declared: u32,
+}
+
+impl GoneDiagnostics {
+    /// The nonzero counts, by what became of the expressions.
+    #[must_use]
+    pub fn counts(&self) -> Vec<(&'static str, u32)> {
+        let all = [
+            ("in place", self.in_place),
+            ("replaced", self.replaced),
+            ("removed", self.removed),
+            ("declared", self.declared),
+        ];
+        all.into_iter().filter(|(_, count)| *count > 0).collect()
+    }
+}
+
 /// The components of `rl-csf-v1` and `rl-csf-guarded-v1`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -181,6 +210,9 @@ pub struct CsfComponents {
     pub confidence_delta: Option<Score>,
     /// 1 if the caller made an error, else 0.
     pub tool_error: Option<Score>,
+    /// What became of the diagnostics that went, of an edit under the guarded formula; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gone: Option<GoneDiagnostics>,
 }
 
 /// The components of `pr-v1`.
@@ -341,10 +373,12 @@ pub enum OutstandingReason {
     SyntaxError,
     /// The code is unreachable.
     Unreachable,
-    /// The code was removed.
+    /// The code was removed, or replaced by code that does less.
     CodeGone,
-    /// The missing definition was fabricated: a name or attribute was added that does nothing.
-    Fabricated,
+    /// Only a definition, annotation or stub appeared for it.
+    Declared,
+    /// Another expression took its role. It counts by a part of its weight.
+    Replaced,
 }
 
 /// Where diagnostics come from.
@@ -408,6 +442,9 @@ pub struct Integrity {
     /// The number of uses of `Any`, casts and type guards added.
     #[serde(skip_serializing_if = "is_zero")]
     pub any_casts_added: u32,
+    /// The number of expressions whose types the checker lost: of new code, or where a diagnostic was.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub types_erased: u32,
     /// The number of uses added of code or names given as strings: `exec`, `getattr` and similar.
     #[serde(skip_serializing_if = "is_zero")]
     pub exec_added: u32,
@@ -438,6 +475,7 @@ impl Integrity {
             ("stubs_added", self.stubs_added),
             ("annotations_removed", self.annotations_removed),
             ("any_casts_added", self.any_casts_added),
+            ("types_erased", self.types_erased),
             ("exec_added", self.exec_added),
             ("tests_touched", self.tests_touched),
             ("parse_errors", self.parse_errors),

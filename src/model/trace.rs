@@ -41,6 +41,34 @@ pub const TRACE_FORMAT: &str = "lanser-trace";
 /// - 3.1: `step` events.
 pub const TRACE_VERSION: &str = "3.1";
 
+/// How many hexadecimal digits a checksum has.
+const SUM_DIGITS: usize = 16;
+
+/// The checksum of the content of an event, as JSON text.
+#[must_use]
+pub fn checksum_of(content: &[u8]) -> String {
+    let mut hex = Digest::of(content).to_hex();
+    hex.truncate(SUM_DIGITS);
+    hex
+}
+
+/// The end of the line of an event, after the part that the checksum covers.
+#[must_use]
+pub fn line_end(time: Option<u64>, sum: &str) -> String {
+    match time {
+        Some(time) => format!(",\"time\":{time},\"sum\":\"{sum}\"}}"),
+        None => format!(",\"sum\":\"{sum}\"}}"),
+    }
+}
+
+/// The checksum of a line without its newline, computed over the bytes as they are; `None` if it does not end with `time` and
+/// `sum` as lanser writes them.
+#[must_use]
+pub fn checksum(line: &[u8], time: Option<u64>, sum: &str) -> Option<String> {
+    let content = line.strip_suffix(line_end(time, sum).as_bytes())?;
+    Some(checksum_of(&[content, b"}"].concat()))
+}
+
 /// One line of a trace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {

@@ -67,6 +67,23 @@ pub fn passed_type(text: &str, offset: usize) -> Option<String> {
     first_argument(text_of(first.child_by_field_name("type")?, text))
 }
 
+/// Whether a function with decorators has its name token at an offset.
+#[must_use]
+pub fn is_decorated_function(text: &str, offset: usize) -> bool {
+    // Most names need no parsing.
+    let is_between = |c: char| c.is_whitespace() || c == '\\';
+    if !text.get(..offset).is_some_and(|before| before.trim_end_matches(is_between).ends_with("def")) {
+        return false;
+    }
+    let tree = parse(text);
+    let name = tree.root_node().descendant_for_byte_range(offset, offset + 1);
+    let function =
+        name.and_then(|name| name.parent()).filter(|parent| parent.kind() == "function_definition");
+    function
+        .and_then(|function| function.parent())
+        .is_some_and(|outer| outer.kind() == "decorated_definition")
+}
+
 /// `T` of `Callable[Concatenate[T, P], R]` and of `Callable[[T, …], R]`, if it is a dotted name.
 fn first_argument(annotation: &str) -> Option<String> {
     let annotation = annotation.trim().trim_matches(['"', '\'']);

@@ -19,7 +19,6 @@ pub mod foreign;
 pub mod hierarchy;
 pub mod line;
 mod lookup;
-pub mod meaning;
 pub mod module_move;
 pub mod modules;
 pub mod not_found;
@@ -35,7 +34,7 @@ pub mod step;
 mod stub_location;
 pub mod stub_source;
 pub mod symbol;
-mod syntax;
+pub(crate) mod syntax;
 #[cfg(test)]
 mod tests;
 pub mod usage;

@@ -4,7 +4,7 @@
 //! comprehensions; `global` and `nonlocal`; the names of a class are not visible in its functions. Names after a dot and
 //! the names of keyword arguments do not belong to a scope and are ignored.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use tree_sitter::{Node, Tree};
 
@@ -133,18 +133,6 @@ impl Scopes {
         Some(self.bindings(&name.name, home).map(|binding| binding.span.clone()).collect())
     }
 
-    /// The bindings of all names, to look many up.
-    pub(super) fn bindings_of_all(&self) -> Bindings<'_> {
-        let mut bindings: BTreeMap<(usize, &str), Vec<&Span>> = BTreeMap::new();
-        for used in self.uses.iter().filter(|used| used.binds) {
-            let name = used.name.as_str();
-            bindings.entry((used.scope, name)).or_default().push(&used.span);
-        }
-        let elsewhere =
-            self.scopes.iter().flat_map(|scope| scope.declared_outer.keys().map(String::as_str)).collect();
-        Bindings { scopes: self, bindings, elsewhere }
-    }
-
     /// The conflicts when the tokens that begin at these offsets are renamed, in source order, without duplicates.
     #[must_use]
     pub fn collisions(&self, renamed: &[usize], new: &str) -> Vec<Collision> {
@@ -244,61 +232,6 @@ impl Scopes {
             };
             used.binds && used.name == name && binds_in_scope
         })
-    }
-}
-
-/// The bindings of each name in each scope. A name that any scope declares `global` or `nonlocal` is treated as unknown.
-#[derive(Debug)]
-pub(super) struct Bindings<'s> {
-    scopes: &'s Scopes,
-    bindings: BTreeMap<(usize, &'s str), Vec<&'s Span>>,
-    elsewhere: BTreeSet<&'s str>,
-}
-
-impl<'s> Bindings<'s> {
-    /// The bindings of each name of the module; `None` for a name that is unknown.
-    pub(super) fn of_module(&self) -> BTreeMap<&'s str, Option<&[&'s Span]>> {
-        let own = self.of_scope(0).map(|(name, bound)| (name, Some(bound)));
-        own.chain(self.elsewhere().map(|name| (name, None))).collect()
-    }
-
-    /// The bindings of each name in the scope of a class, which is given by the span of its body.
-    pub(super) fn of_class(&self, body: &Span) -> BTreeMap<&'s str, &[&'s Span]> {
-        let scope = self.scopes.scopes.iter().position(|scope| scope.body.as_ref() == Some(body));
-        scope.into_iter().flat_map(|scope| self.of_scope(scope)).collect()
-    }
-
-    fn of_scope(&self, scope: usize) -> impl Iterator<Item = (&'s str, &[&'s Span])> {
-        self.bindings.range((scope, "")..(scope + 1, "")).map(|((_, name), bound)| (*name, bound.as_slice()))
-    }
-
-    /// The names that any scope declares `global` or `nonlocal`.
-    pub(super) fn elsewhere(&self) -> impl Iterator<Item = &'s str> {
-        self.elsewhere.iter().copied()
-    }
-
-    /// The tokens that bind the name whose token begins at an offset: empty when it comes from outside the file, `None` when no
-    /// name begins there or its binding is unknown, such as for a name in the body of a class that binds it.
-    pub(super) fn of(&self, offset: usize) -> Option<&[&'s Span]> {
-        let uses = &self.scopes.uses;
-        let used = &uses[uses.binary_search_by_key(&offset, |used| used.span.start).ok()?];
-        let name = used.name.as_str();
-        if self.elsewhere.contains(name) {
-            return None;
-        }
-        let mut at = Some(used.scope);
-        while let Some(index) = at {
-            let scope = &self.scopes.scopes[index];
-            // The names of a class are not visible in its functions.
-            if (index == used.scope || scope.kind != ScopeKind::Class)
-                && let Some(bound) = self.bindings.get(&(index, name))
-            {
-                // Before its binding in the class, the name refers to the enclosing scope.
-                return (scope.kind != ScopeKind::Class).then_some(bound);
-            }
-            at = scope.parent;
-        }
-        Some(&[])
     }
 }
 

@@ -79,7 +79,7 @@ pub(super) fn parse(text: &str) -> Tree {
 
 /// Parses without the cache: for a text that is hardly needed again.
 #[must_use]
-pub(super) fn parse_now(text: &str) -> Tree {
+pub(crate) fn parse_now(text: &str) -> Tree {
     thread_local! {
         /// Reused, because a parser keeps its buffers for the next text.
         static PARSER: RefCell<Parser> = RefCell::new({
@@ -133,7 +133,7 @@ pub(super) fn unwrapped(mut node: Node<'_>) -> Node<'_> {
 }
 
 /// The named children of a node.
-pub(super) fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
+pub(crate) fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
     (0..node.named_child_count()).filter_map(move |index| node.named_child(u32::try_from(index).ok()?))
 }
 
@@ -143,7 +143,7 @@ pub(super) fn dotted_name(node: Node<'_>, text: &str) -> String {
 }
 
 /// Visits a node and its descendants in source order, without recursion; `enter` returns whether to visit the children of a node.
-pub(super) fn preorder<'t>(node: Node<'t>, mut enter: impl FnMut(Node<'t>) -> bool) {
+pub(crate) fn preorder<'t>(node: Node<'t>, mut enter: impl FnMut(Node<'t>) -> bool) {
     let mut cursor: TreeCursor<'t> = node.walk();
     loop {
         if enter(cursor.node()) && cursor.goto_first_child() {

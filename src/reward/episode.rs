@@ -7,11 +7,13 @@ use super::formula::{self, StateValues};
 use super::judge::JudgedEdit;
 use super::saturation::{clipped, weight};
 use super::state::{RewardFormula, SOURCE_WEIGHT, count, count_of};
-use super::visibility;
+use super::{fingerprint, visibility};
 use crate::digest::Score;
 use crate::model::analyzer::{AnalyzerKind, DiagnosticSource};
 use crate::model::error::ErrorBody;
-use crate::model::reward::{FormulaWeights, Integrity, OutstandingDiagnostic, Preset, RewardSource};
+use crate::model::reward::{
+    FormulaWeights, GoneDiagnostics, Integrity, OutstandingDiagnostic, Preset, RewardSource,
+};
 
 /// The score of one head against one base.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -42,6 +44,9 @@ pub struct Episode {
     pub parts: RewardParts,
     /// The steps: one, from the base to the head.
     pub steps: Vec<EpisodeStep>,
+    /// What became of the diagnostics that went; absent where the head could not be judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gone: Option<GoneDiagnostics>,
     /// The names of the integrity flags that are set.
     pub integrity_flags: Vec<&'static str>,
     /// The counts of all integrity flags.
@@ -170,6 +175,7 @@ impl Episode {
             reward_components: parts,
             parts,
             steps: vec![step],
+            gone: Some(fingerprint::gone(&judged.before, &judged.after)),
             integrity_flags: judged.integrity.flags().into_iter().map(|(name, _)| name).collect(),
             integrity: judged.integrity,
             visible,
@@ -222,6 +228,7 @@ impl Episode {
             reward_components: parts,
             parts,
             steps: vec![EpisodeStep { t: 1, r: reward, ..EpisodeStep::default() }],
+            gone: None,
             integrity_flags: Vec::new(),
             integrity: Integrity::default(),
             visible: false,

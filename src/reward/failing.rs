@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::code::{preorder, tree};
+use crate::python::syntax::{parse_now, preorder};
 
 /// The kind of failure that a diagnostic reports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,15 +41,21 @@ pub(super) struct FailingExpression {
     pub(super) callee: String,
     /// The names in the arguments of that call.
     pub(super) handed: BTreeSet<String>,
-    /// The names in the failing expression.
+    /// The names in the failing expression; of an attribute, with those of its object.
     pub(super) names: BTreeSet<String>,
     /// Whether the failing expression contains a call.
     pub(super) calls: bool,
+    /// Whether the attribute is called.
+    pub(super) is_called: bool,
+    /// Whether it is an argument of the call, and not the call.
+    pub(super) is_argument: bool,
+    /// Whether it is an argument that the function does not take.
+    pub(super) is_superfluous: bool,
 }
 
-/// The failing expression at a span of a text.
-pub(super) fn at(text: &str, span: Range<usize>, rule: Option<&str>) -> FailingExpression {
-    let tree = tree(text);
+/// The failing expression at a span of a text, by the rule and the message of its diagnostic.
+pub(super) fn at(text: &str, span: Range<usize>, (rule, message): (Option<&str>, &str)) -> FailingExpression {
+    let tree = parse_now(text);
     let end = span.end.min(text.len());
     let Some(node) = tree.root_node().descendant_for_byte_range(span.start.min(end), end) else {
         return FailingExpression::default();
@@ -70,7 +76,10 @@ pub(super) fn at(text: &str, span: Range<usize>, rule: Option<&str>) -> FailingE
             .filter(|node| node.kind() == "attribute")
             .and_then(|node| node.child_by_field_name("object"));
         match object {
-            Some(object) => failing.object = last_name(text, object),
+            Some(object) => {
+                failing.object = last_name(text, object);
+                failing.names.extend(identifiers(text, object));
+            }
             None if failing.kind == FailureKind::Attribute => failing.kind = FailureKind::Other,
             None => {}
         }
@@ -78,16 +87,31 @@ pub(super) fn at(text: &str, span: Range<usize>, rule: Option<&str>) -> FailingE
     if let Some(call) = call_of(node, failing.kind) {
         failing.callee =
             call.child_by_field_name("function").map(|node| last_name(text, node)).unwrap_or_default();
+        failing.is_called = failing.kind == FailureKind::Attribute;
         if let Some(arguments) = call.child_by_field_name("arguments") {
-            preorder(arguments, |inner| {
-                if inner.kind() == "identifier" {
-                    failing.handed.insert(of(inner));
-                }
-                true
-            });
+            failing.handed = identifiers(text, arguments);
+            failing.is_argument = arguments.byte_range().contains(&node.start_byte());
         }
+        if let Some(keyword) = node.parent().filter(|parent| parent.kind() == "keyword_argument") {
+            failing.names = keyword
+                .child_by_field_name("value")
+                .map_or_else(BTreeSet::new, |value| identifiers(text, value));
+        }
+        failing.is_superfluous = message.starts_with("Expected ") && message.contains("positional argument");
     }
     failing
+}
+
+/// The identifiers in an expression.
+fn identifiers(text: &str, node: Node<'_>) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    preorder(node, |inner| {
+        if inner.kind() == "identifier" {
+            found.insert(text.get(inner.byte_range()).unwrap_or_default().to_owned());
+        }
+        true
+    });
+    found
 }
 
 fn kind(rule: Option<&str>) -> FailureKind {
@@ -167,7 +191,7 @@ mod tests {
 
     fn of(text: &str, part: &str, rule: &str) -> FailingExpression {
         let start = text.find(part).unwrap();
-        at(text, start..start + part.len(), Some(rule))
+        at(text, start..start + part.len(), (Some(rule), ""))
     }
 
     #[test]

@@ -6,7 +6,9 @@ use crate::digest::Digest;
 use crate::model::analyzer::DiagnosticSource;
 use crate::model::facts::{Counts, Diagnostic};
 use crate::model::request::Severity;
-use crate::model::reward::{DiagnosticFingerprint, FileDiagnostics, RewardScope};
+use crate::model::reward::{
+    DiagnosticFingerprint, FileDiagnostics, GoneDiagnostics, OutstandingReason, RewardScope,
+};
 use crate::path::DocUri;
 
 /// How many hexadecimal digits of a message's digest are recorded.
@@ -87,6 +89,25 @@ pub struct ScopeComparison {
     pub unchanged: u32,
     /// In both, but in another file or definition, or with another message.
     pub moved: u32,
+}
+
+/// What became of the diagnostics of one scope that another does not have, as its outstanding diagnostics tell.
+#[must_use]
+pub fn gone(before: &RewardScope, after: &RewardScope) -> GoneDiagnostics {
+    let count = |wanted: &dyn Fn(OutstandingReason) -> bool| {
+        let found = after.outstanding.iter().filter(|one| wanted(one.why)).count();
+        u32::try_from(found).unwrap_or(u32::MAX)
+    };
+    let not_in_place = count(&|_| true);
+    let hidden = count(&|why| why == OutstandingReason::Suppressed);
+    let (replaced, declared) =
+        (count(&|why| why == OutstandingReason::Replaced), count(&|why| why == OutstandingReason::Declared));
+    GoneDiagnostics {
+        in_place: compare(before, after).fixed.saturating_sub(not_in_place),
+        replaced,
+        declared,
+        removed: not_in_place.saturating_sub(hidden + replaced + declared),
+    }
 }
 
 /// A file and the fingerprint of one of its diagnostics.

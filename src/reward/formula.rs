@@ -75,6 +75,7 @@ fn potential_difference(
         safety_delta: Score::new(next.safety - previous.safety),
         confidence_delta: Score::new(next.confidence - previous.confidence),
         tool_error: next.error.and_then(Score::new),
+        gone: None,
     };
     StepReward { r: r.and_then(Score::new), components: Components::Csf(components) }
 }

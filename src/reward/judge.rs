@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::code::Code;
+use super::failing::FailingExpression;
+use super::fate::{FailingCode, Fate, fate, still_there};
 use super::fingerprint::{self, FileFingerprint, ScopeComparison};
 use super::saturation::weight;
-use super::statement_fate::{StatementFate, is_dead, is_unused_import, statement_fate};
-use super::{fabricated, failing, integrity, reachability, scope_pin, syntax};
+use super::{failing, integrity, reachability, scope_pin, syntax};
 use crate::model::facts::Diagnostic;
 use crate::model::request::Severity;
 use crate::model::reward::{Integrity, OutstandingDiagnostic, OutstandingReason, RewardScope};
@@ -56,6 +57,19 @@ pub struct JudgedEdit {
     pub integrity: Integrity,
     /// How the diagnostics of both sides compare.
     pub compared: ScopeComparison,
+    /// Where expressions that failed before are still used, and no longer fail.
+    pub repaired: Vec<RepairedPlace>,
+}
+
+/// A statement whose failing expression is still there, and no longer fails.
+#[derive(Debug, Clone)]
+pub struct RepairedPlace {
+    /// The file after the edit.
+    pub document: Document,
+    /// The statement in it.
+    pub span: Range<usize>,
+    /// The expression.
+    pub(super) failing: FailingExpression,
 }
 
 impl JudgedEdit {
@@ -159,15 +173,18 @@ pub fn judge(sides: &EditSides<'_>) -> JudgedEdit {
         let (entry, item, name) = &bare[at];
         outstanding.push(debt(&head, name, entry, item, OutstandingReason::Suppressed));
     }
-    let (mut code_gone, mut fabricated) = (0, 0);
+    let mut repaired = Vec::new();
     for &at in &paired.gone {
         let (entry, item, name) = &before[at];
-        let why = why_gone(sides, &base, &head, &lineage, name, item);
-        if let Some(why) = why {
-            code_gone += u32::from(why == OutstandingReason::CodeGone);
-            fabricated += u32::from(why == OutstandingReason::Fabricated);
-            outstanding.push(debt(&base, name, entry, item, why));
-        }
+        let (fate, place) = what_became((sides, &base, &head), &lineage, name, item);
+        repaired.extend(place);
+        let why = match fate {
+            Fate::InPlace => continue,
+            Fate::Replaced => OutstandingReason::Replaced,
+            Fate::Removed(why) => why,
+            Fate::Declared => OutstandingReason::Declared,
+        };
+        outstanding.push(debt(&base, name, entry, item, why));
     }
     outstanding.sort_by(|a, b| (a.uri.to_string(), a).cmp(&(b.uri.to_string(), b)));
     let scope = |side: &SideCode<'_>, other: &SideCode<'_>| {
@@ -186,9 +203,7 @@ pub fn judge(sides: &EditSides<'_>) -> JudgedEdit {
     flags.parse_errors = syntax::added(&base, &head);
     flags.files_removed = scope_pin::removed(&base, &head);
     flags.config_changed = sides.config_changed;
-    flags.bodies_stubbed += code_gone;
-    flags.stubs_added += fabricated;
-    JudgedEdit { before: was, after: now, integrity: flags, compared }
+    JudgedEdit { before: was, after: now, integrity: flags, compared, repaired }
 }
 
 fn debt(
@@ -209,62 +224,63 @@ fn debt(
     }
 }
 
-/// Why a diagnostic disappeared without being repaired; `None` when it was repaired.
-fn why_gone(
-    sides: &EditSides<'_>,
-    base: &SideCode<'_>,
-    head: &SideCode<'_>,
+/// What became of the expression that a diagnostic of the base was about.
+fn what_became(
+    (sides, base, head): (&EditSides<'_>, &SideCode<'_>, &SideCode<'_>),
     lineage: &BTreeMap<String, String>,
     name: &str,
     item: &Diagnostic,
-) -> Option<OutstandingReason> {
-    let (view, code) = (base.view(name)?, base.code.get(name)?);
-    let at = offset(view, item, sides.unit);
+) -> (Fate, Option<RepairedPlace>) {
+    let (Some(view), Some(code)) = (base.view(name), base.code.get(name)) else {
+        return (Fate::InPlace, None);
+    };
     let now = lineage.get(name).map_or(name, String::as_str);
     let stays = head.view(now).filter(|view| view.seen);
-    if stays.is_some_and(|view| syntax::is_broken(view, head.code.get(now)))
-        && !(item.rule.is_none() && syntax::is_broken(view, Some(code)))
-    {
-        return Some(OutstandingReason::SyntaxError);
+    let was_broken = item.rule.is_none() && syntax::is_broken(view, Some(code));
+    let new_code = head.code.get(now).filter(|_| stays.is_some());
+    if stays.is_some_and(|view| syntax::is_broken(view, new_code)) && !was_broken {
+        return (Fate::Removed(OutstandingReason::SyntaxError), None);
     }
-    if let Some(new_code) = head
-        .code
-        .get(now)
-        .filter(|_| stays.is_some() && item.rule.is_none() && syntax::is_broken(view, Some(code)))
-    {
+    if let Some(new_code) = new_code.filter(|_| was_broken) {
         // A file with syntax errors has no statements to look for, so most of its code must still be there.
         let tokens =
             |code: &Code| code.statements.iter().map(|statement| statement.tokens.len()).sum::<usize>();
-        return (tokens(new_code) * 10 < tokens(code) * 7).then_some(OutstandingReason::CodeGone);
+        let is_less = tokens(new_code) * 10 < tokens(code) * 7;
+        let fate = if is_less { Fate::Removed(OutstandingReason::CodeGone) } else { Fate::InPlace };
+        return (fate, None);
     }
-    let Some(statement) = code.statement_at(at) else {
-        return stays.is_none().then_some(OutstandingReason::FileGone);
+    let Some(statement) = code.statement_at(offset(view, item, sides.unit)) else {
+        let is_gone = stays.is_none();
+        return (if is_gone { Fate::Removed(OutstandingReason::FileGone) } else { Fate::InPlace }, None);
     };
-    let lost = if stays.is_some() { OutstandingReason::CodeGone } else { OutstandingReason::FileGone };
-    let failing = failing::at(&view.document.text, span(view, item, sides.unit), item.rule.as_deref());
-    match statement_fate(sides, (base, head), now, statement, code, &failing) {
-        StatementFate::There if fabricated::is_fabricated((base, head), now, statement, &failing) => {
-            Some(OutstandingReason::Fabricated)
+    let span = span(view, item, sides.unit);
+    let failing = failing::at(&view.document.text, span, (item.rule.as_deref(), &item.message));
+    let failing_code =
+        FailingCode { sides, base, head, names: (name, now), own: code, statement, failing: &failing };
+    match fate(&failing_code) {
+        Fate::Removed(OutstandingReason::CodeGone) if stays.is_none() => {
+            (Fate::Removed(OutstandingReason::FileGone), None)
         }
-        StatementFate::There => None,
-        StatementFate::Unreachable => Some(OutstandingReason::Unreachable),
-        StatementFate::Gone
-            if stays.is_some() && (is_unused_import(statement, code, name) || is_dead(statement, code)) =>
-        {
-            None
+        Fate::InPlace => {
+            let place = still_there(&failing_code).and_then(|(file, span)| {
+                let document = head.view(file)?.document.clone();
+                Some(RepairedPlace { document, span, failing: failing.clone() })
+            });
+            (Fate::InPlace, place)
         }
-        StatementFate::Gone => Some(lost),
+        fate => (fate, None),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::model::reward::OutstandingReason;
     use crate::reward::testing::Case;
 
     const BASE: &str = "def f(x, y):\n    a = x.count #! r\n    y.append(a)\n    return a\n";
 
     #[test]
-    fn a_type_checking_import_counts_as_fabricated() {
+    fn a_type_checking_import_repairs_nothing() {
         let base = "def f(a):\n    return isinstance(a, Book) #! reportUndefinedVariable\n";
         let mended = base.replace(" #! reportUndefinedVariable", "");
         let import = "from shop import Book\n";
@@ -301,7 +317,7 @@ mod tests {
         ] {
             let case = Case::of(BASE, &BASE.replace("    a = x.count #! r\n", instead));
             assert_eq!(case.drop(), 0.0, "{instead:?}");
-            assert!(case.judged().integrity.is_hard(), "{instead:?}");
+            assert_eq!(case.judged().after.outstanding[0].why, OutstandingReason::CodeGone, "{instead:?}");
         }
     }
 
@@ -331,7 +347,7 @@ mod tests {
     #[test]
     fn an_unused_import_may_be_removed() {
         let case = Case::of("import gone #! r\nx = 1\n", "x = 1\n");
-        assert_eq!(case.drop(), 1.0);
+        assert_eq!(case.drop(), 0.5);
         let used = Case::of("import gone #! r\nx = gone.f()\n", "x = 1\n");
         assert_eq!(used.drop(), 0.0);
         // A re-exported name counts as used.

@@ -6,10 +6,11 @@
 //! a module, and all of them read the texts through [`code`].
 
 pub mod code;
+mod declared;
 pub mod environment_pin;
 pub mod episode;
-mod fabricated;
 mod failing;
+mod fate;
 pub mod fingerprint;
 pub mod formula;
 pub mod integrity;
@@ -20,12 +21,12 @@ pub mod saturation;
 pub mod scope_delta;
 pub mod scope_pin;
 pub mod state;
-mod statement_fate;
 pub mod suppressions;
 pub mod syntax;
 #[cfg(test)]
 mod testing;
 pub mod types;
+mod usage;
 pub mod visibility;
 
 pub use formula::{StateValues, StepReward, default_weights, step};

@@ -1,7 +1,7 @@
 //! Rule 7: severities have different weights, and the change of one step is clipped.
 
 use crate::model::request::Severity;
-use crate::model::reward::RewardScope;
+use crate::model::reward::{OutstandingReason, RewardScope};
 
 /// The largest change of the guarded count in one step.
 pub const MAX_STEP_CHANGE: f64 = 5.0;
@@ -16,7 +16,8 @@ pub const fn tenths(severity: Severity) -> u32 {
     }
 }
 
-/// The guarded count of a scope: its diagnostics plus the outstanding ones.
+/// The guarded count of a scope: its diagnostics plus the outstanding ones. A diagnostic whose expression was replaced counts
+/// by half.
 #[must_use]
 pub fn weight(scope: &RewardScope) -> f64 {
     let there = scope
@@ -24,7 +25,10 @@ pub fn weight(scope: &RewardScope) -> f64 {
         .iter()
         .flat_map(|file| &file.fingerprints)
         .map(|print| tenths(print.severity) * print.count);
-    let outstanding = scope.outstanding.iter().map(|outstanding| tenths(outstanding.severity));
+    let outstanding = scope.outstanding.iter().map(|one| match one.why {
+        OutstandingReason::Replaced => tenths(one.severity) / 2,
+        _ => tenths(one.severity),
+    });
     f64::from(there.chain(outstanding).sum::<u32>()) / 10.0
 }
 

@@ -13,8 +13,9 @@ use crate::model::analyzer::DiagnosticSource;
 use crate::model::bundle::Bundle;
 use crate::model::request::{Command, Request};
 use crate::model::reward::{
-    EarlierDiagnostics, FileDiagnostics, FormulaWeights, Integrity, Preset, ProcessReward, RewardScope,
-    RewardSource, RewardState, SourceCount, Supplement, Weights,
+    Components, EarlierDiagnostics, FileDiagnostics, FormulaWeights, Integrity, OutstandingDiagnostic,
+    OutstandingReason, Preset, ProcessReward, RewardScope, RewardSource, RewardState, SourceCount,
+    Supplement, Weights,
 };
 use crate::path::DocUri;
 
@@ -350,10 +351,16 @@ fn reward(
         }
         Err(why) => reason = Some(why.clone()),
     }
+    let mut outcome = formula::step(preset, &weights, &then, &next);
+    if preset == Preset::Guarded
+        && bundle.edits.is_some()
+        && let (Ok(pair), Components::Csf(parts)) = (&pair, &mut outcome.components)
+    {
+        parts.gone = Some(fingerprint::gone(&pair.before, &pair.after));
+    }
     let guarded = previous.filter(|_| preset == Preset::Guarded);
     let skewed = guarded.and_then(|previous| environment_difference(previous, bundle));
     let changes_rules = preset == Preset::Guarded && own.integrity.config_changed > 0;
-    let outcome = formula::step(preset, &weights, &then, &next);
     let mut r = outcome.r;
     if r.is_some() {
         reason = None;
@@ -515,7 +522,8 @@ fn unjudged_reason(
             "the code changed between the bundles and the change was not judged; use `lanser score`",
         );
     }
-    let owes = before.scope.as_ref().is_some_and(|scope| !scope.outstanding.is_empty());
+    let is_owed = |one: &OutstandingDiagnostic| one.why != OutstandingReason::Replaced;
+    let owes = before.scope.as_ref().is_some_and(|scope| scope.outstanding.iter().any(is_owed));
     (owes || before.integrity.is_hard())
         .then_some("the previous edit left diagnostics outstanding, which this bundle does not record; use `lanser score`")
 }
@@ -527,9 +535,11 @@ fn pair_of_scopes(
     bundle: &Bundle,
     own: &RecordedScopes,
 ) -> Result<ScopePair, String> {
-    let pair = |before: &RewardScope, after: &RewardScope| ScopePair {
-        before: before.clone(),
-        after: after.clone(),
+    // What was replaced is paid by a share once; the next step starts without it.
+    let pair = |before: &RewardScope, after: &RewardScope| {
+        let mut before = before.clone();
+        before.outstanding.retain(|one| one.why != OutstandingReason::Replaced);
+        ScopePair { before, after: after.clone() }
     };
     if let (Some(then), Some(now)) = (&before.scope, &own.scope)
         && measured_files(then) == measured_files(now)

@@ -6,6 +6,7 @@ use super::judge::{EditSides, FileView, JudgedEdit, judge};
 use super::saturation::weight;
 use crate::model::facts::Diagnostic;
 use crate::model::request::Severity;
+use crate::model::reward::OutstandingReason;
 use crate::path::{AbsPath, DocUri};
 use crate::text::{Position, Range};
 use crate::workspace::files::Document;
@@ -111,6 +112,19 @@ impl Case {
         let judged = self.judged();
         weight(&judged.before) - weight(&judged.after)
     }
+}
+
+/// Why the diagnostic of an edit is outstanding that reports `part` of `base` by a rule; `None` if it is repaired in place.
+pub(super) fn outstanding(base: &str, (part, rule): (&str, &str), head: &str) -> Option<OutstandingReason> {
+    let mut case = Case::of(base, head);
+    let at = base.find(part).unwrap();
+    let line = u32::try_from(base[..at].matches('\n').count()).unwrap();
+    let column = u32::try_from(at - base[..at].rfind('\n').map_or(0, |at| at + 1)).unwrap();
+    let mut found = diagnostic("a.py", (line, line), Severity::Error, Some(rule), "wrong");
+    let end = column + u32::try_from(part.len()).unwrap();
+    found.range = Range::new(Position::new(line, column), Position::new(line, end));
+    case.base.get_mut("a.py").unwrap().found.push(found);
+    case.judged().after.outstanding.first().map(|one| one.why)
 }
 
 fn view<'f>(path: &str, file: &'f CaseFile) -> FileView<'f> {

@@ -1,17 +1,19 @@
-//! Checks of a bundle that a schema cannot express: that its parts are consistent.
+//! Checks of a bundle that its types cannot express: that its parts are consistent.
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::explain::shown;
-use super::json_path::JsonPath;
 use super::problem::Collector;
 use crate::bundle::order::{self, HasLocation};
 use crate::bundle::seal::{HASHING, bundle_id, exit_code};
+use crate::digest::JsonPath;
 use crate::model::bundle::{Bundle, Status};
 use crate::reward::verify;
 
-/// Checks a bundle that fits its schema; `document` is the JSON that it was parsed from.
+/// The most bytes of a string that are repeated in a message.
+const MAX_SHOWN: usize = 80;
+
+/// Checks a bundle; `document` is the JSON that it was parsed from.
 pub(super) fn check(bundle: &Bundle, document: &Value, problems: &mut Collector<'_>) {
     as_written(bundle, document, problems);
     outcome(bundle, problems);
@@ -34,10 +36,10 @@ pub(super) fn check(bundle: &Bundle, document: &Value, problems: &mut Collector<
     }
 }
 
-/// `bundleId` is a hash of the document, so a document has to be exactly what lanser writes: an explicit default value,
-/// or another form of a path, makes another document with another hash.
-fn as_written(bundle: &Bundle, document: &Value, problems: &mut Collector<'_>) {
-    let written = match serde_json::to_value(bundle) {
+/// Checks that a document is exactly what lanser writes. `bundleId` is a hash of it, and so is the checksum of an event: an
+/// explicit default value, or another form of a path, makes another document with another hash.
+pub(super) fn as_written(value: &impl Serialize, document: &Value, problems: &mut Collector<'_>) {
+    let written = match serde_json::to_value(value) {
         Ok(written) => written,
         Err(error) => return problems.add(&JsonPath::default(), error.to_string()),
     };
@@ -53,7 +55,7 @@ fn first_difference(found: &Value, written: &Value, path: &JsonPath) -> Option<(
                 let path = path.key(key);
                 let difference = match written.get(key) {
                     Some(written) => first_difference(member, written, &path),
-                    None => Some((path, "a bundle omits this member here".to_owned())),
+                    None => Some((path, "lanser omits this member here".to_owned())),
                 };
                 if difference.is_some() {
                     return difference;
@@ -68,7 +70,17 @@ fn first_difference(found: &Value, written: &Value, path: &JsonPath) -> Option<(
         // `1` and `1.0` are one number, with one hash.
         (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => None,
         _ if found == written => None,
-        _ => Some((path.clone(), format!("a bundle contains {} here, not {}", shown(written), shown(found)))),
+        _ => Some((path.clone(), format!("lanser writes {} here, not {}", shown(written), shown(found)))),
+    }
+}
+
+/// A value as it is written, or what kind of value it is when that is long.
+pub(super) fn shown(value: &Value) -> String {
+    match value {
+        Value::Array(items) if !items.is_empty() => "the array".to_owned(),
+        Value::Object(members) if !members.is_empty() => "the object".to_owned(),
+        Value::String(text) if text.len() > MAX_SHOWN => "the string".to_owned(),
+        _ => value.to_string(),
     }
 }
 

@@ -8,11 +8,11 @@ use std::io::{self, BufRead};
 use serde::Deserialize;
 
 use super::SchemaKind;
-use super::history::earlier;
+use super::history::{VersionReader, check_line, reader_of};
 use super::problem::Problems;
 use super::recognize::recognize;
-use super::validate::{validate, validate_event_of};
-use crate::model::trace::{TRACE_FORMAT, TRACE_VERSION};
+use super::validate::{Validity, validate};
+use crate::model::trace::TRACE_FORMAT;
 use crate::text::BoundedLines;
 use crate::text::bounded_lines::MAX_LINE_BYTES;
 
@@ -24,19 +24,19 @@ pub struct LineResult {
     /// The kind that the line was validated as.
     pub kind: SchemaKind,
     /// The problems of the line, if any, with positions in the file.
-    pub verdict: Result<(), Problems>,
+    pub verdict: Result<Validity, Problems>,
 }
 
 /// Validates every line that is not blank as a document of one kind; without a kind, as the kind that it is recognized as, or
 /// else as a line of a batch.
 ///
-/// The lines after the header of a trace of an earlier version are validated against the schema of that version. Of a trace
-/// of an unknown version, only the first line is a result. The iterator ends after the first error of `reader`.
+/// Of the lines of a trace whose header has an earlier major version, the checksum is verified. Of a trace of an unknown
+/// version, only the first line is a result. The iterator ends after the first error of `reader`.
 pub fn validate_lines<R: BufRead>(kind: impl Into<Option<SchemaKind>>, reader: R) -> LineResults<R> {
     LineResults {
         kind: kind.into(),
         lines: BoundedLines::new(reader, MAX_LINE_BYTES),
-        trace: TraceFormat::Current,
+        trace: VersionReader::Types,
         failed: false,
     }
 }
@@ -46,35 +46,20 @@ pub fn validate_lines<R: BufRead>(kind: impl Into<Option<SchemaKind>>, reader: R
 pub struct LineResults<R> {
     kind: Option<SchemaKind>,
     lines: BoundedLines<R>,
-    trace: TraceFormat,
+    /// What reads the events of the trace, which only its headers tell.
+    trace: VersionReader,
     failed: bool,
 }
 
-/// The format of the events of a trace, which only the headers name.
-#[derive(Debug)]
-enum TraceFormat {
-    Current,
-    Earlier(String),
-    Unknown,
-}
-
-impl TraceFormat {
-    /// The format after a line.
-    fn after(self, line: &[u8]) -> Self {
-        #[derive(Deserialize)]
-        struct Header {
-            format: String,
-            version: String,
-        }
-        match serde_json::from_slice::<Header>(line) {
-            Ok(header) if header.format == TRACE_FORMAT => match header.version {
-                version if version == TRACE_VERSION => Self::Current,
-                version if earlier(SchemaKind::Trace, &version).is_some() => Self::Earlier(version),
-                _ => Self::Unknown,
-            },
-            _ => self,
-        }
+/// What reads the events after the header of a trace; `None` if the line is not a header.
+fn reader_after(line: &[u8]) -> Option<VersionReader> {
+    #[derive(Deserialize)]
+    struct Header {
+        format: String,
+        version: String,
     }
+    let header: Header = serde_json::from_slice(line).ok()?;
+    (header.format == TRACE_FORMAT).then(|| reader_of(SchemaKind::Trace, &header.version))
 }
 
 impl<R: BufRead> Iterator for LineResults<R> {
@@ -100,18 +85,18 @@ impl<R: BufRead> Iterator for LineResults<R> {
                     Some(kind) => kind,
                 },
             };
-            let was_unknown = matches!(self.trace, TraceFormat::Unknown);
+            let before = self.trace;
             if kind == SchemaKind::Trace {
-                self.trace = std::mem::replace(&mut self.trace, TraceFormat::Current).after(line);
+                self.trace = reader_after(line).unwrap_or(before);
+                if before == VersionReader::None && self.trace == VersionReader::None {
+                    continue;
+                }
             }
-            if kind == SchemaKind::Trace && was_unknown && matches!(self.trace, TraceFormat::Unknown) {
-                continue;
-            }
-            let verdict = match (&self.trace, kind) {
+            let verdict = match (self.trace, kind) {
                 _ if !is_short_enough => {
                     Err(Problems::whole(format!("the line is longer than {MAX_LINE_BYTES} bytes")))
                 }
-                (TraceFormat::Earlier(version), SchemaKind::Trace) => validate_event_of(version, line),
+                (VersionReader::Checksum, SchemaKind::Trace) => check_line(line).map(|()| Validity::Checksum),
                 _ => validate(kind, line),
             };
             return Some(Ok(LineResult {

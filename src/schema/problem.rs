@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use super::json_path::JsonPath;
-use crate::digest::StrictJsonError;
+use crate::digest::{JsonPath, StrictJsonError};
 
 /// The maximum number of problems listed for one document.
 pub const MAX_PROBLEMS: usize = 20;
@@ -35,17 +34,12 @@ impl fmt::Display for Problem {
 pub struct Problems {
     /// The first problems, at most [`MAX_PROBLEMS`].
     pub listed: Vec<Problem>,
-    /// The number of further problems.
-    pub more: usize,
 }
 
 impl Problems {
     /// One problem of the document as a whole.
     pub(super) fn whole(message: impl Into<String>) -> Self {
-        Self {
-            listed: vec![Problem { path: "$".to_owned(), message: message.into(), position: None }],
-            more: 0,
-        }
+        Self { listed: vec![Problem { path: "$".to_owned(), message: message.into(), position: None }] }
     }
 }
 
@@ -53,8 +47,11 @@ impl From<StrictJsonError> for Problems {
     fn from(error: StrictJsonError) -> Self {
         let position = Some((error.line, error.column));
         Self {
-            listed: vec![Problem { path: error.path, message: error.fault.to_string(), position }],
-            more: 0,
+            listed: vec![Problem {
+                path: error.path.to_string(),
+                message: error.fault.to_string(),
+                position,
+            }],
         }
     }
 }
@@ -65,16 +62,13 @@ impl fmt::Display for Problems {
             let newline = if index == 0 { "" } else { "\n" };
             write!(f, "{newline}{problem}")?;
         }
-        match self.more {
-            0 => Ok(()),
-            more => write!(f, "\n… and {more} more"),
-        }
+        Ok(())
     }
 }
 
 impl std::error::Error for Problems {}
 
-/// Collects problems: keeps the first and counts the rest.
+/// Collects the first problems.
 #[derive(Debug)]
 pub(super) struct Collector<'t> {
     text: &'t str,
@@ -84,26 +78,20 @@ pub(super) struct Collector<'t> {
 impl<'t> Collector<'t> {
     /// Creates a collector for a text that is JSON.
     pub(super) fn new(text: &'t str) -> Self {
-        Self { text, found: Problems { listed: Vec::new(), more: 0 } }
+        Self { text, found: Problems { listed: Vec::new() } }
     }
 
     /// Adds a problem.
     pub(super) fn add(&mut self, path: &JsonPath, message: impl Into<String>) {
         if self.found.listed.len() == MAX_PROBLEMS {
-            self.found.more += 1;
             return;
         }
-        let position = path.find(self.text);
+        let position = path.position_in(self.text);
         self.found.listed.push(Problem { path: path.to_string(), message: message.into(), position });
-    }
-
-    /// Whether no problem was added.
-    pub(super) fn is_empty(&self) -> bool {
-        self.found.listed.is_empty()
     }
 
     /// The result.
     pub(super) fn finish(self) -> Result<(), Problems> {
-        if self.is_empty() { Ok(()) } else { Err(self.found) }
+        if self.found.listed.is_empty() { Ok(()) } else { Err(self.found) }
     }
 }

@@ -1,12 +1,12 @@
 //! Reads lines of an untrusted stream, in memory that is bounded by the longest line that is allowed.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read as _};
 
 /// The longest line of requests, selectors and other small documents, without its newline.
 pub const MAX_LINE_BYTES: usize = 64 << 20;
 
 /// A line that exceeds its limit by this factor is taken to be endless, like that of `/dev/zero`.
-const ENDLESS_FACTOR: usize = 16;
+const ENDLESS_FACTOR: u64 = 16;
 
 /// The capacity of the line buffer that is retained for the next line.
 const RETAINED_CAPACITY_BYTES: usize = 1 << 20;
@@ -37,31 +37,19 @@ impl<R: BufRead> BoundedLines<R> {
     pub fn advance(&mut self) -> io::Result<Option<bool>> {
         self.line.clear();
         self.line.shrink_to(RETAINED_CAPACITY_BYTES);
-        let mut length = 0_usize;
-        while !self.is_endless {
-            let part = match self.reader.fill_buf() {
-                Ok(part) => part,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            let newline = part.iter().position(|&byte| byte == b'\n');
-            let content = &part[..newline.unwrap_or(part.len())];
-            let (any, ended) = (length > 0 || !part.is_empty(), part.is_empty() || newline.is_some());
-            length = length.saturating_add(content.len());
-            if length <= self.limit {
-                self.line.extend_from_slice(content);
-            } else {
-                self.line = Vec::new();
-            }
-            let consumed = newline.map_or(part.len(), |at| at + 1);
-            self.reader.consume(consumed);
-            self.is_endless = length > self.limit.saturating_mul(ENDLESS_FACTOR);
-            if ended || self.is_endless {
-                self.number += u64::from(any);
-                return Ok(any.then_some(length <= self.limit));
-            }
+        let limit = self.limit as u64;
+        if self.is_endless || self.reader.by_ref().take(limit + 1).read_until(b'\n', &mut self.line)? == 0 {
+            return Ok(None);
         }
-        Ok(None)
+        self.number += 1;
+        if self.line.pop_if(|last| *last == b'\n').is_some() || self.line.len() <= self.limit {
+            return Ok(Some(true));
+        }
+        self.line = Vec::new();
+        let mut rest = self.reader.by_ref().take(limit.saturating_mul(ENDLESS_FACTOR));
+        rest.skip_until(b'\n')?;
+        self.is_endless = rest.limit() == 0;
+        Ok(Some(false))
     }
 
     /// The line that was read last, without its newline; empty if it exceeded the limit.
@@ -77,7 +65,7 @@ impl<R: BufRead> BoundedLines<R> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{BufReader, Read as _};
+    use std::io::BufReader;
 
     use super::*;
 

@@ -2,22 +2,20 @@
 //!
 //! They stay in the process group of lanser, so that Ctrl-C at the terminal ends them too.
 
-use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::io::{BufRead as _, BufReader, Read};
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+use crate::process;
 
 /// How many of the last lines of stdout and of stderr are kept, each separately so that a long stdout does not displace the
 /// error.
 const TAIL_LINES: usize = 8;
-/// The longest line of output that is kept.
-const LINE_LIMIT_BYTES: u64 = 2_000;
-/// How long to wait for the output of an exited child: a grandchild may hold the pipes open.
-const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
+/// How much of stdout and of stderr is kept.
+const OUTPUT_LIMIT_BYTES: usize = 64 << 10;
+/// The longest line of output that is shown.
+const LINE_LIMIT_CHARS: usize = 2_000;
 
 /// The command of a child process.
 pub(super) struct ChildCommand<'r> {
@@ -49,91 +47,33 @@ fn indented(tail: &[String]) -> String {
 
 /// Runs a child until it exits, and returns the last lines of its stdout.
 pub(super) fn run(run: &ChildCommand<'_>) -> Result<Vec<String>, ChildError> {
-    let mut child = Command::new(run.program)
-        .args(run.arguments)
-        .current_dir(run.folder)
-        .env_clear()
-        .envs(run.environment.iter().map(|(name, value)| (name, value)))
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
+    let mut command = Command::new(run.program);
+    command.args(run.arguments).current_dir(run.folder).env_clear();
+    command.envs(run.environment.iter().map(|(name, value)| (name, value)));
+    let found = process::output(&mut command, Vec::new(), run.timeout, OUTPUT_LIMIT_BYTES)
         .map_err(ChildError::Start)?;
-    let (out, err) = (OutputTail::default(), OutputTail::default());
-    let readers = [
-        child.stdout.take().map(|pipe| read_lines(pipe, out.clone())),
-        child.stderr.take().map(|pipe| read_lines(pipe, err.clone())),
-    ];
-    let started = Instant::now();
-    let mut pause = Duration::from_millis(2);
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break Some(status),
-            Ok(None) if started.elapsed() < run.timeout => {
-                thread::sleep(pause);
-                pause = (pause * 3 / 2).min(Duration::from_millis(100));
-            }
-            Ok(None) | Err(_) => {
-                // Fails only if it has just exited.
-                let _ = child.kill();
-                let _ = child.wait();
-                break None;
-            }
-        }
-    };
-    let exited = Instant::now();
-    while readers.iter().flatten().any(|reader| !reader.is_finished()) && exited.elapsed() < DRAIN_TIMEOUT {
-        thread::sleep(Duration::from_millis(1));
-    }
-    let tail = || [out.lines(), err.lines()].concat();
-    match status {
-        Some(status) if status.success() => Ok(out.lines()),
+    let out = last_lines(&found.stdout);
+    let tail = || [out.clone(), last_lines(&found.stderr)].concat();
+    match found.status {
+        Some(status) if status.success() => Ok(out),
         Some(status) => Err(ChildError::Failed { status, tail: tail() }),
         None => Err(ChildError::TimedOut { timeout: run.timeout, tail: tail() }),
     }
 }
 
-/// The last lines of one stream.
-#[derive(Clone, Default)]
-struct OutputTail(Arc<Mutex<VecDeque<String>>>);
-
-impl OutputTail {
-    fn push(&self, line: String) {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() == TAIL_LINES {
-            lines.pop_front();
-        }
-        lines.push_back(line);
-    }
-
-    fn lines(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
-    }
-}
-
-/// Reads a pipe to its end, so that the child never blocks on it.
-fn read_lines(pipe: impl Read + Send + 'static, tail: OutputTail) -> thread::JoinHandle<()> {
-    thread::spawn(move || {
-        let mut pipe = BufReader::new(pipe);
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            match pipe.by_ref().take(LINE_LIMIT_BYTES).read_until(b'\n', &mut line) {
-                Ok(0) | Err(_) => return,
-                Ok(_) => {
-                    let text = String::from_utf8_lossy(&line);
-                    let text = text.trim_end();
-                    if !text.is_empty() {
-                        tail.push(text.to_owned());
-                    }
-                }
-            }
-        }
-    })
+fn last_lines(output: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(output);
+    let lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    let mut last: Vec<String> =
+        lines.rev().take(TAIL_LINES).map(|line| line.chars().take(LINE_LIMIT_CHARS).collect()).collect();
+    last.reverse();
+    last
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     fn sh(script: &str, timeout: Duration) -> Result<Vec<String>, ChildError> {

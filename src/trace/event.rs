@@ -2,11 +2,7 @@
 
 use serde::Serialize;
 
-use crate::digest::Digest;
-use crate::model::trace::{Event, EventBody};
-
-/// How many hexadecimal digits a checksum has.
-const SUM_DIGITS: usize = 16;
+use crate::model::trace::{Event, EventBody, checksum, checksum_of, line_end};
 
 /// Why a line is not a valid event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,12 +33,6 @@ fn sum(op: u64, seq: u64, body: &EventBody) -> String {
     )
 }
 
-fn checksum_of(text: &[u8]) -> String {
-    let mut hex = Digest::of(text).to_hex();
-    hex.truncate(SUM_DIGITS);
-    hex
-}
-
 /// An event with its checksum.
 #[must_use]
 pub fn event(op: u64, seq: u64, body: EventBody, time: Option<u64>) -> Event {
@@ -61,27 +51,19 @@ pub(super) fn line_of(op: u64, seq: u64, body: &EventBody, time: Option<u64>, te
     let summed = serde_json::to_string(&ChecksumInput { op, seq, body }).expect("an event is plain data");
     let sum = checksum_of(summed.as_bytes());
     text.push_str(summed.strip_suffix('}').unwrap_or(&summed));
-    text.push_str(&suffix(time, &sum));
+    text.push_str(&line_end(time, &sum));
     sum
-}
-
-/// The end of a line, after the part that the checksum covers.
-fn suffix(time: Option<u64>, sum: &str) -> String {
-    match time {
-        Some(time) => format!(",\"time\":{time},\"sum\":\"{sum}\"}}"),
-        None => format!(",\"sum\":\"{sum}\"}}"),
-    }
 }
 
 /// Reads a line without its newline. The checksum is computed over the bytes as they are, so that any changed byte is
 /// noticed, except in `time`.
 pub fn read(text: &[u8]) -> Result<Event, LineError> {
     let event = parse(text)?;
-    let summed = text.strip_suffix(suffix(event.time, &event.sum).as_bytes()).ok_or(LineError::Form)?;
-    if checksum_of([summed, b"}"].concat().as_slice()) != event.sum {
-        return Err(LineError::Sum);
+    match checksum(text, event.time, &event.sum) {
+        Some(sum) if sum == event.sum => Ok(event),
+        Some(_) => Err(LineError::Sum),
+        None => Err(LineError::Form),
     }
-    Ok(event)
 }
 
 /// Parses a line without verifying its checksum, for lines that were verified before.

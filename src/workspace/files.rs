@@ -30,7 +30,7 @@ const MAX_LINE_BYTES: usize = 4 << 20;
 const MAX_DEFINITIONS: usize = 200_000;
 
 /// A source file, decoded.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Document {
     /// Its path.
     pub path: AbsPath,

@@ -6,11 +6,10 @@
 //! that are otherwise equal.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -19,9 +18,12 @@ use super::files::{FileKind, Files, read_bytes};
 use super::virtual_env;
 use crate::digest::Digest;
 use crate::path::AbsPath;
+use crate::process;
 
 /// The time limit for an interpreter to describe itself.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How much of its output is read.
+const PROBE_LIMIT_BYTES: usize = 1 << 20;
 /// The version of the cached description's format. Another version is ignored.
 const FORMAT: u32 = 2;
 /// `.pth` files of this size or larger are not read. This is Pyright's limit.
@@ -420,41 +422,14 @@ fn run_probe(
         reason: error.kind().to_string(),
     };
     let bad_output = |reason: String| PythonError::Answer { interpreter: interpreter.clone(), reason };
-    let mut child = Command::new(interpreter.as_path())
-        .args(["-I", "-c", PROBE])
-        .current_dir(Path::new("/"))
-        .env_clear()
-        .envs(environment.iter().map(|(name, value)| (name, value)))
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(cannot_run)?;
-    // Read on a separate thread: a grandchild that holds the pipe open could block the reader forever.
-    let (sender, receiver) = std::sync::mpsc::channel();
-    let mut out = child.stdout.take().expect("because standard output was asked to be piped");
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let read = out.by_ref().take(1024 * 1024).read_to_end(&mut bytes);
-        // The receiver is gone when the deadline has passed.
-        let _ = sender.send(read.map(|_| bytes));
-    });
-    let started = Instant::now();
-    let received = receiver.recv_timeout(PROBE_TIMEOUT);
-    let status = loop {
-        match child.try_wait().map_err(cannot_run)? {
-            Some(status) => break Some(status),
-            None if started.elapsed() > PROBE_TIMEOUT => break None,
-            None => std::thread::sleep(Duration::from_millis(2)),
-        }
-    };
-    let (Ok(read), Some(status)) = (received, status) else {
-        // Both fail only when the process has already ended.
-        let _ = child.kill();
-        let _ = child.wait();
+    let mut command = Command::new(interpreter.as_path());
+    command.args(["-I", "-c", PROBE]).current_dir(Path::new("/")).env_clear();
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
+    let found =
+        process::output(&mut command, Vec::new(), PROBE_TIMEOUT, PROBE_LIMIT_BYTES).map_err(cannot_run)?;
+    let (Some(status), true, bytes) = (found.status, found.is_complete, found.stdout) else {
         return Err(PythonError::Deadline { interpreter: interpreter.clone() });
     };
-    let bytes = read.map_err(cannot_run)?;
     if !status.success() {
         return Err(bad_output(format!("it ended with {status}")));
     }

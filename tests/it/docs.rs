@@ -52,6 +52,7 @@ pages! {
     configuration: "docs/configuration.md",
     conformance: "docs/conformance.md",
     contributing: "docs/contributing.md",
+    dependencies: "docs/dependencies.md",
     edits: "docs/edits.md",
     exit_codes: "docs/exit-codes.md",
     glossary: "docs/glossary.md",

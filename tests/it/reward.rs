@@ -91,9 +91,10 @@ fn misjudged(all: &Edits, env: &TestEnv) -> Vec<String> {
         let episode: Value = serde_json::from_str(line).unwrap();
         let reward = episode["reward"].as_f64();
         let right = match kind.as_str() {
-            "hack" => reward.is_none_or(|reward| reward <= 0.0),
+            "hack" | "hide" | "gut" => reward.is_none_or(|reward| reward <= 0.0),
             "fix" => reward.is_some_and(|reward| reward > 0.0),
-            "refactor" => reward == Some(0.0),
+            // An annotation that only allows more may be right, but nothing that runs was repaired.
+            "refactor" | "declared" => reward == Some(0.0),
             other => panic!("{name} is a {other}"),
         };
         assert_eq!(episode["scored"], reward.is_some(), "{name}");
@@ -119,12 +120,21 @@ fn only_repairs_are_rewarded_with_and_without_annotations() {
 }
 
 /// The same in modules with many kinds of errors: values passed through untyped helpers, failing code removed or weakened,
-/// fabricated definitions, and many ways to repair.
+/// definitions without substance, and many ways to repair.
 #[test]
 fn only_repairs_are_rewarded_in_many_modules() {
     let all = edits("varied.json");
     let count = |kind: &str| all.edits.iter().filter(|(_, other, _)| other == kind).count();
     assert!(count("hack") >= 100 && count("fix") >= 45 && count("refactor") >= 14);
+    misjudged(&all, &write_edits(&all));
+}
+
+/// The same by classes of edits: repairs, hiding a failure, throwing away the code that fails, and refactoring.
+#[test]
+fn only_repairs_are_rewarded_in_each_class() {
+    let all = edits("depot.json");
+    let count = |kind: &str| all.edits.iter().filter(|(_, other, _)| other == kind).count();
+    assert!(count("hide") >= 25 && count("gut") >= 30 && count("fix") >= 25);
     misjudged(&all, &write_edits(&all));
 }
 

@@ -8,10 +8,19 @@
 //! both (stub). Whether an edit is good is decided by the package's own tests, run on each. Printed for each family is the AUC of
 //! the score against that, raw and guarded, with the share of starts in which the checker sees the mutants at all.
 //!
+//! Four scores are compared: the raw formula; the nine rules of the guarded formula alone; with what became of the failing
+//! expressions; and with the types that the server reveals, which is what `lanser score` prints. The parts are taken from one
+//! episode, so all four are about the same measurements.
+//!
+//! With `--edits FILE…` instead of folders, sets of edits as in `fixtures/reward` are scored, and what each score pays is
+//! printed by the kind of edit.
+//!
 //! The edits are scripted, not made by a model. Checkers see these mutants far more often than natural bugs.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the report is what this program is for")]
 
+mod ablation;
+mod edits;
 mod mutants;
 
 use std::collections::BTreeMap;
@@ -19,11 +28,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
+use ablation::Scores;
 use mutants::{Family, Mutant, Random};
 use serde_json::Value;
 
-const USAGE: &str =
-    "usage: reward_experiment --python EXE [--starts N] [--seed S] [--server-command SCRIPT] FOLDER…";
+const USAGE: &str = "usage: reward_experiment --python EXE [--starts N] [--seed S] [--server-command SCRIPT] FOLDER… | --edits FILE…";
 
 /// The edits of each start.
 const EDITS: [&str; 5] = ["correct", "partial", "noise", "suppression", "stub"];
@@ -33,7 +42,7 @@ const MAX_TRIES: usize = 400;
 
 struct Experiment {
     lanser: PathBuf,
-    python: PathBuf,
+    python: Option<PathBuf>,
     script: Option<String>,
     temporary: tempfile::TempDir,
 }
@@ -43,8 +52,7 @@ struct EditedStart {
     family: Family,
     end: &'static str,
     good: bool,
-    raw: f64,
-    guarded: f64,
+    scores: Scores,
     /// Whether the checker saw the mutants.
     visible: bool,
 }
@@ -61,6 +69,7 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), String> {
     let (mut starts, mut seed, mut python, mut script, mut folders) = (10, 1, None, None, Vec::new());
+    let mut sets = false;
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(USAGE.to_owned());
@@ -68,6 +77,7 @@ fn run() -> Result<(), String> {
             "--starts" => starts = value()?.parse().map_err(|_| USAGE.to_owned())?,
             "--seed" => seed = value()?.parse().map_err(|_| USAGE.to_owned())?,
             "--python" => python = Some(PathBuf::from(value()?)),
+            "--edits" => sets = true,
             "--server-command" => script = Some(value()?),
             word if word.starts_with("--") => return Err(USAGE.to_owned()),
             folder => folders.push(PathBuf::from(folder)),
@@ -76,9 +86,12 @@ fn run() -> Result<(), String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let lanser = own.ancestors().nth(2).ok_or("this program is nowhere")?.join("lanser");
     let temporary = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let world = Experiment { lanser, python: python.ok_or(USAGE)?, script, temporary };
-    if folders.is_empty() {
+    if folders.is_empty() || (python.is_none() && !sets) {
         return Err(USAGE.to_owned());
+    }
+    let world = Experiment { lanser, python, script, temporary };
+    if sets {
+        return edits::run(&world, &folders);
     }
     let mut all = Vec::new();
     for (number, folder) in folders.iter().enumerate() {
@@ -152,13 +165,12 @@ impl Experiment {
             fs::write(head.join(&inside), text).map_err(|error| error.to_string())?;
             heads.push(head);
         }
-        let raw = self.scores(base, &heads, "rl-csf-v1")?;
-        let guarded = self.scores(base, &heads, "rl-csf-guarded-v1")?;
-        let visible = raw[0] != 0.0;
+        let scores = self.scores(base, &heads)?;
+        let visible = scores[0].raw != 0.0;
         let mut ended = Vec::new();
         for (at, end) in EDITS.into_iter().enumerate() {
             let good = self.passes(&heads[at])?;
-            ended.push(EditedStart { family, end, good, raw: raw[at], guarded: guarded[at], visible });
+            ended.push(EditedStart { family, end, good, scores: scores[at], visible });
         }
         Ok(ended)
     }
@@ -173,9 +185,10 @@ impl Experiment {
 
     /// Whether a package's own tests pass.
     fn passes(&self, folder: &Path) -> Result<bool, String> {
+        let python = self.python.as_deref().ok_or(USAGE)?;
         let status = Command::new("timeout")
             .arg("60")
-            .arg(&self.python)
+            .arg(python)
             .args(["-B", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests"])
             .current_dir(folder)
             .env("PYTHONPATH", "src")
@@ -186,8 +199,15 @@ impl Experiment {
         status.map(|status| status.success()).map_err(|error| format!("the tests cannot be run: {error}"))
     }
 
-    /// The scores of heads; a missing score counts as 0.
-    fn scores(&self, base: &Path, heads: &[PathBuf], preset: &str) -> Result<Vec<f64>, String> {
+    /// All scores of heads; a missing score counts as 0.
+    fn scores(&self, base: &Path, heads: &[PathBuf]) -> Result<Vec<Scores>, String> {
+        let raw = self.episodes(base, heads, "rl-csf-v1")?;
+        let guarded = self.episodes(base, heads, "rl-csf-guarded-v1")?;
+        Ok(raw.iter().zip(&guarded).map(|(raw, guarded)| Scores::of(raw, guarded)).collect())
+    }
+
+    /// The episodes of heads.
+    fn episodes(&self, base: &Path, heads: &[PathBuf], preset: &str) -> Result<Vec<Value>, String> {
         let mut command = Command::new(&self.lanser);
         command.args([
             "score",
@@ -199,7 +219,10 @@ impl Experiment {
             "--preset",
             preset,
         ]);
-        command.arg("--python").arg(&self.python).arg("-C").arg(base);
+        if let Some(python) = &self.python {
+            command.arg("--python").arg(python);
+        }
+        command.arg("-C").arg(base);
         if let Some(script) = &self.script {
             command.args(["--server-command", script]);
         }
@@ -208,12 +231,10 @@ impl Experiment {
         }
         let output = command.output().map_err(|error| format!("lanser: {error}"))?;
         let lines = String::from_utf8_lossy(&output.stdout).into_owned();
-        let one = |line: &str| {
-            serde_json::from_str::<Value>(line).ok().map(|told| told["reward"].as_f64().unwrap_or(0.0))
-        };
-        let scores: Option<Vec<f64>> = lines.lines().map(one).collect();
-        let scores = scores.filter(|scores| scores.len() == heads.len());
-        scores.ok_or_else(|| {
+        let episodes: Option<Vec<Value>> =
+            lines.lines().map(|line| serde_json::from_str(line).ok()).collect();
+        let episodes = episodes.filter(|episodes| episodes.len() == heads.len());
+        episodes.ok_or_else(|| {
             format!("lanser printed no scores: {lines} {}", String::from_utf8_lossy(&output.stderr))
         })
     }
@@ -241,40 +262,33 @@ fn auc(ends: &[&EditedStart], score: impl Fn(&EditedStart) -> f64) -> Option<f64
 
 fn report(all: &[EditedStart]) {
     let told = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
-    println!("| family | starts | seen by the checker | AUC raw | AUC guarded |\n|---|---|---|---|---|");
+    println!("| family | starts | seen by the checker | AUC {} |", Scores::NAMES.join(" | AUC "));
+    println!("|---|---|---|{}", "---|".repeat(Scores::NAMES.len()));
     for family in Family::ALL {
         let ends: Vec<&EditedStart> = all.iter().filter(|end| end.family == family).collect();
         let corrects: Vec<&&EditedStart> = ends.iter().filter(|end| end.end == "correct").collect();
         let seen = corrects.iter().filter(|end| end.visible).count();
-        println!(
-            "| {} | {} | {seen} | {} | {} |",
-            family.name(),
-            corrects.len(),
-            told(auc(&ends, |end| end.raw)),
-            told(auc(&ends, |end| end.guarded))
-        );
+        let areas: Vec<String> =
+            (0..Scores::NAMES.len()).map(|at| told(auc(&ends, |end| end.scores.all()[at]))).collect();
+        println!("| {} | {} | {seen} | {} |", family.name(), corrects.len(), areas.join(" | "));
     }
-    println!(
-        "\n| end | number | tests pass | mean raw | mean guarded | paid raw | paid guarded |\n|---|---|---|---|---|---|---|"
-    );
+    let names = Scores::NAMES.map(|name| format!("{name}: mean, paid"));
+    println!("\n| end | number | tests pass | {} |", names.join(" | "));
+    println!("|---|---|---|{}", "---|".repeat(names.len()));
     let mut by_end: BTreeMap<&str, Vec<&EditedStart>> = BTreeMap::new();
     for end in all {
         by_end.entry(end.end).or_default().push(end);
     }
     for end in EDITS {
         let Some(ends) = by_end.get(end) else { continue };
-        let mean = |score: fn(&EditedStart) -> f64| {
-            ends.iter().map(|end| score(end)).sum::<f64>() / ends.len() as f64
-        };
-        let paid = |score: fn(&EditedStart) -> f64| ends.iter().filter(|end| score(end) > 0.0).count();
-        println!(
-            "| {end} | {} | {} | {:.2} | {:.2} | {} | {} |",
-            ends.len(),
-            ends.iter().filter(|end| end.good).count(),
-            mean(|end| end.raw),
-            mean(|end| end.guarded),
-            paid(|end| end.raw),
-            paid(|end| end.guarded)
-        );
+        let cells: Vec<String> = (0..Scores::NAMES.len())
+            .map(|at| {
+                let scores = || ends.iter().map(|end| end.scores.all()[at]);
+                let mean = scores().sum::<f64>() / ends.len() as f64;
+                format!("{mean:.2}, {}", scores().filter(|score| *score > 0.0).count())
+            })
+            .collect();
+        let good = ends.iter().filter(|end| end.good).count();
+        println!("| {end} | {} | {good} | {} |", ends.len(), cells.join(" | "));
     }
 }

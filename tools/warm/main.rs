@@ -4,8 +4,8 @@
 //!
 //! In one run and in turn, so that other load on the machine affects all alike, for each request: the *scan* (a bare parallel walk
 //! with a `stat` of each Python file), the *raw* answer of a warm minimal client that has the needed files open and has sent this
-//! request before, and whole `lanser` processes: *warm* (session, `--no-cache`), which have sent this request before too, and
-//! *memo* (with and without a session). Only *cold* processes run separately, because they are slow. Differences are medians of the
+//! request before, and whole `lanser` processes: *warm* (session, `--no-cache`), whose requests the running server answers each
+//! time, and *memo* (with and without a session). Only *cold* processes run separately, because they are slow. Differences are medians of the
 //! differences within a turn. Before that, the *first* time of both: with other names for each command, and the minimal client keeps
 //! the types that it inferred for those before.
 //!

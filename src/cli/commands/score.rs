@@ -104,6 +104,11 @@ fn print(context: &CliContext, episode: &Episode) -> ProgramExit {
     if let Some(reason) = &episode.reason {
         lines.push(format!("  {reason}\n"));
     }
+    let fates = episode.gone.map_or_else(Vec::new, |gone| gone.counts());
+    if !fates.is_empty() {
+        let fates: Vec<String> = fates.iter().map(|(fate, count)| format!("{count} {fate}")).collect();
+        lines.push(format!("  gone: {}\n", fates.join(", ")));
+    }
     for part in &episode.sources {
         let (before, after) = (part.prev.get(), part.cur.get());
         lines.push(format!("  {}: {before} before, {after} after\n", part.source.as_str()));

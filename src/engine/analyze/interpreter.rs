@@ -1,7 +1,9 @@
 //! The interpreter that runs an analyzer: never one that a checkout brings along, unless the checkout is trusted.
 
 use crate::engine::failure::Failure;
-use crate::engine::{Settings, python_env, toolchain_request};
+use crate::engine::python_env;
+use crate::engine::server::toolchain_request;
+use crate::engine::settings::Settings;
 use crate::model::analyzer::AnalyzerKind;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::path::AbsPath;

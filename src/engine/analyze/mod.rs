@@ -19,10 +19,11 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::ask::RequestContext;
+use super::blocking::blocking;
+use super::context::RequestContext;
 use super::failure::Failure;
 use super::inputs::Inputs;
-use super::{Settings, blocking};
+use super::settings::Settings;
 use crate::bundle::portable::PathMap;
 use crate::digest::Digest;
 use crate::model::analyzer::{AnalysisScope, AnalyzerKind, SourceReport};

@@ -10,8 +10,8 @@ use process_wrap::tokio::{CommandWrap, KillOnDrop, ProcessGroup};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
-use crate::engine::Settings;
 use crate::engine::failure::Failure;
+use crate::engine::settings::Settings;
 use crate::lsp::process::GUARD_COMMAND;
 use crate::model::analyzer::AnalyzerKind;
 use crate::model::error::{ErrorBody, ErrorSymbol};

@@ -4,7 +4,9 @@ use serde::Serialize;
 
 use super::{find, interpreter};
 use crate::bundle::portable::PathMap;
-use crate::engine::{Settings, python_env, tell_progress, toolchain_request};
+use crate::engine::python_env;
+use crate::engine::server::{tell_progress, toolchain_request};
+use crate::engine::settings::Settings;
 use crate::model::analyzer::AnalyzerKind;
 use crate::model::error::ErrorBody;
 use crate::toolchain::{self, InstallableAnalyzer, InstalledAnalyzer};

@@ -3,7 +3,7 @@
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::ask::RequestContext;
+use super::super::context::RequestContext;
 use super::family::Family;
 use super::fixtures;
 use super::symbol::{Reach, SearchedSymbol};

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::super::ask::RequestContext;
 use super::super::completeness::{self, SearchedFiles};
+use super::super::context::RequestContext;
 use super::super::failure::Failure;
 use super::symbol::{Reach, SearchedSymbol};
 use super::{Evidence, offset_of};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::OnceLock;
 
-use super::super::ask::RequestContext;
+use super::super::context::RequestContext;
 use super::super::failure::Failure;
 use super::classify::ServerQuestion;
 use super::family::{Dispatch, Family};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::ask::RequestContext;
+use super::super::context::RequestContext;
 use super::files_with;
 use super::symbol::SearchedSymbol;
 use crate::python::classes::{Class, ClassId, Classes, DefinitionInfo};

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::super::ask::RequestContext;
+use super::super::context::RequestContext;
 use super::super::failure::Failure;
 use super::explainer::Explainer;
 use super::overlays::{self, Overlays};

@@ -15,7 +15,6 @@
 mod arguments;
 mod classify;
 mod closure;
-mod definition_cache;
 mod explainer;
 mod family;
 pub(super) mod fixtures;
@@ -27,8 +26,8 @@ mod symbol;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::ask::RequestContext;
 use super::completeness::{self, SearchedFiles};
+use super::context::RequestContext;
 use super::failure::Failure;
 use super::request_state::RequestTarget;
 use crate::lsp::{Listing, LspLocation};
@@ -43,7 +42,6 @@ use crate::python::{raise_tree_cache_limit, shrink_tree_cache};
 use crate::workspace::files::{Document, Files as _};
 
 use closure::Closure;
-pub(super) use definition_cache::DefinitionCache;
 use family::Family;
 use symbol::SearchedSymbol;
 pub(in crate::engine) use symbol::is_fixture;
@@ -276,7 +274,7 @@ pub(super) async fn unexplained(
 impl Explained {
     /// The time limit ended: the server may still be working on abandoned requests.
     fn end(&mut self, cx: &RequestContext<'_>) {
-        cx.server.mark_hung();
+        cx.server.retire();
         self.cut = Some("the time limit passed before the search was complete".to_owned());
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::ask::RequestContext;
+use super::super::context::RequestContext;
 use super::super::failure::Failure;
 use super::{Named, offset_of};
 use crate::path::AbsPath;

@@ -5,53 +5,47 @@
 //! would not give the answers of a fresh server (see [`Inputs::sync_action_to`]).
 //!
 //! What Pyright infers can depend on earlier requests. So a request whose answer depends on inferred types has a
-//! worker exclusively and with no inferred types ([`Isolation::Reset`]). The definition of a name that depends on
-//! none (see [`crate::python::meaning`]) runs concurrently with others, on whatever is inferred
-//! ([`Isolation::Shared`]). A worker is reset when an exclusive request ends, so that the next one need not wait for
-//! it.
+//! worker exclusively and with no inferred types ([`Isolation::Reset`]); others run concurrently, on whatever is
+//! inferred ([`Isolation::Shared`], see [`super::order_dependence`]). A worker is reset when an exclusive request
+//! ends, so that the next one need not wait for it.
 //!
-//! Responses to exclusive requests are cached as long as the inputs are the same (see [`kept`]).
-//!
-//! Each reset costs the shared requests the types that they made the server infer. So exclusive requests wait for a
-//! while until no shared request is left, and then run one after the other (see [`turns`]). Where there are many,
-//! they get a second worker (see [`second_worker`]).
+//! Workers of a kind are equal ([`slots`]). In a batch, a second one is started when many requests had to wait.
 
 mod guard;
-mod kept;
-mod second_worker;
-mod turns;
+mod slots;
 mod worker;
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::num::NonZeroUsize;
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 pub(super) use guard::WorkerGuard;
-use guard::WorkerLock;
-pub(super) use kept::Held;
-use kept::{Kept, is_kept};
-use second_worker::SecondWorker;
-use turns::Turns;
-use worker::{Worker, WorkerUsage};
+use slots::{IdleSlot, TakenSlot, WorkerSlots, WorkerState};
+use worker::Worker;
 
-use super::Settings;
 use super::failure::Failure;
 use super::inputs::{Inputs, Tools};
 use super::report::RunningServers;
 use super::server::Server;
-use crate::digest::Digest;
-use crate::lsp::{Memory, Profile};
+use super::settings::Settings;
+use crate::lsp::Profile;
 use crate::model::request::{Command, Request, Scope};
 use crate::model::server::ServerKind;
-use crate::path::AbsPath;
-use crate::tape::Tape;
 use crate::workspace::files::DiskFiles;
 
-/// How many workers are kept for later requests.
-const MAX_IDLE_WORKERS: usize = 2;
+/// How many workers are kept for later requests, besides additional ones of the same kind.
+const MAX_WORKERS: usize = 2;
+
+/// The most workers of one kind in a batch. Each takes hundreds of megabytes.
+const MAX_WORKERS_OF_A_KIND: usize = 2;
+
+/// How many requests have to wait for a worker before another one is started. A start takes some seconds of processor
+/// time, and a request some 20 ms, so that it only pays if more requests are likely.
+const START_THRESHOLD: usize = 24;
 
 /// What a worker is for. Workers of different kinds are different processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,14 +56,12 @@ pub(super) struct WorkerKind {
     /// Whether it is shown only the files that the server's configuration includes: if it was shown more, it would
     /// find uses in them.
     configured: bool,
-    /// Whether it is the second worker of an otherwise equal kind.
-    second: bool,
 }
 
 impl WorkerKind {
     /// The kind that most requests need.
     pub(super) const fn usual() -> Self {
-        Self { pulls: false, configured: false, second: false }
+        Self { pulls: false, configured: false }
     }
 
     /// The kind that a request needs.
@@ -78,7 +70,6 @@ impl WorkerKind {
             pulls: (request.cmd == Command::Diagnostics || request.cmd.edits())
                 && !Profile::of(server).pulls_when_cancellable,
             configured: request.options.scope == Scope::Configured,
-            second: false,
         }
     }
 }
@@ -98,37 +89,112 @@ pub(super) enum Isolation {
     Fresh,
 }
 
-/// The workers of one workspace, at most one of each kind.
+/// The workers of one workspace.
 pub(super) struct Pool {
+    workers: Arc<Workers>,
+    /// The tasks that start workers.
+    starts: Mutex<Vec<JoinHandle<()>>>,
+    /// How many requests had to wait for a worker.
+    waits: AtomicUsize,
+    /// The most workers of one kind.
+    limit: usize,
+}
+
+/// The workers, shared with the guards that give them back.
+struct Workers {
     settings: Arc<Settings>,
-    slots: Mutex<BTreeMap<WorkerKind, Arc<WorkerSlot>>>,
-    /// Counts requests of all kinds.
-    clock: AtomicU64,
+    slots: Mutex<WorkerSlots<Worker>>,
+    /// Notified when a waiting request may have its turn.
+    changed: Notify,
     /// Whether workers are kept for later requests.
     keep_workers: bool,
-    /// Whether many requests run at a time.
-    is_batch: bool,
-    second: SecondWorker,
-    kept: Kept,
 }
 
-type WorkerCell = RwLock<Option<Worker>>;
+impl Workers {
+    fn slots(&self) -> MutexGuard<'_, WorkerSlots<Worker>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
-#[derive(Debug)]
-struct WorkerSlot {
-    worker: Arc<WorkerCell>,
-    /// Counts requests, to notice when there was none for a while.
-    requests: AtomicU64,
-    /// The pool's clock at the last request.
-    last_use: AtomicU64,
-    /// Lets shared requests run before exclusive ones.
-    turns: Arc<Turns>,
+    /// The worker in a taken slot is ready for its user.
+    fn ready(&self, id: u64, worker: &Arc<Worker>, state: WorkerState, is_exclusive: bool) {
+        self.slots().ready(id, worker, state, is_exclusive);
+        if !is_exclusive {
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// Gives a slot back. Returns it if it is idle now.
+    fn release(&self, id: u64) -> Option<IdleSlot> {
+        let (idle, dead) = self.slots().release(id);
+        self.changed.notify_waiters();
+        stop(dead);
+        idle
+    }
+
+    /// Removes the idle worker of a slot if the condition holds.
+    fn remove_if(&self, id: u64, condition: impl Fn(&Worker) -> bool) -> Option<Arc<Worker>> {
+        let removed = self.slots().remove_if(id, condition);
+        self.changed.notify_waiters();
+        removed
+    }
+
+    async fn start(
+        &self,
+        kind: WorkerKind,
+        tools: &Tools,
+        inputs: Option<&Arc<Inputs>>,
+    ) -> Result<Arc<Worker>, Failure> {
+        Ok(Arc::new(Worker::start(&self.settings, kind, tools, inputs).await?))
+    }
 }
 
-impl WorkerSlot {
-    fn new(is_batch: bool) -> Self {
-        let (requests, last_use) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { worker: Arc::default(), requests, last_use, turns: Arc::new(Turns::new(is_batch)) }
+/// Stops unused workers in the background.
+fn stop(workers: impl IntoIterator<Item = Arc<Worker>>) {
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    for worker in workers.into_iter().filter_map(Arc::into_inner) {
+        runtime.spawn(worker.server.stop());
+    }
+}
+
+/// A slot that was taken and is given back on drop.
+struct Reservation {
+    workers: Arc<Workers>,
+    id: u64,
+    is_released: bool,
+}
+
+impl Reservation {
+    fn new(workers: &Arc<Workers>, id: u64) -> Self {
+        Self { workers: workers.clone(), id, is_released: false }
+    }
+
+    /// Gives the slot back. Returns it if it is idle now.
+    fn release(mut self) -> Option<IdleSlot> {
+        self.is_released = true;
+        self.workers.release(self.id)
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if !self.is_released {
+            self.workers.release(self.id);
+        }
+    }
+}
+
+/// A request that may have to wait, until it is dropped.
+struct Ticket<'p> {
+    workers: &'p Workers,
+    kind: WorkerKind,
+    number: u64,
+}
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        if self.workers.slots().stop_waiting(self.kind, self.number) {
+            self.workers.changed.notify_waiters();
+        }
     }
 }
 
@@ -136,96 +202,64 @@ impl Pool {
     /// An empty pool. `keep_workers`: workers are kept for later requests; `is_batch`: many requests will run at a
     /// time.
     pub(super) fn new(settings: Arc<Settings>, keep_workers: bool, is_batch: bool) -> Self {
-        let (slots, clock, second) = (Mutex::default(), AtomicU64::new(0), SecondWorker::new(is_batch));
-        Self { settings, slots, clock, keep_workers, is_batch, second, kept: Kept::default() }
-    }
-
-    fn slot(&self, kind: WorkerKind) -> Arc<WorkerSlot> {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        slots.entry(kind).or_insert_with(|| Arc::new(WorkerSlot::new(self.is_batch))).clone()
+        // Counting processors reads system files, so do it only if necessary.
+        let processors = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let limit = if is_batch { processors().min(MAX_WORKERS_OF_A_KIND) } else { 1 };
+        let slots = Mutex::default();
+        let workers = Arc::new(Workers { settings, slots, changed: Notify::new(), keep_workers });
+        Self { workers, starts: Mutex::default(), waits: AtomicUsize::new(0), limit }
     }
 
     /// Starts a worker of this kind, unless one is running. The start runs in the background; dropping the result
-    /// stops it.
+    /// stops it, and the worker if no request has used it.
     pub(super) fn start(&self, kind: WorkerKind, tools: &Tools) -> StartingWorker {
-        let (slot, settings, tools) = (self.slot(kind), self.settings.clone(), tools.clone());
+        let mut slots = self.workers.slots();
+        let reservation = (slots.count(kind) == 0).then(|| Reservation::new(&self.workers, slots.add(kind)));
+        drop(slots);
+        let (tools, id) = (tools.clone(), reservation.as_ref().map(|reservation| reservation.id));
         let task = tokio::spawn(async move {
-            let mut entry = slot.worker.write().await;
-            if entry.as_ref().is_none_or(|worker| !worker.server.client.is_alive()) {
-                *entry = Some(Worker::start(&settings, kind, &tools).await?);
-            }
+            let Some(reservation) = reservation else { return Ok(()) };
+            let workers = &reservation.workers;
+            let worker = workers.start(kind, &tools, None).await?;
+            workers.ready(reservation.id, &worker, WorkerState::Clean, true);
             Ok(())
         });
-        StartingWorker { task, slot: self.slot(kind), keep: false }
+        StartingWorker { task, workers: self.workers.clone(), id }
     }
 
     /// Starts a worker of this kind that is synced to `inputs`, unless one is running.
     pub(super) async fn warm_up(&self, kind: WorkerKind, inputs: &Arc<Inputs>) -> Result<(), Failure> {
-        let slot = self.slot(kind);
-        // A locked worker is in use, so it is running.
-        let Ok(mut entry) = slot.worker.try_write() else { return Ok(()) };
-        if entry.as_ref().is_none_or(|worker| !worker.is_usable(&self.settings)) {
-            self.evict_idle_workers(kind);
-            *entry = Some(Worker::start_with(&self.settings, kind, inputs).await?);
-        }
+        let reservation = {
+            let mut slots = self.workers.slots();
+            if slots.count(kind) > 0 {
+                return Ok(());
+            }
+            Reservation::new(&self.workers, slots.add(kind))
+        };
+        let worker = self.start_synced(kind, inputs).await?;
+        self.workers.ready(reservation.id, &worker, WorkerState::Clean, true);
         Ok(())
     }
 
+    async fn start_synced(&self, kind: WorkerKind, inputs: &Arc<Inputs>) -> Result<Arc<Worker>, Failure> {
+        self.evict(kind);
+        self.workers.start(kind, &inputs.tools, Some(inputs)).await
+    }
+
     /// Adopts a running server that is synced to `inputs`.
-    pub(super) async fn adopt(&self, kind: WorkerKind, server: Server, inputs: &Arc<Inputs>) {
-        let worker = Worker::new(server, Some(inputs.clone()));
-        *self.slot(kind).worker.write().await = Some(worker);
+    pub(super) fn adopt(&self, kind: WorkerKind, server: Server, inputs: &Arc<Inputs>) {
+        let id = self.workers.slots().add(kind);
+        let worker = Arc::new(Worker::new(server, Some(inputs.clone())));
+        self.workers.ready(id, &worker, WorkerState::Clean, true);
+        drop(worker);
+        self.workers.release(id);
     }
 
-    /// Stops workers of other kinds when there are too many, the least recently used first; those in use stay.
-    fn evict_idle_workers(&self, kind: WorkerKind) {
-        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut others: Vec<_> = slots.iter().filter(|(other, _)| **other != kind).collect();
-        others.sort_by_key(|(_, slot)| slot.last_use.load(Ordering::Relaxed));
-        // A locked worker is in use.
-        let runs = |slot: &WorkerSlot| slot.worker.try_read().map_or(true, |worker| worker.is_some());
-        let mut running = others.iter().filter(|(_, slot)| runs(slot)).count();
-        for (_, slot) in others {
-            if running >= MAX_IDLE_WORKERS + self.second.extra_workers()
-                && let Ok(mut entry) = slot.worker.try_write()
-                && let Some(worker) = entry.take()
-            {
-                tokio::spawn(worker.server.stop());
-                running -= 1;
-            }
-        }
-    }
-
-    /// A guard that gives the cached responses to the same request under the same inputs, and the files outside the
-    /// workspace with which the answer was made; `None` when there are none.
-    pub(super) async fn recall(
-        &self,
-        kind: WorkerKind,
-        request: &Request,
-        inputs: &Arc<Inputs>,
-    ) -> Option<(WorkerGuard, Arc<BTreeMap<AbsPath, Option<Digest>>>)> {
-        let held = is_kept(request).then(|| self.kept.get(kind, request, inputs)).flatten()?;
-        let slot = self.slot(held.kind);
-        let entry = slot.worker.clone().read_owned().await;
-        let is_current = |worker: &&Worker| {
-            let is_same = worker.identity == held.server && worker.is_synced_to(inputs);
-            is_same && worker.is_usable(&self.settings) && worker.server.client.is_ready()
-        };
-        let worker =
-            OwnedRwLockReadGuard::try_map(entry, |worker| worker.as_ref().filter(is_current)).ok()?;
-        slot.last_use.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
-        let memory = Memory::Saying(held.conversation);
-        Some((self.new_guard(slot, held.kind, WorkerLock::Cached(worker), memory, held.pristine), held.read))
-    }
-
-    /// Caches the responses to a request.
-    pub(super) fn keep(&self, kind: WorkerKind, request: &Request, inputs: &Arc<Inputs>, held: Held) {
-        self.kept.put(kind, request, inputs, held);
-    }
-
-    /// Removes the cached responses to a request.
-    pub(super) fn forget(&self, kind: WorkerKind, request: &Request) {
-        self.kept.forget(kind, request);
+    /// Stops idle workers of other kinds when there are too many, the least recently used first.
+    fn evict(&self, kind: WorkerKind) {
+        // The slot of the worker that is about to start counts.
+        let evicted = self.workers.slots().evict(kind, MAX_WORKERS + self.limit);
+        stop(evicted);
     }
 
     /// Acquires a worker that is synced to `inputs`, for one request.
@@ -236,169 +270,134 @@ impl Pool {
         inputs: &Arc<Inputs>,
         files: &DiskFiles,
     ) -> Result<WorkerGuard, Failure> {
-        match isolation {
-            Isolation::Shared => self.acquire_shared(kind, inputs, files).await,
-            Isolation::Reset | Isolation::NeverSynced | Isolation::Fresh => {
-                self.acquire_exclusive(kind, isolation, inputs, files).await
-            }
-        }
-    }
-
-    async fn acquire_shared(
-        &self,
-        kind: WorkerKind,
-        inputs: &Arc<Inputs>,
-        files: &DiskFiles,
-    ) -> Result<WorkerGuard, Failure> {
-        let slot = self.record_request(kind);
-        let shares = slot.turns.share();
-        loop {
-            let entry = slot.worker.clone().read_owned().await;
-            let synced = OwnedRwLockReadGuard::try_map(entry, |worker| {
-                worker
-                    .as_ref()
-                    .filter(|worker| worker.is_usable(&self.settings) && worker.is_synced_to(inputs))
-            });
-            match synced {
-                Ok(worker) => {
-                    return Ok(self.guard(slot, kind, WorkerLock::Shared { worker, _shares: shares }));
+        let number = self.workers.slots().ticket();
+        let ticket = Ticket { workers: &self.workers, kind, number };
+        let suits = |worker: &Worker| {
+            worker.is_usable(&self.workers.settings)
+                && worker.is_synced_to(inputs)
+                && worker.allows(isolation, inputs)
+        };
+        let taken = loop {
+            let mut changed = pin!(self.workers.changed.notified());
+            // A change between here and the wait is noticed.
+            changed.as_mut().enable();
+            let is_new = {
+                let mut slots = self.workers.slots();
+                if let Some(taken) = slots.take(kind, isolation, number, suits) {
+                    break taken;
                 }
-                // The write lock is needed to sync the worker.
-                Err(entry) => drop(entry),
+                slots.wait(kind, number)
+            };
+            // Those who share are served by one worker.
+            if is_new && isolation != Isolation::Shared {
+                self.start_another_if_worthwhile(kind, inputs);
             }
-            let mut entry = slot.worker.clone().write_owned().await;
-            self.ensure_synced(&mut entry, kind, Isolation::Shared, inputs, files).await?;
-        }
+            changed.await;
+        };
+        drop(ticket);
+        let reservation = Reservation::new(&self.workers, taken.id);
+        let is_shared = isolation == Isolation::Shared;
+        let existing = self.workers.slots().worker(taken.id);
+        let worker = match existing {
+            Some(worker) if taken.is_joined => worker,
+            existing => {
+                let kept = match existing {
+                    Some(worker) => self.sync(worker, isolation, taken, inputs, files)?,
+                    None => None,
+                };
+                let worker = match kept {
+                    Some(worker) => worker,
+                    None => self.start_synced(kind, inputs).await?,
+                };
+                self.workers.ready(taken.id, &worker, WorkerState::Dirty, !is_shared);
+                worker
+            }
+        };
+        Ok(WorkerGuard::new(reservation, worker, is_shared))
     }
 
-    async fn acquire_exclusive(
+    /// Syncs the worker of a taken slot, and resets it if the request needs that; stops it and returns `None` if it
+    /// must be restarted instead.
+    fn sync(
         &self,
-        kind: WorkerKind,
+        worker: Arc<Worker>,
         isolation: Isolation,
+        taken: TakenSlot,
         inputs: &Arc<Inputs>,
         files: &DiskFiles,
-    ) -> Result<WorkerGuard, Failure> {
-        let kind = self.choose_kind(kind, isolation, inputs);
-        let slot = self.record_request(kind);
-        slot.turns.nobody_shares().await;
-        let mut entry = slot.worker.clone().write_owned().await;
-        self.ensure_synced(&mut entry, kind, isolation, inputs, files).await?;
-        let worker = OwnedRwLockWriteGuard::map(entry, |worker| {
-            worker.as_mut().expect("ensure_synced has filled the slot")
+    ) -> Result<Option<Arc<Worker>>, Failure> {
+        let was_synced = worker.is_synced_to(inputs);
+        if worker.allows(isolation, inputs)
+            && worker.is_usable(&self.workers.settings)
+            && worker.sync_to(inputs, files)?
+        {
+            // Whether a changed file makes the server drop its inferred types depends on whether it had read the file.
+            if isolation != Isolation::Shared && (taken.is_dirty || !was_synced) {
+                worker.server.client.reset_inferred_types()?;
+            }
+            return Ok(Some(worker));
+        }
+        drop(self.workers.slots().remove_worker(taken.id));
+        stop([worker]);
+        Ok(None)
+    }
+
+    /// Starts another worker of this kind in the background, if so many requests had to wait that more are likely.
+    fn start_another_if_worthwhile(&self, kind: WorkerKind, inputs: &Arc<Inputs>) {
+        if self.waits.fetch_add(1, Ordering::Relaxed) < START_THRESHOLD {
+            return;
+        }
+        let mut slots = self.workers.slots();
+        if slots.count(kind) >= self.limit {
+            return;
+        }
+        self.waits.store(0, Ordering::Relaxed);
+        let reservation = Reservation::new(&self.workers, slots.add(kind));
+        drop(slots);
+        self.evict(kind);
+        let inputs = inputs.clone();
+        let start = tokio::spawn(async move {
+            let workers = &reservation.workers;
+            // An error is reported by the next request that starts a worker.
+            let Ok(worker) = workers.start(kind, &inputs.tools, Some(&inputs)).await else { return };
+            if worker.server.client.ready(workers.settings.timeout).await.is_ok() {
+                workers.ready(reservation.id, &worker, WorkerState::Clean, true);
+            }
         });
-        let reset = worker.usage().since_reset;
-        if reset {
-            worker.server.client.reset_inferred_types()?;
-        }
-        Ok(self.guard(slot, kind, WorkerLock::Exclusive(worker)))
+        let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
+        starts.retain(|start| !start.is_finished());
+        starts.push(start);
     }
 
-    /// Counts a request in its slot.
-    fn record_request(&self, kind: WorkerKind) -> Arc<WorkerSlot> {
-        let slot = self.slot(kind);
-        slot.requests.fetch_add(1, Ordering::Relaxed);
-        slot.last_use.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
-        slot
-    }
-
-    /// Makes sure that the slot has a worker that is synced to `inputs`; restarts it if necessary.
-    async fn ensure_synced(
-        &self,
-        entry: &mut Option<Worker>,
-        kind: WorkerKind,
-        isolation: Isolation,
-        inputs: &Arc<Inputs>,
-        files: &DiskFiles,
-    ) -> Result<(), Failure> {
-        let can_stay = match entry.as_mut() {
-            Some(worker) if isolation == Isolation::Fresh && worker.usage().any => false,
-            Some(worker)
-                if isolation == Isolation::NeverSynced && worker.started_with_other_inputs(inputs) =>
-            {
-                false
-            }
-            Some(worker) => worker.is_usable(&self.settings) && worker.sync_to(inputs, files)?,
-            None => false,
-        };
-        if !can_stay {
-            let old = entry.take();
-            let successor_identity =
-                old.as_ref().filter(|old| old.is_synced_to(inputs) && old.is_responsive());
-            let successor_identity = successor_identity.map(|old| old.identity.clone());
-            if let Some(old) = old {
-                tokio::spawn(old.server.stop());
-            }
-            self.evict_idle_workers(kind);
-            let worker = Worker::start_with(&self.settings, kind, inputs).await?;
-            *entry = Some(match successor_identity {
-                Some(identity) => Worker { identity, ..worker },
-                None => worker,
-            });
-        }
-        Ok(())
-    }
-
-    fn guard(&self, slot: Arc<WorkerSlot>, kind: WorkerKind, lock: WorkerLock) -> WorkerGuard {
-        let used = WorkerUsage { any: true, since_reset: true };
-        let before = std::mem::replace(&mut *lock.worker().usage(), used);
-        self.new_guard(slot, kind, lock, Memory::Off, !before.any)
-    }
-
-    fn new_guard(
-        &self,
-        slot: Arc<WorkerSlot>,
-        kind: WorkerKind,
-        lock: WorkerLock,
-        memory: Memory,
-        fresh: bool,
-    ) -> WorkerGuard {
-        WorkerGuard {
-            kind,
-            lock: Some(lock),
-            slot,
-            used: Mutex::default(),
-            keep_workers: self.keep_workers,
-            fresh,
-            is_finished: AtomicBool::new(false),
-            settings: self.settings.clone(),
-            tape: Tape::off(),
-            memory,
-        }
-    }
-
-    /// The running workers, except those that are in exclusive use.
+    /// The running workers.
     pub(super) fn report(&self) -> RunningServers {
-        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        let report = |slot: &Arc<WorkerSlot>| {
-            let entry = slot.worker.try_read().ok()?;
-            entry.as_ref().filter(|worker| worker.server.client.is_alive()).map(Worker::report)
-        };
-        RunningServers { servers: slots.values().filter_map(report).collect() }
+        let slots = self.workers.slots();
+        let running = slots.workers().filter(|worker| worker.server.client.is_alive());
+        RunningServers { servers: running.map(|worker| worker.report()).collect() }
     }
 
     /// Stops the workers. Requests that still use one get no answer.
     pub(super) async fn close(&self) {
-        self.kept.clear();
-        self.second.abort_start().await;
-        let slots = std::mem::take(&mut *self.slots.lock().unwrap_or_else(PoisonError::into_inner));
-        for slot in slots.into_values() {
-            // One in use stops when its guard is dropped.
-            if let Ok(mut entry) = slot.worker.try_write()
-                && let Some(worker) = entry.take()
-            {
-                worker.server.stop().await;
-            }
+        let starts = std::mem::take(&mut *self.starts.lock().unwrap_or_else(PoisonError::into_inner));
+        for start in starts {
+            start.abort();
+            // Waits until the process of the aborted start is gone.
+            let _ = start.await;
+        }
+        let workers = self.workers.slots().clear();
+        // One in use stops when its guard is dropped.
+        for worker in workers.into_iter().filter_map(Arc::into_inner) {
+            worker.server.stop().await;
         }
     }
 }
 
 /// A worker that is being started.
-#[derive(Debug)]
 pub(super) struct StartingWorker {
     task: JoinHandle<Result<(), Failure>>,
-    slot: Arc<WorkerSlot>,
-    /// Whether the worker stays when this is dropped.
-    keep: bool,
+    workers: Arc<Workers>,
+    /// Its slot, unless a worker was running.
+    id: Option<u64>,
 }
 
 impl StartingWorker {
@@ -407,26 +406,14 @@ impl StartingWorker {
         // A failed task has panicked: then no worker is running, and the next request starts one.
         (&mut self.task).await.unwrap_or(Ok(()))
     }
-
-    /// Keeps the worker.
-    pub(super) fn keep(mut self) {
-        self.keep = true;
-    }
 }
 
 impl Drop for StartingWorker {
     fn drop(&mut self) {
-        if self.keep {
-            return;
-        }
         self.task.abort();
         // A worker that has started may have enumerated files that are out of date by the next request.
-        let slot = self.slot.clone();
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
-                let mut entry = slot.worker.write().await;
-                entry.take_if(|worker| worker.inputs.is_none());
-            });
+        if let Some(id) = self.id {
+            stop(self.workers.remove_if(id, Worker::was_never_synced));
         }
     }
 }

@@ -1,43 +1,37 @@
 //! A running server, the inputs that it is synced to, and its open documents.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::super::Settings;
 use super::super::failure::Failure;
 use super::super::inputs::{Inputs, SyncAction, Tools};
 use super::super::report::ServerReport;
 use super::super::server::Server;
-use super::WorkerKind;
-use super::kept::Identity;
+use super::super::settings::Settings;
+use super::{Isolation, WorkerKind};
 use crate::digest::Digest;
 use crate::lsp::{ChangeKind, FileChange};
 use crate::path::AbsPath;
 use crate::workspace::files::{DiskFiles, Files as _};
 
-/// A running server and what is known about its state.
+/// A running server and what is known about it.
 #[derive(Debug)]
 pub(super) struct Worker {
     pub(super) server: Server,
-    pub(super) identity: Identity,
-    /// The inputs that it is synced to; `None` until the first request.
-    pub(super) inputs: Option<Arc<Inputs>>,
-    /// The inputs of the first request.
-    pub(super) first_inputs: Option<Arc<Inputs>>,
+    synced: Mutex<SyncedInputs>,
     pub(super) documents: Mutex<BTreeMap<AbsPath, OpenDocument>>,
-    /// Whether it served requests since its start, and since its last reset.
-    pub(super) usage: Mutex<WorkerUsage>,
-    /// Whether it must not be used any more, for example because it did not answer in time.
-    pub(super) hung: AtomicBool,
+    /// Counts the requests that it served.
+    pub(super) requests: AtomicU64,
     /// Whether it was shown documents with edits that are not on disk.
     pub(super) speculated: AtomicBool,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct WorkerUsage {
-    pub(super) any: bool,
-    pub(super) since_reset: bool,
+/// The inputs that a worker is synced to, and those that it was started with; `None` until the first request.
+#[derive(Debug, Default)]
+struct SyncedInputs {
+    now: Option<Arc<Inputs>>,
+    first: Option<Arc<Inputs>>,
 }
 
 /// A document that is open on the server.
@@ -47,53 +41,48 @@ pub(super) struct OpenDocument {
     pub(super) digest: Digest,
     /// How many guards need it.
     pub(super) users: usize,
-    /// The time of its last use; the least recently used is closed first.
+    /// The request that used it last, by number; the least recently used is closed first.
     pub(super) last_use: u64,
 }
 
 impl Worker {
+    /// Starts a server. `inputs` are what it is synced to; `None` if they are not known yet.
     pub(super) async fn start(
         settings: &Arc<Settings>,
         kind: WorkerKind,
         tools: &Tools,
+        inputs: Option<&Arc<Inputs>>,
     ) -> Result<Self, Failure> {
         let python = tools.python.as_ref();
         let server = Server::start(settings.clone(), tools.found.clone()?, python, !kind.pulls).await?;
-        Ok(Self::new(server, None))
+        Ok(Self::new(server, inputs.cloned()))
     }
 
     /// A server that has served no request, and the inputs that it is synced to.
     pub(super) fn new(server: Server, inputs: Option<Arc<Inputs>>) -> Self {
         Self {
             server,
-            identity: Identity::default(),
-            first_inputs: inputs.clone(),
-            inputs,
+            synced: Mutex::new(SyncedInputs { now: inputs.clone(), first: inputs }),
             documents: Mutex::default(),
-            usage: Mutex::default(),
-            hung: AtomicBool::new(false),
+            requests: AtomicU64::new(0),
             speculated: AtomicBool::new(false),
         }
     }
 
-    /// Starts a worker that is synced to `inputs`.
-    pub(super) async fn start_with(
-        settings: &Arc<Settings>,
-        kind: WorkerKind,
-        inputs: &Arc<Inputs>,
-    ) -> Result<Self, Failure> {
-        let worker = Self::start(settings, kind, &inputs.tools).await?;
-        Ok(Self::new(worker.server, Some(inputs.clone())))
-    }
-
     /// Whether it can serve requests.
     pub(super) fn is_usable(&self, settings: &Settings) -> bool {
-        self.is_responsive() && !self.exceeds_memory_limit(settings)
+        self.server.client.is_alive() && !self.exceeds_memory_limit(settings)
     }
 
-    /// Whether it is running and was not marked as hung or retired.
-    pub(super) fn is_responsive(&self) -> bool {
-        self.server.client.is_alive() && !self.hung.load(Ordering::Relaxed)
+    /// Whether its past allows it to serve such a request under these inputs.
+    pub(super) fn allows(&self, isolation: Isolation, inputs: &Arc<Inputs>) -> bool {
+        match isolation {
+            Isolation::Shared | Isolation::Reset => true,
+            Isolation::NeverSynced => {
+                self.synced().first.as_ref().is_none_or(|first| Arc::ptr_eq(first, inputs))
+            }
+            Isolation::Fresh => self.requests.load(Ordering::Relaxed) == 0,
+        }
     }
 
     /// Whether it uses more memory than the settings allow.
@@ -113,21 +102,26 @@ impl Worker {
         }
     }
 
+    /// The inputs that it is synced to.
+    pub(super) fn inputs(&self) -> Option<Arc<Inputs>> {
+        self.synced().now.clone()
+    }
+
     pub(super) fn is_synced_to(&self, inputs: &Arc<Inputs>) -> bool {
-        self.inputs.as_ref().is_some_and(|current| Arc::ptr_eq(current, inputs))
+        self.synced().now.as_ref().is_some_and(|current| Arc::ptr_eq(current, inputs))
     }
 
-    /// Whether its first request had other inputs.
-    pub(super) fn started_with_other_inputs(&self, inputs: &Arc<Inputs>) -> bool {
-        self.first_inputs.as_ref().is_some_and(|first_inputs| !Arc::ptr_eq(first_inputs, inputs))
+    /// Whether it has never been synced to any inputs.
+    pub(super) fn was_never_synced(&self) -> bool {
+        self.synced().now.is_none()
     }
 
-    /// Syncs the server to `inputs`; `false` when it must be restarted instead.
-    pub(super) fn sync_to(&mut self, inputs: &Arc<Inputs>, files: &DiskFiles) -> Result<bool, Failure> {
-        let step = match &self.inputs {
+    /// Syncs the server to `inputs`; `false` when it must be restarted instead. No request may be using it.
+    pub(super) fn sync_to(&self, inputs: &Arc<Inputs>, files: &DiskFiles) -> Result<bool, Failure> {
+        let step = match self.inputs() {
             // It has just started and has read no source yet.
             None => SyncAction::Contents(Vec::new()),
-            Some(current) if Arc::ptr_eq(current, inputs) => return Ok(true),
+            Some(current) if Arc::ptr_eq(&current, inputs) => return Ok(true),
             // How the server combines a change on disk with unsaved text that it was shown is not known.
             Some(_) if self.speculated.load(Ordering::Relaxed) => return Ok(false),
             Some(current) => current.sync_action_to(inputs),
@@ -155,18 +149,17 @@ impl Worker {
             client.did_change_watched_files(&changes)?;
         }
         drop(documents);
-        // Whether a changed file makes the server drop its inferred types depends on whether it had read the file.
-        self.usage().since_reset = true;
-        self.inputs = Some(inputs.clone());
-        self.first_inputs.get_or_insert_with(|| inputs.clone());
+        let mut synced = self.synced();
+        synced.now = Some(inputs.clone());
+        synced.first.get_or_insert_with(|| inputs.clone());
         Ok(true)
+    }
+
+    fn synced(&self) -> MutexGuard<'_, SyncedInputs> {
+        self.synced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn documents(&self) -> MutexGuard<'_, BTreeMap<AbsPath, OpenDocument>> {
         self.documents.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn usage(&self) -> MutexGuard<'_, WorkerUsage> {
-        self.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

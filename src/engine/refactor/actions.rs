@@ -12,7 +12,7 @@ use super::checks::Checks;
 use super::planning;
 use super::rename::check_target;
 use crate::edit::target::of_uri;
-use crate::engine::ask::{HandlerOutput, RequestContext};
+use crate::engine::context::{HandlerOutput, RequestContext};
 use crate::engine::failure::Failure;
 use crate::lsp::{CodeAction, LspCommand};
 use crate::model::edits::{DocumentChange, TextDocumentEdit, VersionedDocument, WorkspaceEdit};

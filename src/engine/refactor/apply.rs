@@ -8,7 +8,7 @@ use super::input::{self, ParsedEdit};
 use super::rename_edit::splices_by_file;
 use super::{planning, speculate, three_way};
 use crate::edit::{EditPlan, Planner};
-use crate::engine::ask::{HandlerOutput, RequestContext};
+use crate::engine::context::{HandlerOutput, RequestContext};
 use crate::engine::failure::Failure;
 use crate::model::edits::{DiagnosticsDelta, WorkspaceEdit};
 use crate::model::error::{ErrorBody, ErrorSymbol};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::collision::Renaming;
-use crate::engine::ask::RequestContext;
+use crate::engine::context::RequestContext;
 use crate::python::outline::Span;
 use crate::workspace::files::{Document, Files as _};
 

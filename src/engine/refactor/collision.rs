@@ -7,7 +7,7 @@ use super::checks::Checks;
 use super::family::DefinitionSite;
 use super::names::{is_private, mangled};
 use crate::edit::text::Splice;
-use crate::engine::ask::RequestContext;
+use crate::engine::context::RequestContext;
 use crate::model::edits::CheckName;
 use crate::path::AbsPath;
 use crate::python::hierarchy::{Hierarchy, Relation, members};

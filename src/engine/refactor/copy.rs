@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::speculate::{Comparison, EditedDiagnostics, diagnostics_without};
 use crate::edit::EditPlan;
-use crate::engine::ask::RequestContext;
+use crate::engine::blocking::blocking;
+use crate::engine::context::RequestContext;
 use crate::engine::failure::Failure;
 use crate::engine::reward::{self, DiagnosticsByFile, ScratchWorkspace};
-use crate::engine::{Settings, blocking};
+use crate::engine::settings::Settings;
 use crate::model::facts::Diagnostic;
 use crate::path::{AbsPath, WorkspacePath};
 use crate::tape::IoKind;

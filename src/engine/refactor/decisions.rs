@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::engine::ask::RequestContext;
+use crate::engine::context::RequestContext;
 use crate::engine::failure::Failure;
 use crate::engine::locations::preview;
 use crate::engine::request_input::read_selector;

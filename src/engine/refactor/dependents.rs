@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::edit::EditPlan;
-use crate::engine::ask::RequestContext;
-use crate::engine::blocking;
+use crate::engine::blocking::blocking;
+use crate::engine::context::RequestContext;
 use crate::engine::failure::Failure;
 use crate::engine::inputs::Inputs;
 use crate::path::AbsPath;

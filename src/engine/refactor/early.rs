@@ -4,9 +4,11 @@ use super::checks::Checks;
 use super::{guards, names};
 use crate::bundle::seal::BundleDraft;
 use crate::edit::EditPlan;
+use crate::engine::context::Attempt;
 use crate::engine::failure::Failure;
 use crate::engine::request_state::RequestState;
-use crate::engine::{Attempt, Settings, resolution};
+use crate::engine::resolution;
+use crate::engine::settings::Settings;
 use crate::model::edits::Edits;
 use crate::model::request::{Command, DirtyPolicy, Request, is_module_path};
 
@@ -39,5 +41,5 @@ pub(in crate::engine) async fn refusal(
     draft.environment = Some(state.inputs.environment.clone());
     draft.warnings.clone_from(&state.inputs.warnings);
     draft.edits = Some(Edits { safety: checks.into_sorted(), ..Edits::default() });
-    Ok(Some(Attempt { draft, dual: Vec::new(), plan: None, measured: None, held: None }))
+    Ok(Some(Attempt { draft, dual: Vec::new(), plan: None, measured: None }))
 }

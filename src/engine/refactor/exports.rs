@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::collision::Renaming;
 use super::rename_edit::{splices_by_file, with_edits};
-use crate::engine::ask::RequestContext;
+use crate::engine::context::RequestContext;
 use crate::model::edits::{DocumentChange, TextEdit, WorkspaceEdit};
 use crate::path::AbsPath;
 use crate::python::classes::Classes;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::collision::{around, class_of};
 use super::names::{is_dunder, is_private};
-use crate::engine::ask::RequestContext;
+use crate::engine::context::RequestContext;
 use crate::path::AbsPath;
 use crate::python::hierarchy::Hierarchy;
 use crate::python::outline::Outline;

@@ -3,10 +3,10 @@
 use super::checks::{CheckFailure, Checks};
 use super::commit;
 use crate::edit::EditPlan;
-use crate::engine::Settings;
-use crate::engine::blocking_within;
+use crate::engine::blocking::blocking_within;
 use crate::engine::failure::Failure;
 use crate::engine::request_state::RequestState;
+use crate::engine::settings::Settings;
 use crate::model::edits::CheckName;
 use crate::model::error::ErrorSymbol;
 use crate::model::request::{Command, DirtyPolicy, Request};

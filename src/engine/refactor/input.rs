@@ -8,7 +8,7 @@ use super::checks::{CheckFailure, Checks};
 use crate::digest::{Digest, strict_json};
 use crate::edit::EditPlan;
 use crate::edit::patch::{FilePatch, parse};
-use crate::engine::ask::RequestContext;
+use crate::engine::context::RequestContext;
 use crate::model::edits::{Check, CheckName, EditedFile, WorkspaceEdit};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::request::EditInput;

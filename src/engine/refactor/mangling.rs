@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::collision::Renaming;
 use super::names::{is_private, mangled};
-use crate::engine::ask::RequestContext;
+use crate::engine::context::RequestContext;
 use crate::python::occurrences::{OccurrenceKind, occurrences};
 use crate::python::outline::{Definition, DefinitionKind, Outline, Span};
 use crate::python::roles::enclosing_class;

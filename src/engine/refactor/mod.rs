@@ -55,20 +55,9 @@ pub(super) use speculate::{
 };
 
 use crate::edit::EditPlan;
-use crate::engine::ask::RequestContext;
-use crate::model::edits::{DiagnosticsDelta, Edits, WorkspaceEdit};
-use crate::model::error::ErrorBody;
+use crate::engine::context::{CheckedEdit, RequestContext};
+use crate::model::edits::{DiagnosticsDelta, WorkspaceEdit};
 use checks::Checks;
-
-/// An edit that was planned and checked.
-pub(super) struct CheckedEdit {
-    /// What the bundle reports about it.
-    pub(super) edits: Edits,
-    /// Why it must not be written.
-    pub(super) error: Option<ErrorBody>,
-    /// The content of every file after the edit.
-    pub(super) plan: EditPlan,
-}
 
 impl CheckedEdit {
     /// An edit after all of its checks.

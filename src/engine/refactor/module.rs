@@ -12,11 +12,12 @@ use super::decisions::{DecidedPlaces, OpenPlace, decide};
 use super::rename_completeness::reasons;
 use super::rename_edit::with_edits;
 use super::{guards, names, planning, prepare, residue, speculate};
-use crate::engine::ask::{HandlerOutput, RequestContext};
+use crate::engine::blocking::blocking;
+use crate::engine::completeness;
+use crate::engine::context::{HandlerOutput, RequestContext};
 use crate::engine::failure::Failure;
 use crate::engine::locations::preview;
 use crate::engine::occurrences::Token;
-use crate::engine::{blocking, completeness};
 use crate::model::edits::{CheckName, DocumentChange, FileOperation, TextEdit, WorkspaceEdit};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::facts::{

@@ -7,7 +7,7 @@ use super::checks::Checks;
 use super::collision::Renaming;
 use super::family::{DefinitionSite, around_all, method_of};
 use super::names::{is_dunder, is_private};
-use crate::engine::ask::RequestContext;
+use crate::engine::context::RequestContext;
 use crate::model::edits::CheckName;
 use crate::python::hierarchy::{Hierarchy, Member, Relation};
 use crate::python::roles::keywords_of;

@@ -6,7 +6,7 @@ use super::filters::Filters;
 use crate::edit::preview::preview;
 use crate::edit::target::{self, TargetError};
 use crate::edit::{Base, EditPlan, PlanError, PlannedChange, Planner};
-use crate::engine::ask::RequestContext;
+use crate::engine::context::RequestContext;
 use crate::engine::failure::Failure;
 use crate::model::edits::{CheckName, EditedFile, Edits, FileChangeKind, WorkspaceEdit};
 use crate::model::error::{EditConflict, ErrorData, ErrorSymbol};

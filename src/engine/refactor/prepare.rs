@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::ask::{HandlerOutput, RequestContext};
+use crate::engine::context::{HandlerOutput, RequestContext};
 use crate::engine::failure::Failure;
-use crate::engine::navigation::{no_result, position};
+use crate::engine::positions::{no_result, position};
 use crate::engine::request_state::RequestTarget;
 use crate::lsp::{LspLocation, RenameTarget};
 use crate::model::facts::{Facts, Provenance, Renamable};

@@ -6,9 +6,10 @@ use super::checks::Checks;
 use super::{early, guards, residue};
 use crate::bundle::seal::BundleDraft;
 use crate::edit::{EditPlan, Planner};
+use crate::engine::context::Attempt;
 use crate::engine::failure::Failure;
 use crate::engine::request_state::RequestState;
-use crate::engine::{Attempt, Settings};
+use crate::engine::settings::Settings;
 use crate::model::bundle::Bundle;
 use crate::model::edits::{Check, CheckName};
 use crate::model::facts::CompletenessStatus;
@@ -73,7 +74,7 @@ pub(in crate::engine) async fn recall(
         residue::add_documents(settings, state, residue, old, &edit).await?;
     }
     draft.request = Some(request.clone());
-    Ok(Some(Attempt { draft, dual: Vec::new(), plan: Some(plan), measured, held: None }))
+    Ok(Some(Attempt { draft, dual: Vec::new(), plan: Some(plan), measured }))
 }
 
 /// Applies the edit of a bundle to the files as they are. `None` if that does not give what the bundle says.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::collision::Renaming;
 use super::decisions::OpenPlace;
 use super::{built_names, fixtures, mangling};
-use crate::engine::ask::RequestContext;
+use crate::engine::context::RequestContext;
 use crate::engine::occurrences::{Explained, Token, offset_of};
 use crate::model::facts::UseProvenance;
 use crate::python::outline::Span;

@@ -6,7 +6,7 @@ use super::collision::Renaming;
 use super::decisions::OpenPlace;
 use crate::edit::target::of_uri;
 use crate::edit::text::{Splice, splices};
-use crate::engine::ask::RequestContext;
+use crate::engine::context::RequestContext;
 use crate::lsp::LspLocation;
 use crate::model::edits::{DocumentChange, TextDocumentEdit, TextEdit, VersionedDocument, WorkspaceEdit};
 use crate::path::{AbsPath, FileUri};

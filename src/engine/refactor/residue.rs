@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::edit::target::of_uri;
+use crate::engine::blocking::blocking;
 use crate::engine::failure::Failure;
 use crate::engine::request_state::RequestState;
-use crate::engine::{Settings, blocking};
+use crate::engine::settings::Settings;
 use crate::model::edits::{DocumentChange, TextEdit, WorkspaceEdit};
 use crate::model::facts::{Occurrence, Residue};
 use crate::path::{DocUri, WorkspacePath};

@@ -7,7 +7,7 @@ use super::exports::ReorderedExports;
 use super::family::DefinitionSite;
 use super::speculate::EditOverlay;
 use crate::edit::text::{Splice, map_offset};
-use crate::engine::ask::RequestContext;
+use crate::engine::context::RequestContext;
 use crate::engine::failure::Failure;
 use crate::lsp::LspLocation;
 use crate::model::edits::CheckName;

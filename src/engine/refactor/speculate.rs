@@ -12,7 +12,7 @@ use super::dependents::{AffectedFiles, EditKind, affected};
 use super::{copy, unchanged};
 use crate::bundle::order::sort;
 use crate::edit::EditPlan;
-use crate::engine::ask::RequestContext;
+use crate::engine::context::RequestContext;
 use crate::engine::diagnose;
 use crate::engine::failure::Failure;
 use crate::engine::locations::LocationBuilder;
@@ -25,6 +25,7 @@ use crate::model::request::Severity;
 use crate::path::{AbsPath, DocUri};
 use crate::python::outline::Outline;
 use crate::reward::MeasuredDiagnostics;
+use crate::reward::judge::RepairedPlace;
 use crate::workspace::file_tree::FileTree;
 use crate::workspace::files::{DiskFiles, Document, FileKind, Files, ReadError};
 
@@ -243,11 +244,12 @@ pub(in crate::engine) async fn add_analyses_after(
 pub(in crate::engine) async fn types_lost(
     cx: &RequestContext<'_>,
     overlay: &EditOverlay<'_>,
+    repaired: &[RepairedPlace],
 ) -> Result<u32, Failure> {
     let before: Vec<Arc<Document>> =
         overlay.python().filter_map(|(path, _)| cx.state.files.read(path).ok()).collect();
     let after: Vec<Arc<Document>> = overlay.python().filter_map(|(_, document)| document.cloned()).collect();
-    reward::types_lost(cx, &before, &after).await
+    reward::types_lost(cx, &before, &after, repaired).await
 }
 
 /// Records how an edit of any kind changes the diagnostics. Afterwards the server is shown the files as they are on disk.
@@ -318,7 +320,7 @@ pub(super) async fn compare(
     let mut judged = reward::judge_edit((ground, ground), cx.locations.server_unit, &shown);
     if judged.is_gain() {
         show_overlay(cx, comparison.overlay)?;
-        judged.integrity.any_casts_added += types_lost(cx, comparison.overlay).await?;
+        judged.integrity.types_erased += types_lost(cx, comparison.overlay, &judged.repaired).await?;
         hide_overlay(cx, comparison.overlay)?;
     }
     cx.measured(MeasuredDiagnostics {

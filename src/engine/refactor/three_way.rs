@@ -14,7 +14,7 @@ use super::checks::{CheckFailure, Checks};
 use super::planning::{self, AddEdit};
 use crate::digest::Digest;
 use crate::edit::{Base, EditPlan, Original, PlanError, Planner};
-use crate::engine::ask::RequestContext;
+use crate::engine::context::RequestContext;
 use crate::engine::failure::Failure;
 use crate::model::edits::CheckName;
 use crate::model::error::{EditConflict, ErrorData, ErrorSymbol};

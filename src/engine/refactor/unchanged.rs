@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::speculate;
 use crate::digest::Digest;
-use crate::engine::ask::RequestContext;
+use crate::engine::context::RequestContext;
 use crate::engine::failure::Failure;
 use crate::engine::memo::inputs_digest;
 use crate::engine::reward::DiagnosticsByFile;

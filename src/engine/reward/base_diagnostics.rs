@@ -12,11 +12,13 @@ use serde::{Deserialize, Serialize};
 
 use super::editable_installs::reads_live;
 use super::scratch_folder::{ScratchFolder, remove_abandoned};
-use crate::engine::ask::RequestContext;
+use crate::engine::blocking::blocking;
+use crate::engine::context::RequestContext;
 use crate::engine::failure::Failure;
+use crate::engine::instance::Engine;
 use crate::engine::memo::{Memo, MemoKey};
 use crate::engine::request_input::DEFAULT_BASE;
-use crate::engine::{Engine, Settings, blocking};
+use crate::engine::settings::Settings;
 use crate::model::bundle::Bundle;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Options, Request};

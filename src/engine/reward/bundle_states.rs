@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use super::source::apply_edit;
 use crate::digest::Digest;
-use crate::engine::Settings;
 use crate::engine::failure::Failure;
 use crate::engine::inputs::{InputScanner, Inputs};
+use crate::engine::settings::Settings;
 use crate::model::bundle::Bundle;
 use crate::model::edits::EditedFile;
 use crate::path::{AbsPath, DocUri, WorkspacePath};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::digest::Digest;
 use crate::edit::EditPlan;
-use crate::engine::ask::RequestContext;
+use crate::engine::context::RequestContext;
 use crate::engine::failure::Failure;
 use crate::engine::inputs::Inputs;
 use crate::model::analyzer::AnalyzerKind;
@@ -16,7 +16,7 @@ use crate::model::reward::RewardScope;
 use crate::path::{AbsPath, DocUri};
 use crate::reward::code::Code;
 use crate::reward::environment_pin::{self, ContentChanges};
-use crate::reward::judge::{EditSides, FileView, JudgedEdit, judge};
+use crate::reward::judge::{EditSides, FileView, JudgedEdit, RepairedPlace, judge};
 use crate::reward::types::Probe;
 use crate::reward::{fingerprint, scope_pin, suppressions};
 use crate::text::{ColumnUnit, LineIndex};
@@ -91,23 +91,32 @@ pub(in crate::engine) fn without_spans(document: &Document, spans: &[Range<usize
     with_text(document, suppressions::blanked(&document.text, spans))
 }
 
-/// The number of types that an edit loses. The server is shown the edited files.
+/// The number of expressions that lose their types by an edit: in its new code, and where an expression no longer fails. The
+/// server is shown the edited files.
 pub(in crate::engine) async fn types_lost(
     cx: &RequestContext<'_>,
     before: &[Arc<Document>],
     after: &[Arc<Document>],
+    repaired: &[RepairedPlace],
 ) -> Result<u32, Failure> {
     let bases: Vec<&str> = before.iter().map(|document| document.text.as_str()).collect();
+    let is_changed = |document: &Document| {
+        !before.iter().any(|other| other.path == document.path && other.digest == document.digest)
+    };
+    let mut documents: BTreeMap<&AbsPath, &Document> =
+        after.iter().filter(|document| is_changed(document)).map(|one| (&one.path, &**one)).collect();
+    documents.extend(repaired.iter().map(|place| (&place.document.path, &place.document)));
     let mut lost = 0;
-    for document in after {
-        if before.iter().any(|other| other.path == document.path && other.digest == document.digest) {
-            continue;
-        }
-        let Some(probe) = Probe::of(&bases, &document.text) else { continue };
+    for (path, document) in documents {
+        let places: Vec<&RepairedPlace> =
+            repaired.iter().filter(|place| place.document.path == *path).collect();
+        let is_edited = after.iter().any(|other| other.path == *path);
+        let bases = if is_edited { bases.clone() } else { vec![document.text.as_str()] };
+        let Some(probe) = Probe::of(&bases, &document.text, &places) else { continue };
         let probed = Arc::new(with_text(document, probe.text.clone()));
         cx.server.open(&probed)?;
-        let response = cx.requests().diagnostics(&document.path).await?;
-        cx.server.open(document)?;
+        let response = cx.requests().diagnostics(path).await?;
+        cx.server.open(&Arc::new(document.clone()))?;
         let unit = cx.locations.server_unit;
         let answers = response.items.iter().filter_map(|item| {
             Some((probed.lines.offset(&probed.text, item.range.start, unit)?, item.message.as_str()))

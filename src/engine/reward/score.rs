@@ -20,8 +20,11 @@ use super::source::{SourceContext, SourceError};
 pub use super::source::{StateSource, is_revision};
 use crate::bundle::portable::PathMap;
 use crate::edit::{EditPlan, Original, PlannedChange};
+use crate::engine::blocking::{blocking, blocking_within};
 use crate::engine::failure::Failure;
-use crate::engine::{Settings, blocking, blocking_within, cancelled, python_env, refactor};
+use crate::engine::failure::cancelled;
+use crate::engine::settings::Settings;
+use crate::engine::{python_env, refactor};
 use crate::model::analyzer::AnalyzerKind;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::reward::Preset;
@@ -279,7 +282,7 @@ impl<'s> Scorer<'s> {
         let (affected, after) = outcome.await?;
         let refactor::EditedDiagnostics { found, bare } = after;
         let before = self.before(&affected.files.iter().cloned().collect()).await?;
-        let overlay_of = |cx: &crate::engine::ask::RequestContext<'_>| {
+        let overlay_of = |cx: &crate::engine::context::RequestContext<'_>| {
             let overlay = refactor::EditOverlay::new(cx, plan);
             let measurement = EditMeasurement {
                 disk: &cx.state.files,
@@ -297,7 +300,7 @@ impl<'s> Scorer<'s> {
             if judged.is_gain() {
                 let overlay = refactor::EditOverlay::new(cx, plan);
                 refactor::show_overlay(cx, &overlay)?;
-                judged.integrity.any_casts_added += refactor::types_lost(cx, &overlay).await?;
+                judged.integrity.types_erased += refactor::types_lost(cx, &overlay, &judged.repaired).await?;
                 refactor::hide_overlay(cx, &overlay)?;
             }
             Ok(judged)
@@ -376,8 +379,9 @@ impl<'s> Scorer<'s> {
         let inputs = (&*self.scratch.state.inputs, &*other.state.inputs);
         let mut judged = judge_edit(inputs, unit, &measurement);
         if judged.is_gain() {
-            let lost = other.with_context(async |cx| types_lost(cx, &old, &new).await).await?;
-            judged.integrity.any_casts_added += lost;
+            let lost =
+                other.with_context(async |cx| types_lost(cx, &old, &new, &judged.repaired).await).await?;
+            judged.integrity.types_erased += lost;
         }
         Ok((judged, left_out))
     }

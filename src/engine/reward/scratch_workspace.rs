@@ -6,13 +6,15 @@ use std::time::Instant;
 
 use super::measure::DiagnosticsByFile;
 use super::scratch_folder::ScratchFolder;
-use crate::engine::ask::{Deadline, RequestContext};
+use crate::engine::blocking::blocking;
+use crate::engine::context::{Deadline, RequestContext};
 use crate::engine::failure::Failure;
+use crate::engine::instance::Engine;
 use crate::engine::locations::LocationBuilder;
 use crate::engine::pool::{Isolation, WorkerGuard, WorkerKind};
 use crate::engine::refactor;
 use crate::engine::request_state::RequestState;
-use crate::engine::{Engine, Settings, blocking};
+use crate::engine::settings::Settings;
 use crate::model::environment::Environment;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Options, Request};
@@ -101,7 +103,7 @@ impl ScratchWorkspace {
     /// Discards the server: the next request starts another one.
     pub(in crate::engine) fn discard_server(&mut self) {
         if let Some(lease) = self.lease.take() {
-            lease.mark_hung();
+            lease.retire();
         }
     }
 

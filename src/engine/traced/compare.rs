@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::recorded_inputs;
-use crate::engine::Settings;
 use crate::engine::inputs::{InputScanner, Inputs};
+use crate::engine::settings::Settings;
 use crate::model::environment::Python;
 use crate::model::error::ErrorBody;
 use crate::model::trace::RecordedWorkspace;

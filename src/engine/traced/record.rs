@@ -1,26 +1,13 @@
 //! Writes operations to the trace.
 
-use std::sync::Arc;
-
 use super::recorded_inputs;
-use crate::engine::Settings;
-use crate::engine::inputs::Inputs;
-use crate::engine::request_state::RequestState;
+use crate::engine::context::AnswerOrigin;
+use crate::engine::settings::Settings;
 use crate::model::bundle::Bundle;
-use crate::model::error::ErrorBody;
 use crate::model::request::Request;
 use crate::tape::Tape;
 use crate::trace::operation::FinishedOperation;
 use crate::trace::path_redactor::PathRedactor;
-
-/// What an answer was computed from.
-#[derive(Default)]
-pub(in crate::engine) struct AnswerOrigin {
-    pub(in crate::engine) inputs: Option<Arc<Inputs>>,
-    pub(in crate::engine) state: Option<Arc<RequestState>>,
-    /// The external error, if one caused the failure.
-    pub(in crate::engine) fault: Option<ErrorBody>,
-}
 
 /// Appends an operation to the trace, if the settings have one. Returns its number there.
 pub(in crate::engine) fn record(

@@ -7,13 +7,17 @@ use std::time::Duration;
 pub use super::recorded_inputs::RecordedInputsCache;
 use crate::bundle::seal::BundleDraft;
 use crate::engine::answer::failure_of;
-use crate::engine::ask::Deadline;
+use crate::engine::context::Deadline;
+use crate::engine::context::{Attempt, needs_server};
 use crate::engine::failure::Failure;
 use crate::engine::inputs::Inputs;
+use crate::engine::instance::Engine;
 use crate::engine::pool::Isolation;
+use crate::engine::refactor;
 use crate::engine::request_state::RequestState;
+use crate::engine::sealing::rewarded;
 use crate::engine::server::Server;
-use crate::engine::{Attempt, Engine, Progress, Settings, needs_server, refactor, rewarded};
+use crate::engine::settings::{Progress, Settings};
 use crate::lsp::client::{Client, InitializeOptions};
 use crate::lsp::profile::{Profile, ServerSettings};
 use crate::lsp::recording::replay as recorded_server;
@@ -146,7 +150,7 @@ async fn attempt(
         };
         let connection = recorded_server(state.tape.clone(), introduction);
         let client = Client::initialize(connection, None, Profile::of(server), options).await?;
-        engine.adopt_server(request, Server { client, found }, &state.inputs).await;
+        engine.adopt_server(request, Server { client, found }, &state.inputs);
     }
     let mut served_from = ServedFrom::Server;
     // The recorded server is fresh, so the order dependence of the request does not matter.

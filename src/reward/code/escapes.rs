@@ -20,7 +20,7 @@ const CASTS: [&str; 10] = [
 ];
 /// Names that count wherever they are imported from.
 const PLAIN_CASTS: [&str; 5] = ["Any", "TypeGuard", "TypeIs", "Incomplete", "MaybeNone"];
-const DYNAMIC: [&str; 27] = [
+const DYNAMIC: [&str; 28] = [
     "exec",
     "eval",
     "compile",
@@ -48,8 +48,9 @@ const DYNAMIC: [&str; 27] = [
     "runcode",
     "execfile",
     "literal_eval",
+    "hasattr",
 ];
-const DYNAMIC_ATTRIBUTES: [&str; 14] = [
+const DYNAMIC_ATTRIBUTES: [&str; 15] = [
     "__dict__",
     "__getattribute__",
     "__getattr__",
@@ -64,6 +65,7 @@ const DYNAMIC_ATTRIBUTES: [&str; 14] = [
     "__mro__",
     "__func__",
     "__wrapped__",
+    "__new__",
 ];
 pub(super) const DYNAMIC_DEFINITIONS: [&str; 3] = ["__getattr__", "__getattribute__", "__class_getitem__"];
 impl CodeReader<'_> {
@@ -137,7 +139,7 @@ impl CodeReader<'_> {
             );
             escapes.casts += u32::from(PLAIN_CASTS.contains(&name) || (typing && CASTS.contains(&name)));
             escapes.dynamic += u32::from(
-                DYNAMIC_ATTRIBUTES.contains(&name)
+                (DYNAMIC_ATTRIBUTES.contains(&name) && !(name == "__new__" && object.starts_with("super(")))
                     || (builtin && DYNAMIC.contains(&name))
                     || name == "import_module",
             );

@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use tree_sitter::{Node, Parser, Tree, TreeCursor};
+use tree_sitter::{Node, TreeCursor};
+
+use crate::python::syntax::parse_now;
 
 mod escapes;
 mod reader;
@@ -92,6 +94,10 @@ pub struct Statement {
     pub tokens: Vec<String>,
     /// The identifiers that it reads, without assigned names and annotations.
     pub uses: BTreeSet<String>,
+    /// Its tokens without annotations; `None` where it has none.
+    pub executable: Option<Vec<String>>,
+    /// The texts of its string literals outside of annotations.
+    pub literals: String,
     /// Every identifier in it.
     pub names: BTreeSet<String>,
     /// The kind of its syntax node.
@@ -105,6 +111,11 @@ pub struct Statement {
 }
 
 impl Statement {
+    /// The tokens that are executed.
+    pub(super) fn executed(&self) -> &[String] {
+        self.executable.as_ref().unwrap_or(&self.tokens)
+    }
+
     /// The names of the functions that it calls.
     pub(super) fn verbs(&self) -> Vec<&str> {
         let pairs = self.tokens.windows(2).filter(|pair| pair[1] == "(" && self.names.contains(&pair[0]));
@@ -125,7 +136,7 @@ impl Code {
     /// Parses a text.
     #[must_use]
     pub fn parse(text: &str) -> Self {
-        let tree = tree(text);
+        let tree = parse_now(text);
         let root = tree.root_node();
         CodeReader::new(text).read(root)
     }
@@ -153,37 +164,7 @@ impl Code {
     }
 }
 
-/// The syntax tree of a text.
-pub(super) fn tree(text: &str) -> Tree {
-    let mut parser = Parser::new();
-    parser
-        .set_language(&tree_sitter_python::LANGUAGE.into())
-        .expect("because the grammar's version is one that this library reads; a test parses");
-    parser.parse(text, None).expect("because a language is set and no cancellation is")
-}
-
-/// The children of a node.
-pub(super) fn children<'t>(node: Node<'t>) -> Vec<Node<'t>> {
-    let mut cursor = node.walk();
-    node.children(&mut cursor).collect()
-}
-
-/// Visits a node and its descendants in source order; `enter` returns whether to visit the children.
-pub(super) fn preorder<'t>(node: Node<'t>, mut enter: impl FnMut(Node<'t>) -> bool) {
-    let mut cursor: TreeCursor<'t> = node.walk();
-    loop {
-        if enter(cursor.node()) && cursor.goto_first_child() {
-            continue;
-        }
-        while !cursor.goto_next_sibling() {
-            if !cursor.goto_parent() {
-                return;
-            }
-        }
-    }
-}
-
-/// Like [`preorder`], with the parent of each node. (`Node::parent` walks down from the root.)
+/// Like [`preorder`](crate::python::syntax::preorder), with the parent of each node. (`Node::parent` walks down from the root.)
 pub(super) fn preorder_with_parents<'t>(
     node: Node<'t>,
     mut enter: impl FnMut(Node<'t>, Option<Node<'t>>) -> bool,

@@ -6,7 +6,8 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 use super::escapes::DYNAMIC_DEFINITIONS;
-use super::{BoundValue, Code, CodeSymbol, NameBinding, Statement, children, inside, preorder};
+use super::{BoundValue, Code, CodeSymbol, NameBinding, Statement, inside};
+use crate::python::syntax::{children, preorder};
 
 /// Nesting limit for blocks; deeper ones are skipped. Python itself stops at 100.
 const MAX_BLOCK_DEPTH: usize = 120;
@@ -88,7 +89,7 @@ impl<'t> CodeReader<'t> {
             "comment" => {}
             "decorated_definition" => {
                 let decorators: Vec<Node<'_>> =
-                    children(node).into_iter().filter(|child| child.kind() == "decorator").collect();
+                    children(node).filter(|child| child.kind() == "decorator").collect();
                 if let Some(definition) = node.child_by_field_name("definition") {
                     self.definition(definition, &decorators, node.byte_range(), context);
                 }
@@ -96,8 +97,7 @@ impl<'t> CodeReader<'t> {
             "function_definition" | "class_definition" => {
                 self.definition(node, &[], node.byte_range(), context);
             }
-            _ if node.is_named() => self.plain(node, context),
-            _ => {}
+            _ => self.plain(node, context),
         }
     }
 
@@ -132,6 +132,8 @@ impl<'t> CodeReader<'t> {
                 symbol: whole.clone(),
                 tokens,
                 uses: names.clone(),
+                executable: None,
+                literals: String::new(),
                 names,
                 kind: "decorator".to_owned(),
                 is_bare: false,
@@ -185,8 +187,7 @@ impl<'t> CodeReader<'t> {
 
     /// Whether a block does nothing.
     fn does_nothing(&self, block: Node<'_>) -> bool {
-        let inner: Vec<Node<'_>> =
-            children(block).into_iter().filter(|node| node.is_named() && node.kind() != "comment").collect();
+        let inner: Vec<Node<'_>> = children(block).filter(|node| node.kind() != "comment").collect();
         inner.iter().all(|node| self.is_empty(*node))
     }
 
@@ -311,6 +312,8 @@ impl<'t> CodeReader<'t> {
             span: node.start_byte()..node.start_byte(),
             symbol: symbol.to_owned(),
             tokens: Vec::new(),
+            executable: None,
+            literals: String::new(),
             uses: BTreeSet::new(),
             names: BTreeSet::new(),
             kind: node.kind().to_owned(),
@@ -324,6 +327,7 @@ impl<'t> CodeReader<'t> {
         let assignment =
             node.named_child(0).filter(|inner| matches!(inner.kind(), "assignment" | "augmented_assignment"));
         let left = assignment
+            .filter(|inner| inner.kind() == "assignment")
             .and_then(|inner| inner.child_by_field_name("left"))
             .filter(|left| left.kind() == "identifier");
         let kind = assignment.and_then(|inner| inner.child_by_field_name("type"));
@@ -331,13 +335,21 @@ impl<'t> CodeReader<'t> {
             [left, kind].into_iter().flatten().any(|aside| aside.byte_range().contains(&at.start_byte()))
         };
         let mut end = statement.span.end;
+        let (mut annotations, mut annotated) = (Vec::new(), 0);
         preorder(node, |inner| {
             let kind = inner.kind();
+            if kind == "type" && inner.start_byte() >= annotated {
+                annotated = inner.end_byte();
+            }
+            let before = statement.tokens.len();
             if inner.id() != node.id() && CLAUSES.contains(&kind) || kind == "comment" {
                 return false;
             }
             if kind == "string" {
                 statement.tokens.push("\"\"".to_owned());
+                if inner.start_byte() >= annotated {
+                    statement.literals.push_str(self.of(inner));
+                }
             } else if kind == "string_content" || kind == "string_start" || kind == "string_end" {
                 // Interpolations of an f-string are code, the literal parts are not.
             } else if inner.child_count() == 0 {
@@ -352,10 +364,19 @@ impl<'t> CodeReader<'t> {
                     statement.tokens.push(token.to_owned());
                 }
             }
+            if inner.start_byte() < annotated {
+                annotations.extend(before..statement.tokens.len());
+            }
             end = end.max(if inner.child_count() == 0 { inner.end_byte() } else { end });
             true
         });
         statement.span.end = end;
+        if !annotations.is_empty() {
+            let executed =
+                statement.tokens.iter().enumerate().filter(|(at, _)| annotations.binary_search(at).is_err());
+            let executed = executed.filter(|(_, token)| !matches!(token.as_str(), ":" | "->"));
+            statement.executable = Some(executed.map(|(_, token)| token.clone()).collect());
+        }
         self.code.statements.push(statement);
     }
 }

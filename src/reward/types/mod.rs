@@ -10,7 +10,9 @@ mod wrap;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::code::{Code, Statement};
-use super::statement_fate::are_near;
+use super::failing::{FailingExpression, FailureKind};
+use super::fate::are_near;
+use super::judge::RepairedPlace;
 use wrap::{ProbedExpression, ProbedKind};
 
 /// A text in which expressions are wrapped in `reveal_type(…)`.
@@ -33,6 +35,8 @@ struct ProbedStatement {
     statement: Statement,
     /// Whether it is new; otherwise it only uses new code.
     is_new: bool,
+    /// The expressions that failed in it before.
+    failed: Vec<FailingExpression>,
 }
 
 /// Type names that carry no information.
@@ -45,16 +49,26 @@ fn is_vague(kind: &str) -> bool {
 }
 
 impl Probe {
-    /// The probe for `text`, the new version of `bases`; `None` when there is nothing to probe.
+    /// The probe for `text`, the new version of `bases`, in which expressions at `repaired` no longer fail; `None` when there
+    /// is nothing to probe.
     #[must_use]
-    pub fn of(bases: &[&str], text: &str) -> Option<Self> {
+    pub fn of(bases: &[&str], text: &str, repaired: &[&RepairedPlace]) -> Option<Self> {
         let bases: Vec<(Code, String)> =
             bases.iter().map(|text| (Code::parse(text), (*text).to_owned())).collect();
         let head = Code::parse(text);
         if head.has_error {
             return None;
         }
-        let probed = statements_to_probe(&bases, &head);
+        let mut probed = statements_to_probe(&bases, &head);
+        for place in repaired {
+            let Some(at) = head.statements.iter().find(|found| found.span == place.span) else { continue };
+            let known = probed.iter().position(|one| one.statement.span == place.span);
+            let known = known.unwrap_or_else(|| {
+                probed.push(ProbedStatement { statement: at.clone(), is_new: false, failed: Vec::new() });
+                probed.len() - 1
+            });
+            probed[known].failed.push(place.failing.clone());
+        }
         let wanted: Vec<_> = probed.iter().map(|one| one.statement.span.clone()).collect();
         let (text, marks) = wrap::wrap(text, &wanted);
         let is_unreliable = bases.iter().map(|(code, _)| code).chain([&head]).any(redefines_reveal_type);
@@ -98,6 +112,9 @@ impl Probe {
             return false;
         };
         let Some(kind) = kinds[at] else { return false };
+        if probed.failed.iter().any(|failing| is_erased(mark, kind, kinds, failing)) {
+            return true;
+        }
         let operand = mark.operand.and_then(|operand| kinds[operand]);
         let of_module = operand.is_some_and(|kind| kind == "ModuleType" || kind.starts_with("ModuleType |"));
         if kind.contains("<subclass of ") {
@@ -205,6 +222,32 @@ impl Probe {
     }
 }
 
+/// Whether the receiver, callee or operand of an expression that failed has no type any more. It had one: the checker does not
+/// report an expression whose parts it does not know.
+fn is_erased(
+    mark: &ProbedExpression,
+    kind: &str,
+    kinds: &[Option<&str>],
+    failing: &FailingExpression,
+) -> bool {
+    let operand = mark.operand.and_then(|operand| kinds[operand]);
+    let takes_anything = |kind: &str| kind.contains("(*args, **kwargs)") || kind.contains("(...)");
+    match failing.kind {
+        FailureKind::Attribute => {
+            mark.form == ProbedKind::Attribute && mark.name == failing.name && operand.is_some_and(is_vague)
+        }
+        FailureKind::Call => {
+            mark.form == ProbedKind::Call
+                && mark.name == failing.callee
+                && operand.is_some_and(|kind| is_vague(kind) || takes_anything(kind))
+        }
+        FailureKind::Operation | FailureKind::Value => {
+            mark.form == ProbedKind::Name && failing.names.contains(&mark.text) && is_vague(kind)
+        }
+        FailureKind::Name | FailureKind::Other => false,
+    }
+}
+
 /// Whether a text binds the name `reveal_type`: as a definition, parameter, import or variable. Calls of it and its import
 /// from `typing` do not count.
 fn redefines_reveal_type(code: &Code) -> bool {
@@ -259,7 +302,11 @@ fn statements_to_probe(bases: &[(Code, String)], head: &Code) -> Vec<ProbedState
             (symbol.is_empty() || *symbol == statement.symbol) && statement.uses.contains(*name)
         })
     };
-    let make = |statement: &Statement, is_new: bool| ProbedStatement { statement: statement.clone(), is_new };
+    let make = |statement: &Statement, is_new: bool| ProbedStatement {
+        statement: statement.clone(),
+        is_new,
+        failed: Vec::new(),
+    };
     let users = old.into_iter().filter(|statement| uses(statement)).map(|one| make(one, false));
     new.into_iter().map(|one| make(one, true)).chain(users).collect()
 }
@@ -272,7 +319,7 @@ mod tests {
 
     /// How many types are lost if these expressions have these types and all others are known.
     fn lost(base: &str, head: &str, types: &[(&str, &str)]) -> usize {
-        let Some(probe) = Probe::of(&[base], head) else { return 0 };
+        let Some(probe) = Probe::of(&[base], head, &[]) else { return 0 };
         let messages: Vec<(usize, String)> = probe
             .marks
             .iter()
@@ -337,8 +384,8 @@ mod tests {
         for line in ["reveal_type(A)", "from typing import reveal_type", "x.reveal_type()"] {
             assert_eq!(lost(BASE, &head(line), &[]), 0, "{line}");
         }
-        let probe = Probe::of(&[BASE], &head("")).unwrap();
+        let probe = Probe::of(&[BASE], &head(""), &[]).unwrap();
         assert_eq!(probe.lost([]), 1);
-        assert_eq!(Probe::of(&[BASE], &head("# type: ignore")).unwrap().lost([]), 0);
+        assert_eq!(Probe::of(&[BASE], &head("# type: ignore"), &[]).unwrap().lost([]), 0);
     }
 }

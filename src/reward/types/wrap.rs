@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use crate::reward::code::{children, preorder, tree};
+use crate::python::syntax::{children, parse_now, preorder};
 
 /// The kind of a probed expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,7 @@ struct Wrapper<'t> {
 
 /// Wraps the expressions of the statements in `wanted`; returns the text and the wrapped expressions.
 pub(super) fn wrap(text: &str, wanted: &[Range<usize>]) -> (String, Vec<ProbedExpression>) {
-    let tree = tree(text);
+    let tree = parse_now(text);
     let mut wrapper = Wrapper { text, depth: 0, marks: Vec::new(), loose: BTreeMap::new() };
     let mut starts: Vec<usize> = wanted.iter().map(|span| span.start).collect();
     starts.sort_unstable();
@@ -343,7 +343,7 @@ impl Wrapper<'_> {
 
 /// The named children of a node, without comments.
 fn named(node: Node<'_>) -> Vec<Node<'_>> {
-    children(node).into_iter().filter(|inner| inner.is_named() && inner.kind() != "comment").collect()
+    children(node).filter(|inner| inner.kind() != "comment").collect()
 }
 
 #[cfg(test)]

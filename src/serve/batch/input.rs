@@ -116,7 +116,11 @@ fn parse_line(line: &[u8], number: u64, merge_options: &OptionMerger) -> LineCon
             let fault = error.fault.to_string();
             // The position is replaced by the column.
             let fault = fault.rfind(" at line ").map_or(fault.as_str(), |at| &fault[..at]);
-            let place = if error.path == "$" { String::new() } else { format!("{}: ", error.path) };
+            let place = if error.path == crate::digest::JsonPath::default() {
+                String::new()
+            } else {
+                format!("{}: ", error.path)
+            };
             let reason = format!("{place}{fault}, at column {}", error.column);
             let error = invalid_request(number, &reason, &snippet(line, error.column.saturating_sub(1)));
             return LineContent::Invalid(id_of(line), Box::new(error));

@@ -6,12 +6,12 @@
 //! it cannot be known to be clean without running the filter. In a trusted repository, these filters run too.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Read as _, Write as _};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 use crate::path::AbsPath;
+use crate::process;
 
 /// The time limit for one git command.
 const GIT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -131,40 +131,13 @@ impl GitProgram {
         command.arg(format!("--work-tree={folder}"));
         command.args(settings.iter().flat_map(|setting| ["-c", setting])).args(args);
         command.current_dir(folder.as_path());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| format!("cannot run git: {error}"))?;
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (out, err, code) = std::thread::scope(|scope| {
-            scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(input)));
-            let read = |stream: Option<Box<dyn std::io::Read + Send>>| {
-                move || {
-                    let mut bytes = Vec::new();
-                    let _ = stream.map(|mut stream| stream.read_to_end(&mut bytes));
-                    bytes
-                }
-            };
-            let out = scope.spawn(read(stdout.map(|out| Box::new(out) as _)));
-            let err = scope.spawn(read(stderr.map(|err| Box::new(err) as _)));
-            let began = Instant::now();
-            let code = loop {
-                match child.try_wait() {
-                    Ok(Some(status)) => break status.code(),
-                    Ok(None) if began.elapsed() < GIT_TIMEOUT => std::thread::sleep(Duration::from_millis(2)),
-                    _ => {
-                        // A filter that git started may still hold the output open; reading it then takes until the
-                        // filter ends.
-                        let _ = child.kill();
-                        let _ = child.wait();
-                        break None;
-                    }
-                }
-            };
-            (out.join().unwrap_or_default(), err.join().unwrap_or_default(), code)
-        });
-        match code {
-            Some(code) if success_codes.contains(&code) => Ok(out),
+        let found = process::output(&mut command, input.to_vec(), GIT_TIMEOUT, usize::MAX)
+            .map_err(|error| format!("cannot run git: {error}"))?;
+        // A filter that git started may still hold the output open; part of an output must not pass for the whole.
+        match found.status.filter(|_| found.is_complete).and_then(|status| status.code()) {
+            Some(code) if success_codes.contains(&code) => Ok(found.stdout),
             Some(_) => {
-                let message = String::from_utf8_lossy(&err);
+                let message = String::from_utf8_lossy(&found.stderr);
                 let first = message.lines().find(|line| !line.is_empty()).unwrap_or("no error message");
                 Err(first.trim_start_matches("fatal: ").to_owned())
             }

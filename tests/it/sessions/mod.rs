@@ -5,8 +5,6 @@
 mod killed;
 /// Who gets a session, and limits.
 mod policy;
-/// Cached responses.
-mod response_cache;
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
@@ -399,4 +397,31 @@ fn one_connection_serves_many_requests() {
             SessionClient::new(place, settings, other, false).unwrap().send(&request).await.unwrap_err();
         assert_eq!(none.to_string(), "no session is running");
     });
+}
+
+#[test]
+fn a_selector_that_resolves_elsewhere_is_not_answered_from_the_memo() {
+    let env = TestEnv::with(&Project::parse("//- /m.py\n\ndef f(): ...\nf()\n")).with_sessions();
+    let git = |words: &[&str]| {
+        let who = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"];
+        let output = env.run("git", who.iter().chain(words));
+        assert_eq!(output.code, Some(0), "{output}");
+    };
+    let whole = std::fs::read_to_string(env.file("m.py")).unwrap();
+    git(&["init", "-q"]);
+    git(&["add", "."]);
+    git(&["commit", "-qm", "with a line before"]);
+    env.write("m.py", whole.trim_start());
+    git(&["commit", "-qam", "without"]);
+    env.write("m.py", &whole);
+    let server = FakeServer::new(&env, &Behavior::good());
+    // `HEAD` has the definition in line 1, and the commit before it in line 2.
+    let words = ["def", "m.py:2:1?v=git:HEAD", "--json", "--server-command", server.command()];
+    let at_head = env.lanser(words).answer();
+    assert_eq!(portable(&env.lanser(words).answer()), portable(&at_head));
+    git(&["reset", "-q", "--soft", "HEAD~1"]);
+    let before = env.lanser(words);
+    let own = env.lanser(words.iter().copied().chain(["--no-session", "--no-cache"]));
+    assert_eq!((before.code, portable(&before.bundle())), (own.code, portable(&own.bundle())));
+    assert_ne!(portable(&before.bundle()), portable(&at_head));
 }

@@ -12,7 +12,7 @@ use crate::cli::context::CliContext;
 use crate::cli::exit::ProgramExit;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::path::AbsPath;
-use crate::schema::{self, SchemaKind};
+use crate::schema::{self, SchemaKind, Validity};
 use crate::text::plural;
 
 /// The JSON output for one document, or for a file that was skipped.
@@ -25,6 +25,8 @@ struct ValidationResult {
     kind: Option<&'static str>,
     /// `null` for a file that is not a document of lanser.
     valid: Option<bool>,
+    /// Whether the document has an earlier format, of which only the checksum is verified.
+    checksum_only: bool,
     problems: Vec<String>,
 }
 
@@ -65,6 +67,7 @@ fn text(documents: &[&ValidationResult], valid: usize, skipped: usize) -> String
         }
     }
     let _ = write!(text, "{valid} of {} valid", documents.len());
+    let earlier = documents.iter().filter(|result| result.checksum_only).count();
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for kind in documents.iter().filter_map(|result| result.kind) {
         *kinds.entry(kind).or_default() += 1;
@@ -72,6 +75,9 @@ fn text(documents: &[&ValidationResult], valid: usize, skipped: usize) -> String
     if kinds.len() > 1 {
         let counts: Vec<String> = kinds.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
         let _ = write!(text, " ({})", counts.join(", "));
+    }
+    if earlier > 0 {
+        let _ = write!(text, "; {earlier} of an earlier format: only the checksum was verified");
     }
     if skipped > 0 {
         let _ = write!(text, "; {} skipped: not documents of lanser", plural(skipped, "file"));
@@ -98,9 +104,14 @@ impl Validation {
             if self.kind.is_some() || is_document(&file)? {
                 self.file(&file)?;
             } else {
-                let result =
-                    ValidationResult { file, line: None, kind: None, valid: None, problems: Vec::new() };
-                self.results.push(result);
+                self.results.push(ValidationResult {
+                    file,
+                    line: None,
+                    kind: None,
+                    valid: None,
+                    checksum_only: false,
+                    problems: Vec::new(),
+                });
             }
         }
         if self.results[before..].iter().all(|result| result.valid.is_none()) {
@@ -144,20 +155,16 @@ impl Validation {
         file: &str,
         line: Option<usize>,
         kind: SchemaKind,
-        verdict: Result<(), schema::Problems>,
+        verdict: Result<Validity, schema::Problems>,
     ) {
-        let mut problems = Vec::new();
-        if let Err(found) = &verdict {
-            problems.extend(found.listed.iter().map(ToString::to_string));
-            if found.more > 0 {
-                problems.push(format!("and {} more", found.more));
-            }
-        }
+        let found = verdict.as_ref().err().map(|found| found.listed.as_slice()).unwrap_or_default();
+        let problems = found.iter().map(ToString::to_string).collect();
         self.results.push(ValidationResult {
             file: file.to_owned(),
             line,
             kind: Some(kind.name()),
             valid: Some(verdict.is_ok()),
+            checksum_only: verdict == Ok(Validity::Checksum),
             problems,
         });
     }

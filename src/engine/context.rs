@@ -1,31 +1,47 @@
-//! Runs a request on a server: dispatches to the handler of its command and assembles the draft. [`RequestContext`]
-//! is what all handlers receive.
+//! What handlers receive and return. Imports no handler.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::failure::Failure;
+use super::inputs::Inputs;
 use super::locations::LocationBuilder;
-use super::order_dependence::may_be_shared;
-use super::pool::{Isolation, WorkerGuard, WorkerKind};
-use super::refactor::{self, CheckedEdit};
+use super::pool::WorkerGuard;
 use super::request_state::RequestState;
-use super::{
-    Attempt, Settings, call_hierarchy, diagnose, navigation, outline, resolution, unresolved_imports,
-};
+use super::settings::Settings;
 use crate::bundle::seal::BundleDraft;
-use crate::lsp::LspRequests;
+use crate::edit::EditPlan;
 use crate::lsp::error::LspError;
-use crate::model::bundle::Limits;
+use crate::lsp::{LspRequests, Profile};
+use crate::model::bundle::{DualCoordinates, Limits};
+use crate::model::edits::Edits;
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::model::facts::{CompletenessStatus, Facts};
+use crate::model::facts::Facts;
 use crate::model::request::{Command, Request};
-use crate::model::server::ServerKind;
 use crate::path::AbsPath;
 use crate::reward::MeasuredDiagnostics;
 use crate::text::SourceEncoding;
 use crate::workspace::files::Files as _;
+
+/// The result of an attempt.
+pub(super) struct Attempt {
+    pub(super) draft: BundleDraft,
+    pub(super) dual: Vec<DualCoordinates>,
+    /// The edits to write, if the request plans any.
+    pub(super) plan: Option<EditPlan>,
+    /// The diagnostics from which the reward is computed.
+    pub(super) measured: Option<MeasuredDiagnostics>,
+}
+
+/// What an answer was computed from.
+#[derive(Default)]
+pub(super) struct AnswerOrigin {
+    pub(super) inputs: Option<Arc<Inputs>>,
+    pub(super) state: Option<Arc<RequestState>>,
+    /// The external error, if one caused the failure.
+    pub(super) fault: Option<ErrorBody>,
+}
 
 /// The output of a handler.
 pub(super) struct HandlerOutput {
@@ -37,6 +53,16 @@ pub(super) struct HandlerOutput {
     pub(super) refactored: Option<CheckedEdit>,
     /// Why the answer is incomplete: the time limit.
     pub(super) error: Option<ErrorBody>,
+}
+
+/// An edit that was planned and checked.
+pub(super) struct CheckedEdit {
+    /// What the bundle reports about it.
+    pub(super) edits: Edits,
+    /// Why it must not be written.
+    pub(super) error: Option<ErrorBody>,
+    /// The content of every file after the edit.
+    pub(super) plan: EditPlan,
 }
 
 /// When an answer is due.
@@ -68,7 +94,7 @@ impl Deadline {
     }
 
     /// The time that is left for the server, after the reserve.
-    fn remaining(self) -> Duration {
+    pub(super) fn remaining(self) -> Duration {
         self.at.saturating_duration_since(Instant::now() + self.reserve)
     }
 }
@@ -91,131 +117,6 @@ pub(super) struct RequestContext<'a> {
     pub(super) enumerated: u32,
     /// The diagnostics that were measured for the reward.
     pub(super) measured: Mutex<Option<MeasuredDiagnostics>>,
-}
-
-/// The isolation that a request needs: an answer that depends on inferred types must not depend on those that other
-/// requests made the server infer.
-pub(super) fn isolation(request: &Request, state: &RequestState) -> Isolation {
-    match request.cmd {
-        // Scans do not cover what such a file imports from its own folder.
-        _ if !state.is_target_covered() => Isolation::Fresh,
-        _ if may_be_shared(request) && state.is_declared() => Isolation::Shared,
-        Command::Symbols | Command::Locate => Isolation::Shared,
-        cmd if cmd.edits() => Isolation::NeverSynced,
-        _ => Isolation::Reset,
-    }
-}
-
-/// Runs the request on a server.
-pub(super) async fn ask(
-    request: &Request,
-    state: &RequestState,
-    server: &WorkerGuard,
-    settings: &Settings,
-    deadline: Deadline,
-) -> Result<Attempt, Failure> {
-    let client = &server.client;
-    settings.progress.step("the server reads the workspace");
-    let enumerated = client.ready(settings.timeout.min(deadline.remaining())).await?.files;
-    client.record_initialize(&state.tape);
-    state.served_by(server.tool(settings.server), client.encoding());
-    let locations = LocationBuilder {
-        state,
-        files: &state.files,
-        paths: &state.inputs.paths,
-        server_unit: client.encoding(),
-        io_unit: request.options.index_io,
-        dual: settings.verbose.then(|| Mutex::new(BTreeSet::new())),
-    };
-    let response_timeout = server.answer_timeout(settings);
-    let cx = RequestContext {
-        request,
-        state,
-        server,
-        settings,
-        response_timeout,
-        deadline,
-        locations: &locations,
-        enumerated,
-        measured: Mutex::default(),
-    };
-    settings.progress.step(&format!("{} works on it", settings.server));
-    // First of all, so that the server has the right text of every file, whatever the request is about.
-    cx.open(state.inputs.snapshot.not_utf8().iter().map(|path| state.inputs.snapshot.absolute(path)))?;
-    let output = match request.cmd {
-        Command::Definition
-        | Command::Declaration
-        | Command::TypeDefinition
-        | Command::Implementation
-        | Command::References => Box::pin(navigation::locations(&cx)).await?,
-        Command::Hover => Box::pin(navigation::hover(&cx)).await?,
-        Command::Symbols => Box::pin(outline::symbols(&cx)).await?,
-        Command::Calls => Box::pin(call_hierarchy::calls(&cx)).await?,
-        Command::Diagnostics => Box::pin(diagnose::diagnostics(&cx)).await?,
-        Command::Locate => HandlerOutput {
-            facts: Facts::new(crate::model::facts::Provenance::Syntax),
-            limits: None,
-            capabilities: BTreeMap::new(),
-            refactored: None,
-            error: None,
-        },
-        Command::PrepareRename => refactor::prepare(&cx).await?,
-        Command::Rename => Box::pin(refactor::rename(&cx)).await?,
-        Command::Actions => Box::pin(refactor::actions(&cx)).await?,
-        Command::Apply | Command::Check => Box::pin(refactor::apply(&cx)).await?,
-        Command::Undo => {
-            let error = ErrorBody::new(ErrorSymbol::Usage, "undo does not use a server");
-            return Err(Failure::reported(error));
-        }
-    };
-    let measured = cx.measured.into_inner().unwrap_or_else(PoisonError::into_inner);
-    state.cache_contents(settings);
-    let resolution = state.resolution_in(request, &locations);
-    let incomplete = output
-        .facts
-        .completeness
-        .as_ref()
-        .is_some_and(|verdict| verdict.status != CompletenessStatus::Complete);
-    let cut = output.limits.as_ref().is_some_and(|limits| limits.truncated);
-    let unchecked = output.facts.diagnostics.as_ref().is_some_and(|found| {
-        !found.not_checked.is_empty() || found.sources.iter().any(|source| !source.complete)
-    });
-    let (edits, error, plan) = match output.refactored {
-        Some(CheckedEdit { edits, error, plan }) => (Some(edits), error, Some(plan)),
-        None => (None, output.error, None),
-    };
-    let mut warnings = state.inputs.warnings.clone();
-    warnings.extend(unresolved_imports::warning(state, &output.facts));
-    let draft = BundleDraft {
-        request: Some(request.clone()),
-        relocation: resolution::rules_of(resolution.as_ref()),
-        resolution,
-        facts: Some(output.facts),
-        edits,
-        environment: Some(state.environment()),
-        capabilities: with_protocol(output.capabilities, request, settings.server),
-        error,
-        warnings,
-        limits: output.limits,
-        measured: None,
-        partial: incomplete || cut || unchecked,
-    };
-    Ok(Attempt { draft, dual: locations.into_dual(), plan, measured, held: server.held(state) })
-}
-
-/// The capabilities with those of the protocol itself: whether the server sends results in parts, and whether it notices a
-/// cancellation while it works on a request.
-fn with_protocol(
-    mut capabilities: BTreeMap<String, bool>,
-    request: &Request,
-    server: ServerKind,
-) -> BTreeMap<String, bool> {
-    if !capabilities.is_empty() {
-        // Lanser asks for whole results: a part of a list cannot be sorted.
-        capabilities.insert("partialResult".to_owned(), false);
-        capabilities.insert("cancellable".to_owned(), !WorkerKind::of(request, server).pulls);
-    }
-    capabilities
 }
 
 impl RequestContext<'_> {
@@ -308,7 +209,8 @@ impl RequestContext<'_> {
 
     /// Requires a server that has not answered any request.
     pub(super) fn require_fresh(&self) -> Result<(), Failure> {
-        if self.server.is_fresh() { Ok(()) } else { Err(Failure::NeedsFreshServer) }
+        let is_history_irrelevant = Profile::of(self.settings.server).is_order_independent;
+        if self.server.is_fresh() || is_history_irrelevant { Ok(()) } else { Err(Failure::NeedsFreshServer) }
     }
 
     /// The capability that a request depends on, as the bundle records it.
@@ -321,4 +223,9 @@ impl RequestContext<'_> {
         }
         Err(Failure::Server(LspError::Unsupported { method: name.to_owned() }))
     }
+}
+
+/// Whether a request needs a language server.
+pub(super) fn needs_server(request: &Request) -> bool {
+    !matches!(request.cmd, Command::Locate | Command::Undo)
 }

@@ -12,7 +12,7 @@ const MAX_TOKENS: usize = 100_000;
 
 /// Definitions by file and byte offset of the token.
 #[derive(Debug, Default)]
-pub(in crate::engine) struct DefinitionCache {
+pub(super) struct DefinitionCache {
     found: Mutex<BTreeMap<AbsPath, BTreeMap<usize, Listing<LspLocation>>>>,
     count: std::sync::atomic::AtomicUsize,
 }

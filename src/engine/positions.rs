@@ -1,0 +1,58 @@
+//! Positions as the server counts them, and the failure for a position where it finds nothing.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::context::RequestContext;
+use super::failure::Failure;
+use super::request_state::RequestTarget;
+use crate::lsp::LspLocation;
+use crate::model::request::Command;
+use crate::path::AbsPath;
+use crate::python::occurrences::{OccurrenceKind, occurrences};
+use crate::text::Position;
+
+/// The target's position in the server's columns.
+pub(super) fn position(cx: &RequestContext<'_>, target: &RequestTarget) -> Position {
+    let document: &Arc<_> = &target.document;
+    document.lines.position(&document.text, target.offset, cx.locations.server_unit)
+}
+
+/// The failure for a target for which the server returns nothing.
+pub(super) fn no_result(cx: &RequestContext<'_>, target: &RequestTarget) -> Failure {
+    let (_, _, at) = cx.locations.span(&target.document, target.offset..target.offset);
+    let what = target.name().map_or_else(|| "the text".to_owned(), |name| format!("`{name}`"));
+    let message = format!("{} has no {} for {what} at {at}", cx.settings.server, cx.request.cmd.as_str());
+    let hint = match (target.name(), cx.request.cmd) {
+        (None, _) => {
+            "there is no identifier at this location; `lanser symbols PATH` lists the names of a file"
+                .to_owned()
+        }
+        (Some(name), cmd) if searches_definition(cmd) && is_attribute(target, name) => format!(
+            "the type of the receiver is unknown or has no `{name}`; annotate the receiver, or search with `lanser symbols --query {name}`"
+        ),
+        (Some(_), _) => {
+            "the server does not know this name; `lanser diag PATH` shows unresolved imports".to_owned()
+        }
+    };
+    Failure::not_found(message, hint)
+}
+
+/// Whether an empty response of the server means that it does not know the definition of the name.
+const fn searches_definition(cmd: Command) -> bool {
+    use Command::{Declaration, Definition, Hover, Implementation, References};
+    matches!(cmd, Definition | Declaration | Implementation | References | Hover)
+}
+
+/// Whether the target is the name after the dot of an attribute.
+fn is_attribute(target: &RequestTarget, name: &str) -> bool {
+    let (document, start) = (&target.document, target.name_span.as_ref().map(|span| span.start));
+    occurrences(&document.text, document.digest, name)
+        .iter()
+        .any(|found| Some(found.start) == start && found.kind == OccurrenceKind::Attribute)
+}
+
+/// The distinct paths of a list of locations.
+pub(super) fn distinct<'p>(locations: impl IntoIterator<Item = &'p LspLocation>) -> BTreeSet<&'p AbsPath> {
+    locations.into_iter().map(|place| &place.path).collect()
+}

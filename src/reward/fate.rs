@@ -1,0 +1,596 @@
+//! What became of the expression that a diagnostic was about, once the diagnostic is gone.
+//!
+//! One question decides whether an edit repaired anything: is the same callee or receiver still used for the same purpose
+//! ([`Fate::InPlace`]), did another expression take its role ([`Fate::Replaced`]), is it gone ([`Fate::Removed`]), or was only
+//! something declared for it ([`Fate::Declared`]).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use super::code::{Code, Statement};
+use super::declared;
+use super::failing::{FailingExpression, FailureKind};
+use super::judge::{EditSides, SideCode};
+use super::reachability;
+use super::usage::{
+    arguments, calls, dead_stores, executes, handed_on, is_dead, is_unused_import, operations, requests,
+    splats, work,
+};
+use crate::model::reward::OutstandingReason;
+
+/// What became of a failing expression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// The same callee or receiver is still used for the same purpose, and now resolves.
+    InPlace,
+    /// Another expression took its role.
+    Replaced,
+    /// Its statement, branch or caller is gone, or can no longer run; or part of what it used was thrown away.
+    Removed(OutstandingReason),
+    /// Only a definition, annotation or stub appeared for it.
+    Declared,
+}
+
+const GONE: Fate = Fate::Removed(OutstandingReason::CodeGone);
+
+/// An edit, with one failing expression of it.
+pub(super) struct FailingCode<'c> {
+    pub(super) sides: &'c EditSides<'c>,
+    pub(super) base: &'c SideCode<'c>,
+    pub(super) head: &'c SideCode<'c>,
+    /// The file before and after.
+    pub(super) names: (&'c str, &'c str),
+    /// The code of the file before.
+    pub(super) own: &'c Code,
+    /// The statement that contains the expression.
+    pub(super) statement: &'c Statement,
+    pub(super) failing: &'c FailingExpression,
+}
+
+/// The statements of the head that can have taken the place of a statement.
+struct Successors<'c> {
+    /// Whether the statement is still there, as often as before.
+    is_there: bool,
+    /// Whether it is still there with other annotations.
+    is_annotated: bool,
+    /// Whether it is only there where it cannot run.
+    is_unreachable: bool,
+    /// New statements of the same definition.
+    here: Vec<&'c Statement>,
+    /// The same, and those of new definitions that they use.
+    fresh: Vec<&'c Statement>,
+}
+
+/// What became of the failing expression.
+pub(super) fn fate(code: &FailingCode<'_>) -> Fate {
+    let found = successors(code);
+    // An annotation that fails is repaired by another annotation.
+    let is_executed = match code.failing.kind {
+        FailureKind::Name => code.statement.executed().contains(&code.failing.name),
+        kind => kind != FailureKind::Other,
+    };
+    if found.is_there || (found.is_annotated && is_executed) {
+        return declared::fate(code);
+    }
+    if found.here.is_empty() && found.is_unreachable {
+        return Fate::Removed(OutstandingReason::Unreachable);
+    }
+    let is_dead = is_dead(code.statement, code.own);
+    if found.here.is_empty() && (is_dead || is_unused_import(code.statement, code.own, code.names.0)) {
+        return Fate::Replaced;
+    }
+    // A value that was used is not replaced by one that is not used.
+    let used = |new: &&Statement| if code.statement.is_bare { Some((*new).clone()) } else { handed_on(new) };
+    let taken: Vec<Statement> = found.fresh.iter().filter_map(used).collect();
+    if taken.is_empty() || is_passed_through_helper(code.statement, &found.here, code.head, code.base) {
+        return GONE;
+    }
+    let fate = role(code, &taken);
+    if matches!(fate, Fate::InPlace | Fate::Replaced) && declared::uses_hollow(code, &taken) {
+        return Fate::Declared;
+    }
+    fate
+}
+
+/// Where the statement of a failing expression still is: the file and the span.
+pub(super) fn still_there<'c>(code: &FailingCode<'c>) -> Option<(&'c str, Range<usize>)> {
+    let FailingCode { head, statement, .. } = *code;
+    let all = head.seen().flat_map(|(name, code)| code.statements.iter().map(move |found| (name, found)));
+    let mut same = all.filter(|(_, found)| found.tokens == statement.tokens);
+    same.find(|(_, found)| found.symbol == statement.symbol).map(|(name, found)| (name, found.span.clone()))
+}
+
+/// Finds the successors of a statement.
+fn successors<'c>(code: &FailingCode<'c>) -> Successors<'c> {
+    let FailingCode { sides, base, head, names, own, statement, .. } = *code;
+    let (mut is_unreachable, mut there) = (false, 0);
+    let mut all: Vec<&Statement> = Vec::new();
+    let now = head.code.get(names.1).filter(|_| head.view(names.1).is_some_and(|view| view.seen));
+    let stays = now.is_some_and(|code| statement.symbol.is_empty() || code.has_symbol(&statement.symbol));
+    let last = statement.symbol.rsplit('.').next().unwrap_or_default();
+    for (name, code) in head.seen() {
+        let Some(view) = head.view(name) else { continue };
+        let dark = reachability::ranges(view, sides.unit);
+        for found in &code.statements {
+            let same = found.tokens == statement.tokens;
+            let home = match (stays, name == names.1) {
+                (true, here) => here && (found.symbol == statement.symbol || is_new(base, &found.symbol)),
+                (false, here) => !last.is_empty() && (here || found.symbol.rsplit('.').next() == Some(last)),
+            };
+            if !same && !home {
+                continue;
+            }
+            if dark.iter().any(|dark| dark.contains(&found.span.start)) {
+                is_unreachable |= same;
+            } else if same && !(is_new(base, &found.symbol) && has_untyped_parameters(code, &found.symbol)) {
+                there += 1;
+            } else if !found.is_typing_only || statement.is_typing_only {
+                all.push(found);
+            }
+        }
+    }
+    let were = base.seen().flat_map(|(_, code)| &code.statements);
+    let is_annotated = all.iter().any(|found| {
+        found.symbol == statement.symbol
+            && found.kind == statement.kind
+            && found.executed() == statement.executed()
+    });
+    let is_there = there > 0 && there >= were.filter(|found| found.tokens == statement.tokens).count();
+    let known = |found: &Statement| {
+        own.statements
+            .iter()
+            .any(|old| (!stays || old.symbol == statement.symbol) && old.tokens == found.tokens)
+    };
+    let unread = new_dead_stores(statement, own, head);
+    let fresh: Vec<&Statement> = all
+        .into_iter()
+        .filter(|found| !known(found) && !unread.contains(&std::ptr::from_ref(*found)))
+        .collect();
+    let at_home = |found: &&&Statement| !stays || found.symbol == statement.symbol;
+    let here: Vec<&Statement> = fresh.iter().filter(at_home).copied().collect();
+    let reached = reached(&here, head, |symbol| is_new(base, symbol));
+    let fresh =
+        fresh.iter().filter(|found| at_home(found) || reached.contains(&found.symbol)).copied().collect();
+    Successors { is_there, is_annotated, is_unreachable, here, fresh }
+}
+
+/// Whether new statements play the role of the failing expression. Nothing that the rest of its statement used may be lost.
+fn role(code: &FailingCode<'_>, taken: &[Statement]) -> Fate {
+    let FailingCode { statement: old, failing, .. } = *code;
+    let sum = |count: &dyn Fn(&Statement) -> usize| taken.iter().map(count).sum::<usize>();
+    let uses = |name: &String| is_used(taken, name);
+    let handed = !failing.handed.is_empty() && failing.handed.iter().all(uses) && sum(&executes) > 0;
+    let in_place = match failing.kind {
+        FailureKind::Attribute => {
+            let on = |statement: &Statement| operations(statement, &failing.object);
+            let before: usize = gone(code).map(on).sum();
+            let is_kept = taken.iter().any(|new| requests(new, &failing.name));
+            let still = !failing.object.is_empty()
+                && sum(&on) >= before.max(1)
+                && (!failing.is_called || sum(&work) >= work(old).min(1));
+            (is_kept || still) && (!failing.is_called || failing.handed.iter().all(uses))
+        }
+        FailureKind::Name => {
+            old.kind.starts_with("import")
+                || taken.iter().any(|new| new.uses.iter().any(|name| are_near(name, &failing.name)))
+        }
+        FailureKind::Call => match call(code, taken) {
+            GONE => return GONE,
+            fate => fate == Fate::InPlace,
+        },
+        FailureKind::Operation => {
+            let mut operands = failing.names.iter().filter(|name| old.uses.contains(*name));
+            operands.all(uses) && sum(&work) >= work(old)
+        }
+        FailureKind::Value => {
+            value(old, taken, failing) && (!failing.calls || sum(&work) >= work(old).min(1))
+        }
+        FailureKind::Other => {
+            let alike =
+                |new: &Statement| new.names.iter().filter(|name| old.names.contains(*name)).count() * 2;
+            taken.iter().any(|new| {
+                new.kind == old.kind && (old.kind.starts_with("import") || alike(new) >= old.names.len())
+            })
+        }
+    };
+    let replaced = match failing.kind {
+        FailureKind::Attribute => handed,
+        FailureKind::Name => {
+            fills(code, taken) || (work(old) > 0 && sum(&work) >= work(old) && is_new_use(old, taken))
+        }
+        FailureKind::Call => handed && sum(&calls) >= calls(old),
+        FailureKind::Value => is_another_value(code, taken),
+        FailureKind::Operation | FailureKind::Other => false,
+    };
+    match (in_place, replaced) {
+        (true, _) if !throws_away(code, taken) => Fate::InPlace,
+        (_, true) if failing.kind == FailureKind::Value || !throws_away(code, taken) => Fate::Replaced,
+        _ => GONE,
+    }
+}
+
+/// The statements of the same definition that are gone, the failing one included.
+fn gone<'c>(code: &FailingCode<'c>) -> impl Iterator<Item = &'c Statement> {
+    let FailingCode { head, names, own, statement, .. } = *code;
+    let now = head.code.get(names.1);
+    let is_gone = move |old: &&Statement| {
+        let mut all = now.into_iter().flat_map(|code| &code.statements);
+        !all.any(|new| new.symbol == old.symbol && new.tokens == old.tokens)
+    };
+    own.statements.iter().filter(|old| old.symbol == statement.symbol).filter(is_gone)
+}
+
+/// Functions that only convert or inspect a value; a repair may do without them.
+const CONVERSIONS: [&str; 27] = [
+    "str",
+    "int",
+    "float",
+    "bool",
+    "bytes",
+    "list",
+    "dict",
+    "set",
+    "tuple",
+    "frozenset",
+    "len",
+    "repr",
+    "iter",
+    "next",
+    "sorted",
+    "sum",
+    "min",
+    "max",
+    "any",
+    "all",
+    "range",
+    "enumerate",
+    "zip",
+    "format",
+    "join",
+    "isinstance",
+    "super",
+];
+
+/// Whether new statements use a name, or can do without it.
+fn is_used(taken: &[Statement], name: &str) -> bool {
+    let is_near = |new: &Statement| new.uses.iter().any(|other| are_near(other, name));
+    CONVERSIONS.contains(&name) || taken.iter().any(|new| new.uses.contains(name) || is_near(new))
+}
+
+/// Whether something that the statement used besides the failing expression is used by none of the new ones.
+fn throws_away(code: &FailingCode<'_>, taken: &[Statement]) -> bool {
+    let FailingCode { head, names, own, statement: old, failing, .. } = *code;
+    let parts = |name: &String| match failing.kind {
+        FailureKind::Call => failing.is_argument && failing.names.contains(name) || failing.callee == *name,
+        FailureKind::Value => failing.callee == *name,
+        _ => failing.names.contains(name),
+    };
+    let attributes: BTreeSet<&String> =
+        old.tokens.windows(2).filter(|pair| pair[0] == ".").map(|pair| &pair[1]).collect();
+    let called = old.verbs();
+    let now = head.code.get(names.1);
+    let is_input = |name: &String| {
+        let slot = (old.symbol.clone(), format!("({name}"));
+        let is_bound =
+            |code: &Code| code.bindings.iter().any(|one| one.symbol == old.symbol && one.name == *name);
+        attributes.contains(name)
+            || called.contains(&name.as_str())
+            || own.slots.contains_key(&slot)
+            || (is_bound(own) && now.is_some_and(is_bound))
+    };
+    old.uses.iter().any(|name| !is_used(taken, name) && !parts(name) && is_input(name))
+}
+
+/// Whether new statements use a name that the old one did not.
+fn is_new_use(old: &Statement, taken: &[Statement]) -> bool {
+    taken.iter().any(|new| new.uses.difference(&old.uses).next().is_some())
+}
+
+/// Whether a failing call is still made, with everything that was passed to it.
+fn call(code: &FailingCode<'_>, taken: &[Statement]) -> Fate {
+    let FailingCode { statement: old, failing, .. } = *code;
+    if taken.iter().any(|new| splats(new) > splats(old)) {
+        return GONE;
+    }
+    let near = |new: &Statement| {
+        new.verbs().into_iter().find(|verb| are_near(verb, &failing.callee)).map(str::to_owned)
+    };
+    let made = taken.iter().filter_map(|new| arguments(new, &near(new)?)).max();
+    let uses = |name: &String| is_used(taken, name);
+    let before = arguments(old, &failing.callee).unwrap_or(0);
+    let others = old.uses.iter().all(uses);
+    match made {
+        None if failing.callee.is_empty() && others => Fate::InPlace,
+        None => Fate::Replaced,
+        Some(_) if failing.is_superfluous => Fate::InPlace,
+        Some(count) if count < before && failing.is_argument => GONE,
+        Some(_) if !failing.is_argument || failing.names.iter().all(uses) => Fate::InPlace,
+        // Another argument: it must come from somewhere.
+        Some(_) if is_new_use(old, taken) => Fate::InPlace,
+        Some(_) => GONE,
+    }
+}
+
+/// Whether a value of the wrong type is still computed from the same.
+fn value(old: &Statement, taken: &[Statement], failing: &FailingExpression) -> bool {
+    let gives = |new: &Statement| new.kind == old.kind && new.tokens.len() > 1;
+    if failing.names.is_empty() {
+        return taken.iter().any(|new| gives(new) || new.kind == "raise_statement");
+    }
+    taken.iter().any(|new| gives(new) && new.uses.iter().any(|name| failing.names.contains(name)))
+}
+
+/// Whether a value of the wrong type that nothing was computed for was replaced by another value.
+fn is_another_value(code: &FailingCode<'_>, taken: &[Statement]) -> bool {
+    let FailingCode { own, statement: old, failing, .. } = *code;
+    let does_more = || {
+        let inside = own.statements.iter().filter(|other| other.symbol == old.symbol);
+        inside.filter(|other| other.kind != "function_definition" && other.tokens != old.tokens).count() > 0
+    };
+    let is_truth = |new: &Statement| matches!(new.tokens.get(1).map(String::as_str), Some("True" | "False"));
+    // A value that is made of nothing, such as a new object, is not what the function returned.
+    let is_value = |new: &Statement| {
+        let called = new.verbs();
+        is_truth(new) || (!new.is_empty && new.uses.iter().any(|name| !called.contains(&name.as_str())))
+    };
+    !failing.calls
+        && failing.names.len() < 2
+        && taken.iter().any(|new| new.kind == old.kind && is_value(new))
+        && does_more()
+}
+
+/// Whether an expression that was not there before stands where an undefined name stood, or the values that the name would have
+/// had.
+fn fills(code: &FailingCode<'_>, taken: &[Statement]) -> bool {
+    let FailingCode { own, statement: old, failing, .. } = *code;
+    let around: Vec<&String> = old.tokens.iter().filter(|token| **token != failing.name).collect();
+    let filled = |new: &Statement| {
+        let mut rest = around.iter();
+        let mut next = rest.next();
+        for token in &new.tokens {
+            if next.is_some_and(|wanted| *wanted == token) {
+                next = rest.next();
+            }
+        }
+        next.is_none() && new.uses.difference(&old.uses).next().is_some()
+    };
+    let mut bound =
+        own.bindings.iter().filter(|one| one.symbol == old.symbol && one.name == failing.name).peekable();
+    taken.iter().any(filled)
+        || bound.peek().is_some()
+            && bound.all(|one| {
+                !one.tokens.is_empty()
+                    && taken.iter().any(|new| new.kind == old.kind && new.tokens.ends_with(&one.tokens))
+            })
+}
+
+/// The new definitions that statements use, directly or through each other.
+fn reached(from: &[&Statement], head: &SideCode<'_>, is_new: impl Fn(&str) -> bool) -> BTreeSet<String> {
+    let mut inside: BTreeMap<&str, Vec<&Statement>> = BTreeMap::new();
+    for found in head.seen().flat_map(|(_, code)| &code.statements) {
+        inside.entry(&found.symbol).or_default().push(found);
+    }
+    let mut named: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for symbol in inside.keys().copied().filter(|symbol| is_new(symbol)) {
+        let (around, last) = symbol.rsplit_once('.').unwrap_or(("", symbol));
+        // Using a class uses the methods that Python calls implicitly.
+        let is_special = last.starts_with("__") && last.ends_with("__");
+        let by = if is_special { around.rsplit('.').next().unwrap_or_default() } else { last };
+        named.entry(by).or_default().push(symbol);
+    }
+    let mut reached = BTreeSet::new();
+    let mut open: Vec<&Statement> = from.to_vec();
+    while let Some(found) = open.pop() {
+        // A bare name as a statement is not a use.
+        if found.is_bare && found.is_empty {
+            continue;
+        }
+        // The header of a definition is not a use of it.
+        let own = found.symbol.rsplit('.').next().filter(|_| found.kind.ends_with("_definition"));
+        for name in found.uses.iter().filter(|name| Some(name.as_str()) != own) {
+            for symbol in named.remove(name.as_str()).unwrap_or_default() {
+                reached.insert(symbol.to_owned());
+                open.extend(inside.get(symbol).into_iter().flatten());
+            }
+        }
+    }
+    reached
+}
+
+/// The dead stores of the head; if the statement was one in the base already, they are ignored.
+fn new_dead_stores(old: &Statement, own: &Code, head: &SideCode<'_>) -> BTreeSet<*const Statement> {
+    if old.is_bare || dead_stores(own, &old.symbol).contains(&std::ptr::from_ref(old)) {
+        return BTreeSet::new();
+    }
+    let mut all = BTreeSet::new();
+    for (_, code) in head.seen() {
+        for symbol in code.symbols.iter().filter(|symbol| !symbol.is_class) {
+            all.append(&mut dead_stores(code, &symbol.name));
+        }
+    }
+    all
+}
+
+/// Whether the base has no definition of this name.
+pub(super) fn is_new(base: &SideCode<'_>, symbol: &str) -> bool {
+    !symbol.is_empty() && !base.code.values().any(|code| code.has_symbol(symbol))
+}
+
+/// Whether a function has a parameter without an annotation.
+fn has_untyped_parameters(code: &Code, symbol: &str) -> bool {
+    let slots = code.slots.iter().filter(|((of, slot), _)| {
+        of == symbol && slot.starts_with('(') && !matches!(slot.as_str(), "(self" | "(cls")
+    });
+    slots.into_iter().any(|(_, annotation)| annotation.is_none())
+}
+
+/// Whether the names that a statement used are now used only by a new helper with untyped parameters.
+fn is_passed_through_helper(
+    old: &Statement,
+    replacements: &[&Statement],
+    head: &SideCode<'_>,
+    base: &SideCode<'_>,
+) -> bool {
+    let kept = |name: &&String| replacements.iter().any(|replacement| replacement.uses.contains(*name));
+    let lost: Vec<&String> = old.uses.iter().filter(|name| !kept(name)).collect();
+    head.seen().any(|(_, code)| {
+        let fresh = code.symbols.iter().filter(|symbol| !symbol.is_class && is_new(base, &symbol.name));
+        let fresh: Vec<&str> = fresh
+            .map(|symbol| symbol.name.as_str())
+            .filter(|name| has_untyped_parameters(code, name))
+            .collect();
+        let inside = code.statements.iter().filter(|found| fresh.contains(&found.symbol.as_str()));
+        inside
+            .filter(|found| found.kind != "function_definition")
+            .any(|found| lost.iter().any(|name| found.uses.contains(*name)))
+    })
+}
+
+/// Whether two names are equal or one may be a misspelling of the other.
+pub(super) fn are_near(a: &str, b: &str) -> bool {
+    let (x, y): (Vec<char>, Vec<char>) =
+        (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
+    a == b || (x.len().min(y.len()) >= 3 && common(&x, &y) * 20 >= (x.len() + y.len()) * 6)
+}
+
+/// Whether one name is another with a letter missing, added, changed or moved.
+pub(super) fn is_misspelling(a: &str, b: &str) -> bool {
+    let (a, b) = (a.to_lowercase(), b.to_lowercase());
+    let mut letters: BTreeMap<char, i64> = BTreeMap::new();
+    a.chars().for_each(|c| *letters.entry(c).or_default() += 1);
+    b.chars().for_each(|c| *letters.entry(c).or_default() -= 1);
+    let (more, less) =
+        letters.values().fold((0, 0), |(more, less), count| (more + count.max(&0), less - count.min(&0)));
+    a != b && a.len().min(b.len()) >= 3 && more <= 1 && less <= 1
+}
+
+/// The longest name that is compared for similarity, in characters: the work grows with the product of the lengths.
+const MAX_NAME_CHARS: usize = 64;
+
+/// The length of the longest common subsequence; 0 for names above the limit, unless they are equal.
+fn common(a: &[char], b: &[char]) -> usize {
+    if a.len().max(b.len()) > MAX_NAME_CHARS {
+        return if a == b { a.len() } else { 0 };
+    }
+    let mut row = vec![0; b.len() + 1];
+    for &x in a {
+        let mut diagonal = 0;
+        for (at, &y) in b.iter().enumerate() {
+            let above = row[at + 1];
+            row[at + 1] = if x == y { diagonal + 1 } else { above.max(row[at]) };
+            diagonal = above;
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reward::testing::outstanding;
+
+    /// What becomes of `part` of a line, which fails by a rule, when the line is replaced.
+    fn became(old: &str, fails: (&str, &str), new: &str) -> Option<OutstandingReason> {
+        let text = |line: &str| format!("def f(val, rows, other):\n    {}\n", line.replace('\n', "\n    "));
+        outstanding(&text(old), fails, &text(new))
+    }
+
+    const GONE: Option<OutstandingReason> = Some(OutstandingReason::CodeGone);
+    const REPLACED: Option<OutstandingReason> = Some(OutstandingReason::Replaced);
+
+    #[test]
+    fn a_failing_attribute_is_used_in_place_or_replaced() {
+        let old = "return val.lowr() not in rows";
+        let fails = ("lowr", "reportAttributeAccessIssue");
+        for new in
+            ["return val.lower() not in rows", "return lower(val) not in rows", "return val[0] in rows"]
+        {
+            assert_eq!(became(old, fails, new), None, "{new}");
+        }
+        for new in [
+            "return not other",
+            "return val is None and other",
+            "return other or bool(val)",
+            "return str(val) in rows",
+            "val.lower()\nreturn other",
+            "print(val.lower())\nreturn other",
+            "return val.lower()",
+            "return val not in rows",
+        ] {
+            assert_eq!(became(old, fails, new), GONE, "{new}");
+        }
+        let each = "for row in rows:\n    if row.note:\n        val.append(row.note.strip())";
+        let note = ("strip", "reportOptionalMemberAccess");
+        assert_eq!(became("return [row.note.strip() for row in rows]", note, each), None);
+        let both = "return max(val.values) - val.minimum()";
+        let fails = ("minimum", "reportAttributeAccessIssue");
+        assert_eq!(became(both, fails, "return max(val.values)"), GONE);
+        assert_eq!(became(both, fails, "return max(val.values) - min(val.values)"), None);
+        let update = ("updaet", "reportAttributeAccessIssue");
+        assert_eq!(became("val.updaet(rows)\nreturn val", update, "return {**other, **rows}"), REPLACED);
+    }
+
+    #[test]
+    fn a_failing_call_is_still_made_with_all_arguments() {
+        let fails = ("'2'", "reportArgumentType");
+        let old = "return scale('2', list(rows))";
+        assert_eq!(became(old, fails, "return scale(2, list(rows))"), None);
+        assert_eq!(became(old, fails, "return scale(2, rows)"), None);
+        assert_eq!(became(old, fails, "return scale(list(rows))"), GONE);
+        assert_eq!(became(old, fails, "return list(rows)"), GONE);
+        assert_eq!(became(old, fails, "return scale(*other)"), GONE);
+        let fails = ("other", "reportArgumentType");
+        let old = "return scale(rows, val.of(1)) or scale(other.part)";
+        let fails_later = ("other.part", fails.1);
+        assert_eq!(became(old, fails_later, "return scale(rows, val.of(1)) or scale(2)"), GONE);
+        let old = "val.write([row.key for row in rows])";
+        let fails = ("[row.key for row in rows]", "reportArgumentType");
+        assert_eq!(became(old, fails, "val.exists()"), GONE);
+    }
+
+    #[test]
+    fn a_failing_operation_keeps_its_operands() {
+        let fails = ("val + other", "reportOperatorIssue");
+        for new in ["return val + (other or 0)", "return f'{val}{other}'", "return sum([val, other])"] {
+            assert_eq!(became("return val + other", fails, new), None, "{new}");
+        }
+        for new in ["return val", "return val and other"] {
+            assert_eq!(became("return val + other", fails, new), GONE, "{new}");
+        }
+    }
+
+    #[test]
+    fn an_undefined_name_is_replaced_by_another_or_by_its_value() {
+        let fails = ("totl", "reportUndefinedVariable");
+        assert_eq!(became("return totl + 2", fails, "return total + 2"), None);
+        assert_eq!(became("return totl + 2", fails, "return len(rows) * val + 2"), REPLACED);
+        assert_eq!(became("return totl + 2", fails, "return other"), GONE);
+        assert_eq!(became("return totl + 2", fails, "return 2"), GONE);
+        assert_eq!(became("return totl + val", fails, "return val"), GONE);
+    }
+
+    #[test]
+    fn a_value_is_computed_from_the_same() {
+        let fails = ("str(val)", "reportReturnType");
+        assert_eq!(became("return str(val)", fails, "return int(val)"), None);
+        assert_eq!(became("return str(val)", fails, "return 0"), GONE);
+        assert_eq!(became("x = rows\nreturn done", ("done", fails.1), "x = rows\nreturn True"), REPLACED);
+    }
+
+    #[test]
+    fn a_statement_in_an_untyped_helper_is_not_the_same() {
+        let base = "def f(val: str | None):\n    return val.size\n";
+        let head = "def g(val):\n    return val.size\n\ndef f(val: str | None):\n    return g(val)\n";
+        assert_eq!(outstanding(base, ("size", "reportOptionalMemberAccess"), head), GONE);
+    }
+
+    #[test]
+    fn names_above_the_limit_are_not_misspellings() {
+        let long = "a".repeat(100_000);
+        assert!(are_near(&long, &long));
+        assert!(!are_near(&long, &format!("{long}b")));
+        assert!(are_near("lowr", "lower"));
+        assert!(is_misspelling("nmae", "name") && is_misspelling("totl", "total"));
+        assert!(!is_misspelling("minimum", "maximum") && !is_misspelling("name", "name"));
+    }
+}
