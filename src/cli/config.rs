@@ -12,7 +12,7 @@ use crate::workspace::files::read_bytes;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct FileConfig {
-    /// `pyright` or `basedpyright`, optionally with `@VERSION`.
+    /// `pyright`, `basedpyright` or `ty`, optionally with `@VERSION`.
     pub(crate) server: Option<String>,
     /// User's file only: the server's script, package folder or executable.
     pub(crate) server_command: Option<String>,

@@ -241,7 +241,7 @@ fn parse_server(text: Option<&str>) -> Result<(ServerKind, Option<String>), Erro
         None => (text, None),
     };
     let kind =
-        ServerKind::parse(name).ok_or_else(|| invalid_choice("--server", text, "pyright or basedpyright"))?;
+        ServerKind::parse(name).ok_or_else(|| invalid_choice("--server", text, "pyright, basedpyright or ty"))?;
     let numeric = |version: &str| {
         version.split('.').count() >= 2
             && version

@@ -24,7 +24,7 @@ impl AbsolutePaths {
         let tools = Tools::find(settings, &environment_cache(settings), false).ok();
         let python = tools.as_ref().and_then(|tools| tools.python.as_ref());
         let server = tools.as_ref().and_then(|tools| tools.found.as_ref().ok());
-        Self(path_map(settings, python, server.map(|found| &found.package)))
+        Self(path_map(settings, python, server.map(|found| &found.stubs)))
     }
 
     /// Sets `meta.volatile.absolute` to the path of every URI in the bundle.

@@ -12,7 +12,7 @@ use super::context::RequestContext;
 use super::failure::Failure;
 use super::locations::preview;
 use super::occurrences::{Explained, Token, UnresolvedToken};
-use crate::lsp::LspLocation;
+use crate::lsp::{LspLocation, Profile};
 use crate::model::facts::{
     Completeness, CompletenessStatus, ExplainedCounts, Occurrence, Residue, Unresolved, UnresolvedOccurrence,
 };
@@ -90,14 +90,17 @@ pub(super) fn open_files_with_names(
         .collect();
     let mut unreadable = unreadable(cx);
     let configured = cx.request.options.scope == Scope::Configured;
-    let open: BTreeSet<AbsPath> = if configured { BTreeSet::new() } else { files_with_name.clone() }
+    let searches_unopened = Profile::of(cx.settings.server).searches_unopened;
+    let is_opened = !configured && !searches_unopened;
+    let open: BTreeSet<AbsPath> = if is_opened { files_with_name.clone() } else { BTreeSet::new() }
         .into_iter()
         .chain(targets.iter().copied().cloned())
         .collect();
     unreadable.extend(cx.open(open.iter().cloned())?);
     let with_name: Vec<_> =
         files_with_name.iter().filter_map(|path| cx.state.files.read(path).ok()).collect();
-    let shown = with_name.iter().filter(|document| open.contains(&document.path)).count();
+    let is_shown = |path| searches_unopened && !configured || open.contains(path);
+    let shown = with_name.iter().filter(|document| is_shown(&document.path)).count();
     Ok(SearchedFiles { with_name, shown, unreadable })
 }
 

@@ -1,4 +1,5 @@
-//! `impl` for servers that do not support it: the subclasses of a class, and the overrides of a member.
+//! `impl`: the subclasses of a class, and the overrides of a member. They are found by an index of the workspace's classes, since
+//! Pyright has no such request and no server searches every file; what a server finds beyond that is added.
 
 use std::collections::BTreeMap;
 
@@ -15,17 +16,20 @@ use crate::model::facts::{Completeness, CompletenessStatus, Facts, Provenance};
 use crate::python::classes::{Class, Classes};
 use crate::workspace::files::Document;
 
-/// Answers `impl` from the index of the workspace's classes. The server only resolves the definition.
-pub(super) async fn by_index(
+/// Answers `impl`. The server resolves the definition.
+pub(super) async fn implementations(
     cx: &RequestContext<'_>,
     target: &RequestTarget,
 ) -> Result<HandlerOutput, Failure> {
     let mut capabilities: BTreeMap<String, bool> =
         cx.require("definition", cx.server.client.capabilities().definition)?;
-    capabilities.insert("implementation".to_owned(), false);
+    let offers = cx.server.client.capabilities().implementation;
+    capabilities.insert("implementation".to_owned(), offers);
     cx.open([target.document.path.clone()])?;
     let requests = cx.requests();
-    let found = requests.definition(&target.document.path, position(cx, target)).await?;
+    let (path, at) = (&target.document.path, position(cx, target));
+    let found = requests.definition(path, at).await?;
+    let known = if offers { requests.implementation(path, at).await?.items } else { Vec::new() };
     let classes = Classes::new(&cx.state.files, &cx.state.inputs.roots);
     let mut places = Vec::new();
     let (mut is_cut, mut is_protocol, mut without) = (false, false, None);
@@ -54,6 +58,10 @@ pub(super) async fn by_index(
             places.extend(tokens(cx, &derived, member.as_deref()));
         }
     }
+    // A server also returns what it was asked about.
+    places.extend(known.into_iter().filter(|place| !found.items.contains(place)));
+    places.sort();
+    places.dedup();
     if places.is_empty() {
         return Err(match without {
             Some(message) => {

@@ -150,7 +150,7 @@ impl Inputs {
             return Ok(last);
         }
         let python = tools.python.as_ref();
-        let package = tools.found.as_ref().ok().map(|found| &found.package);
+        let package = tools.found.as_ref().ok().map(|found| &found.stubs);
         let paths = path_map(settings, python, package);
         let typeshed = package.map(|package| package.join("dist/typeshed-fallback"));
         let roots = ImportRoots::new(&files, &settings.root, &config, python, typeshed);
@@ -210,7 +210,7 @@ impl Inputs {
 
     /// The import roots for another state of the files.
     pub(super) fn roots_of(&self, files: &dyn Files) -> ImportRoots {
-        let package = self.tools.found.as_ref().ok().map(|found| &found.package);
+        let package = self.tools.found.as_ref().ok().map(|found| &found.stubs);
         let typeshed = package.map(|package| package.join("dist/typeshed-fallback"));
         ImportRoots::new(files, &self.root, &self.config, self.tools.python.as_ref(), typeshed)
     }

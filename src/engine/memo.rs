@@ -131,11 +131,13 @@ impl MemoKey {
         let mut fields = vec![serde_json::to_vec(&inputs.environment).ok()?];
         // Two builds of one version may give different answers.
         fields.push(env!("LANSER_BUILD").as_bytes().to_vec());
-        fields.push(format!("{} {} {}", found.kind, found.version, found.node_version).into_bytes());
+        let node = found.program.node().map_or("", |(_, version)| version);
+        fields.push(format!("{} {} {node}", found.kind, found.version).into_bytes());
         if found.source == ServerSource::Command {
             // Two programs given by the user may report the same version.
-            fields.push(found.script.as_str().as_bytes().to_vec());
-            fields.push(read_bytes(&found.script).ok()?);
+            let main = found.program.main_file();
+            fields.push(main.as_str().as_bytes().to_vec());
+            fields.push(read_bytes(main).ok()?);
         }
         if request.cmd.edits() {
             // A rename edits entry points.

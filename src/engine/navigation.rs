@@ -1,7 +1,6 @@
 //! Requests about the name at a position: definition, declaration, type definition, implementation, references,
 //! hover.
 
-use super::completeness;
 use super::context::Attempt;
 use super::context::{HandlerOutput, RequestContext};
 use super::failure::Failure;
@@ -59,13 +58,12 @@ pub(super) fn locate(request: &Request, state: &RequestState, settings: &Setting
 pub(super) async fn locations(cx: &RequestContext<'_>) -> Result<HandlerOutput, Failure> {
     let cmd = cx.request.cmd;
     let offered = cx.server.client.capabilities();
-    if cmd == Command::Implementation && !offered.implementation {
-        return implementations::by_index(cx, cx.state.target()?).await;
+    if cmd == Command::Implementation {
+        return implementations::implementations(cx, cx.state.target()?).await;
     }
     let capabilities = match cmd {
         Command::Declaration => cx.require("declaration", offered.declaration)?,
         Command::TypeDefinition => cx.require("typeDefinition", offered.type_definition)?,
-        Command::Implementation => cx.require("implementation", offered.implementation)?,
         Command::References => cx.require("references", offered.references)?,
         _ => cx.require("definition", offered.definition)?,
     };
@@ -74,16 +72,7 @@ pub(super) async fn locations(cx: &RequestContext<'_>) -> Result<HandlerOutput, 
     if let (Command::References, Some(name)) = (cmd, name) {
         return references::references(cx, target, name, capabilities).await;
     }
-    let searched = match (cmd, name) {
-        (Command::Implementation, Some(name)) => {
-            let targets = [&target.document.path, &target.reference_position().0.path];
-            Some(completeness::open_files_with_names(cx, &[name], &targets)?)
-        }
-        _ => {
-            cx.open([target.document.path.clone()])?;
-            None
-        }
-    };
+    cx.open([target.document.path.clone()])?;
     let mut listing = server_locations(cx, target).await?;
     if cx.open_encoded(listing.items.iter().map(|place| &place.path))? {
         listing = server_locations(cx, target).await?;
@@ -95,9 +84,7 @@ pub(super) async fn locations(cx: &RequestContext<'_>) -> Result<HandlerOutput, 
         listing = stub_sources::definitions(cx, target, listing).await?;
     }
     let is_module = |place: &&LspLocation| place.range == Range::default();
-    if cmd == Command::Implementation {
-        cx.require_fresh_outside_workspace(listing.items.iter().map(|place| &place.path))?;
-    } else if cmd == Command::TypeDefinition && !cx.state.is_scoped() {
+    if cmd == Command::TypeDefinition && !cx.state.is_scoped() {
         // Which source the server returns for a module's stub depends on the files that it has read. Only the
         // locations of definitions can be determined independently of that (see [`stub_sources`]).
         cx.require_fresh_outside_workspace(listing.items.iter().filter(is_module).map(|place| &place.path))?;
@@ -112,7 +99,6 @@ pub(super) async fn locations(cx: &RequestContext<'_>) -> Result<HandlerOutput, 
     if listing.items.is_empty() {
         return Err(no_result(cx, target));
     }
-    let completeness = searched.map(|searched| searched.of_files(cx));
     let hover = (cmd == Command::Definition).then(|| signature(cx, &listing.items)).flatten();
     let mut found: Vec<_> = listing
         .items
@@ -123,12 +109,10 @@ pub(super) async fn locations(cx: &RequestContext<'_>) -> Result<HandlerOutput, 
     let options = &cx.request.options;
     let (found, limits) = page(found, options.limit, options.cursor.as_deref())?;
     let mut facts = Facts::new(Provenance::Lsp);
-    facts.completeness = completeness;
     facts.hover = hover;
     let list = match cmd {
         Command::Declaration => &mut facts.declarations,
         Command::TypeDefinition => &mut facts.type_definitions,
-        Command::Implementation => &mut facts.implementations,
         _ => &mut facts.definitions,
     };
     *list = Some(found);
@@ -155,7 +139,6 @@ async fn server_locations(
     Ok(match cx.request.cmd {
         Command::Declaration => requests.declaration(path, at).await?,
         Command::TypeDefinition => requests.type_definition(path, at).await?,
-        Command::Implementation => requests.implementation(path, at).await?,
         _ => requests.definition(path, at).await?,
     })
 }

@@ -13,7 +13,7 @@ use crate::lsp::python_shim::PythonShim;
 use crate::model::environment::Tool;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::server::ServerKind;
-use crate::toolchain::{self, FoundServer, InstallEvent};
+use crate::toolchain::{self, FoundServer, InstallEvent, ServerProgram};
 use crate::workspace::python::PythonEnvironment;
 
 /// The time that a server has to shut down. Killing it loses nothing: a new one reads everything again.
@@ -44,16 +44,30 @@ impl Server {
         cancellable: bool,
     ) -> Result<Self, Failure> {
         let checked = found.clone();
-        if let Err(reason) = blocking(move || toolchain::verify(&checked)).await? {
+        let cache = settings.cache.clone();
+        if let Err(reason) = blocking(move || toolchain::verify(&checked, &cache)).await? {
             let hint = format!("`lanser server install {}` reinstalls it", found.kind);
             return Err(Failure::reported(ErrorBody::new(ErrorSymbol::LsUnavailable, reason).hint(hint)));
         }
         let profile = Profile::of(found.kind);
+        let (program, args, env) = match &found.program {
+            ServerProgram::Script { node, script, .. } => {
+                (node, vec![script.to_string()], server_environment(&settings))
+            }
+            ServerProgram::Native(program) => {
+                let stubs = found.stubs.clone();
+                blocking(move || crate::path::private::create(stubs.as_path())).await?.map_err(|error| {
+                    let reason = format!("cannot create {}: {error}", found.stubs);
+                    Failure::reported(ErrorBody::new(ErrorSymbol::LsUnavailable, reason))
+                })?;
+                (program, Vec::new(), native_environment(&found))
+            }
+        };
         let launch = Launch {
             kind: found.kind,
-            program: found.node.clone(),
-            args: vec![found.script.to_string()],
-            env: server_environment(&settings),
+            program: program.clone(),
+            args,
+            env,
             cwd: settings.root.clone(),
             guard: settings.guard.clone(),
             temp_dir: settings.temp.clone(),
@@ -125,6 +139,17 @@ pub fn tell_progress(progress: &dyn Progress, event: &InstallEvent) {
         }
         InstallEvent::Installed { what, at } => progress.notify(&format!("installed {what} into {at}")),
     }
+}
+
+/// The environment variables of a server that is one program: nothing of the user's, whose own configuration is not part of the
+/// workspace.
+fn native_environment(found: &FoundServer) -> std::collections::BTreeMap<String, String> {
+    let fixed = [
+        ("LC_ALL", "C.UTF-8".to_owned()),
+        ("XDG_CACHE_HOME", found.stubs.to_string()),
+        ("XDG_CONFIG_HOME", found.stubs.join("no-configuration").to_string()),
+    ];
+    fixed.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
 /// The environment variables of the server's process: where programs and the user's folders are, and nothing that

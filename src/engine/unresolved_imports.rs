@@ -6,6 +6,7 @@ use super::request_state::{RequestState, SelectorOutcome};
 use crate::model::facts::Facts;
 use crate::path::AbsPath;
 use crate::python::outline::{BranchKind, Imported, Outline};
+use crate::python::stdlib::is_stdlib;
 use crate::workspace::files::Files as _;
 
 /// At most this many files are searched.
@@ -39,7 +40,7 @@ pub(super) fn warning(state: &RequestState, facts: &Facts) -> Option<String> {
                 Imported::Top => import.module.split('.').next().unwrap_or_default(),
                 _ => &import.module,
             };
-            if state.inputs.roots.import(&state.files, name, path).is_none() {
+            if !is_stdlib(name) && state.inputs.roots.import(&state.files, name, path).is_none() {
                 found.insert(name.split('.').next().unwrap_or_default().to_owned());
             }
         }

@@ -19,7 +19,7 @@ use super::documents::{self, Documents, FileChange, OutgoingNotification, Shared
 use super::endpoint::Endpoint;
 use super::error::LspError;
 use super::process::ServerProcess;
-use super::profile::{Profile, ServerSettings};
+use super::profile::{Profile, ReadySignal, ServerSettings};
 use super::recording::{self, Handshake};
 use super::requests::LspRequests;
 use super::server_requests::{self, ServerRequestHandler};
@@ -63,7 +63,7 @@ pub struct ServerIdentity {
 /// The state of a server that has enumerated the workspace's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Readiness {
-    /// How many source files the server found.
+    /// How many source files the server found; the largest number if it does not count them.
     pub files: u32,
 }
 
@@ -215,6 +215,9 @@ impl Client {
     /// # Errors
     /// How the connection ended.
     pub fn reset_inferred_types(&self) -> Result<(), LspError> {
+        if Profile::of(self.kind).is_order_independent {
+            return Ok(());
+        }
         let (path, count) = &self.reset_document;
         let mut count = count.lock().unwrap_or_else(PoisonError::into_inner);
         let mut documents = self.documents();
@@ -231,9 +234,15 @@ impl Client {
     /// Makes the server infer the types that nearly every request needs. The future ends when it has.
     pub fn preload_builtins(&self, within: Duration) -> impl Future<Output = ()> + Send + use<> {
         let (line, column) = reset::HOVER_POSITION;
-        let hover = self.requests(within).hover(&self.reset_document.0, Position { line, column });
-        // The result does not matter, nor whether there is one.
-        async move { drop(hover.await) }
+        let is_useful = !Profile::of(self.kind).is_order_independent;
+        let hover =
+            is_useful.then(|| self.requests(within).hover(&self.reset_document.0, Position { line, column }));
+        async move {
+            if let Some(hover) = hover {
+                // The result does not matter, nor whether there is one.
+                drop(hover.await);
+            }
+        }
     }
 
     /// Waits until the server has enumerated the source files: since its start, or since a file was last announced as
@@ -246,6 +255,9 @@ impl Client {
     /// # Errors
     /// [`LspError::Timeout`], or how the connection ended.
     pub async fn ready(&self, within: Duration) -> Result<Readiness, LspError> {
+        if Profile::of(self.kind).ready == ReadySignal::Blocking {
+            return Ok(Readiness { files: u32::MAX });
+        }
         let stale = *self.stale();
         let state = self.endpoint.wait_for(ENUMERATION, within, |state| state.enumerations > stale).await?;
         Ok(Readiness { files: state.files })

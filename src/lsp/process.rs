@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use super::cancellation::CancellationFolder;
 use super::connection::Connection;
 use super::error::LspError;
-use super::profile::Profile;
+use super::profile::{Profile, PythonSource};
 use super::python_shim::PythonShim;
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
@@ -43,7 +43,7 @@ const STDERR_TIMEOUT: Duration = Duration::from_millis(200);
 pub struct Launch {
     /// The kind of server.
     pub kind: ServerKind,
-    /// The program: node for Pyright and its forks.
+    /// The program: the server, or node for Pyright and its forks.
     pub program: AbsPath,
     /// The first arguments: for node the server's script. The profile adds its flags.
     pub args: Vec<String>,
@@ -115,12 +115,17 @@ pub fn spawn(launch: &Launch) -> Result<(Connection, ServerProcess), LspError> {
         let reason = format!("cannot create a folder in {}: {error}", launch.temp_dir);
         failed(io::Error::new(error.kind(), reason))
     })?;
-    let python = launch.python.write(folder.temp_dir(), launch.programs.as_path()).map_err(|error| {
+    let profile = Profile::of(launch.kind);
+    let python = match profile.python {
+        PythonSource::Interpreter => launch.python.write(folder.temp_dir(), launch.programs.as_path()),
+        PythonSource::Prefix => launch.python.prefix_or_empty(folder.temp_dir()),
+    };
+    let python = python.map_err(|error| {
         let reason = format!("cannot create an executable file in {}: {error}", launch.temp_dir);
         failed(io::Error::new(error.kind(), reason))
     })?;
     let name = launch.cancellable.then(|| folder.name());
-    let arguments = Profile::of(launch.kind).arguments(&launch.args, name);
+    let arguments = profile.arguments(&launch.args, name);
     let mut command = match &launch.guard {
         Some(guard) => {
             let mut command = Command::new(guard.as_path());
@@ -206,7 +211,7 @@ impl ServerProcess {
         self.watch.clone()
     }
 
-    /// The program to give to the server as the Python interpreter (see [`PythonShim`]).
+    /// What to give to the server as Python (see [`PythonShim`]): an interpreter, or the folder of an environment.
     #[must_use]
     pub const fn python(&self) -> &AbsPath {
         &self.python

@@ -13,8 +13,27 @@ use crate::path::AbsPath;
 /// The server's settings that upper layers decide.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServerSettings {
-    /// The interpreter whose packages the server sees. If `None`, the server runs the `python` on its PATH.
+    /// The interpreter whose packages the server sees, or for [`PythonSource::Prefix`] the folder of its environment. If `None`,
+    /// the server looks for one itself.
     pub python: Option<AbsPath>,
+}
+
+/// What a server reads about the Python environment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PythonSource {
+    /// It runs the interpreter.
+    Interpreter,
+    /// It reads the files of the environment.
+    Prefix,
+}
+
+/// How a server shows that it can answer requests about the whole workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadySignal {
+    /// A line in its log; before it, answers are silently partial.
+    LogLine,
+    /// None is needed: a request waits until the server has read what it needs.
+    Blocking,
 }
 
 /// The facts about one kind of server.
@@ -22,9 +41,15 @@ pub struct ServerSettings {
 pub struct Profile {
     /// The kind of server.
     pub kind: ServerKind,
-    /// Node's heap limit in megabytes. It is fixed because the server empties its type cache near the limit, and
-    /// node's default depends on the machine's memory.
-    pub heap_megabytes: u32,
+    /// The arguments before the server's script, if any, and those behind it.
+    flags: (&'static [&'static str], &'static [&'static str]),
+    /// How it shows that it is ready.
+    pub ready: ReadySignal,
+    /// Where it learns about the Python environment.
+    pub python: PythonSource,
+    /// Whether references are searched in files that the client has not opened, whatever the configuration includes. Where not
+    /// all are searched, opening more changes nothing either.
+    pub searches_unopened: bool,
     /// Whether it answers `textDocument/diagnostic` although its capabilities do not include it (it registers the
     /// method later).
     pub(super) pulls_without_capability: bool,
@@ -37,37 +62,73 @@ pub struct Profile {
     /// Whether its answers never depend on earlier or concurrent requests, so that every request can share a worker.
     /// Pyright's do: it keeps the types that it inferred, and what it infers depends on where it begins.
     pub is_order_independent: bool,
-    /// The text before its version in the first log line.
-    start_line_prefix: &'static str,
+    /// The text before its version in the first log line; `None` if it tells its version in the result of `initialize`.
+    start_line_prefix: Option<&'static str>,
     /// The first version that requests its settings as soon as it is initialized. Older ones do so when they receive
     /// `workspace/didChangeConfiguration`, and enumerate no files before.
     requests_settings_since: [u32; 3],
-    /// Whether it has its own section of settings besides `python` and `pyright`.
-    own_settings_section: bool,
+    /// Which sections of settings it requests.
+    sections: SettingsSections,
 }
+
+/// The sections of settings that a server requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SettingsSections {
+    /// `python` and `pyright`.
+    Pyright,
+    /// As Pyright, and its own.
+    Basedpyright,
+    /// `ty`.
+    Ty,
+}
+
+/// Node's heap limit is fixed because the server empties its type cache near the limit, and node's default depends on the
+/// machine's memory.
+const NODE_SERVER: (&[&str], &[&str]) = (&["--max-old-space-size=4096"], &["--stdio"]);
 
 /// Measured on 1.1.406, 1.1.407 and 1.1.414.
 static PYRIGHT: Profile = Profile {
     kind: ServerKind::Pyright,
-    heap_megabytes: 4096,
+    flags: NODE_SERVER,
+    ready: ReadySignal::LogLine,
+    python: PythonSource::Interpreter,
+    searches_unopened: false,
     pulls_without_capability: true,
     pulls_when_cancellable: false,
     is_order_independent: false,
-    start_line_prefix: "Pyright language server ",
+    start_line_prefix: Some("Pyright language server "),
     requests_settings_since: [1, 1, 409],
-    own_settings_section: false,
+    sections: SettingsSections::Pyright,
 };
 
 /// Measured on 1.40.1.
 static BASEDPYRIGHT: Profile = Profile {
     kind: ServerKind::Basedpyright,
-    heap_megabytes: 4096,
+    flags: NODE_SERVER,
+    ready: ReadySignal::LogLine,
+    python: PythonSource::Interpreter,
+    searches_unopened: false,
     pulls_without_capability: true,
     pulls_when_cancellable: true,
     is_order_independent: false,
-    start_line_prefix: "basedpyright language server ",
+    start_line_prefix: Some("basedpyright language server "),
     requests_settings_since: [1, 39, 3],
-    own_settings_section: true,
+    sections: SettingsSections::Basedpyright,
+};
+
+/// Measured on 0.0.105. It cancels by `$/cancelRequest`, also while it works.
+static TY: Profile = Profile {
+    kind: ServerKind::Ty,
+    flags: (&["server"], &[]),
+    ready: ReadySignal::Blocking,
+    python: PythonSource::Prefix,
+    searches_unopened: true,
+    pulls_without_capability: true,
+    pulls_when_cancellable: true,
+    is_order_independent: true,
+    start_line_prefix: None,
+    requests_settings_since: [0, 0, 0],
+    sections: SettingsSections::Ty,
 };
 
 /// An event that the server logs.
@@ -86,16 +147,20 @@ impl Profile {
         match kind {
             ServerKind::Pyright => &PYRIGHT,
             ServerKind::Basedpyright => &BASEDPYRIGHT,
+            ServerKind::Ty => &TY,
         }
     }
 
-    /// The arguments for node: node's flags, then `program_args` (the server's script), then the server's flags.
+    /// The arguments of the program: for node its flags, then `program_args` (the server's script), then the server's flags.
     #[must_use]
     pub fn arguments(&self, program_args: &[String], cancellation_folder: Option<&str>) -> Vec<String> {
-        let mut arguments = vec![format!("--max-old-space-size={}", self.heap_megabytes)];
+        let (before, behind) = self.flags;
+        let mut arguments: Vec<String> = before.iter().map(|flag| (*flag).to_owned()).collect();
         arguments.extend_from_slice(program_args);
-        arguments.push("--stdio".to_owned());
-        arguments.extend(cancellation_folder.map(|name| format!("--cancellationReceive=file:{name}")));
+        arguments.extend(behind.iter().map(|flag| (*flag).to_owned()));
+        if self.kind != ServerKind::Ty {
+            arguments.extend(cancellation_folder.map(|name| format!("--cancellationReceive=file:{name}")));
+        }
         arguments
     }
 
@@ -110,6 +175,15 @@ impl Profile {
 
     /// The settings that `workspace/configuration` is answered from.
     pub(super) fn configuration(&self, settings: &ServerSettings) -> Value {
+        if self.sections == SettingsSections::Ty {
+            let python = settings.python.as_ref().map(AbsPath::as_str);
+            return json!({"ty": {
+                // These win over the workspace's configuration. Without an interpreter ty takes one from PATH, or its own.
+                "configuration": python.map(|prefix| json!({"environment": {"python": prefix}})),
+                "diagnosticMode": "openFilesOnly",
+                "disableLanguageServices": false,
+            }});
+        }
         let mut analysis = json!({
             "autoSearchPaths": true,
             "diagnosticMode": "openFilesOnly",
@@ -127,7 +201,7 @@ impl Profile {
             python["pythonPath"] = interpreter.as_str().into();
         }
         let mut tree = json!({"python": python, "pyright": services.clone()});
-        if self.own_settings_section {
+        if self.sections == SettingsSections::Basedpyright {
             // "auto" rewrites the workspace's baseline file, which a reading command must not do.
             analysis["baselineMode"] = "discard".into();
             let mut own = services;
@@ -147,7 +221,7 @@ impl Profile {
     /// Parses a log line; `None` for lines without an event.
     pub(super) fn parse_log_line(line: &str) -> Option<LogEvent> {
         let started = ServerKind::ALL.into_iter().find_map(|kind| {
-            let version = line.strip_prefix(Self::of(kind).start_line_prefix)?.strip_suffix(" starting")?;
+            let version = line.strip_prefix(Self::of(kind).start_line_prefix?)?.strip_suffix(" starting")?;
             Some(LogEvent::Started { kind, version: version.to_owned() })
         });
         started.or_else(|| {
@@ -215,7 +289,7 @@ mod tests {
     #[test]
     fn the_settings_that_affect_answers() {
         let python = AbsPath::new("/venv/bin/python").unwrap();
-        for kind in ServerKind::ALL {
+        for kind in [ServerKind::Pyright, ServerKind::Basedpyright] {
             let tree = Profile::of(kind).configuration(&ServerSettings { python: Some(python.clone()) });
             assert_eq!(tree["python"]["pythonPath"], "/venv/bin/python");
             assert_eq!(tree["python"]["analysis"]["logLevel"], "Information");
@@ -225,6 +299,9 @@ mod tests {
         assert_eq!(own["basedpyright"]["analysis"]["logLevel"], "Information");
         assert_eq!(own["basedpyright"]["analysis"]["baselineMode"], "discard");
         assert!(own["python"].get("pythonPath").is_none());
+        let prefix = AbsPath::new("/venv").unwrap();
+        let ty = Profile::of(ServerKind::Ty).configuration(&ServerSettings { python: Some(prefix) });
+        assert_eq!(ty["ty"]["configuration"]["environment"]["python"], "/venv");
     }
 
     #[test]
@@ -246,5 +323,6 @@ mod tests {
         let cancellable = profile.arguments(&found, Some("f"));
         assert_eq!(cancellable[..3], plain);
         assert_eq!(cancellable[3..], ["--cancellationReceive=file:f"]);
+        assert_eq!(Profile::of(ServerKind::Ty).arguments(&[], Some("f")), ["server"]);
     }
 }

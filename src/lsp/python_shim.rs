@@ -41,6 +41,18 @@ impl PythonShim {
         AbsPath::new(path).map_err(io::Error::other)
     }
 
+    /// The folder of the environment for a server that runs no interpreter; if there is none, an empty environment in `folder`,
+    /// since the server would look for another.
+    pub(super) fn prefix_or_empty(&self, folder: &Path) -> io::Result<AbsPath> {
+        if !self.prefix.is_empty() {
+            return AbsPath::new(&self.prefix).map_err(io::Error::other);
+        }
+        let empty = folder.join("python");
+        std::fs::create_dir_all(empty.join("lib/python3/site-packages"))?;
+        std::fs::write(empty.join("pyvenv.cfg"), "home = /nonexistent\n")?;
+        AbsPath::new(empty).map_err(io::Error::other)
+    }
+
     fn write_in(folder: &Path, name: &str, script: &str) -> io::Result<PathBuf> {
         let path = folder.join(name);
         let mut file =

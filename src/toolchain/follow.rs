@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::model::server::ServerKind;
 
 use super::package::Package;
-use super::server_kinds::in_site_packages;
+use super::server_kinds::{in_site_packages, is_native, package_name};
 
 /// How much of a script is read; generated wrappers are far shorter.
 const SCRIPT_LIMIT_BYTES: u64 = 16 * 1024;
@@ -28,9 +28,12 @@ pub(super) fn follow(path: &Path, kind: ServerKind) -> Result<Package, String> {
     if has_js_name(&real) {
         return of_script(&real);
     }
+    let bin = real.parent().unwrap_or(&real);
+    if is_native(kind) && real.file_name().is_some_and(|name| name == package_name(kind)) {
+        return Package::identify(bin).map_err(|error| error.to_string());
+    }
     let text = read_script(&real).map_err(|error| format!("cannot be read: {error}"))?;
     let Some(text) = text else { return Err("is a program, not a package of a server".to_owned()) };
-    let bin = real.parent().unwrap_or(&real);
     if let Some(script) = wrapped_script(&text, bin) {
         return of_script(&script);
     }
@@ -102,7 +105,8 @@ fn of_console_script(text: &str, bin: &Path, kind: ServerKind) -> Result<Package
     let others = ServerKind::ALL.into_iter().filter(|other| *other != kind);
     let mut problem = None;
     for kind in std::iter::once(kind).chain(others) {
-        for root in sites.iter().map(|site| site.join(in_site_packages(kind))).filter(|root| root.is_dir()) {
+        let Some(inside) = in_site_packages(kind) else { continue };
+        for root in sites.iter().map(|site| site.join(inside)).filter(|root| root.is_dir()) {
             match Package::identify(&root) {
                 Ok(package) => return Ok(package),
                 Err(error) => problem = problem.or(Some(error.to_string())),

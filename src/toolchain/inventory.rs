@@ -111,7 +111,10 @@ fn nodes(request: &ToolchainRequest, chosen: Option<&FoundServer>) -> Vec<NodeCa
             match probe(request, &path) {
                 Err(why) => NodeCandidate { location, node: None, status: CandidateStatus::Rejected(why) },
                 Ok(node) => {
-                    let is_chosen = !seen && chosen.is_some_and(|found| found.node == node.path);
+                    let is_chosen = !seen
+                        && chosen
+                            .and_then(|found| found.program.node())
+                            .is_some_and(|(chosen, _)| *chosen == node.path);
                     seen |= is_chosen;
                     let status = if is_chosen { CandidateStatus::Chosen } else { CandidateStatus::Available };
                     NodeCandidate { location, node: Some(node), status }

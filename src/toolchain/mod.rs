@@ -21,9 +21,9 @@ mod install;
 mod installer;
 mod inventory;
 mod node;
-mod node_versions;
 mod package;
 mod pins;
+mod program_cache;
 mod request;
 mod server_kinds;
 mod store;
@@ -42,19 +42,31 @@ pub use inventory::{CandidateStatus, Inventory, NodeCandidate, ServerCandidate, 
 pub use node::Node;
 pub use package::Package;
 pub use pins::{PINS, Pin};
-pub use request::{FoundServer, ServerSource, ToolchainRequest};
+pub use request::{FoundServer, ServerProgram, ServerSource, ToolchainRequest};
 pub use server_kinds::{OLDEST_NODE, default_version, supported_versions};
 
+use crate::digest::Digest;
+use crate::path::AbsPath;
+use program_cache::ProgramCache;
+use server_kinds::is_native;
+
 /// Verifies that the code of a server in lanser's cache is that of the pinned version. Reads some megabytes. Servers that
-/// lanser did not install always pass.
+/// lanser did not install always pass. `cache` is lanser's cache folder.
 ///
 /// # Errors
 /// If the code differs or cannot be read.
-pub fn verify(found: &FoundServer) -> Result<(), String> {
+pub fn verify(found: &FoundServer, cache: &AbsPath) -> Result<(), String> {
     let pin = Pin::of_server(PINS, found.kind, &found.version);
     let Some(pin) = pin.filter(|_| found.source == ServerSource::Cache) else { return Ok(()) };
     let package = Package { kind: found.kind, version: found.version.clone(), root: found.package.clone() };
-    match package.code_digest() {
+    let code = if is_native(found.kind) {
+        // All of a large program is read only when it is new.
+        let known = ProgramCache::new(cache, "program-digests.json");
+        known.get_or_query(package.main_file().as_path(), |_: &Digest| true, || package.code_digest())
+    } else {
+        package.code_digest()
+    };
+    match code {
         Ok(code) if pin.is_code(&code) => Ok(()),
         Ok(_) => Err(format!("the code of {} in {} is not what was installed", found.kind, found.package)),
         Err(error) => Err(format!("cannot read {}: {error}", found.package)),

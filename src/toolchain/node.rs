@@ -1,15 +1,19 @@
 //! The Node.js that runs a server.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use crate::path::AbsPath;
 
 use super::child::{ChildCommand, run};
 use super::error::SearchAttempt;
 use super::follow::is_executable;
-use super::node_versions::NodeVersionCache;
 use super::package::Package;
+use super::program_cache::ProgramCache;
 use super::request::ToolchainRequest;
 use super::server_kinds::OLDEST_NODE;
 use super::store::InstallStore;
@@ -22,7 +26,7 @@ const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
 const VERSION_SCRIPT: &str = "process.versions.node + ' ' + process.execPath";
 
 /// A working node.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
     /// The actual program, not a shim.
     pub path: AbsPath,
@@ -87,8 +91,13 @@ pub(super) fn choose(
 
 /// Determines the version of one node, from the cache or by running it; the error says why it is not used.
 pub(super) fn probe(request: &ToolchainRequest, path: &Path) -> Result<Node, String> {
-    let cache = NodeVersionCache::new(&request.cache);
-    let node = cache.get_or_query(path, || query_version(request, path))?;
+    let node = if is_shim(path) {
+        query_version(request, path)?
+    } else {
+        let cache = ProgramCache::new(&request.cache, "node-versions.json");
+        let is_there = |node: &Node| is_executable(node.path.as_path());
+        cache.get_or_query(path, is_there, || query_version(request, path))?
+    };
     // A candidate inside the workspace was given by the user, or belongs to a package given by the user.
     if request.may_run(path) && !request.may_run(node.path.as_path()) {
         return Err(format!("leads to {}, inside the workspace, which is not trusted", node.path));
@@ -98,6 +107,18 @@ pub(super) fn probe(request: &ToolchainRequest, path: &Path) -> Result<Node, Str
         return Err(format!("is version {}, and {OLDEST_NODE} or newer is needed", node.version));
     }
     Ok(node)
+}
+
+/// Whether a path may be a version manager's shim (a script, or a program of another name), whose version depends on its
+/// configuration.
+fn is_shim(path: &Path) -> bool {
+    let is_node = |real: PathBuf| {
+        let mut magic = [0; 2];
+        let is_named = real.file_name()?.to_str()?.starts_with("node");
+        File::open(&real).ok()?.read_exact(&mut magic).ok()?;
+        Some(is_named && &magic != b"#!")
+    };
+    !path.canonicalize().ok().and_then(is_node).unwrap_or_default()
 }
 
 /// Runs node to determine its version. The working folder is `/`, so that no file of a workspace selects the node of a version

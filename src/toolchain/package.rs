@@ -1,7 +1,9 @@
-//! Server packages on disk, identified by their `package.json` and, if installed from a wheel, by its metadata.
+//! Server packages on disk, identified by their `package.json` and, if installed from a wheel, by its metadata; a server that is
+//! one program by the wheel's metadata, or else by what the program says.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -9,7 +11,12 @@ use crate::digest::Digest;
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
 
-use super::server_kinds::{REQUIRED_FILES, package_name, version_is_in_wheel_metadata};
+use super::child::{ChildCommand, run};
+use super::follow::{is_executable, site_packages};
+use super::server_kinds::{REQUIRED_FILES, is_native, package_name, version_is_in_wheel_metadata};
+
+/// How long a server may take to print its version.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The package of a language server. All required files exist; their content is not checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +25,7 @@ pub struct Package {
     pub kind: ServerKind,
     /// The version that the server will report when it runs.
     pub version: String,
-    /// Its root, links resolved.
+    /// Its root, links resolved; of a server that is one program, the folder of the program.
     pub root: AbsPath,
 }
 
@@ -35,6 +42,8 @@ pub(super) enum PackageError {
     Unknown(String, String),
     #[error("it is {name} {version}, but incomplete: {missing} is missing")]
     Incomplete { name: String, version: String, missing: &'static str },
+    #[error("{0} does not say its version: {1}")]
+    NoVersion(AbsPath, String),
     #[error("its path is not UTF-8: {0:?}")]
     NotUtf8(PathBuf),
 }
@@ -46,10 +55,21 @@ struct Manifest {
 }
 
 impl Package {
-    /// Identifies the package whose `package.json` is in this folder.
+    /// Identifies the package whose `package.json` or program is in this folder. A program without a wheel's metadata is run, so
+    /// the caller must know that it may be.
     pub(super) fn identify(folder: &Path) -> Result<Self, PackageError> {
         let root = folder.canonicalize().map_err(|_| PackageError::NoManifest(folder.to_owned()))?;
         let root = AbsPath::new(&root).map_err(|_| PackageError::NotUtf8(root))?;
+        let native = ServerKind::ALL.into_iter().filter(|kind| is_native(*kind));
+        for kind in native {
+            let program = root.join(package_name(kind));
+            if is_executable(program.as_path()) {
+                let version = metadata_folder(&root, kind).and_then(|folder| wheel_version(&folder));
+                let version = version.map_or_else(|| printed_version(&program), Ok);
+                let version = version.map_err(|why| PackageError::NoVersion(program, why))?;
+                return Ok(Self { kind, version, root });
+            }
+        }
         let path = root.join("package.json").as_path().to_owned();
         let text = fs::read(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => PackageError::NoManifest(root.as_path().to_owned()),
@@ -73,19 +93,22 @@ impl Package {
         metadata_folder(&self.root, self.kind)
     }
 
-    /// The script that starts the server.
+    /// The file that starts the server: a program, or a script for node.
     #[must_use]
-    pub fn script(&self) -> AbsPath {
-        self.root.join("langserver.index.js")
+    pub fn main_file(&self) -> AbsPath {
+        self.root.join(if is_native(self.kind) { package_name(self.kind) } else { "langserver.index.js" })
     }
 
-    /// The digest of the server's code: the paths and contents of all `*.js` and `dist/**/*.js`, sorted by path.
+    /// The digest of the server's code: of its program, or the paths and contents of all `*.js` and `dist/**/*.js`, sorted by path.
     ///
     /// npm and PyPI have the same bytes of Pyright, but different builds of basedpyright.
     ///
     /// # Errors
     /// If a file or folder cannot be read.
     pub fn code_digest(&self) -> std::io::Result<Digest> {
+        if is_native(self.kind) {
+            return Ok(Digest::of(&fs::read(self.main_file().as_path())?));
+        }
         let top = fs::read_dir(self.root.as_path())?.map(|entry| Ok(entry?.file_name()));
         let top = top.collect::<std::io::Result<Vec<_>>>()?;
         let top = top.iter().filter_map(|name| name.to_str()).filter(|name| name.ends_with(".js"));
@@ -116,13 +139,33 @@ impl Package {
     }
 }
 
-/// `<name>-<version>.dist-info` next to the package.
+/// The version that a program prints: `ty 0.0.105`, perhaps with a commit behind it.
+fn printed_version(program: &AbsPath) -> Result<String, String> {
+    let command = ChildCommand {
+        program: program.as_path(),
+        arguments: &["--version"],
+        folder: Path::new("/"),
+        environment: &[],
+        timeout: VERSION_TIMEOUT,
+    };
+    let lines = run(&command).map_err(|error| error.to_string())?;
+    let printed = lines.first().map(String::as_str).unwrap_or_default();
+    let version = printed.split(' ').nth(1).filter(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+    version.map(str::to_owned).ok_or_else(|| format!("it printed {printed:?}"))
+}
+
+/// `<name>-<version>.dist-info` next to the package, or for a program in a `bin` folder among the packages of its prefix.
 fn metadata_folder(root: &AbsPath, kind: ServerKind) -> Option<PathBuf> {
     if !version_is_in_wheel_metadata(kind) {
         return None;
     }
     let prefix = format!("{}-", package_name(kind));
-    let entries = fs::read_dir(root.parent().as_path()).ok()?;
+    let above = root.parent();
+    let mut sites = vec![above.as_path().to_owned()];
+    if is_native(kind) {
+        sites.extend(site_packages(above.as_path()));
+    }
+    let entries = sites.iter().filter_map(|site| fs::read_dir(site).ok()).flatten();
     let mut found: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| {

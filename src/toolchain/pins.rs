@@ -14,7 +14,7 @@ pub struct Pin {
     npm: &'static str,
     /// SHA-256 of the wheels, one per platform (and version of Python, from 3.10 to 3.14), in hexadecimal digits.
     wheels: &'static [&'static str],
-    /// [`super::Package::code_digest`] of npm's and PyPI's build, once if they are equal. Empty for packages other than servers.
+    /// [`super::Package::code_digest`] of npm's and PyPI's build, once if they are equal, or of the program of each wheel. Empty for packages other than servers.
     code: &'static [&'static str],
 }
 
@@ -49,6 +49,27 @@ pub const PINS: &[Pin] = &[
         code: &[
             "4842df0be8ff91160d7a0da8aa3c612b415aee86849e57f37f693c137074c20c",
             "e66005edd9711fc5b634f5bbeeb5aaac4dbb7248d3c05198fd1b8d9dd5e2ff9f",
+        ],
+    },
+    Pin {
+        package: "ty",
+        version: "0.0.105",
+        npm: "",
+        wheels: &[
+            "c3217b0b217215222f8fa9d9d9eebbeae37b7a2b072dbb2f13b3d709ebd69ac5",
+            "7a8c015cb075a5813a692170edc1ed2dfe7bd72e1c946cc8a102d612e5e710cb",
+            "dd371e01305d5e64d82dc9afdc21c64fe101c3f5fa87ff5f9267f00a60845cc7",
+            "863d4cd5f9b5b29528f35c36fe5f9a60aa7e3e04d0db109e6ee3e58d94f783d4",
+            "2c8c13402c9cc057b0b0f8bf8b06dd5fb4d9bf00b0f9dbd34be707bf5280cff8",
+            "3278adedc1b177d9be84e2b4938aca895f1c80e72ee23b6d0314775d65eb7937",
+        ],
+        code: &[
+            "80ab95afdfb8ddf80cd1bd4b38f3f19e5e74be1fc6299712d680713e228beac0",
+            "f5a2545dcf91602df0a3e1ae5bae4ac4cb45f77563145e57af10b1d223e1fc99",
+            "5b6701621e70663577a193ccb67478ccde05d89d4bca76b25dd7b62fc89e2c64",
+            "c80bfbe8f076bb92f96c42e073ef60451af3d3625ec1b9f359b6d257abacd5a3",
+            "e10b387d6d52971e19f028cd4db682cbf1c446d7551a3ae308dfe4b33560a36a",
+            "fff62f60fed787b06dbebee06548d4ddedec3aec36075c5832be2e5e1493ae9e",
         ],
     },
     Pin {
@@ -222,6 +243,7 @@ impl Pin {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::toolchain::server_kinds::is_native;
     use crate::toolchain::{InstallableAnalyzer, supported_versions};
 
     #[test]
@@ -229,7 +251,8 @@ mod tests {
         for kind in ServerKind::ALL {
             for version in supported_versions(kind) {
                 let pin = Pin::of_server(PINS, kind, version).unwrap();
-                assert!(pin.npm.starts_with("sha512-") && pin.npm.len() == 95, "{pin:?}");
+                let is_on_npm = pin.npm.starts_with("sha512-") && pin.npm.len() == 95;
+                assert_eq!(is_on_npm, !is_native(kind), "{pin:?}");
                 assert!(!pin.code.is_empty() && pin.code.iter().all(|code| code.len() == 64), "{pin:?}");
             }
         }

@@ -154,22 +154,56 @@ impl fmt::Display for ServerSource {
     }
 }
 
-/// A server that can be launched: `node script …`.
+/// How a server is launched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerProgram {
+    /// The server is this program.
+    Native(AbsPath),
+    /// The server is a script that node runs.
+    Script {
+        /// The node to run it with: the actual program, not a version manager's shim.
+        node: AbsPath,
+        /// The version of that node, such as `20.20.2`.
+        node_version: String,
+        /// The `langserver.index.js` to run.
+        script: AbsPath,
+    },
+}
+
+impl ServerProgram {
+    /// The file of the server's package that is run.
+    #[must_use]
+    pub const fn main_file(&self) -> &AbsPath {
+        match self {
+            Self::Native(program) => program,
+            Self::Script { script, .. } => script,
+        }
+    }
+
+    /// The node that runs it, with its version.
+    #[must_use]
+    pub fn node(&self) -> Option<(&AbsPath, &str)> {
+        match self {
+            Self::Native(_) => None,
+            Self::Script { node, node_version, .. } => Some((node, node_version)),
+        }
+    }
+}
+
+/// A server that can be launched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundServer {
     /// The kind of server, from its package.
     pub kind: ServerKind,
     /// Its version, from its package.
     pub version: String,
-    /// The node to run it with: the actual program, not a version manager's shim.
-    pub node: AbsPath,
-    /// The version of that node, such as `20.20.2`.
-    pub node_version: String,
-
-    /// The `langserver.index.js` to run.
-    pub script: AbsPath,
-    /// The root of its package, links resolved: what `server://` URIs are relative to.
+    /// How it is launched.
+    pub program: ServerProgram,
+    /// The root of its package, links resolved.
     pub package: AbsPath,
+    /// The folder of the stubs that it brings, which `server://` URIs are relative to: the package, or where a server that holds
+    /// them in its program writes them.
+    pub stubs: AbsPath,
     /// How it was found.
     pub source: ServerSource,
 }

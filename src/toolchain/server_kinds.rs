@@ -22,6 +22,7 @@ pub const fn default_version(kind: ServerKind) -> &'static str {
     match kind {
         ServerKind::Pyright => "1.1.414",
         ServerKind::Basedpyright => "1.40.1",
+        ServerKind::Ty => "0.0.105",
     }
 }
 
@@ -31,6 +32,7 @@ pub const fn supported_versions(kind: ServerKind) -> &'static [&'static str] {
     match kind {
         ServerKind::Pyright => &["1.1.406", "1.1.407", "1.1.414"],
         ServerKind::Basedpyright => &["1.40.1"],
+        ServerKind::Ty => &["0.0.105"],
     }
 }
 
@@ -48,15 +50,22 @@ pub(super) const fn executables(kind: ServerKind) -> &'static [&'static str] {
         ServerKind::Basedpyright => {
             &["basedpyright-langserver", "basedpyright", "pyright-langserver", "pyright"]
         }
+        ServerKind::Ty => &["ty"],
     }
 }
 
-/// The path of the package in a `site-packages` folder.
-pub(super) const fn in_site_packages(kind: ServerKind) -> &'static str {
+/// The path of the package of a server that runs on node in a `site-packages` folder.
+pub(super) const fn in_site_packages(kind: ServerKind) -> Option<&'static str> {
     match kind {
-        ServerKind::Pyright => "pyright/dist",
-        ServerKind::Basedpyright => "basedpyright",
+        ServerKind::Pyright => Some("pyright/dist"),
+        ServerKind::Basedpyright => Some("basedpyright"),
+        ServerKind::Ty => None,
     }
+}
+
+/// Whether the server is a program of its own; the others are scripts for node.
+pub(super) const fn is_native(kind: ServerKind) -> bool {
+    matches!(kind, ServerKind::Ty)
 }
 
 /// Whether the version of a package installed from a wheel is in the wheel's metadata: the `package.json` of PyPI's
@@ -64,7 +73,7 @@ pub(super) const fn in_site_packages(kind: ServerKind) -> &'static str {
 pub(super) const fn version_is_in_wheel_metadata(kind: ServerKind) -> bool {
     match kind {
         ServerKind::Pyright => false,
-        ServerKind::Basedpyright => true,
+        ServerKind::Basedpyright | ServerKind::Ty => true,
     }
 }
 

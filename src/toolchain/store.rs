@@ -19,7 +19,7 @@ use super::event::{InstallEvent, OnInstallEvent};
 use super::follow::is_executable;
 use super::package::Package;
 use super::pins::Pin;
-use super::server_kinds::{NODE_WHEEL_VERSION, package_name};
+use super::server_kinds::{NODE_WHEEL_VERSION, is_native, package_name};
 
 /// Incremented when the layout of a folder changes.
 const FORMAT: u32 = 1;
@@ -73,8 +73,14 @@ impl InstallStore {
             store: self.folder.clone(),
             name: package_name(kind),
             version: version.to_owned(),
-            platform: None,
+            platform: is_native(kind).then(|| format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH)),
         }
+    }
+
+    /// The folder where a server that holds its stubs in its program writes them. The server names the folders below by the
+    /// content.
+    pub(super) fn stubs(&self, kind: ServerKind) -> AbsPath {
+        self.folder.join(&format!("stubs-of-{kind}"))
     }
 
     /// The slot of an analyzer, for one platform and, if it is compiled for it, one version of Python.

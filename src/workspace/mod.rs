@@ -25,6 +25,7 @@ pub mod snapshot;
 pub mod text_search;
 pub mod transaction;
 pub mod trust;
+mod ty_config;
 pub mod virtual_env;
 pub mod walk;
 mod word_index;

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::files::{FileKind, Files};
+use super::ty_config;
 use crate::digest::Digest;
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
@@ -62,6 +63,9 @@ impl ServerConfig {
     /// Reads the configuration of a workspace.
     #[must_use]
     pub fn read(files: &dyn Files, root: &AbsPath, server: ServerKind) -> Self {
+        if server == ServerKind::Ty {
+            return ty_config::read(files, root);
+        }
         let mut reader = ConfigReader { files, root, server, config: Self::default() };
         // The nearest file comes first, so it is applied last.
         for (section, folder) in reader.chain().into_iter().rev() {
@@ -178,6 +182,7 @@ impl ConfigReader<'_> {
                     return None;
                 }
                 ServerKind::Basedpyright => based.or(pyright),
+                ServerKind::Ty => None,
             };
             return match serde_json::to_value(section?).ok()? {
                 Value::Object(section) => Some(section),
@@ -316,7 +321,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 }
 
 /// A path relative to the workspace root, with `../` for each level above it.
-fn relative(path: &AbsPath, root: &AbsPath) -> String {
+pub(super) fn relative(path: &AbsPath, root: &AbsPath) -> String {
     let mut up = String::new();
     let mut folder = root.clone();
     loop {

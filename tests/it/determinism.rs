@@ -7,8 +7,12 @@ use crate::support::{Behavior, FakeServer, Project, TestEnv, portable};
 
 /// Two checkouts with the same content that differ in everything else.
 fn checkouts() -> [TestEnv; 2] {
+    checkouts_with(TestEnv::pyright)
+}
+
+fn checkouts_with(first: fn(&Project) -> TestEnv) -> [TestEnv; 2] {
     let project = Project::fixture("shop").and("src/shop/größe.py", "def größe(): ...\n");
-    let one = TestEnv::pyright(&project);
+    let one = first(&project);
     let mut two = TestEnv::named("another/folder with a much longer name");
     project.write_backwards_to(&two.cwd);
     for path in ["src", "src/shop/items.py", "src/shop/till.py", "pyproject.toml"] {
@@ -54,6 +58,30 @@ fn locations() {
             &["refs", "py://shop#price_of"],
             // Into the server's own stubs.
             &["def", "src/shop/till.py:8:5"],
+        ],
+    );
+}
+
+#[test]
+fn answers_of_ty() {
+    let mut envs = checkouts_with(TestEnv::ty);
+    envs[1].set("LANSER_SERVER", "ty");
+    same(
+        &envs,
+        &[
+            &["def", "src/shop/till.py:9:21"],
+            &["typedef", "src/shop/till.py:8:11"],
+            &["refs", "py://shop#price_of"],
+            &["def", "src/shop/till.py:8:5"],
+            &["hover", "py://shop.items#Item.gross"],
+            &["hover", "src/shop/till.py:1:8"],
+            &["impl", "py://shop.items#Item"],
+            &["symbols", "src/shop"],
+            &["symbols", "--query", "price"],
+            &["calls", "py://shop.till#pay", "--outgoing"],
+            &["calls", "py://shop#price_of", "--incoming", "--depth", "2"],
+            &["diag", "--severity", "hint"],
+            &["rename", "py://shop.prices#price_of", "cost_of"],
         ],
     );
 }

@@ -67,8 +67,10 @@ struct DoctorServer {
     version: String,
     source: &'static str,
     script: String,
-    node: String,
-    node_version: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node_version: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -120,9 +122,9 @@ pub(crate) fn run(args: &DoctorArgs, context: &mut CliContext) -> ProgramExit {
             name: found.kind.as_str(),
             version: found.version.clone(),
             source: found.source.as_str(),
-            script: found.script.to_string(),
-            node: found.node.to_string(),
-            node_version: found.node_version.clone(),
+            script: found.program.main_file().to_string(),
+            node: found.program.node().map(|(node, _)| node.to_string()),
+            node_version: found.program.node().map(|(_, version)| version.to_owned()),
         }),
         supported: supported_versions(settings.server)
             .iter()
@@ -196,7 +198,9 @@ fn text(report: &DoctorReport) -> String {
                 "server",
                 &format!("{} {} ({}: {})", server.name, server.version, server.source, server.script),
             );
-            line("node", &format!("{} ({})", server.node_version, server.node));
+            if let (Some(node), Some(version)) = (&server.node, &server.node_version) {
+                line("node", &format!("{version} ({node})"));
+            }
         }
         None => line("server", "none"),
     }

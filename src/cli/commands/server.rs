@@ -30,7 +30,7 @@ pub(crate) enum ServerSubcommand {
 /// Arguments of `server install`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct InstallArgs {
-    /// `pyright` or `basedpyright`, optionally with `@VERSION`; or an analyzer: `ruff`, `mypy`
+    /// `pyright`, `basedpyright` or `ty`, optionally with `@VERSION`; or an analyzer: `ruff`, `mypy`
     ///
     /// By default, the server of --server is installed.
     pub(crate) name: Option<String>,
@@ -81,7 +81,7 @@ fn list(context: &mut CliContext) -> ProgramExit {
                 version: (*version).to_owned(),
                 default: *version == default_version(kind) && kind == ServerKind::default(),
                 found: found.as_ref().map(|found| found.source.to_string()),
-                place: found.map(|found| found.script.to_string()),
+                place: found.map(|found| found.program.main_file().to_string()),
             });
         }
     }
@@ -170,8 +170,11 @@ struct ChosenServer<'f> {
     name: &'static str,
     version: &'f str,
     source: &'static str,
-    node: &'f str,
-    node_version: &'f str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<&'f str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node_version: Option<&'f str>,
+    /// The program, or the script that node runs.
     script: &'f str,
 }
 
@@ -181,15 +184,15 @@ fn print_found(context: &CliContext, found: &FoundServer) -> ProgramExit {
             name: found.kind.as_str(),
             version: &found.version,
             source: found.source.as_str(),
-            node: found.node.as_str(),
-            node_version: &found.node_version,
-            script: found.script.as_str(),
+            node: found.program.node().map(|(node, _)| node.as_str()),
+            node_version: found.program.node().map(|(_, version)| version),
+            script: found.program.main_file().as_str(),
         });
     }
-    context.printer.payload(&format!(
-        "{} {} ({})\n  {}\n  node {} at {}\n",
-        found.kind, found.version, found.source, found.script, found.node_version, found.node
-    ))
+    let node = found.program.node();
+    let node = node.map_or_else(String::new, |(node, version)| format!("  node {version} at {node}\n"));
+    let main = found.program.main_file();
+    context.printer.payload(&format!("{} {} ({})\n  {main}\n{node}", found.kind, found.version, found.source))
 }
 
 /// The error for a missing server. Unlike in bundles it contains local paths, since `server` and `doctor` are about this

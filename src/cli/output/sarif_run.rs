@@ -37,6 +37,7 @@ impl ReportTool<'_> {
         Some(match self.name {
             "pyright" => "https://github.com/microsoft/pyright",
             "basedpyright" => "https://github.com/DetachHead/basedpyright",
+            "ty" => "https://github.com/astral-sh/ty",
             "ruff" => "https://docs.astral.sh/ruff/",
             "mypy" => "https://mypy-lang.org/",
             _ => return None,
@@ -52,6 +53,7 @@ impl ReportTool<'_> {
             "basedpyright" if rule.starts_with("report") => {
                 "https://docs.basedpyright.com/latest/configuration/config-files/#"
             }
+            "ty" => "https://ty.dev/rules#",
             "mypy" => "https://mypy.readthedocs.io/en/stable/_refs.html#code-",
             _ => return None,
         };

@@ -158,9 +158,11 @@ impl<'l> Explainer<'l> {
         question: &ServerQuestion,
         found: &Listing<LspLocation>,
     ) -> Result<Explanation, Failure> {
+        let found = self.without_imports(found);
         if !found.items.is_empty() || found.skipped > 0 {
-            let explanation = self.explain_defined(token, found);
-            let is_unrelated = self.may_be_unrelated(&explanation, found) && self.is_unrelated(token).await?;
+            let explanation = self.explain_defined(token, &found);
+            let is_unrelated =
+                self.may_be_unrelated(&explanation, &found) && self.is_unrelated(token).await?;
             return Ok(if is_unrelated { Explanation::Other } else { explanation });
         }
         match (question, token.kind) {
@@ -169,6 +171,20 @@ impl<'l> Explainer<'l> {
             (_, OccurrenceKind::Keyword) => self.keyword(token).await,
             _ => self.attribute(token).await,
         }
+    }
+
+    /// The definitions without the names in import statements: a server ends there when it cannot follow the import, such as of a
+    /// name that a stub leaves out.
+    fn without_imports(&self, found: &Listing<LspLocation>) -> Listing<LspLocation> {
+        let is_import = |place: &LspLocation| {
+            let found = offset_of(self.cx, place).filter(|_| !self.claimed.contains(place));
+            found.is_some_and(|(document, offset)| {
+                self.cx.state.is_in_workspace(&document.path)
+                    && matches!(Usage::of(&document.text).of_token(offset), TokenUse::Imported(_))
+            })
+        };
+        let items = found.items.iter().filter(|place| !is_import(place)).cloned().collect();
+        Listing { items, skipped: found.skipped }
     }
 
     /// Explains a token that has definitions.

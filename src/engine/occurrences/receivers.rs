@@ -12,6 +12,7 @@ use crate::python::classes::{Class, ClassId};
 use crate::python::foreign::is_foreign_object;
 use crate::python::hierarchy::Relation;
 use crate::python::roles::overloaded_types;
+use crate::python::stdlib::is_stdlib;
 use crate::python::usage::Usage;
 
 /// Methods that answer for any name after a dot.
@@ -199,7 +200,10 @@ impl Explainer<'_> {
     fn is_foreign(&self, token: &Token, receiver: &std::ops::Range<usize>) -> bool {
         let document = &token.document;
         is_foreign_object(&document.text, receiver, &|import| {
-            import.level == 0 && !self.is_found(&document.path, import) && !self.may_be_ours(&import.module)
+            import.level == 0
+                && !is_stdlib(&import.module)
+                && !self.is_found(&document.path, import)
+                && !self.may_be_ours(&import.module)
         })
     }
 

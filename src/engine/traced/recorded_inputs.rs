@@ -11,7 +11,7 @@ use crate::model::server::ServerKind;
 use crate::model::trace::RecordedWorkspace;
 use crate::path::AbsPath;
 use crate::python::modules::ImportRoots;
-use crate::toolchain::{FoundServer, ServerSource, Unavailable};
+use crate::toolchain::{FoundServer, ServerProgram, ServerSource, Unavailable};
 use crate::trace::path_redactor::PathRedactor;
 use crate::workspace::include_filter::IncludeFilter;
 use crate::workspace::python::PythonEnvironment;
@@ -60,7 +60,7 @@ fn to_event(inputs: &Inputs, redactor: &PathRedactor) -> Option<RecordedWorkspac
         server: found.map(|found| RecordedServer {
             kind: found.kind,
             version: found.version.clone(),
-            package: found.package.clone(),
+            package: found.stubs.clone(),
         }),
         config: inputs.config.clone(),
         import_roots: inputs.roots.clone(),
@@ -93,9 +93,8 @@ pub(super) fn read_inputs(workspace: RecordedWorkspace) -> Option<Inputs> {
     let found = server.map(|server| FoundServer {
         kind: server.kind,
         version: server.version,
-        node: missing(),
-        node_version: String::new(),
-        script: missing(),
+        program: ServerProgram::Native(missing()),
+        stubs: server.package.clone(),
         package: server.package,
         source: ServerSource::Cache,
     });

@@ -49,7 +49,15 @@ fn requests() -> Vec<Value> {
 
 #[test]
 fn a_batch_answers_like_single_commands_at_any_concurrency() {
-    let env = TestEnv::pyright(&shop());
+    compare_orders(&TestEnv::pyright(&shop()));
+}
+
+#[test]
+fn a_batch_of_ty_answers_like_single_commands_at_any_concurrency() {
+    compare_orders(&TestEnv::ty(&shop()));
+}
+
+fn compare_orders(env: &TestEnv) {
     let requests = requests();
     let lines: String = requests.iter().map(|request| format!("{request}\n")).collect();
     let told = |lines: &str, concurrency: &str| -> BTreeMap<u64, String> {

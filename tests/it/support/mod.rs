@@ -94,6 +94,14 @@ impl TestEnv {
         Self::with(project)
     }
 
+    /// An environment with a project and the pinned ty, as the default server.
+    pub(crate) fn ty(project: &Project) -> Self {
+        install("ty");
+        let mut env = Self::with(project);
+        env.set("LANSER_SERVER", "ty");
+        env
+    }
+
     /// The cache that all tests share: installed servers and known Node.js versions.
     pub(crate) fn cache() -> PathBuf {
         Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
