@@ -240,8 +240,8 @@ fn parse_server(text: Option<&str>) -> Result<(ServerKind, Option<String>), Erro
         Some((name, version)) => (name, Some(version)),
         None => (text, None),
     };
-    let kind =
-        ServerKind::parse(name).ok_or_else(|| invalid_choice("--server", text, "pyright, basedpyright or ty"))?;
+    let kind = ServerKind::parse(name)
+        .ok_or_else(|| invalid_choice("--server", text, "pyright, basedpyright or ty"))?;
     let numeric = |version: &str| {
         version.split('.').count() >= 2
             && version

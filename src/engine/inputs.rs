@@ -152,7 +152,7 @@ impl Inputs {
         let python = tools.python.as_ref();
         let package = tools.found.as_ref().ok().map(|found| &found.stubs);
         let paths = path_map(settings, python, package);
-        let typeshed = package.map(|package| package.join("dist/typeshed-fallback"));
+        let typeshed = tools.found.as_ref().ok().map(FoundServer::typeshed);
         let roots = ImportRoots::new(&files, &settings.root, &config, python, typeshed);
         let environment = environment(settings, &snapshot, &outside, &config, python, packages, &paths);
         let included = IncludeFilter::new(&config);
@@ -210,8 +210,7 @@ impl Inputs {
 
     /// The import roots for another state of the files.
     pub(super) fn roots_of(&self, files: &dyn Files) -> ImportRoots {
-        let package = self.tools.found.as_ref().ok().map(|found| &found.stubs);
-        let typeshed = package.map(|package| package.join("dist/typeshed-fallback"));
+        let typeshed = self.tools.found.as_ref().ok().map(FoundServer::typeshed);
         ImportRoots::new(files, &self.root, &self.config, self.tools.python.as_ref(), typeshed)
     }
 

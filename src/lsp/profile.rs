@@ -50,6 +50,8 @@ pub struct Profile {
     /// Whether references are searched in files that the client has not opened, whatever the configuration includes. Where not
     /// all are searched, opening more changes nothing either.
     pub searches_unopened: bool,
+    /// Whether its stubs of the standard library are in its program, where they cannot be searched.
+    pub hides_stubs: bool,
     /// Whether it answers `textDocument/diagnostic` although its capabilities do not include it (it registers the
     /// method later).
     pub(super) pulls_without_capability: bool,
@@ -93,6 +95,7 @@ static PYRIGHT: Profile = Profile {
     ready: ReadySignal::LogLine,
     python: PythonSource::Interpreter,
     searches_unopened: false,
+    hides_stubs: false,
     pulls_without_capability: true,
     pulls_when_cancellable: false,
     is_order_independent: false,
@@ -108,6 +111,7 @@ static BASEDPYRIGHT: Profile = Profile {
     ready: ReadySignal::LogLine,
     python: PythonSource::Interpreter,
     searches_unopened: false,
+    hides_stubs: false,
     pulls_without_capability: true,
     pulls_when_cancellable: true,
     is_order_independent: false,
@@ -123,6 +127,7 @@ static TY: Profile = Profile {
     ready: ReadySignal::Blocking,
     python: PythonSource::Prefix,
     searches_unopened: true,
+    hides_stubs: true,
     pulls_without_capability: true,
     pulls_when_cancellable: true,
     is_order_independent: true,

@@ -465,7 +465,8 @@ fn assigned_aliases(statement: &str) -> Vec<(String, String)> {
         return Vec::new();
     }
     let name = value.rsplit('.').next().unwrap_or_default().trim();
-    let targets = targets.split('=').map(|target| target.split_once(':').map_or(target, |(target, _)| target));
+    let targets =
+        targets.split('=').map(|target| target.split_once(':').map_or(target, |(target, _)| target));
     let targets = targets.map(str::trim).filter(|target| is_word(target));
     targets.map(|alias| (name.to_owned(), alias.to_owned())).collect()
 }

@@ -123,11 +123,17 @@ impl ImportRoots {
         Self { views: vec![View { scope: None, roots: vec![root] }], ..Self::default() }
     }
 
+    /// The path of a stub of the standard library, relative to the folder of the standard library. That may be in a folder that
+    /// is named by the content.
+    fn shipped_name<'f>(&self, file: &'f AbsPath) -> Option<&'f str> {
+        let below = file.strip_prefix(self.typeshed.as_ref()?)?;
+        below.strip_prefix("stdlib/").or_else(|| below.split_once("/stdlib/").map(|(_, name)| name))
+    }
+
     /// Whether a file is a stub of the standard library that is bundled with the server.
     #[must_use]
     pub fn is_shipped(&self, file: &AbsPath) -> bool {
-        let shipped = self.typeshed.as_ref().map(|typeshed| typeshed.join("stdlib"));
-        shipped.is_some_and(|folder| file.strip_prefix(&folder).is_some())
+        self.shipped_name(file).is_some()
     }
 
     /// The modules of this name: one, unless execution environments have different ones. In the order of the views.
@@ -219,7 +225,7 @@ impl ImportRoots {
     #[must_use]
     pub fn name_of_any(&self, file: &AbsPath) -> Option<String> {
         let shipped = self.typeshed.as_ref().and_then(|typeshed| {
-            let stdlib = file.strip_prefix(&typeshed.join("stdlib"));
+            let stdlib = self.shipped_name(file);
             // Below `stubs` each package has a separate folder.
             let other = || Some(file.strip_prefix(&typeshed.join("stubs"))?.split_once('/')?.1);
             dotted(stdlib.or_else(other)?)
@@ -231,8 +237,7 @@ impl ImportRoots {
     /// belong to a module of the workspace.
     #[must_use]
     pub fn sources(&self, files: &dyn Files, name: &str, stub: &AbsPath) -> Vec<AbsPath> {
-        let shipped = self.typeshed.as_ref().map(|typeshed| typeshed.join("stdlib"));
-        let is_shipped = shipped.is_some_and(|stdlib| stub.strip_prefix(&stdlib).is_some());
+        let is_shipped = self.is_shipped(stub);
         let own = self.views.iter().flat_map(|view| &view.roots).filter(|_| !is_shipped);
         let roots = own.chain(&self.environment).map(|root| &root.folder);
         roots.filter_map(|folder| find_in_folder(files, folder, name)?.source).collect()

@@ -222,6 +222,22 @@ impl<'t> Usage<'t> {
         }
     }
 
+    /// The last name of the class in whose pattern a keyword begins at an offset: `C` in `case m.C(key=1)`.
+    #[must_use]
+    pub fn pattern_class(&self, offset: usize) -> Option<Span> {
+        let token = self.token(offset)?;
+        let keyword = token.parent().filter(|parent| parent.kind() == "keyword_pattern")?;
+        let mut around = keyword.parent()?;
+        while around.kind() == "case_pattern" {
+            around = around.parent()?;
+        }
+        let class = (around.kind() == "class_pattern" && keyword.named_child(0) == Some(token))
+            .then(|| around.named_child(0))
+            .flatten()?;
+        let last = u32::try_from(class.named_child_count()).ok()?.checked_sub(1);
+        Some(last.and_then(|last| class.named_child(last)).unwrap_or(class).byte_range())
+    }
+
     /// The keyword argument whose name begins at an offset.
     #[must_use]
     pub fn keyword(&self, offset: usize) -> Option<KeywordUse> {
@@ -390,6 +406,21 @@ mod tests {
             assert_eq!((found.is_call, found.is_self), (is_call, is_self), "{text}");
         }
         assert_eq!(Usage::of("c").receiver(0), None);
+    }
+
+    #[test]
+    fn keywords_of_patterns() {
+        for (text, class) in [
+            ("match x:\n case C(§k=1): pass", Some("C")),
+            ("match x:\n case m.n.C(1, j=2, §k=D(k=1)): pass", Some("C")),
+            ("match x:\n case [C(j=D(§k=_)), *_] | E(): pass", Some("D")),
+            ("match x:\n case C(k=§v): pass", None),
+            ("f(§k=1)", None),
+        ] {
+            let (text, at) = marked(text);
+            let found = Usage::of(&text).pattern_class(at);
+            assert_eq!(found.map(|span| text[span].to_owned()).as_deref(), class, "{text}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::model::server::ServerKind;
 use crate::path::AbsPath;
 
 use super::pins::Pin;
-use super::server_kinds::default_version;
+use super::server_kinds::{default_version, is_native};
 
 /// The wanted server, and where to search for it.
 #[derive(Debug, Clone)]
@@ -187,6 +187,15 @@ impl ServerProgram {
             Self::Native(_) => None,
             Self::Script { node, node_version, .. } => Some((node, node_version)),
         }
+    }
+}
+
+impl FoundServer {
+    /// The folder of its stubs of the standard library and of packages. A server that holds them in its program writes only those
+    /// that it refers to, each below a folder that is named by the content.
+    #[must_use]
+    pub fn typeshed(&self) -> AbsPath {
+        if is_native(self.kind) { self.stubs.clone() } else { self.stubs.join("dist/typeshed-fallback") }
     }
 }
 

@@ -66,6 +66,22 @@ impl Explainer<'_> {
         Ok(Explanation::Unresolved(format!("`{}` may pass its keyword arguments on", used.function)))
     }
 
+    /// `case C(key=…)`: not every server knows that the key is a member of the class, and ty takes it for a name.
+    pub(super) async fn pattern_keyword(
+        &self,
+        token: &Token,
+        class: usize,
+        found: &Listing<LspLocation>,
+    ) -> Result<Explanation, Failure> {
+        let explanation = self.explain_defined(token, found);
+        if matches!(explanation, Explanation::Reference(_)) {
+            return Ok(explanation);
+        }
+        let at = self.position(token, class);
+        let classes = self.cx.requests_until_deadline().definition(&token.document.path, at).await?;
+        Ok(self.of_type(&classes, UseProvenance::Definition))
+    }
+
     /// Whether the first argument of a call is the class of the symbol, which may then be called with the keywords:
     /// `builds(C, key=…)`.
     async fn is_given_class(&self, token: &Token, subject: Option<&Span>) -> Result<bool, Failure> {

@@ -299,7 +299,12 @@ impl File<'_, '_> {
             return OTHER;
         }
         let reached = self.classes.resolve(&self.document.path, &[token.text().to_owned()]);
-        if reached.iter().any(|place| self.symbol.definitions.contains(place)) {
+        let is_alias = |file: &AbsPath| {
+            token.text() != self.symbol.name
+                && self.names.all.get(token.text()).is_some_and(|bound_in| bound_in.contains(file))
+        };
+        let is_it = |place: &(AbsPath, usize)| self.symbol.definitions.contains(place) || is_alias(&place.0);
+        if reached.iter().any(is_it) {
             return Classification::Done(Explanation::Reference(Evidence::rule(UseProvenance::Exported)));
         }
         OTHER

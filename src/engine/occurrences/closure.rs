@@ -150,6 +150,14 @@ impl<'c> Closure<'c> {
     /// may declare what its source imports.
     async fn twins(&mut self, symbol: &mut SearchedSymbol) -> Result<(), Failure> {
         let mut queue: Vec<(AbsPath, usize)> = symbol.definitions.iter().cloned().collect();
+        // A server may lead from a stub to the source, and claim only the uses of what it was asked about.
+        for (path, offset) in &queue {
+            let place = self.place(path, *offset, symbol.name.len());
+            let is_unclaimed = place.is_some_and(|place| !self.references.contains_key(&place));
+            if is_unclaimed && self.cx.state.is_in_workspace(path) {
+                self.claim(path, *offset, &Evidence::rule(UseProvenance::Definition)).await?;
+            }
+        }
         while let Some((path, offset)) = queue.pop() {
             for twin in self.twins_of(&path, offset, &symbol.name) {
                 if !symbol.definitions.insert(twin.clone()) {

@@ -159,6 +159,9 @@ impl<'l> Explainer<'l> {
         found: &Listing<LspLocation>,
     ) -> Result<Explanation, Failure> {
         let found = self.without_imports(found);
+        if let Some(class) = Usage::of(&token.document.text).pattern_class(token.span.start) {
+            return self.pattern_keyword(token, class.start, &found).await;
+        }
         if !found.items.is_empty() || found.skipped > 0 {
             let explanation = self.explain_defined(token, &found);
             let is_unrelated =

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::context::RequestContext;
 use super::files_with;
 use super::symbol::SearchedSymbol;
+use crate::lsp::Profile;
 use crate::python::classes::{Class, ClassId, Classes, DefinitionInfo};
 use crate::python::hierarchy::Relation;
+use crate::python::stdlib::is_stdlib;
 
 /// Modules whose classes are often written as bases under another module's name: `typing.Mapping` is
 /// `collections.abc.Mapping`.
@@ -20,6 +22,12 @@ const OF_FILES: [&str; 9] =
     ["read", "write", "close", "flush", "readline", "readlines", "seek", "writelines", "fileno"];
 const FILE_MEMBERS: usize = 2;
 
+/// Bases that bring no member that calls go through.
+const WITHOUT_MEMBERS: [&str; 6] = ["object", "Generic", "Protocol", "ABC", "NamedTuple", "TypedDict"];
+
+/// Classes from which none can be derived, or from which a class would be written with that base.
+const PLAIN_TYPES: [&str; 5] = ["bool", "NoneType", "ModuleType", "FunctionType", "MethodType"];
+
 /// What is derived from what, around the class of a member.
 pub(super) struct Family {
     /// The class itself, and its declaration in a stub.
@@ -32,6 +40,9 @@ pub(super) struct Family {
     members: BTreeSet<String>,
     /// The last names of the bases as they are written, in the class and above.
     bases: BTreeSet<String>,
+    /// Whether the stubs of the standard library cannot be searched and a base is of them or unknown, so that it is not known
+    /// which classes of the standard library are above.
+    has_hidden_base: bool,
     /// Whether a base class cannot be found: an object of another package may be one of the class.
     pub(super) has_unknown_base: bool,
     /// Whether there are more subclasses than were looked at.
@@ -48,6 +59,7 @@ impl Family {
             beside: BTreeSet::new(),
             members: BTreeSet::new(),
             bases: BTreeSet::new(),
+            has_hidden_base: false,
             has_unknown_base: false,
             is_cut: false,
         };
@@ -76,6 +88,15 @@ impl Family {
                 family.beside.extend(classes.ancestors(&derived).iter().map(Class::id));
                 family.below.insert(derived.id());
             }
+        }
+        if Profile::of(cx.settings.server).hides_stubs {
+            let ours = own.values().cloned().chain(own.values().flat_map(|class| classes.ancestors(class)));
+            let ours: BTreeSet<String> = ours
+                .filter(|class| cx.state.is_in_workspace(&class.document().path))
+                .map(|class| class.name().to_owned())
+                .collect();
+            let is_hidden = |base: &String| !ours.contains(base) && !WITHOUT_MEMBERS.contains(&base.as_str());
+            family.has_hidden_base = family.bases.iter().any(is_hidden);
         }
         family.own = own.into_keys().collect();
         let other = |id: &ClassId| {
@@ -130,6 +151,9 @@ impl Family {
         }
         if ABSTRACT_MODULES.contains(&id.module.as_str()) && self.is_written_as(class.name()) {
             return Dispatch::Structural;
+        }
+        if self.has_hidden_base && is_stdlib(&id.module) && !PLAIN_TYPES.contains(&class.name()) {
+            return Dispatch::Unknown(id.name);
         }
         let is_file = id.module == "typing" && FILES.contains(&class.name())
             || classes.ancestors(class).iter().any(|above| FILES.contains(&above.name()));

@@ -8,6 +8,7 @@ use super::{Evidence, Explanation, Token, files_with, offset_of};
 use crate::engine::failure::Failure;
 use crate::lsp::{Listing, LspLocation};
 use crate::model::facts::UseProvenance;
+use crate::model::server::ServerKind;
 use crate::python::classes::{Class, ClassId};
 use crate::python::foreign::is_foreign_object;
 use crate::python::hierarchy::Relation;
@@ -37,7 +38,7 @@ impl Explainer<'_> {
         let (path, at) = (&token.document.path, self.position(token, name.start));
         let questions = self.cx.requests_until_deadline();
         let hover = questions.hover(path, at).await?;
-        if hover.is_none_or(|hover| hides_types(&hover.markdown)) {
+        if hover.is_none_or(|hover| hides_types(&hover.markdown, self.cx.settings.server)) {
             return Ok(false);
         }
         let of_type = questions.type_definition(path, at).await?;
@@ -75,7 +76,7 @@ impl Explainer<'_> {
             named
         } else {
             let hover = questions.hover(path, at).await?;
-            if hover.is_none_or(|hover| hides_types(&hover.markdown)) {
+            if hover.is_none_or(|hover| hides_types(&hover.markdown, self.cx.settings.server)) {
                 return Ok(self.overloaded(token, &found.items).unwrap_or_else(unknown));
             }
             self.classes_at(&questions.type_definition(path, at).await?.items)
@@ -275,9 +276,15 @@ pub(super) fn answers_any_name(class: &Class) -> bool {
 
 /// Whether a hover shows a type of which a part is unknown. The arguments of a generic class do not matter: `list[Any]` is a
 /// list; but `type[Any]` is any class.
-fn hides_types(markdown: &str) -> bool {
+fn hides_types(markdown: &str, server: ServerKind) -> bool {
     let is_word = |c: char| c == '_' || c.is_alphanumeric();
-    let Some((_, declared)) = markdown.split_once(": ") else { return !markdown.contains("(class)") };
+    // ty shows the type and nothing else, then the documentation.
+    let code = markdown.split_once("\n```").map_or(markdown, |(code, _)| code);
+    let declared = match (server, code.split_once(": ")) {
+        (ServerKind::Ty, _) => code.trim_start_matches("```python\n"),
+        (_, Some((_, declared))) => declared,
+        (_, None) => return !markdown.contains("(class)"),
+    };
     let mut is_argument = vec![false];
     let mut word = String::new();
     for c in declared.chars().chain([' ']) {
@@ -285,7 +292,7 @@ fn hides_types(markdown: &str) -> bool {
             word.push(c);
             continue;
         }
-        let hides = matches!(word.as_str(), "Unknown" | "Any");
+        let hides = matches!(word.as_str(), "Unknown" | "Any" | "Todo");
         if hides && is_argument.last() == Some(&false) {
             return true;
         }
@@ -305,15 +312,24 @@ fn hides_types(markdown: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::hides_types;
+    use crate::model::server::ServerKind;
 
     #[test]
     fn types_that_hide_something() {
-        assert!(!hides_types("```python\n(variable) x: S\n```"));
-        assert!(!hides_types("```python\n(class) C\n```"));
-        assert!(hides_types("```python\n(variable) x: S | Unknown\n```"));
-        assert!(hides_types("```python\n(parameter) o\n```"));
-        assert!(hides_types("```python\n(variable) x: type[Unknown]\n```"));
-        assert!(hides_types("```python\n(variable) x: dict[str, Any] | Any\n```"));
-        assert!(!hides_types("```python\n(variable) x: dict[str, Any]\n```"));
+        let hides = |markdown: &str| hides_types(markdown, ServerKind::Pyright);
+        assert!(!hides("```python\n(variable) x: S\n```"));
+        assert!(!hides("```python\n(class) C\n```"));
+        assert!(hides("```python\n(variable) x: S | Unknown\n```"));
+        assert!(hides("```python\n(parameter) o\n```"));
+        assert!(hides("```python\n(variable) x: type[Unknown]\n```"));
+        assert!(hides("```python\n(variable) x: dict[str, Any] | Any\n```"));
+        assert!(!hides("```python\n(variable) x: dict[str, Any]\n```"));
+        let hides = |markdown: &str| hides_types(markdown, ServerKind::Ty);
+        assert!(!hides("```python\nS\n```\n---\nAny: documentation"));
+        assert!(!hides("```python\n<class 'S'>\n```"));
+        assert!(!hides("```python\nlist[Unknown]\n```"));
+        assert!(hides("```python\nUnknown | S\n```"));
+        assert!(hides("```python\nUnknown\n```"));
+        assert!(hides("```python\n@Todo\n```"));
     }
 }
