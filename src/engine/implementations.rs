@@ -7,7 +7,7 @@ use super::completeness;
 use super::context::{HandlerOutput, RequestContext};
 use super::failure::Failure;
 use super::occurrences::{files_with, offset_of};
-use super::positions::{no_result, position};
+use super::positions::{by_name, no_result, position};
 use super::request_state::RequestTarget;
 use crate::bundle::order::sort;
 use crate::bundle::page::page;
@@ -28,7 +28,7 @@ pub(super) async fn implementations(
     cx.open([target.document.path.clone()])?;
     let requests = cx.requests();
     let (path, at) = (&target.document.path, position(cx, target));
-    let found = requests.definition(path, at).await?;
+    let found = by_name(cx, requests.definition(path, at).await?);
     let known = if offers { requests.implementation(path, at).await?.items } else { Vec::new() };
     let classes = Classes::new(&cx.state.files, &cx.state.inputs.roots);
     let mut places = Vec::new();

@@ -7,7 +7,7 @@ use super::failure::Failure;
 use super::locations::LocationBuilder;
 use super::occurrences::fixtures;
 use super::order_dependence::needs_inference;
-use super::positions::{no_result, position};
+use super::positions::{by_name, no_result, position};
 use super::request_state::{RequestState, RequestTarget};
 use super::settings::Settings;
 use super::{implementations, references, resolution, stub_sources};
@@ -136,11 +136,12 @@ async fn server_locations(
 ) -> Result<Listing<LspLocation>, Failure> {
     let requests = cx.requests();
     let (path, at) = (&target.document.path, position(cx, target));
-    Ok(match cx.request.cmd {
+    let found = match cx.request.cmd {
         Command::Declaration => requests.declaration(path, at).await?,
         Command::TypeDefinition => requests.type_definition(path, at).await?,
         _ => requests.definition(path, at).await?,
-    })
+    };
+    Ok(by_name(cx, found))
 }
 
 /// Answers `hover`.

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use super::context::RequestContext;
 use super::failure::Failure;
 use super::request_state::RequestTarget;
-use crate::lsp::LspLocation;
+use crate::lsp::{Listing, LspLocation, Profile};
 use crate::model::request::Command;
 use crate::path::AbsPath;
 use crate::python::occurrences::{OccurrenceKind, occurrences};
-use crate::text::Position;
+use crate::text::{Position, Range};
+use crate::workspace::files::Files as _;
 
 /// The target's position in the server's columns.
 pub(super) fn position(cx: &RequestContext<'_>, target: &RequestTarget) -> Position {
@@ -55,4 +56,29 @@ fn is_attribute(target: &RequestTarget, name: &str) -> bool {
 /// The distinct paths of a list of locations.
 pub(super) fn distinct<'p>(locations: impl IntoIterator<Item = &'p LspLocation>) -> BTreeSet<&'p AbsPath> {
     locations.into_iter().map(|place| &place.path).collect()
+}
+/// The definitions by their names alone.
+pub(super) fn by_name(cx: &RequestContext<'_>, mut found: Listing<LspLocation>) -> Listing<LspLocation> {
+    if Profile::of(cx.settings.server).defines_dotted {
+        for place in &mut found.items {
+            if let Some(range) = last_name(cx, place) {
+                place.range = range;
+            }
+        }
+    }
+    found
+}
+
+/// The range of the last name of a dotted expression; `None` if the place is nothing like that.
+fn last_name(cx: &RequestContext<'_>, place: &LspLocation) -> Option<Range> {
+    if place.range.start.line != place.range.end.line {
+        return None;
+    }
+    let document = cx.state.files.read(&place.path).ok()?;
+    let offset = |position| document.lines.offset(&document.text, position, cx.locations.server_unit);
+    let (start, end) = (offset(place.range.start)?, offset(place.range.end)?);
+    let (before, name) = document.text.get(start..end)?.rsplit_once('.')?;
+    let is_dotted = !name.is_empty() && name.chars().all(|c| c == '_' || c.is_alphanumeric());
+    let span = start + before.len() + 1..end;
+    is_dotted.then(|| document.lines.range(&document.text, span, cx.locations.server_unit))
 }

@@ -50,6 +50,8 @@ pub struct Profile {
     /// Whether references are searched in files that the client has not opened, whatever the configuration includes. Where not
     /// all are searched, opening more changes nothing either.
     pub searches_unopened: bool,
+    /// Whether the location of an attribute's definition is all of `self.name` in place of the name.
+    pub defines_dotted: bool,
     /// Whether its stubs of the standard library are in its program, where they cannot be searched.
     pub hides_stubs: bool,
     /// Whether it answers `textDocument/diagnostic` although its capabilities do not include it (it registers the
@@ -96,6 +98,7 @@ static PYRIGHT: Profile = Profile {
     python: PythonSource::Interpreter,
     searches_unopened: false,
     hides_stubs: false,
+    defines_dotted: false,
     pulls_without_capability: true,
     pulls_when_cancellable: false,
     is_order_independent: false,
@@ -112,6 +115,7 @@ static BASEDPYRIGHT: Profile = Profile {
     python: PythonSource::Interpreter,
     searches_unopened: false,
     hides_stubs: false,
+    defines_dotted: false,
     pulls_without_capability: true,
     pulls_when_cancellable: true,
     is_order_independent: false,
@@ -128,6 +132,7 @@ static TY: Profile = Profile {
     python: PythonSource::Prefix,
     searches_unopened: true,
     hides_stubs: true,
+    defines_dotted: true,
     pulls_without_capability: true,
     pulls_when_cancellable: true,
     is_order_independent: true,

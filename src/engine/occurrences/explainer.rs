@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use super::super::context::RequestContext;
 use super::super::failure::Failure;
+use super::super::positions::by_name;
 use super::classify::ServerQuestion;
 use super::family::{Dispatch, Family};
 use super::receivers::ANY_NAME;
@@ -97,7 +98,7 @@ impl<'l> Explainer<'l> {
                     let answer = match answer {
                         PendingDefinition::Cached(listing) => listing,
                         PendingDefinition::Server(answer) => {
-                            let listing = answer.await?;
+                            let listing = by_name(self.cx, answer.await?);
                             self.cache(token, question, &listing);
                             listing
                         }

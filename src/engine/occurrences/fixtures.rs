@@ -12,6 +12,7 @@ use super::explainer::Explainer;
 use super::overlays::{self, Overlays};
 use super::symbol::SearchedSymbol;
 use super::{Evidence, Explanation, Token};
+use crate::engine::positions::by_name;
 use crate::lsp::{Listing, LspLocation};
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
@@ -130,7 +131,7 @@ pub(in crate::engine) async fn definition(
     let at = overlays.position(cx, document, offset);
     let answer = cx.requests().definition(&document.path, at).await;
     overlays.hide(cx)?;
-    Ok(Some((overlays.mapped(cx, answer?), overlays::provenance(document, offset))))
+    Ok(Some((by_name(cx, overlays.mapped(cx, answer?)), overlays::provenance(document, offset))))
 }
 
 /// The pytest side of files, each read once.

@@ -16,6 +16,7 @@ use super::explainer::Explainer;
 use super::fixtures::PytestFiles;
 use super::{Evidence, Explanation, Token, WINDOW};
 use crate::digest::Digest;
+use crate::engine::positions::by_name;
 use crate::lsp::{Listing, LspLocation};
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
@@ -140,7 +141,7 @@ impl Overlays {
                 })
                 .collect();
             for ((token, unresolved), answer) in window.iter().zip(answers) {
-                let listing = self.mapped(explainer.cx, answer.await?);
+                let listing = by_name(explainer.cx, self.mapped(explainer.cx, answer.await?));
                 let explanation = if listing.items.is_empty() && listing.skipped == 0 {
                     unresolved.clone()
                 } else {

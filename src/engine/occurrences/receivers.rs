@@ -6,6 +6,7 @@ use super::explainer::{DefinitionMatch, Explainer};
 use super::symbol::Reach;
 use super::{Evidence, Explanation, Token, files_with, offset_of};
 use crate::engine::failure::Failure;
+use crate::engine::positions::by_name;
 use crate::lsp::{Listing, LspLocation};
 use crate::model::facts::UseProvenance;
 use crate::model::server::ServerKind;
@@ -63,7 +64,7 @@ impl Explainer<'_> {
         let Some(name) = receiver.name else { return Ok(unknown()) };
         let (path, at) = (&token.document.path, self.position(token, name.start));
         let questions = self.cx.requests_until_deadline();
-        let found = questions.definition(path, at).await?;
+        let found = by_name(self.cx, questions.definition(path, at).await?);
         let is_module = |place: &LspLocation| place.range == crate::text::Range::default();
         // An attribute of a module is not a member of a class.
         if !found.items.is_empty() && found.items.iter().all(is_module) && !receiver.is_call {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::context::RequestContext;
 use super::super::failure::Failure;
+use super::super::positions::by_name;
 use super::{Named, offset_of};
 use crate::path::AbsPath;
 use crate::python::classes::{Class, Classes};
@@ -57,7 +58,7 @@ impl SearchedSymbol {
         let Named { name, document, offset, .. } = *asked;
         let name = name.to_owned();
         let at = document.lines.position(&document.text, offset, cx.locations.server_unit);
-        let found = cx.requests().definition(&document.path, at).await?;
+        let found = by_name(cx, cx.requests().definition(&document.path, at).await?);
         let is_module = |range: Range| range == Range::default();
         let mut definitions = BTreeSet::new();
         let mut modules = 0;

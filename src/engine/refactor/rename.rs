@@ -25,7 +25,7 @@ use crate::engine::completeness;
 use crate::engine::context::{HandlerOutput, RequestContext};
 use crate::engine::failure::Failure;
 use crate::engine::occurrences::{self, Evidence, Explained, Named};
-use crate::engine::positions::{no_result, position};
+use crate::engine::positions::{by_name, no_result, position};
 use crate::engine::request_state::RequestTarget;
 use crate::lsp::{Listing, LspLocation};
 use crate::model::edits::{CheckName, DiagnosticsDelta};
@@ -273,6 +273,7 @@ async fn definition(
 ) -> Result<(Arc<Document>, usize), Failure> {
     let requests = cx.requests();
     let found = requests.definition(&subject.document.path, position(cx, subject)).await?;
+    let found = by_name(cx, found);
     let is_file = |place: &LspLocation| place.range == Range::default();
     if !found.items.is_empty() && found.items.iter().all(is_file) {
         return Err(modules_by_name(cx, &found.items[0].path));
