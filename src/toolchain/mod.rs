@@ -22,6 +22,7 @@ mod installer;
 mod inventory;
 mod node;
 mod node_versions;
+mod own_environment;
 mod package;
 mod pins;
 mod request;
@@ -45,14 +46,15 @@ pub use pins::{PINS, Pin};
 pub use request::{FoundServer, ServerSource, ToolchainRequest};
 pub use server_kinds::{OLDEST_NODE, default_version, supported_versions};
 
-/// Verifies that the code of a server in lanser's cache is that of the pinned version. Reads some megabytes. Servers that
-/// lanser did not install always pass.
+/// Verifies that the code of a server in lanser's cache, or in lanser's own Python environment, is that of the pinned version. Reads some megabytes. Servers
+/// from elsewhere always pass.
 ///
 /// # Errors
 /// If the code differs or cannot be read.
 pub fn verify(found: &FoundServer) -> Result<(), String> {
     let pin = Pin::of_server(PINS, found.kind, &found.version);
-    let Some(pin) = pin.filter(|_| found.source == ServerSource::Cache) else { return Ok(()) };
+    let is_pinned = matches!(found.source, ServerSource::Cache | ServerSource::Environment);
+    let Some(pin) = pin.filter(|_| is_pinned) else { return Ok(()) };
     let package = Package { kind: found.kind, version: found.version.clone(), root: found.package.clone() };
     match package.code_digest() {
         Ok(code) if pin.is_code(&code) => Ok(()),
