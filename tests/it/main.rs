@@ -54,6 +54,8 @@ mod selectors;
 mod server_versions;
 /// Background sessions: one for all callers, with the same answers, and no remains.
 mod sessions;
+/// The skill for agents, and the hook of Claude Code.
+mod skill;
 /// Traces: recording, replay, damage.
 mod traces;
 /// A warm session gives the same answers as a cold process, whatever changed.
