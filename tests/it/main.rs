@@ -38,6 +38,8 @@ mod navigate;
 mod occurrences;
 /// Text output, its limits and continuation, parts of the JSON, colors, pipes.
 mod output;
+/// The Python package, the npm packages, and the server of lanser's own environment.
+mod packages;
 /// No process and no file remains after a run.
 mod processes;
 /// Reports for CI: SARIF, annotations, call graphs, and what is new since a revision.
