@@ -82,7 +82,7 @@ pub(crate) fn answer(input: &[u8]) -> Option<String> {
 
 /// What is searched for.
 #[derive(Debug, PartialEq, Eq)]
-enum SearchedSymbol {
+enum PatternSymbol {
     /// A definition: `def NAME`, `class NAME`.
     Definition(String),
     /// A call: `NAME(`.
@@ -91,18 +91,17 @@ enum SearchedSymbol {
     Name(String),
 }
 
-fn advice(symbol: &SearchedSymbol) -> String {
-    let (SearchedSymbol::Definition(name) | SearchedSymbol::CallOf(name) | SearchedSymbol::Name(name)) =
-        symbol;
+fn advice(symbol: &PatternSymbol) -> String {
+    let (PatternSymbol::Definition(name) | PatternSymbol::CallOf(name) | PatternSymbol::Name(name)) = symbol;
     let quoted = shell_quote(name);
     let first = match symbol {
-        SearchedSymbol::Definition(_) => {
+        PatternSymbol::Definition(_) => {
             format!("`lanser def {quoted}` shows the definition, `lanser refs {quoted}` every use")
         }
-        SearchedSymbol::CallOf(_) => {
+        PatternSymbol::CallOf(_) => {
             format!("`lanser refs {quoted}` lists every use, `lanser calls {quoted} --incoming` the callers")
         }
-        SearchedSymbol::Name(_) => {
+        PatternSymbol::Name(_) => {
             format!("`lanser refs {quoted}` lists every use, `lanser def {quoted}` shows the definition")
         }
     };
@@ -116,7 +115,7 @@ fn advice(symbol: &SearchedSymbol) -> String {
 /// The symbol that a pattern describes: a dotted name, after `def` or `class`, with word boundaries or an opening parenthesis.
 ///
 /// A single word in lower case may be any text, so it counts only after a keyword or before a parenthesis.
-fn symbol(pattern: &str) -> Option<SearchedSymbol> {
+fn symbol(pattern: &str) -> Option<PatternSymbol> {
     if pattern.len() > PATTERN_LIMIT {
         return None;
     }
@@ -148,10 +147,10 @@ fn symbol(pattern: &str) -> Option<SearchedSymbol> {
     }
     let name = name.to_owned();
     if defined.is_some() {
-        return Some(SearchedSymbol::Definition(name));
+        return Some(PatternSymbol::Definition(name));
     }
     if called {
-        return Some(SearchedSymbol::CallOf(name));
+        return Some(PatternSymbol::CallOf(name));
     }
     let last = parts.last()?;
     let has_case = last.chars().skip(1).any(char::is_uppercase) && last.chars().any(char::is_lowercase)
@@ -159,7 +158,7 @@ fn symbol(pattern: &str) -> Option<SearchedSymbol> {
     let is_file =
         parts.len() > 1 && matches!(*last, "py" | "md" | "txt" | "toml" | "json" | "yml" | "yaml" | "cfg");
     let is_shaped = last.trim_matches('_').contains('_') || has_case && last.len() > 3 || parts.len() > 1;
-    (is_shaped && !is_file).then_some(SearchedSymbol::Name(name))
+    (is_shaped && !is_file).then_some(PatternSymbol::Name(name))
 }
 
 /// Whether a path, glob or file type can select Python files.
@@ -264,9 +263,9 @@ mod tests {
 
     #[test]
     fn patterns_that_are_symbols() {
-        let definition = |name: &str| Some(SearchedSymbol::Definition(name.to_owned()));
-        let call = |name: &str| Some(SearchedSymbol::CallOf(name.to_owned()));
-        let name = |name: &str| Some(SearchedSymbol::Name(name.to_owned()));
+        let definition = |name: &str| Some(PatternSymbol::Definition(name.to_owned()));
+        let call = |name: &str| Some(PatternSymbol::CallOf(name.to_owned()));
+        let name = |name: &str| Some(PatternSymbol::Name(name.to_owned()));
         for (pattern, expected) in [
             ("def add", definition("add")),
             (r"^\s*def add\(", definition("add")),
