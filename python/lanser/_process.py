@@ -59,9 +59,15 @@ class BatchProcess:
         self._failure: Optional[str] = None
         self._lines: "queue.SimpleQueue[Optional[bytes]]" = queue.SimpleQueue()
         self._stderr: Deque[str] = deque(maxlen=STDERR_LINES)
+        self._ended = threading.Event()
         self._threads = [
             threading.Thread(target=work, name=f"lanser {name}", daemon=True)
-            for name, work in [("input", self._write), ("output", self._read), ("stderr", self._drain)]
+            for name, work in [
+                ("input", self._write),
+                ("output", self._read),
+                ("stderr", self._drain),
+                ("limits", self._check_limits),
+            ]
         ]
         for thread in self._threads:
             thread.start()
@@ -123,14 +129,8 @@ class BatchProcess:
         stream = self._process.stdin
         assert stream is not None
         try:
-            while True:
-                try:
-                    line = self._lines.get(timeout=CHECK_INTERVAL)
-                except queue.Empty:
-                    self._check_limits()
-                    continue
-                if line is None:
-                    break
+            # `None` ends the input.
+            for line in iter(self._lines.get, None):
                 stream.write(line)
                 if self._lines.empty():
                     stream.flush()
@@ -145,11 +145,12 @@ class BatchProcess:
 
     def _check_limits(self) -> None:
         """Kills a process that answers nothing although every limit has passed."""
-        with self._lock:
-            limit = max(self._limits.values(), default=0.0)
-            is_stalled = bool(self._pending) and time.monotonic() - self._active > limit
-        if is_stalled:
-            self._fail(f"lanser answered nothing for {limit:.0f} s and was killed")
+        while not self._ended.wait(CHECK_INTERVAL):
+            with self._lock:
+                limit = max(self._limits.values(), default=0.0)
+                is_stalled = bool(self._pending) and time.monotonic() - self._active > limit
+            if is_stalled:
+                self._fail(f"lanser answered nothing for {limit:.0f} s and was killed")
 
     def _read(self) -> None:
         stream = self._process.stdout
@@ -189,6 +190,7 @@ class BatchProcess:
         for future in pending:
             if future.set_running_or_notify_cancel():
                 future.set_exception(ProcessError(reason))
+        self._ended.set()
         self._lines.put(None)
 
     def _drain(self) -> None:

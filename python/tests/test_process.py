@@ -105,10 +105,12 @@ class ProcessTest(unittest.TestCase):
         asyncio.run(run())
 
     def test_a_process_that_answers_nothing_is_killed(self) -> None:
-        workspace = self.workspace("pass")
-        with mock.patch.object(_process, "STALL_MARGIN", 0.0), mock.patch.object(_process, "CHECK_INTERVAL", 0.1):
-            with self.assertRaisesRegex(lanser.ProcessError, "answered nothing for 1 s and was killed"):
-                workspace.hover("x", timeout=1)
+        # The second one does not even read, so that writing blocks.
+        for body in ["pass", "time.sleep(60)"]:
+            workspace = self.workspace(body)
+            with mock.patch.object(_process, "STALL_MARGIN", 0.0), mock.patch.object(_process, "CHECK_INTERVAL", 0.1):
+                with self.assertRaisesRegex(lanser.ProcessError, "answered nothing for 1 s and was killed"):
+                    workspace.hover("x" * 1_000_000, timeout=1)
 
     def test_more_requests_than_a_pipe_holds_do_not_block(self) -> None:
         workspace = self.workspace("time.sleep(0.2) if line['id'] == 1 else None\nanswer(line['id'])")

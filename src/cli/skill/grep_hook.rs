@@ -106,9 +106,8 @@ fn advice(symbol: &PatternSymbol) -> String {
         }
     };
     format!(
-        "`{name}` looks like a Python symbol. {first}, resolved by types, and the last line says whether the list is complete; \
-         a text search also finds other symbols of that name and cannot say what it missed. If the name is not unique: \
-         `lanser symbols --query {quoted}`. Text search is right for text."
+        "`{name}` looks like a Python symbol: {first}, by types instead of text, and says whether the list is complete. If the name \
+         is not unique: `lanser symbols --query {quoted}`."
     )
 }
 
@@ -246,8 +245,10 @@ fn file_type(option: &str, value: &str) -> String {
 
 /// Whether a folder, or `src` in it, looks like a part of a Python project.
 fn holds_python(folder: &Path) -> bool {
-    let marked =
-        folder.ancestors().take(6).any(|above| MARKERS.iter().any(|name| above.join(name).is_file()));
+    let is_marked = |folder: &Path| MARKERS.iter().any(|name| folder.join(name).is_file());
+    // A file above the repository, such as one in the home folder, says nothing about it.
+    let top = folder.ancestors().position(|above| above.join(".git").exists()).unwrap_or(0);
+    let marked = folder.ancestors().take(top + 1).any(is_marked);
     let has_source = |folder: &Path| {
         let entries = std::fs::read_dir(folder).into_iter().flatten().take(ENTRIES_LIMIT).flatten();
         entries
@@ -349,6 +350,13 @@ mod tests {
         }
         std::fs::remove_file(folder.path().join("m.py")).unwrap();
         assert_eq!(ask("Grep", json!({"pattern": "get_adapter"})), None, "not a Python project");
+        std::fs::create_dir_all(folder.path().join("pkg/.git")).unwrap();
+        std::fs::write(folder.path().join("setup.py"), "").unwrap();
+        let inner = folder.path().join("pkg");
+        assert!(holds_python(folder.path()) && !holds_python(&inner), "another repository");
+        std::fs::write(inner.join("pyproject.toml"), "").unwrap();
+        std::fs::create_dir(inner.join("docs")).unwrap();
+        assert!(holds_python(&inner) && holds_python(&inner.join("docs")));
         for broken in ["", "{", "[]", "null", "{\"tool_name\":\"Grep\"}"] {
             assert_eq!(answer(broken.as_bytes()), None, "{broken}");
         }
