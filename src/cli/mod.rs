@@ -15,6 +15,7 @@ mod output;
 mod rewards;
 mod settings;
 mod signals;
+mod skill;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -62,6 +62,7 @@ pub use library::{OpenError, Workspace, WorkspaceOptions};
 pub(crate) use library::{cache_folder, processors, search_path};
 pub use memo::verify_memo;
 pub use python_env::{ConfigurationReport, PythonReport, configuration_report, python_report};
+pub use refactor::write_files;
 pub use report::{RunningServers, ServerReport};
 pub use request_input::{read_selector, unknown_unit_error, validate_request};
 pub use reward::{ScoreHead, StateSource, is_revision, score, supplement};

@@ -111,6 +111,7 @@ pub fn toolchain_request(settings: &Settings) -> toolchain::ToolchainRequest {
         workspace: settings.root.clone(),
         checkout: settings.checkout(),
         trust_workspace: settings.trust_workspace,
+        program: settings.guard.clone(),
         search_path: settings.search_path.clone(),
         environment: settings.environment.clone(),
         cache: settings.cache.clone(),

@@ -1,4 +1,5 @@
-//! Finds a server: from the user's command, in the workspace, on PATH or in lanser's cache, in this order.
+//! Finds a server: from the user's command, in the workspace, in lanser's own Python environment, on PATH or in lanser's cache,
+//! in this order.
 
 use std::path::{Path, PathBuf};
 
@@ -7,6 +8,7 @@ use crate::path::AbsPath;
 use super::error::{SearchAttempt, Unavailable};
 use super::follow::{follow, is_executable, site_packages};
 use super::node::{Node, choose};
+use super::own_environment::in_own_environment;
 use super::package::Package;
 use super::request::{FoundServer, ServerProgram, ServerSource, ToolchainRequest};
 use super::server_kinds::{
@@ -146,6 +148,7 @@ pub(super) fn server_candidates(request: &ToolchainRequest) -> Vec<PackageCandid
         return vec![named(request, command)];
     }
     let mut all = in_workspace(request);
+    all.extend(in_own_environment(request));
     all.extend(on_path(request));
     let slot = InstallStore::new(&request.cache).server(request.kind, request.wanted_version());
     let location = slot.folder().to_string();

@@ -92,6 +92,7 @@ impl FakeMachine {
             workspace: AbsPath::new(root.join("workspace")).unwrap(),
             checkout: AbsPath::new(root.join("workspace")).unwrap(),
             trust_workspace: false,
+            program: None,
             search_path: vec![root.join("bin")],
             environment: BTreeMap::new(),
             cache: AbsPath::new(root.join("cache")).unwrap(),

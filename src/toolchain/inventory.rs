@@ -74,7 +74,10 @@ pub fn inventory(request: &ToolchainRequest) -> Inventory {
                     seen |= is_chosen;
                     let damage = match candidate.source {
                         ServerSource::Cache => cached_damage(request),
-                        ServerSource::Command | ServerSource::Workspace | ServerSource::Path => None,
+                        ServerSource::Command
+                        | ServerSource::Workspace
+                        | ServerSource::Environment
+                        | ServerSource::Path => None,
                     };
                     match damage {
                         Some(damage) => CandidateStatus::Damaged(damage),

@@ -21,6 +21,7 @@ mod install;
 mod installer;
 mod inventory;
 mod node;
+mod own_environment;
 mod package;
 mod pins;
 mod program_cache;
@@ -45,28 +46,19 @@ pub use pins::{PINS, Pin};
 pub use request::{FoundServer, ServerProgram, ServerSource, ToolchainRequest};
 pub use server_kinds::{OLDEST_NODE, default_version, supported_versions};
 
-use crate::digest::Digest;
 use crate::path::AbsPath;
-use program_cache::ProgramCache;
-use server_kinds::is_native;
 
-/// Verifies that the code of a server in lanser's cache is that of the pinned version. Reads some megabytes. Servers that
-/// lanser did not install always pass. `cache` is lanser's cache folder.
+/// Verifies that the code of a server in lanser's cache, or in lanser's own Python environment, is that of the pinned version. Reads
+/// some megabytes. Servers from elsewhere always pass. `cache` is lanser's cache folder.
 ///
 /// # Errors
 /// If the code differs or cannot be read.
 pub fn verify(found: &FoundServer, cache: &AbsPath) -> Result<(), String> {
     let pin = Pin::of_server(PINS, found.kind, &found.version);
-    let Some(pin) = pin.filter(|_| found.source == ServerSource::Cache) else { return Ok(()) };
+    let is_pinned = matches!(found.source, ServerSource::Cache | ServerSource::Environment);
+    let Some(pin) = pin.filter(|_| is_pinned) else { return Ok(()) };
     let package = Package { kind: found.kind, version: found.version.clone(), root: found.package.clone() };
-    let code = if is_native(found.kind) {
-        // All of a large program is read only when it is new.
-        let known = ProgramCache::new(cache, "program-digests.json");
-        known.get_or_query(package.main_file().as_path(), |_: &Digest| true, || package.code_digest())
-    } else {
-        package.code_digest()
-    };
-    match code {
+    match package.known_code(cache) {
         Ok(code) if pin.is_code(&code) => Ok(()),
         Ok(_) => Err(format!("the code of {} in {} is not what was installed", found.kind, found.package)),
         Err(error) => Err(format!("cannot read {}: {error}", found.package)),

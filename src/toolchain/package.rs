@@ -13,6 +13,7 @@ use crate::path::AbsPath;
 
 use super::child::{ChildCommand, run};
 use super::follow::{is_executable, site_packages};
+use super::program_cache::ProgramCache;
 use super::server_kinds::{REQUIRED_FILES, is_native, package_name, version_is_in_wheel_metadata};
 
 /// How long a server may take to print its version.
@@ -97,6 +98,16 @@ impl Package {
     #[must_use]
     pub fn main_file(&self) -> AbsPath {
         self.root.join(if is_native(self.kind) { package_name(self.kind) } else { "langserver.index.js" })
+    }
+
+    /// [`Self::code_digest`], of a program from lanser's cache if it has not changed: all of a large program is read only when it
+    /// is new.
+    pub(super) fn known_code(&self, cache: &AbsPath) -> std::io::Result<Digest> {
+        if !is_native(self.kind) {
+            return self.code_digest();
+        }
+        let known = ProgramCache::new(cache, "program-digests.json");
+        known.get_or_query(self.main_file().as_path(), |_: &Digest| true, || self.code_digest())
     }
 
     /// The digest of the server's code: of its program, or the paths and contents of all `*.js` and `dist/**/*.js`, sorted by path.

@@ -28,6 +28,8 @@ pub struct ToolchainRequest {
     pub checkout: AbsPath,
     /// Whether programs inside the checkout may be run.
     pub trust_workspace: bool,
+    /// The path of this program, if it is known. A server in the same Python environment is used.
+    pub program: Option<AbsPath>,
     /// The folders of PATH, in order.
     pub search_path: Vec<PathBuf>,
     /// The environment of installers, before some variables are removed.
@@ -129,6 +131,8 @@ pub enum ServerSource {
     Command,
     /// The workspace's `.venv` or `node_modules`.
     Workspace,
+    /// The Python environment that lanser is installed in.
+    Environment,
     /// An executable on PATH.
     Path,
     /// lanser's own cache.
@@ -142,6 +146,7 @@ impl ServerSource {
         match self {
             Self::Command => "command",
             Self::Workspace => "workspace",
+            Self::Environment => "environment",
             Self::Path => "PATH",
             Self::Cache => "cache",
         }

@@ -56,6 +56,8 @@ pages! {
     edits: "docs/edits.md",
     exit_codes: "docs/exit-codes.md",
     glossary: "docs/glossary.md",
+    installing: "docs/install.md",
+    python_package: "docs/python.md",
     renames: "docs/renames.md",
     rewards: "docs/rewards.md",
     selectors: "docs/selectors.md",

@@ -38,6 +38,8 @@ mod navigate;
 mod occurrences;
 /// Text output, its limits and continuation, parts of the JSON, colors, pipes.
 mod output;
+/// The Python package, the npm packages, and the server of lanser's own environment.
+mod packages;
 /// No process and no file remains after a run.
 mod processes;
 /// Reports for CI: SARIF, annotations, call graphs, and what is new since a revision.
@@ -54,6 +56,8 @@ mod selectors;
 mod server_versions;
 /// Background sessions: one for all callers, with the same answers, and no remains.
 mod sessions;
+/// The skill for agents, and the hook of Claude Code.
+mod skill;
 /// Traces: recording, replay, damage.
 mod traces;
 /// A warm session gives the same answers as a cold process, whatever changed.

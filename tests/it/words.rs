@@ -5,8 +5,19 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Where replaced words are looked for, relative to the root.
-const SEARCHED: [&str; 9] =
-    ["src", "tests", "examples", "tools", "docs", "schemas", "README.md", "SECURITY.md", "CHANGELOG.md"];
+const SEARCHED: [&str; 11] = [
+    "src",
+    "tests",
+    "examples",
+    "tools",
+    "python",
+    "npm",
+    "docs",
+    "schemas",
+    "README.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+];
 
 /// Schemas of earlier formats, and the files that quote the replaced words on purpose.
 const EXEMPT: [&str; 3] = ["schemas/history", "tests/it/words.rs", "CHANGELOG.md"];

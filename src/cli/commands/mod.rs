@@ -16,6 +16,7 @@ pub(crate) mod score;
 pub(crate) mod server;
 pub(crate) mod session;
 pub(crate) mod show;
+pub(crate) mod skill;
 pub(crate) mod symbols;
 pub(crate) mod trace;
 pub(crate) mod trust;
@@ -61,7 +62,7 @@ pub(crate) enum Verb {
     Locate(locate::LocateArgs),
     /// Check whether a symbol can be renamed
     PrepareRename(rename::PrepareRenameArgs),
-    /// Rename a symbol or module in all files, with safety checks
+    /// Rename a symbol or module, with safety checks
     #[command(visible_alias = "move")]
     Rename(rename::RenameArgs),
     /// List, preview or apply the code actions at a location
@@ -95,10 +96,16 @@ pub(crate) enum Verb {
     /// Manage the repositories whose programs may be run
     #[command(subcommand)]
     Trust(trust::TrustSubcommand),
+    /// Install the instructions for agents
+    ///
+    /// A skill (agentskills.io) tells an agent when to use which command. For Claude Code, a hook answers text searches for
+    /// symbols with the command that finds them; it runs nothing of the workspace.
+    #[command(subcommand)]
+    Skill(skill::SkillSubcommand),
     /// Print the JSON schemas, or validate files
     #[command(subcommand)]
     Schema(schema::SchemaSubcommand),
-    /// List, show or replay the requests recorded by `--trace-file`
+    /// List, show or replay recorded requests
     #[command(subcommand)]
     Trace(trace::TraceSubcommand),
     /// Print shell completions, or write man pages
@@ -124,7 +131,7 @@ impl Verb {
             Self::Batch(_) | Self::Show(_) => true,
             Self::Reward(_) | Self::Score(_) | Self::Trace(_) => false,
             Self::Doctor(_) | Self::Server(_) | Self::Session(_) => false,
-            Self::Trust(_) | Self::Schema(_) | Self::Completions(_) | Self::Options => false,
+            Self::Trust(_) | Self::Skill(_) | Self::Schema(_) | Self::Completions(_) | Self::Options => false,
         }
     }
 }
@@ -156,6 +163,7 @@ impl Verb {
             Self::Server(_) => Some(("server", NOTHING)),
             Self::Session(_) => Some(("session", NOTHING)),
             Self::Trust(_) => Some(("trust", NOTHING)),
+            Self::Skill(_) => Some(("skill", NOTHING)),
             Self::Schema(_) => Some(("schema", NOTHING)),
             // Its `--trace-file` is the trace that it reads.
             Self::Trace(command) if command.reads_trace_file() => None,
@@ -214,6 +222,7 @@ pub(crate) fn run(verb: Verb, context: &mut CliContext) -> ProgramExit {
         Verb::Server(command) => server::run(command, context),
         Verb::Session(command) => session::run(&command, context),
         Verb::Trust(command) => trust::run(&command, context),
+        Verb::Skill(command) => skill::run(&command, context),
         Verb::Schema(command) => schema::run(command, context),
         Verb::Trace(command) => trace::run(&command, context),
         Verb::Completions(args) => completions::run(&args, context),

@@ -67,30 +67,48 @@ pub(in crate::engine) fn commit(
 }
 
 fn write(settings: &Settings, request: &Request, plan: &EditPlan) -> Result<Transaction, ErrorBody> {
+    write_changes(settings, changes(plan), policy(request), description(request))
+}
+
+/// Writes files in one transaction, which `undo` undoes. Nothing outside of the workspace is written, also through links, and
+/// nothing in a git folder. `what` describes it in the list of transactions. Blocking.
+///
+/// # Errors
+/// When nothing was written, with the reason.
+pub fn write_files(settings: &Settings, what: &str, changes: Vec<Change>) -> Result<Transaction, ErrorBody> {
+    write_changes(settings, changes, Policy::default(), what.to_owned())
+}
+
+fn write_changes(
+    settings: &Settings,
+    changes: Vec<Change>,
+    policy: Policy,
+    what: String,
+) -> Result<Transaction, ErrorBody> {
     let transactions = transactions(settings);
-    let label = label(request);
+    let files = u32::try_from(changes.len()).unwrap_or(u32::MAX);
+    let label = label(what);
     let done = transactions
-        .plan(changes(plan), policy(request))
+        .plan(changes, policy)
         .and_then(|planned| planned.stage(&label))
         .and_then(Staged::apply)
         .and_then(Applied::commit)
         .map_err(|error| error_body(settings, &error))?;
-    Ok(Transaction {
-        id: done.id,
-        state: TransactionState::Applied,
-        what: Some(label.what),
-        files: u32::try_from(plan.changes().len()).unwrap_or(u32::MAX),
-    })
+    Ok(Transaction { id: done.id, state: TransactionState::Applied, what: Some(label.what), files })
 }
 
-/// The label of a transaction: the request.
-fn label(request: &Request) -> Label {
+/// The label of a transaction that is written now.
+fn label(what: String) -> Label {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Label { what, time: now.as_secs() }
+}
+
+/// The description of a transaction: the request.
+fn description(request: &Request) -> String {
     let about = request.selector.as_ref().map(ToString::to_string);
     let parts =
         [Some(request.cmd.as_str().to_owned()), about, request.new_name.clone(), request.options.run.clone()];
-    let what = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Label { what, time: now.as_secs() }
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 /// The error symbol of a failure.
@@ -201,8 +219,8 @@ fn undo_or_list(
         facts.transactions = Some(lines);
     } else {
         let id = request.options.transaction.as_deref();
-        let undone =
-            transactions.undo_if(id, &label(request), policy(request), &|path| filters.allows(path))?;
+        let undone = transactions
+            .undo_if(id, &label(description(request)), policy(request), &|path| filters.allows(path))?;
         edits = Some(Edits {
             transaction: Some(Transaction {
                 id: undone.transaction.id,

@@ -43,6 +43,7 @@ mod unchanged;
 
 pub(super) use actions::actions;
 pub(super) use apply::apply;
+pub use commit::write_files;
 pub(super) use commit::{commit, recover, undo};
 pub(super) use dependents::{EditKind, affected};
 pub(super) use early::refusal;
