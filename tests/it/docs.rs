@@ -61,6 +61,7 @@ pages! {
     renames: "docs/renames.md",
     rewards: "docs/rewards.md",
     selectors: "docs/selectors.md",
+    servers: "docs/servers.md",
     sessions: "docs/sessions.md",
     traces: "docs/traces.md",
 }

@@ -23,6 +23,7 @@ mod exit_codes;
 /// The help of every command.
 mod help;
 /// Unusual files: encodings, links, sizes, permissions.
+mod ty;
 mod unusual_files;
 
 mod hostile;

@@ -1,0 +1,158 @@
+//! What ty leaves out of its answers is found or listed: no answer is called complete because a server says little.
+
+use serde_json::Value;
+
+use crate::support::{Project, TestEnv};
+
+/// The places of an answer: references, and unresolved occurrences; with its status.
+fn uses(env: &TestEnv, selector: &str) -> (Vec<String>, Vec<String>, String) {
+    let bundle = env.lanser(["refs", selector, "--json"]).answer();
+    let facts = &bundle["facts"];
+    let places = |list: &Value| -> Vec<String> {
+        list.as_array().unwrap().iter().map(|one| one["at"].as_str().unwrap().to_owned()).collect()
+    };
+    let completeness = &facts["completeness"];
+    (
+        places(&facts["references"]),
+        places(&completeness["unresolved"]["items"]),
+        completeness["status"].as_str().unwrap().to_owned(),
+    )
+}
+
+#[test]
+fn attributes_of_untyped_values_are_unresolved() {
+    let env = TestEnv::ty(&Project::parse(
+        "\
+//- /point.py
+class Point:
+    def __init__(self, only: int) -> None:
+        self.only = only
+    def shift(self) -> int: return self.only
+//- /use.py
+def near(p): return p.only
+",
+    ));
+    let (found, unresolved, status) = uses(&env, "py://point#Point.only");
+    assert_eq!(found, ["point.py@L3:C14", "point.py@L4:C41"]);
+    assert_eq!((unresolved, status.as_str()), (vec!["use.py@L1:C23".to_owned()], "partial"));
+    let definition = env.lanser(["def", "point.py:4:41", "--json"]).answer();
+    assert_eq!(definition["facts"]["definitions"][0]["at"], "point.py@L3:C14");
+}
+
+#[test]
+fn keywords_of_patterns_are_renamed() {
+    let env = TestEnv::ty(&Project::parse(
+        "\
+//- /box.py
+from dataclasses import dataclass
+@dataclass
+class Box:
+    size: int
+@dataclass
+class Cup:
+    size: int
+def fill(size: int, given: object) -> None:
+    match given:
+        case Box(size=1) | Cup(size=2): pass
+",
+    ));
+    let (found, _, status) = uses(&env, "py://box#Box.size");
+    assert_eq!(
+        (found, status.as_str()),
+        (vec!["box.py@L4:C5".to_owned(), "box.py@L10:C18".to_owned()], "complete")
+    );
+    let renamed = env.lanser(["rename", "py://box#Box.size", "extent", "--json"]).plan();
+    let diff = renamed["edits"]["diff"].as_str().unwrap();
+    assert!(diff.contains("+        case Box(extent=1) | Cup(size=2): pass"), "{diff}");
+}
+
+#[test]
+fn stubs_that_leave_names_out_and_aliases_in_all() {
+    let env = TestEnv::ty(&Project::parse(
+        "\
+//- /pkg/__init__.py
+from pkg.make import attrib
+attr = attrib
+__all__ = ['attr', 'attrib']
+//- /pkg/make.py
+def attrib(): ...
+def _hidden(): ...
+//- /pkg/make.pyi
+def attrib() -> None: ...
+//- /test_it.py
+from pkg.make import _hidden
+_hidden()
+",
+    ));
+    let (found, _, status) = uses(&env, "pkg/make.py:2:5");
+    assert_eq!(found, ["pkg/make.py@L2:C5", "test_it.py@L1:C22", "test_it.py@L2:C1"]);
+    assert_eq!(status, "complete");
+    let all = [
+        "pkg/__init__.py@L1:C22",
+        "pkg/__init__.py@L2:C1",
+        "pkg/__init__.py@L2:C8",
+        "pkg/__init__.py@L3:C13",
+        "pkg/__init__.py@L3:C21",
+    ];
+    for selector in ["pkg/make.py:1:5", "pkg/make.pyi:1:5"] {
+        let (found, _, status) = uses(&env, selector);
+        let inside: Vec<&String> = found.iter().filter(|at| at.starts_with("pkg/__init__")).collect();
+        assert_eq!(
+            (inside, status.as_str()),
+            (all.map(str::to_owned).iter().collect(), "complete"),
+            "{selector}"
+        );
+    }
+}
+
+/// The class above is in ty's program, where it cannot be searched.
+#[test]
+fn uses_through_the_standard_library_are_not_overlooked() {
+    let env = TestEnv::ty(&Project::parse(
+        "\
+//- /m.py
+from collections.abc import MutableMapping
+class Own(MutableMapping[str, str]):
+    def update(self, *a, **k): ...
+class Words(dict):
+    def clear(self): ...
+class Plain:
+    def clear(self): ...
+def use(given: MutableMapping[str, str], words: dict):
+    given.update({})
+    words.clear()
+",
+    ));
+    let (found, _, _) = uses(&env, "py://m#Own.update");
+    assert!(found.contains(&"m.py@L9:C11".to_owned()), "{found:?}");
+    let (_, unresolved, status) = uses(&env, "py://m#Words.clear");
+    assert_eq!((unresolved, status.as_str()), (vec!["m.py@L10:C11".to_owned()], "partial"));
+    assert_eq!(uses(&env, "py://m#Plain.clear").2, "complete");
+}
+
+#[test]
+fn files_that_git_ignores_are_searched_and_no_node_is_needed() {
+    let mut env = TestEnv::ty(&Project::parse(
+        "//- /a.py\ndef f(): ...\n//- /.gitignore\nbuild/\n//- /build/b.py\nfrom a import f\nf()\n",
+    ));
+    assert_eq!(env.run("git", ["init", "--quiet"]).code, Some(0));
+    env.set("PATH", env.path_of(&["git", "env"]));
+    let (found, _, status) = uses(&env, "py://a#f");
+    assert_eq!(found, ["a.py@L1:C5", "build/b.py@L1:C15", "build/b.py@L2:C1"]);
+    assert_eq!(status, "complete");
+}
+
+#[test]
+fn the_users_own_configuration_is_not_read() {
+    let mut env = TestEnv::ty(&Project::parse("//- /a.py\nx: int = ''\n"));
+    env.set("XDG_CONFIG_HOME", env.path("config"));
+    std::fs::create_dir_all(env.path("config/ty")).unwrap();
+    std::fs::write(env.path("config/ty/ty.toml"), "[rules]\ninvalid-assignment = 'ignore'\n").unwrap();
+    let diagnostics = env.lanser(["diag", "--json"]).answer();
+    assert_eq!(diagnostics["facts"]["diagnostics"]["counts"]["error"], 1);
+    env.write("ty.toml", "[rules]\ninvalid-assignment = 'ignore'\n");
+    let configured = env.lanser(["diag", "--json"]).answer();
+    assert_eq!(configured["facts"]["diagnostics"]["counts"]["error"], 0);
+    let digest = |bundle: &Value| bundle["environment"]["configDigest"].clone();
+    assert_ne!(digest(&diagnostics), digest(&configured));
+}
