@@ -8,14 +8,18 @@ use super::failure::Failure;
 use super::positions::distinct;
 use crate::bundle::order::sort;
 use crate::bundle::page::page;
-use crate::lsp::{self, LspLocation, WorkspaceSymbol};
+use crate::lsp::{self, LspLocation, Profile, WorkspaceSymbol};
 use crate::model::facts::{Completeness, CompletenessStatus, Facts, Provenance, Symbol, Unresolved};
 use crate::model::request::Scope;
-use crate::path::AbsPath;
+use crate::path::{AbsPath, WorkspacePath};
+use crate::python::outline::Outline;
 use crate::text::Range;
 use crate::text::words::words;
 use crate::workspace::files::Files as _;
 use crate::workspace::parallel::parallel_map;
+
+/// The most files whose outlines are searched because the server may leave them out.
+const MAX_OUTLINES: usize = 400;
 
 /// Answers `symbols`.
 pub(super) async fn symbols(cx: &RequestContext<'_>) -> Result<HandlerOutput, Failure> {
@@ -150,14 +154,29 @@ async fn search(cx: &RequestContext<'_>, query: &str) -> Result<(Vec<Symbol>, Co
         listing = requests.workspace_symbols(query).await?;
     }
     let mut found: Vec<Symbol> = listing.items.iter().map(|item| of_workspace(cx, item)).collect();
+    let mut completeness = completeness::of_documents(cx, matching.len(), &completeness::unreadable(cx));
     if scope == Scope::Workspace {
         let included = &cx.state.inputs.included;
-        let excluded: Vec<&AbsPath> = snapshot
+        let searches_ignored = !Profile::of(cx.settings.server).searches_unopened;
+        let answered = distinct(&places);
+        // A server that finds files by itself leaves out those that git ignores.
+        let may_be_left_out = |path: &WorkspacePath| match searches_ignored {
+            true => !included.includes(path),
+            false => !answered.contains(&snapshot.absolute(path)),
+        };
+        let mut excluded: Vec<&AbsPath> = snapshot
             .files()
             .keys()
-            .filter(|path| !included.includes(path))
+            .filter(|path| may_be_left_out(path))
             .filter_map(|path| matching.get(&snapshot.absolute(path)))
             .collect();
+        if !searches_ignored && excluded.len() > MAX_OUTLINES {
+            excluded.clear();
+            if completeness.status == CompletenessStatus::Complete {
+                completeness.status = CompletenessStatus::Unknown;
+                completeness.reason = Some("the server leaves out files that git ignores".to_owned());
+            }
+        }
         cx.open(excluded.iter().copied().cloned())?;
         for path in excluded {
             outline(cx, path, |symbol, container| {
@@ -171,21 +190,37 @@ async fn search(cx: &RequestContext<'_>, query: &str) -> Result<(Vec<Symbol>, Co
             .await?;
         }
     }
-    let completeness = completeness::of_documents(cx, matching.len(), &completeness::unreadable(cx));
     Ok((found, completeness))
 }
 
+/// The name in a definition, where a server reports the place of all of it.
+fn name_of(cx: &RequestContext<'_>, item: &WorkspaceSymbol) -> Option<LspLocation> {
+    let document = cx.state.files.read(&item.place.path).ok()?;
+    let offset = |position| document.lines.offset(&document.text, position, cx.locations.server_unit);
+    let (start, end) = (offset(item.place.range.start)?, offset(item.place.range.end)?);
+    if document.text.get(start..end)? == item.name {
+        return None;
+    }
+    let outline = Outline::parse(&document.text);
+    let names =
+        outline.definitions.iter().filter(|found| found.name == item.name).map(|found| &found.name_span);
+    let span = names.filter(|span| (start..end).contains(&span.start)).min_by_key(|span| span.start)?;
+    let range = document.lines.range(&document.text, span.clone(), cx.locations.server_unit);
+    Some(LspLocation { path: item.place.path.clone(), range })
+}
+
 fn of_workspace(cx: &RequestContext<'_>, item: &WorkspaceSymbol) -> Symbol {
-    let (uri, at, preview) = cx.locations.describe(&item.place.path, item.place.range);
+    let place = name_of(cx, item).unwrap_or_else(|| item.place.clone());
+    let (uri, at, preview) = cx.locations.describe(&place.path, place.range);
     Symbol {
         name: item.name.clone(),
         container: item.container.clone().filter(|container| !container.is_empty()),
         symbol_kind: item.kind.name().to_owned(),
         uri,
-        range: item.place.range,
+        range: place.range,
         selection_range: None,
         at,
-        symbol_id: cx.locations.symbol_id(&item.place.path, item.place.range),
+        symbol_id: cx.locations.symbol_id(&place.path, place.range),
         preview,
     }
 }

@@ -140,6 +140,12 @@ fn files_that_git_ignores_are_searched_and_no_node_is_needed() {
     let (found, _, status) = uses(&env, "py://a#f");
     assert_eq!(found, ["a.py@L1:C5", "build/b.py@L1:C15", "build/b.py@L2:C1"]);
     assert_eq!(status, "complete");
+    env.write("build/c.py", "import a\n@a.f\nclass First: ...\n");
+    env.write("d.py", "import a\n@a.f\nclass First: ...\n");
+    let listed = env.lanser(["symbols", "--query", "first", "--json"]).answer();
+    let symbols = listed["facts"]["symbols"].as_array().unwrap();
+    let at: Vec<&str> = symbols.iter().map(|symbol| symbol["at"].as_str().unwrap()).collect();
+    assert_eq!(at, ["build/c.py@L3:C7", "d.py@L3:C7"]);
 }
 
 #[test]
