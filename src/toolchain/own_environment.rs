@@ -94,6 +94,35 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_is_a_program_is_found_by_its_wheel_and_needs_no_node() {
+        let mut machine = machine("1.1.414");
+        machine.request.kind = ServerKind::Ty;
+        machine.request.search_path.clear();
+        assert!(in_own_environment(&machine.request).is_empty());
+        fixtures::script(&machine.at("venv/bin/ty"), "#!/bin/sh\necho ty 9.9.9\n");
+        fixtures::wheel(&machine.at("venv/lib/python3.12/site-packages"), "ty", "0.0.105");
+        let found = find(&machine.request).unwrap();
+        assert_eq!(found.program.main_file().as_path(), machine.at("venv/bin/ty"));
+        assert_eq!((found.program.node(), found.version.as_str()), (None, "0.0.105"));
+        machine.request.pins = PINS;
+        assert!(find(&machine.request).is_err(), "its code is another");
+    }
+
+    /// Without a wheel's metadata, the program is asked.
+    #[test]
+    fn a_program_says_its_version() {
+        let mut machine = machine("1.1.414");
+        machine.request.kind = ServerKind::Ty;
+        fixtures::script(&machine.at("bin/ty"), "#!/bin/sh\necho 'ty 0.0.105 (abc 2026-11-20)'\n");
+        let found = find(&machine.request).unwrap();
+        assert_eq!((found.version.as_str(), found.source), ("0.0.105", ServerSource::Path));
+        fixtures::script(&machine.at("bin/ty"), "#!/bin/sh\necho something else\n");
+        let tried = find(&machine.request).unwrap_err().tried;
+        let tried: String = tried.iter().map(|attempt| format!("{attempt}\n")).collect();
+        assert!(tried.contains("does not say its version"), "{tried}");
+    }
+
+    #[test]
     fn another_version_and_other_code_are_rejected() {
         let tried = |machine: &FakeMachine| {
             let attempts = find(&machine.request).unwrap_err().tried;

@@ -57,7 +57,7 @@ pub(in crate::engine) async fn actions(cx: &RequestContext<'_>) -> Result<Handle
         let error = ErrorBody::new(ErrorSymbol::NotFound, message);
         return Err(Failure::reported(error.hint("`lanser actions SELECTOR` lists the others")));
     }
-    let mut checks = Checks::new(cx.request);
+    let mut checks = Checks::new(cx.request, cx.settings);
     check_target(&mut checks, subject);
     let plan =
         planning::plan(cx, &mut checks, cx.locations.server_unit, &|planner| planner.workspace_edit(&edit))?;

@@ -27,7 +27,7 @@ pub(in crate::engine) async fn apply(cx: &RequestContext<'_>) -> Result<HandlerO
     })?;
     let ParsedEdit { edit, patches, unit, known, failed, new_name } =
         input::parse_edit(given, cx.locations.server_unit).map_err(Failure::reported)?;
-    let mut checks = Checks::new(request);
+    let mut checks = Checks::new(request, cx.settings);
     input::carry_over_failures(&mut checks, failed);
     let add_edit = |planner: &mut Planner<'_>| match &edit {
         Some(edit) => planner.workspace_edit(edit),

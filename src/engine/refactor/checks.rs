@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::next_command::next_command;
+use crate::engine::settings::Settings;
 use crate::model::edits::{Check, CheckName, PlaceDecision};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::request::{DirtyPolicy, Request};
@@ -20,6 +21,10 @@ pub(super) struct Checks<'r> {
     early: BTreeSet<CheckName>,
     /// Whether `--family` would rename what keeps the old name.
     offers_family: bool,
+    /// Whether none of the open places can be renamed.
+    offers_exclude: bool,
+    /// The option for a server other than the default.
+    server: Option<String>,
 }
 
 /// The error of a failed check, where it is not the default.
@@ -55,19 +60,25 @@ impl CheckFailure {
 }
 
 impl<'r> Checks<'r> {
-    pub(super) const fn new(request: &'r Request) -> Self {
+    pub(super) fn new(request: &'r Request, settings: &Settings) -> Self {
         Self {
             request,
             checks: Vec::new(),
             failures: BTreeMap::new(),
             early: BTreeSet::new(),
             offers_family: false,
+            offers_exclude: false,
+            server: settings.server_option(),
         }
     }
 
     /// Checks that were made before.
-    pub(super) fn with(request: &'r Request, checks: impl Iterator<Item = Check>) -> Self {
-        Self { checks: checks.collect(), ..Self::new(request) }
+    pub(super) fn with(
+        request: &'r Request,
+        settings: &Settings,
+        checks: impl Iterator<Item = Check>,
+    ) -> Self {
+        Self { checks: checks.collect(), ..Self::new(request, settings) }
     }
 
     /// Records that a check passed.
@@ -88,6 +99,11 @@ impl<'r> Checks<'r> {
     /// Records that `--family` would rename what keeps the old name.
     pub(super) fn offer_family(&mut self) {
         self.offers_family = true;
+    }
+
+    /// Records that none of the open places can be renamed, so that they can only be left.
+    pub(super) fn offer_exclude(&mut self) {
+        self.offers_exclude = true;
     }
 
     /// Records whether every place is accounted for: the source lines of the places, and what the caller decided about others.
@@ -206,27 +222,37 @@ impl<'r> Checks<'r> {
         Some(ErrorBody::new(symbol, message).hint(hint).data(failure.data.unwrap_or(failed)))
     }
 
+    fn next_command(&self, more: &[&str]) -> String {
+        next_command(self.request, self.server.as_deref(), more)
+    }
+
     /// What to do about checks that stop the edit, with the command that goes on.
     fn hint(&self, stopping: &[&Check]) -> String {
         // What else fails is mostly a consequence of a family that is renamed in part.
         if self.offers_family && stopping.iter().any(|check| check.name == CheckName::Overrides) {
-            return format!("to rename all of them: {}", next_command(self.request, &["--family"]));
+            return format!("to rename all of them: {}", self.next_command(&["--family"]));
         }
         let is_alone = stopping.len() == 1;
         let mut options: Vec<&str> = Vec::new();
         for check in stopping {
             options.push(match (check.name, check.name.override_option()) {
+                (CheckName::Completeness, _) if !check.places.is_empty() && self.offers_exclude => {
+                    "--exclude unresolved"
+                }
                 (CheckName::Completeness, _) if !check.places.is_empty() => "--include unresolved",
                 (_, Some(option)) => option,
                 (CheckName::Filters, None) => return "adjust --allow and --deny, or the edit".to_owned(),
                 (_, None) => return "correct the edit".to_owned(),
             });
         }
-        let command = next_command(self.request, &options);
+        let command = self.next_command(&options);
         match stopping[0].name {
             CheckName::Git if is_alone => format!(
                 "commit or stash the changes, or add --allow-dirty=elsewhere or --allow-dirty: {command}"
             ),
+            CheckName::Completeness if is_alone && self.offers_exclude => {
+                format!("no rename changes these places; to leave them as they are: {command}")
+            }
             CheckName::Completeness if is_alone && !stopping[0].places.is_empty() => format!(
                 "decide about each place with --include or --exclude PATH:LINE:COL; to rename all of them, too: {command}"
             ),

@@ -33,6 +33,13 @@ pub(super) struct OpenPlace {
     pub(super) new_text: Option<String>,
 }
 
+impl OpenPlace {
+    /// Whether a rename can change it: a part of a name that is built at run time stays as it is.
+    pub(super) fn can_be_renamed(&self) -> bool {
+        self.new_text.as_deref() != Some(&self.document.text[self.span.clone()])
+    }
+}
+
 /// The open places after the caller's decisions.
 #[derive(Debug, Default)]
 pub(super) struct DecidedPlaces {
@@ -95,13 +102,17 @@ pub(super) fn decide(
         };
         return Err(usage(format!("{wrong} is not an unresolved place of this rename"), hint));
     }
+    if let Some(place) = places.iter().find(|place| include.contains(&place.at) && !place.can_be_renamed()) {
+        let message = format!("{} cannot be renamed: it has only a part of the name", place.at);
+        return Err(usage(message, format!("change it by hand, and give --exclude {}", place.at)));
+    }
     let mut decided = DecidedPlaces::default();
     for place in places {
         // A place by itself precedes the word for all of them.
         let decision = match (include.contains(&place.at), exclude.contains(&place.at)) {
             (true, _) => Some(Decision::Include),
             (_, true) => Some(Decision::Exclude),
-            _ if include.contains(ALL) => Some(Decision::Include),
+            _ if include.contains(ALL) && place.can_be_renamed() => Some(Decision::Include),
             // What is renamed in any case cannot be left out.
             _ if exclude.contains(ALL) && !certain.contains(&place.at) => Some(Decision::Exclude),
             _ => None,

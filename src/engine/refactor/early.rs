@@ -23,7 +23,7 @@ pub(in crate::engine) async fn refusal(
     if !request.writes() || !(is_rename || request.cmd == Command::Actions) {
         return Ok(None);
     }
-    let mut checks = Checks::new(request);
+    let mut checks = Checks::new(request, settings);
     if let Some(new) = request.new_name.as_deref().filter(|new| is_rename && !new.is_empty()) {
         match &request.options.module {
             None => names::check_identifier(&mut checks, new),

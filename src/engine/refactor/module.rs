@@ -52,7 +52,7 @@ pub(super) async fn rename_module(
 ) -> Result<HandlerOutput, Failure> {
     let capabilities = prepare::capabilities(cx)?;
     let moved = Move::find(cx, from, to)?;
-    let mut checks = Checks::new(cx.request);
+    let mut checks = Checks::new(cx.request, cx.settings);
     checks.pass(CheckName::Target, "the name means one module");
     names::check_identifiers(&mut checks, &moved.names.new);
     let taken: Vec<String> =
@@ -365,6 +365,9 @@ fn check_completeness(
         (false, true) => format!("{found}, not complete: {}", reasons(&decided.open)),
         (false, false) => format!("{found}, not complete: some files of the workspace cannot be read"),
     };
+    if !decided.open.is_empty() && !decided.open.iter().any(OpenPlace::can_be_renamed) {
+        checks.offer_exclude();
+    }
     checks.completeness(passed, detail, decided.listed(cx), decided.decisions.clone());
 }
 

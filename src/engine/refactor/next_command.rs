@@ -3,8 +3,8 @@
 use crate::model::request::{CheckScope, Command, DirtyPolicy, Guards, Request, Strategy, is_module_path};
 use crate::text::shell_quote;
 
-/// The command line of a request, with more options.
-pub(super) fn next_command(request: &Request, more: &[&str]) -> String {
+/// The command line of a request, with more options. `server` is the option for a server other than the default.
+pub(super) fn next_command(request: &Request, server: Option<&str>, more: &[&str]) -> String {
     let verb = if request.options.module.is_some() { "move" } else { request.cmd.as_str() };
     let mut words = vec!["lanser".to_owned(), verb.to_owned()];
     words.extend(request.selector.as_ref().map(|selector| shell_quote(&selector.to_string())));
@@ -19,6 +19,7 @@ pub(super) fn next_command(request: &Request, more: &[&str]) -> String {
     if request.cmd == Command::Apply {
         words.push("EDIT".to_owned());
     }
+    words.extend(server.map(str::to_owned));
     let options = &request.options;
     words.extend(options.run.as_ref().map(|run| format!("--run {}", shell_quote(run))));
     words.extend(options.family.then(|| "--family".to_owned()));
@@ -71,8 +72,8 @@ mod tests {
         let request =
             Request { options, new_name: Some("g".to_owned()), ..Request::about(Command::Rename, selector) };
         assert_eq!(
-            next_command(&request, &["--allow-shadowing"]),
-            "lanser rename 'py://m#C.f' g --family --include a.py@L1:C2 --check importers --deny 'do cs' \
+            next_command(&request, Some("--server ty"), &["--allow-shadowing"]),
+            "lanser rename 'py://m#C.f' g --server ty --family --include a.py@L1:C2 --check importers --deny 'do cs' \
              --allow-dirty=elsewhere --allow-collision --allow-shadowing --apply"
         );
     }
@@ -87,7 +88,7 @@ mod tests {
             let options = Options { module: Some(from.to_owned()), ..Options::default() };
             let new_name = Some(to.to_owned());
             let request = Request::new(Command::Rename, None, new_name, options);
-            assert_eq!(next_command(&request, &["--family"]), expected);
+            assert_eq!(next_command(&request, None, &["--family"]), expected);
         }
     }
 }

@@ -62,7 +62,8 @@ pub(in crate::engine) async fn recall(
     draft.partial = verdict.is_some_and(|verdict| verdict.status != CompletenessStatus::Complete);
     let Some(edits) = &mut draft.edits else { return Ok(None) };
     let known = std::mem::take(&mut edits.safety);
-    let mut checks = Checks::with(request, known.into_iter().filter(|check| check.name != CheckName::Git));
+    let mut checks =
+        Checks::with(request, settings, known.into_iter().filter(|check| check.name != CheckName::Git));
     guards::check_files(settings, state, request, &mut checks, &plan).await?;
     draft.error = checks.error();
     edits.safety = checks.into_sorted();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::CheckedEdit;
 use super::checks::{CheckFailure, Checks};
 use super::collision::{self, Renaming};
-use super::decisions::{DecidedPlaces, decide};
+use super::decisions::{DecidedPlaces, OpenPlace, decide};
 use super::dependents::{EditKind, affected};
 use super::exports::{ReorderedExports, keep_order, with_entry_points};
 use super::family::{DefinitionSite, around_all, family};
@@ -54,7 +54,7 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
         };
         return Err(Failure::reported(ErrorBody::new(ErrorSymbol::Usage, message).hint("give another name")));
     }
-    let mut checks = Checks::new(cx.request);
+    let mut checks = Checks::new(cx.request, cx.settings);
     if is_reassigned(subject) {
         checks.pass(CheckName::Target, format!("the selector means one symbol: {}", subject.evidence.reason));
     } else {
@@ -262,6 +262,9 @@ fn check_completeness(
         };
         format!("{references_found}, not complete: {reason}")
     };
+    if !decided.open.is_empty() && !decided.open.iter().any(OpenPlace::can_be_renamed) {
+        checks.offer_exclude();
+    }
     checks.completeness(passed, detail, decided.listed(cx), decided.decisions.clone());
 }
 

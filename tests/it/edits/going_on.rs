@@ -22,6 +22,30 @@ fn next(error: &Value) -> Vec<String> {
     std::iter::once("rename".to_owned()).chain(words).collect()
 }
 
+/// A part of a name that is built when the program runs cannot be renamed, only left.
+#[test]
+fn names_that_are_built_can_only_be_left() {
+    let project = Project::parse(
+        "//- /m.py\ndef visit_old(): ...\ndef call(kind): return globals()[f\"visit_{kind}\"]()\n",
+    );
+    let repository = Repository::new(&project);
+    let rename = ["rename", "py://m#visit_old", "visit_new"];
+    let refused = repository.plan(&rename);
+    assert_eq!(failed(&refused), ["completeness"]);
+    let place = check(&refused, "completeness")["locations"][0].as_str().unwrap().to_owned();
+    let with = |more: &[&str]| {
+        let args: Vec<&str> = rename.iter().chain(more).copied().collect();
+        repository.env.lanser(args.iter().chain(&["--json"])).bundle()
+    };
+    assert_eq!(failed(&with(&["--include", "unresolved"])), ["completeness"]);
+    let one = with(&["--include", &place]);
+    assert_eq!(one["error"]["symbol"], "E/USAGE", "{one}");
+    let next = next(&with(&["--apply"])["error"]);
+    assert_eq!(next[3..], ["--exclude", "unresolved", "--apply"]);
+    let made = repository.env.lanser(next.iter().map(String::as_str).chain(["--json"])).answer();
+    assert!(made["edits"]["transaction"]["id"].is_string());
+}
+
 const SHAPES: &str = "\
 //- /shapes.py
 class Shape:
