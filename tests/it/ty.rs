@@ -162,3 +162,32 @@ fn the_users_own_configuration_is_not_read() {
     let digest = |bundle: &Value| bundle["environment"]["configDigest"].clone();
     assert_ne!(digest(&diagnostics), digest(&configured));
 }
+
+/// Where not all uses can be found, the answer does not say that they were.
+#[test]
+fn what_is_not_searched_is_not_called_complete() {
+    let env = TestEnv::ty(&Project::parse(
+        "\
+//- /core.py
+class Eng: ...
+def helper(key=None): return key
+//- /core.pyi
+class Eng: ...
+def helper(key: object = ...) -> object: ...
+//- /pkg/__init__.py
+//- /pkg/leaf.py
+x = 1
+//- /use.py
+from core import Eng as Motor, helper
+import pkg.leaf
+Motor(), helper(key=1), pkg.leaf.x
+",
+    ));
+    for selector in ["core.py:2:12", "core.pyi:2:12", "use.py:3:17", "use.py:1:25", "use.py:3:25"] {
+        let (_, _, status) = uses(&env, selector);
+        assert_eq!(status, "unknown", "{selector}");
+    }
+    let renamed = env.lanser(["rename", "core.py:2:12", "zed", "--json"]).bundle();
+    assert_eq!(renamed["error"]["symbol"], "E/UNSAFE_EDIT", "{renamed}");
+    assert_eq!(uses(&env, "py://core#Eng").2, "complete");
+}

@@ -30,7 +30,7 @@ use super::completeness::{self, SearchedFiles};
 use super::context::RequestContext;
 use super::failure::Failure;
 use super::request_state::RequestTarget;
-use crate::lsp::{Listing, LspLocation};
+use crate::lsp::{Listing, LspLocation, Profile};
 use crate::model::facts::UseProvenance;
 use crate::model::request::Scope;
 use crate::path::AbsPath;
@@ -237,6 +237,9 @@ pub(super) async fn explain(
         explained.add(cx, &token, explanation);
     }
     shrink_tree_cache(IDLE_TREE_CACHE_BYTES);
+    if let Some(reason) = not_searched(cx, &classes, &symbol) {
+        explained.cut.get_or_insert_with(|| reason.to_owned());
+    }
     if explained.is_late {
         explained.end(cx);
     }
@@ -247,6 +250,30 @@ pub(super) async fn explain(
         explained.cut.get_or_insert_with(|| "there are more subclasses than the search limit".to_owned());
     }
     Ok(explained)
+}
+
+/// Why uses may be left out that no other rule finds.
+fn not_searched(
+    cx: &RequestContext<'_>,
+    classes: &Classes<'_>,
+    symbol: &SearchedSymbol,
+) -> Option<&'static str> {
+    let has_twin = || symbol.definitions.iter().any(|(path, _)| classes.stub_or_source(path).is_some());
+    if matches!(symbol.reach, symbol::Reach::Parameter) && has_twin() {
+        return Some(
+            "the parameter is declared in a stub and in its source, and only one of them was searched",
+        );
+    }
+    // Pyright returns these by itself.
+    if !Profile::of(cx.settings.server).searches_unopened {
+        return None;
+    }
+    if matches!(symbol.reach, symbol::Reach::Module) {
+        return Some("the server leaves out uses of a module in dotted names");
+    }
+    let own_name = |(path, offset): &(AbsPath, usize)| Some(classes.defined_at(path, *offset)?.name);
+    let mut names = symbol.definitions.iter().filter_map(own_name);
+    names.any(|name| name != symbol.name).then_some("it is an alias: only uses under this name were searched")
 }
 
 /// Why an occurrence is unresolved that the time did not suffice for.
