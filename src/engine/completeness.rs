@@ -90,8 +90,8 @@ pub(super) fn open_files_with_names(
         .collect();
     let mut unreadable = unreadable(cx);
     let configured = cx.request.options.scope == Scope::Configured;
-    let searches_unopened = Profile::of(cx.settings.server).searches_unopened;
-    let is_opened = !configured && !searches_unopened;
+    let finds_files = Profile::of(cx.settings.server).finds_files;
+    let is_opened = !configured && !finds_files;
     let open: BTreeSet<AbsPath> = if is_opened { files_with_name.clone() } else { BTreeSet::new() }
         .into_iter()
         .chain(targets.iter().copied().cloned())
@@ -99,7 +99,7 @@ pub(super) fn open_files_with_names(
     unreadable.extend(cx.open(open.iter().cloned())?);
     let with_name: Vec<_> =
         files_with_name.iter().filter_map(|path| cx.state.files.read(path).ok()).collect();
-    let is_shown = |path| searches_unopened && !configured || open.contains(path);
+    let is_shown = |path| finds_files && !configured || open.contains(path);
     let shown = with_name.iter().filter(|document| is_shown(&document.path)).count();
     Ok(SearchedFiles { with_name, shown, unreadable })
 }

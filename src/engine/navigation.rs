@@ -1,8 +1,7 @@
 //! Requests about the name at a position: definition, declaration, type definition, implementation, references,
 //! hover.
 
-use super::context::Attempt;
-use super::context::{HandlerOutput, RequestContext};
+use super::context::{Attempt, HandlerOutput, RequestContext};
 use super::failure::Failure;
 use super::locations::LocationBuilder;
 use super::occurrences::fixtures;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::completeness;
 use super::context::{HandlerOutput, RequestContext};
 use super::failure::Failure;
-use super::positions::distinct;
+use super::positions::{distinct, span_of};
 use crate::bundle::order::sort;
 use crate::bundle::page::page;
 use crate::lsp::{self, LspLocation, Profile, WorkspaceSymbol};
@@ -157,7 +157,7 @@ async fn search(cx: &RequestContext<'_>, query: &str) -> Result<(Vec<Symbol>, Co
     let mut completeness = completeness::of_documents(cx, matching.len(), &completeness::unreadable(cx));
     if scope == Scope::Workspace {
         let included = &cx.state.inputs.included;
-        let searches_ignored = !Profile::of(cx.settings.server).searches_unopened;
+        let searches_ignored = !Profile::of(cx.settings.server).finds_files;
         let answered = distinct(&places);
         // A server that finds files by itself leaves out those that git ignores.
         let may_be_left_out = |path: &WorkspacePath| match searches_ignored {
@@ -195,16 +195,14 @@ async fn search(cx: &RequestContext<'_>, query: &str) -> Result<(Vec<Symbol>, Co
 
 /// The name in a definition, where a server reports the place of all of it.
 fn name_of(cx: &RequestContext<'_>, item: &WorkspaceSymbol) -> Option<LspLocation> {
-    let document = cx.state.files.read(&item.place.path).ok()?;
-    let offset = |position| document.lines.offset(&document.text, position, cx.locations.server_unit);
-    let (start, end) = (offset(item.place.range.start)?, offset(item.place.range.end)?);
-    if document.text.get(start..end)? == item.name {
+    let (document, whole) = span_of(cx, &item.place)?;
+    if document.text.get(whole.clone())? == item.name {
         return None;
     }
     let outline = Outline::parse(&document.text);
     let names =
         outline.definitions.iter().filter(|found| found.name == item.name).map(|found| &found.name_span);
-    let span = names.filter(|span| (start..end).contains(&span.start)).min_by_key(|span| span.start)?;
+    let span = names.filter(|span| whole.contains(&span.start)).min_by_key(|span| span.start)?;
     let range = document.lines.range(&document.text, span.clone(), cx.locations.server_unit);
     Some(LspLocation { path: item.place.path.clone(), range })
 }

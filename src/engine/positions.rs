@@ -10,8 +10,9 @@ use crate::lsp::{Listing, LspLocation, Profile};
 use crate::model::request::Command;
 use crate::path::AbsPath;
 use crate::python::occurrences::{OccurrenceKind, occurrences};
+use crate::python::outline::Span;
 use crate::text::{Position, Range};
-use crate::workspace::files::Files as _;
+use crate::workspace::files::{Document, Files as _};
 
 /// The target's position in the server's columns.
 pub(super) fn position(cx: &RequestContext<'_>, target: &RequestTarget) -> Position {
@@ -57,6 +58,15 @@ fn is_attribute(target: &RequestTarget, name: &str) -> bool {
 pub(super) fn distinct<'p>(locations: impl IntoIterator<Item = &'p LspLocation>) -> BTreeSet<&'p AbsPath> {
     locations.into_iter().map(|place| &place.path).collect()
 }
+
+/// The file of a place, and the place in bytes; `None` if the file cannot be read or has no such place.
+pub(super) fn span_of(cx: &RequestContext<'_>, place: &LspLocation) -> Option<(Arc<Document>, Span)> {
+    let document = cx.state.files.read(&place.path).ok()?;
+    let offset = |position| document.lines.offset(&document.text, position, cx.locations.server_unit);
+    let span = offset(place.range.start)?..offset(place.range.end)?;
+    Some((document, span))
+}
+
 /// The definitions by their names alone.
 pub(super) fn by_name(cx: &RequestContext<'_>, mut found: Listing<LspLocation>) -> Listing<LspLocation> {
     if Profile::of(cx.settings.server).defines_dotted {
@@ -74,11 +84,9 @@ fn last_name(cx: &RequestContext<'_>, place: &LspLocation) -> Option<Range> {
     if place.range.start.line != place.range.end.line {
         return None;
     }
-    let document = cx.state.files.read(&place.path).ok()?;
-    let offset = |position| document.lines.offset(&document.text, position, cx.locations.server_unit);
-    let (start, end) = (offset(place.range.start)?, offset(place.range.end)?);
-    let (before, name) = document.text.get(start..end)?.rsplit_once('.')?;
+    let (document, whole) = span_of(cx, place)?;
+    let (before, name) = document.text.get(whole.clone())?.rsplit_once('.')?;
     let is_dotted = !name.is_empty() && name.chars().all(|c| c == '_' || c.is_alphanumeric());
-    let span = start + before.len() + 1..end;
+    let span = whole.start + before.len() + 1..whole.end;
     is_dotted.then(|| document.lines.range(&document.text, span, cx.locations.server_unit))
 }

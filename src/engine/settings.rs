@@ -78,14 +78,6 @@ impl Settings {
     /// The default of [`Self::session_memory`]: 4 GiB.
     pub const SERVER_MEMORY: u64 = 4 << 30;
 
-    /// The option for the server on a command line, if it is not the default.
-    #[must_use]
-    pub fn server_option(&self) -> Option<String> {
-        let version = self.server_version.as_ref().map(|version| format!("@{version}")).unwrap_or_default();
-        let is_default = self.server == ServerKind::default() && version.is_empty();
-        (!is_default).then(|| format!("--server {}{version}", self.server))
-    }
-
     /// The checkout that contains the workspace (see [`crate::workspace::root::checkout`]).
     #[must_use]
     pub fn checkout(&self) -> AbsPath {

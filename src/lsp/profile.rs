@@ -47,9 +47,10 @@ pub struct Profile {
     pub ready: ReadySignal,
     /// Where it learns about the Python environment.
     pub python: PythonSource,
-    /// Whether references are searched in files that the client has not opened, whatever the configuration includes. Where not
-    /// all are searched, opening more changes nothing either.
-    pub searches_unopened: bool,
+    /// Whether it finds the files to search by itself, so that opening one adds nothing. It leaves out those that git ignores.
+    pub finds_files: bool,
+    /// Whether its references leave out uses of a module in dotted names, and uses under other names than the one asked about.
+    pub leaves_out_names: bool,
     /// Whether the location of an attribute's definition is all of `self.name` in place of the name.
     pub defines_dotted: bool,
     /// Whether its stubs of the standard library are in its program, where they cannot be searched.
@@ -86,17 +87,16 @@ enum SettingsSections {
     Ty,
 }
 
-/// Node's heap limit is fixed because the server empties its type cache near the limit, and node's default depends on the
-/// machine's memory.
-const NODE_SERVER: (&[&str], &[&str]) = (&["--max-old-space-size=4096"], &["--stdio"]);
-
 /// Measured on 1.1.406, 1.1.407 and 1.1.414.
-static PYRIGHT: Profile = Profile {
+const PYRIGHT: Profile = Profile {
     kind: ServerKind::Pyright,
-    flags: NODE_SERVER,
+    // The heap limit is fixed because the server empties its type cache near the limit, and node's default depends on the machine's
+    // memory.
+    flags: (&["--max-old-space-size=4096"], &["--stdio"]),
     ready: ReadySignal::LogLine,
     python: PythonSource::Interpreter,
-    searches_unopened: false,
+    finds_files: false,
+    leaves_out_names: false,
     hides_stubs: false,
     defines_dotted: false,
     pulls_without_capability: true,
@@ -110,18 +110,11 @@ static PYRIGHT: Profile = Profile {
 /// Measured on 1.40.1.
 static BASEDPYRIGHT: Profile = Profile {
     kind: ServerKind::Basedpyright,
-    flags: NODE_SERVER,
-    ready: ReadySignal::LogLine,
-    python: PythonSource::Interpreter,
-    searches_unopened: false,
-    hides_stubs: false,
-    defines_dotted: false,
-    pulls_without_capability: true,
     pulls_when_cancellable: true,
-    is_order_independent: false,
     start_line_prefix: Some("basedpyright language server "),
     requests_settings_since: [1, 39, 3],
     sections: SettingsSections::Basedpyright,
+    ..PYRIGHT
 };
 
 /// Measured on 0.0.105. It cancels by `$/cancelRequest`, also while it works.
@@ -130,7 +123,8 @@ static TY: Profile = Profile {
     flags: (&["server"], &[]),
     ready: ReadySignal::Blocking,
     python: PythonSource::Prefix,
-    searches_unopened: true,
+    finds_files: true,
+    leaves_out_names: true,
     hides_stubs: true,
     defines_dotted: true,
     pulls_without_capability: true,
@@ -155,7 +149,7 @@ impl Profile {
     #[must_use]
     pub fn of(kind: ServerKind) -> &'static Self {
         match kind {
-            ServerKind::Pyright => &PYRIGHT,
+            ServerKind::Pyright => const { &PYRIGHT },
             ServerKind::Basedpyright => &BASEDPYRIGHT,
             ServerKind::Ty => &TY,
         }

@@ -34,6 +34,22 @@ impl ServerKind {
         }
     }
 
+    /// The server as a value of `--server`: `pyright@1.1.406`, or `pyright` for the default version.
+    #[must_use]
+    pub fn spec(self, version: Option<&str>) -> String {
+        match version {
+            Some(version) => format!("{self}@{version}"),
+            None => self.to_string(),
+        }
+    }
+
+    /// The option for this server on a command line, if it is not the default.
+    #[must_use]
+    pub fn option(self, version: Option<&str>) -> Option<String> {
+        let is_default = self == Self::default() && version.is_none();
+        (!is_default).then(|| format!("--server {}", self.spec(version)))
+    }
+
     /// Parses a name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {

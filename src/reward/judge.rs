@@ -171,7 +171,7 @@ pub fn judge(sides: &EditSides<'_>) -> JudgedEdit {
     let hidden = fingerprint::pair(&keys(&bare), &keys(&after));
     for &at in &hidden.gone {
         let (entry, item, name) = &bare[at];
-        outstanding.push(debt(&head, name, entry, item, OutstandingReason::Suppressed));
+        outstanding.push(outstanding_diagnostic(&head, name, entry, item, OutstandingReason::Suppressed));
     }
     let mut repaired = Vec::new();
     for &at in &paired.gone {
@@ -184,7 +184,7 @@ pub fn judge(sides: &EditSides<'_>) -> JudgedEdit {
             Fate::Removed(why) => why,
             Fate::Declared => OutstandingReason::Declared,
         };
-        outstanding.push(debt(&base, name, entry, item, why));
+        outstanding.push(outstanding_diagnostic(&base, name, entry, item, why));
     }
     outstanding.sort_by(|a, b| (a.uri.to_string(), a).cmp(&(b.uri.to_string(), b)));
     let scope = |side: &SideCode<'_>, other: &SideCode<'_>| {
@@ -206,7 +206,7 @@ pub fn judge(sides: &EditSides<'_>) -> JudgedEdit {
     JudgedEdit { before: was, after: now, integrity: flags, compared, repaired }
 }
 
-fn debt(
+fn outstanding_diagnostic(
     side: &SideCode<'_>,
     name: &str,
     (_, print): &FileFingerprint,
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn code_that_goes_or_becomes_nothing_is_owed() {
+    fn code_that_goes_or_becomes_nothing_is_outstanding() {
         for instead in [
             "",
             "    pass\n",

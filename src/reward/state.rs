@@ -522,9 +522,9 @@ fn unjudged_reason(
             "the code changed between the bundles and the change was not judged; use `lanser score`",
         );
     }
-    let is_owed = |one: &OutstandingDiagnostic| one.why != OutstandingReason::Replaced;
-    let owes = before.scope.as_ref().is_some_and(|scope| scope.outstanding.iter().any(is_owed));
-    (owes || before.integrity.is_hard())
+    let is_unpaid = |one: &OutstandingDiagnostic| one.why != OutstandingReason::Replaced;
+    let has_unpaid = before.scope.as_ref().is_some_and(|scope| scope.outstanding.iter().any(is_unpaid));
+    (has_unpaid || before.integrity.is_hard())
         .then_some("the previous edit left diagnostics outstanding, which this bundle does not record; use `lanser score`")
 }
 

@@ -51,10 +51,7 @@ impl ToolchainRequest {
 
     /// The wanted server as a value of `--server`: `pyright@1.1.406`, or `pyright` for the default version.
     pub(super) fn spec(&self) -> String {
-        match &self.version {
-            Some(version) => format!("{}@{version}", self.kind),
-            None => self.kind.to_string(),
-        }
+        self.kind.spec(self.version.as_deref())
     }
 
     /// The folders of PATH from which programs may be run: not relative folders, which depend on the current folder, and not

@@ -62,6 +62,11 @@ pub(super) struct Marker {
     code: Option<Digest>,
 }
 
+/// The operating system and architecture of this machine.
+fn platform() -> String {
+    format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH)
+}
+
 impl InstallStore {
     pub(super) fn new(cache: &AbsPath) -> Self {
         Self { folder: cache.join("servers") }
@@ -73,7 +78,7 @@ impl InstallStore {
             store: self.folder.clone(),
             name: package_name(kind),
             version: version.to_owned(),
-            platform: is_native(kind).then(|| format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH)),
+            platform: is_native(kind).then(platform),
         }
     }
 
@@ -90,7 +95,7 @@ impl InstallStore {
             store: self.folder.clone(),
             name,
             version: version.to_owned(),
-            platform: Some(format!("{}-{}{python}", std::env::consts::OS, std::env::consts::ARCH)),
+            platform: Some(platform() + &python),
         }
     }
 
@@ -100,7 +105,7 @@ impl InstallStore {
             store: self.folder.clone(),
             name: "nodejs",
             version: NODE_WHEEL_VERSION.to_owned(),
-            platform: Some(format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH)),
+            platform: Some(platform()),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::files::{FileKind, Files};
+use super::files::{FileKind, Files, ReadError};
 use super::ty_config;
 use crate::digest::Digest;
 use crate::model::server::ServerKind;
@@ -72,6 +72,38 @@ impl ServerConfig {
             reader.apply(&section, &folder);
         }
         reader.config
+    }
+
+    /// The text of a configuration file, whose digest is recorded; `None` if it cannot be read, which is reported.
+    pub(super) fn read_file(&mut self, files: &dyn Files, path: &AbsPath, root: &AbsPath) -> Option<String> {
+        match files.read(path) {
+            Ok(document) => {
+                self.files.insert(relative(path, root), document.digest);
+                Some(document.text.trim_start_matches('\u{feff}').to_owned())
+            }
+            // The error message contains the absolute path, which differs between machines.
+            Err(ReadError::Missing { .. }) => {
+                self.problem(path, root, "the file does not exist");
+                None
+            }
+            Err(_) => {
+                self.problem(path, root, "the file cannot be read");
+                None
+            }
+        }
+    }
+
+    /// The text of a file as TOML; `None` if it is not valid, which is reported.
+    pub(super) fn parse_toml(&mut self, text: &str, path: &AbsPath, root: &AbsPath) -> Option<toml::Table> {
+        let table = text.parse().ok();
+        if table.is_none() {
+            self.problem(path, root, "it is not valid TOML");
+        }
+        table
+    }
+
+    fn problem(&mut self, path: &AbsPath, root: &AbsPath, what: &str) {
+        self.problems.push(format!("{}: {what}", relative(path, root)));
     }
 
     /// The interpreter that `venvPath` and `venv` name.
@@ -145,34 +177,14 @@ impl ConfigReader<'_> {
     }
 
     fn problem(&mut self, path: &AbsPath, what: &str) {
-        let name = relative(path, self.root);
-        self.config.problems.push(format!("{name}: {what}"));
+        self.config.problem(path, self.root, what);
     }
 
     /// The section in one file; `None` when the file has none or cannot be read.
     fn section(&mut self, path: &AbsPath) -> Option<Section> {
-        let document = match self.files.read(path) {
-            Ok(document) => document,
-            Err(error) => {
-                // The error message contains the absolute path, which differs between machines.
-                let what = match error {
-                    super::files::ReadError::Missing { .. } => "the file does not exist",
-                    _ => "the file cannot be read",
-                };
-                self.problem(path, what);
-                return None;
-            }
-        };
-        self.config.files.insert(relative(path, self.root), document.digest);
-        let text = document.text.trim_start_matches('\u{feff}');
+        let text = self.config.read_file(self.files, path, self.root)?;
         if path.file_name().ends_with(".toml") {
-            let table: toml::Table = match text.parse() {
-                Ok(table) => table,
-                Err(_) => {
-                    self.problem(path, "it is not valid TOML");
-                    return None;
-                }
-            };
+            let table = self.config.parse_toml(&text, path, self.root)?;
             let tool = table.get("tool")?.as_table()?;
             let (pyright, based) = (tool.get("pyright"), tool.get("basedpyright"));
             let section = match self.server {
@@ -189,7 +201,7 @@ impl ConfigReader<'_> {
                 _ => None,
             };
         }
-        match serde_json::from_str(&plain_json(text)) {
+        match serde_json::from_str(&plain_json(&text)) {
             Ok(Value::Object(section)) => Some(section),
             Ok(_) => {
                 self.problem(path, "it is not a JSON object");
@@ -321,7 +333,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 }
 
 /// A path relative to the workspace root, with `../` for each level above it.
-pub(super) fn relative(path: &AbsPath, root: &AbsPath) -> String {
+fn relative(path: &AbsPath, root: &AbsPath) -> String {
     let mut up = String::new();
     let mut folder = root.clone();
     loop {

@@ -6,8 +6,8 @@
 
 use toml::Table;
 
-use super::files::{FileKind, Files, ReadError};
-use super::server_config::{ServerConfig, relative};
+use super::files::{FileKind, Files};
+use super::server_config::ServerConfig;
 use crate::path::AbsPath;
 
 /// Reads the configuration of a workspace.
@@ -20,7 +20,8 @@ pub(super) fn read(files: &dyn Files, root: &AbsPath) -> ServerConfig {
             if files.kind(&path) != FileKind::File {
                 continue;
             }
-            let Some(table) = table(files, &path, root, &mut config) else { continue };
+            let text = config.read_file(files, &path, root);
+            let Some(table) = text.and_then(|text| config.parse_toml(&text, &path, root)) else { continue };
             let section = match name {
                 "ty.toml" => Some(&table),
                 _ => table.get("tool").and_then(|tool| tool.get("ty")?.as_table()),
@@ -36,25 +37,6 @@ pub(super) fn read(files: &dyn Files, root: &AbsPath) -> ServerConfig {
         }
         folder = above;
     }
-}
-
-/// Parses a file, and records its digest, or what is wrong with it.
-fn table(files: &dyn Files, path: &AbsPath, root: &AbsPath, config: &mut ServerConfig) -> Option<Table> {
-    let name = relative(path, root);
-    let document = match files.read(path) {
-        Ok(document) => document,
-        Err(ReadError::Missing { .. }) => return None,
-        Err(_) => {
-            config.problems.push(format!("{name}: the file cannot be read"));
-            return None;
-        }
-    };
-    config.files.insert(name.clone(), document.digest);
-    let parsed = document.text.trim_start_matches('\u{feff}').parse().ok();
-    if parsed.is_none() {
-        config.problems.push(format!("{name}: it is not valid TOML"));
-    }
-    parsed
 }
 
 /// Applies the `environment` table; its paths are relative to the project.

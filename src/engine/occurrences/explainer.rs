@@ -160,7 +160,10 @@ impl<'l> Explainer<'l> {
         found: &Listing<LspLocation>,
     ) -> Result<Explanation, Failure> {
         let found = self.without_imports(found);
-        if let Some(class) = Usage::of(&token.document.text).pattern_class(token.span.start) {
+        let before = token.document.text[..token.span.start].trim_end();
+        let may_be_pattern = token.kind == OccurrenceKind::Attribute && !before.ends_with('.');
+        if may_be_pattern && let Some(class) = Usage::of(&token.document.text).pattern_class(token.span.start)
+        {
             return self.pattern_keyword(token, class.start, &found).await;
         }
         if !found.items.is_empty() || found.skipped > 0 {
@@ -183,7 +186,9 @@ impl<'l> Explainer<'l> {
         let is_import = |place: &LspLocation| {
             let found = offset_of(self.cx, place).filter(|_| !self.claimed.contains(place));
             found.is_some_and(|(document, offset)| {
+                // Most definitions are known without a tree of their file.
                 self.cx.state.is_in_workspace(&document.path)
+                    && self.classes.defined_at(&document.path, offset).is_none()
                     && matches!(Usage::of(&document.text).of_token(offset), TokenUse::Imported(_))
             })
         };

@@ -264,8 +264,7 @@ fn not_searched(
             "the parameter is declared in a stub and in its source, and only one of them was searched",
         );
     }
-    // Pyright returns these by itself.
-    if !Profile::of(cx.settings.server).searches_unopened {
+    if !Profile::of(cx.settings.server).leaves_out_names {
         return None;
     }
     if matches!(symbol.reach, symbol::Reach::Module) {

@@ -68,7 +68,7 @@ impl<'r> Checks<'r> {
             early: BTreeSet::new(),
             offers_family: false,
             offers_exclude: false,
-            server: settings.server_option(),
+            server: settings.server.option(settings.server_version.as_deref()),
         }
     }
 

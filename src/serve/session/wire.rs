@@ -187,14 +187,10 @@ impl WireSettings {
     pub(super) fn options(&self) -> Vec<String> {
         let named =
             |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name} {value}"));
-        let server = match &self.server_version {
-            Some(version) => Some(format!("--server {}@{version}", self.server)),
-            None => (self.server != ServerKind::Pyright).then(|| format!("--server {}", self.server)),
-        };
         let flag = |name: &str, is_set: bool| is_set.then(|| name.to_owned());
         let number = |name: &str, value: u64, usual: u64| (value != usual).then(|| format!("{name} {value}"));
         let all = [
-            server,
+            self.server.option(self.server_version.as_deref()),
             named("--server-command", &self.server_command),
             named("--python", &self.python),
             flag("--offline", self.offline),
