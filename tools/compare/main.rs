@@ -75,7 +75,7 @@ fn run() -> Result<bool, String> {
     let (program, scratch) = support::program::beside_example()?;
     let script = match &args.script {
         Some(script) => absolute(script)?,
-        None => support::program::found_script(&program)?,
+        None => support::program::found_script(&program, "pyright")?,
     };
     let [python, prefix, base_prefix] = support::program::interpreter(&args.python)?;
     let package = reply::package_of(&script);
@@ -85,7 +85,7 @@ fn run() -> Result<bool, String> {
         scratch: scratch.join("tmp"),
         pulls: false,
     };
-    let lanser = Lanser { program, cache: scratch.join("cache"), python, script };
+    let lanser = Lanser { program, cache: scratch.join("cache"), python, script, server: "pyright".to_owned() };
     let mut rows = Vec::new();
     for root in &args.folders {
         let root = absolute(root)?;

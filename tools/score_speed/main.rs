@@ -73,7 +73,7 @@ fn run() -> Result<bool, String> {
     let (program, scratch) = support::program::beside_example()?;
     let script = match &args.script {
         Some(script) => fs::canonicalize(script).map_err(|error| format!("{}: {error}", script.display()))?,
-        None => support::program::found_script(&program)?,
+        None => support::program::found_script(&program, "pyright")?,
     };
     let [python, _, _] = support::program::interpreter(&args.python)?;
     let scratch = scratch.join(format!("score-speed-{}", std::process::id()));

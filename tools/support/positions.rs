@@ -98,6 +98,26 @@ pub(crate) fn chosen(sources: &[Source], count: usize) -> Vec<Place> {
     picked.into_iter().map(|index| all[index].clone()).collect()
 }
 
+/// The first definition of each name, as a function or class.
+pub(crate) fn defined(sources: &[Source], names: &[String]) -> Vec<Place> {
+    let is_defined = |source: &Source, place: &Place| {
+        let line = source.text.lines().nth(place.line as usize).unwrap_or_default().trim_start();
+        ["def ", "async def ", "class "].iter().any(|word| {
+            line.strip_prefix(word).is_some_and(|rest| rest.trim_start().starts_with(&place.word))
+        })
+    };
+    let first = |name: &String| {
+        sources.iter().enumerate().filter(|(_, source)| has_word(&source.text, name)).find_map(
+            |(file, source)| {
+                places(file, source)
+                    .into_iter()
+                    .find(|place| place.word == *name && is_defined(source, place))
+            },
+        )
+    };
+    names.iter().filter_map(first).collect()
+}
+
 /// Splitmix64.
 fn random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -14,8 +14,10 @@ pub(crate) struct Lanser {
     pub(crate) cache: PathBuf,
     /// The interpreter.
     pub(crate) python: PathBuf,
-    /// The server's script.
+    /// The server's script, or its program.
     pub(crate) script: PathBuf,
+    /// The kind of server.
+    pub(crate) server: String,
 }
 
 impl Lanser {
@@ -28,7 +30,7 @@ impl Lanser {
             .arg(root)
             .arg("--python")
             .arg(&self.python)
-            .arg("--server-command")
+            .args(["--server", &self.server, "--server-command"])
             .arg(&self.script)
             .env("LANSER_CACHE_DIR", &self.cache)
             .stdin(Stdio::null())
@@ -59,9 +61,9 @@ pub(crate) fn beside_example() -> Result<(PathBuf, PathBuf), String> {
     Ok((program, folder.join("compare-scratch")))
 }
 
-/// The server script that lanser finds without being told.
-pub(crate) fn found_script(program: &Path) -> Result<PathBuf, String> {
-    let run = Command::new(program).args(["server", "which", "--json"]).output();
+/// The server's script or program that lanser finds without being told.
+pub(crate) fn found_script(program: &Path, server: &str) -> Result<PathBuf, String> {
+    let run = Command::new(program).args(["server", "which", "--json", "--server", server]).output();
     let output = run.map_err(|error| format!("lanser: {error}"))?.stdout;
     let said: Value = serde_json::from_slice(&output).map_err(|error| format!("`server which`: {error}"))?;
     let script = said["script"].as_str().map(PathBuf::from);

@@ -1,4 +1,4 @@
-//! A minimal synchronous LSP client for Pyright and its forks.
+//! A minimal synchronous LSP client for Pyright, its forks and ty.
 //!
 //! It shares no code with the library, so that a mistake there cannot hide here. It has only what is needed to send requests to a
 //! healthy local server, and to kill it.
@@ -19,14 +19,52 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(300);
 /// The settings of a raw server.
 #[derive(Debug, Clone)]
 pub(crate) struct RawOptions {
-    /// The path of the server script.
+    /// The path of the server's script, or of ty's program.
     pub(crate) script: PathBuf,
-    /// The interpreter whose installed packages the server uses.
+    /// The interpreter whose installed packages the server uses; for ty the folder of its environment.
     pub(crate) python: PathBuf,
     /// A folder for the server's temporary files, including its cancellation folder.
     pub(crate) scratch: PathBuf,
     /// Whether diagnostics are pulled: Pyright does not answer pull requests from a client with cancellation files.
     pub(crate) pulls: bool,
+}
+
+impl RawOptions {
+    /// Whether the server is ty. It finds the files to search by itself, and a request waits until it can be answered.
+    pub(crate) fn is_ty(&self) -> bool {
+        !self.script.extension().is_some_and(|extension| extension == "js")
+    }
+
+    fn command(&self, stamp: &str) -> Command {
+        if self.is_ty() {
+            let mut command = Command::new(&self.script);
+            command.arg("server");
+            return command;
+        }
+        let cancellable = (!self.pulls).then(|| format!("--cancellationReceive=file:{stamp}"));
+        let mut command = Command::new("node");
+        command.arg("--max-old-space-size=4096").arg(&self.script).arg("--stdio").args(cancellable);
+        command
+    }
+
+    /// The settings that the server requests, by section.
+    fn configuration(&self) -> Value {
+        let python = text(&self.python);
+        if self.is_ty() {
+            return json!({"ty": {
+                "configuration": {"environment": {"python": python}},
+                "diagnosticMode": "openFilesOnly",
+            }});
+        }
+        let analysis = json!({
+            "autoSearchPaths": true,
+            "diagnosticMode": "openFilesOnly",
+            "logLevel": "Information",
+            "useLibraryCodeForTypes": true,
+        });
+        let python = json!({"analysis": analysis, "pythonPath": python});
+        json!({"python": python, "python.analysis": analysis, "pyright": {}})
+    }
 }
 
 /// A running server. Dropping it kills the server.
@@ -49,21 +87,17 @@ impl Raw {
         let stamp = format!("raw-{}", std::process::id());
         fs::create_dir_all(options.scratch.join("python-languageserver-cancellation").join(&stamp))
             .map_err(|error| format!("the scratch folder cannot be made: {error}"))?;
-        let cancellable = (!options.pulls).then(|| format!("--cancellationReceive=file:{stamp}"));
-        let mut child = Command::new("node")
-            .arg("--max-old-space-size=4096")
-            .arg(&options.script)
-            .arg("--stdio")
-            .args(cancellable)
+        let mut child = options
+            .command(&stamp)
             .current_dir(root)
             .env("TMPDIR", &options.scratch)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|error| format!("node cannot be started: {error}"))?;
+            .map_err(|error| format!("the server cannot be started: {error}"))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err("node has no pipes".to_owned());
+            return Err("the server has no pipes".to_owned());
         };
         let (sender, messages) = channel();
         std::thread::spawn(move || {
@@ -74,20 +108,13 @@ impl Raw {
                 }
             }
         });
-        let analysis = json!({
-            "autoSearchPaths": true,
-            "diagnosticMode": "openFilesOnly",
-            "logLevel": "Information",
-            "useLibraryCodeForTypes": true,
-        });
-        let python = json!({"analysis": analysis, "pythonPath": text(&options.python)});
         let mut raw = Self {
             child,
             input,
             messages,
-            configuration: json!({"python": python, "python.analysis": analysis, "pyright": {}}),
+            configuration: options.configuration(),
             root: root.to_owned(),
-            enumerated: false,
+            enumerated: options.is_ty(),
             next: 0,
             answers: BTreeMap::new(),
             log: VecDeque::new(),

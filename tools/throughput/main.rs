@@ -2,7 +2,7 @@
 //! to its own server.
 //!
 //! `cargo build --release && cargo run --release --features tools --example throughput -- [--positions N] [--concurrency N] [--rounds N]
-//! [--plain] [--server-command SCRIPT] FOLDER…`
+//! [--plain] [--server NAME] [--server-command SCRIPT] FOLDER…`
 //!
 //! Both are warm: they have answered as many requests about other positions, and no memo is used. The positions are random
 //! identifiers; with `--plain` only plain names, without attributes and keyword arguments, whose definition depends on types that
@@ -26,7 +26,7 @@ use support::raw::{Raw, RawOptions};
 
 const USAGE: &str =
     "usage: throughput [--positions N] [--concurrency N] [--rounds N] [--plain] [--python EXE]
-            [--server-command SCRIPT] FOLDER…";
+            [--server NAME] [--server-command SCRIPT] FOLDER…";
 
 /// Target for the ratio.
 const TARGET_RATIO: f64 = 0.9;
@@ -37,6 +37,7 @@ struct Args {
     rounds: usize,
     plain: bool,
     python: String,
+    server: String,
     script: Option<PathBuf>,
     folders: Vec<PathBuf>,
 }
@@ -59,6 +60,7 @@ fn args() -> Result<Args, String> {
         rounds: 5,
         plain: false,
         python: "python3".to_owned(),
+        server: "pyright".to_owned(),
         script: None,
         folders: Vec::new(),
     };
@@ -72,6 +74,7 @@ fn args() -> Result<Args, String> {
             "--rounds" => args.rounds = number(value()?)?,
             "--plain" => args.plain = true,
             "--python" => args.python = value()?,
+            "--server" => args.server = value()?,
             "--server-command" => args.script = Some(value()?.into()),
             option if option.starts_with('-') => return Err(format!("{option} is unknown\n{USAGE}")),
             folder => args.folders.push(folder.into()),
@@ -88,17 +91,17 @@ fn run() -> Result<bool, String> {
     let (program, scratch) = support::program::beside_example()?;
     let script = match &args.script {
         Some(script) => fs::canonicalize(script).map_err(|error| format!("{}: {error}", script.display()))?,
-        None => support::program::found_script(&program)?,
+        None => support::program::found_script(&program, &args.server)?,
     };
-    let [python, _, _] = support::program::interpreter(&args.python)?;
+    let [python, prefix, _] = support::program::interpreter(&args.python)?;
     let temporary = scratch.join(format!("throughput-{}", std::process::id()));
     let raw = RawOptions {
         script: script.clone(),
-        python: python.clone(),
+        python: if args.server == "ty" { prefix } else { python.clone() },
         scratch: temporary.clone(),
         pulls: false,
     };
-    let lanser = Lanser { program, cache: temporary.join("cache"), python, script };
+    let lanser = Lanser { program, cache: temporary.join("cache"), python, script, server: args.server.clone() };
     let mut held = true;
     for folder in &args.folders {
         held &= measured(&args, &lanser, &raw, folder)?;

@@ -1,6 +1,6 @@
 //! Measures the cost of a warm answer above its lower bound, and of an answer from the memo above the scan.
 //!
-//! `cargo build --release && cargo run --release --features tools --example warm -- --server-command langserver.index.js FOLDER…`
+//! `cargo build --release && cargo run --release --features tools --example warm -- [--server ty] FOLDER…`
 //!
 //! In one run and in turn, so that other load on the machine affects all alike, for each request: the *scan* (a bare parallel walk
 //! with a `stat` of each Python file), the *raw* answer of a warm minimal client that has the needed files open and has sent this
@@ -39,7 +39,7 @@ const VERSION_TARGET_MILLISECONDS: f64 = 5.0;
 
 const USAGE: &str =
     "usage: warm [--positions N] [--rounds N] [--cold N] [--files MOST] [--commands def,hover,refs]
-            [--server-command SCRIPT] [--python EXE] FOLDER…";
+            [--server NAME] [--server-command SCRIPT] [--python EXE] FOLDER…";
 
 /// The command-line arguments.
 struct Args {
@@ -52,6 +52,7 @@ struct Args {
     commands: Vec<String>,
     script: Option<PathBuf>,
     python: String,
+    server: String,
     folders: Vec<PathBuf>,
 }
 
@@ -80,17 +81,17 @@ fn run() -> Result<(), String> {
     let (program, scratch) = support::program::beside_example()?;
     let script = match &args.script {
         Some(script) => absolute(script)?,
-        None => support::program::found_script(&program)?,
+        None => support::program::found_script(&program, &args.server)?,
     };
-    let [python, _, _] = support::program::interpreter(&args.python)?;
+    let [python, prefix, _] = support::program::interpreter(&args.python)?;
     let temporary = scratch.join(format!("warm-{}", std::process::id()));
     let raw = RawOptions {
         script: script.clone(),
-        python: python.clone(),
+        python: if args.server == "ty" { prefix } else { python.clone() },
         scratch: temporary.clone(),
         pulls: false,
     };
-    let lanser = Lanser { program, cache: temporary.join("cache"), python, script };
+    let lanser = Lanser { program, cache: temporary.join("cache"), python, script, server: args.server.clone() };
     let measured = measured(&args, &lanser, &raw);
     let _ = fs::remove_dir_all(temporary);
     let rows = measured?;
@@ -290,6 +291,7 @@ fn args() -> Result<Args, String> {
         commands: ["def", "hover", "refs"].map(str::to_owned).to_vec(),
         script: None,
         python: "python3".to_owned(),
+        server: "pyright".to_owned(),
         folders: Vec::new(),
     };
     let mut words = std::env::args().skip(1);
@@ -304,6 +306,7 @@ fn args() -> Result<Args, String> {
             "--commands" => args.commands = value()?.split(',').map(str::to_owned).collect(),
             "--server-command" => args.script = Some(value()?.into()),
             "--python" => args.python = value()?,
+            "--server" => args.server = value()?,
             option if option.starts_with('-') => return Err(format!("{option} is unknown\n{USAGE}")),
             folder => args.folders.push(folder.into()),
         }
