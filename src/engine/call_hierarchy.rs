@@ -146,7 +146,7 @@ async fn incoming(
     // An occurrence that is not called is irrelevant here.
     explained.unresolved.retain(|one| {
         !one.token.kind.is_token()
-            || Usage::of(&one.token.document.text).of_token(one.token.span.start) == TokenUse::Called
+            || one.token.syntax().used == TokenUse::Called
     });
     let mut known: BTreeSet<(AbsPath, Position)> = BTreeSet::new();
     for CallEdge { edge, .. } in &edges {

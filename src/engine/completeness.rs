@@ -184,7 +184,7 @@ pub(super) fn unclaimed<'p>(
         for (span, kind) in found {
             let start = document.lines.position(&document.text, span.start, cx.locations.server_unit);
             if !claimed.contains(&start) {
-                unclaimed.push(Token { document: document.clone(), span: span.clone(), kind: *kind });
+                unclaimed.push(Token::new(document.clone(), span.clone(), *kind));
             }
         }
     }

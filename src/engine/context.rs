@@ -134,6 +134,12 @@ impl RequestContext<'_> {
         self.server.requests(within).recording(&self.state.tape)
     }
 
+    /// Whether requests about single places may run concurrently: their answers do not depend on their order, and no trace records
+    /// it.
+    pub(super) fn is_order_free(&self) -> bool {
+        Profile::of(self.settings.server).is_order_independent && self.state.tape.is_off()
+    }
+
     /// Whether a failure means that the deadline has passed, so that the partial result is the answer. While
     /// recording, an operation is recorded completely or as the failure that it is.
     pub(super) fn is_past_deadline(&self, failure: &Failure) -> bool {

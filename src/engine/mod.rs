@@ -18,6 +18,7 @@ mod blocking;
 mod bundle_store;
 mod call_hierarchy;
 mod completeness;
+mod concurrent;
 mod context;
 mod definition_cache;
 mod diagnose;

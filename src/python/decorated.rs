@@ -23,6 +23,9 @@ pub struct DecoratedParameter {
 /// Methods are left out: their first parameter is the object.
 #[must_use]
 pub fn decorated_parameters(text: &str) -> Vec<DecoratedParameter> {
+    if !text.contains('@') {
+        return Vec::new();
+    }
     let tree = parse(text);
     let mut found = Vec::new();
     preorder(tree.root_node(), |node| {

@@ -5,6 +5,8 @@
 //! with a capital letter) are followed. What such an object contains or returns may be anything that was passed to it, and
 //! is unknown, unless nothing was passed: `zstandard.ZstdDecompressor().decompressobj()`.
 
+use std::sync::Arc;
+
 use tree_sitter::Node;
 
 use super::outline::{Import, Imported, Outline};
@@ -51,7 +53,7 @@ pub fn is_foreign_object(
 struct ExpressionClassifier<'o> {
     text: &'o str,
     root: Node<'o>,
-    outline: Outline,
+    outline: Arc<Outline>,
     is_foreign: &'o dyn Fn(&Import) -> bool,
 }
 

@@ -27,7 +27,7 @@ const MAX_LOOKUPS_FOR_ALL_CLASSES: usize = 2_000_000;
 pub(super) struct SourceFile {
     pub(super) module: Module,
     pub(super) document: Arc<Document>,
-    pub(super) outline: Outline,
+    pub(super) outline: Arc<Outline>,
 }
 
 /// The definition, import or module that a name resolves to.

@@ -281,8 +281,8 @@ impl Rewriter<'_> {
         let new = &self.moved.new;
         let (new_package, new_name) = (parent(new).to_owned(), last(new).to_owned());
         // Another import may bind the name where this one fails: `try: … except ImportError: …`.
-        let bindings = Outline::parse(self.text).imports;
-        let is_shared = bindings.iter().filter(|import| import.bound == name).count() > 1;
+        let outline = Outline::parse(self.text);
+        let is_shared = outline.imports.iter().filter(|import| import.bound == name).count() > 1;
         let is_taken = new_name != name && (is_shared || has_name(self.text, &new_name));
         let binds = match alias {
             Some(alias) => format!("{new_name} as {}", text_of(alias, self.text)),

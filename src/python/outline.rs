@@ -236,10 +236,9 @@ pub struct Outline {
 impl Outline {
     /// The outline of a text. Never fails: see the module documentation on syntax errors.
     #[must_use]
-    pub fn parse(text: &str) -> Self {
+    pub fn parse(text: &str) -> Arc<Self> {
         static OUTLINES: TextCache<Arc<Outline>> = TextCache::new();
-        let known = OUTLINES.get(text, || Arc::new(Self::of_tree(&syntax::parse(text), text)));
-        Arc::unwrap_or_clone(known)
+        OUTLINES.get(text, || Arc::new(Self::of_tree(&syntax::parse(text), text)))
     }
 
     /// The outline of a text that is parsed already.

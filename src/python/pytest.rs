@@ -75,6 +75,12 @@ pub fn is_test_file(name: &str) -> bool {
     (name.starts_with("test") && name.ends_with(".py")) || name.ends_with("_test.py") || name == "conftest.py"
 }
 
+/// Whether a file may have parameters that pytest passes: most files need not be parsed.
+#[must_use]
+pub fn may_request(file_name: &str, text: &str) -> bool {
+    is_test_file(file_name) || text.contains("fixture")
+}
+
 /// Reads a file whose name is given.
 #[must_use]
 pub fn read(file_name: &str, text: &str) -> PytestFile {

@@ -132,9 +132,20 @@ pub(super) fn unwrapped(mut node: Node<'_>) -> Node<'_> {
     node
 }
 
-/// The named children of a node.
+/// The named children of a node. By a cursor: reaching a child by its index takes as many steps as there are children before it.
 pub(crate) fn children<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
-    (0..node.named_child_count()).filter_map(move |index| node.named_child(u32::try_from(index).ok()?))
+    let mut cursor = node.walk();
+    let mut is_at_child = cursor.goto_first_child();
+    std::iter::from_fn(move || {
+        while is_at_child {
+            let child = cursor.node();
+            is_at_child = cursor.goto_next_sibling();
+            if child.is_named() {
+                return Some(child);
+            }
+        }
+        None
+    })
 }
 
 /// The text of a `dotted_name`, without white space.

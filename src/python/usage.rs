@@ -85,6 +85,19 @@ pub struct AssignedCall {
     pub has_spread: bool,
 }
 
+/// Everything about the use of a name token, to be kept when the tree is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenSyntax {
+    /// See [`Usage::of_token`].
+    pub used: TokenUse,
+    /// See [`Usage::receiver`].
+    pub receiver: Option<Receiver>,
+    /// See [`Usage::keyword`].
+    pub keyword: Option<KeywordUse>,
+    /// See [`Usage::pattern_class`].
+    pub pattern_class: Option<Span>,
+}
+
 impl<'t> Usage<'t> {
     /// Parses a text, or takes its tree from the cache.
     #[must_use]
@@ -140,6 +153,17 @@ impl<'t> Usage<'t> {
             | "lambda"
             | "await" => TokenUse::Passed,
             _ => TokenUse::Other,
+        }
+    }
+
+    /// Everything about the use of the name token at an offset.
+    #[must_use]
+    pub fn syntax_of(&self, offset: usize) -> TokenSyntax {
+        TokenSyntax {
+            used: self.of_token(offset),
+            receiver: self.receiver(offset),
+            keyword: self.keyword(offset),
+            pattern_class: self.pattern_class(offset),
         }
     }
 

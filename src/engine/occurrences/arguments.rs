@@ -9,7 +9,6 @@ use crate::model::facts::UseProvenance;
 use crate::python::classes::Class;
 use crate::python::hierarchy::Relation;
 use crate::python::outline::{Outline, Span};
-use crate::python::usage::Usage;
 
 /// Functions that copy an object with other values for fields.
 const REPLACERS: [&str; 5] = ["replace", "_replace", "evolve", "assoc", "__replace__"];
@@ -35,21 +34,20 @@ const FORWARDERS: [&str; 14] = [
 impl Explainer<'_> {
     /// A keyword argument for which the server has no definition.
     pub(super) async fn keyword(&self, token: &Token) -> Result<Explanation, Failure> {
-        let usage = Usage::of(&token.document.text);
-        let Some(used) = usage.keyword(token.span.start) else { return Ok(Explanation::Other) };
+        let Some(used) = &token.syntax().keyword else { return Ok(Explanation::Other) };
         let path = &token.document.path;
         let questions = self.cx.requests_until_deadline();
         if used.is_class {
             return Ok(self.class_keyword(token));
         }
         if REPLACERS.contains(&used.function.as_str()) && matches!(self.symbol.reach, Reach::Member { .. }) {
-            let Some(subject) = used.subject else {
+            let Some(subject) = &used.subject else {
                 return Ok(Explanation::Unresolved("the type of what is replaced is unknown".to_owned()));
             };
             let of_type = questions.type_definition(path, self.position(token, subject.start)).await?;
             return Ok(self.of_type(&of_type, UseProvenance::Replace));
         }
-        let Some(callee) = used.callee else {
+        let Some(callee) = &used.callee else {
             return Ok(Explanation::Unresolved("what is called is unknown".to_owned()));
         };
         let found = questions.definition(path, self.position(token, callee.start)).await?;

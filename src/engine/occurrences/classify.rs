@@ -2,6 +2,7 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::super::context::RequestContext;
 use super::family::Family;
@@ -82,6 +83,7 @@ pub(super) fn classify(
     let is_held_by_objects = matches!(symbol.reach, Reach::Global)
         && tokens.iter().any(|token| is_variable_of_class(classes, token));
     let pytest = RefCell::new(fixtures::PytestFiles::new(cx));
+    let all: Vec<&str> = names.all.keys().map(String::as_str).collect();
     let mut tokens = tokens.into_iter().peekable();
     while let Some(first) = tokens.next() {
         let document = first.document.clone();
@@ -99,7 +101,6 @@ pub(super) fn classify(
         if of_file.is_empty() {
             continue;
         }
-        let all: Vec<&str> = names.all.keys().map(String::as_str).collect();
         let file = File {
             cx,
             classes,
@@ -109,7 +110,8 @@ pub(super) fn classify(
             document: &document,
             usage: Usage::of(&document.text),
             outline: Outline::parse(&document.text),
-            scopes: Scopes::of(&document.text, &all),
+            all: &all,
+            scopes: OnceCell::new(),
             import_scopes: OnceCell::new(),
             pytest: &pytest,
             is_held_by_objects,
@@ -133,9 +135,10 @@ struct File<'f, 'p> {
     family: &'f Family,
     document: &'f Document,
     usage: Usage<'f>,
-    outline: Outline,
+    outline: Arc<Outline>,
+    all: &'f [&'f str],
     /// Where the symbol's names are.
-    scopes: Scopes,
+    scopes: OnceCell<Scopes>,
     /// Where names that imports bind are.
     import_scopes: OnceCell<Scopes>,
     pytest: &'f RefCell<fixtures::PytestFiles<'p>>,
@@ -144,7 +147,12 @@ struct File<'f, 'p> {
 }
 
 impl File<'_, '_> {
+    fn scopes(&self) -> &Scopes {
+        self.scopes.get_or_init(|| Scopes::of(&self.document.text, self.all))
+    }
+
     fn step(&self, token: &Token) -> Classification {
+        token.read_syntax(&self.usage);
         use OccurrenceKind as Kind;
         match token.kind {
             Kind::Comment => TEXT,
@@ -180,7 +188,7 @@ impl File<'_, '_> {
     fn is_bound_here(&self, token: &Token) -> bool {
         let path = &self.document.path;
         self.symbol.definitions.iter().any(|(file, _)| file == path)
-            && self.scopes.bound_by(token.span.start).is_some_and(|bound| {
+            && self.scopes().bound_by(token.span.start).is_some_and(|bound| {
                 bound.iter().any(|span| self.symbol.definitions.contains(&(path.clone(), span.start)))
             })
     }
@@ -197,7 +205,7 @@ impl File<'_, '_> {
             // An alias of a member that a module binds is a name of that module.
             OccurrenceKind::Identifier if token.text() != self.symbol.name => self.of_global(token),
             // A variable of that name may hold the member.
-            OccurrenceKind::Identifier if self.is_called(at) => Classification::Ask(ServerQuestion::Imported),
+            OccurrenceKind::Identifier if self.is_called(token) => Classification::Ask(ServerQuestion::Imported),
             _ => OTHER,
         }
     }
@@ -250,7 +258,7 @@ impl File<'_, '_> {
         if self.is_in_import(at) {
             return Classification::Ask(ServerQuestion::Imported);
         }
-        let Some(bound) = self.scopes.bound_by(at) else { return OTHER };
+        let Some(bound) = self.scopes().bound_by(at) else { return OTHER };
         let is_import = |span: &std::ops::Range<usize>| {
             self.outline.imports.iter().any(|import| import.bound_span.start == span.start)
                 || self.is_in_import(span.start)
@@ -269,12 +277,12 @@ impl File<'_, '_> {
             return Classification::Done(Explanation::Reference(Evidence::rule(UseProvenance::Scope)));
         }
         // A parameter or variable of that name may hold the symbol.
-        let is_doubtful = is_home && self.scopes.is_bound_by_module(at) || self.is_called(at);
+        let is_doubtful = is_home && self.scopes().is_bound_by_module(at) || self.is_called(token);
         if is_doubtful { Classification::Ask(ServerQuestion::Imported) } else { OTHER }
     }
 
-    fn is_called(&self, offset: usize) -> bool {
-        self.symbol.is_callable && self.usage.of_token(offset) == TokenUse::Called
+    fn is_called(&self, token: &Token) -> bool {
+        self.symbol.is_callable && token.syntax().used == TokenUse::Called
     }
 
     fn of_module(&self, token: &Token) -> Classification {

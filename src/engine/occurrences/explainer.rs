@@ -1,9 +1,10 @@
 //! Explains tokens by the definitions that the server reports for them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
+use super::super::concurrent::{self, BoxedFuture};
 use super::super::context::RequestContext;
 use super::super::failure::Failure;
 use super::super::positions::by_name;
@@ -24,6 +25,9 @@ use crate::python::usage::{TokenUse, Usage};
 use crate::text::Position;
 use crate::workspace::files::Files as _;
 
+/// How many tokens are explained at a time where the order of requests does not matter.
+const FREE_WINDOW: usize = 4 * WINDOW;
+
 /// A definition request: answered from the cache, or sent to the server.
 enum PendingDefinition {
     Cached(Listing<LspLocation>),
@@ -39,6 +43,8 @@ pub(super) struct Explainer<'l> {
     pub(super) claimed: BTreeSet<LspLocation>,
     /// Whether the symbol is passed or assigned as a value somewhere, so that a variable may hold it.
     is_passed: OnceLock<bool>,
+    /// Whether a file imports a package that is neither installed nor in the workspace.
+    pub(super) with_foreign_imports: Mutex<BTreeMap<AbsPath, bool>>,
 }
 
 /// What a definition of a token is for the symbol.
@@ -60,7 +66,8 @@ impl<'l> Explainer<'l> {
         explained: &Explained,
     ) -> Self {
         let claimed = explained.references.keys().cloned().collect();
-        Self { cx, classes, symbol, family, claimed, is_passed: OnceLock::new() }
+        let (is_passed, with_foreign_imports) = (OnceLock::new(), Mutex::default());
+        Self { cx, classes, symbol, family, claimed, is_passed, with_foreign_imports }
     }
 
     /// Asks the server about each token, in their order.
@@ -71,7 +78,9 @@ impl<'l> Explainer<'l> {
         let mut found = Vec::with_capacity(asked.len());
         let total = asked.len();
         let mut is_late = false;
-        for window in asked.chunks(WINDOW) {
+        let (window, at_once) =
+            if self.cx.is_order_free() { (FREE_WINDOW, FREE_WINDOW) } else { (WINDOW, 1) };
+        for window in asked.chunks(window) {
             if is_late {
                 let rest = window.iter().map(|(token, _)| (token.clone(), not_looked_at()));
                 found.extend(rest);
@@ -93,8 +102,9 @@ impl<'l> Explainer<'l> {
                     }
                 });
             }
+            let mut explained: Vec<BoxedFuture<'_, _>> = Vec::with_capacity(window.len());
             for ((token, question), (answer, of_type)) in window.iter().zip(answers) {
-                let explanation = async {
+                explained.push(Box::pin(async move {
                     let answer = match answer {
                         PendingDefinition::Cached(listing) => listing,
                         PendingDefinition::Server(answer) => {
@@ -107,8 +117,11 @@ impl<'l> Explainer<'l> {
                         Some(of_type) => Ok(self.subscripted(&answer, &of_type.await?)),
                         None => self.explain(token, question, &answer).await,
                     }
-                };
-                let explanation = match explanation.await {
+                }));
+            }
+            let explained = concurrent::outputs(at_once, explained).await;
+            for ((token, _), explanation) in window.iter().zip(explained) {
+                let explanation = match explanation {
                     Err(failure) if self.cx.is_past_deadline(&failure) => {
                         is_late = true;
                         not_looked_at()
@@ -162,8 +175,7 @@ impl<'l> Explainer<'l> {
         let found = self.without_imports(found);
         let before = token.document.text[..token.span.start].trim_end();
         let may_be_pattern = token.kind == OccurrenceKind::Attribute && !before.ends_with('.');
-        if may_be_pattern && let Some(class) = Usage::of(&token.document.text).pattern_class(token.span.start)
-        {
+        if may_be_pattern && let Some(class) = &token.syntax().pattern_class {
             return self.pattern_keyword(token, class.start, &found).await;
         }
         if !found.items.is_empty() || found.skipped > 0 {
@@ -277,9 +289,7 @@ impl<'l> Explainer<'l> {
 
     /// Whether a token is an attribute of `super()` in the class whose member the symbol is.
     fn is_past_own(&self, token: &Token) -> bool {
-        let usage = Usage::of(&token.document.text);
-        let receiver = usage.receiver(token.span.start);
-        receiver.is_some_and(|receiver| receiver.is_self && receiver.is_call)
+        token.receiver().is_some_and(|receiver| receiver.is_self && receiver.is_call)
             && self
                 .classes
                 .around(&token.document.path, token.span.start)
@@ -287,7 +297,7 @@ impl<'l> Explainer<'l> {
     }
 
     fn is_called(&self, token: &Token) -> bool {
-        Usage::of(&token.document.text).of_token(token.span.start) == TokenUse::Called
+        token.syntax().used == TokenUse::Called
     }
 
     /// Whether the symbol is passed or assigned as a value somewhere in the workspace.
@@ -313,9 +323,7 @@ impl<'l> Explainer<'l> {
     /// A name that an import binds which the server cannot resolve, or that is in code that it does not check.
     fn imported(&self, token: &Token) -> Explanation {
         let document = &token.document;
-        let usage = Usage::of(&document.text);
-        let receiver = usage.receiver(token.span.start);
-        let chain: Vec<String> = match &receiver {
+        let chain: Vec<String> = match token.receiver() {
             Some(receiver) => {
                 let Some(dotted) = &receiver.dotted else { return Explanation::Other };
                 dotted.split('.').chain([token.text()]).map(str::to_owned).collect()

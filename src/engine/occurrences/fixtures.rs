@@ -157,8 +157,10 @@ impl<'p> PytestFiles<'p> {
 
     /// Whether a file has parameters for which [`super::overlays`] may know a type.
     fn has_untyped_parameters(&mut self, path: &AbsPath) -> bool {
-        self.read(path).is_some_and(|file| file.requested.iter().any(|one| one.is_bare))
-            || self.document(path).is_some_and(|document| !decorated_parameters(&document.text).is_empty())
+        let Some(document) = self.document(path) else { return false };
+        pytest::may_request(path.file_name(), &document.text)
+            && self.read(path).is_some_and(|file| file.requested.iter().any(|one| one.is_bare))
+            || !decorated_parameters(&document.text).is_empty()
     }
 
     pub(super) fn document(&self, path: &AbsPath) -> Option<Arc<Document>> {
@@ -167,13 +169,13 @@ impl<'p> PytestFiles<'p> {
 
     /// Whether the receiver of a token is a parameter for which pytest passes a built-in object.
     fn is_own_fixture(&mut self, token: &Token, classes: &Classes<'_>) -> bool {
-        let usage = Usage::of(&token.document.text);
-        let Some(name) = usage.receiver(token.span.start).and_then(|receiver| receiver.dotted) else {
+        let Some(name) = token.receiver().and_then(|receiver| receiver.dotted.clone()) else {
             return false;
         };
         if !OWN_FIXTURES.contains(&name.as_str()) {
             return false;
         }
+        let usage = Usage::of(&token.document.text);
         let functions = usage.enclosing_functions(token.span.start);
         let path = token.document.path.clone();
         let Some(file) = self.read(&path) else { return false };

@@ -24,7 +24,7 @@ mod receivers;
 mod symbol;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::completeness::{self, SearchedFiles};
 use super::context::RequestContext;
@@ -38,6 +38,7 @@ use crate::python::classes::Classes;
 use crate::python::hierarchy::Relation;
 use crate::python::occurrences::OccurrenceKind;
 use crate::python::outline::Span;
+use crate::python::usage::{Receiver, TokenSyntax, Usage};
 use crate::python::{raise_tree_cache_limit, shrink_tree_cache};
 use crate::workspace::files::{Document, Files as _};
 
@@ -64,6 +65,8 @@ pub(super) struct Token {
     pub(super) span: Span,
     /// What it is in the syntax.
     pub(super) kind: OccurrenceKind,
+    /// How it is used, once that was read.
+    syntax: OnceLock<Arc<TokenSyntax>>,
 }
 
 /// How a reference is known.
@@ -319,9 +322,8 @@ impl Explained {
             }
             Explanation::Text => self.text += 1,
             Explanation::Unresolved(reason) => {
-                let usage = crate::python::usage::Usage::of(&token.document.text);
-                let receiver = usage.receiver(token.span.start);
-                let receiver = receiver.map(|receiver| token.document.text[receiver.span].to_owned());
+                let receiver = token.receiver();
+                let receiver = receiver.map(|receiver| token.document.text[receiver.span.clone()].to_owned());
                 self.unresolved.push(UnresolvedToken { token: token.clone(), receiver, reason });
             }
         }
@@ -329,6 +331,25 @@ impl Explained {
 }
 
 impl Token {
+    pub(super) const fn new(document: Arc<Document>, span: Span, kind: OccurrenceKind) -> Self {
+        Self { document, span, kind, syntax: OnceLock::new() }
+    }
+
+    /// Reads its syntax from a tree of its file, so that the file need not be parsed again for it.
+    pub(super) fn read_syntax(&self, usage: &Usage<'_>) -> &TokenSyntax {
+        self.syntax.get_or_init(|| Arc::new(usage.syntax_of(self.span.start)))
+    }
+
+    /// How it is used.
+    pub(super) fn syntax(&self) -> &TokenSyntax {
+        self.syntax.get_or_init(|| Arc::new(Usage::of(&self.document.text).syntax_of(self.span.start)))
+    }
+
+    /// The expression before the dot.
+    pub(super) fn receiver(&self) -> Option<&Receiver> {
+        self.syntax().receiver.as_ref()
+    }
+
     /// The place in the server's coordinates.
     pub(super) fn place(&self, cx: &RequestContext<'_>) -> LspLocation {
         let range =

@@ -1,6 +1,7 @@
 //! Explains attributes without a definition by what is known of the receiver's type.
 
 use std::collections::BTreeMap;
+use std::sync::PoisonError;
 
 use super::explainer::{DefinitionMatch, Explainer};
 use super::symbol::Reach;
@@ -10,12 +11,13 @@ use crate::engine::positions::by_name;
 use crate::lsp::{Listing, LspLocation};
 use crate::model::facts::UseProvenance;
 use crate::model::server::ServerKind;
+use crate::path::AbsPath;
 use crate::python::classes::{Class, ClassId};
 use crate::python::foreign::is_foreign_object;
 use crate::python::hierarchy::Relation;
+use crate::python::outline::{Import, Outline};
 use crate::python::roles::overloaded_types;
 use crate::python::stdlib::is_stdlib;
-use crate::python::usage::Usage;
 
 /// Methods that answer for any name after a dot.
 pub(super) const ANY_NAME: [&str; 2] = ["__getattr__", "__getattribute__"];
@@ -32,10 +34,8 @@ impl Explainer<'_> {
 
     /// Whether the receiver of a token is of classes that have nothing to do with the symbol's.
     pub(super) async fn is_unrelated(&self, token: &Token) -> Result<bool, Failure> {
-        let usage = Usage::of(&token.document.text);
-        let receiver =
-            usage.receiver(token.span.start).filter(|receiver| !receiver.is_call && !receiver.is_self);
-        let Some(name) = receiver.and_then(|receiver| receiver.name) else { return Ok(false) };
+        let receiver = token.receiver().filter(|receiver| !receiver.is_call && !receiver.is_self);
+        let Some(name) = receiver.and_then(|receiver| receiver.name.as_ref()) else { return Ok(false) };
         let (path, at) = (&token.document.path, self.position(token, name.start));
         let questions = self.cx.requests_until_deadline();
         let hover = questions.hover(path, at).await?;
@@ -50,9 +50,8 @@ impl Explainer<'_> {
 
     /// Explains an attribute for which the server has no definition.
     pub(super) async fn attribute(&self, token: &Token) -> Result<Explanation, Failure> {
-        let usage = Usage::of(&token.document.text);
         let unknown = || Explanation::Unresolved("receiver type unknown".to_owned());
-        let Some(receiver) = usage.receiver(token.span.start) else { return Ok(unknown()) };
+        let Some(receiver) = token.receiver() else { return Ok(unknown()) };
         if receiver.is_self
             && let Some(class) = self.classes.around(&token.document.path, token.span.start)
         {
@@ -61,7 +60,7 @@ impl Explainer<'_> {
         if !self.family.has_unknown_base && self.is_foreign(token, &receiver.span) {
             return Ok(Explanation::Other);
         }
-        let Some(name) = receiver.name else { return Ok(unknown()) };
+        let Some(name) = &receiver.name else { return Ok(unknown()) };
         let (path, at) = (&token.document.path, self.position(token, name.start));
         let questions = self.cx.requests_until_deadline();
         let found = by_name(self.cx, questions.definition(path, at).await?);
@@ -201,12 +200,19 @@ impl Explainer<'_> {
     /// Whether a receiver is an object of a package that is neither installed nor in the workspace.
     fn is_foreign(&self, token: &Token, receiver: &std::ops::Range<usize>) -> bool {
         let document = &token.document;
-        is_foreign_object(&document.text, receiver, &|import| {
-            import.level == 0
-                && !is_stdlib(&import.module)
-                && !self.is_found(&document.path, import)
-                && !self.may_be_ours(&import.module)
-        })
+        let is_foreign = |import: &Import| self.is_foreign_import(&document.path, import);
+        let has_foreign_import = || Outline::parse(&document.text).imports.iter().any(is_foreign);
+        // Most files import nothing like that, and then no object in them can come from there.
+        let mut known = self.with_foreign_imports.lock().unwrap_or_else(PoisonError::into_inner);
+        *known.entry(document.path.clone()).or_insert_with(has_foreign_import)
+            && is_foreign_object(&document.text, receiver, &is_foreign)
+    }
+
+    fn is_foreign_import(&self, path: &AbsPath, import: &Import) -> bool {
+        import.level == 0
+            && !is_stdlib(&import.module)
+            && !self.is_found(path, import)
+            && !self.may_be_ours(&import.module)
     }
 
     /// Whether a module that cannot be found may be one of the workspace's under another root: a package or a module of the

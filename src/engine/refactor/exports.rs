@@ -60,7 +60,8 @@ pub(super) fn keep_order(
     let mut more: BTreeMap<AbsPath, Vec<TextEdit>> = BTreeMap::new();
     for (path, splices) in splices_by_file(cx, &edit) {
         let Ok(document) = cx.state.files.read(&path) else { continue };
-        let Some(exports) = Outline::parse(&document.text).exports else { continue };
+        let outline = Outline::parse(&document.text);
+        let Some(exports) = &outline.exports else { continue };
         let is_edited = |entry: &&ExportedName| {
             let inside = |splice: &Span| entry.span.start <= splice.start && splice.end <= entry.span.end;
             entry.name == old && splices.iter().any(|splice| inside(&splice.span))

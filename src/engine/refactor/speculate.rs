@@ -133,7 +133,7 @@ pub(in crate::engine) fn show_overlay(
 /// The modules that a text imports, in order.
 fn imports(text: &str) -> Vec<(usize, String)> {
     let outline = Outline::parse(text);
-    outline.imports.into_iter().map(|import| (import.level, import.module)).collect()
+    outline.imports.iter().map(|import| (import.level, import.module.clone())).collect()
 }
 
 /// Shows the server the files as they are on disk.

@@ -372,11 +372,11 @@ fn part(document: &Document, name_span: &Span, role: Role) -> Option<Span> {
         return Some(name_span.clone());
     }
     let outline = Outline::parse(&document.text);
-    let definition = outline.definitions.into_iter().find(|definition| definition.name_span == *name_span)?;
+    let definition = outline.definitions.iter().find(|definition| definition.name_span == *name_span)?;
     match role {
-        Role::Def => Some(definition.name_span),
-        Role::Sig => definition.signature,
-        Role::Body => definition.body,
-        Role::Doc => definition.doc,
+        Role::Def => Some(definition.name_span.clone()),
+        Role::Sig => definition.signature.clone(),
+        Role::Body => definition.body.clone(),
+        Role::Doc => definition.doc.clone(),
     }
 }

@@ -1,0 +1,75 @@
+//! Runs futures concurrently in one task.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+
+/// One of the futures.
+pub(super) type BoxedFuture<'f, T> = Pin<Box<dyn Future<Output = T> + Send + 'f>>;
+
+/// The outputs of futures, in their order. At most `limit` of them run at a time; with a limit of one each starts when the one
+/// before it has ended.
+pub(super) async fn outputs<T>(limit: usize, futures: Vec<BoxedFuture<'_, T>>) -> Vec<T> {
+    let mut waiting = futures.into_iter();
+    let mut running: Vec<(usize, BoxedFuture<'_, T>)> = Vec::new();
+    let mut done: Vec<Option<T>> = Vec::new();
+    poll_fn(|cx| {
+        loop {
+            while running.len() < limit.max(1)
+                && let Some(future) = waiting.next()
+            {
+                running.push((done.len(), future));
+                done.push(None);
+            }
+            if running.is_empty() {
+                return Poll::Ready(());
+            }
+            let before = running.len();
+            running.retain_mut(|(at, future)| match future.as_mut().poll(cx) {
+                Poll::Ready(output) => {
+                    done[*at] = Some(output);
+                    false
+                }
+                Poll::Pending => true,
+            });
+            if running.len() == before {
+                return Poll::Pending;
+            }
+        }
+    })
+    .await;
+    done.into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::outputs;
+
+    /// The most futures that run at a time, with outputs that are ready in another order than they are wanted.
+    async fn most_at_a_time(limit: usize) -> usize {
+        let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let (current, highest) = (&now, &most);
+        let future = |number: usize| -> BoxedFuture<'_, usize> {
+            Box::pin(async move {
+                highest.fetch_max(current.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                for _ in 0..(20 - number) {
+                    tokio::task::yield_now().await;
+                }
+                current.fetch_sub(1, Ordering::SeqCst);
+                number
+            })
+        };
+        assert_eq!(outputs(limit, (0..20).map(future).collect()).await, (0..20).collect::<Vec<_>>());
+        most.load(Ordering::SeqCst)
+    }
+
+    #[tokio::test]
+    async fn outputs_keep_the_order_of_the_futures() {
+        assert_eq!(most_at_a_time(1).await, 1);
+        assert_eq!(most_at_a_time(7).await, 7);
+        assert_eq!(most_at_a_time(usize::MAX).await, 20);
+        assert!(outputs(3, Vec::<BoxedFuture<'_, u8>>::new()).await.is_empty());
+    }
+}
