@@ -5,6 +5,7 @@
 //! 2. [`align`] aligns statements and tokens inside matched definitions.
 //! 3. [`span_mapper`] maps a span to where its tokens went.
 //! 4. [`cross_file`] searches the new definitions of other files for a definition that left its file.
+//! 5. [`trail`] repeats this for each commit between two revisions.
 //!
 //! A target whose own text is unchanged and that has no other possible location is *certified*.
 //!
@@ -27,6 +28,7 @@ mod span_mapper;
 pub(crate) mod structure;
 #[cfg(test)]
 mod tests;
+pub mod trail;
 
 use std::sync::Arc;
 
@@ -42,7 +44,8 @@ pub(crate) use shape::sketch;
 use span_mapper::{MapOutcome, MappedSpan, SpanMapper};
 
 /// How a target changed between the old state and the new one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TargetChange {
     /// Nothing changed: same text, same offset.
     Unchanged,

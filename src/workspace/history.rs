@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use git2::{ObjectType, Repository, Tree, TreeWalkMode, TreeWalkResult};
 use serde::{Deserialize, Serialize};
 
+use super::commits::CommitPath;
 use super::files::{MAX_FILE_BYTES, canonical, read_bytes};
 use super::snapshot::Snapshot;
 use crate::digest::Digest;
@@ -40,7 +41,7 @@ fn detail(revision: &str, reason: &str) -> String {
 }
 
 /// The file mode of a symbolic link in git.
-const SYMLINK_MODE: i32 = 0o120_000;
+pub(super) const SYMLINK_MODE: i32 = 0o120_000;
 /// A content is searched for in at most this many revisions.
 const MAX_COMMITS: usize = 400;
 /// A content is compared with at most this many contents of its file.
@@ -100,7 +101,8 @@ pub fn visit_recent(
         let tree = now.tree_id();
         if last.replace(tree) != Some(tree) {
             let Ok((repository, prefix)) = repository_around(root) else { return };
-            let revision = GitRevision { repository, tree, prefix, blobs: OnceCell::new() };
+            let revision =
+                GitRevision { repository, commit: Some(now.id()), tree, prefix, blobs: OnceCell::new() };
             let in_snapshot = |path: &WorkspacePath| {
                 path.is_python() && !path.as_str().split('/').any(super::walk::is_skipped)
             };
@@ -194,6 +196,17 @@ impl RevisionFiles {
         self.recorded("renamed", path.as_str(), |revision| revision.renamed(path, now))
     }
 
+    /// What `walk` finds on the commits from this revision to `HEAD`. Its result is recorded under `key`; `None` if
+    /// there are no such commits.
+    pub fn walk<A>(&self, key: &str, walk: impl FnOnce(&CommitPath<'_>) -> Option<A>) -> Option<A>
+    where
+        A: Serialize + serde::de::DeserializeOwned,
+    {
+        self.recorded("walk", key, |revision| {
+            walk(&CommitPath::new(&revision.repository, &revision.prefix, revision.commit?)?)
+        })
+    }
+
     fn recorded<A>(&self, what: &str, path: &str, live: impl FnOnce(&GitRevision) -> A) -> A
     where
         A: Default + Serialize + serde::de::DeserializeOwned,
@@ -206,6 +219,8 @@ impl RevisionFiles {
 /// A revision in a repository.
 struct GitRevision {
     repository: Repository,
+    /// `None` for a revision that names a tree.
+    commit: Option<git2::Oid>,
     tree: git2::Oid,
     /// The workspace's path in the repository, which ends with a slash unless it is empty.
     prefix: String,
@@ -216,21 +231,23 @@ struct GitRevision {
 impl GitRevision {
     fn at(root: &AbsPath, revision: &str) -> Result<Self, HistoryError> {
         let (repository, prefix) = repository_around(root)?;
-        let tree = {
-            let found = repository.revparse_single(revision).and_then(|object| object.peel(ObjectType::Tree));
+        let (commit, tree) = {
+            let found = repository.revparse_single(revision);
+            let commit = found.as_ref().ok().and_then(|object| object.peel(ObjectType::Commit).ok());
+            let found = found.and_then(|object| object.peel(ObjectType::Tree));
             let no_revision = |error: git2::Error| HistoryError::NoRevision {
                 revision: revision.to_owned(),
                 reason: error.message().to_owned(),
             };
-            found.map_err(no_revision)?.id()
+            (commit.map(|commit| commit.id()), found.map_err(no_revision)?.id())
         };
-        Ok(Self { repository, tree, prefix, blobs: OnceCell::new() })
+        Ok(Self { repository, commit, tree, prefix, blobs: OnceCell::new() })
     }
 
     fn containing(root: &AbsPath, path: &WorkspacePath, digest: &Digest) -> Option<Self> {
         let (repository, prefix) = repository_around(root).ok()?;
         let repository_path = format!("{prefix}{path}");
-        let tree = {
+        let (commit, tree) = {
             let mut commit = repository.head().ok()?.peel_to_commit().ok()?;
             let mut last = None;
             let mut contents = 0;
@@ -243,7 +260,7 @@ impl GitRevision {
                 {
                     contents += 1;
                     if Digest::of(blob.content()) == *digest {
-                        found = Some(tree.id());
+                        found = Some((commit.id(), tree.id()));
                         break;
                     }
                 }
@@ -256,7 +273,7 @@ impl GitRevision {
             }
             found?
         };
-        Some(Self { repository, tree, prefix, blobs: OnceCell::new() })
+        Some(Self { repository, commit: Some(commit), tree, prefix, blobs: OnceCell::new() })
     }
 
     fn tree(&self) -> Option<Tree<'_>> {
@@ -373,10 +390,10 @@ impl GitRevision {
 /// At most this many added files are compared with a removed one.
 const MAX_NEW_FILES: usize = 2000;
 /// The similarity, in thousandths, from which two files count as renamed; git's default.
-const MIN_SIMILARITY: u64 = 500;
+pub(crate) const MIN_SIMILARITY: u64 = 500;
 
 /// The similarity of two texts: how much of the longer one, in thousandths, they share as whole lines.
-fn similarity(old: &[u8], new: &[u8]) -> u64 {
+pub(crate) fn similarity(old: &[u8], new: &[u8]) -> u64 {
     let (shorter, longer) = (old.len().min(new.len()) as u64, old.len().max(new.len()) as u64);
     if old == new {
         return 1000;

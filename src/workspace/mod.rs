@@ -2,13 +2,14 @@
 //!
 //! - [`root`] finds the workspace's folder, [`walk`] lists its Python files, and [`snapshot`] records them by content
 //!   digest, with an index of the words in them. [`files`] reads them, and [`transaction`] writes them.
-//! - [`git`] and [`history`] read the git repository around it.
+//! - [`git`], [`history`] and [`commits`] read the git repository around it.
 //! - [`python`], [`virtual_env`] and [`server_config`] read what else determines a server's answers: the Python
 //!   environment and the server's configuration.
 //!
 //! Not here: resolving selectors (`resolve`) and talking to servers (`lsp`).
 
 pub(crate) mod cache_file;
+pub mod commits;
 pub mod content_store;
 pub mod disk_cache;
 mod distributions;

@@ -4,6 +4,7 @@
 //! relocated. Without a version the selector itself is the only evidence: a name ([`named`]), an AST path, a snippet
 //! ([`snippet`]), a structure. A line and a column are no evidence; they are taken as they are.
 
+mod history;
 mod named;
 mod past;
 mod plain_name;
@@ -14,6 +15,7 @@ use std::sync::{Arc, OnceLock};
 use super::definitions::Definitions;
 use super::index::Index;
 use super::score::{MARGIN, THRESHOLD};
+use super::trail::TrailStep;
 use super::{MatchFeatures, TargetChange};
 use crate::path::AbsPath;
 use crate::python::ast::{AstPathError, follow};
@@ -100,13 +102,23 @@ pub struct ResolutionEvidence {
     pub features: Option<MatchFeatures>,
     /// The evidence in one line.
     pub reason: String,
+    /// The commits that decided, if the history was followed.
+    pub trail: Vec<TrailStep>,
 }
 
 impl ResolutionEvidence {
     /// ResolutionEvidence that needs no score.
     #[must_use]
     pub fn certain(via: ResolvedVia, reason: &str) -> Self {
-        Self { via, score: 1.0, margin: 1.0, certified: true, features: None, reason: reason.to_owned() }
+        Self {
+            via,
+            score: 1.0,
+            margin: 1.0,
+            certified: true,
+            features: None,
+            reason: reason.to_owned(),
+            trail: Vec::new(),
+        }
     }
 
     /// Lowers the evidence below the threshold, because another target is as likely.
@@ -119,7 +131,15 @@ impl ResolutionEvidence {
 
     fn scored(via: ResolvedVia, features: MatchFeatures, reason: impl Into<String>) -> Self {
         let score = features.score().min(0.99);
-        Self { via, score, margin: 1.0, certified: false, features: Some(features), reason: reason.into() }
+        Self {
+            via,
+            score,
+            margin: 1.0,
+            certified: false,
+            features: Some(features),
+            reason: reason.into(),
+            trail: Vec::new(),
+        }
     }
 }
 
@@ -258,8 +278,12 @@ fn one_of_several(target: ResolvedTarget, via: ResolvedVia) -> LocatedTarget {
         [] => "one of several definitions of the name".to_owned(),
         conditions => format!("defined under `{}`", conditions.join("`, `")),
     };
-    let evidence =
-        ResolutionEvidence { via, score: 1.0, margin: 0.0, certified: false, features: None, reason };
+    let evidence = ResolutionEvidence {
+        score: 1.0,
+        margin: 0.0,
+        certified: false,
+        ..ResolutionEvidence::certain(via, &reason)
+    };
     LocatedTarget { target, evidence }
 }
 
@@ -340,12 +364,12 @@ fn ast(cx: &ResolveContext<'_>, spec: &AstSpec) -> LocateOutcome {
             let several = targets.map(|target| LocatedTarget {
                 target,
                 evidence: ResolutionEvidence {
-                    via: ResolvedVia::Path,
-                    score: 1.0,
                     margin: 0.0,
                     certified: false,
-                    features: None,
-                    reason: "the step matches several constructs and has no ordinal".to_owned(),
+                    ..ResolutionEvidence::certain(
+                        ResolvedVia::Path,
+                        "the step matches several constructs and has no ordinal",
+                    )
                 },
             });
             LocateOutcome::Ambiguous(several.collect::<Vec<_>>().into())

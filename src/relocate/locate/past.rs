@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{
-    Ambiguous, LocateOutcome, LocatedTarget, ResolutionEvidence, ResolveContext, ResolvedVia, locate_current,
-    part, plain_name,
+    Ambiguous, LocateOutcome, LocatedTarget, ResolutionEvidence, ResolveContext, ResolvedVia, history,
+    locate_current, part, plain_name,
 };
 use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
@@ -90,13 +90,13 @@ impl Files for OldFiles<'_> {
 }
 
 /// A target in the old state.
-struct VersionedTarget {
-    document: Arc<Document>,
-    span: Span,
+pub(super) struct VersionedTarget {
+    pub(super) document: Arc<Document>,
+    pub(super) span: Span,
     /// The requested part of the definition whose name is at `span`.
-    role: Role,
+    pub(super) role: Role,
     /// Why the target in the old state is uncertain.
-    doubt: Option<&'static str>,
+    pub(super) doubt: Option<&'static str>,
 }
 
 /// Why a selector has no target in the old state.
@@ -163,7 +163,7 @@ pub(super) fn locate(
     }
 }
 
-fn gone(reason: String) -> LocateOutcome {
+pub(super) fn gone(reason: String) -> LocateOutcome {
     LocateOutcome::NotFound(NotFound::new(NotFoundReason::Other { reason }))
 }
 
@@ -521,6 +521,26 @@ fn relocate_to_current(
     past: Option<&Mutex<RevisionFiles>>,
     selector: &PositionSpec,
 ) -> LocateOutcome {
+    let Some(then) = part(&old.document, &old.span, old.role) else {
+        return gone(format!("the definition had no {} in that version", old.role.as_str()));
+    };
+    let then = &old.document.text[then];
+    let direct = relocate_from(cx, old, past, selector, then);
+    match &direct {
+        LocateOutcome::Found(located) if located.evidence.certified => direct,
+        _ => history::by_commits(cx, old, past, selector, then, direct),
+    }
+}
+
+/// Relocates a target of one state to the current one, by these two states alone. `then` is the text of the requested part
+/// in the state of the selector.
+pub(super) fn relocate_from(
+    cx: &ResolveContext<'_>,
+    old: &VersionedTarget,
+    past: Option<&Mutex<RevisionFiles>>,
+    selector: &PositionSpec,
+    then: &str,
+) -> LocateOutcome {
     let own = cx.relative(&old.document.path);
     let mut current = cx.files.read(&old.document.path).ok();
     let mut own_now = own.clone();
@@ -538,10 +558,6 @@ fn relocate_to_current(
         read: &|path| cx.files.read(&cx.snapshot.absolute(path)).ok(),
         before: &|path| old_content(cx, past, path),
     };
-    let Some(then) = part(&old.document, &old.span, old.role) else {
-        return gone(format!("the definition had no {} in that version", old.role.as_str()));
-    };
-    let then = &old.document.text[then];
     // Git reports a rename if two files share half of their text, which is a guess unless they are identical.
     let guessed = own_now
         .as_ref()
@@ -687,6 +703,7 @@ fn located(
         certified: place.certified && has_part && !edited,
         features: Some(place.features),
         reason,
+        trail: Vec::new(),
     };
     LocatedTarget { target, evidence }
 }

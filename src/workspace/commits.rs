@@ -1,0 +1,206 @@
+//! The commits between a revision and `HEAD`: what they changed, and the contents before and after.
+//!
+//! The history may come from a hostile repository. It is read with libgit2 alone, which runs no program, filter or hook
+//! here, and everything is limited by counts, so that the result does not depend on the speed of the machine.
+
+use git2::{DiffOptions, Oid, Repository};
+
+use super::files::MAX_FILE_BYTES;
+use crate::path::WorkspacePath;
+
+/// The most commits between the two ends.
+const MAX_COMMITS: usize = 4000;
+/// The most merges at which the way from `HEAD` to the revision leaves the first parent.
+const MAX_BRANCHES: usize = 32;
+/// The most Python files that one commit may change for its changes to be searched.
+const MAX_CHANGED_FILES: usize = 2000;
+
+/// The identity of a content in git.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BlobId(Oid);
+
+impl std::fmt::Display for BlobId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A Python file that a commit changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedFile {
+    /// Its path.
+    pub path: WorkspacePath,
+    /// Its content before the commit; `None` if it did not exist.
+    pub before: Option<BlobId>,
+    /// Its content after the commit; `None` if the commit removed it.
+    pub after: Option<BlobId>,
+}
+
+/// The commits from a revision to `HEAD`, along first parents where they lead to the revision.
+pub struct CommitPath<'r> {
+    repository: &'r Repository,
+    /// The workspace's path in the repository, which ends with a slash unless it is empty.
+    prefix: &'r str,
+    /// The commits with their trees, the revision first.
+    commits: Vec<(Oid, Oid)>,
+}
+
+impl<'r> CommitPath<'r> {
+    /// The commits from `from` to `HEAD`. `None` if it is not an ancestor of `HEAD`, or too far away, or if the history
+    /// cannot be read.
+    pub(super) fn new(repository: &'r Repository, prefix: &'r str, from: Oid) -> Option<Self> {
+        let mut found: Vec<Oid> = Vec::new();
+        let mut tip = repository.head().ok()?.peel_to_commit().ok()?.id();
+        for _ in 0..MAX_BRANCHES {
+            let line = first_parents(repository, tip, from, MAX_COMMITS.checked_sub(found.len())?);
+            if line.last() == Some(&from) {
+                found.extend(line);
+                found.reverse();
+                let commit = |id: Oid| Some((id, repository.find_commit(id).ok()?.tree_id()));
+                let commits = found.into_iter().map(commit).collect::<Option<Vec<_>>>()?;
+                return Some(Self { repository, prefix, commits });
+            }
+            // The revision was merged. The commits that contain it are the newer part of the line.
+            let contains = |id: &Oid| repository.graph_descendant_of(*id, from).unwrap_or(false);
+            let merged = line.partition_point(contains);
+            let merge = *line.get(merged.checked_sub(1)?)?;
+            found.extend(&line[..merged]);
+            let parents: Vec<Oid> = repository.find_commit(merge).ok()?.parent_ids().skip(1).collect();
+            tip = parents.into_iter().find(|parent| *parent == from || contains(parent))?;
+        }
+        None
+    }
+
+    /// The number of states, both ends included.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.commits.len()
+    }
+
+    /// Whether there is no state; there always is one.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.commits.is_empty()
+    }
+
+    /// The ID of a commit.
+    #[must_use]
+    pub fn id(&self, at: usize) -> String {
+        self.commits.get(at).map(|(id, _)| id.to_string()).unwrap_or_default()
+    }
+
+    /// The later contents of a file that exists at `from`, each with the first state that has it, up to the state that
+    /// lacks the file.
+    #[must_use]
+    pub fn versions(&self, path: &WorkspacePath, from: usize) -> Vec<(usize, Option<BlobId>)> {
+        let path = format!("{}{path}", self.prefix);
+        let parts: Vec<&str> = path.split('/').collect();
+        let mut lookup =
+            PathLookup { repository: self.repository, parts: &parts, trees: Vec::new(), blob: None };
+        let mut found = Vec::new();
+        let mut last = self.commits.get(from).and_then(|(_, tree)| lookup.blob_in(*tree));
+        for (at, (_, tree)) in self.commits.iter().enumerate().skip(from + 1) {
+            let blob = lookup.blob_in(*tree);
+            if blob != last {
+                found.push((at, blob.map(BlobId)));
+                last = blob;
+            }
+            if blob.is_none() {
+                break;
+            }
+        }
+        found
+    }
+
+    /// A content; `None` if it is too large or cannot be read.
+    #[must_use]
+    pub fn content(&self, blob: BlobId) -> Option<Vec<u8>> {
+        let blob = self.repository.find_blob(blob.0).ok()?;
+        (blob.size() as u64 <= MAX_FILE_BYTES).then(|| blob.content().to_vec())
+    }
+
+    /// The Python files of the workspace that differ between a state and the one before it, sorted by path. `None` if
+    /// there are too many, or if they cannot be read.
+    #[must_use]
+    pub fn changes(&self, at: usize) -> Option<Vec<ChangedFile>> {
+        let tree = |at: usize| self.repository.find_tree(self.commits.get(at)?.1).ok();
+        let (before, after) = (tree(at.checked_sub(1)?)?, tree(at)?);
+        let mut options = DiffOptions::new();
+        options.pathspec(format!("{}*.py", self.prefix)).pathspec(format!("{}*.pyi", self.prefix));
+        let diff = self.repository.diff_tree_to_tree(Some(&before), Some(&after), Some(&mut options)).ok()?;
+        if diff.deltas().len() > MAX_CHANGED_FILES {
+            return None;
+        }
+        let mut found = Vec::new();
+        for delta in diff.deltas() {
+            let side = |file: git2::DiffFile<'_>| {
+                let is_text = matches!(file.mode(), git2::FileMode::Blob | git2::FileMode::BlobExecutable);
+                (is_text && !file.id().is_zero()).then(|| BlobId(file.id()))
+            };
+            let path =
+                delta.new_file().path().or_else(|| delta.old_file().path()).and_then(|path| path.to_str());
+            let path = path.and_then(|path| path.strip_prefix(self.prefix)).and_then(WorkspacePath::new);
+            let Some(path) = path.filter(WorkspacePath::is_python) else { continue };
+            found.push(ChangedFile { path, before: side(delta.old_file()), after: side(delta.new_file()) });
+        }
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        Some(found)
+    }
+}
+
+/// Up to `limit` commits from `tip` along first parents, the last of which is `until` if it was reached.
+fn first_parents(repository: &Repository, tip: Oid, until: Oid, limit: usize) -> Vec<Oid> {
+    let mut found = Vec::new();
+    let mut at = Some(tip);
+    while let Some(id) = at.filter(|_| found.len() < limit) {
+        found.push(id);
+        at = match id == until {
+            true => None,
+            false => repository.find_commit(id).ok().and_then(|commit| commit.parent_id(0).ok()),
+        };
+    }
+    found
+}
+
+/// Looks one path up in many trees, reading only the folders that differ from those of the tree before.
+struct PathLookup<'l> {
+    repository: &'l Repository,
+    parts: &'l [&'l str],
+    /// The trees along the path that were read last.
+    trees: Vec<Oid>,
+    blob: Option<Oid>,
+}
+
+impl PathLookup<'_> {
+    fn blob_in(&mut self, root: Oid) -> Option<Oid> {
+        let mut tree = root;
+        for (level, part) in self.parts.iter().enumerate() {
+            if self.trees.get(level) == Some(&tree) {
+                return self.blob;
+            }
+            match self.trees.get_mut(level) {
+                Some(known) => *known = tree,
+                None => self.trees.push(tree),
+            }
+            let entry = self.repository.find_tree(tree).ok().and_then(|tree| {
+                let entry = tree.get_name(part)?;
+                Some((entry.id(), entry.kind()?, entry.filemode()))
+            });
+            let is_last = level + 1 == self.parts.len();
+            match entry {
+                Some((id, git2::ObjectType::Tree, _)) if !is_last => tree = id,
+                Some((id, git2::ObjectType::Blob, mode))
+                    if is_last && mode != super::history::SYMLINK_MODE =>
+                {
+                    self.blob = Some(id);
+                }
+                _ => {
+                    self.trees.truncate(level + 1);
+                    self.blob = None;
+                    return None;
+                }
+            }
+        }
+        self.blob
+    }
+}
