@@ -15,7 +15,7 @@ use super::rewards;
 use super::settings::{CliSettings, OptionsFromEnv};
 use crate::bundle::portable::PathMap;
 use crate::bundle::seal::{BundleDraft, seal};
-use crate::engine::{self, AbsolutePaths, Engine, read_selector};
+use crate::engine::{self, AbsolutePaths, Engine, Progress, read_selector};
 use crate::model::bundle::{Bundle, ServedFrom, Volatile};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, GivenSelector, Options, Request};
@@ -36,6 +36,7 @@ enum CliResponse {
 }
 
 /// The context of a verb.
+#[derive(Clone)]
 pub(crate) struct CliContext {
     pub(crate) env: ProcessEnvironment,
     pub(crate) global: GlobalArgs,
@@ -43,6 +44,10 @@ pub(crate) struct CliContext {
     pub(crate) printer: Printer,
     /// The trace that operations are recorded in, if it is open.
     pub(crate) trace: Option<Arc<TraceWriter>>,
+    /// What stands for standard input where that is used otherwise; `None` where it is free.
+    pub(crate) input: Option<Vec<u8>>,
+    /// Where progress is reported; `None` for the terminal.
+    pub(crate) progress: Option<Arc<dyn Progress>>,
 }
 
 impl CliContext {
@@ -72,9 +77,9 @@ impl CliContext {
     pub(crate) fn selector(&self, text: &str, settings: &CliSettings) -> Result<GivenSelector, ErrorBody> {
         let mut input = text.to_owned();
         if text == "-" {
-            input.clear();
-            std::io::stdin().take(1 << 20).read_to_string(&mut input).map_err(|error| {
-                ErrorBody::new(ErrorSymbol::Usage, format!("cannot read standard input: {error}"))
+            let bytes = self.read_input(1 << 20)?;
+            input = String::from_utf8(bytes).map_err(|_| {
+                ErrorBody::new(ErrorSymbol::Usage, "cannot read standard input: it is not UTF-8")
             })?;
         }
         let read = read_selector(input.trim(), settings.index_io)?;
@@ -82,6 +87,21 @@ impl CliContext {
         spec.map_uri(|uri| self.resolve_from_current_folder(uri, settings));
         // A path that is relative to the current folder means nothing to a reader of the bundle.
         Ok(if spec == read { GivenSelector::parsed(spec, input.trim()) } else { spec.into() })
+    }
+
+    /// Standard input, up to a number of bytes, or what stands for it.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(crate) fn read_input(&self, limit: u64) -> Result<Vec<u8>, ErrorBody> {
+        if let Some(input) = &self.input {
+            return Ok(input.clone());
+        }
+        let mut content = Vec::new();
+        std::io::stdin().take(limit).read_to_end(&mut content).map_err(|error| {
+            ErrorBody::new(ErrorSymbol::Usage, format!("cannot read standard input: {error}"))
+        })?;
+        Ok(content)
     }
 
     /// A path relative to the workspace; one in the current folder if it is inside the workspace.
@@ -160,19 +180,20 @@ impl CliContext {
         }
     }
 
-    /// Answers a request about a selector and prints the bundle.
-    pub(crate) fn run_request_for(
-        &mut self,
+    /// A request about a selector.
+    ///
+    /// # Errors
+    /// If it is not a valid selector.
+    pub(crate) fn request_for(
+        &self,
         cmd: Command,
         selector: &str,
+        settings: &CliSettings,
         set: impl FnOnce(&mut Options),
-    ) -> ProgramExit {
-        let make = |context: &Self, settings: &CliSettings| {
-            let mut options = context.options(settings);
-            set(&mut options);
-            Ok(Request::new(cmd, Some(context.selector(selector, settings)?), None, options))
-        };
-        self.run_request(make)
+    ) -> Result<Request, ErrorBody> {
+        let mut options = self.options(settings);
+        set(&mut options);
+        Ok(Request::new(cmd, Some(self.selector(selector, settings)?), None, options))
     }
 
     /// Answers a request in the session or in this process. With `parse`, the response is a parsed bundle.
@@ -217,7 +238,7 @@ impl CliContext {
         settings: &CliSettings,
         request: &Request,
         parse: bool,
-        interrupted: Pin<&mut impl Future<Output = ()>>,
+        interrupted: Pin<&mut (impl Future<Output = ()> + ?Sized)>,
     ) -> Option<CliResponse> {
         // A session that dies is replaced and the request repeated. Writes must not be repeated, and after an interruption the
         // caller must know whether anything was written. Undo needs no server.
@@ -240,6 +261,19 @@ impl CliContext {
             return Some(CliResponse::Encoded(reply));
         }
         serde_json::from_slice(&reply.bundle).ok().map(|bundle| CliResponse::Bundle(Box::new(bundle)))
+    }
+
+    /// Like [`Self::request_from_session`], always parsed.
+    pub(crate) async fn bundle_from_session(
+        &self,
+        settings: &CliSettings,
+        request: &Request,
+        interrupted: Pin<&mut (impl Future<Output = ()> + ?Sized)>,
+    ) -> Option<Bundle> {
+        match self.request_from_session(settings, request, true, interrupted).await? {
+            CliResponse::Bundle(bundle) => Some(*bundle),
+            CliResponse::Encoded(_) => None,
+        }
     }
 
     /// A client of the session for these settings.
@@ -273,7 +307,7 @@ impl CliContext {
             verbose: self.global.verbose,
             threads: engine::processors(),
             session_memory: settings.session_memory,
-            progress: self.printer.progress(),
+            progress: self.progress.clone().unwrap_or_else(|| self.printer.progress()),
             trace: self.trace.clone(),
         }
     }

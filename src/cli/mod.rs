@@ -16,6 +16,7 @@ mod rewards;
 mod settings;
 mod signals;
 mod skill;
+mod tools;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -39,8 +40,16 @@ use settings::OptionsFromEnv;
 ///
 /// For agents and CI: every answer is one deterministic JSON bundle (--json), or text made from it.
 #[derive(Debug, Parser)]
-#[command(name = "lanser", version, max_term_width = 100, after_long_help = EXAMPLES_AND_EXIT_CODES)]
+#[command(name = "lanser", version, max_term_width = 100, disable_help_flag = true, disable_version_flag = true, after_long_help = EXAMPLES_AND_EXIT_CODES)]
 pub(crate) struct Cli {
+    /// Print help (see more with '--help')
+    #[arg(short, long, global = true, action = clap::ArgAction::Help, hide_short_help = true)]
+    help: Option<bool>,
+
+    /// Print version
+    #[arg(short = 'V', long, action = clap::ArgAction::Version, hide_short_help = true)]
+    version: Option<bool>,
+
     #[command(flatten)]
     global: GlobalArgs,
     #[command(subcommand)]
@@ -236,7 +245,8 @@ fn run(env: ProcessEnvironment) -> ProgramExit {
         printer.fields.clear();
         return printer.bundle(&context::error_bundle(None, body));
     }
-    let mut context = CliContext { env, global: cli.global, from_env, printer, trace: None };
+    let mut context =
+        CliContext { env, global: cli.global, from_env, printer, trace: None, input: None, progress: None };
     let exit = commands::run(cli.verb, &mut context);
     // A trace that could not be written must not look like success.
     let is_recorded = context.trace.is_none_or(|trace| !trace.has_failed());

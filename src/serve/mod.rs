@@ -2,5 +2,6 @@
 //! a stream of requests. [`watchdog`] ends a process whose main thread hangs.
 
 pub mod batch;
+pub mod mcp;
 pub mod session;
 pub mod watchdog;

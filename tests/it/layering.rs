@@ -40,6 +40,8 @@ const CONFINED: &[(&str, &[&str])] = &[
             "model/trace.rs",
             "model/recorded_bundle.rs",
             "cli/",
+            // Arguments and results of tools are JSON that a protocol defines.
+            "serve/mcp/",
             // Finds the URIs of a bundle, wherever they are in it.
             "engine/absolute_paths.rs",
             "workspace/server_config.rs",

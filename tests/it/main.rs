@@ -33,6 +33,8 @@ mod install;
 mod layering;
 /// The library API.
 mod library;
+/// `lanser mcp`: the tools of the Model Context Protocol, by raw lines and by the reference client.
+mod mcp;
 /// Every command and every selector form, with the real servers.
 mod navigate;
 /// References and calls that servers leave out, and how they are reported.

@@ -3,8 +3,9 @@
 use clap::Args;
 
 use crate::cli::context::CliContext;
-use crate::cli::exit::ProgramExit;
 use crate::cli::guards::{GuardArgs, RenameGuardArgs, WriteArgs};
+use crate::cli::settings::CliSettings;
+use crate::model::error::ErrorBody;
 use crate::model::request::{Command, Request};
 
 /// Arguments of `actions`.
@@ -34,18 +35,17 @@ pub(crate) struct ActionsArgs {
     pub(crate) guards: GuardArgs,
 }
 
-/// Lists the actions, or runs one.
-pub(crate) fn run(args: &ActionsArgs, context: &mut CliContext) -> ProgramExit {
-    context.run_request(|context, settings| {
+impl ActionsArgs {
+    pub(crate) fn request(&self, context: &CliContext, settings: &CliSettings) -> Result<Request, ErrorBody> {
         let mut options = context.options(settings);
-        options.action_kind.clone_from(&args.kind);
-        options.run.clone_from(&args.run);
+        options.action_kind.clone_from(&self.kind);
+        options.run.clone_from(&self.run);
         if options.run.is_some() {
-            options.apply = args.write.apply;
+            options.apply = self.write.apply;
             options.guards =
-                args.guards.guards(&RenameGuardArgs::default(), &settings.policies, &settings.root)?;
+                self.guards.guards(&RenameGuardArgs::default(), &settings.policies, &settings.root)?;
         }
-        let selector = Some(context.selector(&args.selector, settings)?);
+        let selector = Some(context.selector(&self.selector, settings)?);
         Ok(Request::new(Command::Actions, selector, None, options))
-    })
+    }
 }

@@ -1,13 +1,11 @@
 //! `apply` and `check`: an edit provided by the caller.
 
-use std::io::Read as _;
-
 use clap::Args;
 
 use super::diag::{Level, WithArgs};
 use crate::cli::context::CliContext;
-use crate::cli::exit::ProgramExit;
 use crate::cli::guards::{GuardArgs, RenameGuardArgs, WriteArgs};
+use crate::cli::settings::CliSettings;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, EditInput, Request, Severity};
 use crate::workspace::files::{MAX_FILE_BYTES, read_bytes};
@@ -65,39 +63,33 @@ impl From<FailOn> for Severity {
     }
 }
 
-/// Applies an edit, or shows what it would write.
-pub(crate) fn run(args: &ApplyArgs, context: &mut CliContext) -> ProgramExit {
-    context.run_request(|context, settings| {
+impl ApplyArgs {
+    pub(crate) fn request(&self, context: &CliContext, settings: &CliSettings) -> Result<Request, ErrorBody> {
         let mut options = context.options(settings);
-        options.apply = args.write.apply;
-        options.guards = args.guards.guards(&args.renaming, &settings.policies, &settings.root)?;
-        options.edit = Some(read(&args.edit, context)?);
+        options.apply = self.write.apply;
+        options.guards = self.guards.guards(&self.renaming, &settings.policies, &settings.root)?;
+        options.edit = Some(read(&self.edit, context)?);
         Ok(Request::new(Command::Apply, None, None, options))
-    })
+    }
 }
 
-/// Compares the diagnostics before and after an edit.
-pub(crate) fn check(args: &CheckArgs, context: &mut CliContext) -> ProgramExit {
-    context.run_request(|context, settings| {
+impl CheckArgs {
+    pub(crate) fn request(&self, context: &CliContext, settings: &CliSettings) -> Result<Request, ErrorBody> {
         let mut options = context.options(settings);
-        options.fail_on = args.fail_on.map(Severity::from);
-        options.with = args.with.analyzers(settings)?;
-        options.edit = Some(read(&args.edit, context)?);
+        options.fail_on = self.fail_on.map(Severity::from);
+        options.with = self.with.analyzers(settings)?;
+        options.edit = Some(read(&self.edit, context)?);
         Ok(Request::new(Command::Check, None, None, options))
-    })
+    }
 }
 
 fn read(edit: &str, context: &CliContext) -> Result<EditInput, ErrorBody> {
-    let mut content = Vec::new();
-    if edit == "-" {
-        std::io::stdin().take(MAX_FILE_BYTES).read_to_end(&mut content).map_err(|error| {
-            ErrorBody::new(ErrorSymbol::Usage, format!("cannot read standard input: {error}"))
-        })?;
-    } else {
-        content = read_bytes(&context.env.absolute(edit)).map_err(|error| {
+    let content = match edit {
+        "-" => context.read_input(MAX_FILE_BYTES)?,
+        file => read_bytes(&context.env.absolute(file)).map_err(|error| {
             ErrorBody::new(ErrorSymbol::Usage, format!("cannot read the edit: {error}"))
                 .hint("give the path of a file, or `-` for standard input")
-        })?;
-    }
+        })?,
+    };
     Ok(EditInput::new(content))
 }

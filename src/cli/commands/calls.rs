@@ -3,8 +3,9 @@
 use clap::Args;
 
 use crate::cli::context::CliContext;
-use crate::cli::exit::ProgramExit;
-use crate::model::request::{Command, Direction};
+use crate::cli::settings::CliSettings;
+use crate::model::error::ErrorBody;
+use crate::model::request::{Command, Direction, Request};
 
 /// Arguments of `calls`.
 #[derive(Debug, Clone, Args)]
@@ -32,10 +33,11 @@ pub(crate) struct CallsArgs {
     pub(crate) format: Option<String>,
 }
 
-/// Requests calls.
-pub(crate) fn run(args: &CallsArgs, context: &mut CliContext) -> ProgramExit {
-    context.run_request_for(Command::Calls, &args.selector, |options| {
-        options.direction = Some(if args.incoming { Direction::Incoming } else { Direction::Outgoing });
-        options.depth = (args.depth != 1).then_some(args.depth);
-    })
+impl CallsArgs {
+    pub(crate) fn request(&self, context: &CliContext, settings: &CliSettings) -> Result<Request, ErrorBody> {
+        context.request_for(Command::Calls, &self.selector, settings, |options| {
+            options.direction = Some(if self.incoming { Direction::Incoming } else { Direction::Outgoing });
+            options.depth = (self.depth != 1).then_some(self.depth);
+        })
+    }
 }

@@ -3,7 +3,6 @@
 use clap::{Args, ValueEnum};
 
 use crate::cli::context::CliContext;
-use crate::cli::exit::ProgramExit;
 use crate::cli::settings::{CliSettings, parse_analyzers};
 use crate::engine::validate_request;
 use crate::model::analyzer::AnalyzerKind;
@@ -86,20 +85,19 @@ impl From<Level> for Severity {
     }
 }
 
-/// Requests diagnostics.
-pub(crate) fn run(args: &DiagArgs, context: &mut CliContext) -> ProgramExit {
-    let make = |context: &CliContext, settings: &CliSettings| {
+impl DiagArgs {
+    pub(crate) fn request(&self, context: &CliContext, settings: &CliSettings) -> Result<Request, ErrorBody> {
         let mut options = context.options(settings);
-        let severity = Severity::from(args.severity);
+        let severity = Severity::from(self.severity);
         options.severity = (severity != Severity::Information).then_some(severity);
-        options.fail_on = args.fail_on.map(Severity::from);
-        options.new = args.new;
-        options.base.clone_from(&args.base);
-        options.with = args.with.analyzers(settings)?;
+        options.fail_on = self.fail_on.map(Severity::from);
+        options.new = self.new;
+        options.base.clone_from(&self.base);
+        options.with = self.with.analyzers(settings)?;
         let mut selector = None;
-        match workspace_paths(&args.targets, context, settings) {
+        match workspace_paths(&self.targets, context, settings) {
             Ok(paths) => options.paths = paths,
-            Err(error) => match args.targets.as_slice() {
+            Err(error) => match self.targets.as_slice() {
                 [target] if !context.env.absolute(target).as_path().exists() && is_selector(target) => {
                     selector = Some(context.selector(target, settings)?);
                 }
@@ -107,8 +105,7 @@ pub(crate) fn run(args: &DiagArgs, context: &mut CliContext) -> ProgramExit {
             },
         }
         validate_request(Request::new(Command::Diagnostics, selector, None, options))
-    };
-    context.run_request(make)
+    }
 }
 
 /// Whether a text that is not an existing path looks like a selector.

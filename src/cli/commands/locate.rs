@@ -3,8 +3,9 @@
 use clap::Args;
 
 use crate::cli::context::CliContext;
-use crate::cli::exit::ProgramExit;
-use crate::model::request::{Command, SelectorForm};
+use crate::cli::settings::CliSettings;
+use crate::model::error::ErrorBody;
+use crate::model::request::{Command, Request, SelectorForm};
 
 /// Arguments of `locate`.
 #[derive(Debug, Clone, Args)]
@@ -59,10 +60,11 @@ fn form(name: &str) -> Option<SelectorForm> {
     }
 }
 
-/// Resolves the selector.
-pub(crate) fn run(args: &LocateArgs, context: &mut CliContext) -> ProgramExit {
-    context.run_request_for(Command::Locate, &args.selector, |options| {
-        options.form = args.form.as_deref().and_then(form);
-        options.preview = (args.preview != 1).then_some(args.preview);
-    })
+impl LocateArgs {
+    pub(crate) fn request(&self, context: &CliContext, settings: &CliSettings) -> Result<Request, ErrorBody> {
+        context.request_for(Command::Locate, &self.selector, settings, |options| {
+            options.form = self.form.as_deref().and_then(form);
+            options.preview = (self.preview != 1).then_some(self.preview);
+        })
+    }
 }

@@ -1,4 +1,5 @@
-//! The verbs. Each file has the arguments of its verbs and runs them; [`run`] dispatches.
+//! The verbs. Each file has the arguments of its verbs and runs them; [`run`] dispatches. Those that make one request about a
+//! workspace are in [`request`].
 
 pub(crate) mod actions;
 pub(crate) mod apply;
@@ -8,8 +9,10 @@ pub(crate) mod completions;
 pub(crate) mod diag;
 pub(crate) mod doctor;
 pub(crate) mod locate;
+pub(crate) mod mcp;
 pub(crate) mod navigate;
 pub(crate) mod rename;
+pub(crate) mod request;
 pub(crate) mod reward;
 pub(crate) mod schema;
 pub(crate) mod score;
@@ -27,56 +30,17 @@ use clap::{CommandFactory as _, Subcommand};
 use super::context::CliContext;
 use super::exit::ProgramExit;
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::model::request::Command;
+pub(crate) use request::RequestVerb;
 
 /// The verbs.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum Verb {
-    /// Show the definition of a symbol
-    #[command(visible_alias = "definition")]
-    Def(navigate::NavigateArgs),
-    /// Show the declaration of a symbol
-    ///
-    /// Prefers stubs to sources.
-    #[command(visible_alias = "declaration")]
-    Decl(navigate::NavigateArgs),
-    /// Show the definition of the type
-    #[command(visible_alias = "type-definition")]
-    Typedef(navigate::NavigateArgs),
-    /// Show the implementations of a symbol
-    #[command(visible_alias = "implementation")]
-    Impl(navigate::NavigateArgs),
-    /// Show all references to a symbol
-    #[command(visible_alias = "references")]
-    Refs(navigate::RefsArgs),
-    /// Show the signature and documentation of a symbol
-    Hover(navigate::NavigateArgs),
-    /// Show the outline of files, or search symbols in the workspace
-    Symbols(symbols::SymbolsArgs),
-    /// Show the callers or callees of a function
-    Calls(calls::CallsArgs),
-    /// Show diagnostics
-    #[command(visible_alias = "diagnostics")]
-    Diag(diag::DiagArgs),
-    /// Resolve a selector, without a server
-    Locate(locate::LocateArgs),
-    /// Check whether a symbol can be renamed
-    PrepareRename(rename::PrepareRenameArgs),
-    /// Rename a symbol or module, with safety checks
-    #[command(visible_alias = "move")]
-    Rename(rename::RenameArgs),
-    /// List, preview or apply the code actions at a location
-    Actions(actions::ActionsArgs),
-    /// Apply a WorkspaceEdit or a unified diff, with safety checks
-    Apply(apply::ApplyArgs),
-    /// Show the diagnostics that an edit introduces and resolves
-    ///
-    /// Writes nothing.
-    Check(apply::CheckArgs),
-    /// Undo an applied edit, or list applied edits
-    Undo(undo::UndoArgs),
+    #[command(flatten)]
+    Request(RequestVerb),
     /// Answer many requests, read and written as JSON Lines
     Batch(batch::BatchArgs),
+    /// Offer the commands as tools of an MCP server
+    Mcp(mcp::McpArgs),
     /// Compute the rewards of steps from stored bundles
     Reward(reward::RewardArgs),
     /// Score code changes by the diagnostics that they fix or hide
@@ -119,17 +83,8 @@ impl Verb {
     /// Whether the answer is a bundle, as opposed to another document.
     pub(crate) const fn answers_with_a_bundle(&self) -> bool {
         match self {
-            Self::Def(_)
-            | Self::Decl(_)
-            | Self::Typedef(_)
-            | Self::Impl(_)
-            | Self::Refs(_)
-            | Self::Hover(_) => true,
-            Self::Symbols(_) | Self::Calls(_) | Self::Diag(_) | Self::Locate(_) => true,
-            Self::PrepareRename(_) | Self::Rename(_) | Self::Actions(_) => true,
-            Self::Apply(_) | Self::Check(_) | Self::Undo(_) => true,
-            Self::Batch(_) | Self::Show(_) => true,
-            Self::Reward(_) | Self::Score(_) | Self::Trace(_) => false,
+            Self::Request(_) | Self::Batch(_) | Self::Show(_) => true,
+            Self::Mcp(_) | Self::Reward(_) | Self::Score(_) | Self::Trace(_) => false,
             Self::Doctor(_) | Self::Server(_) | Self::Session(_) => false,
             Self::Trust(_) | Self::Skill(_) | Self::Schema(_) | Self::Completions(_) | Self::Options => false,
         }
@@ -140,8 +95,7 @@ impl Verb {
     /// The value of `--format`.
     pub(crate) fn format(&self) -> Option<&str> {
         match self {
-            Self::Diag(args) => args.format.as_deref(),
-            Self::Calls(args) => args.format.as_deref(),
+            Self::Request(verb) => verb.format(),
             _ => None,
         }
     }
@@ -152,13 +106,11 @@ impl Verb {
         const STATES: &str = "its output depends only on the base and the heads; keep them to reproduce it";
         const NOTHING: &str = "omit --trace-file";
         match self {
-            Self::Def(_) | Self::Decl(_) | Self::Typedef(_) | Self::Impl(_) | Self::Refs(_) => None,
-            Self::Hover(_) | Self::Symbols(_) | Self::Calls(_) | Self::Diag(_) | Self::Locate(_) => None,
-            Self::PrepareRename(_) | Self::Rename(_) | Self::Actions(_) => None,
-            Self::Apply(_) | Self::Check(_) | Self::Undo(_) | Self::Batch(_) => None,
+            Self::Request(_) | Self::Batch(_) => None,
             Self::Reward(_) => Some(("reward", SAME)),
             Self::Show(_) => Some(("show", SAME)),
             Self::Score(_) => Some(("score", STATES)),
+            Self::Mcp(_) => Some(("mcp", NOTHING)),
             Self::Doctor(_) => Some(("doctor", NOTHING)),
             Self::Server(_) => Some(("server", NOTHING)),
             Self::Session(_) => Some(("session", NOTHING)),
@@ -198,23 +150,9 @@ pub(crate) fn run(verb: Verb, context: &mut CliContext) -> ProgramExit {
         return context.fail(error);
     }
     match verb {
-        Verb::Def(args) => navigate::run(Command::Definition, &args, context),
-        Verb::Decl(args) => navigate::run(Command::Declaration, &args, context),
-        Verb::Typedef(args) => navigate::run(Command::TypeDefinition, &args, context),
-        Verb::Impl(args) => navigate::run(Command::Implementation, &args, context),
-        Verb::Refs(args) => navigate::run_refs(&args, context),
-        Verb::Hover(args) => navigate::run(Command::Hover, &args, context),
-        Verb::Symbols(args) => symbols::run(&args, context),
-        Verb::Calls(args) => calls::run(&args, context),
-        Verb::Diag(args) => diag::run(&args, context),
-        Verb::Locate(args) => locate::run(&args, context),
-        Verb::PrepareRename(args) => rename::prepare(&args, context),
-        Verb::Rename(args) => rename::run(&args, context),
-        Verb::Actions(args) => actions::run(&args, context),
-        Verb::Apply(args) => apply::run(&args, context),
-        Verb::Check(args) => apply::check(&args, context),
-        Verb::Undo(args) => undo::run(&args, context),
+        Verb::Request(verb) => context.run_request(|context, settings| verb.request(context, settings)),
         Verb::Batch(args) => batch::run(&args, context),
+        Verb::Mcp(_) => mcp::run(context),
         Verb::Reward(args) => reward::run(&args, context),
         Verb::Score(args) => score::run(&args, context),
         Verb::Show(args) => show::run(&args, context),

@@ -3,8 +3,9 @@
 use clap::Args;
 
 use crate::cli::context::CliContext;
-use crate::cli::exit::ProgramExit;
-use crate::model::request::Command;
+use crate::cli::settings::CliSettings;
+use crate::model::error::ErrorBody;
+use crate::model::request::{Command, Request};
 
 /// Arguments of the requests that only need a selector.
 #[derive(Debug, Clone, Args)]
@@ -28,14 +29,22 @@ pub(crate) struct RefsArgs {
     pub(crate) exclude_declaration: bool,
 }
 
-/// Requests `cmd` for the selector.
-pub(crate) fn run(cmd: Command, args: &NavigateArgs, context: &mut CliContext) -> ProgramExit {
-    context.run_request_for(cmd, &args.selector, |_| {})
+impl NavigateArgs {
+    /// The request of `cmd`.
+    pub(crate) fn request(
+        &self,
+        cmd: Command,
+        context: &CliContext,
+        settings: &CliSettings,
+    ) -> Result<Request, ErrorBody> {
+        context.request_for(cmd, &self.selector, settings, |_| {})
+    }
 }
 
-/// Requests references.
-pub(crate) fn run_refs(args: &RefsArgs, context: &mut CliContext) -> ProgramExit {
-    context.run_request_for(Command::References, &args.selector, |options| {
-        options.exclude_declaration = args.exclude_declaration;
-    })
+impl RefsArgs {
+    pub(crate) fn request(&self, context: &CliContext, settings: &CliSettings) -> Result<Request, ErrorBody> {
+        context.request_for(Command::References, &self.selector, settings, |options| {
+            options.exclude_declaration = self.exclude_declaration;
+        })
+    }
 }

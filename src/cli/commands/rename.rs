@@ -3,7 +3,6 @@
 use clap::{Args, ValueEnum};
 
 use crate::cli::context::CliContext;
-use crate::cli::exit::ProgramExit;
 use crate::cli::guards::{GuardArgs, RenameGuardArgs, WriteArgs};
 use crate::cli::settings::CliSettings;
 use crate::model::error::ErrorBody;
@@ -82,28 +81,27 @@ pub(crate) struct PrepareRenameArgs {
     pub(crate) selector: String,
 }
 
-/// Renames.
-pub(crate) fn run(args: &RenameArgs, context: &mut CliContext) -> ProgramExit {
-    context.run_request(|context, settings| {
+impl RenameArgs {
+    pub(crate) fn request(&self, context: &CliContext, settings: &CliSettings) -> Result<Request, ErrorBody> {
         let mut options = context.options(settings);
-        options.apply = args.write.apply;
-        options.guards = args.guards.guards(&args.renaming, &settings.policies, &settings.root)?;
-        options.family = args.family;
-        options.include = places(&args.include, context, settings)?;
-        options.exclude = places(&args.exclude, context, settings)?;
-        options.check = match args.check {
+        options.apply = self.write.apply;
+        options.guards = self.guards.guards(&self.renaming, &settings.policies, &settings.root)?;
+        options.family = self.family;
+        options.include = places(&self.include, context, settings)?;
+        options.exclude = places(&self.exclude, context, settings)?;
+        options.check = match self.check {
             Some(CheckArg::Importers) => CheckScope::Importers,
             Some(CheckArg::Affected) | None => CheckScope::Affected,
         };
-        if !is_module(&args.selector) {
-            let selector = Some(context.selector(&args.selector, settings)?);
-            let new_name = Some(args.new_name.clone());
+        if !is_module(&self.selector) {
+            let selector = Some(context.selector(&self.selector, settings)?);
+            let new_name = Some(self.new_name.clone());
             return Ok(Request::new(Command::Rename, selector, new_name, options));
         }
-        options.module = Some(module_or_path(&args.selector, context, settings));
-        let new_name = Some(module_or_path(&args.new_name, context, settings));
+        options.module = Some(module_or_path(&self.selector, context, settings));
+        let new_name = Some(module_or_path(&self.new_name, context, settings));
         Ok(Request::new(Command::Rename, None, new_name, options))
-    })
+    }
 }
 
 /// Whether a selector is a module by itself: `py://pkg.mod`, or a path without a position.
@@ -137,7 +135,8 @@ fn places(given: &[String], context: &CliContext, settings: &CliSettings) -> Res
     Ok(places)
 }
 
-/// Requests whether the symbol can be renamed.
-pub(crate) fn prepare(args: &PrepareRenameArgs, context: &mut CliContext) -> ProgramExit {
-    context.run_request_for(Command::PrepareRename, &args.selector, |_| {})
+impl PrepareRenameArgs {
+    pub(crate) fn request(&self, context: &CliContext, settings: &CliSettings) -> Result<Request, ErrorBody> {
+        context.request_for(Command::PrepareRename, &self.selector, settings, |_| {})
+    }
 }

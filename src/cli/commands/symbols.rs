@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::diag::{is_selector, workspace_paths};
 use crate::cli::context::CliContext;
-use crate::cli::exit::ProgramExit;
+use crate::cli::settings::CliSettings;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Request};
 
@@ -20,12 +20,11 @@ pub(crate) struct SymbolsArgs {
     pub(crate) query: Option<String>,
 }
 
-/// Requests symbols.
-pub(crate) fn run(args: &SymbolsArgs, context: &mut CliContext) -> ProgramExit {
-    let make = |context: &CliContext, settings: &_| {
+impl SymbolsArgs {
+    pub(crate) fn request(&self, context: &CliContext, settings: &CliSettings) -> Result<Request, ErrorBody> {
         let mut options = context.options(settings);
         let mut selector = None;
-        match (&args.query, &args.target) {
+        match (&self.query, &self.target) {
             (Some(query), _) if query.trim().is_empty() => {
                 return Err(ErrorBody::new(ErrorSymbol::Usage, "the query is empty")
                     .hint("pass a name or a part of a name to --query"));
@@ -39,6 +38,5 @@ pub(crate) fn run(args: &SymbolsArgs, context: &mut CliContext) -> ProgramExit {
             (None, None) => {}
         }
         Ok(Request::new(Command::Symbols, selector, None, options))
-    };
-    context.run_request(make)
+    }
 }

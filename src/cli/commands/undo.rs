@@ -3,8 +3,9 @@
 use clap::Args;
 
 use crate::cli::context::CliContext;
-use crate::cli::exit::ProgramExit;
 use crate::cli::guards::ReachArgs;
+use crate::cli::settings::CliSettings;
+use crate::model::error::ErrorBody;
 use crate::model::request::{Command, Request};
 
 /// Arguments of `undo`.
@@ -21,15 +22,14 @@ pub(crate) struct UndoArgs {
     pub(crate) reach: ReachArgs,
 }
 
-/// Undoes a transaction, or lists the transactions.
-pub(crate) fn run(args: &UndoArgs, context: &mut CliContext) -> ProgramExit {
-    context.run_request(|context, settings| {
+impl UndoArgs {
+    pub(crate) fn request(&self, context: &CliContext, settings: &CliSettings) -> Result<Request, ErrorBody> {
         let mut options = context.options(settings);
-        options.transaction.clone_from(&args.transaction);
-        options.list = args.list;
-        if !args.list {
-            options.guards = args.reach.guards(&settings.policies, &settings.root)?;
+        options.transaction.clone_from(&self.transaction);
+        options.list = self.list;
+        if !self.list {
+            options.guards = self.reach.guards(&settings.policies, &settings.root)?;
         }
         Ok(Request::new(Command::Undo, None, None, options))
-    })
+    }
 }

@@ -107,6 +107,14 @@ impl Printer {
         self.exit_after(printed, exit)
     }
 
+    /// A bundle as the text that is printed for it, without colors.
+    pub(crate) fn text(&self, bundle: &Bundle) -> String {
+        let text = text::render(self, bundle);
+        let parts = [text.warning.as_deref(), Some(text.answer.trim_end()), text.error.as_deref()];
+        let parts: Vec<&str> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+        anstream::adapter::strip_str(&parts.join("\n")).to_string()
+    }
+
     /// Whether the bytes that a session sends can be printed unchanged.
     pub(crate) const fn prints_bytes(&self) -> bool {
         matches!(self.format, Format::Json) && self.fields.is_empty()

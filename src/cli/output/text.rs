@@ -21,11 +21,29 @@ use crate::model::resolution::{Candidate, Resolution, Resolved};
 use crate::path::encode_portable;
 use crate::text::{plural, shell_quote};
 
-/// Prints the answer on standard output, or the error on standard error.
+/// A bundle as text.
+pub(super) struct BundleText {
+    /// The answer.
+    pub(super) answer: String,
+    /// A warning before the answer.
+    pub(super) warning: Option<String>,
+    /// The error.
+    pub(super) error: Option<String>,
+}
+
+/// Prints the answer on standard output, and warnings and the error on standard error.
 pub(super) fn print(printer: &Printer, bundle: &Bundle) -> io::Result<()> {
-    if !bundle.warnings.is_empty() {
-        printer.complain(&format!("warning: {}", quoted(&bundle.warnings.join("; "))));
-    }
+    let text = render(printer, bundle);
+    text.warning.iter().for_each(|warning| printer.complain(warning));
+    screen::write(&text.answer)?;
+    text.error.iter().for_each(|error| printer.complain(error));
+    Ok(())
+}
+
+/// The text of a bundle.
+pub(super) fn render(printer: &Printer, bundle: &Bundle) -> BundleText {
+    let warning =
+        (!bundle.warnings.is_empty()).then(|| format!("warning: {}", quoted(&bundle.warnings.join("; "))));
     // A partial answer, such as after a timeout, is shown together with its error, and so is an edit that is only planned.
     let has_preview = bundle.edits.as_ref().is_some_and(|edits| !edits.files.is_empty())
         && bundle.request.as_ref().is_some_and(|request| !request.writes());
@@ -37,8 +55,7 @@ pub(super) fn print(printer: &Printer, bundle: &Bundle) -> io::Result<()> {
         {
             text.push_str(&candidates(Links::of(bundle), &resolution.disambiguation));
         }
-        printer.complain(text.trim_end());
-        return Ok(());
+        return BundleText { answer: String::new(), warning, error: Some(text.trim_end().to_owned()) };
     }
     let mut budget = Budget::new(printer.limit.is_none());
     match (&bundle.facts, &bundle.resolution) {
@@ -60,11 +77,8 @@ pub(super) fn print(printer: &Printer, bundle: &Bundle) -> io::Result<()> {
         }
         _ => {}
     }
-    screen::write(&budget.finish())?;
-    if let Some(error) = late {
-        printer.complain(error_text(bundle, error).trim_end());
-    }
-    Ok(())
+    let error = late.map(|error| error_text(bundle, error).trim_end().to_owned());
+    BundleText { answer: budget.finish(), warning, error }
 }
 
 /// Whether there are no facts: `locate` has only a resolution.

@@ -6,6 +6,7 @@
 mod fake_server;
 mod output;
 mod project;
+mod rpc;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 pub(crate) use fake_server::{Behavior, FakeServer};
 pub(crate) use output::{Output, portable};
 pub(crate) use project::Project;
+pub(crate) use rpc::{Framing, RpcClient};
 
 /// The binary under test.
 pub(crate) const LANSER: &str = env!("CARGO_BIN_EXE_lanser");

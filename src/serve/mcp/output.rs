@@ -1,0 +1,213 @@
+//! What a tool returns as `structuredContent`: the parts of a bundle that are about the code, with long lists cut; and the JSON
+//! Schema of it, a part of the published schema of bundles.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use crate::model::bundle::Bundle;
+use crate::model::request::Command;
+use crate::schema::{SchemaKind, export};
+
+/// How many items of each list are returned. Models read all of them; the whole bundle is a resource.
+const MAX_ITEMS: usize = 200;
+
+/// The members of a bundle that are returned; `resolution` where it is the answer or may explain an error.
+const MEMBERS: [&str; 7] = ["bundleId", "status", "resolution", "facts", "edits", "error", "warnings"];
+
+/// The returned parts of a bundle, and whether a list was cut.
+pub(super) fn facts(bundle: &Bundle) -> (Value, bool) {
+    let mut whole = match serde_json::to_value(bundle) {
+        Ok(Value::Object(members)) => members,
+        _ => unreachable!("a bundle is a JSON object"),
+    };
+    let limits = whole.get_mut("meta").map(|meta| meta["limits"].take()).unwrap_or_default();
+    whole.retain(|name, value| MEMBERS.contains(&name.as_str()) && !value.is_null());
+    let is_located = bundle.request.as_ref().is_some_and(|request| request.cmd == Command::Locate);
+    if !is_located && bundle.error.is_none() {
+        whole.remove("resolution");
+    }
+    let mut omitted = Map::new();
+    if let Some(Value::Object(edits)) = whole.get_mut("edits") {
+        // It repeats the files, their diffs and the checks in a form that only editors apply.
+        edits.remove("workspaceEdit");
+        cut(edits, &mut omitted);
+    }
+    if let Some(Value::Object(facts)) = whole.get_mut("facts") {
+        cut(facts, &mut omitted);
+        if let Some(Value::Object(diagnostics)) = facts.get_mut("diagnostics") {
+            cut(diagnostics, &mut omitted);
+        }
+    }
+    if !limits.is_null() {
+        whole.insert("limits".to_owned(), limits);
+    }
+    let is_cut = !omitted.is_empty();
+    if is_cut {
+        whole.insert("omitted".to_owned(), Value::Object(omitted));
+    }
+    (Value::Object(whole), is_cut)
+}
+
+/// Cuts the lists of an object and notes how many items each loses.
+fn cut(members: &mut Map<String, Value>, omitted: &mut Map<String, Value>) {
+    for (name, value) in members {
+        if let Value::Array(items) = value
+            && items.len() > MAX_ITEMS
+        {
+            omitted.insert(name.clone(), (items.len() - MAX_ITEMS).into());
+            items.truncate(MAX_ITEMS);
+        }
+    }
+}
+
+/// The schema of [`facts`] for the answers of a command.
+pub(super) fn schema(command: Command) -> Map<String, Value> {
+    let bundle: Value =
+        serde_json::from_str(export(SchemaKind::Bundle)).expect("the library's own schema is JSON");
+    let mut properties = Map::new();
+    for name in MEMBERS {
+        let property = match name {
+            // Large, and read by few.
+            "resolution" | "edits" => json!({"type": "object"}),
+            _ => without_null(bundle["properties"][name].clone()),
+        };
+        properties.insert(name.to_owned(), property);
+    }
+    properties.insert("limits".to_owned(), json!({"$ref": "#/$defs/Limits"}));
+    properties.insert(
+        "omitted".to_owned(),
+        json!({
+            "type": "object",
+            "description": "How many items each list has beyond those returned; the resource of the bundle has all.",
+            "additionalProperties": {"type": "integer"},
+        }),
+    );
+    if !command.edits() && command != Command::Undo {
+        properties.remove("edits");
+    }
+    let mut definitions = bundle["$defs"].as_object().cloned().unwrap_or_default();
+    if let Some(Value::Object(facts)) = definitions.get_mut("Facts").map(|facts| &mut facts["properties"]) {
+        let own = own_facts(command);
+        facts.retain(|name, _| own.contains(&name.as_str()));
+    }
+    if let Some(error) = definitions.get_mut("ErrorBody").map(|error| &mut error["properties"]) {
+        // The schema of bundles lists all symbols and forms of the data, which take more than everything else.
+        error["symbol"] = json!({"type": "string"});
+        error["data"] = json!({"type": "object"});
+    }
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), "object".into());
+    schema.insert("required".to_owned(), json!(["bundleId", "status"]));
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    let mut reached = BTreeSet::new();
+    let mut pending = references(&Value::Object(schema.clone()));
+    while let Some(name) = pending.pop() {
+        if reached.insert(name.clone()) {
+            pending.extend(references(&definitions[&name]));
+        }
+    }
+    definitions.retain(|name, _| reached.contains(name));
+    schema.insert("$defs".to_owned(), Value::Object(definitions));
+    let mut schema = Value::Object(schema);
+    without_descriptions(&mut schema);
+    match schema {
+        Value::Object(schema) => schema,
+        _ => Map::new(),
+    }
+}
+
+/// The members of `facts` that a command's answers have.
+fn own_facts(command: Command) -> Vec<&'static str> {
+    let own: &[&str] = match command {
+        Command::Definition => &["definitions", "hover"],
+        Command::Declaration => &["declarations"],
+        Command::TypeDefinition => &["type_definitions"],
+        Command::Implementation => &["implementations", "overrides"],
+        Command::References => &["references", "overrides"],
+        Command::Hover => &["hover"],
+        Command::Symbols => &["symbols"],
+        Command::Calls => &["calls"],
+        Command::Diagnostics => &["diagnostics"],
+        Command::Locate => &[],
+        Command::PrepareRename => &["renamable"],
+        Command::Actions => &["actions"],
+        Command::Check => &["verdict"],
+        Command::Undo => &["transactions"],
+        Command::Rename | Command::Apply => &[],
+    };
+    own.iter().copied().chain(["provenance", "completeness"]).collect()
+}
+
+/// The definitions that a schema refers to.
+fn references(schema: &Value) -> Vec<String> {
+    match schema {
+        Value::Object(members) => members
+            .iter()
+            .flat_map(|(name, value)| match (name.as_str(), value) {
+                ("$ref", Value::String(to)) => {
+                    to.strip_prefix("#/$defs/").map(str::to_owned).into_iter().collect()
+                }
+                _ => references(value),
+            })
+            .collect(),
+        Value::Array(items) => items.iter().flat_map(references).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A schema without the alternative `null`: such members are left out.
+fn without_null(mut schema: Value) -> Value {
+    if let Some(Value::Array(forms)) = schema.get_mut("anyOf") {
+        forms.retain(|form| form["type"] != "null");
+        if let [only] = forms.as_slice() {
+            return only.clone();
+        }
+    }
+    schema
+}
+
+/// Removes the descriptions, which are as long as everything else together; `lanser schema export` has them.
+fn without_descriptions(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            // A property may have that name, too.
+            if members.get("description").is_some_and(Value::is_string) {
+                members.remove("description");
+            }
+            members.values_mut().for_each(without_descriptions);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_descriptions),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_schema_is_closed_and_small() {
+        for command in Command::ALL {
+            let schema = Value::Object(schema(command));
+            for name in references(&schema) {
+                assert!(schema["$defs"][&name].is_object(), "{command:?}: {name}");
+            }
+            let bytes = schema.to_string().len();
+            assert!(bytes < 8 << 10, "{command:?}: {bytes} bytes");
+        }
+    }
+
+    #[test]
+    fn long_lists_are_cut() {
+        let mut members = Map::from_iter([
+            ("many".to_owned(), json!(vec![1; MAX_ITEMS + 3])),
+            ("few".to_owned(), json!(vec![1; MAX_ITEMS])),
+        ]);
+        let mut omitted = Map::new();
+        cut(&mut members, &mut omitted);
+        assert_eq!(Value::Object(omitted), json!({"many": 3}));
+        assert_eq!(members["many"].as_array().map(Vec::len), Some(MAX_ITEMS));
+        assert_eq!(members["few"].as_array().map(Vec::len), Some(MAX_ITEMS));
+    }
+}

@@ -1,0 +1,340 @@
+//! `lanser mcp`, by raw lines and by the reference client.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Behavior, FakeServer, Framing, LANSER, Project, RpcClient, TestEnv, is_alive, wait_until, which,
+};
+
+const PROJECT: &str = "\
+//- /shapes.py
+class Shape:
+    def area(self) -> float:
+        return 0.0
+
+
+class Square(Shape):
+    def area(self) -> float:
+        return 4.0
+
+
+def total(shapes: list[Shape]) -> float:
+    return sum(shape.area() for shape in shapes)
+";
+
+/// The last revision of the protocol with a handshake.
+const WITH_HANDSHAKE: &str = "2025-11-25";
+
+/// The first revision without one: each request says who asks.
+const WITHOUT_HANDSHAKE: &str = "2026-07-28";
+
+/// A client after the handshake.
+fn connect(env: &TestEnv, args: &[&str]) -> RpcClient {
+    let mut client = RpcClient::start(env, &[&["mcp"], args].concat(), Framing::Lines);
+    let params = json!({"protocolVersion": WITH_HANDSHAKE, "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"}});
+    let answer = client.request("initialize", params);
+    assert_eq!(answer["result"]["protocolVersion"], WITH_HANDSHAKE, "{answer}");
+    assert_eq!(answer["result"]["serverInfo"]["name"], "lanser");
+    client.notify("notifications/initialized", json!({}));
+    client
+}
+
+/// Calls a tool and returns its result.
+#[track_caller]
+fn call(client: &mut RpcClient, tool: &str, arguments: Value) -> Value {
+    let answer = client.request("tools/call", json!({"name": tool, "arguments": arguments}));
+    assert!(answer["result"].is_object(), "{answer}");
+    answer["result"].clone()
+}
+
+fn text(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap()
+}
+
+fn with_git(env: &TestEnv) {
+    let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"];
+    for args in [&["init", "-q"][..], &["add", "-A"], &[&identity[..], &["commit", "-qm", "x"]].concat()] {
+        let output = env.run("git", args);
+        assert_eq!(output.code, Some(0), "{output}");
+    }
+}
+
+#[test]
+fn tools_answer_with_facts_that_match_their_schemas() {
+    let env = TestEnv::pyright(&Project::parse(PROJECT));
+    with_git(&env);
+    let mut client = connect(&env, &[]);
+    let tools = client.request("tools/list", json!({}))["result"]["tools"].clone();
+    let tools = tools.as_array().unwrap();
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let expected =
+        ["def", "refs", "hover", "symbols", "calls", "diag", "locate", "rename", "check", "apply", "undo"];
+    assert_eq!(names, expected);
+    let patch = "--- a/shapes.py\n+++ b/shapes.py\n@@ -3 +3 @@\n-        return 0.0\n+        return '0'\n";
+    let calls = [
+        ("def", json!({"selector": "shapes.py:12:22"})),
+        ("refs", json!({"selector": "Shape.area"})),
+        ("refs", json!({"selector": "Shape.missing"})),
+        ("hover", json!({"selector": "shapes.total"})),
+        ("symbols", json!({"query": "Square"})),
+        ("symbols", json!({"target": "shapes.py"})),
+        ("calls", json!({"selector": "shapes.total", "outgoing": true})),
+        ("diag", json!({})),
+        ("locate", json!({"selector": "Square.area"})),
+        ("rename", json!({"selector": "Shape.area", "new_name": "surface"})),
+        ("check", json!({"edit": patch})),
+        ("apply", json!({"edit": patch})),
+        ("undo", json!({"list": true})),
+    ];
+    for (name, arguments) in calls {
+        let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
+        let validator = jsonschema::validator_for(&tool["inputSchema"]).unwrap();
+        assert!(validator.is_valid(&arguments), "{name}: {arguments}");
+        let result = call(&mut client, name, arguments.clone());
+        let facts = &result["structuredContent"];
+        let validator = jsonschema::validator_for(&tool["outputSchema"]).unwrap();
+        let problems: Vec<String> = validator.iter_errors(facts).map(|error| error.to_string()).collect();
+        assert!(problems.is_empty(), "{name} {arguments}: {problems:?}\n{facts}");
+        assert!(!text(&result).is_empty() && text(&result).len() <= 4096, "{name} {arguments}: {result}");
+        assert_eq!(result["isError"], !facts["error"].is_null(), "{result}");
+        let writes = matches!(name, "rename" | "apply" | "undo");
+        assert_eq!(tool["annotations"]["readOnlyHint"], !writes, "{name}");
+        assert_eq!(tool["annotations"]["destructiveHint"].as_bool().unwrap_or_default(), writes, "{name}");
+    }
+    assert_eq!(client.finish().0, Some(0));
+    assert_eq!(env.left_behind(), Vec::<String>::new());
+}
+
+#[test]
+fn a_rename_is_previewed_applied_and_undone() {
+    let env = TestEnv::pyright(&Project::parse(PROJECT));
+    with_git(&env);
+    let before = std::fs::read_to_string(env.file("shapes.py")).unwrap();
+    let mut client = connect(&env, &[]);
+    let rename = |more: Value| {
+        let mut arguments = json!({"selector": "Shape.area", "new_name": "surface"});
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        arguments
+    };
+    // Another class overrides it, and no argument says what to do about that.
+    let refused = call(&mut client, "rename", rename(json!({"apply": true})));
+    assert_eq!(refused["isError"], true, "{refused}");
+    let error = &refused["structuredContent"]["error"];
+    assert!(error["code"].is_number() && error["hint"].is_string(), "{refused}");
+    assert!(text(&refused).contains("--family"), "{refused}");
+    assert_eq!(std::fs::read_to_string(env.file("shapes.py")).unwrap(), before);
+    let preview = call(&mut client, "rename", rename(json!({"family": true})));
+    assert_eq!(preview["isError"], false, "{preview}");
+    assert_eq!(std::fs::read_to_string(env.file("shapes.py")).unwrap(), before);
+    let applied = call(&mut client, "rename", rename(json!({"family": true, "apply": true})));
+    assert_eq!(applied["isError"], false, "{applied}");
+    assert_eq!(
+        std::fs::read_to_string(env.file("shapes.py")).unwrap(),
+        before.replace("area", "surface"),
+        "{applied}"
+    );
+    // The next answer is about the new text.
+    let found = call(&mut client, "refs", json!({"selector": "Shape.surface"}));
+    assert_eq!(found["structuredContent"]["facts"]["completeness"]["status"], "complete", "{found}");
+    call(&mut client, "undo", json!({}));
+    assert_eq!(std::fs::read_to_string(env.file("shapes.py")).unwrap(), before);
+}
+
+#[test]
+fn long_answers_are_cut_and_the_bundle_is_a_resource() {
+    let uses = "f()\n".repeat(300);
+    let env = TestEnv::pyright(&Project::parse("//- /m.py\n").and("m.py", format!("def f(): ...\n{uses}")));
+    let mut client = connect(&env, &[]);
+    let result = call(&mut client, "refs", json!({"selector": "m.f"}));
+    let facts = &result["structuredContent"];
+    assert_eq!(facts["facts"]["references"].as_array().unwrap().len(), 200, "{facts}");
+    assert_eq!(facts["omitted"], json!({"references": 101}));
+    assert!(text(&result).len() <= 4096);
+    let link = &result["content"][1];
+    assert_eq!(link["type"], "resource_link", "{result}");
+    let read = client.request("resources/read", json!({"uri": link["uri"]}));
+    let bundle: Value =
+        serde_json::from_str(read["result"]["contents"][0]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(bundle["bundleId"], facts["bundleId"]);
+    assert_eq!(bundle["facts"]["references"].as_array().unwrap().len(), 301);
+    let limited = call(&mut client, "refs", json!({"selector": "m.f", "limit": 2}));
+    assert_eq!(limited["structuredContent"]["facts"]["references"].as_array().unwrap().len(), 2);
+    let cursor = &limited["structuredContent"]["limits"]["cursor"];
+    let next = call(&mut client, "refs", json!({"selector": "m.f", "limit": 2, "cursor": cursor}));
+    assert_eq!(next["structuredContent"]["facts"]["references"][0]["at"], "m.py@L3:C1", "{next}");
+    for uri in ["lanser://bundles/sha256:00", "lanser://bundles/../../etc/passwd", "file:///etc/passwd"] {
+        let refused = client.request("resources/read", json!({"uri": uri}));
+        assert!(refused["error"]["code"].is_number(), "{uri}: {refused}");
+    }
+}
+
+#[test]
+fn the_revision_without_a_handshake_is_spoken() {
+    let env = TestEnv::with(&Project::parse(PROJECT));
+    let mut client = RpcClient::start(&env, &["mcp"], Framing::Lines);
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": WITHOUT_HANDSHAKE,
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {}});
+    let found = client.request("server/discover", json!({"_meta": meta}));
+    let versions = found["result"]["supportedVersions"].as_array().unwrap();
+    assert!(
+        versions.contains(&WITHOUT_HANDSHAKE.into()) && versions.contains(&WITH_HANDSHAKE.into()),
+        "{found}"
+    );
+    let params = json!({"name": "locate", "arguments": {"selector": "Square.area"}, "_meta": meta});
+    let answer = client.request("tools/call", params);
+    assert_eq!(
+        answer["result"]["structuredContent"]["resolution"]["resolved"]["at"], "shapes.py@L7:C9",
+        "{answer}"
+    );
+    assert_eq!(client.finish().0, Some(0));
+}
+
+#[test]
+fn a_garbage_client_hurts_nothing() {
+    let env = TestEnv::with(&Project::parse(PROJECT));
+    let mut client = connect(&env, &[]);
+    let garbage: [&[u8]; 7] = [
+        b"garbage\n",
+        b"\n\n[]\n{\"a\":1}\n",
+        b"\x00\xff\xfe\n",
+        b"{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"tools/call\"}\n",
+        b"{\"jsonrpc\":\"2.0\",\"id\":900,\"method\":\"tools/call\",\"params\":3}\n",
+        b"{\"jsonrpc\":\"2.0\",\"id\":901,\"method\":\"no/such\",\"params\":{}}\n",
+        b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":77}}\n",
+    ];
+    for bytes in garbage {
+        client.send_raw(bytes);
+        let deep = format!("{}{}\n", "[".repeat(5000), "]".repeat(5000));
+        client.send_raw(deep.as_bytes());
+        let found = call(&mut client, "locate", json!({"selector": "Shape.area"}));
+        assert_eq!(found["isError"], false, "{bytes:?}: {found}");
+    }
+    let unknown = client.request("tools/call", json!({"name": "batch", "arguments": {}}));
+    assert!(unknown["error"]["code"].is_number(), "{unknown}");
+    for (arguments, message) in [
+        (json!({"selector": "Shape.area", "server_command": "/bin/sh"}), "has no argument"),
+        (json!({"selector": ["Shape.area", "--apply"]}), "E/USAGE"),
+        (json!({}), "E/USAGE"),
+        (json!({"selector": "--version"}), "E/"),
+        (json!({"selector": {"uri": 3}}), "E/"),
+    ] {
+        let refused = call(&mut client, "locate", arguments.clone());
+        assert_eq!(refused["isError"], true, "{arguments}: {refused}");
+        assert!(text(&refused).contains(message), "{arguments}: {refused}");
+        assert!(refused["structuredContent"]["error"]["hint"].is_string(), "{arguments}: {refused}");
+    }
+    assert_eq!(client.finish().0, Some(0));
+    // A client that sends nothing, or only garbage, is no error either.
+    for bytes in [&b""[..], b"garbage\n"] {
+        let mut client = RpcClient::start(&env, &["mcp"], Framing::Lines);
+        client.send_raw(bytes);
+        assert_eq!(client.finish().0, Some(0), "{bytes:?}");
+    }
+}
+
+#[test]
+fn tools_reach_only_the_workspace() {
+    let env = TestEnv::with(&Project::parse(PROJECT));
+    with_git(&env);
+    std::fs::write(env.path("secret.py"), "token = 'hunter2'\n").unwrap();
+    let outside = format!("file://{}", env.path("secret.py").display());
+    std::os::unix::fs::symlink(env.path("secret.py"), env.path("run/link.py")).unwrap();
+    let linked = format!("file://{}", env.path("run/link.py").display());
+    let mut client = connect(&env, &[]);
+    for selector in [
+        json!(format!("{outside}:1:1")),
+        json!(format!("{linked}:1:1")),
+        json!({"uri": outside, "position": {"line": 0, "character": 0}}),
+        json!("../secret.py:1:1"),
+        json!("file:///etc/passwd:1:1"),
+    ] {
+        let refused = call(&mut client, "locate", json!({"selector": selector}));
+        assert_eq!(refused["isError"], true, "{selector}: {refused}");
+        assert!(
+            !refused.to_string().contains("hunter2") && !refused.to_string().contains("root:"),
+            "{refused}"
+        );
+    }
+    let inside = format!("file://{}:1:7", env.file("shapes.py").display());
+    assert_eq!(call(&mut client, "locate", json!({"selector": inside}))["isError"], false);
+    for tool in ["symbols", "diag"] {
+        let argument = if tool == "symbols" { "target" } else { "targets" };
+        let refused = call(&mut client, tool, json!({argument: ["../secret.py"]}));
+        assert_eq!(refused["isError"], true, "{refused}");
+    }
+    let patch = "--- a/../secret.py\n+++ b/../secret.py\n@@ -1 +1 @@\n-token = 'hunter2'\n+token = 1\n";
+    let mut arguments = json!({"edit": patch, "apply": true, "allow_dirty": "all"});
+    assert_eq!(call(&mut client, "apply", arguments.clone())["isError"], true);
+    arguments["workspace_jail"] = json!(false);
+    let refused = call(&mut client, "apply", arguments);
+    assert!(text(&refused).contains("has no argument"), "{refused}");
+    assert_eq!(std::fs::read_to_string(env.path("secret.py")).unwrap(), "token = 'hunter2'\n");
+}
+
+#[test]
+fn a_canceled_call_and_a_closed_input_stop_the_server() {
+    let project = Project::parse("//- /m.py\ndef $0f(): ...\nf()\n");
+    let env = TestEnv::with(&project);
+    let server = FakeServer::new(&env, &Behavior::good().hangs_on("textDocument/hover"));
+    let mut client = connect(&env, &["--server-command", server.command()]);
+    let hovers = || server.received().iter().filter(|method| *method == "textDocument/hover").count();
+    let params = json!({"name": "hover", "arguments": {"selector": project.at(0)},
+        "_meta": {"progressToken": "steps"}});
+    let id = client.begin("tools/call", params.clone());
+    wait_until("the server is asked", Duration::from_secs(20), || hovers() == 1);
+    client.notify("notifications/cancelled", json!({"requestId": id}));
+    wait_until("the server is told", Duration::from_secs(20), || {
+        server.received().iter().any(|method| method == "$/cancelRequest")
+    });
+    // Other calls are answered.
+    let found = call(&mut client, "locate", json!({"selector": "m.f"}));
+    assert_eq!(found["isError"], false, "{found}");
+    let told = |note: &Value| {
+        note["method"] == "notifications/progress" && note["params"]["progressToken"] == "steps"
+    };
+    assert!(client.notes.iter().any(told), "{:?}", client.notes);
+    client.begin("tools/call", params);
+    wait_until("the server is asked again", Duration::from_secs(20), || hovers() == 2);
+    let pids = server.pids();
+    let (code, elapsed) = client.finish();
+    assert_eq!(code, Some(0));
+    assert!(elapsed < Duration::from_secs(10), "{elapsed:?}");
+    wait_until("no server is left", Duration::from_secs(5), || pids.iter().all(|pid| !is_alive(*pid)));
+    assert_eq!(env.left_behind(), Vec::<String>::new());
+}
+
+/// A virtual environment with these packages from PyPI, made once for each list; `None` if they cannot be installed.
+fn venv(env: &TestEnv, packages: &[&str]) -> Option<std::path::PathBuf> {
+    let name = format!("venv-{}", packages.join("-").replace(['=', '.'], "_"));
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let python = folder.join("bin/python");
+    let done = folder.join("installed");
+    if !done.exists() {
+        let made = env.run("python3", ["-m", "venv", "--clear", folder.to_str().unwrap()]);
+        assert_eq!(made.code, Some(0), "{made}");
+        let pip = ["-m", "pip", "install", "-q", "--disable-pip-version-check"];
+        let installed = env.run(python.to_str().unwrap(), pip.iter().chain(packages));
+        if installed.code != Some(0) {
+            println!("SKIPPED: {packages:?} cannot be installed: {installed}");
+            return None;
+        }
+        std::fs::write(done, "").unwrap();
+    }
+    Some(python)
+}
+
+#[test]
+fn the_reference_client_understands_everything() {
+    assert!(which("python3").is_some(), "the tests need python3");
+    let env = TestEnv::pyright(&Project::parse(PROJECT)).with_network();
+    with_git(&env);
+    let Some(python) = venv(&env, &["mcp==2.3.0"]) else { return };
+    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/mcp_client.py");
+    let output = env.run(python.to_str().unwrap(), [script.to_str().unwrap(), LANSER]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert!(output.stdout.ends_with("ok\n"), "{output}");
+}
