@@ -9,7 +9,7 @@ use super::python_env::environment_cache;
 use super::settings::Settings;
 use crate::bundle::portable::PathMap;
 use crate::model::bundle::Bundle;
-use crate::path::DocUri;
+use crate::path::{AbsPath, DocUri};
 use crate::selector;
 use crate::text::ColumnUnit;
 
@@ -25,6 +25,12 @@ impl AbsolutePaths {
         let python = tools.as_ref().and_then(|tools| tools.python.as_ref());
         let server = tools.as_ref().and_then(|tools| tools.found.as_ref().ok());
         Self(path_map(settings, python, server.map(|found| &found.stubs)))
+    }
+
+    /// The path of a URI.
+    #[must_use]
+    pub fn path(&self, uri: &DocUri) -> Option<AbsPath> {
+        self.0.absolute(uri)
     }
 
     /// Sets `meta.volatile.absolute` to the path of every URI in the bundle.

@@ -53,6 +53,7 @@ mod single_flight;
 mod stub_sources;
 pub mod traced;
 mod unresolved_imports;
+mod unsaved;
 
 pub use absolute_paths::AbsolutePaths;
 pub use analyze::{AnalyzerReport, analyzer_report, find_analyzer, install_analyzer};
@@ -72,3 +73,4 @@ pub use server::{tell_progress, toolchain_request};
 pub(crate) use settings::state_folder;
 pub use settings::{Progress, Settings};
 pub use traced::{Replay, ReplayedOperation};
+pub use unsaved::{UnsavedTexts, UnsavedWorkspace};

@@ -57,6 +57,7 @@ pages! {
     exit_codes: "docs/exit-codes.md",
     glossary: "docs/glossary.md",
     installing: "docs/install.md",
+    integrations: "docs/integrations.md",
     python_package: "docs/python.md",
     renames: "docs/renames.md",
     rewards: "docs/rewards.md",

@@ -29,7 +29,7 @@ const LAYERS: &[(&str, u8)] = &[
 
 /// Names that only some modules or files may use.
 const CONFINED: &[(&str, &[&str])] = &[
-    ("lsp_types", &["lsp/"]),
+    ("lsp_types", &["lsp/", "serve/lsp/"]),
     (
         "serde_json::Value",
         &[
@@ -41,6 +41,7 @@ const CONFINED: &[(&str, &[&str])] = &[
             "model/recorded_bundle.rs",
             "cli/",
             // Arguments and results of tools are JSON that a protocol defines.
+            "serve/lsp/",
             "serve/mcp/",
             // Finds the URIs of a bundle, wherever they are in it.
             "engine/absolute_paths.rs",

@@ -20,6 +20,8 @@ mod docs;
 mod edits;
 /// Every documented exit code that a command can return, as text and as JSON.
 mod exit_codes;
+/// The same questions through every front end.
+mod front_ends;
 /// The help of every command.
 mod help;
 /// Unusual files: encodings, links, sizes, permissions.
@@ -33,6 +35,8 @@ mod install;
 mod layering;
 /// The library API.
 mod library;
+/// `lanser lsp`, by raw messages and by a client for tests of language servers.
+mod lsp;
 /// `lanser mcp`: the tools of the Model Context Protocol, by raw lines and by the reference client.
 mod mcp;
 /// Every command and every selector form, with the real servers.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Behavior, FakeServer, Framing, LANSER, Project, RpcClient, TestEnv, is_alive, wait_until, which,
+    Behavior, FakeServer, Framing, LANSER, Project, RpcClient, TestEnv, is_alive, venv, wait_until,
 };
 
 const PROJECT: &str = "\
@@ -27,7 +27,7 @@ def total(shapes: list[Shape]) -> float:
 /// The last revision of the protocol with a handshake.
 const WITH_HANDSHAKE: &str = "2025-11-25";
 
-/// The first revision without one: each request says who asks.
+/// The first revision without one: each request names its client.
 const WITHOUT_HANDSHAKE: &str = "2026-07-28";
 
 /// A client after the handshake.
@@ -307,29 +307,8 @@ fn a_canceled_call_and_a_closed_input_stop_the_server() {
     assert_eq!(env.left_behind(), Vec::<String>::new());
 }
 
-/// A virtual environment with these packages from PyPI, made once for each list; `None` if they cannot be installed.
-fn venv(env: &TestEnv, packages: &[&str]) -> Option<std::path::PathBuf> {
-    let name = format!("venv-{}", packages.join("-").replace(['=', '.'], "_"));
-    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let python = folder.join("bin/python");
-    let done = folder.join("installed");
-    if !done.exists() {
-        let made = env.run("python3", ["-m", "venv", "--clear", folder.to_str().unwrap()]);
-        assert_eq!(made.code, Some(0), "{made}");
-        let pip = ["-m", "pip", "install", "-q", "--disable-pip-version-check"];
-        let installed = env.run(python.to_str().unwrap(), pip.iter().chain(packages));
-        if installed.code != Some(0) {
-            println!("SKIPPED: {packages:?} cannot be installed: {installed}");
-            return None;
-        }
-        std::fs::write(done, "").unwrap();
-    }
-    Some(python)
-}
-
 #[test]
 fn the_reference_client_understands_everything() {
-    assert!(which("python3").is_some(), "the tests need python3");
     let env = TestEnv::pyright(&Project::parse(PROJECT)).with_network();
     with_git(&env);
     let Some(python) = venv(&env, &["mcp==2.3.0"]) else { return };

@@ -9,6 +9,7 @@ pub(crate) mod completions;
 pub(crate) mod diag;
 pub(crate) mod doctor;
 pub(crate) mod locate;
+pub(crate) mod lsp;
 pub(crate) mod mcp;
 pub(crate) mod navigate;
 pub(crate) mod rename;
@@ -39,6 +40,8 @@ pub(crate) enum Verb {
     Request(RequestVerb),
     /// Answer many requests, read and written as JSON Lines
     Batch(batch::BatchArgs),
+    /// Answer editors and agents as a language server
+    Lsp(lsp::LspArgs),
     /// Offer the commands as tools of an MCP server
     Mcp(mcp::McpArgs),
     /// Compute the rewards of steps from stored bundles
@@ -76,7 +79,11 @@ pub(crate) enum Verb {
     Completions(completions::CompletionsArgs),
     /// The options of every command
     #[command(hide = true, disable_help_flag = true, help_template = "{all-args}")]
-    Options,
+    Options {
+        /// Hides the option `--help` of the program, which would be listed otherwise.
+        #[arg(long, hide = true, action = clap::ArgAction::Help)]
+        help: Option<bool>,
+    },
 }
 
 impl Verb {
@@ -84,9 +91,13 @@ impl Verb {
     pub(crate) const fn answers_with_a_bundle(&self) -> bool {
         match self {
             Self::Request(_) | Self::Batch(_) | Self::Show(_) => true,
-            Self::Mcp(_) | Self::Reward(_) | Self::Score(_) | Self::Trace(_) => false,
+            Self::Lsp(_) | Self::Mcp(_) | Self::Reward(_) | Self::Score(_) | Self::Trace(_) => false,
             Self::Doctor(_) | Self::Server(_) | Self::Session(_) => false,
-            Self::Trust(_) | Self::Skill(_) | Self::Schema(_) | Self::Completions(_) | Self::Options => false,
+            Self::Trust(_)
+            | Self::Skill(_)
+            | Self::Schema(_)
+            | Self::Completions(_)
+            | Self::Options { .. } => false,
         }
     }
 }
@@ -110,6 +121,7 @@ impl Verb {
             Self::Reward(_) => Some(("reward", SAME)),
             Self::Show(_) => Some(("show", SAME)),
             Self::Score(_) => Some(("score", STATES)),
+            Self::Lsp(_) => Some(("lsp", NOTHING)),
             Self::Mcp(_) => Some(("mcp", NOTHING)),
             Self::Doctor(_) => Some(("doctor", NOTHING)),
             Self::Server(_) => Some(("server", NOTHING)),
@@ -121,7 +133,7 @@ impl Verb {
             Self::Trace(command) if command.reads_trace_file() => None,
             Self::Trace(_) => Some(("trace", NOTHING)),
             Self::Completions(_) => Some(("completions", NOTHING)),
-            Self::Options => Some(("options", NOTHING)),
+            Self::Options { .. } => Some(("options", NOTHING)),
         }
     }
 }
@@ -152,6 +164,7 @@ pub(crate) fn run(verb: Verb, context: &mut CliContext) -> ProgramExit {
     match verb {
         Verb::Request(verb) => context.run_request(|context, settings| verb.request(context, settings)),
         Verb::Batch(args) => batch::run(&args, context),
+        Verb::Lsp(args) => lsp::run(&args, context),
         Verb::Mcp(_) => mcp::run(context),
         Verb::Reward(args) => reward::run(&args, context),
         Verb::Score(args) => score::run(&args, context),
@@ -164,7 +177,7 @@ pub(crate) fn run(verb: Verb, context: &mut CliContext) -> ProgramExit {
         Verb::Schema(command) => schema::run(command, context),
         Verb::Trace(command) => trace::run(&command, context),
         Verb::Completions(args) => completions::run(&args, context),
-        Verb::Options => {
+        Verb::Options { .. } => {
             let mut command = crate::cli::Cli::command();
             command.build();
             let options = command.find_subcommand_mut("options").map(clap::Command::render_long_help);

@@ -86,9 +86,9 @@ impl CommandTools {
         name: &str,
         arguments: &JsonObject,
         progress: Arc<dyn Progress>,
-    ) -> Result<Call, CallError> {
+    ) -> Result<ToolCall, ToolCallError> {
         let mut context = CliContext { progress: Some(progress), ..self.context.clone() };
-        let refused = |context: &CliContext, error: ErrorBody| CallError {
+        let refused = |context: &CliContext, error: ErrorBody| ToolCallError {
             printer: Box::new(context.printer.clone()),
             error: Box::new(error),
         };
@@ -106,7 +106,7 @@ impl CommandTools {
         context.global.cursor = cli.global.cursor;
         let Verb::Request(verb) = cli.verb else { unreachable!("every tool makes a request") };
         let made = self.request(&context, &verb).map_err(|error| refused(&context, error))?;
-        Ok(Call { context, settings: made.0, request: made.1 })
+        Ok(ToolCall { context, settings: made.0, request: made.1 })
     }
 
     /// The request of a verb, about the workspace that the engine was made for.
@@ -121,8 +121,8 @@ impl CommandTools {
         Ok((settings, request))
     }
 
-    async fn answer(&self, call: &Call, canceled: Answering<'_, ()>) -> Bundle {
-        let Call { context, settings, request } = call;
+    async fn answer(&self, call: &ToolCall, canceled: Answering<'_, ()>) -> Bundle {
+        let ToolCall { context, settings, request } = call;
         let mut canceled = canceled;
         if request.writes() {
             let _alone = self.writing.write().await;
@@ -158,14 +158,14 @@ fn check_reach(request: &Request, root: &AbsPath) -> Result<(), ErrorBody> {
 }
 
 /// A call that was read.
-struct Call {
+struct ToolCall {
     context: CliContext,
     settings: CliSettings,
     request: Request,
 }
 
 /// A call that cannot be run.
-struct CallError {
+struct ToolCallError {
     printer: Box<Printer>,
     error: Box<ErrorBody>,
 }
@@ -192,7 +192,7 @@ impl ToolSource for CommandTools {
             }
             let (bundle, printer) = match self.read(name, &arguments, progress) {
                 Ok(call) => (self.answer(&call, canceled).await, call.context.printer),
-                Err(CallError { printer, error }) => (error_bundle(None, *error), *printer),
+                Err(ToolCallError { printer, error }) => (error_bundle(None, *error), *printer),
             };
             let text = printer.text(&bundle);
             Some(ToolAnswer { bundle, text })

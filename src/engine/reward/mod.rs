@@ -18,5 +18,6 @@ pub(super) use measure::{
     named_scope, removed_files, types_lost, without_spans,
 };
 pub use score::{ScoreHead, StateSource, is_revision, score};
+pub(super) use scratch_folder::ScratchFolder;
 pub(super) use scratch_workspace::ScratchWorkspace;
 pub use supplement::supplement;

@@ -25,7 +25,7 @@ const CODE_NAME: &str = "code";
 const MAX_UNLOCKED_AGE: Duration = Duration::from_secs(3600);
 
 /// A temporary folder that is deleted on drop.
-pub(super) struct ScratchFolder {
+pub(in crate::engine) struct ScratchFolder {
     folder: tempfile::TempDir,
     /// Held for the lifetime of the folder.
     _lock: File,
@@ -36,7 +36,7 @@ impl ScratchFolder {
     ///
     /// # Errors
     /// If it cannot be created.
-    pub(super) fn new(temp: &AbsPath) -> io::Result<Self> {
+    pub(in crate::engine) fn new(temp: &AbsPath) -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(temp.as_path())?;
         let unlocked_name = folder.path().join("lock.new");
         let lock = File::create(&unlocked_name)?;
@@ -47,7 +47,7 @@ impl ScratchFolder {
     }
 
     /// The subfolder for the code.
-    pub(super) fn code(&self) -> io::Result<AbsPath> {
+    pub(in crate::engine) fn code(&self) -> io::Result<AbsPath> {
         AbsPath::new(self.folder.path().join(CODE_NAME)).map_err(|_| io::ErrorKind::InvalidInput.into())
     }
 }

@@ -148,7 +148,7 @@ impl<S: ToolSource> ServerHandler for McpServer<S> {
         let token = context.meta.get_progress_token();
         let canceled = Box::pin(context.ct.cancelled());
         let arguments = request.arguments.unwrap_or_default();
-        let mut answer = self.source.call(&request.name, arguments, Arc::new(Steps(steps)), canceled);
+        let mut answer = self.source.call(&request.name, arguments, Arc::new(ProgressSteps(steps)), canceled);
         let mut count = 0.0;
         let answered = loop {
             tokio::select! {
@@ -222,11 +222,11 @@ fn shortened(text: String) -> String {
 }
 
 /// Passes the steps of a request on.
-struct Steps(mpsc::UnboundedSender<String>);
+struct ProgressSteps(mpsc::UnboundedSender<String>);
 
-impl Progress for Steps {
+impl Progress for ProgressSteps {
     fn step(&self, text: &str) {
-        // Nobody listens once the answer is there.
+        // The receiver is gone once the answer is there.
         let _ = self.0.send(text.to_owned());
     }
 

@@ -344,6 +344,26 @@ pub(crate) fn install(name: &str) {
     });
 }
 
+/// A virtual environment with these packages from PyPI, made once for each list; `None` if they cannot be installed.
+pub(crate) fn venv(env: &TestEnv, packages: &[&str]) -> Option<PathBuf> {
+    let name = format!("venv-{}", packages.join("-").replace(['=', '.'], "_"));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let python = folder.join("bin/python");
+    let done = folder.join("installed");
+    if !done.exists() {
+        let made = env.run("python3", ["-m", "venv", "--clear", folder.to_str().unwrap()]);
+        assert_eq!(made.code, Some(0), "{made}");
+        let pip = ["-m", "pip", "install", "-q", "--disable-pip-version-check"];
+        let installed = env.run(python.to_str().unwrap(), pip.iter().chain(packages));
+        if installed.code != Some(0) {
+            println!("SKIPPED: {packages:?} cannot be installed: {installed}");
+            return None;
+        }
+        std::fs::write(done, "").unwrap();
+    }
+    Some(python)
+}
+
 /// The folders of the machine's PATH.
 pub(crate) fn search_path() -> Vec<PathBuf> {
     std::env::split_paths(&machine("PATH").unwrap_or_default()).collect()

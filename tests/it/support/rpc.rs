@@ -110,11 +110,6 @@ impl RpcClient {
         }
     }
 
-    /// The process id of the server.
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Closes the input of the server and returns its exit code, and how long it took to end.
     #[track_caller]
     pub(crate) fn finish(mut self) -> (Option<i32>, Duration) {

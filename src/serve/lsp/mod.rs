@@ -1,0 +1,425 @@
+//! The language server protocol: a server for agents and editors that answers as the commands do.
+//!
+//! Every answer is complete or says that it is not, and is about the text that the client sees: where an open document has unsaved
+//! text, a copy of the workspace with that text is asked. Nothing is written; renames and code actions are edits that the client
+//! applies, and a rename that the command refuses is refused with its reason and hint.
+
+mod convert;
+mod documents;
+mod requests;
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::pin;
+use std::str::FromStr as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use lsp_types as lsp;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::engine::{Engine, UnsavedWorkspace};
+use crate::lsp::Connection;
+use crate::lsp::connection::Received;
+use crate::lsp::jsonrpc::{Message, Notification, ResponseError, RpcId, RpcRequest};
+use crate::model::error::ErrorBody;
+use crate::model::request::{Guards, Scope};
+use crate::path::{AbsPath, FileUri};
+use crate::text::ColumnUnit;
+use convert::ClientEdits;
+use documents::{ClientDocument, OpenDocuments};
+
+/// Error codes of JSON-RPC and of the protocol.
+mod codes {
+    pub(super) const INVALID_REQUEST: i64 = -32600;
+    pub(super) const METHOD_NOT_FOUND: i64 = -32601;
+    pub(super) const INVALID_PARAMS: i64 = -32602;
+    pub(super) const NOT_INITIALIZED: i64 = -32002;
+    pub(super) const REQUEST_CANCELLED: i64 = -32800;
+    pub(super) const CONTENT_MODIFIED: i64 = -32801;
+    pub(super) const REQUEST_FAILED: i64 = -32803;
+}
+
+/// How long the text of a document has to stay unchanged before its diagnostics are sent to a client that does not request them.
+const PUBLISH_DELAY: Duration = Duration::from_millis(200);
+
+/// What the server answers about, and how.
+pub struct LspWorkspace {
+    /// Answers requests about the files on the disk.
+    pub engine: Engine,
+    /// What edits may touch.
+    pub guards: Guards,
+    /// The files that are searched.
+    pub scope: Scope,
+    /// Whether a method is renamed in all related classes.
+    pub family: bool,
+    /// Whether the text of open documents is ignored: answers are about the disk.
+    pub from_disk: bool,
+}
+
+/// How serving ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Served {
+    /// The client asked for it, or closed the connection.
+    Ended,
+    /// The client left without asking for a shutdown first, or sent what is not the protocol.
+    Failed,
+}
+
+/// Serves a client on standard input and output. `open` opens the workspace, at the folder that the client names.
+pub async fn run(
+    open: impl FnOnce(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>,
+    interrupted: impl Future<Output = ()>,
+) -> Served {
+    let Connection { sender, mut receiver } = Connection::over(tokio::io::stdin(), tokio::io::stdout());
+    let mut interrupted = pin!(interrupted);
+    let mut session =
+        LspSession { open: Some(open), sender, server: None, running: BTreeMap::new(), is_shut_down: false };
+    let (done, mut finished) = mpsc::unbounded_channel();
+    let served = loop {
+        tokio::select! {
+            biased;
+            () = &mut interrupted => break Served::Ended,
+            Some(id) = finished.recv() => drop(session.running.remove(&id)),
+            received = receiver.recv() => match received {
+                None => break Served::Ended,
+                Some(Err(error)) => {
+                    session.log(lsp::MessageType::ERROR, &format!("the connection ends: {error}"));
+                    break Served::Failed;
+                }
+                Some(Ok(Message::Notification(note))) if note.method == "exit" => {
+                    break if session.is_shut_down { Served::Ended } else { Served::Failed };
+                }
+                Some(Ok(Message::Notification(note))) => session.notified(&note),
+                Some(Ok(Message::Request(request))) => session.requested(request, &done),
+                Some(Ok(Message::Response(_))) => {}
+            },
+        }
+    };
+    // Cancels what is running.
+    session.running.clear();
+    if let Some(server) = session.server.take() {
+        server.workspace.engine.close().await;
+        server.copy.close().await;
+    }
+    served
+}
+
+/// A connection from its first message to its last.
+struct LspSession<O> {
+    open: Option<O>,
+    sender: mpsc::UnboundedSender<Received>,
+    /// `None` before `initialize`.
+    server: Option<Arc<LspServer>>,
+    /// The requests that are being answered. Dropping the value cancels the request.
+    running: BTreeMap<RpcId, oneshot::Sender<()>>,
+    is_shut_down: bool,
+}
+
+/// What the requests of a client share.
+struct LspServer {
+    workspace: LspWorkspace,
+    /// Answers about text that is not saved.
+    copy: UnsavedWorkspace,
+    client: ClientSupport,
+    documents: Mutex<OpenDocuments>,
+    sender: mpsc::UnboundedSender<Received>,
+}
+
+/// What a client supports.
+#[derive(Debug, Clone, Copy)]
+struct ClientSupport {
+    unit: ColumnUnit,
+    edits: ClientEdits,
+    /// Whether it takes the symbols of a document as a tree.
+    trees: bool,
+    /// Whether it requests diagnostics.
+    pulls: bool,
+    /// Whether it requests the edit of a code action when it is needed.
+    resolves: bool,
+}
+
+impl ClientSupport {
+    fn new(capabilities: &lsp::ClientCapabilities) -> Self {
+        let document = capabilities.text_document.as_ref();
+        let edits = capabilities.workspace.as_ref().and_then(|workspace| workspace.workspace_edit.as_ref());
+        let encodings = capabilities.general.as_ref().and_then(|general| general.position_encodings.clone());
+        let unit = encodings.unwrap_or_default().iter().find_map(|encoding| match encoding.as_str() {
+            "utf-8" | "utf-16" | "utf-32" => ColumnUnit::parse(encoding.as_str()),
+            _ => None,
+        });
+        let operations = [
+            lsp::ResourceOperationKind::Create,
+            lsp::ResourceOperationKind::Rename,
+            lsp::ResourceOperationKind::Delete,
+        ];
+        let resolves = document
+            .and_then(|document| document.code_action.as_ref()?.resolve_support.as_ref())
+            .is_some_and(|resolve| resolve.properties.iter().any(|property| property == "edit"));
+        Self {
+            unit: unit.unwrap_or(ColumnUnit::Utf16),
+            edits: ClientEdits {
+                document_changes: edits.and_then(|edits| edits.document_changes).unwrap_or_default(),
+                operations: edits
+                    .and_then(|edits| edits.resource_operations.as_ref())
+                    .is_some_and(|offered| operations.iter().all(|kind| offered.contains(kind))),
+            },
+            trees: document
+                .and_then(|document| document.document_symbol.as_ref()?.hierarchical_document_symbol_support)
+                .unwrap_or_default(),
+            pulls: document.is_some_and(|document| document.diagnostic.is_some()),
+            resolves,
+        }
+    }
+}
+
+impl<O: FnOnce(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O> {
+    fn send(&self, message: Message) {
+        // A client that is gone needs no answer.
+        let _ = self.sender.send(Ok(message));
+    }
+
+    fn log(&self, kind: lsp::MessageType, message: &str) {
+        let params = json!(lsp::LogMessageParams { typ: kind, message: message.to_owned() });
+        self.send(Message::notification("window/logMessage", Some(params)));
+    }
+
+    fn requested(&mut self, request: RpcRequest, done: &mpsc::UnboundedSender<RpcId>) {
+        let RpcRequest { id, method, params } = request;
+        let params = params.unwrap_or(Value::Null);
+        let outcome = match (method.as_str(), &self.server) {
+            _ if self.is_shut_down => Err(failed(codes::INVALID_REQUEST, "the server is shut down")),
+            ("initialize", None) => self.initialize(params),
+            ("initialize", Some(_)) => {
+                Err(failed(codes::INVALID_REQUEST, "the server is initialized already"))
+            }
+            (_, None) => Err(failed(codes::NOT_INITIALIZED, "the first request has to be `initialize`")),
+            ("shutdown", Some(_)) => {
+                self.is_shut_down = true;
+                self.running.clear();
+                Ok(Value::Null)
+            }
+            (_, Some(server)) => {
+                let (server, sender, done) = (server.clone(), self.sender.clone(), done.clone());
+                let (cancel, canceled) = oneshot::channel();
+                self.running.insert(id.clone(), cancel);
+                let open = server.documents().clone();
+                tokio::spawn(async move {
+                    let canceled = async {
+                        // Completes also when the sender is dropped.
+                        let _ = canceled.await;
+                    };
+                    let outcome = server.answer(&method, params, open, pin!(canceled)).await;
+                    let _ = sender.send(Ok(Message::response(id.clone(), outcome)));
+                    let _ = done.send(id);
+                });
+                return;
+            }
+        };
+        self.send(Message::response(id, outcome));
+    }
+
+    fn notified(&mut self, note: &Notification) {
+        let params = note.params.as_ref().map(|params| params.value().into_owned()).unwrap_or_default();
+        if note.method == "$/cancelRequest" {
+            if let Ok(CancelParams { id }) = serde_json::from_value(params) {
+                self.running.remove(&id);
+            }
+            return;
+        }
+        let Some(server) = &self.server else { return };
+        match server.notified(&note.method, params) {
+            Ok(None) => {}
+            Ok(Some(path)) if !server.client.pulls => {
+                let (server, open) = (server.clone(), server.documents().clone());
+                tokio::spawn(async move { server.publish(path, open).await });
+            }
+            Ok(Some(_)) => {}
+            Err(message) => self.log(lsp::MessageType::ERROR, &format!("{}: {message}", note.method)),
+        }
+    }
+
+    fn initialize(&mut self, params: Value) -> Result<Value, ResponseError> {
+        let params: lsp::InitializeParams = read(params)?;
+        #[expect(deprecated, reason = "clients without workspace folders set only this")]
+        let root = params.root_uri.as_ref();
+        let folders = params.workspace_folders.unwrap_or_default();
+        let root = folders.first().map(|folder| &folder.uri).or(root);
+        let root = match root.map(|root| FileUri::parse_path(root.as_str())) {
+            Some(Ok(path)) => Some(path),
+            Some(Err(error)) => return Err(failed(codes::INVALID_PARAMS, &error.to_string())),
+            None => None,
+        };
+        let Some(open) = self.open.take() else {
+            return Err(failed(codes::INVALID_REQUEST, "`initialize` was sent before, and failed"));
+        };
+        let workspace = open(root).map_err(|error| of_body(&error))?;
+        if let Some(ignored) = folders.get(1) {
+            self.log(
+                lsp::MessageType::WARNING,
+                &format!("only the first folder is served, not {}", ignored.name),
+            );
+        }
+        let client = ClientSupport::new(&params.capabilities);
+        self.server = Some(Arc::new(LspServer {
+            copy: UnsavedWorkspace::new(workspace.engine.settings.clone()),
+            workspace,
+            client,
+            documents: Mutex::default(),
+            sender: self.sender.clone(),
+        }));
+        Ok(json!(lsp::InitializeResult {
+            capabilities: capabilities(client),
+            server_info: Some(lsp::ServerInfo {
+                name: "lanser".to_owned(),
+                version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            }),
+        }))
+    }
+}
+
+fn capabilities(client: ClientSupport) -> lsp::ServerCapabilities {
+    lsp::ServerCapabilities {
+        position_encoding: Some(lsp::PositionEncodingKind::from(client.unit.as_lsp().to_owned())),
+        text_document_sync: Some(lsp::TextDocumentSyncCapability::Options(lsp::TextDocumentSyncOptions {
+            open_close: Some(true),
+            change: Some(lsp::TextDocumentSyncKind::FULL),
+            save: Some(lsp::TextDocumentSyncSaveOptions::Supported(true)),
+            ..lsp::TextDocumentSyncOptions::default()
+        })),
+        definition_provider: Some(lsp::OneOf::Left(true)),
+        declaration_provider: Some(lsp::DeclarationCapability::Simple(true)),
+        type_definition_provider: Some(lsp::TypeDefinitionProviderCapability::Simple(true)),
+        implementation_provider: Some(lsp::ImplementationProviderCapability::Simple(true)),
+        references_provider: Some(lsp::OneOf::Left(true)),
+        hover_provider: Some(lsp::HoverProviderCapability::Simple(true)),
+        document_symbol_provider: Some(lsp::OneOf::Left(true)),
+        workspace_symbol_provider: Some(lsp::OneOf::Left(true)),
+        call_hierarchy_provider: Some(lsp::CallHierarchyServerCapability::Simple(true)),
+        rename_provider: Some(lsp::OneOf::Right(lsp::RenameOptions {
+            prepare_provider: Some(true),
+            work_done_progress_options: lsp::WorkDoneProgressOptions::default(),
+        })),
+        code_action_provider: Some(lsp::CodeActionProviderCapability::Options(lsp::CodeActionOptions {
+            resolve_provider: Some(true),
+            ..lsp::CodeActionOptions::default()
+        })),
+        diagnostic_provider: Some(lsp::DiagnosticServerCapabilities::Options(lsp::DiagnosticOptions {
+            inter_file_dependencies: true,
+            ..lsp::DiagnosticOptions::default()
+        })),
+        ..lsp::ServerCapabilities::default()
+    }
+}
+
+#[derive(Deserialize)]
+struct CancelParams {
+    id: RpcId,
+}
+
+impl LspServer {
+    fn documents(&self) -> MutexGuard<'_, OpenDocuments> {
+        self.documents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Follows the open documents. Returns the one whose diagnostics may have changed.
+    fn notified(&self, method: &str, params: Value) -> Result<Option<AbsPath>, String> {
+        fn read<T: DeserializeOwned>(params: Value) -> Result<T, String> {
+            serde_json::from_value(params).map_err(|error| error.to_string())
+        }
+        // Documents without a path, such as new ones that have no name yet, are in no workspace.
+        let path = |uri: &lsp::Uri| FileUri::parse_path(uri.as_str()).ok();
+        Ok(match method {
+            "textDocument/didOpen" => {
+                let opened: lsp::DidOpenTextDocumentParams = read(params)?;
+                let document = opened.text_document;
+                let path = path(&document.uri);
+                if let Some(path) = &path {
+                    let (version, text) = (document.version, document.text.into());
+                    self.documents().set(path.clone(), ClientDocument { version, text });
+                }
+                path
+            }
+            "textDocument/didChange" => {
+                let changed: lsp::DidChangeTextDocumentParams = read(params)?;
+                let Some(path) = path(&changed.text_document.uri) else { return Ok(None) };
+                if changed.content_changes.iter().any(|change| change.range.is_some()) {
+                    // The text of the client is not known any more.
+                    self.documents().close(&path);
+                    return Err(format!("{path}: the server asked for whole texts, not for changed ranges"));
+                }
+                let Some(change) = changed.content_changes.into_iter().next_back() else { return Ok(None) };
+                let version = changed.text_document.version;
+                self.documents().set(path.clone(), ClientDocument { version, text: change.text.into() });
+                Some(path)
+            }
+            "textDocument/didSave" => {
+                let saved: lsp::DidSaveTextDocumentParams = read(params)?;
+                path(&saved.text_document.uri)
+            }
+            "textDocument/didClose" => {
+                let closed: lsp::DidCloseTextDocumentParams = read(params)?;
+                if let Some(path) = path(&closed.text_document.uri) {
+                    self.documents().close(&path);
+                }
+                None
+            }
+            _ => None,
+        })
+    }
+
+    fn notify(&self, method: &str, params: Value) {
+        let _ = self.sender.send(Ok(Message::notification(method, Some(params))));
+    }
+
+    /// Sends the diagnostics of a document to a client that does not request them.
+    async fn publish(&self, path: AbsPath, open: OpenDocuments) {
+        let version = open.get(&path).map(|open| open.version);
+        // While a user types, only the last text is checked.
+        tokio::time::sleep(PUBLISH_DELAY).await;
+        if self.documents().get(&path).map(|open| open.version) != version {
+            return;
+        }
+        let found = self.diagnostics_of(&path, &open, pin!(std::future::pending())).await;
+        let Ok(uri) = lsp::Uri::from_str(FileUri::from_path(&path).as_str()) else { return };
+        // Newer text is followed by its own diagnostics.
+        if self.documents().get(&path).map(|open| open.version) != version {
+            return;
+        }
+        match found {
+            Ok(items) => {
+                let params = lsp::PublishDiagnosticsParams::new(uri, items, version);
+                self.notify("textDocument/publishDiagnostics", json!(params));
+            }
+            Err(error) => {
+                let message = format!("no diagnostics for {path}: {}", error.message);
+                let params = lsp::LogMessageParams { typ: lsp::MessageType::ERROR, message };
+                self.notify("window/logMessage", json!(params));
+            }
+        }
+    }
+}
+
+fn failed(code: i64, message: &str) -> ResponseError {
+    ResponseError { code, message: message.to_owned(), data: None }
+}
+
+/// The error of a bundle as an error of the protocol. The error of the bundle is its data.
+fn of_body(error: &ErrorBody) -> ResponseError {
+    use crate::model::error::ErrorSymbol;
+    let code = match error.symbol {
+        ErrorSymbol::RequestCancelled => codes::REQUEST_CANCELLED,
+        ErrorSymbol::ContentModified => codes::CONTENT_MODIFIED,
+        _ => codes::REQUEST_FAILED,
+    };
+    let hint = error.hint.as_ref().map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+    let message = format!("{}: {}{hint}", error.symbol.as_str(), error.message);
+    ResponseError { code, message, data: Some(json!(error)) }
+}
+
+fn read<T: DeserializeOwned>(params: Value) -> Result<T, ResponseError> {
+    serde_json::from_value(params).map_err(|error| failed(codes::INVALID_PARAMS, &error.to_string()))
+}

@@ -1,0 +1,576 @@
+//! Answers the requests of a client: each is a request of the command line.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use lsp_types as lsp;
+use lsp_types::request::{self as methods, Request as Method};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::convert::{LspConverter, not_expressible, symbol_kind, unit_of};
+use super::documents::OpenDocuments;
+use super::{LspServer, codes, failed, of_body, read};
+use crate::engine::{AbsolutePaths, UnsavedTexts};
+use crate::lsp::jsonrpc::ResponseError;
+use crate::model::bundle::Bundle;
+use crate::model::error::{ErrorBody, ErrorSymbol};
+use crate::model::facts::{Completeness, CompletenessStatus, Facts, Location, Symbol};
+use crate::model::request::{Command, Direction, DirtyPolicy, Options, Request, Severity};
+use crate::path::{AbsPath, DocUri, FileUri, WorkspacePath};
+use crate::selector::{CursorSpec, PositionSpec, RangeSpec};
+use crate::text::plural;
+
+/// How often a request is repeated because a file was saved meanwhile.
+const MAX_ATTEMPTS: u32 = 3;
+
+/// How many unresolved places a message names.
+const MAX_PLACES: usize = 5;
+
+/// The notification about an answer that may not be complete. Clients ignore notifications that begin with `$/` and that they do
+/// not know.
+const COMPLETENESS: &str = "$/lanser/completeness";
+
+type Canceled<'c> = Pin<&'c mut (dyn Future<Output = ()> + Send)>;
+type LspOutcome = Result<Value, ResponseError>;
+
+/// A request with the documents that were open when it came.
+struct RequestHandler<'a> {
+    server: &'a LspServer,
+    open: &'a OpenDocuments,
+}
+
+impl LspServer {
+    /// Answers a request about the documents that were open when it came.
+    pub(super) async fn answer(
+        &self,
+        method: &str,
+        params: Value,
+        open: OpenDocuments,
+        canceled: Canceled<'_>,
+    ) -> LspOutcome {
+        let handler = RequestHandler { server: self, open: &open };
+        let answer = handler.dispatch(method, params, canceled).await?;
+        let now = self.documents().clone();
+        // A document that was only opened or saved changes nothing.
+        if now != open && self.unsaved(&now).await != self.unsaved(&open).await {
+            return Err(failed(codes::CONTENT_MODIFIED, "a document changed while the request ran"));
+        }
+        Ok(answer)
+    }
+
+    /// The unsaved texts among open documents.
+    async fn unsaved(&self, open: &OpenDocuments) -> UnsavedTexts {
+        if self.workspace.from_disk {
+            return UnsavedTexts::new();
+        }
+        let (open, root) = (open.clone(), self.workspace.engine.settings.root.clone());
+        tokio::task::spawn_blocking(move || open.unsaved(&root)).await.unwrap_or_default()
+    }
+
+    pub(super) async fn diagnostics_of(
+        &self,
+        path: &AbsPath,
+        open: &OpenDocuments,
+        canceled: Canceled<'_>,
+    ) -> Result<Vec<lsp::Diagnostic>, ResponseError> {
+        RequestHandler { server: self, open }.diagnostics(path, canceled).await
+    }
+}
+
+impl RequestHandler<'_> {
+    async fn dispatch(&self, method: &str, params: Value, canceled: Canceled<'_>) -> LspOutcome {
+        match method {
+            methods::GotoDefinition::METHOD => self.places(Command::Definition, params, canceled).await,
+            methods::GotoDeclaration::METHOD => self.places(Command::Declaration, params, canceled).await,
+            methods::GotoTypeDefinition::METHOD => {
+                self.places(Command::TypeDefinition, params, canceled).await
+            }
+            methods::GotoImplementation::METHOD => {
+                self.places(Command::Implementation, params, canceled).await
+            }
+            methods::References::METHOD => self.references(read(params)?, canceled).await,
+            methods::HoverRequest::METHOD => self.hover(read(params)?, canceled).await,
+            methods::DocumentSymbolRequest::METHOD => self.outline(read(params)?, canceled).await,
+            methods::WorkspaceSymbolRequest::METHOD => self.search(read(params)?, canceled).await,
+            methods::CallHierarchyPrepare::METHOD => self.call_item(read(params)?, canceled).await,
+            methods::CallHierarchyIncomingCalls::METHOD => {
+                let params: lsp::CallHierarchyIncomingCallsParams = read(params)?;
+                self.calls(Direction::Incoming, &params.item, canceled).await
+            }
+            methods::CallHierarchyOutgoingCalls::METHOD => {
+                let params: lsp::CallHierarchyOutgoingCallsParams = read(params)?;
+                self.calls(Direction::Outgoing, &params.item, canceled).await
+            }
+            methods::PrepareRenameRequest::METHOD => self.prepare_rename(&read(params)?, canceled).await,
+            methods::Rename::METHOD => self.rename(read(params)?, canceled).await,
+            methods::CodeActionRequest::METHOD => self.actions(read(params)?, canceled).await,
+            methods::CodeActionResolveRequest::METHOD => self.resolve(read(params)?, canceled).await,
+            methods::DocumentDiagnosticRequest::METHOD => {
+                let params: lsp::DocumentDiagnosticParams = read(params)?;
+                let items = self.diagnostics(&path_of(&params.text_document.uri)?, canceled).await?;
+                Ok(json!({"kind": "full", "items": items}))
+            }
+            _ => Err(failed(codes::METHOD_NOT_FOUND, &format!("{method} is not supported"))),
+        }
+    }
+
+    /// Runs a request. The answer is about the text of the client.
+    async fn run(&self, request: Request, mut canceled: Canceled<'_>) -> Result<Bundle, ResponseError> {
+        let workspace = &self.server.workspace;
+        for _ in 0..MAX_ATTEMPTS {
+            let unsaved = self.server.unsaved(self.open).await;
+            let bundle = match unsaved.is_empty() {
+                true => workspace.engine.run(request.clone(), canceled.as_mut()).await,
+                false => {
+                    self.server.copy.run(request.clone(), Arc::new(unsaved.clone()), canceled.as_mut()).await
+                }
+            };
+            let is_canceled =
+                bundle.error.as_ref().is_some_and(|error| error.symbol == ErrorSymbol::RequestCancelled);
+            if is_canceled || self.server.unsaved(self.open).await == unsaved {
+                return Ok(bundle);
+            }
+        }
+        Err(failed(codes::CONTENT_MODIFIED, "files of open documents changed while the request ran"))
+    }
+
+    /// Runs a request whose error is the answer.
+    async fn facts(
+        &self,
+        request: Request,
+        canceled: Canceled<'_>,
+    ) -> Result<(Bundle, Arc<Facts>), ResponseError> {
+        let bundle = self.run(request, canceled).await?;
+        match (&bundle.error, &bundle.facts) {
+            (None, Some(facts)) => {
+                let facts = facts.clone();
+                Ok((bundle, facts))
+            }
+            (Some(error), _) => Err(of_body(error)),
+            (None, None) => Err(failed(codes::REQUEST_FAILED, "the answer has no facts")),
+        }
+    }
+
+    /// As [`Self::facts`]; `None` where there is nothing at the position.
+    async fn facts_if_any(
+        &self,
+        request: Request,
+        canceled: Canceled<'_>,
+    ) -> Result<Option<(Bundle, Arc<Facts>)>, ResponseError> {
+        let bundle = self.run(request, canceled).await?;
+        match (&bundle.error, &bundle.facts) {
+            (Some(error), _) if error.symbol == ErrorSymbol::NotFound => Ok(None),
+            (Some(error), _) => Err(of_body(error)),
+            (None, facts) => {
+                let facts = facts.clone();
+                Ok(facts.map(|facts| (bundle, facts)))
+            }
+        }
+    }
+
+    fn request(&self, cmd: Command, selector: Option<PositionSpec>) -> Request {
+        let workspace = &self.server.workspace;
+        let mut options =
+            Options { index_io: self.server.client.unit, scope: workspace.scope, ..Options::default() };
+        if cmd.edits() {
+            options.guards = workspace.guards.clone();
+            // The client applies the edit, and can undo it.
+            options.guards.dirty = DirtyPolicy::All;
+        }
+        Request::new(cmd, selector.map(Into::into), None, options)
+    }
+
+    fn request_at(
+        &self,
+        cmd: Command,
+        at: &lsp::TextDocumentPositionParams,
+    ) -> Result<Request, ResponseError> {
+        let path = path_of(&at.text_document.uri)?;
+        Ok(self.request(cmd, Some(self.cursor(DocUri::File(path), at.position))))
+    }
+
+    fn cursor(&self, uri: DocUri, at: lsp::Position) -> PositionSpec {
+        let (line, col) = (at.line.saturating_add(1), at.character.saturating_add(1));
+        PositionSpec::Cursor(CursorSpec {
+            uri,
+            line,
+            col,
+            indexing: self.server.client.unit,
+            doc_version: None,
+        })
+    }
+
+    /// Converts the locations of a bundle.
+    async fn converter(&self, bundle: &Bundle) -> LspConverter<'_> {
+        let settings = &self.server.workspace.engine.settings;
+        let text = serde_json::to_string(&bundle.facts).unwrap_or_default();
+        let outside = match text.contains("env://") || text.contains("server://") {
+            true => {
+                let settings = settings.clone();
+                tokio::task::spawn_blocking(move || AbsolutePaths::of(&settings)).await.ok()
+            }
+            false => None,
+        };
+        static NONE: std::sync::OnceLock<OpenDocuments> = std::sync::OnceLock::new();
+        let open = match self.server.workspace.from_disk {
+            true => NONE.get_or_init(OpenDocuments::default),
+            false => self.open,
+        };
+        let (from, to) = (unit_of(bundle), self.server.client.unit);
+        LspConverter { root: &settings.root, outside, open, from, to, texts: BTreeMap::new() }
+    }
+
+    async fn places(&self, cmd: Command, params: Value, canceled: Canceled<'_>) -> LspOutcome {
+        let params: lsp::TextDocumentPositionParams = read(params)?;
+        let request = self.request_at(cmd, &params)?;
+        let answered = match cmd {
+            // An empty list would mean that nothing implements it.
+            Command::Implementation => Some(self.facts(request, canceled).await?),
+            _ => self.facts_if_any(request, canceled).await?,
+        };
+        let Some((bundle, facts)) = answered else { return Ok(Value::Null) };
+        let found = match cmd {
+            Command::Definition => &facts.definitions,
+            Command::Declaration => &facts.declarations,
+            Command::TypeDefinition => &facts.type_definitions,
+            _ => &facts.implementations,
+        };
+        let found: &[Location] = found.as_deref().unwrap_or_default();
+        let mut converter = self.converter(&bundle).await;
+        let found = converter.locations(found).map_err(|error| of_body(&error))?;
+        self.report(&facts, &params, found.len(), &mut converter)?;
+        Ok(json!(found))
+    }
+
+    async fn references(&self, params: lsp::ReferenceParams, canceled: Canceled<'_>) -> LspOutcome {
+        let mut request = self.request_at(Command::References, &params.text_document_position)?;
+        request.options.exclude_declaration = !params.context.include_declaration;
+        let (bundle, facts) = self.facts(request, canceled).await?;
+        let mut converter = self.converter(&bundle).await;
+        let found = facts.references.as_deref().unwrap_or_default();
+        let found = converter.locations(found).map_err(|error| of_body(&error))?;
+        self.report(&facts, &params.text_document_position, found.len(), &mut converter)?;
+        Ok(json!(found))
+    }
+
+    /// Tells the client that an answer may be incomplete. An empty answer that may be incomplete is an error.
+    fn report(
+        &self,
+        facts: &Facts,
+        at: &lsp::TextDocumentPositionParams,
+        found: usize,
+        converter: &mut LspConverter<'_>,
+    ) -> Result<(), ResponseError> {
+        let Some(completeness) = &facts.completeness else { return Ok(()) };
+        let is_complete = completeness.status == CompletenessStatus::Complete;
+        if is_complete {
+            return Ok(());
+        }
+        let message = incomplete(completeness, found);
+        if found == 0 {
+            let mut error = failed(codes::REQUEST_FAILED, &message);
+            error.data = Some(json!({"completeness": completeness}));
+            return Err(error);
+        }
+        let items = &completeness.unresolved.items;
+        let unresolved: Result<Vec<_>, ErrorBody> = items
+            .iter()
+            .map(|item| {
+                let place = converter.place(&item.uri, item.range)?;
+                Ok(json!({"uri": place.uri, "range": place.range, "reason": item.reason}))
+            })
+            .collect();
+        let params = json!({
+            "textDocument": at.text_document,
+            "position": at.position,
+            "status": completeness.status,
+            "reason": completeness.reason,
+            "unresolved": unresolved.map_err(|error| of_body(&error))?,
+        });
+        self.server.notify(COMPLETENESS, params);
+        let params = lsp::ShowMessageParams { typ: lsp::MessageType::WARNING, message };
+        self.server.notify("window/showMessage", json!(params));
+        Ok(())
+    }
+
+    async fn hover(&self, params: lsp::HoverParams, canceled: Canceled<'_>) -> LspOutcome {
+        let at = params.text_document_position_params;
+        let request = self.request_at(Command::Hover, &at)?;
+        let Some((bundle, facts)) = self.facts_if_any(request, canceled).await? else {
+            return Ok(Value::Null);
+        };
+        let Some(hover) = &facts.hover else { return Ok(Value::Null) };
+        let path = path_of(&at.text_document.uri)?;
+        let mut converter = self.converter(&bundle).await;
+        let range = hover.range.map(|range| converter.range_in(&DocUri::File(path), range)).transpose();
+        let value = hover.markdown.clone();
+        let contents =
+            lsp::HoverContents::Markup(lsp::MarkupContent { kind: lsp::MarkupKind::Markdown, value });
+        Ok(json!(lsp::Hover { contents, range: range.map_err(|error| of_body(&error))? }))
+    }
+
+    async fn outline(&self, params: lsp::DocumentSymbolParams, canceled: Canceled<'_>) -> LspOutcome {
+        let mut request = self.request(Command::Symbols, None);
+        request.options.paths = vec![self.workspace_path(&path_of(&params.text_document.uri)?)?];
+        let (bundle, facts) = self.facts(request, canceled).await?;
+        let symbols = facts.symbols.as_deref().unwrap_or_default();
+        let mut converter = self.converter(&bundle).await;
+        let converted = match self.server.client.trees {
+            true => converter.outline(symbols).map(|tree| json!(tree)),
+            false => converter.symbols(symbols).map(|list| json!(list)),
+        };
+        converted.map_err(|error| of_body(&error))
+    }
+
+    async fn search(&self, params: lsp::WorkspaceSymbolParams, canceled: Canceled<'_>) -> LspOutcome {
+        let mut request = self.request(Command::Symbols, None);
+        // An empty query requests all symbols.
+        request.options.query = Some(params.query).filter(|query| !query.trim().is_empty());
+        let Some((bundle, facts)) = self.facts_if_any(request, canceled).await? else { return Ok(json!([])) };
+        let symbols = facts.symbols.as_deref().unwrap_or_default();
+        let found = self.converter(&bundle).await.symbols(symbols);
+        Ok(json!(found.map_err(|error| of_body(&error))?))
+    }
+
+    /// The definition at a position as the root of a call hierarchy.
+    async fn call_item(
+        &self,
+        params: lsp::CallHierarchyPrepareParams,
+        mut canceled: Canceled<'_>,
+    ) -> LspOutcome {
+        let at = params.text_document_position_params;
+        let request = self.request_at(Command::Definition, &at)?;
+        let Some((bundle, facts)) = self.facts_if_any(request, canceled.as_mut()).await? else {
+            return Ok(Value::Null);
+        };
+        let mut items = Vec::new();
+        for definition in facts.definitions.iter().flatten() {
+            let place = self.converter(&bundle).await.place(&definition.uri, definition.range);
+            let place = place.map_err(|error| of_body(&error))?;
+            let selector = self.cursor(definition.uri.clone(), place.range.start);
+            let located = self.run(self.request(Command::Locate, Some(selector)), canceled.as_mut()).await?;
+            let resolved = located.resolution.and_then(|resolution| resolution.resolved);
+            let Some((name, kind)) = resolved.and_then(|found| Some((found.qualname?, found.symbol_kind?)))
+            else {
+                continue;
+            };
+            let (module, name) = name.split_once(':').unwrap_or(("", &name));
+            items.push(lsp::CallHierarchyItem {
+                name: name.rsplit('.').next().unwrap_or(name).to_owned(),
+                kind: symbol_kind(&kind),
+                tags: None,
+                detail: Some(format!("{module}:{name}")),
+                uri: place.uri,
+                range: place.range,
+                selection_range: place.range,
+                data: None,
+            });
+        }
+        Ok(if items.is_empty() { Value::Null } else { json!(items) })
+    }
+
+    async fn calls(
+        &self,
+        direction: Direction,
+        item: &lsp::CallHierarchyItem,
+        canceled: Canceled<'_>,
+    ) -> LspOutcome {
+        let at = lsp::TextDocumentPositionParams::new(
+            lsp::TextDocumentIdentifier::new(item.uri.clone()),
+            item.selection_range.start,
+        );
+        let mut request = self.request_at(Command::Calls, &at)?;
+        request.options.direction = Some(direction);
+        let (bundle, facts) = self.facts(request, canceled).await?;
+        let calls = facts.calls.as_deref().unwrap_or_default();
+        let mut converter = self.converter(&bundle).await;
+        let converted: Result<Vec<Value>, ErrorBody> = calls
+            .iter()
+            .map(|call| {
+                let sites = converter.locations(&call.sites)?;
+                let ranges: Vec<lsp::Range> = sites.into_iter().map(|site| site.range).collect();
+                let mut end = |symbol: &Symbol| converter.call_item(symbol);
+                Ok(match direction {
+                    Direction::Incoming => json!({"from": end(&call.caller)?, "fromRanges": ranges}),
+                    Direction::Outgoing => json!({"to": end(&call.callee)?, "fromRanges": ranges}),
+                })
+            })
+            .collect();
+        let converted = converted.map_err(|error| of_body(&error))?;
+        self.report(&facts, &at, converted.len(), &mut converter)?;
+        Ok(json!(converted))
+    }
+
+    async fn prepare_rename(
+        &self,
+        at: &lsp::TextDocumentPositionParams,
+        canceled: Canceled<'_>,
+    ) -> LspOutcome {
+        let request = self.request_at(Command::PrepareRename, at)?;
+        let Some((bundle, facts)) = self.facts_if_any(request, canceled).await? else {
+            return Ok(Value::Null);
+        };
+        let Some(renamable) = &facts.renamable else { return Ok(Value::Null) };
+        let range = self.converter(&bundle).await.range_in(&renamable.location.uri, renamable.location.range);
+        let range = range.map_err(|error| of_body(&error))?;
+        let placeholder = renamable.name.clone();
+        Ok(json!(lsp::PrepareRenameResponse::RangeWithPlaceholder { range, placeholder }))
+    }
+
+    async fn rename(&self, params: lsp::RenameParams, canceled: Canceled<'_>) -> LspOutcome {
+        let mut request = self.request_at(Command::Rename, &params.text_document_position)?;
+        request.new_name = Some(params.new_name);
+        request.options.family = self.server.workspace.family;
+        self.edit(request, canceled).await
+    }
+
+    /// The edit of a request, if no check prevents it.
+    async fn edit(&self, request: Request, canceled: Canceled<'_>) -> LspOutcome {
+        let bundle = self.run(request, canceled).await?;
+        self.edit_of(&bundle).await
+    }
+
+    async fn edit_of(&self, bundle: &Bundle) -> LspOutcome {
+        if let Some(error) = &bundle.error {
+            return Err(of_body(error));
+        }
+        let edits = bundle.edits.as_ref();
+        let mut checks = edits.into_iter().flat_map(|edits| &edits.safety);
+        if let Some(check) = checks.find(|check| check.stops()) {
+            return Err(failed(codes::REQUEST_FAILED, &check.detail));
+        }
+        let edit = edits.and_then(|edits| edits.workspace_edit.as_ref());
+        let edit = edit.ok_or_else(|| of_body(&not_expressible("there is no edit".to_owned())))?;
+        let mut converter = self.converter(bundle).await;
+        converter.edit(edit, &self.server.client.edits).map_err(|error| of_body(&error))
+    }
+
+    fn range_request(&self, path: AbsPath, range: lsp::Range) -> Request {
+        let position = |at: lsp::Position| [at.line.saturating_add(1), at.character.saturating_add(1)];
+        let range = RangeSpec {
+            uri: DocUri::File(path),
+            start: position(range.start),
+            end: position(range.end),
+            indexing: self.server.client.unit,
+            doc_version: None,
+        };
+        self.request(Command::Actions, Some(PositionSpec::Range(range)))
+    }
+
+    async fn actions(&self, params: lsp::CodeActionParams, mut canceled: Canceled<'_>) -> LspOutcome {
+        let path = path_of(&params.text_document.uri)?;
+        let mut found = Vec::new();
+        let mut only = params.context.only.unwrap_or_default();
+        only.sort_by(|one, other| one.as_str().cmp(other.as_str()));
+        let kinds: Vec<Option<String>> = match only.as_slice() {
+            [] => vec![None],
+            kinds => kinds.iter().map(|kind| Some(kind.as_str().to_owned())).collect(),
+        };
+        for kind in kinds {
+            let mut request = self.range_request(path.clone(), params.range);
+            request.options.action_kind.clone_from(&kind);
+            let Some((_, facts)) = self.facts_if_any(request, canceled.as_mut()).await? else { continue };
+            for action in facts.actions.iter().flatten() {
+                let data = ActionData {
+                    uri: params.text_document.uri.clone(),
+                    range: params.range,
+                    kind: kind.clone(),
+                    number: action.number,
+                    title: action.title.clone(),
+                };
+                found.push(lsp::CodeAction {
+                    title: action.title.clone(),
+                    kind: action.kind.clone().map(lsp::CodeActionKind::from),
+                    is_preferred: action.preferred.then_some(true),
+                    disabled: action.disabled.clone().map(|reason| lsp::CodeActionDisabled { reason }),
+                    data: Some(json!(data)),
+                    ..lsp::CodeAction::default()
+                });
+            }
+        }
+        if self.server.client.resolves {
+            return Ok(json!(found));
+        }
+        let mut whole = Vec::new();
+        for action in found {
+            // An action that edits nothing, or whose edit is refused, is not offered.
+            if let Ok(action) = self.resolve(action, canceled.as_mut()).await {
+                whole.push(action);
+            }
+        }
+        Ok(json!(whole))
+    }
+
+    async fn resolve(&self, action: lsp::CodeAction, canceled: Canceled<'_>) -> LspOutcome {
+        let data: ActionData = read(action.data.clone().unwrap_or_default())?;
+        let mut request = self.range_request(path_of(&data.uri)?, data.range);
+        (request.options.action_kind, request.options.run) = (data.kind, Some(data.number.to_string()));
+        let bundle = self.run(request.clone(), canceled).await?;
+        let titles = bundle.facts.as_ref().and_then(|facts| facts.actions.as_ref());
+        if let (None, Some([ran, ..])) = (&bundle.error, titles.map(Vec::as_slice))
+            && ran.title != data.title
+        {
+            return Err(failed(codes::CONTENT_MODIFIED, "the actions have changed"));
+        }
+        let mut resolved = json!(action);
+        resolved["edit"] = self.edit_of(&bundle).await?;
+        Ok(resolved)
+    }
+
+    async fn diagnostics(
+        &self,
+        path: &AbsPath,
+        canceled: Canceled<'_>,
+    ) -> Result<Vec<lsp::Diagnostic>, ResponseError> {
+        let mut request = self.request(Command::Diagnostics, None);
+        request.options.paths = vec![self.workspace_path(path)?];
+        request.options.severity = Some(Severity::Hint);
+        let (bundle, facts) = self.facts(request, canceled).await?;
+        let Some(found) = &facts.diagnostics else { return Ok(Vec::new()) };
+        if let [not_checked, ..] = found.not_checked.as_slice() {
+            return Err(failed(codes::REQUEST_FAILED, &not_checked.reason));
+        }
+        self.converter(&bundle).await.diagnostics(&found.items).map_err(|error| of_body(&error))
+    }
+
+    fn workspace_path(&self, path: &AbsPath) -> Result<WorkspacePath, ResponseError> {
+        let root = &self.server.workspace.engine.settings.root;
+        path.strip_prefix(root).and_then(WorkspacePath::new).ok_or_else(|| {
+            failed(codes::REQUEST_FAILED, &format!("{path} is outside of the workspace {root}"))
+        })
+    }
+}
+
+/// Identifies a code action for `codeAction/resolve`.
+#[derive(Serialize, Deserialize)]
+struct ActionData {
+    uri: lsp::Uri,
+    range: lsp::Range,
+    kind: Option<String>,
+    number: u32,
+    title: String,
+}
+
+fn path_of(uri: &lsp::Uri) -> Result<AbsPath, ResponseError> {
+    FileUri::parse_path(uri.as_str()).map_err(|error| failed(codes::INVALID_PARAMS, &error.to_string()))
+}
+
+/// Says what is missing from an answer.
+fn incomplete(completeness: &Completeness, found: usize) -> String {
+    let unresolved = &completeness.unresolved;
+    let mut message = format!("{} found", plural(found, "place"));
+    if unresolved.count > 0 {
+        let places: Vec<&str> =
+            unresolved.items.iter().take(MAX_PLACES).map(|item| item.at.as_str()).collect();
+        let more = usize::try_from(unresolved.count).unwrap_or(usize::MAX).saturating_sub(places.len());
+        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        message += &format!("; these may be others: {}{more}", places.join(", "));
+    }
+    match &completeness.reason {
+        Some(reason) => format!("{message} (not complete: {reason})"),
+        None => format!("{message} (not complete)"),
+    }
+}

@@ -1,0 +1,301 @@
+//! The same questions through every front end: command line, batch, MCP, LSP and Python package. All answer with the same facts.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::support::{Framing, LANSER, Project, RpcClient, TestEnv};
+
+const PROJECT: &str = "\
+//- /shapes.py
+class Shape:
+    def area(self) -> float:
+        return 0.0
+
+
+class Square(Shape):
+    def area(self) -> float:
+        return 4.0
+
+
+def total(shapes: list[Shape]) -> float:
+    return sum(shape.area() for shape in shapes)
+//- /use.py
+from shapes import Square, total
+
+
+def main(any_shape) -> None:
+    print(total([Square()]), any_shape.area())
+    x: int = ''
+";
+
+/// A question about a place, or without one.
+struct Question {
+    /// The verb of the command line, which is the name of the MCP tool, too.
+    verb: &'static str,
+    /// The command of a batch line, and of the Python package.
+    command: &'static str,
+    selector: Option<&'static str>,
+    new_name: Option<&'static str>,
+    /// The options: on the command line, and as data.
+    words: &'static [&'static str],
+    options: Value,
+}
+
+fn question(verb: &'static str, command: &'static str, selector: Option<&'static str>) -> Question {
+    Question { verb, command, selector, new_name: None, words: &[], options: json!({}) }
+}
+
+fn questions() -> Vec<Question> {
+    let calls = question("calls", "calls", Some("shapes.py:11:5"));
+    let symbols = question("symbols", "symbols", None);
+    let rename = |selector| question("rename", "rename", Some(selector));
+    vec![
+        question("def", "definition", Some("use.py:5:11")),
+        question("refs", "references", Some("shapes.py:11:5")),
+        // One use is not resolved.
+        question("refs", "references", Some("shapes.py:2:9")),
+        question("refs", "references", Some("shapes.py:2:8")),
+        question("hover", "hover", Some("use.py:5:11")),
+        question("locate", "locate", Some("shapes.py:6:7")),
+        Question { words: &["--query", "Square"], options: json!({"query": "Square"}), ..symbols },
+        Question { words: &["--incoming"], options: json!({"direction": "incoming"}), ..calls },
+        question("diag", "diagnostics", None),
+        Question { new_name: Some("summed"), ..rename("shapes.py:11:5") },
+        // Refused: another class overrides it.
+        Question { new_name: Some("surface"), ..rename("shapes.py:2:9") },
+    ]
+}
+
+fn by_command_line(env: &TestEnv, question: &Question) -> Value {
+    let mut args = vec![question.verb];
+    args.extend(question.selector);
+    args.extend(question.new_name);
+    args.extend(question.words);
+    args.push("--json");
+    env.lanser(args).bundle()
+}
+
+fn batch_line(question: &Question, id: usize) -> Value {
+    let mut line = json!({"id": id, "cmd": question.command, "options": question.options});
+    for (name, value) in [("selector", question.selector), ("newName", question.new_name)] {
+        if let Some(value) = value {
+            line[name] = value.into();
+        }
+    }
+    line
+}
+
+fn by_batch(env: &TestEnv, questions: &[Question]) -> Vec<Value> {
+    let lines = questions.iter().enumerate().map(|(id, question)| format!("{}\n", batch_line(question, id)));
+    let output = env.lanser_with_input(["batch", "--ordered"], lines.collect::<String>());
+    output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn by_mcp(client: &mut RpcClient, question: &Question) -> Value {
+    let mut arguments = match question.command {
+        "calls" => json!({"incoming": true}),
+        _ => question.options.clone(),
+    };
+    for (name, value) in [("selector", question.selector), ("new_name", question.new_name)] {
+        if let Some(value) = value {
+            arguments[name] = value.into();
+        }
+    }
+    let answer = client.request("tools/call", json!({"name": question.verb, "arguments": arguments}));
+    answer["result"]["structuredContent"].clone()
+}
+
+/// The id of each bundle, or of the bundle of the exception.
+fn by_python(env: &TestEnv, questions: &[Question]) -> Vec<String> {
+    let script = "\
+import json, os, sys, lanser
+with lanser.Workspace('.', program=os.environ['LANSER_TEST_PROGRAM']) as workspace:
+    for line in json.loads(sys.argv[1]):
+        try:
+            given = {'options': line['options']}
+            if 'newName' in line: given['new_name'] = line['newName']
+            print(workspace.request(line['cmd'], line.get('selector'), **given).bundle_id)
+        except lanser.RequestError as error:
+            print(error.bundle.bundle_id)
+";
+    let lines: Vec<Value> =
+        questions.iter().enumerate().map(|(id, question)| batch_line(question, id)).collect();
+    let output = env.run("python3", ["-c", script, &json!(lines).to_string()]);
+    assert_eq!(output.code, Some(0), "{output}");
+    output.stdout.lines().map(str::to_owned).collect()
+}
+
+/// The ranges of the places of a bundle, or of LSP, by file.
+fn ranges<'v>(places: impl IntoIterator<Item = &'v Value>) -> BTreeMap<(String, String), usize> {
+    let mut found = BTreeMap::new();
+    for place in places {
+        let uri = place["uri"].as_str().unwrap_or_else(|| panic!("{place}")).rsplit('/').next().unwrap();
+        let range = &place["range"];
+        let range = match range.as_array() {
+            Some(_) => range.to_string(),
+            None => {
+                let (start, end) = (&range["start"], &range["end"]);
+                json!([start["line"], start["character"], end["line"], end["character"]]).to_string()
+            }
+        };
+        *found.entry((uri.to_owned(), range)).or_default() += 1;
+    }
+    found
+}
+
+/// Compares the answer of the language server with a bundle.
+fn check_lsp(env: &TestEnv, client: &mut RpcClient, question: &Question, bundle: &Value) {
+    let uri = |name: &str| format!("file://{}", env.file(name).display());
+    let at = question.selector.map(|selector| {
+        let parts: Vec<&str> = selector.split(':').collect();
+        let number = |at: usize| parts[at].parse::<u32>().unwrap() - 1;
+        json!({"textDocument": {"uri": uri(parts[0])}, "position": {"line": number(1), "character": number(2)}})
+    });
+    let mut params = at.unwrap_or_else(|| json!({}));
+    let method = match question.command {
+        "definition" => "textDocument/definition",
+        "references" => "textDocument/references",
+        "hover" => "textDocument/hover",
+        "symbols" => "workspace/symbol",
+        "calls" => "callHierarchy/incomingCalls",
+        "diagnostics" => "textDocument/diagnostic",
+        "rename" => "textDocument/rename",
+        // The protocol has no such request.
+        _ => return,
+    };
+    match question.command {
+        "references" => params["context"] = json!({"includeDeclaration": true}),
+        "symbols" => params = question.options.clone(),
+        "diagnostics" => params = json!({"textDocument": {"uri": uri("use.py")}}),
+        "rename" => params["newName"] = question.new_name.into(),
+        "calls" => {
+            let items = client.request("textDocument/prepareCallHierarchy", params);
+            params = json!({"item": items["result"][0]});
+        }
+        _ => {}
+    }
+    client.notes.clear();
+    let answer = client.request(method, params);
+    let facts = &bundle["facts"];
+    if !bundle["error"].is_null() {
+        let error = &answer["error"]["data"];
+        assert_eq!(error["symbol"], bundle["error"]["symbol"], "{method}: {answer}");
+        // The selector is in the unit of the client.
+        let message = error["message"].as_str().unwrap().replace("?indexing=utf-16", "");
+        assert_eq!(message, bundle["error"]["message"], "{method}: {answer}");
+        return;
+    }
+    let result = &answer["result"];
+    let list = |value: &Value| value.as_array().unwrap_or_else(|| panic!("{method}: {answer}")).clone();
+    match question.command {
+        "definition" => assert_eq!(ranges(&list(result)), ranges(&list(&facts["definitions"]))),
+        "references" => {
+            assert_eq!(ranges(&list(result)), ranges(&list(&facts["references"])));
+            let note = client.notes.iter().find(|note| note["method"] == "$/lanser/completeness");
+            let unresolved = &facts["completeness"]["unresolved"]["items"];
+            match note {
+                Some(note) => {
+                    assert_eq!(ranges(&list(&note["params"]["unresolved"])), ranges(&list(unresolved)))
+                }
+                None => assert_eq!(facts["completeness"]["status"], "complete", "{bundle}"),
+            }
+        }
+        "hover" => assert_eq!(result["contents"]["value"], facts["hover"]["markdown"]),
+        "symbols" => {
+            let of = |symbol: &Value| {
+                (symbol["name"].to_string(), symbol["containerName"].as_str().map(str::to_owned))
+            };
+            let names: Vec<_> = list(result).iter().map(of).collect();
+            let expected: Vec<_> = list(&facts["symbols"])
+                .iter()
+                .map(|symbol| (symbol["name"].to_string(), symbol["container"].as_str().map(str::to_owned)))
+                .collect();
+            assert_eq!(names, expected);
+        }
+        "calls" => {
+            let sites: usize = list(result).iter().map(|call| list(&call["fromRanges"]).len()).sum();
+            let expected: usize = list(&facts["calls"]).iter().map(|call| list(&call["sites"]).len()).sum();
+            assert_eq!(sites, expected, "{answer}");
+            assert!(sites > 0);
+        }
+        "diagnostics" => {
+            let of = |item: &Value| (item["message"].to_string(), item["code"].to_string());
+            let severe = |item: &&Value| item["severity"] != 4;
+            let found: Vec<_> = list(&result["items"]).iter().filter(severe).map(of).collect();
+            let expected: Vec<_> = list(&facts["diagnostics"]["items"])
+                .iter()
+                .map(|item| (item["message"].to_string(), item["rule"].to_string()))
+                .collect();
+            assert_eq!(found, expected);
+        }
+        _ => {
+            let edits = |edit: &Value| -> Vec<Value> {
+                let changes = edit["changes"]
+                    .as_object()
+                    .into_iter()
+                    .flatten()
+                    .map(|(uri, edits)| (uri.clone(), edits.clone()));
+                let documents = edit["documentChanges"].as_array().into_iter().flatten();
+                let documents = documents.map(|change| {
+                    (change["textDocument"]["uri"].as_str().unwrap().to_owned(), change["edits"].clone())
+                });
+                let mut all: Vec<Value> = changes
+                    .chain(documents)
+                    .map(|(uri, edits)| json!([uri.rsplit('/').next().unwrap(), edits]))
+                    .collect();
+                all.sort_by_key(Value::to_string);
+                all
+            };
+            assert_eq!(edits(result), edits(&bundle["edits"]["workspaceEdit"]), "{answer}");
+            assert!(!edits(result).is_empty());
+        }
+    }
+}
+
+/// Asks everything through every front end.
+fn check(env: &TestEnv) {
+    let questions = questions();
+    let by_batch = by_batch(env, &questions);
+    let by_python = by_python(env, &questions);
+    let mut mcp = RpcClient::start(env, &["mcp"], Framing::Lines);
+    let client = json!({"name": "test", "version": "1"});
+    mcp.request(
+        "initialize",
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}),
+    );
+    mcp.notify("notifications/initialized", json!({}));
+    let mut lsp = RpcClient::start(env, &["lsp"], Framing::Headers);
+    let root = format!("file://{}", env.cwd.display());
+    let capabilities = json!({"textDocument": {"diagnostic": {}}, "workspace": {"workspaceEdit": {"documentChanges": true}}});
+    lsp.request("initialize", json!({"rootUri": root, "processId": null, "capabilities": capabilities}));
+    for (number, question) in questions.iter().enumerate() {
+        let bundle = by_command_line(env, question);
+        let name = format!("{} {:?}", question.verb, question.selector);
+        let id = bundle["bundleId"].as_str().unwrap();
+        assert_eq!(by_batch[number]["bundleId"], id, "{name}: {}\n{bundle}", by_batch[number]);
+        assert_eq!(by_python[number], id, "{name}");
+        let found = by_mcp(&mut mcp, question);
+        assert_eq!(found["bundleId"], id, "{name}: {found}\n{bundle}");
+        assert_eq!(found["facts"], bundle["facts"], "{name}");
+        assert_eq!(found["error"], bundle["error"], "{name}");
+        assert_eq!(found["status"], bundle["status"], "{name}");
+        check_lsp(env, &mut lsp, question, &bundle);
+    }
+}
+
+fn environment(mut env: TestEnv) -> TestEnv {
+    let python = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("python");
+    env.set("PYTHONPATH", python).set("PYTHONDONTWRITEBYTECODE", "1").set("LANSER_TEST_PROGRAM", LANSER);
+    env
+}
+
+#[test]
+fn every_front_end_has_the_same_facts() {
+    check(&environment(TestEnv::pyright(&Project::parse(PROJECT))));
+}
+
+#[test]
+fn every_front_end_has_the_same_facts_with_ty() {
+    check(&environment(TestEnv::ty(&Project::parse(PROJECT))));
+}
