@@ -144,10 +144,9 @@ async fn incoming(
     let named = Named { name: &item.name, document: &document, offset, family: &[] };
     let mut explained = Box::pin(explain(cx, named, &mut searched, references)).await?;
     // An occurrence that is not called is irrelevant here.
-    explained.unresolved.retain(|one| {
-        !one.token.kind.is_token()
-            || one.token.syntax().used == TokenUse::Called
-    });
+    explained
+        .unresolved
+        .retain(|one| !one.token.kind.is_token() || one.token.syntax().used == TokenUse::Called);
     let mut known: BTreeSet<(AbsPath, Position)> = BTreeSet::new();
     for CallEdge { edge, .. } in &edges {
         known.extend(edge.ranges.iter().map(|range| (edge.item.path.clone(), range.start)));

@@ -45,7 +45,7 @@ pub(super) async fn outputs<T>(limit: usize, futures: Vec<BoxedFuture<'_, T>>) -
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use super::outputs;
+    use super::{BoxedFuture, outputs};
 
     /// The most futures that run at a time, with outputs that are ready in another order than they are wanted.
     async fn most_at_a_time(limit: usize) -> usize {

@@ -22,7 +22,7 @@ use crate::model::request::{Command, Request};
 use crate::path::AbsPath;
 use crate::reward::MeasuredDiagnostics;
 use crate::text::SourceEncoding;
-use crate::workspace::files::Files as _;
+use crate::workspace::files::{Document, Files as _};
 
 /// The result of an attempt.
 pub(super) struct Attempt {
@@ -160,12 +160,26 @@ impl RequestContext<'_> {
         *self.measured.lock().unwrap_or_else(PoisonError::into_inner) = Some(measured);
     }
 
+    /// Whether the server reads the same text of a file when the file is not opened, which would interrupt concurrent requests.
+    /// Only for requests about the file itself: a server may search an open file that it would leave out otherwise.
+    fn reads_by_itself(&self, document: &Document) -> bool {
+        matches!(
+            self.request.cmd,
+            Command::Definition | Command::Declaration | Command::TypeDefinition | Command::Hover
+        ) && Profile::of(self.settings.server).finds_files
+            && document.encoding == SourceEncoding::Utf8
+            && !document.text.starts_with('\u{feff}')
+            && [".py", ".pyi"].iter().any(|suffix| document.path.as_str().ends_with(suffix))
+            && self.state.inputs.holds(&document.path, Some(document.digest)) == Some(true)
+    }
+
     /// Opens documents in the server, in the order of their paths. Returns those that cannot be read.
     pub(super) fn open(&self, paths: impl IntoIterator<Item = AbsPath>) -> Result<Vec<AbsPath>, Failure> {
         let mut unreadable = Vec::new();
         let wanted: BTreeSet<AbsPath> = paths.into_iter().filter(|path| !self.is_open(path)).collect();
         for path in wanted {
             match self.state.files.read(&path) {
+                Ok(document) if self.reads_by_itself(&document) => {}
                 Ok(document) => self.server.open(&document)?,
                 Err(_) => unreadable.push(path),
             }

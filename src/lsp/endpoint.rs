@@ -24,11 +24,9 @@ use super::profile::{LogEvent, Profile};
 use super::server_requests::{METHOD_NOT_FOUND, ServerRequestHandler};
 use crate::model::server::ServerKind;
 
-/// How often to retry a request that the server abandoned.
-const MAX_RETRIES: u32 = 3;
-
-/// The delay before the first retry; it doubles with each further one.
+/// The delay before the first retry of a request that the server abandoned; it doubles with each further one, up to the longest.
 const FIRST_RETRY_DELAY: Duration = Duration::from_millis(20);
+const LONGEST_RETRY_DELAY: Duration = Duration::from_millis(320);
 
 /// How long the process may take to exit after the end of the stream before the server counts as alive.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
@@ -108,7 +106,11 @@ impl Endpoint {
         self.close(&error);
     }
 
-    /// Sends a request, and retries when the server abandons it. The request is queued when this returns.
+    /// Sends a request, and retries for as long as it has time when the server abandons it. The request is queued when this
+    /// returns.
+    ///
+    /// ty 0.0.105 abandons what it works on whenever a document is opened, changed or closed, also for another request: in a
+    /// batch of some hundred requests, three retries did not suffice for one that takes long.
     pub(super) fn request(
         self: &Arc<Self>,
         name: &'static str,
@@ -122,18 +124,19 @@ impl Endpoint {
         async move {
             let timeout = || LspError::Timeout { method: name.to_owned(), after: within };
             let mut attempts = 1;
+            let mut delay = FIRST_RETRY_DELAY;
             loop {
                 let outcome =
                     tokio::time::timeout_at(until, in_flight.outcome()).await.map_err(|_| timeout())??;
                 match outcome {
                     Ok(reply) => return Ok(reply),
                     Err(error) if !is_retryable(&error) => return Err(response_error(name, error)),
-                    Err(_) if attempts > MAX_RETRIES => {
+                    Err(_) if Instant::now() + delay >= until => {
                         return Err(LspError::ContentModified { method: name.to_owned(), attempts });
                     }
                     Err(_) => {
-                        let pause = tokio::time::sleep(FIRST_RETRY_DELAY * (1 << (attempts - 1)));
-                        tokio::time::timeout_at(until, pause).await.map_err(|_| timeout())?;
+                        tokio::time::sleep(delay).await;
+                        delay = (delay * 2).min(LONGEST_RETRY_DELAY);
                         attempts += 1;
                         in_flight = endpoint.start(name, params.clone());
                     }

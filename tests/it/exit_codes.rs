@@ -366,7 +366,7 @@ fn content_modified_responses_are_retried() {
     assert_eq!(env.lanser(args).text(), "said by the fake server\n");
     assert_eq!(server.received().iter().filter(|word| *word == "textDocument/hover").count(), 4);
     let server = FakeServer::new(&env, &Behavior::good().fails_as_modified("textDocument/hover", 99));
-    let args = ["hover", &at, "--server-command", server.command()];
+    let args = ["hover", &at, "--timeout", "2", "--server-command", server.command()];
     fails(&env, &args, 74, "E/CONTENT_MODIFIED", NO_SERVER_TIMEOUT);
 }
 

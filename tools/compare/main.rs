@@ -85,7 +85,8 @@ fn run() -> Result<bool, String> {
         scratch: scratch.join("tmp"),
         pulls: false,
     };
-    let lanser = Lanser { program, cache: scratch.join("cache"), python, script, server: "pyright".to_owned() };
+    let lanser =
+        Lanser { program, cache: scratch.join("cache"), python, script, server: "pyright".to_owned() };
     let mut rows = Vec::new();
     for root in &args.folders {
         let root = absolute(root)?;

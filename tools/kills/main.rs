@@ -71,14 +71,20 @@ fn run() -> Result<usize, String> {
         |path: &Path| fs::canonicalize(path).map_err(|error| format!("{}: {error}", path.display()));
     let root = absolute(Path::new(&folder.ok_or(USAGE)?))?;
     let (program, _) = support::program::beside_example()?;
-    let script =
-        script.map_or_else(|| support::program::found_script(&program, "pyright"), |script| absolute(&script))?;
+    let script = script
+        .map_or_else(|| support::program::found_script(&program, "pyright"), |script| absolute(&script))?;
     let [python, _, _] = support::program::interpreter(&python)?;
     let temporary = tempfile::tempdir().map_err(|error| error.to_string())?;
     for folder in ["run", "tmp", "cache"] {
         fs::create_dir(temporary.path().join(folder)).map_err(|error| error.to_string())?;
     }
-    let lanser = Lanser { program, cache: temporary.path().join("cache"), python, script, server: "pyright".to_owned() };
+    let lanser = Lanser {
+        program,
+        cache: temporary.path().join("cache"),
+        python,
+        script,
+        server: "pyright".to_owned(),
+    };
     Harness { lanser, root, temporary }.kill(calls, seed)
 }
 

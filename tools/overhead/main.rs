@@ -31,8 +31,7 @@ const TARGET: (f64, f64) = (1.05, 30.0);
 /// The same for ty, whose own share is so small that the rest counts; for references and for all else.
 const TY_TARGETS: [(f64, f64); 2] = [(1.3, 60.0), (1.3, 40.0)];
 
-const USAGE: &str =
-    "usage: overhead [--positions N] [--rounds N] [--files MOST] [--commands def,hover,refs]
+const USAGE: &str = "usage: overhead [--positions N] [--rounds N] [--files MOST] [--commands def,hover,refs]
                 [--names A,B,…] [--symbol SELECTOR]
                 [--server NAME] [--server-command SCRIPT] [--python EXE] FOLDER…";
 
@@ -85,7 +84,8 @@ fn run() -> Result<(), String> {
         scratch: temporary.clone(),
         pulls: false,
     };
-    let lanser = Lanser { program, cache: scratch.join("cache"), python, script, server: args.server.clone() };
+    let lanser =
+        Lanser { program, cache: scratch.join("cache"), python, script, server: args.server.clone() };
     let version = quick(|| {
         let mut command = Command::new(&lanser.program);
         command.arg("--version");

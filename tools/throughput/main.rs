@@ -101,7 +101,8 @@ fn run() -> Result<bool, String> {
         scratch: temporary.clone(),
         pulls: false,
     };
-    let lanser = Lanser { program, cache: temporary.join("cache"), python, script, server: args.server.clone() };
+    let lanser =
+        Lanser { program, cache: temporary.join("cache"), python, script, server: args.server.clone() };
     let mut held = true;
     for folder in &args.folders {
         held &= measured(&args, &lanser, &raw, folder)?;

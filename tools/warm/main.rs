@@ -91,7 +91,8 @@ fn run() -> Result<(), String> {
         scratch: temporary.clone(),
         pulls: false,
     };
-    let lanser = Lanser { program, cache: temporary.join("cache"), python, script, server: args.server.clone() };
+    let lanser =
+        Lanser { program, cache: temporary.join("cache"), python, script, server: args.server.clone() };
     let measured = measured(&args, &lanser, &raw);
     let _ = fs::remove_dir_all(temporary);
     let rows = measured?;

@@ -205,7 +205,9 @@ impl File<'_, '_> {
             // An alias of a member that a module binds is a name of that module.
             OccurrenceKind::Identifier if token.text() != self.symbol.name => self.of_global(token),
             // A variable of that name may hold the member.
-            OccurrenceKind::Identifier if self.is_called(token) => Classification::Ask(ServerQuestion::Imported),
+            OccurrenceKind::Identifier if self.is_called(token) => {
+                Classification::Ask(ServerQuestion::Imported)
+            }
             _ => OTHER,
         }
     }

@@ -89,11 +89,16 @@ pub(super) async fn resolve(
     if asked.is_empty() {
         return Ok((explained, is_late));
     }
+    if !cx.server.exclude_others() {
+        // Concurrent requests would see the overlays.
+        return Err(Failure::NeedsExclusiveServer);
+    }
     let wanted: BTreeSet<AbsPath> = asked.iter().map(|(token, _)| token.document.path.clone()).collect();
     let overlays = Overlays::build(&mut files, explainer.classes, wanted);
     overlays.show(cx)?;
     let answers = overlays.ask(explainer, asked.clone()).await;
     overlays.hide(cx)?;
+    cx.server.admit_others();
     let is_late = match answers {
         Ok(answers) => {
             explained.extend(answers);
@@ -122,7 +127,7 @@ pub(in crate::engine) async fn definition(
     if !files.has_untyped_parameters(&document.path) {
         return Ok(None);
     }
-    if cx.server.is_shared() {
+    if !cx.server.exclude_others() {
         // Concurrent requests would see the overlays.
         return Err(Failure::NeedsExclusiveServer);
     }
@@ -131,6 +136,7 @@ pub(in crate::engine) async fn definition(
     let at = overlays.position(cx, document, offset);
     let answer = cx.requests().definition(&document.path, at).await;
     overlays.hide(cx)?;
+    cx.server.admit_others();
     Ok(Some((by_name(cx, overlays.mapped(cx, answer?)), overlays::provenance(document, offset))))
 }
 
@@ -138,11 +144,13 @@ pub(in crate::engine) async fn definition(
 pub(super) struct PytestFiles<'p> {
     cx: &'p RequestContext<'p>,
     read: BTreeMap<AbsPath, Option<Arc<PytestFile>>>,
+    /// Whether a file has parameters for which an overlay may know a type.
+    untyped: BTreeMap<AbsPath, bool>,
 }
 
 impl<'p> PytestFiles<'p> {
     pub(super) const fn new(cx: &'p RequestContext<'p>) -> Self {
-        Self { cx, read: BTreeMap::new() }
+        Self { cx, read: BTreeMap::new(), untyped: BTreeMap::new() }
     }
 
     pub(super) fn read(&mut self, path: &AbsPath) -> Option<Arc<PytestFile>> {
@@ -157,10 +165,16 @@ impl<'p> PytestFiles<'p> {
 
     /// Whether a file has parameters for which [`super::overlays`] may know a type.
     fn has_untyped_parameters(&mut self, path: &AbsPath) -> bool {
-        let Some(document) = self.document(path) else { return false };
-        pytest::may_request(path.file_name(), &document.text)
-            && self.read(path).is_some_and(|file| file.requested.iter().any(|one| one.is_bare))
-            || !decorated_parameters(&document.text).is_empty()
+        if let Some(known) = self.untyped.get(path) {
+            return *known;
+        }
+        let has_some = self.document(path).is_some_and(|document| {
+            pytest::may_request(path.file_name(), &document.text)
+                && self.read(path).is_some_and(|file| file.requested.iter().any(|one| one.is_bare))
+                || !decorated_parameters(&document.text).is_empty()
+        });
+        self.untyped.insert(path.clone(), has_some);
+        has_some
     }
 
     pub(super) fn document(&self, path: &AbsPath) -> Option<Arc<Document>> {

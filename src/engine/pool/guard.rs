@@ -87,6 +87,22 @@ impl WorkerGuard {
         self.is_shared
     }
 
+    /// Keeps other requests off the worker until [`Self::admit_others`]: for showing it texts that only this request is to see.
+    /// Returns false, and does nothing, if there are others already.
+    pub(in crate::engine) fn exclude_others(&self) -> bool {
+        let reservation = &self.held().reservation;
+        !self.is_shared || reservation.workers.slots().exclude_others(reservation.id)
+    }
+
+    /// Undoes [`Self::exclude_others`].
+    pub(in crate::engine) fn admit_others(&self) {
+        let reservation = &self.held().reservation;
+        if self.is_shared {
+            reservation.workers.slots().admit_others(reservation.id);
+            reservation.workers.changed.notify_waiters();
+        }
+    }
+
     /// Sends requests to the server, each to be answered within this time.
     pub(in crate::engine) fn requests(&self, within: Duration) -> LspRequests {
         self.worker().server.client.requests(within)

@@ -175,6 +175,20 @@ impl<W> WorkerSlots<W> {
         }
     }
 
+    /// Keeps other requests from joining the only user of a worker; returns whether it is the only one.
+    pub(super) fn exclude_others(&mut self, id: u64) -> bool {
+        let Some(slot) = self.get(id).filter(|slot| slot.users == 1) else { return false };
+        slot.is_exclusive = true;
+        true
+    }
+
+    /// Other requests may join the user of a worker again.
+    pub(super) fn admit_others(&mut self, id: u64) {
+        if let Some(slot) = self.get(id) {
+            slot.is_exclusive = false;
+        }
+    }
+
     /// The worker of a slot.
     pub(super) fn worker(&mut self, id: u64) -> Option<Arc<W>> {
         self.get(id)?.worker.clone()
@@ -277,6 +291,19 @@ mod tests {
         assert!(taken.is_dirty && !taken.is_joined);
         assert!(come(&mut slots, Isolation::Shared).is_none());
         assert!(come(&mut slots, Isolation::Reset).is_none());
+    }
+
+    #[test]
+    fn the_only_user_of_a_shared_worker_can_have_it_alone_for_a_while() {
+        let mut slots = WorkerSlots::default();
+        let id = idle(&mut slots, WorkerState::Clean);
+        come(&mut slots, Isolation::Shared).unwrap();
+        assert!(slots.exclude_others(id));
+        assert!(come(&mut slots, Isolation::Shared).is_none());
+        slots.admit_others(id);
+        assert!(come(&mut slots, Isolation::Shared).unwrap().is_joined);
+        assert!(!slots.exclude_others(id), "another request uses it");
+        assert!(come(&mut slots, Isolation::Shared).unwrap().is_joined);
     }
 
     #[test]

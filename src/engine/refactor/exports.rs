@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn sorted_lists_stay_sorted() {
         let renamed = |text: &str, old: &str, new: &str| {
-            let exports = Outline::parse(text).exports.unwrap().names;
+            let exports = Outline::parse(text).exports.clone().unwrap().names;
             let mut out = text.to_owned();
             for (span, text) in sorted_entries(text, &exports, old, new)?.into_iter().rev() {
                 out.replace_range(span, &text);

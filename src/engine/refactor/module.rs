@@ -291,8 +291,7 @@ fn mentions(cx: &RequestContext<'_>, moved: &Move, rewrites: &[(Arc<Document>, F
         let is_mention = |one: &TextOccurrence| {
             !one.kind.is_token() && document.text[..one.start].ends_with(package) && !is_known(one.start)
         };
-        tokens
-            .extend(found.filter(is_mention).map(|one| Token::new(document.clone(), one.span(), one.kind)));
+        tokens.extend(found.filter(is_mention).map(|one| Token::new(document.clone(), one.span(), one.kind)));
     }
     completeness::residue(cx, &tokens)
 }
