@@ -64,6 +64,7 @@ pages! {
     servers: "docs/servers.md",
     sessions: "docs/sessions.md",
     traces: "docs/traces.md",
+    training: "docs/training.md",
 }
 
 /// A command of a page.
