@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Callable, Generic, List, Mapping, Optional, Protocol, TypeVar, Union
 
 from ._errors import IncompleteError, ProcessError
@@ -30,6 +30,8 @@ class Answer(Generic[T]):
     """What was asked for: a list of locations, the hover, the edits, …"""
     bundle: Bundle
     """The bundle that has it."""
+    json: Mapping[str, Any] = field(repr=False, compare=False)
+    """The bundle as JSON, to store it or to compute rewards from it."""
 
     @property
     def bundle_id(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Optional, Type
 
-from ._types import Bundle, ErrorBody, ErrorData, Retryable
+from ._types import Bundle, ErrorBody, ErrorData, Json, Retryable
 
 
 class LanserError(Exception):
@@ -38,7 +38,7 @@ class RequestError(LanserError):
     symbol: Optional[str] = None
     """The error symbol of the class."""
 
-    def __init__(self, body: ErrorBody, bundle: Bundle) -> None:
+    def __init__(self, body: ErrorBody, bundle: Bundle, json: Optional[Json] = None) -> None:
         text = f"{body.symbol}: {body.message}"
         super().__init__(f"{text}\nhint: {body.hint}" if body.hint else text)
         self.symbol = body.symbol
@@ -49,6 +49,8 @@ class RequestError(LanserError):
         self.data: Optional[ErrorData] = body.data
         self.bundle: Bundle = bundle
         """The whole answer. Some errors have facts (what was found before a timeout) or edits (a plan that is not safe)."""
+        self.json: Optional[Json] = json
+        """The bundle as JSON."""
 
     @property
     def candidates(self) -> List[str]:
@@ -185,6 +187,6 @@ BY_SYMBOL: Dict[str, Type[RequestError]] = {
 }
 
 
-def error_of(body: ErrorBody, bundle: Bundle) -> RequestError:
+def error_of(body: ErrorBody, bundle: Bundle, json: Json) -> RequestError:
     """The exception for the error of a bundle."""
-    return BY_SYMBOL.get(body.symbol, RequestError)(body, bundle)
+    return BY_SYMBOL.get(body.symbol, RequestError)(body, bundle, json)

@@ -190,8 +190,8 @@ def answer_of(reply: Reply, value: Callable[[Bundle], T]) -> Answer[T]:
         raise LanserError(f"the bundle has format {reply.get('version')}, and {FORMAT_VERSION} is expected")
     bundle = Bundle.from_json(reply)
     if bundle.error is not None:
-        raise error_of(bundle.error, bundle)
-    return Answer(value(bundle), bundle)
+        raise error_of(bundle.error, bundle, reply)
+    return Answer(value(bundle), bundle, reply)
 
 
 def _seconds(timeout: float) -> int:

@@ -12,6 +12,8 @@ mod global;
 mod globs;
 mod guards;
 mod output;
+mod output_file;
+mod report;
 mod rewards;
 mod settings;
 mod signals;

@@ -15,6 +15,7 @@ pub mod fingerprint;
 pub mod formula;
 pub mod integrity;
 pub mod judge;
+pub mod numbers;
 pub mod reachability;
 pub mod run;
 pub mod saturation;

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::saturation::MAX_STEP_CHANGE;
 use super::state::{RewardFormula, is_fault, recomputed};
 use crate::digest::{Digest, Score};
 use crate::model::bundle::Bundle;
@@ -28,6 +29,9 @@ pub struct RunStep {
     /// The integrity flags of the edit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub integrity_flags: Vec<&'static str>,
+    /// The number of diagnostics before and after, where they were counted over the same files. Not printed.
+    #[serde(skip)]
+    pub diagnostics: (Option<Score>, Option<Score>),
 }
 
 /// The total of a run, as printed.
@@ -117,7 +121,15 @@ fn millionths(score: Score) -> i128 {
 /// A step as it is printed.
 #[must_use]
 pub fn step(t: u64, bundle: &Bundle, reward: ProcessReward) -> RunStep {
+    let after = reward.state.diagnostics;
+    // A clipped change does not tell the number before.
+    let change = reward.components.diag_delta().filter(|change| {
+        reward.supplement.is_none()
+            && (reward.version != Preset::Guarded || change.get().abs() < MAX_STEP_CHANGE)
+    });
+    let before = after.zip(change).and_then(|(after, change)| Score::new(after.get() + change.get()));
     RunStep {
+        diagnostics: (before, after),
         t,
         r: reward.r,
         reason: reward.reason,

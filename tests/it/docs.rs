@@ -65,6 +65,7 @@ pages! {
     servers: "docs/servers.md",
     sessions: "docs/sessions.md",
     traces: "docs/traces.md",
+    training: "docs/training.md",
 }
 
 /// A command of a page.

@@ -67,6 +67,8 @@ mod sessions;
 mod skill;
 /// Traces: recording, replay, damage.
 mod traces;
+/// What training and evaluation read: reward files, pages, parts of a batch, rewards of a stream.
+mod training;
 /// A warm session gives the same answers as a cold process, whatever changed.
 mod warm;
 /// The words of the glossary.

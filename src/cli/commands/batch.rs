@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use tokio::sync::mpsc;
 
+use super::shard::Shard;
 use crate::cli::context::{CliContext, runtime, stopped};
 use crate::cli::exit::ProgramExit;
 use crate::cli::output::{Printer, TerminalProgress};
@@ -16,7 +17,7 @@ use crate::cli::rewards::StepRewards;
 use crate::cli::settings::CliSettings;
 use crate::cli::signals::interrupted;
 use crate::engine::{self, AbsolutePaths, Engine, Progress};
-use crate::model::bundle::Bundle;
+use crate::model::bundle::{Bundle, Volatile};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Options, Request, Scope};
 use crate::serve::batch::{self, BatchEnd, BatchInput, BatchOptions};
@@ -64,12 +65,34 @@ pub(crate) struct BatchArgs {
     /// Number of requests to answer concurrently
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) concurrency: u16,
+
+    /// Answer only the lines of part I of N, counted from 0
+    ///
+    /// The part depends on the content of the line alone, so that N jobs that read the same file answer each line once. Requests
+    /// that write are refused.
+    #[arg(long, value_name = "I/N")]
+    pub(crate) shard: Option<Shard>,
+
+    /// Leave out `meta.volatile`, except for the `id`
+    ///
+    /// Equal requests about equal inputs then give equal lines, which `sort -u` merges.
+    #[arg(long)]
+    pub(crate) no_volatile: bool,
 }
 
 /// Answers the requests.
 pub(crate) fn run(args: &BatchArgs, context: &mut CliContext) -> ProgramExit {
     let opened = context.settings().and_then(|settings| context.record(settings)).and_then(|settings| {
         let (stream, steps) = (input(args, context)?, StepRewards::new(context, &settings)?);
+        if args.shard.is_some() && steps.is_run() {
+            let message = "--prev last needs all lines, and --shard leaves some out";
+            return Err(ErrorBody::new(ErrorSymbol::Usage, message)
+                .hint("compute the rewards afterwards with `lanser reward --run`"));
+        }
+        let stream = match args.shard {
+            Some(shard) => shard.of(stream),
+            None => stream,
+        };
         Ok((settings, stream, output(args, context)?, steps))
     });
     let (settings, stream, out, steps) = match opened {
@@ -87,12 +110,23 @@ pub(crate) fn run(args: &BatchArgs, context: &mut CliContext) -> ProgramExit {
     let (answers, to_write) = mpsc::channel(OUTPUT_QUEUE_LIMIT);
     let (printer, ordered) = (context.printer.clone(), args.ordered || steps.is_run());
     let absolute = settings.absolute.then(|| AbsolutePaths::of(&context.engine_settings(&settings)));
-    let writer = BundleWriter { printer, out, progress: progress.clone(), steps, absolute };
+    let no_volatile = args.no_volatile;
+    let writer = BundleWriter { printer, out, progress: progress.clone(), steps, absolute, no_volatile };
     let writer = std::thread::spawn(move || writer.write(to_write));
     let engine_settings =
         engine::Settings { progress: Arc::new(MessagesOnly(progress)), ..context.engine_settings(&settings) };
     let limit = context.global.limit;
-    let merge_options = Box::new(move |request: &Request| with_defaults(request, limit, &settings));
+    let is_part = args.shard.is_some();
+    let merge_options = Box::new(move |request: &Request| {
+        if is_part && request.writes() {
+            return Err(ErrorBody::new(
+                ErrorSymbol::Usage,
+                "a request that writes cannot be part of a shard",
+            )
+            .hint("requests that write run in the order of the lines: run them without --shard"));
+        }
+        with_defaults(request, limit, &settings)
+    });
     let source = BatchInput { stream, merge_options };
     let terms = BatchOptions { concurrency: args.concurrency.into(), ordered };
     let watchdog = Watchdog::default();
@@ -208,6 +242,7 @@ struct BundleWriter {
     progress: Arc<TerminalProgress>,
     steps: StepRewards,
     absolute: Option<AbsolutePaths>,
+    no_volatile: bool,
 }
 
 impl BundleWriter {
@@ -216,6 +251,10 @@ impl BundleWriter {
         let mut count = 0_u64;
         while let Some(mut bundle) = answers.blocking_recv() {
             self.steps.reward(&mut bundle)?;
+            if self.no_volatile {
+                let id = bundle.meta.volatile.id.take();
+                bundle.meta.volatile = Volatile { id, ..Volatile::default() };
+            }
             if let Some(paths) = &self.absolute {
                 paths.add_to(&mut bundle);
             }

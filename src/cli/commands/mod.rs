@@ -19,6 +19,7 @@ pub(crate) mod schema;
 pub(crate) mod score;
 pub(crate) mod server;
 pub(crate) mod session;
+mod shard;
 pub(crate) mod show;
 pub(crate) mod skill;
 pub(crate) mod symbols;

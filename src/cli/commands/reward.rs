@@ -7,6 +7,8 @@ use serde::Serialize;
 
 use crate::cli::context::CliContext;
 use crate::cli::exit::ProgramExit;
+use crate::cli::output_file::OutputFile;
+use crate::cli::report::{Report, ReportStep};
 use crate::cli::rewards;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::reward::{Preset, ProcessReward};
@@ -24,7 +26,7 @@ const OUTPUT_BUFFER_BYTES: usize = 1 << 16;
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = "\
 With --next, prints the reward of the step from --prev to that bundle, or of the bundle by itself without --prev. With --run, \
-prints one line of JSON per step and one for the whole run. An invalid line is reported with its number and skipped, and the \
+prints one line of JSON per step and one for the whole run; steps of a run on standard input are printed as they come. An invalid line is reported with its number and skipped, and the \
 exit code is then 2.
 
 Rewards are computed from the facts in the bundles, so --preset and --weights need not be those the bundles were made with.")]
@@ -36,6 +38,10 @@ pub(crate) struct RewardArgs {
     /// File with the bundles of a run, one per line; `-` for standard input
     #[arg(long, value_name = "FILE", conflicts_with = "prev")]
     pub(crate) run: Option<String>,
+
+    /// Also write the run as a page to look at: one HTML file without scripts
+    #[arg(long, value_name = "FILE", requires = "run")]
+    pub(crate) html: Option<String>,
 }
 
 /// A line that is not a bundle.
@@ -49,7 +55,7 @@ struct Malformed<'m> {
 pub(crate) fn run(args: &RewardArgs, context: &mut CliContext) -> ProgramExit {
     let exit = match (&args.next, &args.run) {
         (Some(next), _) => step_reward(next, context),
-        (None, Some(file)) => run_rewards(file, context),
+        (None, Some(file)) => run_rewards(file, args.html.as_deref(), context),
         (None, None) => Err(ErrorBody::new(ErrorSymbol::Usage, "no bundle is given")
             .hint("give a bundle with --next, or a run with --run")),
     };
@@ -80,13 +86,15 @@ fn reward_text(reward: &ProcessReward) -> String {
     format!("{} {r}\n{}\n{flags}", reward.version.as_str(), reward.explanation)
 }
 
-fn run_rewards(file: &str, context: &CliContext) -> Result<ProgramExit, ErrorBody> {
+fn run_rewards(file: &str, html: Option<&str>, context: &CliContext) -> Result<ProgramExit, ErrorBody> {
     let terms = rewards::terms(context, Preset::default())?;
     let unreadable = |error: std::io::Error| {
         ErrorBody::new(ErrorSymbol::NotFound, format!("cannot read the run {file}: {error}"))
             .hint("give a file with one bundle per line, or `-` for standard input")
     };
-    let reader: Box<dyn BufRead> = if file == "-" {
+    // A program that writes bundles one by one reads the reward of each before it writes the next.
+    let is_stream = file == "-";
+    let reader: Box<dyn BufRead> = if is_stream {
         Box::new(BufReader::new(std::io::stdin()))
     } else {
         let path = context.env.absolute(file);
@@ -95,6 +103,7 @@ fn run_rewards(file: &str, context: &CliContext) -> Result<ProgramExit, ErrorBod
     let mut run = RewardRun::new(terms);
     let mut lines = BoundedLines::new(reader, MAX_LINE_BYTES);
     let (mut out, mut any_malformed) = (String::new(), false);
+    let mut report = html.map(|_| Report { title: "Rewards of a run", is_run: true, ..Report::default() });
     while let Some(fits) = lines.advance().map_err(unreadable)? {
         let (line, number) = (lines.line(), lines.number());
         if fits && line.iter().all(u8::is_ascii_whitespace) {
@@ -103,7 +112,14 @@ fn run_rewards(file: &str, context: &CliContext) -> Result<ProgramExit, ErrorBod
         let bundle =
             if fits { rewards::read(line) } else { Err(format!("it is longer than {MAX_LINE_BYTES} bytes")) };
         let output = match bundle {
-            Ok(bundle) => serde_json::to_string(&run.next(bundle)),
+            Ok(bundle) => {
+                let described = report.as_ref().map(|_| ReportStep::of_bundle(&bundle));
+                let step = run.next(bundle);
+                if let Some((report, described)) = report.as_mut().zip(described) {
+                    report.steps.push(described.with_reward(&step));
+                }
+                serde_json::to_string(&step)
+            }
             Err(why) => {
                 run.skip_malformed();
                 any_malformed = true;
@@ -113,14 +129,23 @@ fn run_rewards(file: &str, context: &CliContext) -> Result<ProgramExit, ErrorBod
         };
         out.push_str(&output.unwrap_or_default());
         out.push('\n');
-        if out.len() >= OUTPUT_BUFFER_BYTES {
+        if is_stream || out.len() >= OUTPUT_BUFFER_BYTES {
             match context.printer.payload(&std::mem::take(&mut out)) {
                 ProgramExit::Ok => {}
                 ended => return Ok(ended),
             }
         }
     }
-    out.push_str(&serde_json::to_string(&run.total()).unwrap_or_default());
+    let total = run.total();
+    if let Some((file, report)) = html.zip(report.as_mut()) {
+        report.facts = vec![
+            ("formula", total.preset.as_str().to_owned()),
+            ("sum of the rewards", total.reward.get().to_string()),
+            ("malformed lines", total.malformed.to_string()),
+        ];
+        OutputFile::new("--html", file, context).write(&report.to_html())?;
+    }
+    out.push_str(&serde_json::to_string(&total).unwrap_or_default());
     out.push('\n');
     Ok(match context.printer.payload(&out) {
         ProgramExit::Ok if any_malformed => ProgramExit::Failed(ErrorSymbol::Usage),

@@ -5,6 +5,8 @@ use clap::Args;
 use super::diag::WithArgs;
 use crate::cli::context::{CliContext, runtime};
 use crate::cli::exit::ProgramExit;
+use crate::cli::output_file::OutputFile;
+use crate::cli::report::{Report, ReportStep};
 use crate::cli::rewards;
 use crate::cli::settings::CliSettings;
 use crate::cli::signals;
@@ -12,6 +14,7 @@ use crate::engine::{self, ScoreHead, StateSource, is_revision};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::reward::Preset;
 use crate::reward::episode::Episode;
+use crate::reward::numbers::numbers;
 use crate::workspace::files::{canonical, read_bytes};
 
 /// The hint of errors about a state that cannot be found or read.
@@ -40,6 +43,18 @@ pub(crate) struct ScoreArgs {
 
     #[command(flatten)]
     pub(crate) with: WithArgs,
+
+    /// Write the reward and its parts into this file, as one JSON object of numbers
+    ///
+    /// The file that verifiers of Harbor and terminal-bench tasks read, such as /logs/verifier/reward.json. Needs exactly one head.
+    /// If the head gets no reward, there is no such file afterwards, and the exit code is not 0: a trial without a reward is not
+    /// one with the reward 0.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rewards_json: Option<String>,
+
+    /// Also write the scores as a page to look at: one HTML file without scripts
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<String>,
 }
 
 /// Scores the heads.
@@ -51,6 +66,16 @@ pub(crate) fn run(args: &ScoreArgs, context: &mut CliContext) -> ProgramExit {
 }
 
 fn scored(args: &ScoreArgs, context: &CliContext) -> Result<ProgramExit, ErrorBody> {
+    let rewards_file =
+        args.rewards_json.as_deref().map(|file| OutputFile::new("--rewards-json", file, context));
+    if let Some(file) = &rewards_file {
+        // Whatever fails from here on, a reward of an earlier run must not be taken for that of this one.
+        file.remove()?;
+        if args.head.len() != 1 {
+            let message = format!("--rewards-json needs one head, and there are {}", args.head.len());
+            return Err(ErrorBody::new(ErrorSymbol::Usage, message).hint("score the heads one by one"));
+        }
+    }
     let settings = context.settings()?;
     let terms = rewards::terms(context, Preset::Guarded)?;
     let with = args.with.analyzers(&settings)?;
@@ -62,12 +87,18 @@ fn scored(args: &ScoreArgs, context: &CliContext) -> Result<ProgramExit, ErrorBo
     });
     let heads: Vec<ScoreHead> = heads.collect();
     let engine_settings = context.engine_settings(&settings);
-    let (mut stopped, mut failed) = (None, None);
+    let (mut stopped, mut failed, mut rewards) = (None, None, None);
+    let mut steps = args.html.as_ref().map(|_| Vec::new());
     let runtime = runtime()?;
     let done = runtime.block_on(async {
         let report = |episode: Episode| {
             let error = episode.error.as_ref().filter(|_| !episode.scored);
             failed = failed.or_else(|| error.map(|error| error.symbol));
+            rewards = numbers(&episode);
+            if let Some(steps) = &mut steps {
+                let source = heads.get(steps.len()).map(|head| &head.source);
+                steps.push(ReportStep::of_episode(&episode, source.and_then(diff_of)));
+            }
             // After a failed print, such as to a closed pipe, nothing more is printed.
             stopped = stopped
                 .or_else(|| Some(print(context, &episode)).filter(|exit| !matches!(exit, ProgramExit::Ok)));
@@ -75,7 +106,31 @@ fn scored(args: &ScoreArgs, context: &CliContext) -> Result<ProgramExit, ErrorBo
         engine::score(&engine_settings, &base, &heads, (&terms, &with), signals::interrupted(), report).await
     });
     runtime.shutdown_background();
-    done.map(|()| stopped.or(failed.map(ProgramExit::Failed)).unwrap_or(ProgramExit::Ok))
+    done?;
+    if let Some((file, steps)) = args.html.as_deref().zip(steps) {
+        let facts = vec![("formula", terms.preset.as_str().to_owned()), ("base", args.base.clone())];
+        let report = Report { title: "Scores against one base", facts, is_run: false, steps };
+        OutputFile::new("--html", file, context).write(&report.to_html())?;
+    }
+    if let Some(file) = rewards_file {
+        match rewards {
+            Some(numbers) => {
+                file.write(&format!("{}\n", serde_json::to_string(&numbers).unwrap_or_default()))?;
+            }
+            // Only a changed configuration gives no reward without an error.
+            None => failed = failed.or(Some(ErrorSymbol::VersionSkew)),
+        }
+    }
+    Ok(stopped.or(failed.map(ProgramExit::Failed)).unwrap_or(ProgramExit::Ok))
+}
+
+/// The diff of a head, if it is one.
+fn diff_of(source: &StateSource) -> Option<String> {
+    match source {
+        StateSource::Edit(content) => std::str::from_utf8(content).ok().map(str::to_owned),
+        StateSource::Bundle(bundle) => bundle.edits.as_ref().map(|edits| edits.diff.clone()),
+        _ => None,
+    }
 }
 
 fn print(context: &CliContext, episode: &Episode) -> ProgramExit {

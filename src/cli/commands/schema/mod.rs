@@ -3,16 +3,13 @@
 mod compare;
 mod validate;
 
-use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
-
 use clap::{Args, CommandFactory as _, Subcommand};
 
 use crate::cli::Cli;
 use crate::cli::context::CliContext;
 use crate::cli::exit::ProgramExit;
+use crate::cli::output_file::{OutputFile, write_file};
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::path::AbsPath;
 use crate::schema::{self, SchemaKind};
 
 /// The verbs of `schema`.
@@ -95,31 +92,10 @@ pub(crate) fn run(command: SchemaSubcommand, context: &mut CliContext) -> Progra
 /// Prints a schema or writes it into a file.
 fn one(kind: SchemaKind, args: &OneSchemaArgs, context: &mut CliContext) -> ProgramExit {
     let Some(out) = &args.out else { return context.printer.payload(schema::export(kind)) };
-    let path = context.env.absolute(out);
-    let Err(error) = write_file(&path, schema::export(kind)) else { return ProgramExit::Ok };
-    let body = match path.parent() {
-        folder if !folder.as_path().is_dir() => {
-            let message = format!("cannot write {out}: no such folder: {folder}");
-            ErrorBody::new(ErrorSymbol::NotFound, message).hint("create the folder first")
-        }
-        _ => ErrorBody::new(ErrorSymbol::FsPermissions, format!("cannot write {out}: {error}"))
-            .hint("pass a writable file to --out"),
-    };
-    context.fail(body)
-}
-
-/// Writes a file in one step: a reader sees the old content or the new one.
-fn write_file(path: &AbsPath, text: &str) -> std::io::Result<()> {
-    if path.as_path().is_dir() {
-        return Err(std::io::ErrorKind::IsADirectory.into());
+    match OutputFile::new("--out", out, context).write(schema::export(kind)) {
+        Ok(()) => ProgramExit::Ok,
+        Err(error) => context.fail(error),
     }
-    let mut file = tempfile::Builder::new()
-        // As for any new file, the user's mask applies.
-        .permissions(std::fs::Permissions::from_mode(0o666))
-        .tempfile_in(path.parent().as_path())?;
-    file.write_all(text.as_bytes())?;
-    file.persist(path.as_path()).map_err(|error| error.error)?;
-    Ok(())
 }
 
 fn export(args: &ExportArgs, context: &mut CliContext) -> ProgramExit {

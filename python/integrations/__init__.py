@@ -1,0 +1,1 @@
+"""Tests of the adapters with the real frameworks, run by .ci/integrations: each file where its framework is installed."""
