@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use process_wrap::tokio::{CommandWrap, KillOnDrop, ProcessGroup};
-use rustix::process::{Pid, Signal, getppid, kill_process_group};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getppid, getrlimit, kill_process_group, setrlimit};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 use tokio::sync::watch;
@@ -259,6 +259,18 @@ async fn keep_tail(mut stderr: impl AsyncRead + Unpin, tail: &Mutex<Vec<u8>>) {
     }
 }
 
+/// The memory of a guarded program, in bytes: twice the heap of Pyright. ty takes what it needs, and a checkout can make it read a
+/// file without end (`.gitignore` as a link to `/dev/zero`).
+const MEMORY_BYTES: u64 = 8 << 30;
+
+/// Limits the memory of this process and of what replaces it. Address space is not limited: V8 reserves much more than it uses.
+fn limit_memory() {
+    let limit = getrlimit(Resource::Data);
+    let least = |value: Option<u64>| Some(value.map_or(MEMORY_BYTES, |value| value.min(MEMORY_BYTES)));
+    // It fails only where the operating system has no such limit.
+    let _ = setrlimit(Resource::Data, Rlimit { current: least(limit.current), ..limit });
+}
+
 /// Replaces this process by the server, after asking the kernel to kill it when `parent` dies. Returns only on failure.
 ///
 /// `parent` is the process that wants the server; if it has exited already, nothing is started.
@@ -276,6 +288,7 @@ pub fn exec_guarded(parent: u32, program: OsString, args: impl IntoIterator<Item
     if orphaned() {
         return gone();
     }
+    limit_memory();
     std::process::Command::new(program).args(args).exec()
 }
 

@@ -224,6 +224,66 @@ fn git_runs_no_program_configured_by_the_repository() {
     assert_eq!(applied.code, Some(77), "what is behind a filter that was not run is not clean: {applied}");
 }
 
+/// Git LFS is usually a filter of the user's configuration, and runs programs that the repository's configuration names.
+#[test]
+fn extensions_of_git_lfs_that_the_repository_configures_are_not_run() {
+    let mut checkout = Checkout::new();
+    let home = checkout.env.path("home");
+    std::fs::create_dir(&home).unwrap();
+    let clean = "f() { $(git config lfs.extension.x.clean); cat; }; f";
+    std::fs::write(home.join(".gitconfig"), format!("[filter \"lfs\"]\n\tclean = \"{clean}\"\n")).unwrap();
+    checkout.env.set("HOME", &home);
+    checkout.env.write("../.gitattributes", "*.bin filter=lfs\n");
+    checkout.env.write("x.bin", "1");
+    for args in [&["add", "-A"][..], &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "all"]] {
+        assert_eq!(checkout.env.run("git", args).code, Some(0));
+    }
+    let rename = |checkout: &Checkout| {
+        // As if the same content was written again: git has to read it.
+        let file = std::fs::File::options().append(true).open(checkout.env.file("x.bin")).unwrap();
+        file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+        checkout.env.lanser(["rename", "py://a#f", "g"])
+    };
+    assert_eq!(rename(&checkout).code, Some(0), "the user's own filter is run");
+    let evil = checkout.evil().display().to_string();
+    assert_eq!(checkout.env.run("git", ["config", "lfs.extension.x.clean", &evil]).code, Some(0));
+    let refused = rename(&checkout);
+    assert!(!checkout.has_run(), "{refused}");
+    assert_eq!(refused.code, Some(77), "what is behind a filter that was not run is not clean: {refused}");
+}
+
+/// A shim of a version manager starts the program that the configuration of the current folder names.
+#[test]
+fn a_shim_of_git_does_not_read_the_checkout() {
+    let mut checkout = Checkout::new();
+    let git = checkout.env.run("sh", ["-c", "command -v git"]).stdout.trim().to_owned();
+    let shims = checkout.env.path("shims");
+    std::fs::create_dir(&shims).unwrap();
+    let used = checkout.env.path("used");
+    let shim = format!(
+        "#!/bin/sh\ntouch '{}'\n[ -f .tool-versions ] && exec $(cat .tool-versions)\nexec {git} \"$@\"\n",
+        used.display()
+    );
+    std::fs::write(shims.join("git"), shim).unwrap();
+    std::fs::set_permissions(shims.join("git"), PermissionsExt::from_mode(0o755)).unwrap();
+    for folder in ["", "../"] {
+        checkout.env.write(&format!("{folder}.tool-versions"), checkout.evil().display().to_string());
+    }
+    checkout.env.write("../.gitattributes", "*.py filter=x\n");
+    checkout.env.set("PATH", path_with(&shims));
+    checkout.assert_nothing_runs();
+    assert!(used.exists());
+}
+
+#[test]
+fn the_memory_of_servers_is_limited() {
+    let env = Checkout::new().env;
+    let parent = std::process::id().to_string();
+    let limited = env.lanser(["__guard", &parent, "/bin/sh", "-c", "ulimit -d"]);
+    let kilobytes: u64 = limited.stdout.trim().parse().unwrap();
+    assert!(kilobytes <= 8 << 20, "{limited}");
+}
+
 #[test]
 fn a_piped_diff_applies_with_control_characters() {
     let checkout = Checkout::new();
@@ -373,6 +433,7 @@ fn a_named_pipe_in_git_is_bounded_by_the_timeout() {
         (&["score", "--base", "rev:HEAD", "--head", "rev:HEAD"], "../.git/packed-refs"),
         (&["score", "--base", "rev:HEAD", "--head", "rev:HEAD"], "../.git/config"),
         (&["rename", "py://a#f", "g"], "../.git/config"),
+        (&["diag", "a.py", "--new"], "../.git/config"),
     ] {
         let place = env.file(pipe);
         let before = std::fs::read(&place).ok();
@@ -410,4 +471,45 @@ fn a_file_above_the_limits_is_reported_and_the_others_are_searched() {
     assert!(rename.stderr.contains(why), "{rename}");
     assert_ne!(rename.code, Some(0), "{rename}");
     assert_eq!(std::fs::read_to_string(env.file("b.py")).unwrap(), "from a import ff\nff()\n");
+}
+
+/// The scripts of the GitHub Action, in order.
+fn action_scripts() -> Vec<String> {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/action.yml")).unwrap();
+    let scripts = text.split("      run: |\n").skip(1);
+    scripts
+        .map(|rest| {
+            rest.lines().map_while(|line| line.strip_prefix("        ")).collect::<Vec<_>>().join("\n")
+        })
+        .collect()
+}
+
+#[test]
+fn the_action_runs_nothing_of_the_checkout_and_writes_through_no_link() {
+    let mut checkout = Checkout::new();
+    let scripts = action_scripts();
+    assert_eq!(scripts.len(), 2);
+    let temp = checkout.env.path("runner");
+    let outside = checkout.env.path("outside");
+    std::fs::write(&outside, "before").unwrap();
+    checkout.env.set("RUNNER_TEMP", &temp);
+    // Without pip and packages, which are not what is tested.
+    let create = scripts[0].lines().find(|line| line.contains(" -m venv ")).unwrap();
+    let code = format!("import os; os.system('touch {}')\n", checkout.env.path("ran").display());
+    for name in ["venv.py", "runpy.py", "os.py", "subprocess.py"] {
+        checkout.env.write(name, &code);
+    }
+    let created = checkout.env.run("bash", ["-e", "-c", &format!("{create} --without-pip")]);
+    assert!(created.code == Some(0) && !checkout.has_run(), "{created}");
+
+    let program = temp.join("lanser/bin/lanser");
+    std::fs::write(&program, "#!/bin/sh\necho '{}'\n").unwrap();
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    symlink(&outside, checkout.env.file("lanser.sarif")).unwrap();
+    checkout.env.set("BASE", "HEAD").set("FAIL_ON", "error").set("SARIF_FILE", "lanser.sarif");
+    checkout.env.set("GITHUB_OUTPUT", checkout.env.path("output"));
+    let reported = checkout.env.run("bash", ["-e", "-c", &scripts[1]]);
+    assert_eq!(reported.code, Some(0), "{reported}");
+    assert_eq!(std::fs::read_to_string(&outside).unwrap(), "before");
+    assert_eq!(std::fs::read_to_string(checkout.env.file("lanser.sarif")).unwrap(), "{}\n");
 }

@@ -1,7 +1,7 @@
 """Injects faults at random while lanser answers three requests at a time.
 
     python3 tools/chaos/chaos.py target/release/lanser PROJECT --servers CACHE/servers [--other OLDER] [--calls N] [--seed S]
-        [--only PATH...] [--uid U] [--edit-limit SECONDS] [--details FILE]
+        [--server KIND] [--only PATH...] [--uid U] [--edit-limit SECONDS] [--details FILE]
 
 A copy of PROJECT (or of its --only paths) lies on a small tmpfs, together with cache, state and sockets. refs, def, hover, diag,
 `rename --apply` and `undo` are called there while processes are killed or stopped, the disk is full, folders are read-only, the
@@ -71,13 +71,13 @@ class Call(threading.Thread):
 class Sandbox:
     """A workspace with a cache, a state and a runtime folder of its own."""
 
-    def __init__(self, binary, root, user, servers=None):
+    def __init__(self, binary, root, user, servers=None, kind="pyright"):
         self.binary, self.root, self.work, self.user = binary, root, root / "work", user
         for name in ["work", "cache", "state", "run", "tmp", "home"]:
             (root / name).mkdir(parents=True, mode=0o700)
         if servers:
             shutil.copytree(servers, root / "cache" / "servers", symlinks=True)
-        self.env = {"PATH": os.environ["PATH"], "LANSER_SESSION": "on", "LANSER_SESSION_IDLE": "30"}
+        self.env = {"PATH": os.environ["PATH"], "LANSER_SESSION": "on", "LANSER_SESSION_IDLE": "30", "LANSER_SERVER": kind}
         folders = {"HOME": "home", "TMPDIR": "tmp", "XDG_RUNTIME_DIR": "run", "XDG_STATE_HOME": "state", "LANSER_CACHE_DIR": "cache"}
         self.env |= {name: str(root / folder) for name, folder in folders.items()}
 
@@ -104,7 +104,7 @@ class Sandbox:
             with contextlib.suppress(OSError):
                 words = pathlib.Path(entry.path, "cmdline").read_bytes() if entry.name.isdigit() else b""
                 if words and marker in words + pathlib.Path(entry.path, "environ").read_bytes():
-                    server = "server" if b"langserver" in words else "caller" if b"--json" in words else "other"
+                    server = "server" if b"langserver" in words or words.endswith(b"/ty\0server\0") else "caller" if b"--json" in words else "other"
                     session = "session" if b"\0proper\0" in words else "supervisor"
                     found[int(entry.name)] = session if b"__session" in words else server
         return found
@@ -117,8 +117,8 @@ def digest(files):
 class Reference:
     """What is right: asked of the same contents elsewhere, where nothing is broken, without session and memo."""
 
-    def __init__(self, binary, root, user, servers):
-        self.sandbox, self.known, self.pool = Sandbox(binary, root, user, servers), {}, concurrent.futures.ThreadPoolExecutor(2)
+    def __init__(self, binary, root, user, servers, kind):
+        self.sandbox, self.known, self.pool = Sandbox(binary, root, user, servers, kind), {}, concurrent.futures.ThreadPoolExecutor(2)
         self.sandbox.own()
 
     def ask(self, files, words):
@@ -130,7 +130,7 @@ class Reference:
 
     def answer(self, files, words, name):
         sandbox = Sandbox(self.sandbox.binary, self.sandbox.root / name, self.sandbox.user)
-        sandbox.env |= {"LANSER_SESSION": "off", "LANSER_CACHE_DIR": self.sandbox.env["LANSER_CACHE_DIR"]}
+        sandbox.env |= {"LANSER_SESSION": "off"} | {name: self.sandbox.env[name] for name in ["LANSER_CACHE_DIR", "LANSER_SERVER"]}
         for path, (mode, content) in files.items():
             (sandbox.work / path).parent.mkdir(parents=True, exist_ok=True)
             (sandbox.work / path).write_bytes(content)
@@ -147,13 +147,13 @@ class Chaos:
     def __init__(self, given, base, user):
         self.given, self.base, self.calls, self.violations, self.stopped = given, base, [], [], {}
         self.outcomes, self.struck = collections.defaultdict(collections.Counter), collections.Counter()
-        self.sandbox = Sandbox(given.binary, base / "disk", user, given.servers)
+        self.sandbox = Sandbox(given.binary, base / "disk", user, given.servers, given.server)
         for name in given.only or [name for name in os.listdir(given.project) if name != ".git"]:
             source, target = given.project / name, self.sandbox.work / name
             target.parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if source.is_dir() else shutil.copy2)(source, target)
         self.sandbox.own()
-        self.right = Reference(given.binary, base / "right", user, given.servers)
+        self.right = Reference(given.binary, base / "right", user, given.servers, given.server)
         library = next(iter(glob.glob("/usr/lib*/*/faketime/libfaketimeMT.so.1") + glob.glob("/usr/lib*/faketime/libfaketimeMT.so.1")), None)
         self.clock = {"LD_PRELOAD": library, "FAKETIME_DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1", "FAKETIME_NO_CACHE": "1"}
         print("the clock jumps" if library else "no libfaketime: the clock does not jump")
@@ -398,6 +398,7 @@ def main():
     parser.add_argument("project", type=pathlib.Path)
     parser.add_argument("--other", type=os.path.abspath)
     parser.add_argument("--servers", type=pathlib.Path)
+    parser.add_argument("--server", default="pyright")
     parser.add_argument("--only", nargs="+")
     parser.add_argument("--details", help="a file for the bundles of violations, one a line")
     for name, usual in [("--calls", 500), ("--seed", 1), ("--uid", 65534), ("--edit-limit", LIMIT)]:

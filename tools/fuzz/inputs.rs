@@ -1,5 +1,7 @@
 //! Inputs for the targets: arbitrary text, lines that look like Python, and mutations of real files.
 
+use serde_json::Value;
+
 use crate::Random;
 
 /// Random text with many characters that have a meaning in selectors and Python.
@@ -151,4 +153,69 @@ pub(crate) fn damaged(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// The value with a few of its parts replaced, removed, repeated or moved. What can be read as JSON stays so, and reaches the code
+/// behind the JSON reader.
+pub(crate) fn changed(random: &mut Random, value: &Value, words: &[&str]) -> Value {
+    let mut value = value.clone();
+    for _ in 0..random.below(4) + 1 {
+        let other = any_part(random, &mut value).clone();
+        let part = any_part(random, &mut value);
+        match random.below(8) {
+            0 => *part = other,
+            1 => *part = Value::Null,
+            2 => *part = Value::from(random.pick(words)),
+            3 => *part = number(random),
+            4 => *part = Value::from(text(random, 12)),
+            5 => match part {
+                Value::Array(list) if !list.is_empty() => drop(list.remove(random.below(list.len()))),
+                Value::Object(map) if !map.is_empty() => {
+                    let key = map.keys().nth(random.below(map.len())).cloned().unwrap_or_default();
+                    map.remove(&key);
+                }
+                _ => *part = Value::Array(vec![other]),
+            },
+            6 => match part {
+                Value::Array(list) => list.insert(random.below(list.len() + 1), other),
+                Value::Object(map) => drop(map.insert(random.pick(words).to_owned(), other)),
+                _ => *part = Value::Bool(false),
+            },
+            _ => {
+                if let Value::String(string) = part {
+                    *string = String::from_utf8_lossy(&damaged(random, string.as_bytes())).into_owned();
+                }
+            }
+        }
+    }
+    value
+}
+
+fn number(random: &mut Random) -> Value {
+    match random.below(4) {
+        0 => Value::from(random.below(4)),
+        1 => Value::from(u64::MAX - random.below(2) as u64),
+        2 => Value::from(-1),
+        _ => Value::from(0.5),
+    }
+}
+
+/// A part of a value: the value itself, a member, or a member of a member.
+fn any_part<'v>(random: &mut Random, value: &'v mut Value) -> &'v mut Value {
+    let length = match &*value {
+        Value::Array(list) => list.len(),
+        Value::Object(map) => map.len(),
+        _ => 0,
+    };
+    if length == 0 || random.below(5) == 0 {
+        return value;
+    }
+    let index = random.below(length);
+    match value {
+        Value::Array(list) => any_part(random, &mut list[index]),
+        Value::Object(map) => {
+            any_part(random, map.values_mut().nth(index).expect("because the index is below the length"))
+        }
+        scalar => scalar,
+    }
 }

@@ -21,6 +21,9 @@ def limit():
         hard = resource.getrlimit(resource.RLIMIT_AS)[1]
         most = MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(MEMORY_BYTES, hard)
         resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+        # The process that started this one has a lower limit.
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
     except (ImportError, OSError, ValueError):
         pass
 

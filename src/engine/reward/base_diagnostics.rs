@@ -11,8 +11,9 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::editable_installs::reads_live;
+use super::score::GIT;
 use super::scratch_folder::{ScratchFolder, remove_abandoned};
-use crate::engine::blocking::blocking;
+use crate::engine::blocking::{blocking, blocking_within};
 use crate::engine::context::RequestContext;
 use crate::engine::failure::Failure;
 use crate::engine::instance::Engine;
@@ -106,7 +107,7 @@ async fn measure(
     cx.settings.progress.step(&format!("the revision {revision} is checked"));
     let (root, temp) = (cx.settings.root.clone(), cx.settings.temp.clone());
     let (revision, all) = (revision.to_owned(), now.all.clone());
-    let tree = blocking(move || {
+    let tree = blocking_within(cx.settings.timeout, GIT, move || {
         remove_abandoned(&temp);
         BaseTree::read(&root, &revision, &all)
     });

@@ -37,7 +37,7 @@ use crate::workspace::file_tree::FileTree;
 use crate::workspace::files::{FileKind, Files as _};
 
 /// Names the I/O that may time out before a server is used.
-const GIT: &str = "git's folder";
+pub(super) const GIT: &str = "git's folder";
 
 /// A named head.
 #[derive(Debug, Clone)]

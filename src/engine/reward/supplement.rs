@@ -7,11 +7,11 @@ use std::sync::Arc;
 use super::bundle_states::BundleStates;
 use super::editable_installs::reads_live;
 use super::measure::measured_scope;
-use super::score::with_interpreter;
+use super::score::{GIT, with_interpreter};
 use super::scratch_folder::remove_abandoned;
 use super::scratch_workspace::ScratchWorkspace;
 use crate::bundle::portable::PathMap;
-use crate::engine::blocking::blocking;
+use crate::engine::blocking::{blocking, blocking_within};
 use crate::engine::failure::Failure;
 use crate::engine::settings::Settings;
 use crate::model::bundle::Bundle;
@@ -66,7 +66,8 @@ async fn measured(
     let paths: Option<Vec<WorkspacePath>> = files.iter().map(|uri| uri.workspace_path().cloned()).collect();
     let paths = paths.ok_or("some of the files are outside of the workspace")?;
     let (finder, owned) = (bundle_states.clone(), bundle.clone());
-    let tree = blocking(move || finder.tree(&owned, true)).await.map_err(|failure| failure.to_string())??;
+    let tree = blocking_within(settings.timeout, GIT, move || finder.tree(&owned, true)).await;
+    let tree = tree.map_err(|failure| failure.to_string())??;
     let message =
         |failure: Failure| failure.into_body(&PathMap::new().workspace(settings.root.clone())).message;
     let tree = Arc::new(tree);

@@ -2,7 +2,7 @@
 //!
 //! Only reading commands are run: git takes no lock, prompts for nothing and fetches nothing. It runs no program that
 //! the repository's configuration names: no hook, no file system monitor, no filter. Filters of the user's
-//! configuration run as usual. A file that has a filter of the repository's configuration counts as modified, because
+//! configuration run as usual, except Git LFS in a repository that configures extensions of it. A file that has a filter of the repository's configuration counts as modified, because
 //! it cannot be known to be clean without running the filter. In a trusted repository, these filters run too.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -99,12 +99,13 @@ impl GitProgram {
         let mut fields = output.split(|byte| *byte == 0);
         while let (Some(scope), Some(name)) = (fields.next(), fields.next()) {
             let name = String::from_utf8(name.to_vec()).map_err(|_| CANNOT_DISABLE_FILTERS)?;
-            let driver = name.strip_prefix("filter.").and_then(|rest| Some(rest.rsplit_once('.')?.0));
-            if let Some(driver) = driver
-                && ["local", "worktree"].map(str::as_bytes).contains(&scope)
-            {
-                drivers.insert(driver.to_owned());
+            if !["local", "worktree"].map(str::as_bytes).contains(&scope) {
+                continue;
             }
+            let driver = name.strip_prefix("filter.").and_then(|rest| Some(rest.rsplit_once('.')?.0));
+            // Git LFS is usually a filter of the user's configuration, and runs the programs that such a setting names.
+            let extended = name.starts_with("lfs.extension.").then_some("lfs");
+            drivers.extend(driver.or(extended).map(str::to_owned));
         }
         // git splits the setting at its first `=`, so such a name cannot be passed.
         if drivers.len() > MAX_FILTERS || drivers.iter().any(|driver| driver.contains('=')) {
@@ -128,9 +129,10 @@ impl GitProgram {
         // Do not fetch objects that a partial clone lacks. Older versions of git know only the second variable.
         command.envs([("GIT_NO_LAZY_FETCH", "1"), ("GIT_ALLOW_PROTOCOL", "none")]);
         command.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]);
-        command.arg(format!("--work-tree={folder}"));
+        command.args(["-C", folder.as_str()]).arg(format!("--work-tree={folder}"));
         command.args(settings.iter().flat_map(|setting| ["-c", setting])).args(args);
-        command.current_dir(folder.as_path());
+        // A shim of a version manager reads the configuration of the current folder, which may name any program.
+        command.current_dir("/");
         let found = process::output(&mut command, input.to_vec(), GIT_TIMEOUT, usize::MAX)
             .map_err(|error| format!("cannot run git: {error}"))?;
         // A filter that git started may still hold the output open; part of an output must not pass for the whole.
