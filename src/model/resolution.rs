@@ -129,7 +129,7 @@ pub enum RelocationVia {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DecidingCommit {
-    /// The ID of the commit.
+    /// The ID of the commit, or of the transaction in lanser's operation log.
     pub commit: String,
     /// How the target changed in it.
     pub via: Via,

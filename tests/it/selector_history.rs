@@ -89,14 +89,20 @@ fn the_commits_between_lead_to_a_target_that_the_two_ends_do_not_show() {
 
 #[test]
 fn a_target_that_a_merged_branch_renamed_is_followed() {
-    let (env, commits) = renamed_rewritten_and_moved();
-    git(&env, &["branch", "side", &commits[2]]);
-    git(&env, &["checkout", "-q", "-b", "main-line", &commits[0]]);
+    let env = TestEnv::with(&Project::parse("\n//- /setup.py\n"));
+    git(&env, &["init", "-q", "-b", "trunk"]);
     commit(&env, &[("c.py", Some("x = 1\n"))]);
+    git(&env, &["checkout", "-q", "-b", "side"]);
+    let states = [format!("def price{BODY}"), format!("def cost{BODY}"), format!("def cost{REWRITTEN}")];
+    let commits: Vec<String> = states.iter().map(|text| commit(&env, &[("a.py", Some(text))])).collect();
+    git(&env, &["checkout", "-q", "trunk"]);
+    commit(&env, &[("c.py", Some("x = 2\n"))]);
     git(&env, &["merge", "-q", "--no-ff", "-m", "merge", "side"]);
-    // The first parents know the merge as one step; a revision of the branch is reached through its other parent.
-    let bundle = locate(&env, &format!("py://a#cost?v=git:{}", commits[1])).answer();
-    assert_eq!(bundle["resolution"]["resolved"]["at"], "a.py@L1:C5");
+    // The first parents know the merge as one step. The commits of the branch are reached through its other parent.
+    let bundle = locate(&env, &format!("py://a#price?v=git:{}", commits[0])).answer();
+    let resolved = &bundle["resolution"]["resolved"];
+    assert_eq!((&resolved["at"], &resolved["via"]), (&"a.py@L1:C5".into(), &"renamed".into()), "{resolved}");
+    assert_eq!(resolved["relocation"]["commits"][0]["commit"], commits[1]);
 }
 
 #[test]

@@ -100,7 +100,7 @@ pub(super) struct VersionedTarget {
 }
 
 /// Why a selector has no target in the old state.
-enum OldStateError {
+pub(super) enum OldStateError {
     /// The version is not available.
     Skew(String),
     /// The old state does not contain the target.
