@@ -41,6 +41,7 @@ __all__ = [
     "CreateFileOperation",
     "CsfComponents",
     "CursorPositionSpec",
+    "DecidingCommit",
     "Decision",
     "DeleteFileOperation",
     "Diagnostic",
@@ -107,6 +108,7 @@ __all__ = [
     "Related",
     "Relocation",
     "RelocationRules",
+    "RelocationVia",
     "Renamable",
     "RenameFileOperation",
     "Request",
@@ -207,6 +209,9 @@ Preset = Literal["rl-csf-v1", "pr-v1", "rl-csf-guarded-v1"]
 
 Provenance = Literal["lsp", "syntax", "index+lsp", "compiler+lsp"]
 """Where facts come from."""
+
+RelocationVia = Literal["history"]
+"""What a relocation is based on besides the old and the new state."""
 
 Retryable = Literal["no", "yes", "sometimes", "manual"]
 """Whether a retry can succeed."""
@@ -702,6 +707,30 @@ class EvidenceStep:
 
 
 @dataclass(frozen=True)
+class DecidingCommit:
+    """A commit in which the location of a target did not follow with certainty."""
+
+    commit: str
+    """The ID of the commit, or of the transaction in lanser's operation log."""
+    via: Via
+    """How the target changed in it."""
+    score: float
+    """The score of the match, from 0 to 1."""
+    reason: str
+    """The reason for the choice, in one line."""
+
+    @classmethod
+    def from_json(cls, value: Json) -> DecidingCommit:
+        """Reads it from its JSON form."""
+        return cls(
+            commit=value["commit"],
+            via=value["via"],
+            score=value["score"],
+            reason=value["reason"],
+        )
+
+
+@dataclass(frozen=True)
 class Features:
     """The features of a score, each from 0 to 1."""
 
@@ -735,8 +764,14 @@ class Relocation:
     """The distance to the score of the next candidate."""
     reason: str
     """The reason for the choice, in one line."""
+    commits: List[DecidingCommit] = field(default_factory=list)
+    """The commits in which the location did not follow with certainty, the oldest first. The confidence is the product
+    of their scores, unless the two states alone support the same location better. Absent when empty.
+    """
     features: Optional[Features] = None
     """The features of the score; absent when there was no other candidate."""
+    via: Optional[RelocationVia] = None
+    """What the choice is based on besides the two states; absent when they alone decided."""
 
     @classmethod
     def from_json(cls, value: Json) -> Relocation:
@@ -745,7 +780,9 @@ class Relocation:
             score=value["score"],
             margin=value["margin"],
             reason=value["reason"],
+            commits=[DecidingCommit.from_json(item) for item in value.get("commits", ())],
             features=Features.from_json(value["features"]) if value.get("features") is not None else None,
+            via=value.get("via"),
         )
 
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::failure::Failure;
 use super::inputs::Inputs;
+use super::refactor::transactions;
 use super::settings::Settings;
 use crate::bundle::portable::PathMap;
 use crate::model::environment::{Environment, Tool};
@@ -24,8 +25,12 @@ use crate::selector::PositionSpec;
 use crate::tape::Tape;
 use crate::text::{ColumnUnit, Range};
 use crate::workspace::content_store::ContentStore;
+use crate::workspace::disk_cache::DiskCache;
 use crate::workspace::files::{DiskFiles, Document, FileKind, Files, ReadError};
 use crate::workspace::parallel::parallel_map;
+
+/// The size limit of the cached walks through the history, in bytes.
+const MAX_TRAIL_BYTES: u64 = 32 << 20;
 
 /// A request's selector, resolved for one set of inputs.
 pub(super) struct RequestState {
@@ -94,6 +99,8 @@ impl RequestState {
     pub(super) fn new(settings: &Settings, request: &Request, inputs: Arc<Inputs>, tape: Tape) -> Self {
         let files = DiskFiles::on(tape.clone());
         let contents = settings.keep.then(|| ContentStore::new(&settings.cache));
+        let trails = settings.keep.then(|| DiskCache::new(settings.cache.join("trails"), MAX_TRAIL_BYTES));
+        let transactions = transactions(settings);
         let resolved = request.selector.as_ref().map(|selector| {
             let roots_of = |files: &dyn Files| inputs.roots_of(files);
             let world = ResolveContext {
@@ -103,6 +110,8 @@ impl RequestState {
                 snapshot: &inputs.snapshot,
                 index: &inputs.index,
                 contents: contents.as_ref(),
+                transactions: Some(&transactions),
+                trails: trails.as_ref(),
                 threads: settings.threads,
                 tape: &tape,
             };

@@ -6,13 +6,15 @@ use crate::digest::Score;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Options, Request, SelectorForm};
 use crate::model::resolution::{
-    Candidate, EvidenceStep, Features, Relocation, RelocationRules, Resolution, Resolved, Via,
+    Candidate, DecidingCommit, EvidenceStep, Features, Relocation, RelocationRules, RelocationVia,
+    Resolution, Resolved, Via,
 };
 use crate::path::WorkspacePath;
 use crate::python::symbol::{self, ResolveOutcome};
 use crate::python::{position, roles, step};
 use crate::relocate::locate::{LocatedTarget, MAX_CANDIDATES, ResolutionEvidence, ResolvedVia};
 use crate::relocate::selector_forms;
+use crate::relocate::trail::TrailStep;
 use crate::relocate::{self, TargetChange, score};
 use crate::selector::{
     AnchorSpec, DocVersion, Identifier, PositionSpec, QualName, Role, SymbolId, SymbolSpec, SymidSpec,
@@ -303,7 +305,18 @@ fn relocation(evidence: &ResolutionEvidence) -> Option<Relocation> {
         score: score_of(evidence.score),
         margin: score_of(evidence.margin),
         reason: evidence.reason.clone(),
+        via: evidence.followed_history.then_some(RelocationVia::History),
+        commits: evidence.trail.iter().map(deciding_commit).collect(),
     })
+}
+
+fn deciding_commit(step: &TrailStep) -> DecidingCommit {
+    DecidingCommit {
+        commit: step.by.clone(),
+        via: via(ResolvedVia::Since(step.change)),
+        score: score_of(step.score()),
+        reason: step.reason.clone(),
+    }
 }
 
 fn features(features: &relocate::MatchFeatures) -> Features {

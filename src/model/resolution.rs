@@ -108,6 +108,35 @@ pub struct Relocation {
     pub margin: Score,
     /// The reason for the choice, in one line.
     pub reason: String,
+    /// What the choice is based on besides the two states; absent when they alone decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<RelocationVia>,
+    /// The commits in which the location did not follow with certainty, the oldest first. The confidence is the product of
+    /// their scores, unless the two states alone support the same location better. Absent when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commits: Vec<DecidingCommit>,
+}
+
+/// What a relocation is based on besides the old and the new state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum RelocationVia {
+    /// The target was followed through the commits between them.
+    History,
+}
+
+/// A commit in which the location of a target did not follow with certainty.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DecidingCommit {
+    /// The ID of the commit, or of the transaction in lanser's operation log.
+    pub commit: String,
+    /// How the target changed in it.
+    pub via: Via,
+    /// The score of the match, from 0 to 1.
+    pub score: Score,
+    /// The reason for the choice, in one line.
+    pub reason: String,
 }
 
 /// The features of a score, each from 0 to 1.

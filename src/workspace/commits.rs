@@ -6,6 +6,7 @@
 use git2::{DiffOptions, Oid, Repository};
 
 use super::files::MAX_FILE_BYTES;
+use super::states::{ChangedFile, ContentId, States};
 use crate::path::WorkspacePath;
 
 /// The most commits between the two ends.
@@ -14,27 +15,6 @@ const MAX_COMMITS: usize = 4000;
 const MAX_BRANCHES: usize = 32;
 /// The most Python files that one commit may change for its changes to be searched.
 const MAX_CHANGED_FILES: usize = 2000;
-
-/// The identity of a content in git.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BlobId(Oid);
-
-impl std::fmt::Display for BlobId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// A Python file that a commit changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChangedFile {
-    /// Its path.
-    pub path: WorkspacePath,
-    /// Its content before the commit; `None` if it did not exist.
-    pub before: Option<BlobId>,
-    /// Its content after the commit; `None` if the commit removed it.
-    pub after: Option<BlobId>,
-}
 
 /// The commits from a revision to `HEAD`, along first parents where they lead to the revision.
 pub struct CommitPath<'r> {
@@ -71,28 +51,19 @@ impl<'r> CommitPath<'r> {
         None
     }
 
-    /// The number of states, both ends included.
+    /// The IDs of the first and the last commit, and the workspace's path in the repository.
     #[must_use]
-    pub const fn len(&self) -> usize {
-        self.commits.len()
+    pub fn ends(&self) -> String {
+        format!("{} {} {}", self.id(0), self.id(self.commits.len() - 1), self.prefix)
     }
+}
 
-    /// Whether there is no state; there always is one.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.commits.is_empty()
-    }
-
-    /// The ID of a commit.
-    #[must_use]
-    pub fn id(&self, at: usize) -> String {
+impl States for CommitPath<'_> {
+    fn id(&self, at: usize) -> String {
         self.commits.get(at).map(|(id, _)| id.to_string()).unwrap_or_default()
     }
 
-    /// The later contents of a file that exists at `from`, each with the first state that has it, up to the state that
-    /// lacks the file.
-    #[must_use]
-    pub fn versions(&self, path: &WorkspacePath, from: usize) -> Vec<(usize, Option<BlobId>)> {
+    fn versions(&self, path: &WorkspacePath, from: usize) -> Vec<(usize, Option<ContentId>)> {
         let path = format!("{}{path}", self.prefix);
         let parts: Vec<&str> = path.split('/').collect();
         let mut lookup =
@@ -102,7 +73,7 @@ impl<'r> CommitPath<'r> {
         for (at, (_, tree)) in self.commits.iter().enumerate().skip(from + 1) {
             let blob = lookup.blob_in(*tree);
             if blob != last {
-                found.push((at, blob.map(BlobId)));
+                found.push((at, blob.map(ContentId::Blob)));
                 last = blob;
             }
             if blob.is_none() {
@@ -112,17 +83,13 @@ impl<'r> CommitPath<'r> {
         found
     }
 
-    /// A content; `None` if it is too large or cannot be read.
-    #[must_use]
-    pub fn content(&self, blob: BlobId) -> Option<Vec<u8>> {
-        let blob = self.repository.find_blob(blob.0).ok()?;
+    fn content(&self, id: ContentId) -> Option<Vec<u8>> {
+        let ContentId::Blob(id) = id else { return None };
+        let blob = self.repository.find_blob(id).ok()?;
         (blob.size() as u64 <= MAX_FILE_BYTES).then(|| blob.content().to_vec())
     }
 
-    /// The Python files of the workspace that differ between a state and the one before it, sorted by path. `None` if
-    /// there are too many, or if they cannot be read.
-    #[must_use]
-    pub fn changes(&self, at: usize) -> Option<Vec<ChangedFile>> {
+    fn changes(&self, at: usize) -> Option<Vec<ChangedFile>> {
         let tree = |at: usize| self.repository.find_tree(self.commits.get(at)?.1).ok();
         let (before, after) = (tree(at.checked_sub(1)?)?, tree(at)?);
         let mut options = DiffOptions::new();
@@ -135,7 +102,7 @@ impl<'r> CommitPath<'r> {
         for delta in diff.deltas() {
             let side = |file: git2::DiffFile<'_>| {
                 let is_text = matches!(file.mode(), git2::FileMode::Blob | git2::FileMode::BlobExecutable);
-                (is_text && !file.id().is_zero()).then(|| BlobId(file.id()))
+                (is_text && !file.id().is_zero()).then(|| ContentId::Blob(file.id()))
             };
             let path =
                 delta.new_file().path().or_else(|| delta.old_file().path()).and_then(|path| path.to_str());

@@ -2,7 +2,7 @@
 //!
 //! - [`root`] finds the workspace's folder, [`walk`] lists its Python files, and [`snapshot`] records them by content
 //!   digest, with an index of the words in them. [`files`] reads them, and [`transaction`] writes them.
-//! - [`git`], [`history`] and [`commits`] read the git repository around it.
+//! - [`git`], [`history`] and [`commits`] read the git repository around it; [`states`] are successive states of the files.
 //! - [`python`], [`virtual_env`] and [`server_config`] read what else determines a server's answers: the Python
 //!   environment and the server's configuration.
 //!
@@ -23,6 +23,7 @@ pub mod python;
 pub mod root;
 pub mod server_config;
 pub mod snapshot;
+pub mod states;
 pub mod text_search;
 pub mod transaction;
 pub mod trust;

@@ -57,6 +57,8 @@ mod schemas;
 mod score;
 /// The command lines of the papers on lanser.
 mod seeds;
+/// Selectors with a revision, followed through commits and transactions.
+mod selector_history;
 /// Every selector form, before and after the code changes.
 mod selectors;
 /// Every supported version of every server.

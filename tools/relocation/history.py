@@ -1,7 +1,7 @@
 """Measures selectors that follow git history, against a truth that lanser takes no part in.
 
     history.py truth  CLONES OUT.json [--seed N] [--projects a,b] [--window FIRST]
-    history.py measure LANSER CLONES OUT.json [--per-cell N] [--unversioned] [--show CELL]
+    history.py measure LANSER CLONES OUT.json [--per-cell N] [--cells A,B] [--forms A,B] [--unversioned] [--show CELL]
 
 `CLONES` holds clones with full history. For each project a newer commit is drawn with the seed, and its first-parent ancestors 20, 100
 and 500 commits back are the old ones. A case is a definition (or one line of its body) of an old commit, with its location in the newer
@@ -537,6 +537,8 @@ def measure(args):
         groups[case["cell"], "statement" in case].append(case)
     chosen = []
     for key, rows in sorted(groups.items()):
+        if args.cells and key[0] not in args.cells.split(","):
+            continue
         # As many from each project and distance as there are, in turns.
         turns = collections.defaultdict(list)
         rng.shuffle(rows)
@@ -565,6 +567,8 @@ def measure(args):
             if "\r" in text:
                 continue
             for form, selector in selectors(case, text, not args.unversioned).items():
+                if args.forms and form not in args.forms.split(","):
+                    continue
                 requests.append({"id": len(meant), "cmd": "locate", "selector": selector})
                 meant.append((case, form, selector))
         source = "".join(json.dumps(request) + "\n" for request in requests)
@@ -608,7 +612,9 @@ def main():
     two.add_argument("--per-cell", type=int, default=60)
     two.add_argument("--seed", type=int, default=1)
     two.add_argument("--unversioned", action="store_true")
-    two.add_argument("--show")
+    two.add_argument("--show", help="print the cases of a cell that are not right; with `!`, only the wrong ones")
+    two.add_argument("--cells")
+    two.add_argument("--forms")
     args = parser.parse_args()
     (truth if args.command == "truth" else measure)(args)
 

@@ -57,6 +57,8 @@ impl Place {
             snapshot: &snapshot,
             index: &index,
             contents: None,
+            transactions: None,
+            trails: None,
             threads: 2,
             tape: &Tape::off(),
         };

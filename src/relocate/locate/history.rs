@@ -1,17 +1,22 @@
-//! Targets whose new location does not follow with certainty from the two states alone: the commits between them decide.
+//! Targets whose new location does not follow with certainty from the two states alone: the states between them decide,
+//! which are those of the commits, or those of lanser's own transactions.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::past::{VersionedTarget, gone, relocate_from};
+use super::past::{VersionedTarget, content, gone, relocate_from, same_content};
 use super::{LocateOutcome, LocatedTarget, ResolveContext, ResolvedVia};
+use crate::digest::Digest;
+use crate::path::WorkspacePath;
 use crate::relocate::TargetChange;
-use crate::relocate::trail::{Trail, TrailEnd, follow};
-use crate::selector::PositionSpec;
+use crate::relocate::trail::{StepCache, Trail, TrailEnd, TrailState, follow};
+use crate::selector::{DocVersion, PositionSpec};
+use crate::tape::IoKind;
+use crate::workspace::disk_cache::DiskCache;
 use crate::workspace::files::Document;
 use crate::workspace::history::RevisionFiles;
 
-/// Locates a target by the commits since its revision. `direct` is what the two states alone show.
-pub(super) fn by_commits(
+/// Locates a target by the states since its revision. `direct` is what the two ends alone show.
+pub(super) fn by_states_between(
     cx: &ResolveContext<'_>,
     old: &VersionedTarget,
     past: Option<&Mutex<RevisionFiles>>,
@@ -19,29 +24,36 @@ pub(super) fn by_commits(
     then: &str,
     direct: LocateOutcome,
 ) -> LocateOutcome {
-    let Some(trail) = past.and_then(|past| trail(cx, old, past)) else { return direct };
+    let Some(path) = cx.relative(&old.document.path) else { return direct };
+    let logged = matches!(selector.doc_version(), Some(DocVersion::Content(_)))
+        .then(|| transactions_trail(cx, old, &path))
+        .flatten();
+    let head = || RevisionFiles::at(cx.snapshot.root(), "HEAD", cx.tape).ok().map(Mutex::new);
+    let found = match logged {
+        Some(trail) => Some((trail, None)),
+        None => past.and_then(|past| Some((commits_trail(cx, old, &path, past)?, head()))),
+    };
+    let Some((trail, last)) = found else { return direct };
     match &trail.end {
         TrailEnd::Unclear { .. } => direct,
-        TrailEnd::Gone { commit, reason } => {
-            let reason = format!("{reason}; commit {} removed it", short(commit));
-            match direct {
-                // Something with the same name or body was added again later, which may be another thing.
-                LocateOutcome::Found(mut located) => {
-                    located.evidence = located
-                        .evidence
-                        .with_doubt(format!("commit {} removed it, and this came later", short(commit)));
-                    LocateOutcome::Found(located)
-                }
-                _ => gone(reason),
+        // Nothing between the two ends changed it.
+        TrailEnd::At { path: now, digest, .. } if *now == path && *digest == old.document.digest => direct,
+        TrailEnd::Gone { by, reason } => match direct {
+            // Something with the same name or body was added again later, and may be another thing.
+            LocateOutcome::Found(mut located) => {
+                let doubt = format!("{} removed it, and this was added later", short(by));
+                located.evidence = located.evidence.with_doubt(doubt);
+                LocateOutcome::Found(located)
             }
-        }
-        TrailEnd::At { path, span } => {
-            let Ok(head) = RevisionFiles::at(cx.snapshot.root(), "HEAD", cx.tape) else { return direct };
-            let Some(bytes) = head.read(path) else { return direct };
+            _ => gone(format!("{reason} ({} removed it)", short(by))),
+        },
+        TrailEnd::At { path, span, digest } => {
+            let Ok(bytes) = content(cx, digest, last.as_ref(), Some(&cx.snapshot.absolute(path))) else {
+                return direct;
+            };
             let document = Arc::new(Document::new(cx.snapshot.absolute(path), bytes));
-            let last = VersionedTarget { document, span: span.clone(), role: old.role, doubt: old.doubt };
-            let head = Mutex::new(head);
-            match relocate_from(cx, &last, Some(&head), selector, then) {
+            let state = VersionedTarget { document, span: span.clone(), role: old.role, doubt: old.doubt };
+            match relocate_from(cx, &state, last.as_ref(), selector, then) {
                 LocateOutcome::Found(located) => {
                     LocateOutcome::Found(Box::new(combine(&trail, *located, &direct)))
                 }
@@ -51,40 +63,39 @@ pub(super) fn by_commits(
     }
 }
 
-/// The evidence of the commits and of the last step, from `HEAD` to the files.
+/// Adds the evidence of the states between to that of the last step, which leads to the current files.
 fn combine(trail: &Trail, mut located: LocatedTarget, direct: &LocateOutcome) -> LocatedTarget {
-    let evidence = &mut located.evidence;
-    let product = trail.confidence() * evidence.score;
-    let agrees = match direct {
-        LocateOutcome::Found(other) => {
-            other.target.document.path == located.target.document.path
-                && other.target.span == located.target.span
+    let target = &located.target;
+    let agreeing = match direct {
+        LocateOutcome::Found(other)
+            if other.target.document.path == target.document.path && other.target.span == target.span =>
+        {
+            other.evidence.score
         }
-        _ => false,
-    };
-    let other = match direct {
-        LocateOutcome::Found(other) if agrees => other.evidence.score,
         _ => 0.0,
     };
+    let evidence = &mut located.evidence;
     evidence.certified &= trail.steps.is_empty();
-    evidence.score = if evidence.certified { 1.0 } else { product.max(other).min(0.99) };
+    if !evidence.certified {
+        evidence.score = (trail.confidence() * evidence.score).max(agreeing).min(0.99);
+    }
     let last = match evidence.via {
         ResolvedVia::Since(change) => change,
         _ => TargetChange::Unchanged,
     };
-    let change =
-        trail.steps.iter().map(|step| step.change).chain([last]).max_by_key(|change| weight(*change));
-    evidence.via = ResolvedVia::Since(change.unwrap_or(last));
-    let decided = trail.steps.iter().map(|step| format!("{} in commit {}", step.reason, short(&step.commit)));
-    let decided: Vec<String> = decided.collect();
-    if !decided.is_empty() {
-        evidence.reason = decided.join("; ");
+    let changes = trail.steps.iter().map(|step| step.change);
+    evidence.via = ResolvedVia::Since(changes.chain([last]).max_by_key(|it| weight(*it)).unwrap_or(last));
+    let steps = trail.steps.iter().map(|step| format!("{} ({})", step.reason, short(&step.by)));
+    let steps: Vec<String> = steps.collect();
+    if !steps.is_empty() {
+        evidence.reason = steps.join("; ");
     }
-    evidence.trail = trail.steps.clone();
+    evidence.followed_history = true;
+    evidence.trail.clone_from(&trail.steps);
     located
 }
 
-/// Which of several changes describes all of them best.
+/// Which of several changes says most about what became of a target.
 const fn weight(change: TargetChange) -> u8 {
     match change {
         TargetChange::Unchanged => 0,
@@ -98,16 +109,77 @@ const fn weight(change: TargetChange) -> u8 {
     }
 }
 
-fn trail(cx: &ResolveContext<'_>, old: &VersionedTarget, past: &Mutex<RevisionFiles>) -> Option<Trail> {
-    let path = cx.relative(&old.document.path)?;
+/// Follows a target through the commits after its revision.
+fn commits_trail(
+    cx: &ResolveContext<'_>,
+    old: &VersionedTarget,
+    path: &WorkspacePath,
+    past: &Mutex<RevisionFiles>,
+) -> Option<Trail> {
     let key = format!("{path} {} {}..{}", old.document.digest, old.span.start, old.span.end);
+    let start =
+        TrailState { at: 0, path: path.clone(), document: old.document.clone(), span: old.span.clone() };
     let past = past.lock().unwrap_or_else(PoisonError::into_inner);
     past.walk(&key, |commits| {
-        Some(follow(commits, cx.snapshot.root(), &path, old.document.clone(), old.span.clone()))
+        let ends = commits.ends();
+        // Two builds of one version may give different answers.
+        let group = Digest::of_fields([env!("LANSER_BUILD").as_bytes(), ends.as_bytes()]);
+        let whole = Digest::of(key.as_bytes());
+        let cached = cx.trails.and_then(|cache| serde_json::from_slice(&cache.get(&group, &whole)?).ok());
+        cached.or_else(|| {
+            let steps = CachedSteps { cache: cx.trails };
+            let trail = follow(commits, cx.snapshot.root(), start, &steps);
+            if let Some(cache) = cx.trails {
+                cache.put(&group, &whole, |out| Ok(serde_json::to_writer(out, &trail)?));
+            }
+            Some(trail)
+        })
     })
 }
 
-/// The first digits of a commit's ID.
-fn short(commit: &str) -> &str {
-    commit.get(..10).unwrap_or(commit)
+/// Follows a target through the transactions after the state that its selector was made in.
+fn transactions_trail(cx: &ResolveContext<'_>, old: &VersionedTarget, path: &WorkspacePath) -> Option<Trail> {
+    let transactions = cx.transactions?;
+    let walk = || {
+        let stored = |digest: &Digest| {
+            cx.contents.and_then(|contents| contents.get(digest)).or_else(|| same_content(cx, digest))
+        };
+        let (states, at) = transactions.states_with(path, &old.document.digest, &stored)?;
+        let start =
+            TrailState { at, path: path.clone(), document: old.document.clone(), span: old.span.clone() };
+        Some(follow(&states, cx.snapshot.root(), start, &CachedSteps { cache: None }))
+    };
+    let key = ("transactions", path, old.document.digest, old.span.start, old.span.end);
+    cx.tape.query(IoKind::History, &key, walk, || None)
+}
+
+/// The comparisons of two contents of one file, on disk.
+struct CachedSteps<'c> {
+    cache: Option<&'c DiskCache>,
+}
+
+impl CachedSteps<'_> {
+    fn group() -> Digest {
+        Digest::of_fields([env!("LANSER_BUILD").as_bytes(), b"steps"])
+    }
+}
+
+impl StepCache for CachedSteps<'_> {
+    fn get(&self, key: &Digest) -> Option<Vec<u8>> {
+        self.cache?.get(&Self::group(), key)
+    }
+
+    fn put(&self, key: &Digest, bytes: &[u8]) {
+        if let Some(cache) = self.cache {
+            cache.put(&Self::group(), key, |out| out.write_all(bytes));
+        }
+    }
+}
+
+/// A commit or transaction, with the first digits of its ID.
+fn short(id: &str) -> String {
+    match id.len() {
+        40 | 64 => format!("commit {}", id.get(..10).unwrap_or(id)),
+        _ => format!("transaction {id}"),
+    }
 }

@@ -28,8 +28,10 @@ use crate::selector::{AstSpec, Construct, PositionSpec, Role};
 use crate::tape::Tape;
 use crate::text::ColumnUnit;
 use crate::workspace::content_store::ContentStore;
+use crate::workspace::disk_cache::DiskCache;
 use crate::workspace::files::{Document, Files, ReadError};
 use crate::workspace::snapshot::Snapshot;
+use crate::workspace::transaction::Transactions;
 
 /// The most candidates of an ambiguous outcome.
 pub const MAX_CANDIDATES: usize = 5;
@@ -51,6 +53,10 @@ pub struct ResolveContext<'w> {
     pub index: &'w OnceLock<Index>,
     /// The contents of earlier bundles.
     pub contents: Option<&'w ContentStore>,
+    /// The transactions of the workspace.
+    pub transactions: Option<&'w Transactions>,
+    /// The cached walks through the history.
+    pub trails: Option<&'w DiskCache>,
     /// The most threads that read files.
     pub threads: usize,
     /// Records or replays the I/O.
@@ -102,7 +108,9 @@ pub struct ResolutionEvidence {
     pub features: Option<MatchFeatures>,
     /// The evidence in one line.
     pub reason: String,
-    /// The commits that decided, if the history was followed.
+    /// Whether the target was followed through the commits between the two states.
+    pub followed_history: bool,
+    /// The commits that decided.
     pub trail: Vec<TrailStep>,
 }
 
@@ -117,6 +125,7 @@ impl ResolutionEvidence {
             certified: true,
             features: None,
             reason: reason.to_owned(),
+            followed_history: false,
             trail: Vec::new(),
         }
     }
@@ -138,6 +147,7 @@ impl ResolutionEvidence {
             certified: false,
             features: Some(features),
             reason: reason.into(),
+            followed_history: false,
             trail: Vec::new(),
         }
     }
@@ -248,7 +258,11 @@ fn locate_current(cx: &ResolveContext<'_>, selector: &PositionSpec, path: Option
     match outcome {
         ResolveOutcome::Found(target) => {
             let mut located = located(*target);
-            if let Some(doubt) = reassigned_reason(&located.target).filter(|_| via == ResolvedVia::Name) {
+            let doubt =
+                || reassigned_reason(&located.target).or_else(|| other_branch_reason(&located.target));
+            if via == ResolvedVia::Name
+                && let Some(doubt) = doubt()
+            {
                 located.evidence.certified = false;
                 located.evidence.score = 0.9;
                 located.evidence.reason = doubt;
@@ -270,6 +284,22 @@ fn reassigned_reason(target: &ResolvedTarget) -> Option<String> {
     let is_variable = matches!(target.kind, Some(DefinitionKind::Variable | DefinitionKind::Field));
     let count = target.declarations.len() + 1;
     (is_variable && count > 1).then(|| format!("it is assigned in {count} places, and this is the first"))
+}
+
+/// Why a definition under `if TYPE_CHECKING` may not be the intended one: another branch, which runs, defines the name too.
+fn other_branch_reason(target: &ResolvedTarget) -> Option<String> {
+    if target.conditions.is_empty() {
+        return None;
+    }
+    let document = &target.document;
+    let outline = Outline::parse(&document.text);
+    let own = outline.definitions.iter().position(|it| it.name_span == target.name_span)?;
+    let names = outline.names(own);
+    let other = outline.definitions.iter().enumerate().find(|(index, definition)| {
+        *index != own && outline.is_unreachable(definition.branch) && outline.names(*index) == names
+    })?;
+    let (line, _) = document.lines.display(&document.text, other.1.name_span.start, ColumnUnit::default());
+    Some(format!("type checkers see this definition, and line {line} defines the one that runs"))
 }
 
 /// One of several definitions that match a selector equally well.

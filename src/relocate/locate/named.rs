@@ -72,6 +72,8 @@ fn moved(cx: &ResolveContext<'_>, module: &str, names: &[String], role: Role) ->
     let is_member = |chain: &str| chain.contains('.');
     let rivals = named.iter().filter(|(_, entry)| is_member(&entry.chain) == is_member(&chain)).count();
     let mut candidates = Vec::new();
+    let module_file = cx.roots.find(cx.files, module).first().and_then(|found| found.file().cloned());
+    let module_file = module_file.and_then(|file| cx.relative(&file));
     for (path, entry) in &same {
         // The old body is unknown. A unique name is evidence but not sufficient alone: the module path has to be similar too.
         let features = MatchFeatures {
@@ -80,14 +82,15 @@ fn moved(cx: &ResolveContext<'_>, module: &str, names: &[String], role: Role) ->
             token_jaccard: 0.5,
             proximity: if rivals == 1 { 0.7 } else { 0.0 },
         };
-        candidates.extend(locate_moved_entry(
-            cx,
-            path,
-            entry,
-            role,
-            features,
-            "the same names in another module",
-        ));
+        let located = locate_moved_entry(cx, path, entry, role, features, "the same names in another module");
+        let is_copy = module_file.as_ref().is_some_and(|file| is_inner_copy(file, path));
+        candidates.extend(located.map(|mut located| {
+            if is_copy {
+                let doubt = "the module is still there, and this one looks like an older copy of it";
+                located.evidence = located.evidence.with_doubt(doubt);
+            }
+            located
+        }));
     }
     if same.is_empty()
         && let [(path, entry)] = named.as_slice()
@@ -112,6 +115,16 @@ fn moved(cx: &ResolveContext<'_>, module: &str, names: &[String], role: Role) ->
     }
     let none = || NotFound::new(NotFoundReason::Other { reason: format!("no definition is named {chain}") });
     decide(candidates, none)
+}
+
+/// Whether `copy` has the path of `file` with one more folder, as `pydantic/v1/main.py` has that of `pydantic/main.py`: a
+/// copy that was kept beside it, to which nothing moved.
+fn is_inner_copy(file: &WorkspacePath, copy: &WorkspacePath) -> bool {
+    let (file, copy): (Vec<&str>, Vec<&str>) =
+        (file.as_str().split('/').collect(), copy.as_str().split('/').collect());
+    copy.len() == file.len() + 1
+        && file.len() > 1
+        && (1..file.len()).any(|at| copy[..at] == file[..at] && copy[at + 1..] == file[at..])
 }
 
 /// Whether a definition is inside a function, so that its name is local.

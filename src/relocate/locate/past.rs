@@ -100,7 +100,7 @@ pub(super) struct VersionedTarget {
 }
 
 /// Why a selector has no target in the old state.
-enum OldStateError {
+pub(super) enum OldStateError {
     /// The version is not available.
     Skew(String),
     /// The old state does not contain the target.
@@ -365,7 +365,7 @@ fn versioned_targets(outcome: ResolveOutcome) -> Result<Vec<VersionedTarget>, Ol
 }
 
 /// Reads a content by its digest: from the store, from a current file, or from git.
-fn content(
+pub(super) fn content(
     cx: &ResolveContext<'_>,
     digest: &Digest,
     past: Option<&Mutex<RevisionFiles>>,
@@ -385,7 +385,7 @@ fn content(
 }
 
 /// The bytes of a current file with this content, under any name.
-fn same_content(cx: &ResolveContext<'_>, digest: &Digest) -> Option<Vec<u8>> {
+pub(super) fn same_content(cx: &ResolveContext<'_>, digest: &Digest) -> Option<Vec<u8>> {
     let path = cx.snapshot.files().iter().find(|(_, other)| other.as_ref() == Some(digest))?.0;
     let path = cx.snapshot.absolute(path);
     cx.tape.query_bytes(IoKind::File, &("bytes", &path), || crate::workspace::files::read_bytes(&path).ok())
@@ -528,7 +528,7 @@ fn relocate_to_current(
     let direct = relocate_from(cx, old, past, selector, then);
     match &direct {
         LocateOutcome::Found(located) if located.evidence.certified => direct,
-        _ => history::by_commits(cx, old, past, selector, then, direct),
+        _ => history::by_states_between(cx, old, past, selector, then, direct),
     }
 }
 
@@ -703,6 +703,7 @@ fn located(
         certified: place.certified && has_part && !edited,
         features: Some(place.features),
         reason,
+        followed_history: false,
         trail: Vec::new(),
     };
     LocatedTarget { target, evidence }

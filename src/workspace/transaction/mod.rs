@@ -20,6 +20,7 @@ mod file_image;
 mod journal;
 mod journal_dir;
 mod plan;
+mod states;
 mod steps;
 mod store;
 mod sys;
@@ -34,6 +35,7 @@ use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 pub use error::{FailureClass, TransactionError};
+pub use states::LoggedStates;
 pub use undo::{OperationLogEntry, UndoResult};
 
 use crate::digest::Digest;

@@ -39,13 +39,13 @@ pub struct UndoResult {
 }
 
 /// A transaction in the log.
-struct LoggedTransaction {
-    closed: ClosedJournal,
-    journal: Journal,
+pub(super) struct LoggedTransaction {
+    pub(super) closed: ClosedJournal,
+    pub(super) journal: Journal,
 }
 
 /// A transaction in the log whose journal cannot be read.
-struct UnreadableJournal {
+pub(super) struct UnreadableJournal {
     closed: ClosedJournal,
     reason: String,
 }
@@ -84,7 +84,7 @@ impl Transactions {
     }
 
     /// The readable transactions of the log, and the unreadable ones.
-    fn log(
+    pub(super) fn log(
         &self,
         store: Option<&JournalStore>,
     ) -> Result<(Vec<LoggedTransaction>, Vec<UnreadableJournal>), TransactionError> {

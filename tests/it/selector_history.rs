@@ -1,0 +1,197 @@
+use crate::support::{Output, Project, TestEnv};
+
+const BODY: &str = "(order, rate):
+    total = 0
+    for item in order.items:
+        total += item.price * rate
+    return total
+";
+const REWRITTEN: &str = "(order, rate):
+    return sum(item.price * rate for item in order.items if item)
+";
+const OTHER: &str = "(path):
+    with open(path) as file:
+        lines = file.readlines()
+    return [line.strip() for line in lines]
+";
+
+fn git(env: &TestEnv, args: &[&str]) -> String {
+    let identity = ["-c", "user.email=a@b", "-c", "user.name=a"];
+    let out = env.run("git", identity.iter().chain(args));
+    assert_eq!(out.code, Some(0), "{out}");
+    out.stdout.trim().to_owned()
+}
+
+fn commit(env: &TestEnv, files: &[(&str, Option<&str>)]) -> String {
+    for (name, text) in files {
+        match text {
+            Some(text) => env.write(name, text),
+            None => std::fs::remove_file(env.file(name)).unwrap(),
+        }
+    }
+    git(env, &["add", "-A"]);
+    git(env, &["commit", "-qm", "x"]);
+    git(env, &["rev-parse", "HEAD"])
+}
+
+/// A function that one commit renamed, the next rewrote, and the last moved. Returns the commits.
+fn renamed_rewritten_and_moved() -> (TestEnv, Vec<String>) {
+    let env = TestEnv::with(&Project::parse("\n//- /setup.py\n"));
+    git(&env, &["init", "-q"]);
+    let with = |function: &str| format!("{function}\n\ndef read{OTHER}");
+    let commits = vec![
+        commit(&env, &[("a.py", Some(&with(&format!("def price{BODY}"))))]),
+        commit(&env, &[("a.py", Some(&with(&format!("def cost{BODY}"))))]),
+        commit(&env, &[("a.py", Some(&with(&format!("def cost{REWRITTEN}"))))]),
+        commit(
+            &env,
+            &[
+                ("a.py", Some(&format!("def read{OTHER}"))),
+                ("b.py", Some(&format!("import os\n\n\ndef cost{REWRITTEN}"))),
+            ],
+        ),
+    ];
+    (env, commits)
+}
+
+fn locate(env: &TestEnv, selector: &str) -> Output {
+    env.lanser(["locate", selector, "--json"])
+}
+
+#[test]
+fn the_commits_between_lead_to_a_target_that_the_two_ends_do_not_show() {
+    let (env, commits) = renamed_rewritten_and_moved();
+    let old = &commits[0];
+    for selector in ["a.py@L1:C5", "py://a#price", "ast://[module=a]/[def=price]"] {
+        let bundle = locate(&env, &format!("{selector}?v=git:{old}")).answer();
+        let resolved = &bundle["resolution"]["resolved"];
+        let relocation = &resolved["relocation"];
+        assert_eq!(resolved["uri"], "b.py", "{selector}: {resolved}");
+        assert_eq!(resolved["via"], "renamed");
+        assert_eq!(resolved["certified"], false);
+        assert_eq!(relocation["via"], "history");
+        let decided = relocation["commits"].as_array().unwrap();
+        let decided: Vec<_> =
+            decided.iter().map(|one| (one["commit"].as_str().unwrap(), &one["via"])).collect();
+        assert_eq!(decided[0], (commits[1].as_str(), &"renamed".into()));
+        assert_eq!(decided[decided.len() - 1], (commits[3].as_str(), &"moved".into()));
+        let scores =
+            relocation["commits"].as_array().unwrap().iter().map(|one| one["score"].as_f64().unwrap());
+        let product: f64 = scores.product();
+        assert!((resolved["confidence"].as_f64().unwrap() - product).abs() < 0.02, "{resolved}");
+    }
+    // The same history in one commit.
+    let tree = git(&env, &["rev-parse", "HEAD^{tree}"]);
+    let squashed = git(&env, &["commit-tree", &tree, "-p", old, "-m", "squashed"]);
+    git(&env, &["reset", "-q", "--hard", &squashed]);
+    locate(&env, &format!("a.py@L1:C5?v=git:{old}")).error(3, "E/NOT_FOUND");
+}
+
+#[test]
+fn a_target_that_a_merged_branch_renamed_is_followed() {
+    let env = TestEnv::with(&Project::parse("\n//- /setup.py\n"));
+    git(&env, &["init", "-q", "-b", "trunk"]);
+    commit(&env, &[("c.py", Some("x = 1\n"))]);
+    git(&env, &["checkout", "-q", "-b", "side"]);
+    let states = [format!("def price{BODY}"), format!("def cost{BODY}"), format!("def cost{REWRITTEN}")];
+    let commits: Vec<String> = states.iter().map(|text| commit(&env, &[("a.py", Some(text))])).collect();
+    git(&env, &["checkout", "-q", "trunk"]);
+    commit(&env, &[("c.py", Some("x = 2\n"))]);
+    git(&env, &["merge", "-q", "--no-ff", "-m", "merge", "side"]);
+    // The first parents know the merge as one step. The commits of the branch are reached through its other parent.
+    let bundle = locate(&env, &format!("py://a#price?v=git:{}", commits[0])).answer();
+    let resolved = &bundle["resolution"]["resolved"];
+    assert_eq!((&resolved["at"], &resolved["via"]), (&"a.py@L1:C5".into(), &"renamed".into()), "{resolved}");
+    assert_eq!(resolved["relocation"]["commits"][0]["commit"], commits[1]);
+}
+
+#[test]
+fn a_commit_that_removed_the_target_is_named() {
+    let (env, commits) = renamed_rewritten_and_moved();
+    let removal = commit(&env, &[("a.py", Some("x = 1\n"))]);
+    let output = locate(&env, &format!("py://a#read?v=git:{}", commits[0]));
+    output.error(3, "E/NOT_FOUND");
+    let message = output.bundle()["error"]["message"].to_string();
+    assert!(message.contains(&removal[..10]), "{message}");
+    // Something with the same name that came later is not taken for it.
+    commit(&env, &[("a.py", Some(&format!("def read{BODY}")))]);
+    locate(&env, &format!("py://a#read?v=git:{}", commits[0])).error(4, "E/AMBIGUOUS");
+}
+
+#[test]
+fn the_walk_is_the_same_cold_warm_without_a_cache_and_replayed() {
+    let (env, commits) = renamed_rewritten_and_moved();
+    let selector = format!("a.py@L2:C5?v=git:{}", commits[1]);
+    let selectors = [selector, format!("py://a#price?v=git:{}", commits[0])];
+    for selector in &selectors {
+        let cold = locate(&env, selector).bundle();
+        let warm = locate(&env, selector).bundle();
+        let alone = env.lanser(["locate", selector, "--json", "--no-cache"]).bundle();
+        let recorded = env.lanser(["locate", selector, "--json", "--trace-file", "trace.jsonl"]).bundle();
+        for other in [warm, alone, recorded] {
+            assert_eq!(other["bundleId"], cold["bundleId"], "{selector}");
+        }
+    }
+    // The replay has no repository.
+    std::fs::remove_dir_all(env.file(".git")).unwrap();
+    let replayed = env.lanser(["trace", "replay", "trace.jsonl", "--verify"]);
+    assert_eq!(replayed.code, Some(0), "{replayed}");
+}
+
+#[test]
+fn a_selector_of_an_uncommitted_state_follows_transactions() {
+    let env = TestEnv::with(&Project::parse("\n//- /setup.py\n"));
+    env.write("a.py", format!("def price{BODY}"));
+    let version = locate(&env, "py://a#price").answer()["resolution"]["resolved"]["docVersion"].clone();
+    let patch = |from: &str, to: &str| {
+        let lines =
+            |text: &str, sign: &str| text.lines().map(|line| format!("{sign}{line}\n")).collect::<String>();
+        let count = |text: &str| text.lines().count();
+        format!(
+            "--- a/a.py\n+++ b/a.py\n@@ -1,{} +1,{} @@\n{}{}",
+            count(from),
+            count(to),
+            lines(from, "-"),
+            lines(to, "+")
+        )
+    };
+    let steps = [format!("def price{BODY}"), format!("def cost{BODY}"), format!("def cost{REWRITTEN}")];
+    for pair in steps.windows(2) {
+        let output = env.lanser_with_input(["apply", "-", "--apply"], patch(&pair[0], &pair[1]));
+        assert_eq!(output.code, Some(0), "{output}");
+    }
+    let selector = format!("py://a#price?v={}", version.as_str().unwrap());
+    let bundle = locate(&env, &selector).answer();
+    let resolved = &bundle["resolution"]["resolved"];
+    assert_eq!((&resolved["at"], &resolved["via"]), (&"a.py@L1:C5".into(), &"renamed".into()), "{resolved}");
+    assert_eq!(resolved["relocation"]["via"], "history");
+    // Without the log there is one step, in which nothing is similar enough.
+    let alone = TestEnv::with(&Project::parse("\n//- /setup.py\n"));
+    alone.write("a.py", &steps[0]);
+    locate(&alone, "py://a#price").answer();
+    alone.write("a.py", &steps[2]);
+    assert_ne!(locate(&alone, &selector).code, Some(0));
+}
+
+#[test]
+fn a_second_definition_for_type_checkers_lowers_the_confidence() {
+    let env = TestEnv::with(&Project::parse("\n//- /setup.py\n"));
+    env.write(
+        "a.py",
+        "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    def f(x: int) -> int: ...\nelse:\n    def f(x):\n        return x\n",
+    );
+    let bundle = locate(&env, "py://a#f").answer();
+    let resolved = &bundle["resolution"]["resolved"];
+    assert_eq!((&resolved["at"], &resolved["certified"]), (&"a.py@L4:C9".into(), &false.into()));
+    assert!(resolved["relocation"]["reason"].as_str().unwrap().contains("line 6"), "{resolved}");
+}
+
+#[test]
+fn an_inner_copy_of_a_module_is_not_where_its_names_moved() {
+    let env = TestEnv::with(&Project::parse("\n//- /pkg/__init__.py\n//- /pkg/v1/__init__.py\n"));
+    env.write("pkg/main.py", format!("def read{OTHER}"));
+    env.write("pkg/v1/main.py", format!("def calculate_price{BODY}"));
+    let output = locate(&env, "py://pkg.main#calculate_price");
+    output.error(4, "E/AMBIGUOUS");
+    assert_eq!(output.bundle()["resolution"]["disambiguation"][0]["uri"], "pkg/v1/main.py");
+}
