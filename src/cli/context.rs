@@ -36,6 +36,7 @@ enum CliResponse {
 }
 
 /// The context of a verb.
+#[derive(Clone)]
 pub(crate) struct CliContext {
     pub(crate) env: ProcessEnvironment,
     pub(crate) global: GlobalArgs,
