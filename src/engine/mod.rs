@@ -67,7 +67,7 @@ pub use python_env::{ConfigurationReport, PythonReport, configuration_report, py
 pub use refactor::write_files;
 pub use report::{RunningServers, ServerReport};
 pub use request_input::{read_selector, unknown_unit_error, validate_request};
-pub use reward::{ScoreHead, StateSource, is_revision, score, supplement};
+pub use reward::{ScoreHead, ScoreLimits, ScoreService, StateSource, is_revision, score, supplement};
 pub use scan_throttle::PendingGuard;
 pub use server::{tell_progress, toolchain_request};
 pub(crate) use settings::state_folder;

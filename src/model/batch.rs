@@ -1,6 +1,7 @@
-//! One line of a batch: a request, or a cancellation of earlier requests.
+//! One line of a batch: a request, a head to score, or a cancellation of earlier lines.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -8,8 +9,10 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::analyzer::AnalyzerKind;
 use super::object::object;
 use super::request::{Command, Options};
+use super::reward::Preset;
 use crate::selector::PositionSpec;
 
 /// The maximum `timeout` of a request, in seconds.
@@ -20,6 +23,8 @@ const MAX_TIMEOUT_SECONDS: u32 = 86_400;
 pub enum BatchLine {
     /// A request.
     Request(Box<BatchRequest>),
+    /// A head to score.
+    Score(Box<ScoreLine>),
     /// A cancellation.
     Cancel(Cancellation),
 }
@@ -46,6 +51,47 @@ pub struct BatchRequest {
     #[serde(default)]
     pub options: Options,
 }
+
+/// A head to score against a base. It is answered with an episode instead of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScoreLine {
+    /// The caller's identifier, returned as `meta.volatile.id`.
+    pub id: Option<RequestId>,
+    /// The time limit in seconds, counted from when the head has a server.
+    #[schemars(range(min = 1, max = 86_400))]
+    pub timeout: Option<u32>,
+    /// The state to start from, as in `lanser score --base`: a revision, a folder, a bundle, or `WORKTREE`. `HEAD` by default.
+    pub base: Option<String>,
+    /// The state to score.
+    pub head: HeadInput,
+    /// The formula; `rl-csf-guarded-v1` by default.
+    pub preset: Option<Preset>,
+    /// The analyzers besides the server.
+    #[serde(default)]
+    pub with: Vec<AnalyzerKind>,
+}
+
+/// A state to score.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum HeadInput {
+    /// An edit of the base: a unified diff, or a `WorkspaceEdit` as text.
+    Diff(String),
+    /// The base with these contents of files; `null` deletes a file.
+    Files(BTreeMap<String, Option<String>>),
+    /// A state as in `lanser score --head`: a revision, a folder, a bundle, a file with a diff, or `WORKTREE`.
+    State(String),
+}
+
+/// The command of a line.
+enum BatchCommand {
+    Request(Command),
+    Score,
+}
+
+/// The name of the command that scores a head.
+const SCORE: &str = "score";
 
 /// Cancels all earlier, unanswered requests with an ID.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,22 +129,35 @@ impl<'de> Deserialize<'de> for BatchLine {
             id: Option<RequestId>,
             timeout: Option<u32>,
             #[serde(default, deserialize_with = "command")]
-            cmd: Option<Command>,
+            cmd: Option<BatchCommand>,
             selector: Option<SelectorInput>,
             #[serde(rename = "newName")]
             new_name: Option<String>,
             #[serde(default, deserialize_with = "object")]
             options: Options,
+            base: Option<String>,
+            head: Option<HeadInput>,
+            preset: Option<Preset>,
+            #[serde(default)]
+            with: Vec<AnalyzerKind>,
         }
-        let BatchLineFields { cancel, id, timeout, cmd, selector, new_name, options } =
-            BatchLineFields::deserialize(deserializer)?;
+        let BatchLineFields {
+            cancel,
+            id,
+            timeout,
+            cmd,
+            selector,
+            new_name,
+            options,
+            base,
+            head,
+            preset,
+            with,
+        } = BatchLineFields::deserialize(deserializer)?;
+        let is_request = selector.is_some() || new_name.is_some() || options != Options::default();
+        let is_score = base.is_some() || head.is_some() || preset.is_some() || !with.is_empty();
         if let Some(cancel) = cancel {
-            let is_alone = id.is_none()
-                && timeout.is_none()
-                && cmd.is_none()
-                && selector.is_none()
-                && new_name.is_none()
-                && options == Options::default();
+            let is_alone = id.is_none() && timeout.is_none() && cmd.is_none() && !is_request && !is_score;
             let wrong = || D::Error::custom("`cancel` must be the only member of its line");
             return is_alone.then_some(Self::Cancel(Cancellation { cancel })).ok_or_else(wrong);
         }
@@ -107,21 +166,37 @@ impl<'de> Deserialize<'de> for BatchLine {
                 "`timeout` must be from 1 to {MAX_TIMEOUT_SECONDS} seconds"
             )));
         }
-        let cmd = cmd.ok_or_else(|| D::Error::missing_field("cmd"))?;
-        Ok(Self::Request(Box::new(BatchRequest { id, timeout, cmd, selector, new_name, options })))
+        match cmd.ok_or_else(|| D::Error::missing_field("cmd"))? {
+            BatchCommand::Request(_) if is_score => Err(D::Error::custom(
+                "`base`, `head`, `preset` and `with` are members of a line with `score`",
+            )),
+            BatchCommand::Request(cmd) => {
+                Ok(Self::Request(Box::new(BatchRequest { id, timeout, cmd, selector, new_name, options })))
+            }
+            BatchCommand::Score if is_request => {
+                Err(D::Error::custom("`score` does not take `selector`, `newName` or `options`"))
+            }
+            BatchCommand::Score => {
+                let head = head.ok_or_else(|| D::Error::missing_field("head"))?;
+                Ok(Self::Score(Box::new(ScoreLine { id, timeout, base, head, preset, with })))
+            }
+        }
     }
 }
 
 /// Reads a command by its long name or by a verb of the command line.
-fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Command>, D::Error> {
+fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<BatchCommand>, D::Error> {
     let Some(name) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
     let unknown = || {
         let names = Command::ALL.map(|command| format!("`{}`", command.as_str())).join(", ");
         D::Error::custom(format!(
-            "unknown variant `{name}`, expected one of {names}, or a verb of the command line"
+            "unknown variant `{name}`, expected one of {names}, `{SCORE}`, or a verb of the command line"
         ))
     };
-    Command::parse(&name).map(Some).ok_or_else(unknown)
+    if name == SCORE {
+        return Ok(Some(BatchCommand::Score));
+    }
+    Command::parse(&name).map(|cmd| Some(BatchCommand::Request(cmd))).ok_or_else(unknown)
 }
 
 /// The schema of a command that is given by its long name or by a verb.
@@ -132,7 +207,10 @@ fn command_names(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "enum": names.collect::<Vec<_>>()})
 }
 
-/// One object with the members of both variants, so that an error names the invalid member.
+/// The members that only a line with `score` has.
+const SCORE_MEMBERS: [&str; 4] = ["base", "head", "preset", "with"];
+
+/// One object with the members of all variants, so that an error names the invalid member.
 impl JsonSchema for BatchLine {
     fn schema_name() -> Cow<'static, str> {
         "BatchLine".into()
@@ -148,12 +226,32 @@ impl JsonSchema for BatchLine {
         if let Some(properties) = schema.get_mut("properties").and_then(|value| value.as_object_mut()) {
             properties.insert("cancel".to_owned(), cancel.into());
         }
+        let mut score = ScoreLine::json_schema(generator);
+        if let (Some(properties), Some(others)) = (
+            schema.get_mut("properties").and_then(|value| value.as_object_mut()),
+            score.get_mut("properties").and_then(|value| value.as_object_mut()),
+        ) {
+            for name in SCORE_MEMBERS {
+                properties.extend(others.remove(name).map(|member| (name.to_owned(), member)));
+            }
+            if let Some(names) = properties.get_mut("cmd").and_then(|cmd| cmd.get_mut("enum")?.as_array_mut())
+            {
+                names.push(SCORE.into());
+            }
+        }
+        let absent =
+            |names: &[&str]| names.iter().map(|name| json_schema!({"required": [name]})).collect::<Vec<_>>();
         schema.remove("required");
         schema.insert("description".to_owned(), "A line of a batch.".into());
         let more = json_schema!({
             "if": {"required": ["cancel"]},
             "then": {"maxProperties": 1},
-            "else": {"required": ["cmd"]},
+            "else": {
+                "required": ["cmd"],
+                "if": {"properties": {"cmd": {"const": SCORE}}},
+                "then": {"required": ["head"], "not": {"anyOf": absent(&["selector", "newName", "options"])}},
+                "else": {"not": {"anyOf": absent(&SCORE_MEMBERS)}},
+            },
         });
         for (name, value) in more.as_object().into_iter().flatten() {
             schema.insert(name.clone(), value.clone());
@@ -259,6 +357,19 @@ mod tests {
     }
 
     #[test]
+    fn heads_to_score() {
+        let line = r#"{"id":1,"timeout":9,"cmd":"score","base":"rev:v1","head":{"files":{"a.py":"x = 1\n","b.py":null}},"with":["ruff"]}"#;
+        let BatchLine::Score(line) = read(line).unwrap() else { panic!("not a head") };
+        assert_eq!((line.id, line.timeout), (Some(RequestId::Number(1)), Some(9)));
+        assert_eq!(line.base.as_deref(), Some("rev:v1"));
+        let HeadInput::Files(files) = line.head else { panic!("not files") };
+        assert_eq!(files.values().cloned().collect::<Vec<_>>(), [Some("x = 1\n".to_owned()), None]);
+        let line = read(r#"{"cmd":"score","head":{"diff":"--- a"},"preset":"pr-v1"}"#).unwrap();
+        let BatchLine::Score(line) = line else { panic!("not a head") };
+        assert_eq!((line.head, line.preset), (HeadInput::Diff("--- a".to_owned()), Some(Preset::Pr)));
+    }
+
+    #[test]
     fn cancellations() {
         let read_id = |line| match read(line) {
             Ok(BatchLine::Cancel(order)) => Ok(order.cancel),
@@ -274,6 +385,10 @@ mod tests {
     fn invalid_lines() {
         for (line, why) in [
             ("{}", "missing field `cmd`"),
+            (r#"{"cmd":"score"}"#, "missing field `head`"),
+            (r#"{"cmd":"score","head":{"diff":"","state":"HEAD"}}"#, ""),
+            (r#"{"cmd":"score","head":{"diff":""},"selector":"a.py:1"}"#, "does not take"),
+            (r#"{"cmd":"hover","head":{"diff":""}}"#, "with `score`"),
             (r#"{"cmd":"hoover"}"#, "unknown variant `hoover`"),
             (r#"{"cmd":"hover","cmd":"hover"}"#, "occurs twice"),
             (r#"{"cmd":"hover","timeout":0}"#, "from 1 to 86400 seconds"),

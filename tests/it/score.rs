@@ -20,7 +20,7 @@ from m import half
 third = half('c')
 ";
 
-const FIX: &str = "--- a/m.py\n+++ b/m.py\n@@ -2,4 +2,4 @@\n     return x / 2\n \n-value = half('a')\n+value = half(1)\n other = half('b')\n";
+pub(crate) const FIX: &str = "--- a/m.py\n+++ b/m.py\n@@ -2,4 +2,4 @@\n     return x / 2\n \n-value = half('a')\n+value = half(1)\n other = half('b')\n";
 
 pub(crate) fn git(env: &TestEnv, args: &[&str]) {
     let who = ["-c", "user.name=a", "-c", "user.email=a@b"];
@@ -29,7 +29,7 @@ pub(crate) fn git(env: &TestEnv, args: &[&str]) {
 }
 
 /// A git workspace, with a diff next to it.
-fn shop() -> (TestEnv, String) {
+pub(crate) fn shop() -> (TestEnv, String) {
     let env = TestEnv::pyright(&Project::parse(SHOP));
     git(&env, &["init", "-q"]);
     git(&env, &["add", "."]);

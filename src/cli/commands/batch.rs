@@ -9,18 +9,21 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use tokio::sync::mpsc;
 
+use super::score;
 use super::shard::Shard;
 use crate::cli::context::{CliContext, runtime, stopped};
 use crate::cli::exit::ProgramExit;
 use crate::cli::output::{Printer, TerminalProgress};
-use crate::cli::rewards::StepRewards;
+use crate::cli::rewards::{self, StepRewards};
 use crate::cli::settings::CliSettings;
 use crate::cli::signals::interrupted;
-use crate::engine::{self, AbsolutePaths, Engine, Progress};
-use crate::model::bundle::{Bundle, Volatile};
+use crate::engine::{self, AbsolutePaths, Engine, Progress, ScoreLimits, StateSource};
+use crate::model::analyzer::AnalyzerKind;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, Options, Request, Scope};
-use crate::serve::batch::{self, BatchEnd, BatchInput, BatchOptions};
+use crate::model::reward::Preset;
+use crate::reward::{RewardFormula, default_weights};
+use crate::serve::batch::{self, BatchAnswer, BatchEnd, BatchInput, BatchOptions, LineDefaults};
 use crate::serve::watchdog::Watchdog;
 use crate::text::{ColumnUnit, plural};
 
@@ -38,7 +41,8 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 A line is {\"id\", \"timeout\", \"cmd\", \"selector\", \"newName\", \"options\"} with the name of a command: \
 a verb, or its long name as in a bundle's `request`. The selector is a string or its JSON form, with paths relative to the workspace. `id` (a string or an integer) is \
 returned as `meta.volatile.id`, the line number as `meta.volatile.line`. `timeout` is in seconds from the start of the request. \
-{\"cancel\": id} cancels earlier requests with that id. `lanser schema export --only batch` prints the schema.
+{\"cmd\": \"score\", \"base\", \"head\"} is answered with the episode of `lanser score`; a head is {\"diff\": TEXT}, \
+{\"files\": {PATH: TEXT or null}} or {\"state\": NAME}. {\"cancel\": id} cancels earlier requests with that id. `lanser schema export --only batch` prints the schema.
 
 The output is always JSON Lines. An invalid line is answered with an error bundle and does not stop the batch. Requests that \
 write run alone, in the order of the lines. --index-io, --scope, --limit and the configuration are the defaults for options \
@@ -78,6 +82,14 @@ pub(crate) struct BatchArgs {
     /// Equal requests about equal inputs then give equal lines, which `sort -u` merges.
     #[arg(long)]
     pub(crate) no_volatile: bool,
+
+    /// Number of servers that score heads concurrently [default: one per processor, as far as memory allows]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) workers: Option<u16>,
+
+    /// Memory in MiB for the servers that score heads [default: half of what is available]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    pub(crate) memory: Option<u64>,
 }
 
 /// Answers the requests.
@@ -99,6 +111,10 @@ pub(crate) fn run(args: &BatchArgs, context: &mut CliContext) -> ProgramExit {
         Ok(opened) => opened,
         Err(error) => return context.fail(error),
     };
+    let defaults = match Defaults::new(args, context, &settings) {
+        Ok(defaults) => Box::new(defaults),
+        Err(error) => return context.fail(error),
+    };
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => return context.fail(error),
@@ -115,20 +131,9 @@ pub(crate) fn run(args: &BatchArgs, context: &mut CliContext) -> ProgramExit {
     let writer = std::thread::spawn(move || writer.write(to_write));
     let engine_settings =
         engine::Settings { progress: Arc::new(MessagesOnly(progress)), ..context.engine_settings(&settings) };
-    let limit = context.global.limit;
-    let is_part = args.shard.is_some();
-    let merge_options = Box::new(move |request: &Request| {
-        if is_part && request.writes() {
-            return Err(ErrorBody::new(
-                ErrorSymbol::Usage,
-                "a request that writes cannot be part of a shard",
-            )
-            .hint("requests that write run in the order of the lines: run them without --shard"));
-        }
-        with_defaults(request, limit, &settings)
-    });
-    let source = BatchInput { stream, merge_options };
-    let terms = BatchOptions { concurrency: args.concurrency.into(), ordered };
+    let scoring = scoring_limits(args);
+    let source = BatchInput { stream, defaults };
+    let terms = BatchOptions { concurrency: args.concurrency.into(), ordered, scoring };
     let watchdog = Watchdog::default();
     let (printer, timeout) = (context.printer.clone(), engine_settings.timeout);
     watchdog.exit_on_stall(timeout, interrupted, move |why| {
@@ -212,27 +217,83 @@ fn output(args: &BatchArgs, context: &CliContext) -> Result<Box<dyn Write + Send
     Ok(Box::new(BufWriter::new(file)))
 }
 
-/// The options of a request. The command line and the configuration set what the request does not.
-fn with_defaults(
-    request: &Request,
-    limit: Option<u32>,
-    settings: &CliSettings,
-) -> Result<Options, ErrorBody> {
-    let mut options = request.options.clone();
-    if options.index_io == ColumnUnit::default() {
-        options.index_io = settings.index_io;
+/// What the servers that score heads may use: by default half of the memory that is available.
+fn scoring_limits(args: &BatchArgs) -> ScoreLimits {
+    let memory = args.memory.map(|mebibytes| mebibytes << 20);
+    let memory = memory.or_else(|| available_memory().map(|bytes| bytes / 2)).unwrap_or_default();
+    ScoreLimits { workers: args.workers.map_or_else(engine::processors, usize::from), memory }
+}
+
+/// The memory that programs can use without swapping, in bytes, if the operating system reports it.
+fn available_memory() -> Option<u64> {
+    let report = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = report.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// What the command line and the configuration set for lines that do not.
+struct Defaults {
+    context: CliContext,
+    settings: CliSettings,
+    scoring: RewardFormula,
+    /// Whether the lines are those of a shard.
+    is_part: bool,
+}
+
+impl Defaults {
+    fn new(args: &BatchArgs, context: &CliContext, settings: &CliSettings) -> Result<Self, ErrorBody> {
+        let scoring = rewards::terms(context, Preset::Guarded)?;
+        let is_part = args.shard.is_some();
+        Ok(Self { context: context.clone(), settings: settings.clone(), scoring, is_part })
     }
-    if options.scope == Scope::default() {
-        options.scope = settings.scope;
+}
+
+impl LineDefaults for Defaults {
+    fn options(&self, request: &Request) -> Result<Options, ErrorBody> {
+        if self.is_part && request.writes() {
+            let message = "a request that writes cannot be part of a shard";
+            return Err(ErrorBody::new(ErrorSymbol::Usage, message)
+                .hint("requests that write run in the order of the lines: run them without --shard"));
+        }
+        let settings = &self.settings;
+        let mut options = request.options.clone();
+        if options.index_io == ColumnUnit::default() {
+            options.index_io = settings.index_io;
+        }
+        if options.scope == Scope::default() {
+            options.scope = settings.scope;
+        }
+        options.limit = options.limit.or(self.context.global.limit);
+        if options.with.is_empty() && matches!(request.cmd, Command::Diagnostics | Command::Check) {
+            options.with.clone_from(&settings.with);
+        }
+        if request.cmd.edits() || request.cmd == Command::Undo {
+            options.guards = settings.policies.apply_to(&options.guards, &settings.root)?;
+        }
+        Ok(options)
     }
-    options.limit = options.limit.or(limit);
-    if options.with.is_empty() && matches!(request.cmd, Command::Diagnostics | Command::Check) {
-        options.with.clone_from(&settings.with);
+
+    fn state(&self, name: &str) -> Result<StateSource, ErrorBody> {
+        score::source(name, &self.context, &self.settings)
     }
-    if request.cmd.edits() || request.cmd == Command::Undo {
-        options.guards = settings.policies.apply_to(&options.guards, &settings.root)?;
+
+    fn formula(&self, preset: Option<Preset>) -> RewardFormula {
+        match preset {
+            Some(preset) if preset != self.scoring.preset => {
+                RewardFormula { preset, weights: default_weights(preset) }
+            }
+            _ => self.scoring,
+        }
     }
-    Ok(options)
+
+    fn analyzers(&self, mut named: Vec<AnalyzerKind>) -> Vec<AnalyzerKind> {
+        if named.is_empty() {
+            return self.settings.with.clone();
+        }
+        named.sort();
+        named.dedup();
+        named
+    }
 }
 
 /// Writes the bundles.
@@ -247,18 +308,25 @@ struct BundleWriter {
 
 impl BundleWriter {
     /// Writes until the channel closes. Flushes whenever no further bundle is waiting, so that no reader waits for one.
-    fn write(mut self, mut answers: mpsc::Receiver<Bundle>) -> io::Result<()> {
+    fn write(mut self, mut answers: mpsc::Receiver<BatchAnswer>) -> io::Result<()> {
         let mut count = 0_u64;
-        while let Some(mut bundle) = answers.blocking_recv() {
-            self.steps.reward(&mut bundle)?;
+        while let Some(mut answer) = answers.blocking_recv() {
+            if let BatchAnswer::Bundle(bundle) = &mut answer {
+                self.steps.reward(bundle)?;
+            }
             if self.no_volatile {
-                let id = bundle.meta.volatile.id.take();
-                bundle.meta.volatile = Volatile { id, ..Volatile::default() };
+                answer.remove_volatile();
             }
-            if let Some(paths) = &self.absolute {
-                paths.add_to(&mut bundle);
-            }
-            self.out.write_all(&self.printer.line(&bundle)?)?;
+            let line = match &mut answer {
+                BatchAnswer::Bundle(bundle) => {
+                    if let Some(paths) = &self.absolute {
+                        paths.add_to(bundle);
+                    }
+                    self.printer.line(&**bundle)?
+                }
+                BatchAnswer::Episode(scored) => self.printer.line(&**scored)?,
+            };
+            self.out.write_all(&line)?;
             if answers.is_empty() {
                 self.out.flush()?;
             }

@@ -179,7 +179,11 @@ fn print(context: &CliContext, episode: &Episode) -> ProgramExit {
 }
 
 /// The state that an argument names. As in git, an ambiguous name is an error.
-fn source(named: &str, context: &CliContext, settings: &CliSettings) -> Result<StateSource, ErrorBody> {
+pub(super) fn source(
+    named: &str,
+    context: &CliContext,
+    settings: &CliSettings,
+) -> Result<StateSource, ErrorBody> {
     if named == "WORKTREE" {
         return Ok(StateSource::Worktree(settings.root.clone()));
     }

@@ -193,12 +193,12 @@ impl Printer {
         screen::write_json(&self.line(bundle)?)
     }
 
-    /// A bundle as one line of JSON, or the parts of it that `--fields` selects.
-    pub(crate) fn line(&self, bundle: &Bundle) -> std::io::Result<Vec<u8>> {
+    /// An answer of a batch as one line of JSON, or the parts of it that `--fields` selects.
+    pub(crate) fn line(&self, answer: &impl serde::Serialize) -> std::io::Result<Vec<u8>> {
         let mut line = if self.fields.is_empty() {
-            serde_json::to_vec(bundle)?
+            serde_json::to_vec(answer)?
         } else {
-            serde_json::to_vec(&select(&serde_json::to_value(bundle)?, &self.fields))?
+            serde_json::to_vec(&select(&serde_json::to_value(answer)?, &self.fields))?
         };
         line.push(b'\n');
         Ok(line)

@@ -11,7 +11,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::editable_installs::reads_live;
-use super::score::GIT;
+use super::scorer::GIT;
 use super::scratch_folder::{ScratchFolder, remove_abandoned};
 use crate::engine::blocking::{blocking, blocking_within};
 use crate::engine::context::RequestContext;

@@ -37,10 +37,15 @@ enum EditSide {
 
 impl BundleStates {
     /// Scans the workspace.
-    pub(super) async fn new(settings: &Settings) -> Result<Self, Failure> {
+    pub(super) async fn scan(settings: &Settings) -> Result<Self, Failure> {
         let settings = Arc::new(settings.clone());
         let inputs = InputScanner::new(&settings, false).scan_since(Instant::now(), &settings, None).await?;
-        Ok(Self { inputs, root: settings.root.clone() })
+        Ok(Self::new(&settings, inputs))
+    }
+
+    /// Searches the workspace that these inputs are of.
+    pub(super) fn new(settings: &Settings, inputs: Arc<Inputs>) -> Self {
+        Self { inputs, root: settings.root.clone() }
     }
 
     /// The files of the state that a bundle leads to: the code that it was computed from, with its own edit applied.

@@ -6,8 +6,10 @@ mod bundle_states;
 mod editable_installs;
 mod measure;
 mod score;
+mod scorer;
 mod scratch_folder;
 mod scratch_workspace;
+mod service;
 mod source;
 mod supplement;
 
@@ -17,7 +19,10 @@ pub(super) use measure::{
     DiagnosticsByFile, EditMeasurement, added_suppressions, configuration_changed, judge_edit, name_symbols,
     named_scope, removed_files, types_lost, without_spans,
 };
-pub use score::{ScoreHead, StateSource, is_revision, score};
+pub use score::score;
+pub use scorer::ScoreHead;
 pub(super) use scratch_folder::ScratchFolder;
 pub(super) use scratch_workspace::ScratchWorkspace;
+pub use service::{ScoreLimits, ScoreService};
+pub use source::{StateSource, is_revision};
 pub use supplement::supplement;

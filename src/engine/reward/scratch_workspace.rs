@@ -9,6 +9,7 @@ use super::scratch_folder::ScratchFolder;
 use crate::engine::blocking::blocking;
 use crate::engine::context::{Deadline, RequestContext};
 use crate::engine::failure::Failure;
+use crate::engine::inputs::{InputScanner, Inputs};
 use crate::engine::instance::Engine;
 use crate::engine::locations::LocationBuilder;
 use crate::engine::pool::{Isolation, WorkerGuard, WorkerKind};
@@ -23,22 +24,19 @@ use crate::tape::Tape;
 use crate::workspace::file_tree::FileTree;
 use crate::workspace::files::canonical;
 
-/// A state of the workspace with a server.
-pub(in crate::engine) struct ScratchWorkspace {
-    engine: Engine,
+/// A state of the workspace in a temporary folder, and its inputs. Several servers can work on it.
+pub(super) struct ScratchTree {
+    settings: Settings,
     /// Deleted on drop.
     _folder: ScratchFolder,
-    pub(in crate::engine) root: AbsPath,
-    pub(in crate::engine) request: Request,
-    pub(in crate::engine) state: Arc<RequestState>,
-    lease: Option<WorkerGuard>,
-    /// The number of files that the server's configuration includes.
-    enumerated: u32,
+    root: AbsPath,
+    scanner: InputScanner,
+    inputs: Arc<Inputs>,
 }
 
-impl ScratchWorkspace {
+impl ScratchTree {
     /// Writes a state to a temporary folder and scans it.
-    pub(in crate::engine) async fn new(settings: &Settings, tree: &Arc<FileTree>) -> Result<Self, Failure> {
+    pub(super) async fn write(settings: &Settings, tree: &Arc<FileTree>) -> Result<Self, Failure> {
         let cannot = |error: std::io::Error| {
             let error = ErrorBody::new(
                 ErrorSymbol::FsPermissions,
@@ -63,15 +61,58 @@ impl ScratchWorkspace {
             trace: None,
             ..settings.clone()
         };
-        let engine = Engine::new(settings);
+        let shared = Arc::new(settings.clone());
+        let scanner = InputScanner::new(&shared, false);
+        let inputs = scanner.scan_since(Instant::now(), &shared, None).await?;
+        Ok(Self { settings, _folder: folder, root, scanner, inputs })
+    }
+
+    /// Whether the environment of the state is as it was when the state was scanned.
+    pub(super) async fn is_current(&self) -> Result<bool, Failure> {
+        let settings = Arc::new(self.settings.clone());
+        let inputs = self.scanner.scan_since(Instant::now(), &settings, None).await?;
+        Ok(Arc::ptr_eq(&inputs, &self.inputs))
+    }
+}
+
+/// A state of the workspace with a server.
+pub(in crate::engine) struct ScratchWorkspace {
+    _tree: Arc<ScratchTree>,
+    engine: Engine,
+    pub(in crate::engine) root: AbsPath,
+    pub(in crate::engine) request: Request,
+    pub(in crate::engine) state: Arc<RequestState>,
+    lease: Option<WorkerGuard>,
+    /// The number of files that the server's configuration includes.
+    enumerated: u32,
+}
+
+impl ScratchWorkspace {
+    /// Writes a state to a temporary folder and scans it.
+    pub(in crate::engine) async fn new(settings: &Settings, tree: &Arc<FileTree>) -> Result<Self, Failure> {
+        Self::on(Arc::new(ScratchTree::write(settings, tree).await?)).await
+    }
+
+    /// A state that was written before, with a server of its own.
+    pub(super) async fn on(tree: Arc<ScratchTree>) -> Result<Self, Failure> {
+        let engine = Engine::new(tree.settings.clone());
         let request = Request::new(Command::Check, None, None, Options::default());
-        let (scanner, own_settings) = (&engine.shared.scanner, &engine.settings);
-        let inputs = scanner.scan_since(Instant::now(), own_settings, None).await?;
-        let (own_settings, owned_request) = (own_settings.clone(), request.clone());
+        let (settings, owned_request, inputs) =
+            (engine.settings.clone(), request.clone(), tree.inputs.clone());
         let state =
-            blocking(move || Arc::new(RequestState::new(&own_settings, &owned_request, inputs, Tape::off())))
-                .await?;
-        Ok(Self { engine, _folder: folder, root, request, state, lease: None, enumerated: 0 })
+            blocking(move || Arc::new(RequestState::new(&settings, &owned_request, inputs, Tape::off())));
+        let (root, state) = (tree.root.clone(), state.await?);
+        Ok(Self { _tree: tree, engine, root, request, state, lease: None, enumerated: 0 })
+    }
+
+    /// The memory of its server in bytes; `None` if it has no server, or the operating system does not report it.
+    pub(super) fn memory(&self) -> Option<u64> {
+        self.lease.as_ref()?.client.memory()
+    }
+
+    /// Whether its server uses more memory than the settings allow.
+    pub(super) fn exceeds_memory_limit(&self) -> bool {
+        self.memory().is_some_and(|bytes| bytes > self.engine.settings.session_memory)
     }
 
     /// The path of a file in the folder.

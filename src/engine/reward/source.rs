@@ -1,5 +1,6 @@
 //! Loads what a caller names as a base or a head: a revision, a folder, the working tree, a diff.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::bundle_states::BundleStates;
@@ -28,6 +29,8 @@ pub enum StateSource {
     /// The state that a bundle leads to: the code that it was computed from, with its own edit applied. As a head, a
     /// bundle with edits is an edit of the base.
     Bundle(Box<Bundle>),
+    /// The base with these contents of files; `None` deletes a file.
+    Contents(BTreeMap<String, Option<String>>),
     /// A state that could not be loaded.
     Missing(Box<ErrorBody>),
 }
@@ -91,16 +94,34 @@ impl StateSource {
                 SourceError::NotLoaded(ErrorBody::new(ErrorSymbol::NotFound, error.to_string()).hint(hint))
             }),
             Self::Edit(content) => {
-                let Some(base) = base else {
-                    let error = ErrorBody::new(ErrorSymbol::Usage, "an edit cannot be the base");
-                    return Err(SourceError::NotLoaded(
-                        error.hint("name a revision, a folder, a bundle or WORKTREE"),
-                    ));
-                };
+                let base = base.ok_or_else(edit_as_base)?;
                 apply_edit(base, root, content).map_err(SourceError::DoesNotApply)
+            }
+            Self::Contents(contents) => {
+                let mut tree = base.ok_or_else(edit_as_base)?.clone();
+                for (name, content) in contents {
+                    let invalid =
+                        || SourceError::DoesNotApply(format!("{name:?} is not a path in the workspace"));
+                    let path = WorkspacePath::new(name).ok_or_else(invalid)?;
+                    match content {
+                        // Files that no server reads are not part of the state.
+                        Some(text) if is_server_input(&path) => {
+                            tree.files.insert(path, Arc::new(text.clone().into_bytes()));
+                        }
+                        _ => {
+                            tree.files.remove(&path);
+                        }
+                    }
+                }
+                Ok(tree)
             }
         }
     }
+}
+
+fn edit_as_base() -> SourceError {
+    let error = ErrorBody::new(ErrorSymbol::Usage, "an edit cannot be the base");
+    SourceError::NotLoaded(error.hint("name a revision, a folder, a bundle or WORKTREE"))
 }
 
 /// The base with an edit applied.

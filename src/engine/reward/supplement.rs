@@ -7,9 +7,10 @@ use std::sync::Arc;
 use super::bundle_states::BundleStates;
 use super::editable_installs::reads_live;
 use super::measure::measured_scope;
-use super::score::{GIT, with_interpreter};
+use super::scorer::GIT;
 use super::scratch_folder::remove_abandoned;
 use super::scratch_workspace::ScratchWorkspace;
+use super::service::with_interpreter;
 use crate::bundle::portable::PathMap;
 use crate::engine::blocking::{blocking, blocking_within};
 use crate::engine::failure::Failure;
@@ -43,7 +44,7 @@ pub async fn supplement(
     let temp = settings.temp.clone();
     blocking(move || remove_abandoned(&temp)).await.map_err(message)?;
     let settings = with_interpreter(settings).await.map_err(message)?;
-    let bundle_states = BundleStates::new(&settings).await.map_err(message)?;
+    let bundle_states = BundleStates::scan(&settings).await.map_err(message)?;
     let of_state = async |bundle: &Bundle, files: &BTreeSet<DocUri>| match files.is_empty() {
         true => Ok(RewardScope::default()),
         false => measured(&settings, &bundle_states, bundle, files).await,

@@ -6,19 +6,45 @@ use std::io::{self, BufReader, Read};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
+use super::answer::BatchAnswer;
 use crate::digest::strict_json;
 use crate::engine::request_input::{read_selector, unknown_unit, validate_request};
-use crate::model::batch::{BatchLine, BatchRequest, Cancellation, RequestId, SelectorInput};
+use crate::engine::{Engine, ScoreHead, StateSource};
+use crate::model::analyzer::AnalyzerKind;
+use crate::model::batch::{
+    BatchLine, BatchRequest, Cancellation, HeadInput, RequestId, ScoreLine, SelectorInput,
+};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::{Command, GivenSelector, Options, Request};
+use crate::model::reward::Preset;
+use crate::reward::RewardFormula;
+use crate::reward::episode::Episode;
 use crate::text::BoundedLines;
 use crate::text::bounded_lines::MAX_LINE_BYTES;
 
 /// How many lines are read ahead.
 const READ_AHEAD: usize = 8;
 
-/// Merges the options of the command line, which apply to the whole batch, into those of a line.
-pub type OptionMerger = Box<dyn Fn(&Request) -> Result<Options, ErrorBody> + Send>;
+/// Completes lines with what applies to the whole batch.
+pub trait LineDefaults: Send {
+    /// The options of a line, with those of the command line merged in.
+    ///
+    /// # Errors
+    /// If they exclude each other.
+    fn options(&self, request: &Request) -> Result<Options, ErrorBody>;
+
+    /// The state that a name means, as on the command line.
+    ///
+    /// # Errors
+    /// If it means none, or several.
+    fn state(&self, name: &str) -> Result<StateSource, ErrorBody>;
+
+    /// The formula for a preset, or by default.
+    fn formula(&self, preset: Option<Preset>) -> RewardFormula;
+
+    /// The analyzers of a line with a head.
+    fn analyzers(&self, named: Vec<AnalyzerKind>) -> Vec<AnalyzerKind>;
+}
 
 /// A line of the input.
 #[derive(Debug)]
@@ -33,25 +59,60 @@ pub(super) struct InputLine {
 /// The content of a line.
 #[derive(Debug)]
 pub(super) enum LineContent {
-    Request(Box<ParsedRequest>),
+    Job(Option<RequestId>, Job),
     Cancel(RequestId),
     /// A line that is not valid, with its id if that can be parsed.
     Invalid(Option<RequestId>, Box<ErrorBody>),
 }
 
+/// What a line asks for.
+#[derive(Debug, Clone)]
+pub(super) enum Job {
+    Request(Box<ParsedRequest>),
+    Score(Box<ParsedScore>),
+}
+
 /// A request that is ready to run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct ParsedRequest {
-    pub(super) id: Option<RequestId>,
     /// In seconds.
     pub(super) timeout: Option<u32>,
     pub(super) request: Request,
 }
 
+/// A head that is ready to be scored.
+#[derive(Debug, Clone)]
+pub(super) struct ParsedScore {
+    /// In seconds.
+    pub(super) timeout: Option<u32>,
+    pub(super) base: StateSource,
+    pub(super) head: ScoreHead,
+    pub(super) formula: RewardFormula,
+    pub(super) with: Vec<AnalyzerKind>,
+}
+
+impl Job {
+    /// Whether it writes to the workspace.
+    pub(super) fn writes(&self) -> bool {
+        match self {
+            Self::Request(parsed) => parsed.request.writes(),
+            Self::Score(_) => false,
+        }
+    }
+
+    /// The answer if it was not run.
+    pub(super) fn refused(self, engine: &Engine, error: ErrorBody) -> BatchAnswer {
+        match self {
+            Self::Request(parsed) => engine.refused(parsed.request, error).into(),
+            Self::Score(parsed) => Episode::failed(&parsed.head.name, error, None, &parsed.formula).into(),
+        }
+    }
+}
+
 /// Reads a stream to its end, or until the receiver is dropped.
 pub(super) fn start(
     stream: Box<dyn Read + Send>,
-    merge_options: OptionMerger,
+    defaults: Box<dyn LineDefaults>,
 ) -> io::Result<mpsc::Receiver<io::Result<InputLine>>> {
     let (sender, receiver) = mpsc::channel(READ_AHEAD);
     std::thread::Builder::new().name("batch input".to_owned()).spawn(move || {
@@ -73,7 +134,7 @@ pub(super) fn start(
                     line: number,
                     bytes: line.len(),
                     content: if fits == Some(true) {
-                        parse_line(line, number, &merge_options)
+                        parse_line(line, number, &*defaults)
                     } else {
                         too_long(number)
                     },
@@ -101,7 +162,7 @@ fn too_long(number: u64) -> LineContent {
 }
 
 /// Parses a line.
-fn parse_line(line: &[u8], number: u64, merge_options: &OptionMerger) -> LineContent {
+fn parse_line(line: &[u8], number: u64, defaults: &dyn LineDefaults) -> LineContent {
     // serde would read an array as the members of the struct, in order.
     if !is_object(line) {
         let error = invalid_request(number, "it is not a JSON object", &snippet(line, 0));
@@ -130,17 +191,39 @@ fn parse_line(line: &[u8], number: u64, merge_options: &OptionMerger) -> LineCon
         BatchLine::Cancel(Cancellation { cancel }) => LineContent::Cancel(cancel),
         BatchLine::Request(request) => {
             let id = request.id.clone();
-            match parse_request(*request, merge_options) {
-                Ok(parsed) => LineContent::Request(Box::new(parsed)),
+            match parse_request(*request, defaults) {
+                Ok(parsed) => LineContent::Job(id, Job::Request(Box::new(parsed))),
                 Err(error) => LineContent::Invalid(id, Box::new(error)),
             }
+        }
+        BatchLine::Score(line) => {
+            let id = line.id.clone();
+            LineContent::Job(id, Job::Score(Box::new(parse_score(*line, defaults))))
         }
     }
 }
 
-fn parse_request(written: BatchRequest, merge_options: &OptionMerger) -> Result<ParsedRequest, ErrorBody> {
-    let BatchRequest { id, timeout, cmd, selector, new_name, options } = written;
-    let options = merge_options(&Request::new(cmd, None, new_name.clone(), options))?;
+/// A state that is not found is reported with the score that it prevents.
+fn parse_score(line: ScoreLine, defaults: &dyn LineDefaults) -> ParsedScore {
+    let ScoreLine { id: _, timeout, base, head, preset, with } = line;
+    let state =
+        |name: &str| defaults.state(name).unwrap_or_else(|error| StateSource::Missing(Box::new(error)));
+    let head = match head {
+        HeadInput::Diff(text) => {
+            ScoreHead { name: "diff".to_owned(), source: StateSource::Edit(text.into_bytes()) }
+        }
+        HeadInput::Files(files) => {
+            ScoreHead { name: "files".to_owned(), source: StateSource::Contents(files) }
+        }
+        HeadInput::State(name) => ScoreHead { source: state(&name), name },
+    };
+    let base = state(base.as_deref().unwrap_or("HEAD"));
+    ParsedScore { timeout, base, head, formula: defaults.formula(preset), with: defaults.analyzers(with) }
+}
+
+fn parse_request(written: BatchRequest, defaults: &dyn LineDefaults) -> Result<ParsedRequest, ErrorBody> {
+    let BatchRequest { id: _, timeout, cmd, selector, new_name, options } = written;
+    let options = defaults.options(&Request::new(cmd, None, new_name.clone(), options))?;
     let selector = match selector {
         Some(SelectorInput::Text(text)) => {
             let read = read_selector(&text, options.index_io);
@@ -151,7 +234,7 @@ fn parse_request(written: BatchRequest, merge_options: &OptionMerger) -> Result<
         None => None,
     };
     let request = Request::new(cmd, selector, new_name, options);
-    Ok(ParsedRequest { id, timeout, request: validate_request(request)? })
+    Ok(ParsedRequest { timeout, request: validate_request(request)? })
 }
 
 /// Adds a hint to requests about files, which are often given a path as selector.
@@ -206,11 +289,34 @@ mod tests {
     use std::io::Cursor;
 
     use super::*;
+    use crate::reward::default_weights;
+
+    /// Lines as they are.
+    struct Unchanged;
+
+    impl LineDefaults for Unchanged {
+        fn options(&self, request: &Request) -> Result<Options, ErrorBody> {
+            Ok(request.options.clone())
+        }
+
+        fn state(&self, name: &str) -> Result<StateSource, ErrorBody> {
+            Ok(StateSource::Revision(name.to_owned()))
+        }
+
+        fn formula(&self, preset: Option<Preset>) -> RewardFormula {
+            let preset = preset.unwrap_or(Preset::Guarded);
+            RewardFormula { preset, weights: default_weights(preset) }
+        }
+
+        fn analyzers(&self, named: Vec<AnalyzerKind>) -> Vec<AnalyzerKind> {
+            named
+        }
+    }
 
     #[test]
     fn a_byte_order_mark_is_stripped_from_the_first_line() {
         let stream = Cursor::new("\u{feff}{}\n\u{feff}{}\n");
-        let mut receiver = start(Box::new(stream), Box::new(|request| Ok(request.options.clone()))).unwrap();
+        let mut receiver = start(Box::new(stream), Box::new(Unchanged)).unwrap();
         let mut reason = || match receiver.blocking_recv().unwrap().unwrap().content {
             LineContent::Invalid(_, error) => error.message,
             _ => panic!("neither is a request"),
@@ -220,11 +326,7 @@ mod tests {
     }
 
     fn content_of(line: &str) -> LineContent {
-        parse_line(
-            line.as_bytes(),
-            3,
-            &(Box::new(|request: &Request| Ok(request.options.clone())) as OptionMerger),
-        )
+        parse_line(line.as_bytes(), 3, &Unchanged)
     }
 
     #[test]
@@ -269,12 +371,12 @@ mod tests {
 
     #[test]
     fn requests_are_normalized_like_the_command_line() {
-        let LineContent::Request(parsed) = content_of(
+        let LineContent::Job(id, Job::Request(parsed)) = content_of(
             r#"{"id":2,"timeout":9,"cmd":"diagnostics","options":{"severity":"information","paths":["b","a","b"]}}"#,
         ) else {
             panic!("it is a request");
         };
-        assert_eq!((parsed.id, parsed.timeout), (Some(RequestId::Number(2)), Some(9)));
+        assert_eq!((id, parsed.timeout), (Some(RequestId::Number(2)), Some(9)));
         assert_eq!(parsed.request.options.severity, None);
         let paths: Vec<&str> = parsed.request.options.paths.iter().map(|path| path.as_str()).collect();
         assert_eq!(paths, ["a", "b"]);

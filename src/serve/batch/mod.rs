@@ -7,6 +7,7 @@
 //! runs alone and in order: everything before it finishes first, everything after it starts when it is done. Invalid
 //! lines are answered, too. Nothing that was read is dropped: at the end of the stream every line has been answered.
 
+mod answer;
 mod input;
 mod scheduler;
 
@@ -17,14 +18,15 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use crate::engine::{Engine, Progress};
-use crate::model::bundle::Bundle;
+use crate::engine::{Engine, Progress, ScoreLimits, ScoreService};
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::request::Request;
-use input::{InputLine, LineContent, ParsedRequest};
+use crate::reward::episode::Episode;
+use input::{InputLine, Job, LineContent, ParsedRequest, ParsedScore};
 use scheduler::{LineLabel, Scheduler};
 
-pub use input::OptionMerger;
+pub use answer::{BatchAnswer, ScoredHead};
+pub use input::LineDefaults;
 
 /// How long the reader of the answers may take for the rest when the batch is canceled.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -36,14 +38,16 @@ pub struct BatchOptions {
     pub concurrency: usize,
     /// Whether answers are returned in the order of the lines.
     pub ordered: bool,
+    /// What the servers that score heads may use.
+    pub scoring: ScoreLimits,
 }
 
 /// The input of a batch.
 pub struct BatchInput {
     /// The lines.
     pub stream: Box<dyn Read + Send>,
-    /// Adds the options that apply to all of them.
-    pub merge_options: OptionMerger,
+    /// What applies to all of them.
+    pub defaults: Box<dyn LineDefaults>,
 }
 
 /// How a batch ended.
@@ -68,13 +72,14 @@ pub async fn run(
     engine: &Engine,
     options: BatchOptions,
     source: BatchInput,
-    answers: mpsc::Sender<Bundle>,
+    answers: mpsc::Sender<BatchAnswer>,
     interrupted: impl Future<Output = ()>,
 ) -> io::Result<BatchEnd> {
-    let input = input::start(source.stream, source.merge_options)?;
+    let input = input::start(source.stream, source.defaults)?;
     let (events, event_receiver) = mpsc::unbounded_channel();
     let mut batch = BatchRun {
         engine,
+        scoring: ScoreService::new((*engine.settings).clone(), options.scoring),
         scheduler: Scheduler::new(options),
         tasks: JoinSet::new(),
         events,
@@ -82,14 +87,17 @@ pub async fn run(
         input: Some(input),
         end: BatchEnd::Complete,
     };
-    Ok(batch.run(event_receiver, answers, interrupted).await)
+    let end = batch.run(event_receiver, answers, interrupted).await;
+    batch.scoring.close().await;
+    Ok(end)
 }
 
 /// A running batch.
 struct BatchRun<'o> {
     engine: &'o Engine,
+    scoring: ScoreService,
     scheduler: Scheduler,
-    tasks: JoinSet<Bundle>,
+    tasks: JoinSet<BatchAnswer>,
     /// Receives the progress of the requests.
     events: mpsc::UnboundedSender<ProgressEvent>,
     /// Held while there are requests that have not started.
@@ -103,7 +111,7 @@ impl BatchRun<'_> {
     async fn run(
         &mut self,
         mut event_receiver: mpsc::UnboundedReceiver<ProgressEvent>,
-        answers: mpsc::Sender<Bundle>,
+        answers: mpsc::Sender<BatchAnswer>,
         interrupted: impl Future<Output = ()>,
     ) -> BatchEnd {
         let mut interrupted = std::pin::pin!(interrupted);
@@ -142,18 +150,25 @@ impl BatchRun<'_> {
 
     /// Starts the requests that may start.
     fn start_requests(&mut self) {
-        while let Some((number, parsed)) = self.scheduler.next_to_start() {
-            let ParsedRequest { timeout, request, .. } = *parsed;
+        while let Some((number, job)) = self.scheduler.next_to_start() {
             let (cancel, cancelled) = oneshot::channel();
             let progress = Arc::new(RequestProgress {
                 number,
                 events: self.events.clone(),
                 shared: self.engine.settings.progress.clone(),
             });
-            let settings = &self.engine.settings;
-            let engine = self.engine.for_caller(settings.timeout, settings.verbose, progress);
-            let task = self.tasks.spawn(answer(engine, request.clone(), timeout, cancelled));
-            self.scheduler.started(number, task.id(), request, cancel);
+            let task = match job.clone() {
+                Job::Request(parsed) => {
+                    let ParsedRequest { timeout, request } = *parsed;
+                    let settings = &self.engine.settings;
+                    let engine = self.engine.for_caller(settings.timeout, settings.verbose, progress);
+                    self.tasks.spawn(answer(engine, request, timeout, cancelled))
+                }
+                Job::Score(parsed) => {
+                    self.tasks.spawn(score(self.scoring.clone(), *parsed, progress, cancelled))
+                }
+            };
+            self.scheduler.started(number, task.id(), job, cancel);
         }
         self.pending = self.scheduler.is_waiting().then(|| match self.pending.take() {
             Some(pending) => pending,
@@ -176,46 +191,40 @@ impl BatchRun<'_> {
             }
         };
         match content {
-            LineContent::Request(parsed) => {
-                self.scheduler.enqueue(LineLabel { id: parsed.id.clone(), line }, bytes, parsed);
-            }
+            LineContent::Job(id, job) => self.scheduler.enqueue(LineLabel { id, line }, bytes, job),
             LineContent::Invalid(id, error) => {
                 let bundle = self.engine.unparsable(*error);
-                self.scheduler.add_answered(LineLabel { id, line }, bundle);
+                self.scheduler.add_answered(LineLabel { id, line }, bundle.into());
             }
             LineContent::Cancel(id) => {
-                for (number, parsed) in self.scheduler.cancel(&id) {
-                    self.scheduler.add_answer(number, self.cancelled(parsed.request));
+                for (number, job) in self.scheduler.cancel(&id) {
+                    self.scheduler.add_answer(number, job.refused(self.engine, crate::engine::cancelled()));
                 }
             }
         }
     }
 
     /// Handles the end of a task.
-    fn handle_finished(&mut self, done: Result<(tokio::task::Id, Bundle), tokio::task::JoinError>) {
-        let (task, bundle) = match done {
-            Ok((task, bundle)) => (task, Some(bundle)),
+    fn handle_finished(&mut self, done: Result<(tokio::task::Id, BatchAnswer), tokio::task::JoinError>) {
+        let (task, answer) = match done {
+            Ok((task, answer)) => (task, Some(answer)),
             Err(error) => (error.id(), None),
         };
-        let Some((number, request)) = self.scheduler.finish(task) else { return };
-        let bundle = bundle.unwrap_or_else(|| {
+        let Some((number, job)) = self.scheduler.finish(task) else { return };
+        let answer = answer.unwrap_or_else(|| {
             let error = ErrorBody::new(ErrorSymbol::Internal, "internal error in lanser: a task failed");
-            self.engine.refused(request, error.hint("please report this, with the request"))
+            job.refused(self.engine, error.hint("please report this, with the request"))
         });
-        self.scheduler.add_answer(number, bundle);
+        self.scheduler.add_answer(number, answer);
     }
 
     /// Starts nothing more and cancels everything without an answer.
     fn cancel_all(&mut self, reason: BatchEnd) {
         self.end = reason;
         self.input = None;
-        for (number, parsed) in self.scheduler.cancel_all() {
-            self.scheduler.add_answer(number, self.cancelled(parsed.request));
+        for (number, job) in self.scheduler.cancel_all() {
+            self.scheduler.add_answer(number, job.refused(self.engine, crate::engine::cancelled()));
         }
-    }
-
-    fn cancelled(&self, request: Request) -> Bundle {
-        self.engine.refused(request, crate::engine::cancelled())
     }
 }
 
@@ -233,7 +242,7 @@ async fn answer(
     request: Request,
     timeout: Option<u32>,
     cancelled: oneshot::Receiver<()>,
-) -> Bundle {
+) -> BatchAnswer {
     let interrupted = async {
         let limit = async {
             match timeout {
@@ -253,7 +262,35 @@ async fn answer(
             }
         }
     };
-    engine.run_until(request, interrupted).await
+    engine.run_until(request, interrupted).await.into()
+}
+
+/// Scores one head within its time limit.
+async fn score(
+    scoring: ScoreService,
+    parsed: ParsedScore,
+    progress: Arc<RequestProgress>,
+    cancelled: oneshot::Receiver<()>,
+) -> BatchAnswer {
+    let ParsedScore { timeout, base, head, formula, with } = parsed;
+    let failed = |error: ErrorBody| Episode::failed(&head.name, error, None, &formula);
+    // The servers for scoring are not those of requests.
+    progress.waiting_for_exclusive();
+    let scored = async {
+        match scoring.open(&base, &with).await {
+            Ok(base) => {
+                let timeout = timeout.map(|seconds| Duration::from_secs(seconds.into()));
+                scoring.score(&base, &head, &formula, timeout).await
+            }
+            Err(error) => failed(error.into_body()),
+        }
+    };
+    let episode = tokio::select! {
+        episode = scored => episode,
+        // The sender lives as long as this request.
+        _ = cancelled => failed(crate::engine::cancelled()),
+    };
+    episode.into()
 }
 
 /// A step that a request has reached.

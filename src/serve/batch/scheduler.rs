@@ -6,10 +6,9 @@ use tokio::sync::oneshot;
 use tokio::task::Id;
 
 use super::BatchOptions;
-use super::input::ParsedRequest;
+use super::answer::BatchAnswer;
+use super::input::Job;
 use crate::model::batch::RequestId;
-use crate::model::bundle::Bundle;
-use crate::model::request::Request;
 
 /// How many answers may wait for the proof that they are fresh, besides the active requests.
 const MAX_VERIFYING: usize = 512;
@@ -38,13 +37,13 @@ pub(super) struct LineLabel {
 struct WaitingRequest {
     number: u64,
     bytes: usize,
-    request: Box<ParsedRequest>,
+    job: Job,
 }
 
 /// A request that has started.
 #[derive(Debug)]
 struct RunningRequest {
-    request: Request,
+    job: Job,
     cancel: Option<oneshot::Sender<()>>,
     stage: RequestStage,
 }
@@ -78,10 +77,10 @@ pub(super) struct Scheduler {
     runs_alone: bool,
     labels: BTreeMap<u64, LineLabel>,
     /// Answers that wait for earlier ones.
-    out_of_order: BTreeMap<u64, Bundle>,
+    out_of_order: BTreeMap<u64, BatchAnswer>,
     /// The number of the next answer to return, if they are ordered.
     next_ordered: u64,
-    out: VecDeque<Bundle>,
+    out: VecDeque<BatchAnswer>,
 }
 
 impl Scheduler {
@@ -131,21 +130,21 @@ impl Scheduler {
     }
 
     /// Adds a request whose line has this many bytes.
-    pub(super) fn enqueue(&mut self, label: LineLabel, bytes: usize, request: Box<ParsedRequest>) {
+    pub(super) fn enqueue(&mut self, label: LineLabel, bytes: usize, job: Job) {
         let number = self.number(label);
         self.waiting_bytes += bytes;
-        self.waiting.push_back(WaitingRequest { number, bytes, request });
+        self.waiting.push_back(WaitingRequest { number, bytes, job });
     }
 
     /// Adds a line that is already answered.
-    pub(super) fn add_answered(&mut self, label: LineLabel, bundle: Bundle) {
+    pub(super) fn add_answered(&mut self, label: LineLabel, answer: BatchAnswer) {
         let number = self.number(label);
-        self.add_answer(number, bundle);
+        self.add_answer(number, answer);
     }
 
     /// The next request that may start. The caller starts it and calls [`Self::started`].
-    pub(super) fn next_to_start(&mut self) -> Option<(u64, Box<ParsedRequest>)> {
-        let writes = self.waiting.front()?.request.request.writes();
+    pub(super) fn next_to_start(&mut self) -> Option<(u64, Job)> {
+        let writes = self.waiting.front()?.job.writes();
         let may = if writes {
             self.running.is_empty()
         } else {
@@ -157,17 +156,17 @@ impl Scheduler {
             return None;
         }
         self.runs_alone = writes;
-        let WaitingRequest { number, bytes, request } = self.waiting.pop_front()?;
+        let WaitingRequest { number, bytes, job } = self.waiting.pop_front()?;
         self.waiting_bytes -= bytes;
-        Some((number, request))
+        Some((number, job))
     }
 
     /// A request was started.
-    pub(super) fn started(&mut self, number: u64, task: Id, request: Request, cancel: oneshot::Sender<()>) {
+    pub(super) fn started(&mut self, number: u64, task: Id, job: Job, cancel: oneshot::Sender<()>) {
         self.active += 1;
         self.tasks.insert(task, number);
         self.running
-            .insert(number, RunningRequest { request, cancel: Some(cancel), stage: RequestStage::Active });
+            .insert(number, RunningRequest { job, cancel: Some(cancel), stage: RequestStage::Active });
     }
 
     /// A request waits for exclusive use of a server until the active ones are answered, so more of those may start.
@@ -196,17 +195,17 @@ impl Scheduler {
         self.waiting_for_exclusive += usize::from(stage == RequestStage::WaitingForExclusive);
     }
 
-    /// A task ended; returns its request.
-    pub(super) fn finish(&mut self, task: Id) -> Option<(u64, Request)> {
+    /// A task ended; returns what it was for.
+    pub(super) fn finish(&mut self, task: Id) -> Option<(u64, Job)> {
         let number = self.tasks.remove(&task)?;
         self.verifying(number);
         let running = self.running.remove(&number)?;
         self.runs_alone = false;
-        Some((number, running.request))
+        Some((number, running.job))
     }
 
     /// Cancels the running requests with an id; removes and returns the waiting ones.
-    pub(super) fn cancel(&mut self, id: &RequestId) -> Vec<(u64, Box<ParsedRequest>)> {
+    pub(super) fn cancel(&mut self, id: &RequestId) -> Vec<(u64, Job)> {
         let Self { labels, .. } = self;
         let named = |number: u64| labels.get(&number).is_some_and(|label| label.id.as_ref() == Some(id));
         let numbers: Vec<u64> = labels.keys().copied().filter(|number| named(*number)).collect();
@@ -214,11 +213,11 @@ impl Scheduler {
     }
 
     /// Cancels all running requests; removes and returns the waiting ones.
-    pub(super) fn cancel_all(&mut self) -> Vec<(u64, Box<ParsedRequest>)> {
+    pub(super) fn cancel_all(&mut self) -> Vec<(u64, Job)> {
         self.cancel_where(|_| true)
     }
 
-    fn cancel_where(&mut self, matches: impl Fn(u64) -> bool) -> Vec<(u64, Box<ParsedRequest>)> {
+    fn cancel_where(&mut self, matches: impl Fn(u64) -> bool) -> Vec<(u64, Job)> {
         for (_, running) in self.running.iter_mut().filter(|(number, _)| matches(**number)) {
             // It may just have ended.
             let _ = running.cancel.take().map(|cancel| cancel.send(()));
@@ -227,22 +226,21 @@ impl Scheduler {
             std::mem::take(&mut self.waiting).into_iter().partition(|waiting| matches(waiting.number));
         self.waiting = remaining.into();
         self.waiting_bytes -= canceled.iter().map(|waiting| waiting.bytes).sum::<usize>();
-        canceled.into_iter().map(|waiting| (waiting.number, waiting.request)).collect()
+        canceled.into_iter().map(|waiting| (waiting.number, waiting.job)).collect()
     }
 
     /// Adds the answer to a request.
-    pub(super) fn add_answer(&mut self, number: u64, mut bundle: Bundle) {
-        if let Some(LineLabel { id, line }) = self.labels.remove(&number) {
-            bundle.meta.volatile.id = id;
-            bundle.meta.volatile.line = Some(line);
+    pub(super) fn add_answer(&mut self, number: u64, mut answer: BatchAnswer) {
+        if let Some(label) = self.labels.remove(&number) {
+            answer.set_label(label);
         }
         if !self.options.ordered {
-            self.out.push_back(bundle);
+            self.out.push_back(answer);
             return;
         }
-        self.out_of_order.insert(number, bundle);
-        while let Some(bundle) = self.out_of_order.remove(&self.next_ordered) {
-            self.out.push_back(bundle);
+        self.out_of_order.insert(number, answer);
+        while let Some(answer) = self.out_of_order.remove(&self.next_ordered) {
+            self.out.push_back(answer);
             self.next_ordered += 1;
         }
     }
@@ -253,7 +251,7 @@ impl Scheduler {
     }
 
     /// Takes the next answer.
-    pub(super) fn take_answer(&mut self) -> Option<Bundle> {
+    pub(super) fn take_answer(&mut self) -> Option<BatchAnswer> {
         self.out.pop_front()
     }
 }

@@ -6,6 +6,8 @@ mod consistency;
 mod failures;
 /// Names whose types look declared but are inferred.
 mod order_dependence;
+/// Heads that are scored in a batch.
+mod scoring;
 /// The fields of a line and their effects.
 mod stream;
 
