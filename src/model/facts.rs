@@ -160,7 +160,7 @@ pub enum UseProvenance {
     Replace,
     /// A keyword argument in a class header, accepted by a base class.
     ClassKeyword,
-    /// A subscript that is the key of a `TypedDict` or the name of an `Enum` member.
+    /// A string that is the key of a `TypedDict`, the name of an `Enum` member, or the attribute of a `setattr`.
     Subscript,
     /// The receiver comes from a fixture that pytest injects.
     PytestFixture,

@@ -30,19 +30,47 @@ fn declares(section: &str) -> bool {
 #[must_use]
 pub fn entry_points(text: &str) -> Vec<EntryPoint> {
     let mut found = Vec::new();
-    let mut is_declaring = false;
+    let mut section = String::new();
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let trimmed = line.trim();
         if let Some(header) = trimmed.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
-            is_declaring = declares(header.trim());
-        } else if is_declaring && !trimmed.starts_with('#') {
-            // Both formats have one entry in a line, with the same reference after the first `=`.
-            found.extend(line.find('=').and_then(|at| reference(line, start, at + 1)));
+            header.trim().clone_into(&mut section);
+        } else if !trimmed.starts_with('#') {
+            found.extend(of_line(&section, line, start));
         }
         start += line.len();
     }
     found
+}
+
+/// The entry points in a line of a section.
+fn of_line(section: &str, line: &str, start: usize) -> Vec<EntryPoint> {
+    let Some(equals) = line.find('=') else { return Vec::new() };
+    if section == "options.entry_points" {
+        // The first entry may be in the line of its group: `console_scripts = run = pkg.cli:main`.
+        return line.rfind('=').and_then(|at| reference(line, start, at + 1)).into_iter().collect();
+    }
+    let key = format!("{section}.{}", line[..equals].trim());
+    let value = &line[equals + 1..];
+    let is_table = value.trim_start().starts_with('{');
+    if is_table && may_hold(&key) {
+        // `scripts = { run = "pkg.cli:main", … }`, and tables in it.
+        let strings = line.match_indices('=').skip(1).map(|(at, _)| at);
+        let quoted = strings.filter(|at| line[at + 1..].trim_start().starts_with(['"', '\'']));
+        return quoted.filter_map(|at| reference(line, start, at + 1)).collect();
+    }
+    // The last part of the key is the name of the entry; it may be quoted, with dots in it.
+    let table = key.trim_end_matches(|c| c != '.').trim_end_matches('.');
+    if !is_table && (declares(section) || declares(table)) {
+        return reference(line, start, equals + 1).into_iter().collect();
+    }
+    Vec::new()
+}
+
+/// Whether an inline table under a key has entry points, directly or in tables of its own.
+fn may_hold(key: &str) -> bool {
+    declares(key) || declares(&format!("{key}.group"))
 }
 
 /// The reference that begins after the `=` of a line.
@@ -83,6 +111,26 @@ mod tests {
                 ("pkg.tool", None),
                 ("pkg.plug", Some("C.make")),
                 ("pkg.cli", Some("main"))
+            ]
+        );
+    }
+
+    #[test]
+    fn inline_tables_dotted_keys_and_single_lines() {
+        let text = "[project]\nscripts = { run = \"pkg.cli:main\", other = 'pkg.tool:go' }\nscripts.third = \"pkg.three:x\"\nentry-points = {group = {a = \"pkg.a:b\"}}\nurls = { home = \"pkg.no:no\" }\ndescription = \"a = pkg.no:no\"\n[project.entry-points]\ngroup = { \"a.b\" = \"pkg.c\" }\n[options.entry_points]\nconsole_scripts = run = pkg.cli:old\n";
+        let found: Vec<(&str, Option<&str>)> = entry_points(text)
+            .into_iter()
+            .map(|entry| (&text[entry.module], entry.object.map(|span| &text[span])))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("pkg.cli", Some("main")),
+                ("pkg.tool", Some("go")),
+                ("pkg.three", Some("x")),
+                ("pkg.a", Some("b")),
+                ("pkg.c", None),
+                ("pkg.cli", Some("old")),
             ]
         );
     }

@@ -215,8 +215,73 @@ impl Rewriter<'_> {
         if let Some(new) = &new_module {
             self.splice(module.byte_range(), new.clone());
         }
-        for entry in &entries {
-            self.imported_name(statement, module, level, &absolute, entries.len(), *entry);
+        let moved: Vec<(usize, String)> = entries
+            .iter()
+            .enumerate()
+            .filter_map(|(at, entry)| Some((at, self.imported_name(level, &absolute, *entry)?)))
+            .collect();
+        let new_package = parent(&self.moved.new).to_owned();
+        if new_package == parent(&self.moved.old) {
+            for (at, binds) in moved {
+                self.splice(entries[at].byte_range(), binds);
+            }
+        } else if !moved.is_empty() {
+            self.split_import(statement, module, (level, &absolute), &entries, &moved);
+        }
+    }
+
+    /// Moves names of a `from` import to an import from another package: the whole statement if all names move.
+    fn split_import(
+        &mut self,
+        statement: Node<'_>,
+        module: Node<'_>,
+        (level, package): (usize, &str),
+        entries: &[Node<'_>],
+        moved: &[(usize, String)],
+    ) {
+        let new_package = parent(&self.moved.new).to_owned();
+        let respelled = match level {
+            _ if new_package.is_empty() => String::new(),
+            0 => {
+                let head = package.strip_suffix(parent(&self.moved.old)).unwrap_or_default();
+                format!("{head}{new_package}")
+            }
+            _ => self.relative(level, &new_package),
+        };
+        let binds: Vec<&str> = moved.iter().map(|(_, binds)| binds.as_str()).collect();
+        let line = match respelled.as_str() {
+            "" => format!("import {}", binds.join(", ")),
+            module => format!("from {module} import {}", binds.join(", ")),
+        };
+        if moved.len() == entries.len() {
+            // The module was not respelled before: it is the parent of the moved one.
+            self.found.splices.retain(|(span, _)| *span != module.byte_range());
+            self.splice(statement.byte_range(), line);
+            return;
+        }
+        let start = statement.start_byte();
+        let indent_start = self.text[..start].rfind('\n').map_or(0, |end| end + 1);
+        let indent = &self.text[indent_start..start];
+        // Something may stand before it in the line: `if x: from a import b, c`.
+        let is_first = indent.trim().is_empty();
+        let inserted = if is_first { format!("{line}\n{indent}") } else { format!("{line}; ") };
+        self.splice(start..start, inserted);
+        let goes = |at: usize| moved.iter().any(|(index, _)| *index == at);
+        for (at, entry) in entries.iter().enumerate().filter(|(at, _)| goes(*at)) {
+            // The last ones go with the comma before them.
+            let kept = (0..at).rev().find(|before| !goes(*before));
+            let span = if (at..entries.len()).all(goes)
+                && let Some(kept) = kept
+            {
+                let first = kept + 1;
+                if at > first {
+                    continue;
+                }
+                entries[kept].end_byte()..entries[entries.len() - 1].end_byte()
+            } else {
+                with_comma(self.text, &entry.byte_range())
+            };
+            self.splice(span, String::new());
         }
     }
 
@@ -248,21 +313,10 @@ impl Rewriter<'_> {
         }
     }
 
-    /// One name of a `from` import, which may be a submodule.
-    fn imported_name(
-        &mut self,
-        statement: Node<'_>,
-        module: Node<'_>,
-        level: usize,
-        package: &str,
-        names: usize,
-        entry: Node<'_>,
-    ) {
+    /// One name of a `from` import, which may be the moved module: what the import binds then, `name` or `name as alias`.
+    fn imported_name(&mut self, level: usize, package: &str, entry: Node<'_>) -> Option<String> {
         let (name_node, alias) = match entry.kind() {
-            "aliased_import" => {
-                let Some(name) = entry.child_by_field_name("name") else { return };
-                (name, entry.child_by_field_name("alias"))
-            }
+            "aliased_import" => (entry.child_by_field_name("name")?, entry.child_by_field_name("alias")),
             _ => (entry, None),
         };
         let name = text_of(name_node, self.text);
@@ -276,52 +330,40 @@ impl Rewriter<'_> {
             _ => full == self.moved.old,
         };
         if !is_it {
-            return;
+            return None;
         }
-        let new = &self.moved.new;
-        let (new_package, new_name) = (parent(new).to_owned(), last(new).to_owned());
+        let new_name = last(&self.moved.new).to_owned();
         // Another import may bind the name where this one fails: `try: … except ImportError: …`.
         let outline = Outline::parse(self.text);
         let is_shared = outline.imports.iter().filter(|import| import.bound == name).count() > 1;
         let is_taken = new_name != name && (is_shared || has_name(self.text, &new_name));
-        let binds = match alias {
+        // `from . import old as old` in the module's package: it is the submodule that is exported.
+        let is_exported = alias.is_some_and(|alias| text_of(alias, self.text) == name)
+            && self.is_in_home()
+            && parent(&self.moved.new) == parent(&self.moved.old);
+        if is_exported && !is_taken {
+            self.renamed.push((bound.byte_range(), new_name.clone()));
+            return Some(format!("{new_name} as {new_name}"));
+        }
+        if alias.is_none() && !is_taken && new_name != name {
+            self.renamed.push((name_node.byte_range(), new_name.clone()));
+        }
+        Some(match alias {
             Some(alias) => format!("{new_name} as {}", text_of(alias, self.text)),
             None if is_taken => format!("{new_name} as {name}"),
-            None => new_name.clone(),
-        };
-        if alias.is_none() && !is_taken && new_name != name {
-            self.renamed.push((name_node.byte_range(), new_name));
-        }
-        if new_package == parent(&self.moved.old) {
-            self.splice(entry.byte_range(), binds);
-            return;
-        }
-        let respelled = match level {
-            _ if new_package.is_empty() => String::new(),
-            0 => {
-                let head = package.strip_suffix(parent(&self.moved.old)).unwrap_or_default();
-                format!("{head}{new_package}")
-            }
-            _ => self.relative(level, &new_package),
-        };
-        let line = match respelled.as_str() {
-            "" => format!("import {binds}"),
-            module => format!("from {module} import {binds}"),
-        };
-        if names == 1 {
-            // The module was not respelled before: it is the parent of the moved one.
-            self.found.splices.retain(|(span, _)| *span != module.byte_range());
-            self.splice(statement.byte_range(), line);
-        } else {
-            let start = statement.start_byte();
-            let indent_start = self.text[..start].rfind('\n').map_or(0, |end| end + 1);
-            let indent = &self.text[indent_start..start];
-            // Something may stand before it in the line: `if x: from a import b, c`.
-            let is_first = indent.trim().is_empty();
-            let inserted = if is_first { format!("{line}\n{indent}") } else { format!("{line}; ") };
-            self.splice(start..start, inserted);
-            self.splice(with_comma(self.text, &entry.byte_range()), String::new());
-        }
+            None => new_name,
+        })
+    }
+
+    /// Whether the file has a function `__getattr__`.
+    fn has_getattr(&self) -> bool {
+        let definitions = Outline::parse(self.text).definitions;
+        definitions.iter().any(|found| found.parent.is_none() && found.name == "__getattr__")
+    }
+
+    /// Whether the file is the package that the moved module is in.
+    fn is_in_home(&self) -> bool {
+        self.package == parent(&self.moved.old) && self.file.file_name().starts_with("__init__.py")
     }
 
     /// The expressions and strings that spell the old name.
@@ -419,6 +461,15 @@ impl Rewriter<'_> {
         }
         self.string_of_binding(node, content, at);
         let (old, new) = (self.moved.old.clone(), self.moved.new.clone());
+        // `LAZY = {"old"}`, which the package imports when it is asked for the attribute.
+        if content == self.moved.leaf() && old.contains('.') && self.is_in_home() && self.has_getattr() {
+            self.found.open.push((node.byte_range(), last(&new).to_owned()));
+            return;
+        }
+        // A string of dots is hardly the name of a package.
+        if content.starts_with('.') && content.trim_start_matches('.').is_empty() {
+            return;
+        }
         if content.starts_with('.') {
             // A name relative to the package of the file, as `import_module` takes it.
             let level = content.bytes().take_while(|byte| *byte == b'.').count();
@@ -465,8 +516,7 @@ impl Rewriter<'_> {
     /// Whether a string is the entry of the module in the `__all__` of its package.
     fn is_exported(&self, node: Node<'_>, content: &str) -> bool {
         content == self.moved.leaf()
-            && self.package == parent(&self.moved.old)
-            && self.file.file_name().starts_with("__init__.py")
+            && self.is_in_home()
             && parent(&self.moved.new) == parent(&self.moved.old)
             && is_in_all(node, self.text)
     }
@@ -624,6 +674,13 @@ mod tests {
         ] {
             assert_eq!(after("/w/use.py", text, "pkg.old", "pkg.new"), (expected.to_owned(), 0));
         }
+        // The idiom of stubs for what is exported; another alias stays.
+        let stub = "from . import old as old\nold.x\n";
+        let expected = "from . import new as new\nnew.x\n";
+        assert_eq!(after("/w/pkg/__init__.pyi", stub, "pkg.old", "pkg.new"), (expected.to_owned(), 0));
+        let elsewhere = "from pkg import old as old\n";
+        let expected = "from pkg import new as old\n";
+        assert_eq!(after("/w/use.py", elsewhere, "pkg.old", "pkg.new"), (expected.to_owned(), 0));
         let init = "from . import old\nfrom .old import x\n__all__ = ['old', 'x']\n";
         let expected = "from . import new\nfrom .new import x\n__all__ = ['new', 'x']\n";
         assert_eq!(after("/w/pkg/__init__.py", init, "pkg.old", "pkg.new"), (expected.to_owned(), 0));
@@ -648,6 +705,9 @@ mod tests {
                 "from lib import new\nfrom pkg import (\n    sub,  # why\n)\n",
             ),
             ("if 1: from pkg import old, sub\n", "if 1: from lib import new; from pkg import sub\n"),
+            ("from pkg import old, old as o\nold, o\n", "from lib import new, new as o\nnew, o\n"),
+            ("from pkg import sub, old, old as o\n", "from lib import new, new as o\nfrom pkg import sub\n"),
+            ("from pkg import old, sub, old as o\n", "from lib import new, new as o\nfrom pkg import sub\n"),
             (
                 "try:\n    import pkg.old, other\nexcept ImportError: pass\n",
                 "try:\n    import lib.new, other\nexcept ImportError: pass\n",
@@ -690,6 +750,13 @@ mod tests {
         assert_eq!(after("/w/use.py", text, "pkg.old", "pkg.new"), (text.to_owned(), 4));
         let lazy = "NAMES = {'x': (__spec__.parent, '.old')}\nimport_module('.old.x', __name__)\n";
         assert_eq!(after("/w/pkg/__init__.py", lazy, "pkg.old", "pkg.new"), (lazy.to_owned(), 2));
+        // What the package's `__getattr__` imports.
+        let lazy = "LAZY = {'old', 'x'}\ndef __getattr__(name): return import_module(f'.{name}', __name__)\n";
+        assert_eq!(after("/w/pkg/__init__.py", lazy, "pkg.old", "pkg.new"), (lazy.to_owned(), 1));
+        assert_eq!(after("/w/pkg/sub/__init__.py", lazy, "pkg.old", "pkg.new"), (lazy.to_owned(), 0));
+        // Neither a dot nor another package's name.
+        let dots = "host.startswith('.')\nf'.{x}'\n";
+        assert_eq!(after("/w/pkg/sub/__init__.py", dots, "pkg.sub", "pkg.part"), (dots.to_owned(), 0));
         // A word without dots is hardly the name of a module.
         let words =
             "client.patch('other')\nx: Literal['other', 'a']\ny: Annotated[str, 'other']\nf('no other')\n";

@@ -55,9 +55,14 @@ pub enum StringUse {
         /// The last name token of the expression before the function's dot.
         receiver: Option<Span>,
     },
+    /// An entry of `__slots__` or `__match_args__` of a class: the offset of the class's name.
+    Member(usize),
     /// Anything else.
     Other,
 }
+
+/// What names the members of a class with strings.
+const MEMBER_LISTS: [&str; 2] = ["__slots__", "__match_args__"];
 
 /// A keyword argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -314,8 +319,29 @@ impl<'t> Usage<'t> {
                         .map(|name| name.byte_range()),
                 }
             }
-            _ => StringUse::Other,
+            _ => self.listed_member(string).map_or(StringUse::Other, StringUse::Member),
         })
+    }
+
+    /// The offset of the name of the class that lists a string in its `__slots__` or `__match_args__`.
+    fn listed_member(&self, string: Node<'_>) -> Option<usize> {
+        const COLLECTIONS: [&str; 6] =
+            ["tuple", "list", "set", "dictionary", "pair", "parenthesized_expression"];
+        let mut node = string;
+        while let Some(parent) = node.parent().filter(|parent| COLLECTIONS.contains(&parent.kind())) {
+            // The values of a dictionary are the documentation of its slots.
+            if parent.kind() == "pair" && parent.child_by_field_name("key") != Some(node) {
+                return None;
+            }
+            node = parent;
+        }
+        let assignment = node.parent().filter(|parent| {
+            parent.kind() == "assignment" && parent.child_by_field_name("right") == Some(node)
+        })?;
+        let list = text_of(assignment.child_by_field_name("left")?, self.text);
+        let block = assignment.parent().filter(|parent| parent.kind() == "expression_statement")?.parent()?;
+        let class = block.parent().filter(|class| class.kind() == "class_definition")?;
+        MEMBER_LISTS.contains(&list).then_some(class.child_by_field_name("name")?.start_byte())
     }
 
     /// The name tokens of the functions around an offset, innermost first.

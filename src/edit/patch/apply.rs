@@ -57,6 +57,46 @@ pub struct PatchedContent {
 /// Every hunk that does not apply.
 pub fn apply(content: &[u8], patch: &FilePatch) -> Result<PatchedContent, Vec<Conflict>> {
     let old = lines(content);
+    if let Some(patch) = with_line_ends_of(&old, patch) {
+        let mut patched = apply_lines(content, &old, &patch)?;
+        patched.notes.push("the diff was read with the line ends of the file, which has others".to_owned());
+        return Ok(patched);
+    }
+    apply_lines(content, &old, patch)
+}
+
+/// The diff with the line ends of the file, if each has only one kind and they differ: editors and mail change those of a diff.
+fn with_line_ends_of(old: &[&[u8]], patch: &FilePatch) -> Option<FilePatch> {
+    let is_crlf = |line: &[u8]| line.ends_with(b"\r\n");
+    let is_lf = |line: &[u8]| line.ends_with(b"\n") && !line.ends_with(b"\r\n");
+    let ended = || old.iter().filter(|line| line.ends_with(b"\n"));
+    let of_diff = || patch.hunks.iter().flat_map(|hunk| &hunk.lines).map(HunkLine::bytes);
+    if ended().next().is_none() {
+        return None;
+    }
+    let to_crlf = ended().all(|line| is_crlf(line)) && !of_diff().any(is_crlf);
+    let to_lf = ended().all(|line| is_lf(line)) && !of_diff().any(is_lf);
+    let convert = |line: &[u8]| -> Vec<u8> {
+        match line.strip_suffix(b"\n") {
+            Some(text) if to_crlf => [text, b"\r\n"].concat(),
+            Some(text) => [text.strip_suffix(b"\r").unwrap_or(text), b"\n"].concat(),
+            None => line.to_vec(),
+        }
+    };
+    (to_crlf != to_lf).then(|| {
+        let mut patch = patch.clone();
+        for line in patch.hunks.iter_mut().flat_map(|hunk| &mut hunk.lines) {
+            *line = match line {
+                HunkLine::Context(line) => HunkLine::Context(convert(line)),
+                HunkLine::Removed(line) => HunkLine::Removed(convert(line)),
+                HunkLine::Added(line) => HunkLine::Added(convert(line)),
+            };
+        }
+        patch
+    })
+}
+
+fn apply_lines(content: &[u8], old: &[&[u8]], patch: &FilePatch) -> Result<PatchedContent, Vec<Conflict>> {
     let mut out: Vec<u8> = Vec::with_capacity(content.len());
     let mut conflicts = Vec::new();
     let mut notes = Vec::new();
@@ -69,9 +109,9 @@ pub fn apply(content: &[u8], patch: &FilePatch) -> Result<PatchedContent, Vec<Co
             .map(|start| start.saturating_sub(usize::from(!expected.is_empty())).min(old.len()));
         let wanted = declared.map(|declared| declared.saturating_add_signed(shift).min(old.len()));
         let exact = wanted.filter(|_| !hunk.is_recounted);
-        let placed = match exact.and_then(|wanted| find_position(&old, &expected, wanted, done)) {
+        let placed = match exact.and_then(|wanted| find_position(old, &expected, wanted, done)) {
             Some(at) => Some(Placement { at, skipped: (0, 0), how: None }),
-            None => place(&old, hunk, wanted, done),
+            None => place(old, hunk, wanted, done),
         };
         // A last line without a line end has to be the last one of the file.
         let ends = |placed: &Placement| {
@@ -79,7 +119,7 @@ pub fn apply(content: &[u8], patch: &FilePatch) -> Result<PatchedContent, Vec<Co
                 || placed.at + expected.len() >= old.len()
         };
         let Some(Placement { at, skipped: (above, below), how }) = placed.filter(ends) else {
-            conflicts.push(conflict(hunk, &old, &expected, wanted));
+            conflicts.push(conflict(hunk, old, &expected, wanted));
             continue;
         };
         if let Some(declared) = declared {
@@ -87,7 +127,7 @@ pub fn apply(content: &[u8], patch: &FilePatch) -> Result<PatchedContent, Vec<Co
         }
         notes.extend(how.map(|how| format!("the hunk in line {} of the diff {how}", hunk.line)));
         old[done..at].iter().for_each(|line| out.extend(*line));
-        done = write_hunk(&mut out, hunk, &old, at, above, below);
+        done = write_hunk(&mut out, hunk, old, at, above, below);
     }
     old[done..].iter().for_each(|line| out.extend(*line));
     if conflicts.is_empty() { Ok(PatchedContent { content: out, notes }) } else { Err(conflicts) }
@@ -271,7 +311,21 @@ mod tests {
     fn inserts_into_empty_ranges() {
         assert_eq!(applied("", "--- a\n+++ a\n@@ -0,0 +1,2 @@\n+a\n+b\n").unwrap(), "a\nb\n");
         assert_eq!(applied("a\nb\n", "--- a\n+++ a\n@@ -1,0 +2 @@\n+x\n").unwrap(), "a\nx\nb\n");
-        assert!(applied("a\r\n", "--- a\n+++ a\n@@ -1 +1 @@\n-a\n+b\n").is_err());
+    }
+
+    #[test]
+    fn the_line_ends_are_those_of_the_file() {
+        let diff = "--- a\n+++ a\n@@ -1,2 +1,3 @@\n a\n-b\n+B\n+c\n";
+        assert_eq!(applied("a\r\nb\r\n", diff).unwrap(), "a\r\nB\r\nc\r\n");
+        let added = "--- a\n+++ a\n@@ -1,2 +1,3 @@\n a\n+x\n b\n";
+        assert_eq!(applied("a\r\nb", added).unwrap(), "a\r\nx\r\nb", "the last line has no end");
+        assert_eq!(applied("a\r\nb\r\n", added).unwrap(), "a\r\nx\r\nb\r\n");
+        let crlf = "--- a\n+++ a\n@@ -1 +1 @@\n-a\r\n+b\r\n";
+        assert_eq!(applied("a\n", crlf).unwrap(), "b\n");
+        // A diff that changes line ends, and a file that has both kinds.
+        let changes = "--- a\n+++ a\n@@ -1 +1 @@\n-a\r\n+a\n";
+        assert_eq!(applied("a\r\n", changes).unwrap(), "a\n");
+        assert!(applied("a\r\nb\n", "--- a\n+++ a\n@@ -1,2 +1,2 @@\n-a\n+A\n b\n").is_err());
     }
 
     /// The content and the number of notes.

@@ -72,6 +72,16 @@ pub enum HunkLine {
     Added(Vec<u8>),
 }
 
+impl HunkLine {
+    /// The line, without the sign before it.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Context(line) | Self::Removed(line) | Self::Added(line) => line,
+        }
+    }
+}
+
 impl Hunk {
     /// The lines of the old range.
     pub fn before(&self) -> impl Iterator<Item = &[u8]> {

@@ -124,12 +124,20 @@ impl Explainer<'_> {
         }
     }
 
-    /// `x["key"]`, where `x` is a class or has a type.
+    /// `x["key"]` or `setattr(x, "key", …)`, where `x` is a class or has a type, or is a module.
     pub(super) fn subscripted(
         &self,
+        token: &Token,
         itself: &Listing<LspLocation>,
         of_type: &Listing<LspLocation>,
     ) -> Explanation {
+        if matches!(self.symbol.reach, Reach::Global) {
+            return self.in_module(token, itself);
+        }
+        let is_module = |place: &LspLocation| place.range == crate::text::Range::default();
+        if !itself.items.is_empty() && itself.items.iter().all(is_module) {
+            return Explanation::Other;
+        }
         let is_function = |place: &LspLocation| {
             let defined = offset_of(self.cx, place)
                 .and_then(|(document, offset)| self.classes.defined_at(&document.path, offset));
@@ -141,6 +149,18 @@ impl Explainer<'_> {
         }
         let all = itself.items.iter().chain(&of_type.items);
         self.of_classes(&self.classes_at(all), UseProvenance::Subscript)
+    }
+
+    /// A name of the module that an expression is: `monkeypatch.setattr(module, "name", …)`.
+    fn in_module(&self, token: &Token, itself: &Listing<LspLocation>) -> Explanation {
+        let modules = itself.items.iter().filter(|place| place.range == crate::text::Range::default());
+        let chain = [token.text().to_owned()];
+        let mut reached = modules.flat_map(|module| self.classes.resolve(&module.path, &chain));
+        if reached.any(|place| self.symbol.definitions.contains(&place)) {
+            Explanation::Reference(Evidence::rule(UseProvenance::Subscript))
+        } else {
+            Explanation::Text
+        }
     }
 
     fn of_type(&self, found: &Listing<LspLocation>, provenance: UseProvenance) -> Explanation {

@@ -324,11 +324,13 @@ impl File<'_, '_> {
         let Some(used) = self.usage.string(&token.span) else { return TEXT };
         let is_member = matches!(self.symbol.reach, Reach::Member { .. });
         match used {
-            StringUse::Argument { function, subject: Some(subject), .. }
-                if ATTRIBUTE_FUNCTIONS.contains(&function.as_str()) && is_member =>
+            StringUse::Argument { function, subject: Some(subject), receiver }
+                if self.takes_attribute(&function, receiver.clone())
+                    && (is_member || matches!(self.symbol.reach, Reach::Global)) =>
             {
                 Classification::Ask(ServerQuestion::Subscripted(subject))
             }
+            StringUse::Member(class) if is_member => self.listed_member(class),
             StringUse::Argument { function, .. } if BY_STRING.contains(&function.as_str()) && is_member => {
                 Classification::Done(Explanation::Unresolved(format!(
                     "looked up by a string with {function}"
@@ -352,6 +354,26 @@ impl File<'_, '_> {
             ),
             StringUse::Other if self.is_subscriptable() => Classification::Ask(ServerQuestion::Key),
             _ => TEXT,
+        }
+    }
+
+    /// Whether a function is given an object and the name of its attribute: `setattr`, also of `monkeypatch`, or `patch.object`.
+    fn takes_attribute(&self, function: &str, receiver: Option<std::ops::Range<usize>>) -> bool {
+        ATTRIBUTE_FUNCTIONS.contains(&function)
+            || function == "object" && receiver.is_some_and(|span| self.document.text[span] == *"patch")
+    }
+
+    /// An entry of `__slots__` or `__match_args__` of the class whose name begins at an offset.
+    fn listed_member(&self, class: usize) -> Classification {
+        let class = self.classes.class_at(&self.document.path, class);
+        let is_related = class.is_some_and(|class| {
+            let id = class.id();
+            self.family.is_own(&id) || self.family.relation(&id).is_some()
+        });
+        if is_related {
+            Classification::Done(Explanation::Reference(Evidence::rule(UseProvenance::Scope)))
+        } else {
+            TEXT
         }
     }
 

@@ -114,7 +114,7 @@ impl<'l> Explainer<'l> {
                         }
                     };
                     match of_type {
-                        Some(of_type) => Ok(self.subscripted(&answer, &of_type.await?)),
+                        Some(of_type) => Ok(self.subscripted(token, &answer, &of_type.await?)),
                         None => self.explain(token, question, &answer).await,
                     }
                 }));

@@ -138,6 +138,8 @@ pub(super) struct Explained {
     pub(super) unresolved: Vec<UnresolvedToken>,
     /// Attributes of mocks that wrap nothing; they count as other symbols.
     pub(super) mocked: Vec<Token>,
+    /// Strings that are proven to be another symbol.
+    pub(super) other_strings: BTreeSet<(AbsPath, usize)>,
     /// How many occurrences are other symbols.
     pub(super) other: usize,
     /// How many are parts of strings and comments.
@@ -315,7 +317,12 @@ impl Explained {
             Explanation::Override { class, relation } => {
                 self.overrides.push(OverrideToken { token: token.clone(), class, relation });
             }
-            Explanation::Other => self.other += 1,
+            Explanation::Other => {
+                self.other += 1;
+                if token.kind == OccurrenceKind::String {
+                    self.other_strings.insert((token.document.path.clone(), token.span.start));
+                }
+            }
             Explanation::Mocked => {
                 self.other += 1;
                 self.mocked.push(token.clone());

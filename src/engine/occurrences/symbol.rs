@@ -66,14 +66,17 @@ impl SearchedSymbol {
             if is_module(place.range) && !place.path.as_str().is_empty() {
                 modules += 1;
             }
-            if let Some((document, offset)) = offset_of(cx, place) {
+            // An entry of `__slots__` declares nothing by itself.
+            if let Some((document, offset)) = offset_of(cx, place)
+                && !document.text[offset..].starts_with(['"', '\''])
+            {
                 definitions.insert((document.path.clone(), offset));
             }
         }
-        if found.items.is_empty() {
+        let all_modules = modules > 0 && modules == found.items.len();
+        if definitions.is_empty() && !all_modules {
             definitions.insert((document.path.clone(), offset));
         }
-        let all_modules = modules > 0 && modules == found.items.len();
         let mut symbol = Self {
             name,
             reach: if all_modules { Reach::Module } else { Reach::Local },

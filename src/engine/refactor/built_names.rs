@@ -19,22 +19,52 @@ pub(super) fn prefixes(cx: &RequestContext<'_>, renaming: &Renaming<'_>) -> Vec<
         for path in cx.state.files_with_word(prefix) {
             let Ok(document) = cx.state.files.read(&snapshot.absolute(&path)) else { continue };
             if LOOKUPS.iter().any(|lookup| document.text.contains(lookup)) {
-                found.extend(built(&document.text, prefix).into_iter().map(|span| (document.clone(), span)));
+                let built = built(&document.text, prefix, renaming.old);
+                found.extend(built.into_iter().map(|span| (document.clone(), span)));
             }
         }
     }
     found
 }
 
-/// The places where a string begins with a prefix and goes on with a value: `f"visit_{x}"`, `"visit_" + x`, `"visit_%s" % x`.
-fn built(text: &str, prefix: &str) -> Vec<Span> {
+/// The places where a string begins with a prefix and goes on with a value, so that it can be a name: `f"visit_{x}"`, `"visit_" + x`,
+/// `"visit_%s" % x`.
+fn built(text: &str, prefix: &str, name: &str) -> Vec<Span> {
     let quoted = text.match_indices(prefix).filter(|(at, _)| text[..*at].ends_with(['"', '\'']));
-    let goes_on = |at: usize| {
+    let can_be = |at: usize| {
         let rest = &text[at + prefix.len()..];
-        let after_quote = rest.strip_prefix(['"', '\'']).map(str::trim_start);
-        rest.starts_with(['{', '%']) || after_quote.is_some_and(|rest| rest.starts_with('+'))
+        let end = rest.find(['"', '\'', '\n']).unwrap_or(rest.len());
+        let (inside, after) = (&rest[..end], rest[end..].get(1..).unwrap_or_default().trim_start());
+        let goes_on = inside.starts_with(['{', '%']) || inside.is_empty() && after.starts_with('+');
+        goes_on && fits(&name[prefix.len()..], inside)
     };
-    quoted.filter(|(at, _)| goes_on(*at)).map(|(at, _)| at..at + prefix.len()).collect()
+    quoted.filter(|(at, _)| can_be(*at)).map(|(at, _)| at..at + prefix.len()).collect()
+}
+
+/// Whether a name can be what a format gives: `{…}` and `%s` stand for anything.
+fn fits(name: &str, format: &str) -> bool {
+    let mut literals = vec![String::new()];
+    let mut rest = format;
+    while let Some(c) = rest.chars().next() {
+        let end = match c {
+            '{' => rest.find('}').map_or(rest.len(), |end| end + 1),
+            '%' => rest.len().min(2),
+            _ => 0,
+        };
+        if end > 0 {
+            literals.push(String::new());
+        } else if let Some(literal) = literals.last_mut() {
+            literal.push(c);
+        }
+        rest = rest.get(end.max(c.len_utf8())..).unwrap_or_default();
+    }
+    let last = literals.pop().unwrap_or_default();
+    let mut left = name;
+    for literal in &literals {
+        let Some(at) = left.find(literal.as_str()) else { return false };
+        left = &left[at + literal.len()..];
+    }
+    left.ends_with(&last)
 }
 
 #[cfg(test)]
@@ -50,8 +80,12 @@ mod tests {
             ("getattr(self, 'visit_')", 0),
             ("getattr(self, 'visit_all')", 0),
             ("self.visit_{kind}", 0),
+            ("getattr(self, f'visit_{kind}_name')", 0),
+            ("getattr(self, f'visit_{kind}ame')", 1),
+            ("getattr(self, f'visit_{kind}_{other}')", 0),
+            ("getattr(self, 'visit_%sx' % kind)", 0),
         ] {
-            assert_eq!(built(text, "visit_").len(), count, "{text}");
+            assert_eq!(built(text, "visit_", "visit_name").len(), count, "{text}");
         }
     }
 }

@@ -6,7 +6,7 @@ use super::next_command::next_command;
 use crate::engine::settings::Settings;
 use crate::model::edits::{Check, CheckName, PlaceDecision};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
-use crate::model::request::{DirtyPolicy, Request};
+use crate::model::request::{Command, DirtyPolicy, Request};
 
 /// How many places to report per check. Of those that the caller has to decide about, all are reported.
 const MAX_PLACES: usize = 20;
@@ -23,6 +23,8 @@ pub(super) struct Checks<'r> {
     offers_family: bool,
     /// Whether none of the open places can be renamed.
     offers_exclude: bool,
+    /// Whether `--check importers` would compare the files that were left out.
+    offers_importers: bool,
     /// The option for a server other than the default.
     server: Option<String>,
 }
@@ -68,6 +70,7 @@ impl<'r> Checks<'r> {
             early: BTreeSet::new(),
             offers_family: false,
             offers_exclude: false,
+            offers_importers: false,
             server: settings.server.option(settings.server_version.as_deref()),
         }
     }
@@ -104,6 +107,12 @@ impl<'r> Checks<'r> {
     /// Records that none of the open places can be renamed, so that they can only be left.
     pub(super) fn offer_exclude(&mut self) {
         self.offers_exclude = true;
+    }
+
+    /// Records that affected files were left out which a rename can compare, too; returns whether it is a rename.
+    pub(super) fn offer_all_importers(&mut self) -> bool {
+        self.offers_importers = self.request.cmd == Command::Rename;
+        self.offers_importers
     }
 
     /// Records whether every place is accounted for: the source lines of the places, and what the caller decided about others.
@@ -233,6 +242,9 @@ impl<'r> Checks<'r> {
             return format!("to rename all of them: {}", self.next_command(&["--family"]));
         }
         let is_alone = stopping.len() == 1;
+        if self.offers_importers && is_alone && stopping[0].name == CheckName::Diagnostics {
+            return format!("to compare all of them: {}", self.next_command(&["--check importers"]));
+        }
         let mut options: Vec<&str> = Vec::new();
         for check in stopping {
             options.push(match (check.name, check.name.override_option()) {

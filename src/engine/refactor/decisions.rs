@@ -128,6 +128,13 @@ pub(super) fn decide(
     Ok(decided)
 }
 
+/// Whether the caller wants an unresolved place to be renamed.
+pub(super) fn is_included(cx: &RequestContext<'_>, at: &str) -> Result<bool, Failure> {
+    let options = &cx.request.options;
+    let (include, exclude) = (normalized(cx, &options.include)?, normalized(cx, &options.exclude)?);
+    Ok(include.contains(at) || (include.contains(ALL) && !exclude.contains(at)))
+}
+
 /// Selectors in the form that bundles print.
 fn normalized(cx: &RequestContext<'_>, given: &[String]) -> Result<BTreeSet<String>, Failure> {
     let parse = |text: &String| {

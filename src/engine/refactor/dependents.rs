@@ -8,17 +8,15 @@ use crate::engine::blocking::blocking;
 use crate::engine::context::RequestContext;
 use crate::engine::failure::Failure;
 use crate::engine::inputs::Inputs;
+use crate::model::request::CheckScope;
 use crate::path::AbsPath;
 use crate::python::hierarchy::{ModuleImports, imports_of, is_passed_on};
 use crate::tape::Tape;
 use crate::workspace::files::{DiskFiles, Files as _};
 use crate::workspace::parallel::parallel_map;
 
-/// How many files to compare besides the edited ones. The server checks each of them twice.
+/// How many files to compare besides the edited ones, unless the caller wants all. The server checks each of them twice.
 const MAX_OTHER_FILES: usize = 120;
-
-/// How many levels of importers to follow, through packages that re-export names.
-const MAX_IMPORT_DEPTH: usize = 3;
 
 /// The files whose diagnostics are compared.
 pub(in crate::engine) struct AffectedFiles {
@@ -67,8 +65,12 @@ pub(in crate::engine) async fn affected(
     let is_global = matches!(kind, EditKind::RenamesGlobal(_));
     // The type of a member may reach a file through any chain of imports.
     let follows_all = matches!(kind, EditKind::Renames(_));
-    let search =
-        Search { inputs: cx.state.inputs.clone(), tape: cx.state.tape.clone(), threads: cx.settings.threads };
+    let max_files = match cx.request.options.check {
+        CheckScope::Affected => MAX_OTHER_FILES,
+        CheckScope::Importers => usize::MAX / 4,
+    };
+    let (inputs, tape) = (cx.state.inputs.clone(), cx.state.tape.clone());
+    let search = Search { inputs, tape, threads: cx.settings.threads, max_files };
     let found = blocking(move || {
         let containing: Vec<Vec<AbsPath>> = names.iter().map(|name| search.files_with(name)).collect();
         let mut importers = search.importers(&touched, follows_all);
@@ -87,8 +89,8 @@ pub(in crate::engine) async fn affected(
     let (others, mut unaffected) = found.await?;
     let mut seen: BTreeSet<AbsPath> = plan.paths().map(|path| root.join(path.as_str())).collect();
     let others: Vec<AbsPath> = others.into_iter().filter(|path| seen.insert(path.clone())).collect();
-    let left_out = others.len().saturating_sub(MAX_OTHER_FILES);
-    let mut others: Vec<AbsPath> = others.into_iter().take(MAX_OTHER_FILES).collect();
+    let left_out = others.len().saturating_sub(max_files);
+    let mut others: Vec<AbsPath> = others.into_iter().take(max_files).collect();
     others.sort();
     unaffected.sort();
     Ok(AffectedFiles { files: edited.into_iter().chain(others).collect(), left_out, unaffected })
@@ -99,6 +101,7 @@ struct Search {
     inputs: Arc<Inputs>,
     tape: Tape,
     threads: usize,
+    max_files: usize,
 }
 
 impl Search {
@@ -108,14 +111,15 @@ impl Search {
         paths.into_iter().map(|path| snapshot.absolute(&path)).collect()
     }
 
-    /// The files that import one of the modules, through others up to a limit. `all`: through any module, not only through
+    /// The files that import one of the modules, also through others. `all`: through any module, not only through
     /// packages and `*`, which re-export names.
     fn importers(&self, touched: &[AbsPath], all: bool) -> Vec<(AbsPath, ModuleImports)> {
         let (files, roots) = (DiskFiles::on(self.tape.clone()), &self.inputs.roots);
         let mut importers: Vec<(AbsPath, ModuleImports)> = Vec::new();
         let mut known: BTreeSet<AbsPath> = touched.iter().cloned().collect();
         let mut modules = touched.to_vec();
-        for _ in 0..MAX_IMPORT_DEPTH {
+        // Through packages that re-export names, or any module. Each round finds other files, so that it ends.
+        loop {
             let mut candidates = BTreeSet::new();
             for module in &modules {
                 candidates.extend(self.files_with(&self.last_name(module)));
@@ -135,11 +139,10 @@ impl Search {
                 |(path, imported): &&(AbsPath, ModuleImports)| all || is_init(path) || imported.star;
             modules = found.iter().filter(re_exports).map(|(path, _)| path.clone()).collect();
             importers.extend(found);
-            if modules.is_empty() || importers.len() > 4 * MAX_OTHER_FILES {
-                break;
+            if modules.is_empty() || importers.len() > 4 * self.max_files {
+                return importers;
             }
         }
-        importers
     }
 
     /// The files in which a module may be passed on as an object, or all of whose names are imported: wherever one of the names

@@ -38,6 +38,8 @@ mod rename_edit;
 mod residue;
 mod round_trip;
 mod speculate;
+mod spelled;
+mod stand_ins;
 mod three_way;
 mod unchanged;
 

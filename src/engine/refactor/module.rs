@@ -102,10 +102,17 @@ impl Move {
     fn find(cx: &RequestContext<'_>, from: &str, to: &str) -> Result<Self, Failure> {
         let (files, roots) = (&cx.state.files, &cx.state.inputs.roots);
         let root = cx.state.inputs.snapshot.root();
+        let is_python = |text: &str| text.ends_with(".py") || text.ends_with(".pyi");
         let name = |text: &str| match is_module_path(text) {
-            true => roots.name_of(&root.join(text.trim_end_matches('/'))),
+            true if is_python(text) => roots.name_of(&root.join(text)),
+            // A folder is the package in it.
+            true => roots.name_of(&root.join(text.trim_end_matches('/')).join("__init__.py")),
             false => Some(text.to_owned()),
         };
+        if is_module_path(from) && is_module_path(to) && is_python(from) != is_python(to) {
+            let message = format!("one of {from} and {to} is a file, and the other is a folder");
+            return Err(usage(message, "give both as files, PATH.py, or both as folders"));
+        }
         let unknown = || {
             let message = format!("no module of the workspace is {from}");
             let error = ErrorBody::new(ErrorSymbol::NotFound, message);

@@ -18,6 +18,7 @@ use super::rename_completeness::{open_places, reasons};
 use super::rename_edit::{edited_locations, splices_by_file, with_places, with_references};
 use super::round_trip::RoundTrip;
 use super::speculate::{self, Comparison, EditOverlay};
+use super::stand_ins::StandIns;
 use super::{guards, mangling, names, overrides, planning, prepare, residue};
 use crate::edit::EditPlan;
 use crate::edit::text::Splice;
@@ -80,10 +81,12 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
         return Err(no_result(cx, subject));
     }
     let proposed = requests.rename(&uses.path, at, new).await?;
-    let family = match cx.request.options.family {
+    let mut family = match cx.request.options.family {
         true => family(cx, &definition, old),
         false => Vec::new(),
     };
+    let stand_ins = StandIns::find(cx, &definition, &family, old)?;
+    family.extend(stand_ins.included.iter().cloned());
     let named = Named { name: old, document: &subject.document, offset: subject.offset, family: &family };
     let mut explained = Box::pin(occurrences::explain(cx, named, &mut searched, references.clone())).await?;
     explained.unresolved.retain(|one| one.token.text() == old);
@@ -92,7 +95,7 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
     let before_decisions = splices_by_file(cx, &edit);
     let renaming =
         Renaming { old, new, definition: definition.clone(), family: &family, splices: &before_decisions };
-    let open = open_places(cx, &renaming, &explained);
+    let open = open_places(cx, &renaming, &explained, &stand_ins.all);
     let mut facts = Facts::new(Provenance::Lsp);
     let verdict = facts.completeness.insert(completeness::verdict(cx, &searched, &explained));
     if !open.is_empty() && verdict.status != CompletenessStatus::Unknown {
@@ -331,7 +334,7 @@ impl ServerCheck<'_> {
         let after = speculate::diagnostics_after(cx, &comparison).await?;
         speculate::hide_overlay(cx, &overlay)?;
         let delta = speculate::compare(cx, &comparison, after).await?;
-        speculate::record(checks, &delta);
+        speculate::record(checks, &delta, affected.left_out);
         Ok(delta)
     }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::collision::Renaming;
 use super::decisions::OpenPlace;
-use super::{built_names, fixtures, mangling};
+use super::family::DefinitionSite;
+use super::{built_names, fixtures, mangling, spelled};
 use crate::engine::context::RequestContext;
 use crate::engine::occurrences::{Explained, Token, offset_of};
 use crate::model::facts::UseProvenance;
@@ -18,6 +19,7 @@ pub(super) fn open_places(
     cx: &RequestContext<'_>,
     renaming: &Renaming<'_>,
     explained: &Explained,
+    stand_ins: &[DefinitionSite],
 ) -> Vec<OpenPlace> {
     let old = renaming.old;
     let mut places: Vec<OpenPlace> = Vec::new();
@@ -52,6 +54,9 @@ pub(super) fn open_places(
         add(built_names::prefixes(cx, renaming), "a name is built that may be the old one");
     }
     add(mangling::mangled_with_class(cx, renaming), "the name of the class is a part of it");
+    for (document, span, why) in spelled::strings(cx, renaming, explained) {
+        add(vec![(document, span)], why);
+    }
     let mut seen = std::collections::BTreeSet::new();
     places.retain(|place| {
         !renaming.is_edited(&place.document.path, place.span.start) && seen.insert(place.at.clone())
@@ -60,6 +65,13 @@ pub(super) fn open_places(
     places.extend(fixtures::own_parameter(renaming).map(|(document, span)| {
         let at = cx.locations.span(&document, span.clone()).2;
         OpenPlace { document, span, at, why: "pytest passes it by name", new_text: None }
+    }));
+    // One that the caller includes is renamed already, with its references.
+    places.extend(stand_ins.iter().map(|(document, offset)| {
+        let span = *offset..*offset + old.len();
+        let at = cx.locations.span(document, span.clone()).2;
+        let why = "a class without a common base defines all that the class leaves to others";
+        OpenPlace { document: document.clone(), span, at, why, new_text: None }
     }));
     places
 }

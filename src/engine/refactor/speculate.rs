@@ -277,7 +277,7 @@ pub(super) async fn check(
     let sources = add_analyses_after(cx, with, &comparison, &tree, &mut after).await?;
     let delta = compare(cx, &comparison, after).await?;
     let delta = DiagnosticsDelta { sources, ..delta };
-    record(checks, &delta);
+    record(checks, &delta, affected.left_out);
     Ok(delta)
 }
 
@@ -395,8 +395,9 @@ fn without_hints(found: DiagnosticsByFile, is_gone: impl Fn(&AbsPath) -> bool) -
     remaining.map(|(path, found)| (path, problems(found))).collect()
 }
 
-/// Records whether there are new diagnostics.
-pub(super) fn record(checks: &mut Checks<'_>, delta: &DiagnosticsDelta) {
+/// Records whether there are new diagnostics. A rename with more affected files than are compared (`unchecked`) does not pass: the
+/// caller can have all of them compared.
+pub(super) fn record(checks: &mut Checks<'_>, delta: &DiagnosticsDelta, unchecked: usize) {
     let left_out = match delta.files_left_out {
         0 => String::new(),
         more => format!("; {} that could be affected not compared", crate::text::plural(more, "more file")),
@@ -408,7 +409,12 @@ pub(super) fn record(checks: &mut Checks<'_>, delta: &DiagnosticsDelta) {
     let compared =
         format!("{} compared{left_out}{unaffected}", super::planning::files(delta.files_checked as usize));
     if delta.introduced.is_empty() {
-        checks.pass(CheckName::Diagnostics, format!("no new diagnostic; {compared}"));
+        let detail = format!("no new diagnostic; {compared}");
+        if unchecked > 0 && checks.offer_all_importers() {
+            checks.fail(CheckName::Diagnostics, detail, Vec::new());
+        } else {
+            checks.pass(CheckName::Diagnostics, detail);
+        }
     } else {
         let places = delta.introduced.iter().map(|found| found.at.clone()).collect();
         let first = &delta.introduced[0].message.lines().next().unwrap_or_default().to_owned();

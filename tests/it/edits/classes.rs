@@ -134,3 +134,49 @@ def __getattr__(name: str) -> int: return 1
     let bundle = repository.plan(&["rename", "py://m#Box.size", "__eq__"]);
     assert!(failed(&bundle).contains(&"collision".to_owned()), "{:?}", failed(&bundle));
 }
+
+#[test]
+fn classes_that_stand_in_for_others() {
+    let project = Project::parse(
+        "\
+//- /base.py
+class Base:
+    def is_empty(self) -> bool:
+        raise NotImplementedError
+    def push(self, item: int) -> None:
+        raise NotImplementedError
+class Queue(Base):
+    def is_empty(self) -> bool: return True
+    def push(self, item: int) -> None: ...
+//- /test_base.py
+class Minimal:
+    def is_empty(self) -> bool: return False
+    def push(self, item: int) -> None:
+        if self.is_empty(): print(item)
+class Derived(Minimal):
+    def is_empty(self) -> bool: return True
+class Half:
+    def is_empty(self) -> bool: return False
+",
+    );
+    let repository = Repository::new(&project);
+    let rename = ["rename", "py://base#Base.is_empty", "has_none", "--family"];
+    let bundle = repository.plan(&rename);
+    assert_eq!(failed(&bundle), ["completeness"]);
+    let check = check_of(&bundle, "completeness");
+    assert_eq!(check["locations"], serde_json::json!(["test_base.py@L2:C9"]));
+    let (planned, written) =
+        repository.plan_apply_undo(&[&rename[..], &["--include", "test_base.py:2:9"]].concat());
+    let decisions = &check_of(&planned, "completeness")["decisions"];
+    assert_eq!(decisions, &serde_json::json!([{"at": "test_base.py@L2:C9", "decision": "include"}]));
+    let test = std::str::from_utf8(&written["test_base.py"]).unwrap();
+    assert_eq!(test.matches("has_none").count(), 3, "{test}");
+    assert!(test.ends_with("class Half:\n    def is_empty(self) -> bool: return False\n"), "{test}");
+    let (_, written) = repository.plan_apply_undo(&[&rename[..], &["--exclude", "unresolved"]].concat());
+    assert!(!std::str::from_utf8(&written["test_base.py"]).unwrap().contains("has_none"));
+}
+
+fn check_of<'b>(bundle: &'b Value, name: &str) -> &'b Value {
+    let mut checks = bundle["edits"]["safety"].as_array().unwrap().iter();
+    checks.find(|check| check["name"] == name).unwrap()
+}

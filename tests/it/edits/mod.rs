@@ -25,6 +25,8 @@ mod read_only;
 mod refused;
 /// Successful renames.
 mod renames;
+/// Strings that name what is renamed.
+mod strings;
 /// Unresolved occurrences.
 mod unresolved;
 

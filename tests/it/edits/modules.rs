@@ -277,3 +277,14 @@ from pk import m as mm
         introduced.iter().map(|found| found["uri"].as_str().unwrap()).collect();
     assert_eq!(files.len(), uses.len(), "{files:?}");
 }
+
+#[test]
+fn a_folder_is_moved_by_its_path() {
+    let repository = Repository::new(&Project::parse(PACKAGE));
+    let (_, written) = repository.plan_apply_undo(&["move", "pkg/sub", "pkg/part"]);
+    assert!(written.contains_key("pkg/part/data.txt") && !written.contains_key("pkg/sub/deep.py"));
+    assert!(text(&written, "pkg/old.py").contains("from .part.deep import depth"));
+    let mixed = repository.env.lanser(["move", "pkg/sub", "pkg/part.py"]);
+    assert_eq!(mixed.code, Some(2), "{mixed}");
+    assert!(mixed.stderr.contains("give both as files, PATH.py, or both as folders"), "{mixed}");
+}

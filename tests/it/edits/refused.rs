@@ -184,3 +184,27 @@ end(Thing())
     let text = &shown.stdout;
     assert!(text.contains("new diagnostics: 1, unchanged: 0; 121 files compared, 7 left out"), "{text}");
 }
+
+#[test]
+fn files_that_are_not_compared_stop_a_rename() {
+    let mut project = Project::parse(
+        "\
+//- /thing.py
+class Thing:
+    def close(self) -> None: ...
+",
+    );
+    for number in 0..125 {
+        project = project.and(&format!("m{number}.py"), "import thing\nt = thing.Thing()\n");
+    }
+    let repository = Repository::new(&project);
+    let rename = ["rename", "py://thing#Thing.close", "shut"];
+    assert_eq!(repository.failed_checks(&rename, 78), ["diagnostics"]);
+    let shown = repository.env.lanser(rename);
+    let hint =
+        "hint: to compare all of them: lanser rename 'py://thing#Thing.close' shut --check importers\n";
+    assert!(shown.stderr.contains("5 more files that could be affected not compared"), "{shown}");
+    assert!(shown.stderr.ends_with(hint), "{shown}");
+    let (planned, _) = repository.plan_apply_undo(&[&rename[..], &["--check", "importers"]].concat());
+    assert_eq!(planned["edits"]["diagnostics"]["files_checked"], 126);
+}

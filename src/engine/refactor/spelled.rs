@@ -1,0 +1,252 @@
+//! Strings that spell the old name where a program may look it up: `"pkg.mod.name"`, the tables of a module's `__getattr__`, the
+//! placeholders that a `TypedDict` fills, strings beside a `getattr` whose name is computed. No rule of the language says that they
+//! are uses, so that the caller decides.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::collision::Renaming;
+use crate::engine::context::RequestContext;
+use crate::engine::occurrences::{Explained, offset_of};
+use crate::path::AbsPath;
+use crate::python::classes::Classes;
+use crate::python::occurrences::{OccurrenceKind, occurrences};
+use crate::python::outline::{Outline, Span};
+use crate::python::usage::{StringUse, Usage};
+use crate::workspace::files::{Document, Files as _};
+
+/// Why a string may have to be renamed, to be followed by "in N places".
+pub(super) type Reason = &'static str;
+
+const FULL_NAME: Reason = "a string spells the full name";
+const LAZY_EXPORT: Reason = "a string is in a module whose `__getattr__` may look it up";
+const PLACEHOLDER: Reason = "a placeholder in a string is the key";
+const KEY: Reason = "a string may be the key";
+const LOOKED_UP: Reason = "a string is in a file that looks up names that it computes";
+
+/// Calls that look a name up, with the number of arguments before the name.
+const LOOKUPS: [(&str, usize); 6] = [
+    ("getattr(", 1),
+    ("setattr(", 1),
+    ("hasattr(", 1),
+    ("delattr(", 1),
+    ("attrgetter(", 0),
+    ("methodcaller(", 0),
+];
+
+/// Dictionaries of names.
+const NAMESPACES: [&str; 4] = ["globals()[", "globals().get(", "__dict__[", "__dict__.get("];
+
+/// The strings that may have to be renamed, with the reasons.
+pub(super) fn strings(
+    cx: &RequestContext<'_>,
+    renaming: &Renaming<'_>,
+    explained: &Explained,
+) -> Vec<(Arc<Document>, Span, Reason)> {
+    if !explained.is_member && !explained.is_by_name {
+        return Vec::new();
+    }
+    let search = Search::new(cx, renaming, explained);
+    let mut found = Vec::new();
+    for path in cx.state.files_with_word(renaming.old) {
+        let Ok(document) = cx.state.files.read(&cx.state.inputs.snapshot.absolute(&path)) else { continue };
+        let all = occurrences(&document.text, document.digest, renaming.old);
+        let strings: Vec<Span> =
+            all.into_iter().filter(|one| one.kind == OccurrenceKind::String).map(|one| one.span()).collect();
+        found.extend(
+            search.of_file(&document, strings).into_iter().map(|(span, why)| (document.clone(), span, why)),
+        );
+    }
+    found
+}
+
+struct Search<'s> {
+    cx: &'s RequestContext<'s>,
+    classes: Classes<'s>,
+    /// The definitions of the symbol.
+    definitions: BTreeSet<(AbsPath, usize)>,
+    /// The files with references, if the symbol is the key of a `TypedDict`.
+    with_keys: BTreeSet<&'s AbsPath>,
+    is_key: bool,
+    is_global: bool,
+    explained: &'s Explained,
+}
+
+impl<'s> Search<'s> {
+    fn new(cx: &'s RequestContext<'_>, renaming: &Renaming<'_>, explained: &'s Explained) -> Self {
+        let classes = Classes::new(&cx.state.files, &cx.state.inputs.roots);
+        let own = renaming.definitions().map(|(document, offset)| (document.path.clone(), *offset));
+        let declared = explained.declarations.iter().filter_map(|place| offset_of(cx, place));
+        let definitions =
+            own.chain(declared.map(|(document, offset)| (document.path.clone(), offset))).collect();
+        let (document, offset) = &renaming.definition;
+        let defined = classes.defined_at(&document.path, *offset);
+        let class = defined.and_then(|defined| defined.class);
+        let is_key = class.is_some_and(|class| class.is_derived_from("TypedDict"));
+        let with_keys = match is_key {
+            true => explained.references.keys().map(|place| &place.path).collect(),
+            false => BTreeSet::new(),
+        };
+        Self { cx, classes, definitions, with_keys, is_key, is_global: explained.is_by_name, explained }
+    }
+
+    fn of_file(&self, document: &Document, strings: Vec<Span>) -> Vec<(Span, Reason)> {
+        let text = &document.text;
+        let mut is_looking_up: Option<Option<Reason>> = None;
+        let mut reason = |span: &Span| {
+            if let Some(dotted) = dotted(text, span) {
+                return self.is_full_name(&dotted).then_some(FULL_NAME);
+            }
+            if !is_quoted(text, span) {
+                let is_key = self.with_keys.contains(&document.path) && is_placeholder(text, span);
+                return is_key.then_some(PLACEHOLDER);
+            }
+            if self.is_key && self.may_be_key(document, span) {
+                return Some(KEY);
+            }
+            *is_looking_up.get_or_insert_with(|| match () {
+                () if self.is_global && has_getattr(text) => Some(LAZY_EXPORT),
+                () if computes_names(text) => Some(LOOKED_UP),
+                () => None,
+            })
+        };
+        strings.into_iter().filter_map(|span| reason(&span).map(|why| (span, why))).collect()
+    }
+
+    /// Whether a string may be a key of a dictionary whose type the server does not know: `{"key": …}`, `"key" in x`.
+    fn may_be_key(&self, document: &Document, span: &Span) -> bool {
+        let is_other = self.explained.other_strings.contains(&(document.path.clone(), span.start));
+        !is_other && Usage::of(&document.text).string(span) == Some(StringUse::Other)
+    }
+
+    /// Whether a dotted name, from its module on, is the symbol's.
+    fn is_full_name(&self, dotted: &[&str]) -> bool {
+        let (roots, files) = (&self.cx.state.inputs.roots, &self.cx.state.files);
+        (1..dotted.len()).rev().any(|count| {
+            let chain: Vec<String> = dotted[count..].iter().map(|part| (*part).to_owned()).collect();
+            let modules = roots.find(files, &dotted[..count].join("."));
+            let mut here = modules.iter().filter_map(|module| module.file());
+            here.any(|file| {
+                self.cx.state.is_in_workspace(file)
+                    && self.classes.resolve(file, &chain).iter().any(|place| self.definitions.contains(place))
+            })
+        })
+    }
+}
+
+fn is_quote(c: char) -> bool {
+    c == '"' || c == '\''
+}
+
+/// Whether a name is all that a string holds.
+fn is_quoted(text: &str, span: &Span) -> bool {
+    text[..span.start].ends_with(is_quote) && text[span.end..].starts_with(is_quote)
+}
+
+/// The parts of a dotted name up to a word in it, if the name is all that a string holds: `pkg.mod.name`, `pkg.mod:name.more`.
+fn dotted<'t>(text: &'t str, word: &Span) -> Option<Vec<&'t str>> {
+    let is_part = |c: char| c == '.' || c == ':' || c == '_' || unicode_ident::is_xid_continue(c);
+    let start = text[..word.start].rfind(|c| !is_part(c)).map(|at| at + 1)?;
+    let end = word.end + text[word.end..].find(|c| !is_part(c))?;
+    let is_whole = text[..start].ends_with(is_quote) && text[end..].starts_with(is_quote);
+    let parts: Vec<&str> = text[start..word.end].split(['.', ':']).collect();
+    (is_whole && parts.len() > 1 && parts.iter().all(|part| !part.is_empty())).then_some(parts)
+}
+
+/// Whether a word is a placeholder: `%(word)s`, `{word}`, `{word!r}`.
+fn is_placeholder(text: &str, word: &Span) -> bool {
+    let (before, after) = (&text[..word.start], &text[word.end..]);
+    (before.ends_with("%(") && after.starts_with(')'))
+        || (before.ends_with('{') && after.starts_with(['}', '!', ':', '.', '[']))
+}
+
+/// Whether a module has a function `__getattr__`.
+fn has_getattr(text: &str) -> bool {
+    text.contains("def __getattr__(")
+        && Outline::parse(text)
+            .definitions
+            .iter()
+            .any(|found| found.parent.is_none() && found.name == "__getattr__")
+}
+
+/// Whether a file looks up a name that is not written in the call.
+fn computes_names(text: &str) -> bool {
+    let is_literal = |rest: &str| rest.trim_start().starts_with(is_quote);
+    let is_computed = |call: &str, before: usize| {
+        text.match_indices(call)
+            .any(|(at, _)| argument(&text[at + call.len()..], before).is_some_and(|rest| !is_literal(rest)))
+    };
+    LOOKUPS.iter().any(|(call, before)| is_computed(call, *before))
+        || NAMESPACES.iter().any(|call| is_computed(call, 0))
+}
+
+/// The text from an argument of a call on; nothing if the call has fewer.
+fn argument(arguments: &str, number: usize) -> Option<&str> {
+    let (mut depth, mut left) = (0_usize, number);
+    for (at, c) in arguments.char_indices() {
+        if left == 0 {
+            return Some(&arguments[at..]);
+        }
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.checked_sub(1)?,
+            ',' if depth == 0 => left -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str, word: &str) -> Span {
+        let start = text.find(word).unwrap();
+        start..start + word.len()
+    }
+
+    #[test]
+    fn dotted_names_in_strings() {
+        for (text, expected) in [
+            ("x = 'pkg.mod.name'", Some(vec!["pkg", "mod", "name"])),
+            ("x = \"pkg.mod:name\"", Some(vec!["pkg", "mod", "name"])),
+            ("x = 'pkg.name.more'", Some(vec!["pkg", "name"])),
+            ("x = 'name.more'", None),
+            ("x = 'see pkg.name'", None),
+            ("x = '.name'", None),
+        ] {
+            assert_eq!(dotted(text, &at(text, "name")), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn lookups_of_computed_names() {
+        for (text, expected) in [
+            ("getattr(a.b(c, d), name)", true),
+            ("getattr(a, 'name')", false),
+            ("getattr(\n  a,\n  \"name\")", false),
+            ("getattr(a)", false),
+            ("setattr(self, f'{x}', 1)", true),
+            ("attrgetter(*names)", true),
+            ("attrgetter('x')", false),
+            ("globals()[name]", true),
+            ("vars", false),
+        ] {
+            assert_eq!(computes_names(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn placeholders() {
+        for (text, expected) in [
+            ("'%(name)s'", true),
+            ("'{name!r}'", true),
+            ("'{name}'", true),
+            ("'(name)'", false),
+            ("'name}'", false),
+        ] {
+            assert_eq!(is_placeholder(text, &at(text, "name")), expected, "{text}");
+        }
+    }
+}

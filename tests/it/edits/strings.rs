@@ -1,0 +1,204 @@
+//! Strings that name what is renamed: those that a rule of the language connects are renamed, and others stop the rename until the
+//! caller has decided.
+
+use super::{Repository, failed};
+use crate::support::Project;
+
+/// The places about which a rename asks.
+#[track_caller]
+fn open_places(repository: &Repository, args: &[&str]) -> Vec<String> {
+    let bundle = repository.plan(args);
+    assert_eq!(failed(&bundle), ["completeness"], "{args:?}");
+    let checks = bundle["edits"]["safety"].as_array().unwrap();
+    let check = checks.iter().find(|check| check["name"] == "completeness").unwrap();
+    check["locations"].as_array().unwrap().iter().map(|at| at.as_str().unwrap().to_owned()).collect()
+}
+
+fn text<'t>(written: &'t std::collections::BTreeMap<String, Vec<u8>>, file: &str) -> &'t str {
+    std::str::from_utf8(&written[file]).unwrap()
+}
+
+#[test]
+fn attributes_of_modules_that_are_patched() {
+    let project = Project::parse(
+        "\
+//- /pkg/__init__.py
+from pkg.tools import load as load
+//- /pkg/tools.py
+def load() -> int: return 1
+class Box:
+    def load(self) -> int: return 2
+//- /test_tools.py
+from unittest import mock
+import pkg
+import pkg.tools
+from pkg import tools as t
+
+def test_load(monkeypatch):
+    monkeypatch.setattr(pkg.tools, 'load', lambda: 3)
+    monkeypatch.setattr(t, \"load\", lambda: 3)
+    monkeypatch.setattr(pkg, 'load', lambda: 3, raising=False)
+    assert getattr(t, 'load')() == 3
+    with mock.patch.object(t, 'load'), mock.patch.object(t.Box, 'load'):
+        pass
+",
+    );
+    let repository = Repository::new(&project);
+    let (_, written) = repository.plan_apply_undo(&["rename", "py://pkg.tools#load", "fetch"]);
+    let test = text(&written, "test_tools.py");
+    for line in [
+        "pkg.tools, 'fetch'",
+        "t, \"fetch\"",
+        "pkg, 'fetch'",
+        "getattr(t, 'fetch')",
+        "object(t, 'fetch')",
+        "(t.Box, 'load')",
+    ] {
+        assert!(test.contains(line), "{line}: {test}");
+    }
+    let (_, written) = repository.plan_apply_undo(&["rename", "py://pkg.tools#Box.load", "fetch"]);
+    let test = text(&written, "test_tools.py");
+    assert!(test.contains("object(t, 'load'), mock.patch.object(t.Box, 'fetch')"), "{test}");
+}
+
+#[test]
+fn slots() {
+    let project = Project::parse(
+        "\
+//- /point.py
+class Point:
+    __slots__ = ('left', \"right\")
+    __match_args__ = ('left',)
+    def __init__(self) -> None:
+        self.left = 1
+        self.right = 2
+
+class Other:
+    __slots__ = {'left': 'its side'}
+    def __init__(self) -> None:
+        self.left = 'left'
+",
+    );
+    let repository = Repository::new(&project);
+    let (_, written) = repository.plan_apply_undo(&["rename", "py://point#Point.left", "first"]);
+    let file = text(&written, "point.py");
+    assert!(file.contains("__slots__ = ('first', \"right\")\n    __match_args__ = ('first',)"), "{file}");
+    assert!(file.contains("__slots__ = {'left': 'its side'}"), "{file}");
+    let (_, written) = repository.plan_apply_undo(&["rename", "py://point#Other.left", "first"]);
+    let file = text(&written, "point.py");
+    assert!(
+        file.contains("__slots__ = {'first': 'its side'}") && file.contains("self.first = 'left'"),
+        "{file}"
+    );
+}
+
+#[test]
+fn full_names() {
+    let project = Project::parse(
+        "\
+//- /pkg/__init__.py
+from pkg.filters import Filter as Filter
+//- /pkg/filters.py
+class Filter:
+    def seen(self) -> bool: return False
+//- /pkg/settings.py
+FILTER = 'pkg.filters.Filter'
+SHORT = \"pkg:Filter\"
+SEEN = 'pkg.filters.Filter.seen'
+MISSING = 'pkg.nothing.Filter'
+TEXT = 'see pkg.filters.Filter'
+",
+    );
+    let repository = Repository::new(&project);
+    let rename = ["rename", "py://pkg.filters#Filter", "Sieve"];
+    let places = ["pkg/settings.py@L1:C23", "pkg/settings.py@L2:C14", "pkg/settings.py@L3:C21"];
+    assert_eq!(open_places(&repository, &rename), places);
+    let seen = open_places(&repository, &["rename", "py://pkg.filters#Filter.seen", "has_seen"]);
+    assert_eq!(seen, ["pkg/settings.py@L3:C28"]);
+    let (_, written) = repository.plan_apply_undo(&[&rename[..], &["--include", "unresolved"]].concat());
+    let settings = text(&written, "pkg/settings.py");
+    assert!(
+        settings.contains("'pkg.filters.Sieve'\nSHORT = \"pkg:Sieve\"\nSEEN = 'pkg.filters.Sieve.seen'"),
+        "{settings}"
+    );
+    assert!(settings.contains("see pkg.filters.Filter"), "{settings}");
+}
+
+#[test]
+fn tables_of_lazy_modules() {
+    let project = Project::parse(
+        "\
+//- /pkg/__init__.py
+import importlib
+import typing
+if typing.TYPE_CHECKING:
+    from .mail import check as check
+TABLE = {'check': '.mail', 'other': '.mail'}
+def __getattr__(name: str) -> object:
+    return getattr(importlib.import_module(TABLE[name], __name__), name)
+//- /pkg/mail.py
+def check(text: str) -> bool: return '@' in text
+words = {'check': 1}
+",
+    );
+    let repository = Repository::new(&project);
+    let rename = ["rename", "py://pkg.mail#check", "is_address"];
+    assert_eq!(open_places(&repository, &rename), ["pkg/__init__.py@L5:C11"]);
+    let (_, written) =
+        repository.plan_apply_undo(&[&rename[..], &["--include", "pkg/__init__.py:5:11"]].concat());
+    assert!(text(&written, "pkg/__init__.py").contains("TABLE = {'is_address': '.mail'"));
+}
+
+#[test]
+fn names_that_a_file_looks_up() {
+    let project = Project::parse(
+        "\
+//- /box.py
+class Box:
+    size: int = 1
+    color: str = 'red'
+
+NAMES = ('size', 'color')
+def show(box: Box) -> list[object]:
+    return [getattr(box, name) for name in NAMES]
+//- /other.py
+from box import Box
+words = {'size': Box().size}
+print(getattr(Box(), 'color'))
+",
+    );
+    let repository = Repository::new(&project);
+    let rename = ["rename", "py://box#Box.size", "width"];
+    assert_eq!(open_places(&repository, &rename), ["box.py@L5:C11"]);
+    let (planned, _) = repository.plan_apply_undo(&[&rename[..], &["--exclude", "unresolved"]].concat());
+    assert_eq!(planned["edits"]["residue"]["kinds"]["string"], 2);
+}
+
+#[test]
+fn placeholders_of_typed_dictionaries() {
+    let project = Project::parse(
+        "\
+//- /shell.py
+from typing import TypedDict
+class Values(TypedDict):
+    prog: str
+def values() -> Values: return {'prog': 'x'}
+TEXT = 'run %(prog)s twice: %(prog)s'
+print(TEXT % values(), '{prog}'.format(**values()))
+//- /log.py
+FORMAT = '%(prog)s'
+NAMES = {'prog': 1}
+print('prog' in NAMES, NAMES['prog'])
+",
+    );
+    let repository = Repository::new(&project);
+    let rename = ["rename", "py://shell#Values.prog", "program"];
+    // The type of `NAMES` is known, but not what the other strings are.
+    let places = ["log.py@L2:C11", "log.py@L3:C8", "shell.py@L5:C15", "shell.py@L5:C31", "shell.py@L6:C26"];
+    let mut open = open_places(&repository, &rename);
+    open.sort();
+    assert_eq!(open, places);
+    let (_, written) = repository.plan_apply_undo(&[&rename[..], &["--include", "unresolved"]].concat());
+    assert!(text(&written, "shell.py").contains("run %(program)s twice: %(program)s"));
+    assert!(text(&written, "log.py").contains("'%(prog)s'"));
+}
