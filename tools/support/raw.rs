@@ -32,7 +32,7 @@ pub(crate) struct RawOptions {
 impl RawOptions {
     /// Whether the server is ty. It finds the files to search by itself, and a request waits until it can be answered.
     pub(crate) fn is_ty(&self) -> bool {
-        !self.script.extension().is_some_and(|extension| extension == "js")
+        self.script.extension().is_none_or(|extension| extension != "js")
     }
 
     fn command(&self, stamp: &str) -> Command {
