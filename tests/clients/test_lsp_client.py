@@ -16,7 +16,7 @@ USE = (ROOT / "use.py").as_uri()
     config=ClientServerConfig(server_command=[os.environ["LANSER_TEST_PROGRAM"], "lsp", "--rename-family"])
 )
 async def client(lsp_client: LanguageClient):
-    params = types.InitializeParams(capabilities=client_capabilities("neovim"), root_uri=ROOT.as_uri())
+    params = types.InitializeParams(capabilities=client_capabilities("visual_studio_code"), root_uri=ROOT.as_uri())
     await lsp_client.initialize_session(params)
     yield
     await lsp_client.shutdown_session()

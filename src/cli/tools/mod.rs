@@ -146,7 +146,7 @@ impl CommandTools {
 /// talked into it could read any file of the user through a tool that is allowed as one that reads code.
 fn check_reach(request: &Request, root: &AbsPath) -> Result<(), ErrorBody> {
     match request.selector.as_ref().and_then(PositionSpec::uri) {
-        Some(DocUri::File(path)) if canonical(&path).strip_prefix(root).is_none() => {
+        Some(DocUri::File(path)) if canonical(path).strip_prefix(root).is_none() => {
             let message = format!(
                 "{path} is outside of the workspace, and tools read only the workspace and installed packages"
             );
