@@ -39,6 +39,9 @@ pub const MAX_CANDIDATES: usize = 5;
 /// The highest score of a doubtful match: below the threshold of an accepted one (τ).
 const DOUBTFUL_SCORE: f64 = 0.74;
 
+/// The least product of the scores of a target that was followed through several states.
+const MIN_TRAIL_CONFIDENCE: f64 = 0.5;
+
 /// Everything that a selector is resolved against.
 pub struct ResolveContext<'w> {
     /// The current files.
@@ -205,9 +208,12 @@ pub fn locate(cx: &ResolveContext<'_>, selector: &PositionSpec, path: Option<&Ab
         None => locate_current(cx, selector, path),
     };
     match answer {
-        // A single target below the threshold is reported as ambiguous: the caller has to confirm it.
+        // A single target below the threshold is reported as ambiguous: the caller has to confirm it. Where the history was
+        // followed, each step was accepted by that threshold, and the score is a product.
         LocateOutcome::Found(located)
-            if !located.evidence.certified && located.evidence.score < THRESHOLD =>
+            if !located.evidence.certified
+                && located.evidence.score
+                    < if located.evidence.followed_history { MIN_TRAIL_CONFIDENCE } else { THRESHOLD } =>
         {
             LocateOutcome::Ambiguous(vec![*located].into())
         }
