@@ -357,7 +357,8 @@ impl Rewriter<'_> {
 
     /// Whether the file has a function `__getattr__`.
     fn has_getattr(&self) -> bool {
-        let definitions = Outline::parse(self.text).definitions;
+        let outline = Outline::parse(self.text);
+        let definitions = &outline.definitions;
         definitions.iter().any(|found| found.parent.is_none() && found.name == "__getattr__")
     }
 
