@@ -567,7 +567,7 @@ fn incomplete(completeness: &Completeness, found: usize) -> String {
             unresolved.items.iter().take(MAX_PLACES).map(|item| item.at.as_str()).collect();
         let more = usize::try_from(unresolved.count).unwrap_or(usize::MAX).saturating_sub(places.len());
         let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-        message += &format!("; these may be others: {}{more}", places.join(", "));
+        message = format!("{message}; these may be others: {}{more}", places.join(", "));
     }
     match &completeness.reason {
         Some(reason) => format!("{message} (not complete: {reason})"),

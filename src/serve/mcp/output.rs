@@ -17,9 +17,8 @@ const MEMBERS: [&str; 7] = ["bundleId", "status", "resolution", "facts", "edits"
 
 /// The returned parts of a bundle, and whether a list was cut.
 pub(super) fn facts(bundle: &Bundle) -> (Value, bool) {
-    let mut whole = match serde_json::to_value(bundle) {
-        Ok(Value::Object(members)) => members,
-        _ => unreachable!("a bundle is a JSON object"),
+    let Ok(Value::Object(mut whole)) = serde_json::to_value(bundle) else {
+        unreachable!("a bundle is a JSON object")
     };
     let limits = whole.get_mut("meta").map(|meta| meta["limits"].take()).unwrap_or_default();
     whole.retain(|name, value| MEMBERS.contains(&name.as_str()) && !value.is_null());
