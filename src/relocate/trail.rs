@@ -535,7 +535,7 @@ mod tests {
         let mut states = Vec::new();
         for (at, edit) in std::iter::once(&0).chain(edits).enumerate() {
             match edit % 4 {
-                1 => head.push_str(&format!("LINE_{at} = {at}\n")),
+                1 => head = format!("{head}LINE_{at} = {at}\n"),
                 2 => name = format!("renamed_{at}"),
                 3 => twist += 1,
                 _ => {}

@@ -196,7 +196,7 @@ fn check_lsp(env: &TestEnv, client: &mut RpcClient, question: &Question, bundle:
             let unresolved = &facts["completeness"]["unresolved"]["items"];
             match note {
                 Some(note) => {
-                    assert_eq!(ranges(&list(&note["params"]["unresolved"])), ranges(&list(unresolved)))
+                    assert_eq!(ranges(&list(&note["params"]["unresolved"])), ranges(&list(unresolved)));
                 }
                 None => assert_eq!(facts["completeness"]["status"], "complete", "{bundle}"),
             }

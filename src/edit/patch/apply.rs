@@ -71,9 +71,7 @@ fn with_line_ends_of(old: &[&[u8]], patch: &FilePatch) -> Option<FilePatch> {
     let is_lf = |line: &[u8]| line.ends_with(b"\n") && !line.ends_with(b"\r\n");
     let ended = || old.iter().filter(|line| line.ends_with(b"\n"));
     let of_diff = || patch.hunks.iter().flat_map(|hunk| &hunk.lines).map(HunkLine::bytes);
-    if ended().next().is_none() {
-        return None;
-    }
+    ended().next()?;
     let to_crlf = ended().all(|line| is_crlf(line)) && !of_diff().any(is_crlf);
     let to_lf = ended().all(|line| is_lf(line)) && !of_diff().any(is_lf);
     let convert = |line: &[u8]| -> Vec<u8> {

@@ -345,6 +345,7 @@ pub(crate) fn install(name: &str) {
 }
 
 /// A virtual environment with these packages from PyPI, made once for each list; `None` if they cannot be installed.
+#[allow(clippy::print_stdout, reason = "a skipped test says so")]
 pub(crate) fn venv(env: &TestEnv, packages: &[&str]) -> Option<PathBuf> {
     let name = format!("venv-{}", packages.join("-").replace(['=', '.'], "_"));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
