@@ -119,6 +119,7 @@ pub fn main() -> ExitCode {
             .hint("please report this bug with the command line that caused it");
         Printer::new(format, false).bundle(&context::error_bundle(None, body))
     });
+    crate::process::kill_all();
     exit.into()
 }
 
@@ -200,7 +201,9 @@ fn guard(env: &ProcessEnvironment) -> ExitCode {
 
 /// Runs a background session: `lanser __session …`, started by a client that passes its socket on.
 fn session(env: &ProcessEnvironment) -> ExitCode {
-    match serve::session::run(&env.args[2..], env.exe.clone()) {
+    let ended = serve::session::run(&env.args[2..], env.exe.clone());
+    crate::process::kill_all();
+    match ended {
         Ok(()) => ProgramExit::Ok.into(),
         Err(error) => {
             Printer::new(Format::Human, false).complain(&format!("error: {error}"));

@@ -4,7 +4,6 @@ use std::sync::{Arc, OnceLock};
 
 use super::failure::Failure;
 use super::inputs::Inputs;
-use super::refactor::transactions;
 use super::settings::Settings;
 use crate::bundle::portable::PathMap;
 use crate::model::environment::{Environment, Tool};
@@ -100,7 +99,7 @@ impl RequestState {
         let files = DiskFiles::on(tape.clone());
         let contents = settings.keep.then(|| ContentStore::new(&settings.cache));
         let trails = settings.keep.then(|| DiskCache::new(settings.cache.join("trails"), MAX_TRAIL_BYTES));
-        let transactions = transactions(settings);
+        let transactions = settings.transactions();
         let resolved = request.selector.as_ref().map(|selector| {
             let roots_of = |files: &dyn Files| inputs.roots_of(files);
             let world = ResolveContext {

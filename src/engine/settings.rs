@@ -9,6 +9,7 @@ use crate::model::server::ServerKind;
 use crate::path::AbsPath;
 use crate::trace::writer::TraceWriter;
 use crate::workspace::snapshot::ChangeDetection;
+use crate::workspace::transaction::Transactions;
 
 /// Receives progress of long-running work.
 pub trait Progress: Send + Sync {
@@ -86,6 +87,13 @@ impl Settings {
         }
         let home = self.environment.get("HOME").and_then(|home| AbsPath::new(home).ok());
         crate::workspace::root::checkout(&self.root, home.as_ref())
+    }
+}
+
+impl Settings {
+    /// The transactions of the workspace.
+    pub(super) fn transactions(&self) -> Transactions {
+        Transactions::new(&self.root, &state_folder(&self.environment, &self.cache))
     }
 }
 

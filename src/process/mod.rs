@@ -4,16 +4,53 @@
 //! tokio's, and leaves the pipes, which a grandchild may hold open, to its caller.
 
 use std::io::{self, Read, Write as _};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
 
 /// How long to wait for the pipes of a child that has ended: a grandchild may hold them open.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The first and the longest interval between two looks at the child.
 const POLL_INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(20)];
+
+/// The process groups of the running children. A thread that waits for one may be abandoned at the end of the program.
+static RUNNING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+/// Kills the running children, with what they started. Call it before the program ends.
+pub(crate) fn kill_all() {
+    let groups = std::mem::take(&mut *RUNNING.lock().unwrap_or_else(PoisonError::into_inner));
+    for group in groups {
+        // It may just have ended.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+/// The process group of a running child, until it is dropped.
+struct ProcessGroup(Option<Pid>);
+
+impl ProcessGroup {
+    fn of(child: &Child) -> Self {
+        let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).extend(id);
+        Self(id)
+    }
+
+    fn kill(&self) {
+        // It may just have ended.
+        let _ = self.0.map(|id| kill_process_group(id, Signal::KILL));
+    }
+}
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).retain(|id| Some(*id) != self.0);
+    }
+}
 
 /// What a child did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,8 +65,9 @@ pub(crate) struct ProcessOutput {
     pub(crate) is_complete: bool,
 }
 
-/// Runs a child with `input` on its standard input, and kills it after `timeout`. Of each output stream, the last `limit` bytes
-/// are kept, or a little more.
+/// Runs a child with `input` on its standard input, and kills it after `timeout`, with what it started. What a child that ended
+/// left behind is killed if it holds an output stream open. Of each output stream, the last `limit` bytes are kept, or a little
+/// more.
 ///
 /// # Errors
 /// When the child cannot be started.
@@ -41,28 +79,33 @@ pub(crate) fn output(
 ) -> io::Result<ProcessOutput> {
     let deadline = Instant::now() + timeout;
     let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
-    let mut child = command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let command = command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.process_group(0).spawn()?;
+    let group = ProcessGroup::of(&child);
     if let Some(mut stdin) = child.stdin.take() {
         // Fails when the child does not read all of it.
         thread::spawn(move || drop(stdin.write_all(&input)));
     }
     let stdout = StreamReader::start(child.stdout.take(), limit);
     let stderr = StreamReader::start(child.stderr.take(), limit);
-    let status = wait(&mut child, deadline)?;
+    let status = wait(&mut child, &group, deadline)?;
     let drained = Instant::now() + DRAIN_TIMEOUT;
     let is_complete = poll(drained, || stdout.is_finished() && stderr.is_finished());
+    if !is_complete {
+        group.kill();
+    }
     Ok(ProcessOutput { status, stdout: stdout.take(), stderr: stderr.take(), is_complete })
 }
 
-fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
+fn wait(child: &mut Child, group: &ProcessGroup, deadline: Instant) -> io::Result<Option<ExitStatus>> {
     let mut ended = None;
     poll(deadline, || {
         ended = child.try_wait().transpose();
         ended.is_some()
     });
     if ended.is_none() {
-        // Both fail only if it has just ended.
-        let _ = child.kill();
+        group.kill();
+        // Fails only if it has just ended.
         let _ = child.wait();
     }
     ended.transpose()
@@ -140,11 +183,28 @@ mod tests {
     }
 
     #[test]
-    fn a_hanging_child_is_killed_and_its_grandchild_is_not_waited_for() {
+    fn a_hanging_child_is_killed_with_its_grandchild() {
+        let found = sh("sleep 30 & echo $!; wait", b"", Duration::from_millis(300));
+        assert_eq!((found.status, found.is_complete), (None, true));
+        assert_ends(&found.stdout);
+    }
+
+    #[test]
+    fn a_grandchild_that_holds_the_output_is_not_waited_for() {
         let started = Instant::now();
-        let found = sh("echo begun; sleep 30 & wait", b"", Duration::from_millis(300));
-        assert_eq!((found.status, found.stdout.as_slice()), (None, b"begun\n".as_slice()));
+        let found = sh("sleep 30 & echo $!", b"", LONG);
+        assert!(found.status.is_some_and(|status| status.success()));
         assert!(!found.is_complete && started.elapsed() < Duration::from_secs(20));
+        assert_ends(&found.stdout);
+    }
+
+    /// Waits until the process whose id was printed is gone, or only waits to be reaped.
+    #[track_caller]
+    fn assert_ends(printed: &[u8]) {
+        let id: i32 = String::from_utf8_lossy(printed).trim().parse().unwrap();
+        let state = || std::fs::read_to_string(format!("/proc/{id}/stat"));
+        let is_gone = || state().map_or(true, |stat| stat.contains(") Z "));
+        assert!(poll(Instant::now() + Duration::from_secs(5), is_gone), "{id} is still running");
     }
 
     #[test]

@@ -53,7 +53,11 @@ impl Watchdog {
         interrupted: impl FnOnce() -> I + Send + 'static,
         stop: impl FnOnce(StallReason) -> u8 + Send + 'static,
     ) {
-        self.on_stall(limit, interrupted, move |reason| std::process::exit(i32::from(stop(reason))));
+        self.on_stall(limit, interrupted, move |reason| {
+            let code = i32::from(stop(reason));
+            crate::process::kill_all();
+            std::process::exit(code)
+        });
     }
 
     fn on_stall<I: Future<Output = ()>>(

@@ -3,7 +3,7 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::support::{Project, TestEnv, python};
+use crate::support::{Project, TestEnv, python, wait_until};
 
 /// A repository with a workspace in one of its folders, and programs that leave a trace when they are run.
 struct Checkout {
@@ -229,7 +229,7 @@ fn git_runs_no_program_configured_by_the_repository() {
 fn extensions_of_git_lfs_that_the_repository_configures_are_not_run() {
     let mut checkout = Checkout::new();
     let home = checkout.env.path("home");
-    std::fs::create_dir(&home).unwrap();
+    std::fs::create_dir_all(&home).unwrap();
     let clean = "f() { $(git config lfs.extension.x.clean); cat; }; f";
     std::fs::write(home.join(".gitconfig"), format!("[filter \"lfs\"]\n\tclean = \"{clean}\"\n")).unwrap();
     checkout.env.set("HOME", &home);
@@ -443,6 +443,10 @@ fn a_named_pipe_in_git_is_bounded_by_the_timeout() {
         let output = env.lanser(args.iter().chain(&["--timeout", "4", "--json"]));
         assert!(began.elapsed().as_secs() < 20, "{args:?} {pipe}: {output}");
         assert_ne!(output.code, Some(0), "{args:?} {pipe}: {output}");
+        // Not even a `git` that waits for the pipe.
+        let folder = env.path("").to_str().unwrap().trim_end_matches('/').to_owned();
+        let is_idle = || env.run("pgrep", ["-f", &folder]).code == Some(1);
+        wait_until("nothing runs on the workspace", std::time::Duration::from_secs(10), is_idle);
         std::fs::remove_file(&place).unwrap();
         if let Some(before) = before {
             std::fs::write(&place, before).unwrap();

@@ -16,7 +16,7 @@ undo`, and a comparison of every file with the state before. Verdicts:
     refused   not made
     broken    `undo` did not restore the tree
 
-The judgement whether a refusal is just, and whether a `strings` failure was announced, is in the case file (`expect`); a verdict
+The judgment whether a refusal is just, and whether a `strings` failure was announced, is in the case file (`expect`); a verdict
 other than the expected one ends the run with 1.
 """
 

@@ -7,7 +7,7 @@ use crate::bundle::portable::PathMap;
 use crate::bundle::seal::BundleDraft;
 use crate::digest::Digest;
 use crate::edit::EditPlan;
-use crate::engine::settings::{Settings, state_folder};
+use crate::engine::settings::Settings;
 use crate::model::edits::{Edits, Transaction, TransactionState};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::facts::{Facts, Provenance};
@@ -15,13 +15,7 @@ use crate::model::request::Request;
 use crate::tape::{IoKind, Tape};
 use crate::workspace::transaction::{
     Applied, Change, FailureClass, Label, OperationLogEntry, Policy, Recovery, Staged, TransactionError,
-    Transactions,
 };
-
-/// The transactions of the workspace.
-pub(in crate::engine) fn transactions(settings: &Settings) -> Transactions {
-    Transactions::new(&settings.root, &state_folder(&settings.environment, &settings.cache))
-}
 
 /// The file operations of a plan.
 pub(super) fn changes(plan: &EditPlan) -> Vec<Change> {
@@ -85,7 +79,7 @@ fn write_changes(
     policy: Policy,
     what: String,
 ) -> Result<Transaction, ErrorBody> {
-    let transactions = transactions(settings);
+    let transactions = settings.transactions();
     let files = u32::try_from(changes.len()).unwrap_or(u32::MAX);
     let label = label(what);
     let done = transactions
@@ -168,7 +162,7 @@ pub(super) fn hint(error: &TransactionError) -> Option<&'static str> {
 /// Completes or rolls back a transaction that another process left unfinished. Blocking. Errors are ignored here; the
 /// next write reports them.
 pub(in crate::engine) fn recover(settings: &Settings) {
-    match transactions(settings).recover() {
+    match settings.transactions().recover() {
         Ok(Recovery::RolledBack { id, what, foreign }) => {
             let mut text = format!("an interrupted edit was rolled back: {id} ({what})");
             if let Some(first) = foreign.first() {
@@ -209,7 +203,7 @@ fn undo_or_list(
     request: &Request,
     filters: &Filters,
 ) -> Result<(Facts, Option<Edits>), TransactionError> {
-    let transactions = transactions(settings);
+    let transactions = settings.transactions();
     let mut facts = Facts::new(Provenance::Syntax);
     let mut edits = None;
     if request.options.list {

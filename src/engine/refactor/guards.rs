@@ -27,7 +27,7 @@ pub(super) async fn check_files(
     let paths: Vec<WorkspacePath> = plan.paths().cloned().collect();
     let (root, checkout, trusted) = (settings.root.clone(), settings.checkout(), settings.trust_workspace);
     let (search_path, environment) = (settings.search_path.clone(), settings.environment.clone());
-    let transactions = commit::transactions(settings);
+    let transactions = settings.transactions();
     let (changes, policy) = (commit::changes(plan), commit::policy(request));
     let tape = state.tape.clone();
     let outcome = blocking_within(settings.timeout, "git and the disk", move || {

@@ -46,7 +46,7 @@ mod unchanged;
 pub(super) use actions::actions;
 pub(super) use apply::apply;
 pub use commit::write_files;
-pub(super) use commit::{commit, recover, transactions, undo};
+pub(super) use commit::{commit, recover, undo};
 pub(super) use dependents::{EditKind, affected};
 pub(super) use early::refusal;
 pub(super) use prepare::prepare;
