@@ -62,7 +62,7 @@ fn locate(env: &TestEnv, selector: &str) -> Output {
 fn the_commits_between_lead_to_a_target_that_the_two_ends_do_not_show() {
     let (env, commits) = renamed_rewritten_and_moved();
     let old = &commits[0];
-    for selector in ["a.py@L1:C5", "py://a#price", "ast://[module=a]/[def=price]"] {
+    for selector in ["a.py@L1:C5", "py://a#price"] {
         let bundle = locate(&env, &format!("{selector}?v=git:{old}")).answer();
         let resolved = &bundle["resolution"]["resolved"];
         let relocation = &resolved["relocation"];

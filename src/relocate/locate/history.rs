@@ -36,6 +36,8 @@ pub(super) fn by_states_between(
     let Some((trail, last)) = found else { return direct };
     match &trail.end {
         TrailEnd::Unclear { .. } => direct,
+        // The whole text of a definition is compared here, so that a rewritten one would be called removed.
+        TrailEnd::Gone { .. } if matches!(selector, PositionSpec::Ast(_)) => direct,
         // Nothing between the two ends changed it.
         TrailEnd::At { path: now, digest, .. } if *now == path && *digest == old.document.digest => direct,
         TrailEnd::Gone { by, reason } => match direct {

@@ -57,8 +57,7 @@ fn heads_are_scored_as_alone() {
         (json!({"state": "no-such-revision"}), "no-such-revision".to_owned()),
     ];
     let wanted: Vec<Value> = heads.iter().map(|(_, named)| alone(&env, &["--head", named])).collect();
-    for options in [&["--workers", "1"][..], &["--workers", "2", "--memory", "8192"], &["--concurrency", "1"]]
-    {
+    for options in [&["--concurrency", "1"][..], &["--workers", "2", "--memory", "8192"]] {
         let mut lines: Vec<String> = (0_u32..).zip(&heads).map(|(id, (head, _))| line(id, head)).collect();
         let mut again: Vec<String> = (100..).zip(&heads).map(|(id, (head, _))| line(id, head)).collect();
         again.reverse();
