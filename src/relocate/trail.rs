@@ -81,14 +81,14 @@ pub enum TrailEnd {
 /// The way of a target through the commits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Trail {
+pub struct HistoryTrail {
     /// The steps without certainty, the oldest first.
     pub steps: Vec<TrailStep>,
     /// Where it ends.
     pub end: TrailEnd,
 }
 
-impl Trail {
+impl HistoryTrail {
     /// The product of the steps' scores.
     #[must_use]
     pub fn confidence(&self) -> f64 {
@@ -98,10 +98,10 @@ impl Trail {
 
 /// Follows a target from one of the states to the last. `root` is the workspace's folder.
 #[must_use]
-pub fn follow(states: &dyn States, root: &AbsPath, start: TrailState, cache: &dyn StepCache) -> Trail {
+pub fn follow(states: &dyn States, root: &AbsPath, start: TrailState, cache: &dyn StepCache) -> HistoryTrail {
     let mut follower = Follower { states, root, cache, budget: MAX_COMPARED_BYTES, steps: Vec::new() };
     let end = follower.follow(start);
-    Trail { steps: follower.steps, end }
+    HistoryTrail { steps: follower.steps, end }
 }
 
 /// Keeps the results of comparing two contents of one file.
@@ -135,7 +135,7 @@ struct Follower<'f> {
 }
 
 /// What became of a target in a row of contents of its file.
-enum Progress {
+enum StepProgress {
     /// It is in the last of them.
     Reached(TrailState),
     /// It moved to another file.
@@ -163,18 +163,18 @@ impl Follower<'_> {
             let contents: Vec<(usize, ContentId)> =
                 versions.into_iter().filter_map(|(at, blob)| Some((at, blob?))).collect();
             state = match (self.along(state, &contents), removal) {
-                (Progress::Ended(end), _) => return end,
-                (Progress::Left(state), _) => state,
-                (Progress::Reached(state), None) => {
+                (StepProgress::Ended(end), _) => return end,
+                (StepProgress::Left(state), _) => state,
+                (StepProgress::Reached(state), None) => {
                     return TrailEnd::At {
                         digest: state.document.digest,
                         path: state.path,
                         span: state.span,
                     };
                 }
-                (Progress::Reached(state), Some(at)) => match self.removed_file(&state, at) {
-                    Progress::Ended(end) => return end,
-                    Progress::Left(state) | Progress::Reached(state) => state,
+                (StepProgress::Reached(state), Some(at)) => match self.removed_file(&state, at) {
+                    StepProgress::Ended(end) => return end,
+                    StepProgress::Left(state) | StepProgress::Reached(state) => state,
                 },
             };
         }
@@ -182,22 +182,27 @@ impl Follower<'_> {
     }
 
     /// Follows a target through contents of its file.
-    fn along(&mut self, state: TrailState, contents: &[(usize, ContentId)]) -> Progress {
-        let Some(&(at, id)) = contents.last() else { return Progress::Reached(state) };
-        let Some(document) = self.read(&state.path, id) else { return Progress::Ended(self.unclear(at)) };
+    fn along(&mut self, state: TrailState, contents: &[(usize, ContentId)]) -> StepProgress {
+        let Some(&(at, id)) = contents.last() else { return StepProgress::Reached(state) };
+        let Some(document) = self.read(&state.path, id) else { return StepProgress::Ended(self.unclear(at)) };
         if contents.len() == 1 {
             return self.step(&state, at, Some(&document));
         }
         match self.in_file(&state, &document) {
-            Err(OutOfBudget) => return Progress::Ended(self.unclear(at)),
+            Err(OutOfBudget) => return StepProgress::Ended(self.unclear(at)),
             Ok(Some(found)) if found.certified => {
-                return Progress::Reached(TrailState { at, path: state.path, document, span: found.span });
+                return StepProgress::Reached(TrailState {
+                    at,
+                    path: state.path,
+                    document,
+                    span: found.span,
+                });
             }
             Ok(_) => {}
         }
         let (first, rest) = contents.split_at(contents.len() / 2);
         match self.along(state, first) {
-            Progress::Reached(state) => self.along(state, rest),
+            StepProgress::Reached(state) => self.along(state, rest),
             other => other,
         }
     }
@@ -229,44 +234,44 @@ impl Follower<'_> {
     }
 
     /// The file was removed by a commit: its content or the target may be in other files.
-    fn removed_file(&mut self, state: &TrailState, at: usize) -> Progress {
+    fn removed_file(&mut self, state: &TrailState, at: usize) -> StepProgress {
         let renamed = self.states.changes(at).and_then(|changes| self.renamed(state, &changes));
         self.step(state, at, renamed.as_ref())
     }
 
     /// Follows a target through one step. `document` is its file after the step, under its new name.
-    fn step(&mut self, state: &TrailState, at: usize, document: Option<&Arc<Document>>) -> Progress {
+    fn step(&mut self, state: &TrailState, at: usize, document: Option<&Arc<Document>>) -> StepProgress {
         if let Some(document) = document.filter(|document| document.path == state.document.path) {
             match self.in_file(state, document) {
-                Err(OutOfBudget) => return Progress::Ended(self.unclear(at)),
+                Err(OutOfBudget) => return StepProgress::Ended(self.unclear(at)),
                 Ok(Some(found)) => {
                     let (path, document) = (state.path.clone(), document.clone());
                     let span = found.span.clone();
                     self.note(at, found, false);
-                    return Progress::Reached(TrailState { at, path, document, span });
+                    return StepProgress::Reached(TrailState { at, path, document, span });
                 }
                 Ok(None) => {}
             }
         }
-        let Some(changes) = self.states.changes(at) else { return Progress::Ended(self.unclear(at)) };
+        let Some(changes) = self.states.changes(at) else { return StepProgress::Ended(self.unclear(at)) };
         let own = document.and_then(|document| self.relative(document));
         let others = ChangedInStep { follower: self, changes: &changes, own: own.as_ref() };
         let outcome = relocate(&old_target(state), document, &others);
         match outcome {
             RelocationOutcome::Found(place) => {
                 let Some(path) = self.relative(&place.document) else {
-                    return Progress::Ended(self.unclear(at));
+                    return StepProgress::Ended(self.unclear(at));
                 };
                 let stays = path == state.path;
                 let document = place.document.clone();
                 let found = InFile::of(*place);
                 let state = TrailState { at, path, document, span: found.span.clone() };
                 self.note(at, found, !stays);
-                if stays { Progress::Reached(state) } else { Progress::Left(state) }
+                if stays { StepProgress::Reached(state) } else { StepProgress::Left(state) }
             }
-            RelocationOutcome::Ambiguous(_) => Progress::Ended(self.unclear(at)),
+            RelocationOutcome::Ambiguous(_) => StepProgress::Ended(self.unclear(at)),
             RelocationOutcome::Gone { reason, .. } => {
-                Progress::Ended(TrailEnd::Gone { by: self.states.id(at), reason })
+                StepProgress::Ended(TrailEnd::Gone { by: self.states.id(at), reason })
             }
         }
     }
@@ -420,7 +425,7 @@ mod tests {
             TrailState { at, path, document: Arc::new(document), span: start..start + word.len() }
         }
 
-        fn follow(&self, start: TrailState) -> Trail {
+        fn follow(&self, start: TrailState) -> HistoryTrail {
             follow(self, &root(), start, &NoCache)
         }
     }
@@ -573,7 +578,7 @@ mod tests {
             let document = states.target(cut, "a.py", "def").document;
             let rest = states.follow(TrailState { at: cut, path, document, span });
             prop_assert_eq!(&rest.end, &whole.end);
-            let renamed = |trail: &Trail| {
+            let renamed = |trail: &HistoryTrail| {
                 trail.steps.iter().filter(|step| step.change == TargetChange::Renamed).count()
             };
             let expected = edits.iter().filter(|edit| **edit == 2).count();

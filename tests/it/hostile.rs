@@ -230,11 +230,11 @@ fn extensions_of_git_lfs_that_the_repository_configures_are_not_run() {
     let mut checkout = Checkout::new();
     let home = checkout.env.path("home");
     std::fs::create_dir_all(&home).unwrap();
-    let clean = "f() { $(git config lfs.extension.x.clean); cat; }; f";
+    let clean = "f() { $(git config lfs.extension.x.clean); tr a-z A-Z; }; f";
     std::fs::write(home.join(".gitconfig"), format!("[filter \"lfs\"]\n\tclean = \"{clean}\"\n")).unwrap();
     checkout.env.set("HOME", &home);
     checkout.env.write("../.gitattributes", "*.bin filter=lfs\n");
-    checkout.env.write("x.bin", "1");
+    checkout.env.write("x.bin", "x");
     for args in [&["add", "-A"][..], &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "all"]] {
         assert_eq!(checkout.env.run("git", args).code, Some(0));
     }

@@ -46,7 +46,7 @@ pub(super) fn strings(
     if !explained.is_member && !explained.is_by_name {
         return Vec::new();
     }
-    let search = Search::new(cx, renaming, explained);
+    let search = StringSearch::new(cx, renaming, explained);
     let mut found = Vec::new();
     for path in cx.state.files_with_word(renaming.old) {
         let Ok(document) = cx.state.files.read(&cx.state.inputs.snapshot.absolute(&path)) else { continue };
@@ -60,7 +60,7 @@ pub(super) fn strings(
     found
 }
 
-struct Search<'s> {
+struct StringSearch<'s> {
     cx: &'s RequestContext<'s>,
     classes: Classes<'s>,
     /// The definitions of the symbol.
@@ -72,7 +72,7 @@ struct Search<'s> {
     explained: &'s Explained,
 }
 
-impl<'s> Search<'s> {
+impl<'s> StringSearch<'s> {
     fn new(cx: &'s RequestContext<'_>, renaming: &Renaming<'_>, explained: &'s Explained) -> Self {
         let classes = Classes::new(&cx.state.files, &cx.state.inputs.roots);
         let own = renaming.definitions().map(|(document, offset)| (document.path.clone(), *offset));

@@ -48,7 +48,7 @@ pub struct ScoreHead {
 }
 
 /// A state that heads are compared with.
-pub(super) struct Base {
+pub(super) struct ScoreBase {
     pub(super) settings: Settings,
     pub(super) tree: Arc<FileTree>,
     pub(super) scratch: Arc<ScratchTree>,
@@ -62,13 +62,13 @@ pub(super) struct Base {
 
 /// A server for a base.
 pub(super) struct Scorer {
-    pub(super) base: Arc<Base>,
+    pub(super) base: Arc<ScoreBase>,
     pub(super) scratch: ScratchWorkspace,
 }
 
 impl Scorer {
     /// Without a server yet.
-    pub(super) async fn new(base: Arc<Base>) -> Result<Self, Failure> {
+    pub(super) async fn new(base: Arc<ScoreBase>) -> Result<Self, Failure> {
         let scratch = ScratchWorkspace::on(base.scratch.clone()).await?;
         Ok(Self { base, scratch })
     }

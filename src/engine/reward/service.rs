@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use super::bundle_states::BundleStates;
 use super::measure::DiagnosticsByFile;
-use super::scorer::{Base, GIT, ScoreHead, Scorer};
+use super::scorer::{GIT, ScoreBase, ScoreHead, Scorer};
 use super::scratch_folder::remove_abandoned;
 use super::scratch_workspace::ScratchTree;
 use super::source::{SourceContext, SourceError, StateSource};
@@ -77,7 +77,7 @@ impl BaseError {
 
 /// An open base.
 pub struct BaseHandle {
-    base: Arc<Base>,
+    base: Arc<ScoreBase>,
     /// The state that the caller named.
     source: StateSource,
 }
@@ -89,7 +89,7 @@ pub struct ScoreService {
     limits: ScoreLimits,
     /// The bases, the most recently used last. Locked while one is loaded, so that it is loaded once.
     bases: Arc<tokio::sync::Mutex<VecDeque<OpenBase>>>,
-    workers: Arc<Workers>,
+    workers: Arc<ScoreWorkers>,
     /// Scans the workspace for the code of bundles.
     scanner: Arc<InputScanner>,
 }
@@ -98,21 +98,21 @@ pub struct ScoreService {
 struct OpenBase {
     /// The commit, if the base is a revision.
     commit: Option<String>,
-    base: Arc<Base>,
+    base: Arc<ScoreBase>,
     /// When its environment was known to be unchanged.
     checked: Instant,
 }
 
 /// The servers of all bases.
 #[derive(Default)]
-struct Workers {
-    state: Mutex<WorkersState>,
+struct ScoreWorkers {
+    state: Mutex<ScoreWorkersState>,
     /// Notified when a server or its place is free.
     changed: Notify,
 }
 
 #[derive(Default)]
-struct WorkersState {
+struct ScoreWorkersState {
     idle: Vec<Scorer>,
     busy: usize,
     /// The most memory that a server used, in bytes; 0 before one was measured.
@@ -137,7 +137,7 @@ impl ScoreService {
         let failed = |failure: Failure| {
             BaseError::Failed(failure.into_body(&PathMap::new().workspace(self.settings.root.clone())))
         };
-        let handle = |opened: Arc<Base>| BaseHandle { base: opened, source: base.clone() };
+        let handle = |opened: Arc<ScoreBase>| BaseHandle { base: opened, source: base.clone() };
         let mut bases = self.bases.lock().await;
         let commit = match base {
             StateSource::Revision(name) => {
@@ -166,7 +166,11 @@ impl ScoreService {
     }
 
     /// A base that was used before, loaded again if its environment changed.
-    async fn reopen(&self, bases: &mut VecDeque<OpenBase>, mut open: OpenBase) -> Result<Arc<Base>, Failure> {
+    async fn reopen(
+        &self,
+        bases: &mut VecDeque<OpenBase>,
+        mut open: OpenBase,
+    ) -> Result<Arc<ScoreBase>, Failure> {
         if open.checked.elapsed() > ENVIRONMENT_CHECK_INTERVAL {
             let settings = with_interpreter(&self.settings).await?;
             if settings.python != open.base.settings.python || !open.base.scratch.is_current().await? {
@@ -187,14 +191,14 @@ impl ScoreService {
         commit: Option<String>,
         tree: Arc<FileTree>,
         with: Vec<AnalyzerKind>,
-    ) -> Result<Arc<Base>, Failure> {
+    ) -> Result<Arc<ScoreBase>, Failure> {
         let temp = self.settings.temp.clone();
         blocking(move || remove_abandoned(&temp)).await?;
         let settings = with_interpreter(&self.settings).await?;
         let scratch = Arc::new(ScratchTree::write(&settings, &tree).await?);
         let known = Mutex::new(DiagnosticsByFile::new());
         let is_retired = AtomicBool::new(false);
-        let base = Arc::new(Base { settings, tree, scratch, known, with, is_retired });
+        let base = Arc::new(ScoreBase { settings, tree, scratch, known, with, is_retired });
         while bases.len() >= MAX_BASES
             && let Some(oldest) = bases.pop_front()
         {
@@ -205,7 +209,7 @@ impl ScoreService {
     }
 
     /// Stops the idle servers of a base. Those in use are stopped when their heads are scored.
-    async fn retire(&self, base: &Arc<Base>) {
+    async fn retire(&self, base: &Arc<ScoreBase>) {
         base.is_retired.store(true, Ordering::Relaxed);
         self.workers.discard(|worker| Arc::ptr_eq(&worker.base, base)).await;
     }
@@ -291,7 +295,7 @@ impl ScoreService {
     }
 
     /// A server for a base, as soon as one is free or another one may be started.
-    async fn acquire(&self, base: &BaseHandle) -> Result<WorkerGuard, Failure> {
+    async fn acquire(&self, base: &BaseHandle) -> Result<ScorerGuard, Failure> {
         let discarded = loop {
             let mut changed = pin!(self.workers.changed.notified());
             // A change between here and the wait is noticed.
@@ -302,7 +306,7 @@ impl ScoreService {
                 if let Some(at) = state.idle.iter().position(suits) {
                     let scorer = state.idle.swap_remove(at);
                     state.busy += 1;
-                    return Ok(WorkerGuard::new(&self.workers, Some(scorer)));
+                    return Ok(ScorerGuard::new(&self.workers, Some(scorer)));
                 }
                 let allowed = self.allowed(state.largest);
                 if state.busy < allowed {
@@ -315,7 +319,7 @@ impl ScoreService {
             }
             changed.await;
         };
-        let mut guard = WorkerGuard::new(&self.workers, None);
+        let mut guard = ScorerGuard::new(&self.workers, None);
         for scorer in discarded {
             scorer.scratch.close().await;
         }
@@ -338,8 +342,8 @@ impl ScoreService {
     }
 }
 
-impl Workers {
-    fn state(&self) -> MutexGuard<'_, WorkersState> {
+impl ScoreWorkers {
+    fn state(&self) -> MutexGuard<'_, ScoreWorkersState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -358,15 +362,15 @@ impl Workers {
 }
 
 /// Use of a server, which is given back on drop.
-struct WorkerGuard {
-    workers: Arc<Workers>,
+struct ScorerGuard {
+    workers: Arc<ScoreWorkers>,
     scorer: Option<Scorer>,
     /// Whether nothing is left of the last head on the server.
     is_finished: bool,
 }
 
-impl WorkerGuard {
-    fn new(workers: &Arc<Workers>, scorer: Option<Scorer>) -> Self {
+impl ScorerGuard {
+    fn new(workers: &Arc<ScoreWorkers>, scorer: Option<Scorer>) -> Self {
         Self { workers: workers.clone(), scorer, is_finished: false }
     }
 
@@ -375,7 +379,7 @@ impl WorkerGuard {
     }
 }
 
-impl Drop for WorkerGuard {
+impl Drop for ScorerGuard {
     fn drop(&mut self) {
         let memory = self.scorer.as_ref().and_then(|scorer| scorer.scratch.memory());
         let is_retired =

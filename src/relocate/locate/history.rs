@@ -8,7 +8,7 @@ use super::{LocateOutcome, LocatedTarget, ResolveContext, ResolvedVia};
 use crate::digest::Digest;
 use crate::path::WorkspacePath;
 use crate::relocate::TargetChange;
-use crate::relocate::trail::{StepCache, Trail, TrailEnd, TrailState, follow};
+use crate::relocate::trail::{HistoryTrail, StepCache, TrailEnd, TrailState, follow};
 use crate::selector::{DocVersion, PositionSpec};
 use crate::tape::IoKind;
 use crate::workspace::disk_cache::DiskCache;
@@ -66,7 +66,7 @@ pub(super) fn by_states_between(
 }
 
 /// Adds the evidence of the states between to that of the last step, which leads to the current files.
-fn combine(trail: &Trail, mut located: LocatedTarget, direct: &LocateOutcome) -> LocatedTarget {
+fn combine(trail: &HistoryTrail, mut located: LocatedTarget, direct: &LocateOutcome) -> LocatedTarget {
     let target = &located.target;
     let agreeing = match direct {
         LocateOutcome::Found(other)
@@ -117,7 +117,7 @@ fn commits_trail(
     old: &VersionedTarget,
     path: &WorkspacePath,
     past: &Mutex<RevisionFiles>,
-) -> Option<Trail> {
+) -> Option<HistoryTrail> {
     let key = format!("{path} {} {}..{}", old.document.digest, old.span.start, old.span.end);
     let start =
         TrailState { at: 0, path: path.clone(), document: old.document.clone(), span: old.span.clone() };
@@ -140,7 +140,11 @@ fn commits_trail(
 }
 
 /// Follows a target through the transactions after the state that its selector was made in.
-fn transactions_trail(cx: &ResolveContext<'_>, old: &VersionedTarget, path: &WorkspacePath) -> Option<Trail> {
+fn transactions_trail(
+    cx: &ResolveContext<'_>,
+    old: &VersionedTarget,
+    path: &WorkspacePath,
+) -> Option<HistoryTrail> {
     let transactions = cx.transactions?;
     let walk = || {
         let stored = |digest: &Digest| {
