@@ -44,7 +44,7 @@ pub(crate) struct CliContext {
     pub(crate) printer: Printer,
     /// The trace that operations are recorded in, if it is open.
     pub(crate) trace: Option<Arc<TraceWriter>>,
-    /// What stands for standard input where that is used otherwise; `None` where it is free.
+    /// The input of commands that read standard input, where a protocol uses that; `None` to read it.
     pub(crate) input: Option<Vec<u8>>,
     /// Where progress is reported; `None` for the terminal.
     pub(crate) progress: Option<Arc<dyn Progress>>,
@@ -89,7 +89,7 @@ impl CliContext {
         Ok(if spec == read { GivenSelector::parsed(spec, input.trim()) } else { spec.into() })
     }
 
-    /// Standard input, up to a number of bytes, or what stands for it.
+    /// Standard input, up to a number of bytes, or the input that replaces it.
     ///
     /// # Errors
     /// If it cannot be read.

@@ -93,7 +93,7 @@ impl ScratchWorkspace {
         Self::on(Arc::new(ScratchTree::write(settings, tree).await?)).await
     }
 
-    /// A state that was written before, with a server of its own.
+    /// A state that was written before, with a separate server.
     pub(super) async fn on(tree: Arc<ScratchTree>) -> Result<Self, Failure> {
         let engine = Engine::new(tree.settings.clone());
         let request = Request::new(Command::Check, None, None, Options::default());
