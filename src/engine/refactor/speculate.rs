@@ -4,7 +4,7 @@
 //! count as new. A server that was shown other imports or other files is not used again afterwards: a reset does not
 //! undo what it learned about them, in which order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::checks::Checks;
@@ -17,10 +17,10 @@ use crate::engine::diagnose;
 use crate::engine::failure::Failure;
 use crate::engine::locations::LocationBuilder;
 use crate::engine::reward::{self, DiagnosticsByFile, EditMeasurement};
-use crate::lsp::LspError;
+use crate::lsp::{LspError, Profile};
 use crate::model::analyzer::{AnalyzerKind, DiagnosticSource, SourceReport};
 use crate::model::edits::{CheckName, DiagnosticsDelta, UnaffectedFiles};
-use crate::model::facts::Diagnostic;
+use crate::model::facts::{Counts, Diagnostic};
 use crate::model::request::Severity;
 use crate::path::{AbsPath, DocUri};
 use crate::python::outline::Outline;
@@ -328,44 +328,103 @@ pub(super) async fn compare(
         after: judged.after,
         integrity: judged.integrity,
     });
-    let moved = moved_uris(comparison.plan);
-    let gone = |path: &AbsPath| removed.contains(path) && !moved.contains_key(&cx.locations.paths.uri(path));
-    let before = without_hints(before, gone);
-    let after = without_hints(after, |path| removed.contains(path));
+    let is_gone = |path: &AbsPath| removed.contains(path);
+    let mut changes = DiagnosticChanges::of(cx, comparison, before, after, is_gone);
+    if !changes.introduced.is_empty() && !copy::moves_files(comparison.plan) {
+        changes.introduced = confirmed(cx, comparison, changes.introduced).await?;
+    }
     let mut delta = DiagnosticsDelta {
         files_checked: u32::try_from(comparison.affected.files.len() - failed).unwrap_or(u32::MAX),
         files_left_out: u32::try_from(left_out).unwrap_or(u32::MAX),
         unaffected: unaffected(cx, &comparison.affected.unaffected),
+        introduced: changes.introduced,
+        unchanged: changes.unchanged,
         ..DiagnosticsDelta::default()
     };
-    // A message may contain the old name before and the new one after, or the old name both times, for another symbol.
-    let key = |found: &Diagnostic| {
-        let renamed = comparison.renamed.iter();
-        let message =
-            renamed.fold(found.message.clone(), |message, (old, new)| replace_word(&message, old, new));
-        let uri = moved.get(&found.uri).unwrap_or(&found.uri).clone();
-        let source = found.source.filter(|source| *source != DiagnosticSource::Lsp);
-        (uri, source, found.rule.clone(), found.severity, message)
-    };
-    let mut old: BTreeMap<DiagnosticKey, Vec<Diagnostic>> = BTreeMap::new();
-    for found in before.into_values().flatten() {
-        old.entry(key(&found)).or_default().push(found);
-    }
-    for list in old.values_mut() {
-        list.reverse();
-    }
-    for found in after.into_values().flatten() {
-        match old.get_mut(&key(&found)).and_then(Vec::pop) {
-            Some(_) => delta.unchanged.add(found.severity),
-            None => delta.introduced.push(found),
-        }
-    }
     if comparison.wants_resolved {
-        delta.resolved = old.into_values().flatten().collect();
+        delta.resolved = changes.resolved;
     }
     sort(&mut delta.introduced);
     sort(&mut delta.resolved);
     Ok(delta)
+}
+
+/// The new diagnostics that are also new where each of their files is the first that a server without inferred types is asked
+/// about, before and after the edit. Pyright reports others depending on the files that it checked before (seen with 1.1.414: a
+/// variable in a loop is "unbound", or not).
+async fn confirmed(
+    cx: &RequestContext<'_>,
+    comparison: &Comparison<'_>,
+    introduced: Vec<Diagnostic>,
+) -> Result<Vec<Diagnostic>, Failure> {
+    let (of_server, mut confirmed): (Vec<_>, Vec<_>) = introduced
+        .into_iter()
+        .partition(|found| found.source.is_none_or(|source| source == DiagnosticSource::Lsp));
+    if Profile::of(cx.settings.server).is_order_independent {
+        confirmed.extend(of_server);
+        return Ok(confirmed);
+    }
+    let uris: BTreeSet<&DocUri> = of_server.iter().map(|found| &found.uri).collect();
+    let files = comparison.affected.files.iter().filter(|path| uris.contains(&cx.locations.paths.uri(path)));
+    for path in files {
+        let only = || std::iter::once(path);
+        cx.server.client.reset_inferred_types()?;
+        let before = diagnostics(cx, &cx.state.files, cx.locations, only()).await?;
+        show(cx, comparison.overlay)?;
+        cx.server.client.reset_inferred_types()?;
+        let after = diagnostics(cx, comparison.overlay, &shown(cx, comparison), only()).await?;
+        hide_overlay(cx, comparison.overlay)?;
+        let changes = DiagnosticChanges::of(cx, comparison, before, after, |_| false);
+        confirmed.extend(changes.introduced);
+    }
+    Ok(confirmed)
+}
+
+/// How the diagnostics above the severity of hints change. Hints only gray code out.
+#[derive(Default)]
+struct DiagnosticChanges {
+    introduced: Vec<Diagnostic>,
+    resolved: Vec<Diagnostic>,
+    unchanged: Counts,
+}
+
+impl DiagnosticChanges {
+    /// Compares the files that remain; those that the edit moves remain under their new names.
+    fn of(
+        cx: &RequestContext<'_>,
+        comparison: &Comparison<'_>,
+        before: DiagnosticsByFile,
+        after: DiagnosticsByFile,
+        is_removed: impl Fn(&AbsPath) -> bool,
+    ) -> Self {
+        let moved = moved_uris(comparison.plan);
+        let is_gone = |path: &AbsPath| is_removed(path) && !moved.contains_key(&cx.locations.paths.uri(path));
+        // A message may contain the old name before and the new one after, or the old name both times, for another symbol.
+        let key = |found: &Diagnostic| {
+            let renamed = comparison.renamed.iter();
+            let message =
+                renamed.fold(found.message.clone(), |message, (old, new)| replace_word(&message, old, new));
+            let uri = moved.get(&found.uri).unwrap_or(&found.uri).clone();
+            let source = found.source.filter(|source| *source != DiagnosticSource::Lsp);
+            (uri, source, found.rule.clone(), found.severity, message)
+        };
+        let mut old: BTreeMap<DiagnosticKey, Vec<Diagnostic>> = BTreeMap::new();
+        for found in without_hints(before, is_gone) {
+            old.entry(key(&found)).or_default().push(found);
+        }
+        for list in old.values_mut() {
+            list.reverse();
+        }
+        let mut changes = Self::default();
+        for found in without_hints(after, &is_removed) {
+            match old.get_mut(&key(&found)).and_then(Vec::pop) {
+                Some(_) => changes.unchanged.add(found.severity),
+                None => changes.introduced.push(found),
+            }
+        }
+        changes.resolved = old.into_values().flatten().collect();
+        changes
+    }
 }
 
 /// What makes two diagnostics the same before and after an edit.
@@ -387,12 +446,13 @@ fn unaffected(cx: &RequestContext<'_>, files: &[AbsPath]) -> Option<UnaffectedFi
     })
 }
 
-/// The diagnostics above the severity of hints, of the files that remain. Hints only gray code out.
-fn without_hints(found: DiagnosticsByFile, is_gone: impl Fn(&AbsPath) -> bool) -> DiagnosticsByFile {
-    let remaining = found.into_iter().filter(|(path, _)| !is_gone(path));
-    let problems =
-        |found: Vec<Diagnostic>| found.into_iter().filter(|item| item.severity > Severity::Hint).collect();
-    remaining.map(|(path, found)| (path, problems(found))).collect()
+/// The diagnostics above the severity of hints, of the files that remain.
+fn without_hints(
+    found: DiagnosticsByFile,
+    is_gone: impl Fn(&AbsPath) -> bool,
+) -> impl Iterator<Item = Diagnostic> {
+    let remaining = found.into_iter().filter(move |(path, _)| !is_gone(path));
+    remaining.flat_map(|(_, found)| found).filter(|found| found.severity > Severity::Hint)
 }
 
 /// Records whether there are new diagnostics. A rename with more affected files than are compared (`unchecked`) does not pass: the
