@@ -26,6 +26,8 @@ from ._types import (
     Severity,
     Symbol,
     Transaction,
+    TypeDirection,
+    TypeEdge,
 )
 
 T = TypeVar("T")
@@ -118,6 +120,20 @@ class Methods:
         """The callers (`incoming`) or callees (`outgoing`) of a function."""
         options = {"direction": direction, "depth": depth, "limit": limit, "cursor": cursor}
         return self._run("calls", fact("calls"), selector, options=options, timeout=timeout)
+
+    def types(
+        self,
+        selector: Selector,
+        direction: TypeDirection = "subtypes",
+        *,
+        depth: Optional[int] = None,
+        limit: Optional[int] = None,
+        cursor: Optional[str] = None,
+        timeout: Optional[float] = None,
+    ) -> Answer[List[TypeEdge]]:
+        """The base classes (`supertypes`) or subclasses (`subtypes`) of a class."""
+        options = {"types": direction, "depth": depth, "limit": limit, "cursor": cursor}
+        return self._run("typeHierarchy", fact("types"), selector, options=options, timeout=timeout)
 
     def diag(
         self,

@@ -143,6 +143,8 @@ __all__ = [
     "Transaction",
     "TransactionState",
     "TriedErrorData",
+    "TypeDirection",
+    "TypeEdge",
     "UnaffectedFiles",
     "Unresolved",
     "UnresolvedOccurrence",
@@ -174,7 +176,7 @@ ColumnUnit = Literal["utf-8", "utf-16", "codepoint"]
 of lanser), which LSP calls utf-32.
 """
 
-Command = Literal["definition", "declaration", "typeDefinition", "implementation", "references", "hover", "symbols", "calls", "diagnostics", "locate", "prepareRename", "rename", "actions", "apply", "check", "undo"]
+Command = Literal["definition", "declaration", "typeDefinition", "implementation", "references", "hover", "symbols", "calls", "typeHierarchy", "diagnostics", "locate", "prepareRename", "rename", "actions", "apply", "check", "undo"]
 """The commands, by their long names."""
 
 CompletenessStatus = Literal["complete", "partial", "unknown"]
@@ -245,6 +247,9 @@ Strategy = Literal["rename", "3way"]
 
 TransactionState = Literal["applied", "undone", "damaged"]
 """The state of a transaction."""
+
+TypeDirection = Literal["supertypes", "subtypes"]
+"""The direction of a type hierarchy."""
 
 UseProvenance = Literal["definition", "scope", "import-alias", "alias", "stub", "dispatch", "exported", "replace", "class-keyword", "subscript", "pytest-fixture", "decorator", "fixture-request"]
 """The rule that establishes a reference that the server does not report itself."""
@@ -340,7 +345,7 @@ class Options:
     cursor: Optional[str] = None
     """The cursor of the previous page, from `meta.limits.cursor`. Default: the first page."""
     depth: Optional[int] = None
-    """`calls`: the maximum distance in calls. Default: 1."""
+    """`calls`, `typeHierarchy`: the maximum distance from the target. Default: 1."""
     direction: Optional[Direction] = None
     """`calls`: callers or callees."""
     edit: Optional[EditInput] = None
@@ -387,6 +392,8 @@ class Options:
     """`diagnostics`: the lowest severity to list; all are counted. Default: `information`."""
     transaction: Optional[str] = None
     """`undo`: the transaction. Default: the latest."""
+    types: Optional[TypeDirection] = None
+    """`typeHierarchy`: base classes or subclasses."""
     with_: Optional[List[AnalyzerKind]] = None
     """`diagnostics`, `check`: analyzers whose diagnostics are added to those of the language server, sorted. Default:
     none.
@@ -423,6 +430,7 @@ class Options:
             scope=value.get("scope"),
             severity=value.get("severity"),
             transaction=value.get("transaction"),
+            types=value.get("types"),
             with_=list(value["with"]) if value.get("with") is not None else None,
         )
 
@@ -1459,6 +1467,30 @@ class Transaction:
 
 
 @dataclass(frozen=True)
+class TypeEdge:
+    """An edge of a type hierarchy: a class and one of its direct bases."""
+
+    direction: TypeDirection
+    """The direction in which the edge was followed."""
+    depth: int
+    """The distance from the target, beginning with 1."""
+    subtype: Symbol
+    """The class that inherits."""
+    supertype: Symbol
+    """The base class."""
+
+    @classmethod
+    def from_json(cls, value: Json) -> TypeEdge:
+        """Reads it from its JSON form."""
+        return cls(
+            direction=value["direction"],
+            depth=value["depth"],
+            subtype=Symbol.from_json(value["subtype"]),
+            supertype=Symbol.from_json(value["supertype"]),
+        )
+
+
+@dataclass(frozen=True)
 class Facts:
     """The facts of a bundle. The members from `definitions` to `verdict` hold the answer; only those that the command
     asks for are present.
@@ -1496,6 +1528,8 @@ class Facts:
     """`undo` with `list`: the transactions, latest first."""
     type_definitions: Optional[List[Location]] = None
     """`typeDefinition`: where the type of the expression is defined."""
+    types: Optional[List[TypeEdge]] = None
+    """`typeHierarchy`: edges of the type hierarchy."""
     verdict: Optional[Verdict] = None
     """`check`: whether the edit passes `--fail-on`."""
 
@@ -1518,6 +1552,7 @@ class Facts:
             symbols=[Symbol.from_json(item) for item in value["symbols"]] if value.get("symbols") is not None else None,
             transactions=[Transaction.from_json(item) for item in value["transactions"]] if value.get("transactions") is not None else None,
             type_definitions=[Location.from_json(item) for item in value["type_definitions"]] if value.get("type_definitions") is not None else None,
+            types=[TypeEdge.from_json(item) for item in value["types"]] if value.get("types") is not None else None,
             verdict=value.get("verdict"),
         )
 

@@ -26,6 +26,7 @@ SAME: List[Tuple[Tuple[str, List[Any], Dict[str, Any]], List[str]]] = [
     (("symbols", [], {"query": "scarce"}), ["symbols", "--query", "scarce"]),
     (("symbols", [], {"paths": ["src/inventory/stock.py"]}), ["symbols", "src/inventory/stock.py"]),
     (("calls", ["Stock.add", "incoming"], {}), ["calls", "Stock.add", "--incoming"]),
+    (("types", ["Stock", "supertypes"], {}), ["types", "Stock", "--supertypes"]),
     (("diag", [], {"fail_on": "error"}), ["diag", "--fail-on", "error"]),
     (("locate", ["Stock.add"], {"as_": "ast"}), ["locate", "Stock.add", "--as", "ast"]),
     (("rename", ["Stock.scarce", "shortages"], {}), ["rename", "Stock.scarce", "shortages"]),

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::digest::to_canonical;
-use crate::model::facts::{Call, Diagnostic, Location, Override, Symbol, UnresolvedOccurrence};
+use crate::model::facts::{Call, Diagnostic, Location, Override, Symbol, TypeEdge, UnresolvedOccurrence};
+use crate::model::request::{Direction, TypeDirection};
 use crate::path::DocUri;
 use crate::text::Range;
 
@@ -49,8 +50,18 @@ impl HasLocation for Diagnostic {
 impl HasLocation for Call {
     fn location(&self) -> (&DocUri, Range) {
         let far = match self.direction {
-            crate::model::request::Direction::Incoming => &self.caller,
-            crate::model::request::Direction::Outgoing => &self.callee,
+            Direction::Incoming => &self.caller,
+            Direction::Outgoing => &self.callee,
+        };
+        (&far.uri, far.range)
+    }
+}
+
+impl HasLocation for TypeEdge {
+    fn location(&self) -> (&DocUri, Range) {
+        let far = match self.direction {
+            TypeDirection::Supertypes => &self.supertype,
+            TypeDirection::Subtypes => &self.subtype,
         };
         (&far.uri, far.range)
     }

@@ -9,7 +9,9 @@ use super::locations::LocationBuilder;
 use super::pool::{WorkerGuard, WorkerKind};
 use super::request_state::RequestState;
 use super::settings::Settings;
-use super::{call_hierarchy, diagnose, navigation, outline, refactor, resolution, unresolved_imports};
+use super::{
+    call_hierarchy, diagnose, navigation, outline, refactor, resolution, type_hierarchy, unresolved_imports,
+};
 use crate::bundle::seal::BundleDraft;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::facts::{CompletenessStatus, Facts};
@@ -61,6 +63,7 @@ pub(super) async fn dispatch(
         Command::Hover => Box::pin(navigation::hover(&cx)).await?,
         Command::Symbols => Box::pin(outline::symbols(&cx)).await?,
         Command::Calls => Box::pin(call_hierarchy::calls(&cx)).await?,
+        Command::TypeHierarchy => type_hierarchy::types(&cx).await?,
         Command::Diagnostics => Box::pin(diagnose::diagnostics(&cx)).await?,
         Command::Locate => HandlerOutput {
             facts: Facts::new(crate::model::facts::Provenance::Syntax),

@@ -13,7 +13,7 @@ use crate::bundle::order::sort;
 use crate::bundle::page::page;
 use crate::lsp::LspLocation;
 use crate::model::facts::{Completeness, CompletenessStatus, Facts, Provenance};
-use crate::python::classes::{Class, Classes};
+use crate::python::classes::{Class, Classes, Subclasses};
 use crate::workspace::files::Document;
 
 /// Answers `impl`. The server resolves the definition.
@@ -32,7 +32,7 @@ pub(super) async fn implementations(
     let known = if offers { requests.implementation(path, at).await?.items } else { Vec::new() };
     let classes = Classes::new(&cx.state.files, &cx.state.inputs.roots);
     let mut places = Vec::new();
-    let (mut is_cut, mut is_protocol, mut without) = (false, false, None);
+    let (mut limits, mut without) = (SubclassLimits::default(), None);
     for place in &found.items {
         let Some((document, offset)) = offset_of(cx, place) else { continue };
         let (class, member) = match classes.class_at(&document.path, offset) {
@@ -47,13 +47,12 @@ pub(super) async fn implementations(
                 (class, Some(defined.name))
             }
         };
-        is_protocol |= class.is_derived_from("Protocol");
         without.get_or_insert_with(|| match &member {
             None => format!("class `{}` has no subclasses", class.name()),
             Some(name) => format!("no subclass of `{}` defines `{name}`", class.name()),
         });
         let below = classes.subclasses(&class, &|name| files_with(cx, name));
-        is_cut |= below.is_cut;
+        limits.add(&class, &below);
         for derived in below.classes {
             places.extend(tokens(cx, &derived, member.as_deref()));
         }
@@ -65,7 +64,7 @@ pub(super) async fn implementations(
     if places.is_empty() {
         return Err(match without {
             Some(message) => {
-                let hint = match is_protocol {
+                let hint = match limits.is_protocol {
                     true => {
                         "classes that have the members of a protocol without inheriting from it are not searched"
                     }
@@ -84,7 +83,7 @@ pub(super) async fn implementations(
         });
     }
     let mut facts = Facts::new(Provenance::IndexLsp);
-    facts.completeness = Some(verdict(cx, is_cut, is_protocol));
+    facts.completeness = Some(limits.verdict(cx));
     let mut locations: Vec<_> = places.iter().map(|place| cx.locations.location(place)).collect();
     sort(&mut locations);
     let options = &cx.request.options;
@@ -106,18 +105,42 @@ fn tokens(cx: &RequestContext<'_>, class: &Class, member: Option<&str>) -> Vec<L
     }
 }
 
-fn verdict(cx: &RequestContext<'_>, is_cut: bool, is_protocol: bool) -> Completeness {
-    let files = cx.state.inputs.snapshot.files().len();
-    let mut verdict = completeness::of_documents(cx, files, &completeness::unreadable(cx));
-    let reason = if is_cut {
-        Some("there are more subclasses than the search limit")
-    } else if is_protocol {
-        Some("classes that have the members of a protocol without inheriting from it are not listed")
-    } else {
-        None
-    };
-    if let Some(reason) = reason.filter(|_| verdict.status == CompletenessStatus::Complete) {
-        (verdict.status, verdict.reason) = (CompletenessStatus::Unknown, Some(reason.to_owned()));
+/// Why a search for subclasses may miss some.
+#[derive(Default)]
+pub(super) struct SubclassLimits {
+    is_cut: bool,
+    is_protocol: bool,
+    /// A class with a computed base.
+    computed: Option<Class>,
+}
+
+impl SubclassLimits {
+    /// Adds the search for the subclasses of a class.
+    pub(super) fn add(&mut self, class: &Class, below: &Subclasses) {
+        self.is_cut |= below.is_cut;
+        self.is_protocol |= class.is_derived_from("Protocol");
+        self.computed = self.computed.take().or_else(|| below.computed.first().cloned());
     }
-    verdict
+
+    /// The completeness of the answer.
+    pub(super) fn verdict(&self, cx: &RequestContext<'_>) -> Completeness {
+        let files = cx.state.inputs.snapshot.files().len();
+        let mut verdict = completeness::of_documents(cx, files, &completeness::unreadable(cx));
+        let reason = if self.is_cut {
+            Some("there are more subclasses than the search limit".to_owned())
+        } else if self.is_protocol {
+            let reason =
+                "classes that have the members of a protocol without inheriting from it are not listed";
+            Some(reason.to_owned())
+        } else {
+            self.computed.as_ref().map(|class| {
+                let (_, _, at) = cx.locations.span(class.document(), class.name_span().clone());
+                format!("the class at {at} has a base that is computed")
+            })
+        };
+        if let Some(reason) = reason.filter(|_| verdict.status == CompletenessStatus::Complete) {
+            (verdict.status, verdict.reason) = (CompletenessStatus::Unknown, Some(reason));
+        }
+        verdict
+    }
 }

@@ -175,6 +175,24 @@ impl Inputs {
         }))
     }
 
+    /// The digest of the environment's installed packages.
+    pub(super) const fn packages_digest(&self) -> Digest {
+        self.packages
+    }
+
+    /// The folders of installed packages and of the server's stubs. `None` if the server also reads sources from elsewhere.
+    pub(super) fn installed_folders(&self) -> Option<Vec<AbsPath>> {
+        if !self.outside.is_empty() {
+            return None;
+        }
+        // What is in the workspace is searched there.
+        let is_own = |folder: &AbsPath| {
+            let mut files = self.snapshot.files().keys();
+            files.any(|path| self.snapshot.absolute(path).strip_prefix(folder).is_some())
+        };
+        Some(self.roots.installed()?.into_iter().filter(|folder| !is_own(folder)).cloned().collect())
+    }
+
     /// The digest of the workspace's state if its Python files had the digest `files`.
     pub(super) fn digest_with(&self, files: Digest) -> Digest {
         state_digest(files, self.packages, &self.outside)

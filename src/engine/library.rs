@@ -18,7 +18,7 @@ use super::settings::{Progress, Settings};
 use crate::bundle::seal::BundleDraft;
 use crate::model::bundle::Bundle;
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::model::request::{Command, Direction, EditInput, GivenSelector, Options, Request};
+use crate::model::request::{Command, Direction, EditInput, GivenSelector, Options, Request, TypeDirection};
 use crate::model::server::ServerKind;
 use crate::path::{AbsPath, WorkspacePath, absolute::AbsPathError, private};
 use crate::reward::RewardFormula;
@@ -195,6 +195,15 @@ impl Workspace {
     pub async fn calls(&self, selector: &str, direction: Direction, steps: u32) -> Bundle {
         self.about(Command::Calls, selector, |options| {
             options.direction = Some(direction);
+            options.depth = Some(steps);
+        })
+        .await
+    }
+
+    /// The base classes or subclasses of a class, to a depth of 1 to 8.
+    pub async fn types(&self, selector: &str, direction: TypeDirection, steps: u32) -> Bundle {
+        self.about(Command::TypeHierarchy, selector, |options| {
+            options.types = Some(direction);
             options.depth = Some(steps);
         })
         .await

@@ -52,6 +52,7 @@ mod settings;
 mod single_flight;
 mod stub_sources;
 pub mod traced;
+mod type_hierarchy;
 mod unresolved_imports;
 mod unsaved;
 

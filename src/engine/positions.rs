@@ -42,8 +42,8 @@ pub(super) fn no_result(cx: &RequestContext<'_>, target: &RequestTarget) -> Fail
 
 /// Whether an empty response of the server means that it does not know the definition of the name.
 const fn searches_definition(cmd: Command) -> bool {
-    use Command::{Declaration, Definition, Hover, Implementation, References};
-    matches!(cmd, Definition | Declaration | Implementation | References | Hover)
+    use Command::{Declaration, Definition, Hover, Implementation, References, TypeHierarchy};
+    matches!(cmd, Definition | Declaration | Implementation | References | Hover | TypeHierarchy)
 }
 
 /// Whether the target is the name after the dot of an attribute.

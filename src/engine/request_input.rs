@@ -117,6 +117,12 @@ pub fn validate_request(mut request: Request) -> Result<Request, ErrorBody> {
             "set \"direction\" to \"incoming\" or \"outgoing\" in the options",
         );
     }
+    if request.cmd == Command::TypeHierarchy && options.types.is_none() {
+        return wrong(
+            "`typeHierarchy` needs a direction",
+            "set \"types\" to \"supertypes\" or \"subtypes\" in the options",
+        );
+    }
     if request.cmd == Command::Rename && request.new_name.is_none() {
         return wrong("`rename` needs a new name", "set \"newName\"");
     }

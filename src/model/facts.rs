@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::analyzer::{DiagnosticSource, SourceReport};
 use super::edits::Transaction;
-use super::request::{Direction, Scope, Severity};
+use super::request::{Direction, Scope, Severity, TypeDirection};
 use crate::path::DocUri;
 use crate::selector::SymbolId;
 use crate::text::Range;
@@ -41,6 +41,9 @@ pub struct Facts {
     /// `calls`: edges of the call hierarchy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<Vec<Call>>,
+    /// `typeHierarchy`: edges of the type hierarchy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub types: Option<Vec<TypeEdge>>,
     /// `diagnostics`: the diagnostics of a set of files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagnostics: Option<Diagnostics>,
@@ -80,6 +83,7 @@ impl Facts {
             hover: None,
             symbols: None,
             calls: None,
+            types: None,
             diagnostics: None,
             renamable: None,
             actions: None,
@@ -283,6 +287,20 @@ pub struct Call {
     pub callee: Symbol,
     /// The locations of the calls, all in the caller's file.
     pub sites: Vec<Location>,
+}
+
+/// An edge of a type hierarchy: a class and one of its direct bases.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TypeEdge {
+    /// The direction in which the edge was followed.
+    pub direction: TypeDirection,
+    /// The distance from the target, beginning with 1.
+    pub depth: u32,
+    /// The class that inherits.
+    pub subtype: Symbol,
+    /// The base class.
+    pub supertype: Symbol,
 }
 
 /// The diagnostics of a set of files.

@@ -122,6 +122,8 @@ pub enum Command {
     Symbols,
     /// The callers or callees of a function.
     Calls,
+    /// The base classes or subclasses of a class.
+    TypeHierarchy,
     /// The diagnostics of files.
     Diagnostics,
     /// What a selector resolves to.
@@ -142,7 +144,7 @@ pub enum Command {
 
 impl Command {
     /// Every command.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Definition,
         Self::Declaration,
         Self::TypeDefinition,
@@ -151,6 +153,7 @@ impl Command {
         Self::Hover,
         Self::Symbols,
         Self::Calls,
+        Self::TypeHierarchy,
         Self::Diagnostics,
         Self::Locate,
         Self::PrepareRename,
@@ -173,6 +176,7 @@ impl Command {
             Self::Hover => "hover",
             Self::Symbols => "symbols",
             Self::Calls => "calls",
+            Self::TypeHierarchy => "typeHierarchy",
             Self::Diagnostics => "diagnostics",
             Self::Locate => "locate",
             Self::PrepareRename => "prepareRename",
@@ -193,6 +197,7 @@ impl Command {
             Self::TypeDefinition => &["typedef", "type-definition"],
             Self::Implementation => &["impl"],
             Self::References => &["refs"],
+            Self::TypeHierarchy => &["types", "type-hierarchy"],
             Self::Diagnostics => &["diag"],
             Self::PrepareRename => &["prepare-rename"],
             Self::Rename => &["move"],
@@ -237,7 +242,10 @@ pub struct Options {
     /// `calls`: callers or callees.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
-    /// `calls`: the maximum distance in calls. Default: 1.
+    /// `typeHierarchy`: base classes or subclasses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub types: Option<TypeDirection>,
+    /// `calls`, `typeHierarchy`: the maximum distance from the target. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
     /// `diagnostics`: the lowest severity to list; all are counted. Default: `information`.
@@ -456,6 +464,16 @@ pub enum Direction {
     Incoming,
     /// Callees.
     Outgoing,
+}
+
+/// The direction of a type hierarchy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TypeDirection {
+    /// Base classes.
+    Supertypes,
+    /// Subclasses.
+    Subtypes,
 }
 
 /// The severity of a diagnostic, in ascending order.

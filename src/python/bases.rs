@@ -78,19 +78,9 @@ impl Lookup<'_> {
             return order.clone();
         }
         let Some(trail) = self.enter(trail, source, Some(class), "") else { return vec![itself] };
-        let definition = &source.outline.definitions[class];
-        let mut lists: Vec<Vec<ClassRef>> = Vec::new();
-        let mut direct = Vec::new();
-        for base in &definition.bases {
-            let found = self.dotted(source, definition.parent, base, &trail);
-            let classes = found.iter().filter_map(|reached| self.as_class(reached, &trail));
-            let Some(base) = classes.into_iter().next() else { continue };
-            if same_class(&base, &itself) {
-                continue;
-            }
-            lists.push(self.linearize(&base.0, base.1, &trail));
-            direct.push(base);
-        }
+        let direct = self.direct_bases(source, class, &trail);
+        let mut lists: Vec<Vec<ClassRef>> =
+            direct.iter().map(|base| self.linearize(&base.0, base.1, &trail)).collect();
         lists.push(direct);
         let mut order = vec![itself];
         while order.len() < MAX_MRO {
@@ -114,6 +104,32 @@ impl Lookup<'_> {
         order
     }
 
+    /// The bases that a class names and that can be found, in their order.
+    pub(super) fn direct_bases(
+        &self,
+        source: &Arc<SourceFile>,
+        class: usize,
+        trail: &Trail,
+    ) -> Vec<ClassRef> {
+        let itself = (source.clone(), class);
+        let definition = &source.outline.definitions[class];
+        let bases = definition.bases.iter().filter_map(|base| {
+            let found = self.dotted(source, definition.parent, base, trail);
+            found.iter().find_map(|reached| self.as_class(reached, trail))
+        });
+        bases.filter(|base| !same_class(base, &itself)).collect()
+    }
+
+    /// `builtins.object`, which every class inherits from.
+    pub(super) fn object(&self) -> Option<ClassRef> {
+        let builtins = self.roots.find(self.files, "builtins").into_iter().next()?;
+        let found = self.in_module(&builtins, "object", &Trail::default());
+        found.into_iter().find_map(|reached| match reached.found {
+            NameTarget::Definition { source, index, .. } => Some((source, index)),
+            _ => None,
+        })
+    }
+
     /// The bases of a class that do not resolve to a class, as they are written: their members are unknown.
     pub(super) fn unknown_bases(&self, source: &Arc<SourceFile>, class: usize) -> Vec<String> {
         let definition = &source.outline.definitions[class];
@@ -123,6 +139,22 @@ impl Lookup<'_> {
             !found.iter().any(|reached| self.as_class(reached, &trail).is_some() || is_special(reached))
         };
         definition.bases.iter().filter(is_unknown).cloned().collect()
+    }
+
+    /// The bases of a class that are special forms of `typing`, such as `Protocol`: the names that they have there.
+    pub(super) fn special_bases(&self, source: &Arc<SourceFile>, class: usize) -> Vec<String> {
+        let definition = &source.outline.definitions[class];
+        let trail = Trail::default();
+        let mut names = Vec::new();
+        for base in &definition.bases {
+            for reached in self.dotted(source, definition.parent, base, &trail) {
+                if self.as_class(&reached, &trail).is_none() && is_special(&reached) {
+                    let NameTarget::Definition { source, index, .. } = &reached.found else { continue };
+                    names.push(source.outline.definitions[*index].name.clone());
+                }
+            }
+        }
+        names
     }
 
     /// The class of a lookup result, with aliases resolved.

@@ -59,8 +59,19 @@ pub struct DefinitionInfo {
 pub struct Subclasses {
     /// Ordered by file and position.
     pub classes: Vec<Class>,
+    /// Other classes with a base that is computed from the class or from one of these.
+    pub computed: Vec<Class>,
     /// Whether the search reached a limit, so that classes may be missing.
     pub is_cut: bool,
+}
+
+/// The direct bases of a class.
+#[derive(Debug, Default)]
+pub struct DirectBases {
+    /// In their order; `object` if the class names none.
+    pub classes: Vec<Class>,
+    /// Those that cannot be found, as they are written.
+    pub unknown: Vec<String>,
 }
 
 impl Class {
@@ -119,6 +130,12 @@ impl Class {
         let mut children = self.source.outline.children(Some(self.index));
         let (_, member) = children.find(|(_, member)| member.name == name)?;
         self.source.document.text.get(member.signature.clone()?)
+    }
+
+    /// The whole statement, without decorators.
+    #[must_use]
+    pub fn span(&self) -> &Span {
+        &self.definition().span
     }
 
     /// The bases that are dotted names, as they are written.
@@ -209,6 +226,16 @@ impl<'f> Classes<'f> {
         Some(Class { source, index })
     }
 
+    /// The classes of a file.
+    #[must_use]
+    pub fn in_file(&self, file: &AbsPath) -> Vec<Class> {
+        let Some(source) = self.source(file) else { return Vec::new() };
+        let all = source.outline.definitions.iter().enumerate();
+        all.filter(|(_, definition)| definition.kind == DefinitionKind::Class)
+            .map(|(index, _)| Class { source: source.clone(), index })
+            .collect()
+    }
+
     /// The innermost class whose body is around an offset of a file.
     #[must_use]
     pub fn around(&self, file: &AbsPath, offset: usize) -> Option<Class> {
@@ -233,6 +260,51 @@ impl<'f> Classes<'f> {
         class.id() == *from || self.ancestors(class).iter().any(|above| above.id() == *from)
     }
 
+    /// The direct bases of a class. Special forms of `typing`, such as `Protocol`, are no classes.
+    #[must_use]
+    pub fn direct_bases(&self, class: &Class) -> DirectBases {
+        let Class { source, index } = class;
+        let definition = class.definition();
+        let mut bases = self.lookup.direct_bases(source, *index, &Trail::default());
+        if definition.bases.is_empty() && definition.other_bases.is_empty() {
+            let is_object =
+                |object: &ClassRef| object.0.document.path == source.document.path && object.1 == *index;
+            bases.extend(self.lookup.object().filter(|object| !is_object(object)));
+        }
+        let mut unknown = self.lookup.unknown_bases(source, *index);
+        let computed =
+            definition.other_bases.iter().filter_map(|base| source.document.text.get(base.clone()));
+        unknown.extend(computed.map(|base| base.lines().next().unwrap_or_default().to_owned()));
+        DirectBases {
+            classes: bases.into_iter().map(|(source, index)| Class { source, index }).collect(),
+            unknown,
+        }
+    }
+
+    /// Whether a class may be a structural type, whose name does not decide what fits it: a protocol or a TypedDict. A base that
+    /// is not found may be anything.
+    #[must_use]
+    pub fn may_be_structural(&self, class: &Class) -> bool {
+        let names = |base: &String| base.rsplit('.').next().unwrap_or_default().to_owned();
+        let written = |class: &Class| -> BTreeSet<String> { class.bases().iter().map(names).collect() };
+        let is_nominal_form = |name: &str| matches!(name, "Generic" | "NamedTuple");
+        let is_unknown = |class: &Class| {
+            let definition = class.definition();
+            let unknown = self.lookup.unknown_bases(&class.source, class.index);
+            !definition.other_bases.is_empty() || unknown.iter().any(|base| !is_nominal_form(&names(base)))
+        };
+        let special = |class: &Class| {
+            let found = self.lookup.special_bases(&class.source, class.index);
+            found.into_iter().filter(|name| !is_nominal_form(name)).collect::<BTreeSet<String>>()
+        };
+        if is_unknown(class) || !special(class).is_empty() || written(class).contains("Protocol") {
+            return true;
+        }
+        let above = self.ancestors(class);
+        // What inherits from a protocol is none, what inherits from a TypedDict is one.
+        above.iter().any(|above| is_unknown(above) || special(above).iter().any(|name| name != "Protocol"))
+    }
+
     /// Whether a class or one of its ancestors has a base that cannot be found.
     #[must_use]
     pub fn has_unknown_base(&self, class: &Class) -> bool {
@@ -250,6 +322,7 @@ impl<'f> Classes<'f> {
     pub fn subclasses(&self, of: &Class, files_with: &dyn Fn(&str) -> Vec<AbsPath>) -> Subclasses {
         let id = of.id();
         let mut found: BTreeMap<(AbsPath, usize), Class> = BTreeMap::new();
+        let mut unclear: BTreeMap<(AbsPath, usize), Class> = BTreeMap::new();
         let mut names: BTreeSet<String> = BTreeSet::from([of.name().to_owned()]);
         let mut queue: Vec<String> = names.iter().cloned().collect();
         while let Some(name) = queue.pop() {
@@ -270,6 +343,13 @@ impl<'f> Classes<'f> {
                 let is_base = |words: &str| words_of(words).any(is_name);
                 let Some(source) = self.source(&file) else { continue };
                 for (index, definition) in source.outline.definitions.iter().enumerate() {
+                    let mut computed = definition
+                        .other_bases
+                        .iter()
+                        .filter_map(|base| source.document.text.get(base.clone()));
+                    if computed.any(is_base) {
+                        unclear.insert((file.clone(), index), Class { source: source.clone(), index });
+                    }
                     let mentions = definition.bases.iter().any(|base| is_base(base));
                     if definition.kind != DefinitionKind::Class || !mentions {
                         continue;
@@ -284,12 +364,21 @@ impl<'f> Classes<'f> {
                     }
                     found.insert(key, class);
                     if found.len() >= MAX_SUBCLASSES {
-                        return Subclasses { classes: found.into_values().collect(), is_cut: true };
+                        return Subclasses {
+                            classes: found.into_values().collect(),
+                            is_cut: true,
+                            ..Subclasses::default()
+                        };
                     }
                 }
             }
         }
-        Subclasses { classes: found.into_values().collect(), is_cut: self.lookup.is_exhausted() }
+        unclear.retain(|key, _| !found.contains_key(key));
+        Subclasses {
+            classes: found.into_values().collect(),
+            computed: unclear.into_values().collect(),
+            is_cut: self.lookup.is_exhausted(),
+        }
     }
 
     /// Whether a chain of names in a module resolves to the definition whose name begins at an offset.
@@ -412,6 +501,32 @@ fn words_of(text: &str) -> impl Iterator<Item = &str> {
     text.split(move |c| !is_word(c)).filter(|word| !word.is_empty())
 }
 
+/// The words in the heads of the classes of a text.
+fn head_words(text: &str) -> impl Iterator<Item = &str> {
+    class_heads(text).flat_map(words_of)
+}
+
+/// The names of a text with their aliases: `import name as alias`, `alias = name`.
+fn alias_pairs(text: &str) -> BTreeSet<(String, String)> {
+    let mut aliases = BTreeSet::new();
+    for line in text.lines().filter(|line| line.contains(" as ") || line.contains('=')) {
+        let mut words = words_of(line).peekable();
+        let mut before = None;
+        while let Some(word) = words.next() {
+            if let (Some(name), "as", Some(alias)) = (before, word, words.peek()) {
+                aliases.insert((str::to_owned(name), (*alias).to_owned()));
+            }
+            before = Some(word);
+        }
+        let code = line.split_once('#').map_or(line, |(code, _)| code);
+        for statement in code.split(';') {
+            aliases.extend(assigned_aliases(statement));
+        }
+    }
+    aliases.retain(|(name, alias)| name != alias);
+    aliases
+}
+
 /// The class heads of each text, for the search for subclasses.
 static HEADS: DigestCache<ClassHeads> = DigestCache::new();
 
@@ -425,24 +540,8 @@ struct ClassHeads {
 
 impl ClassHeads {
     fn of(text: &str) -> Self {
-        let words = class_heads(text).flat_map(words_of).map(str::to_owned).collect();
-        let mut aliases = BTreeSet::new();
-        for line in text.lines().filter(|line| line.contains(" as ") || line.contains('=')) {
-            let mut words = words_of(line).peekable();
-            let mut before = None;
-            while let Some(word) = words.next() {
-                if let (Some(name), "as", Some(alias)) = (before, word, words.peek()) {
-                    aliases.insert((str::to_owned(name), (*alias).to_owned()));
-                }
-                before = Some(word);
-            }
-            let code = line.split_once('#').map_or(line, |(code, _)| code);
-            for statement in code.split(';') {
-                aliases.extend(assigned_aliases(statement));
-            }
-        }
-        aliases.retain(|(name, alias)| name != alias);
-        Self { words, aliases }
+        let words = head_words(text).map(str::to_owned).collect();
+        Self { words, aliases: alias_pairs(text) }
     }
 
     fn aliases_of(&self, name: &str) -> BTreeSet<&str> {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::bases::ClassRef;
-use super::lookup::{Lookup, NameTarget, SourceFile, Trail};
+use super::lookup::{Lookup, SourceFile, Trail};
 use super::modules::{ImportRoots, Module, ModuleOrigin};
 use super::occurrences::occurrences;
 use super::outline::{DefinitionKind, Imported, Span};
@@ -86,7 +86,7 @@ pub fn members(
         // Of the class itself only its bases matter.
         collection.add(of, (at > 0).then_some(Relation::Base));
     }
-    if let Some(object) = object(&lookup) {
+    if let Some(object) = lookup.object() {
         collection.add(&object, Some(Relation::Base));
     }
     let is_it = |(base, of): &ClassRef| *of == index && base.document.path == *file;
@@ -188,16 +188,6 @@ fn words(text: &str, name: &str) -> Vec<Span> {
         !before.is_some_and(is_word) && !text[span.end..].chars().next().is_some_and(is_word)
     });
     whole.collect()
-}
-
-/// `builtins.object`, which every class inherits from.
-fn object(lookup: &Lookup<'_>) -> Option<ClassRef> {
-    let builtins = lookup.roots.find(lookup.files, "builtins").into_iter().next()?;
-    let found = lookup.in_module(&builtins, "object", &Trail::default());
-    found.into_iter().find_map(|reached| match reached.found {
-        NameTarget::Definition { source, index, .. } => Some((source, index)),
-        _ => None,
-    })
 }
 
 /// How a file imports modules.

@@ -249,6 +249,13 @@ impl ImportRoots {
         views.chain(&self.environment).map(|root| &root.folder).chain(&self.stub_path)
     }
 
+    /// The folders of installed packages, and of the stubs that are bundled with the server. `None` if these are not known.
+    #[must_use]
+    pub fn installed(&self) -> Option<Vec<&AbsPath>> {
+        let packages = self.environment.iter().filter(|root| root.origin == ModuleOrigin::Environment);
+        Some(packages.map(|root| &root.folder).chain([self.typeshed.as_ref()?]).collect())
+    }
+
     fn view_of(&self, file: &AbsPath) -> Option<&View> {
         let scoped = self.views.iter().find(|view| {
             view.scope

@@ -125,6 +125,7 @@ fn lists(bundle: &Bundle, problems: &mut Collector<'_>) {
     ordered(facts.symbols.as_deref(), &JsonPath::keys(&["facts", "symbols"]), problems);
     let calls = JsonPath::keys(&["facts", "calls"]);
     ordered(facts.calls.as_deref(), &calls, problems);
+    ordered(facts.types.as_deref(), &JsonPath::keys(&["facts", "types"]), problems);
     for (index, call) in facts.calls.iter().flatten().enumerate() {
         ordered(Some(&call.sites), &calls.index(index).key("sites"), problems);
     }

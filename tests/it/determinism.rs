@@ -80,6 +80,8 @@ fn answers_of_ty() {
             &["symbols", "--query", "price"],
             &["calls", "py://shop.till#pay", "--outgoing"],
             &["calls", "py://shop#price_of", "--incoming", "--depth", "2"],
+            &["types", "py://shop.items#Item", "--subtypes", "--depth", "2"],
+            &["types", "py://shop#Book", "--supertypes", "--depth", "2"],
             &["diag", "--severity", "hint"],
             &["rename", "py://shop.prices#price_of", "cost_of"],
         ],

@@ -48,6 +48,7 @@ fn question(verb: &'static str, command: &'static str, selector: Option<&'static
 
 fn questions() -> Vec<Question> {
     let calls = question("calls", "calls", Some("shapes.py:11:5"));
+    let types = question("types", "typeHierarchy", Some("shapes.py:1:7"));
     let symbols = question("symbols", "symbols", None);
     let rename = |selector| question("rename", "rename", Some(selector));
     vec![
@@ -60,6 +61,7 @@ fn questions() -> Vec<Question> {
         question("locate", "locate", Some("shapes.py:6:7")),
         Question { words: &["--query", "Square"], options: json!({"query": "Square"}), ..symbols },
         Question { words: &["--incoming"], options: json!({"direction": "incoming"}), ..calls },
+        Question { words: &["--subtypes"], options: json!({"types": "subtypes"}), ..types },
         question("diag", "diagnostics", None),
         Question { new_name: Some("summed"), ..rename("shapes.py:11:5") },
         // Refused: another class overrides it.
@@ -95,6 +97,7 @@ fn by_batch(env: &TestEnv, questions: &[Question]) -> Vec<Value> {
 fn by_mcp(client: &mut RpcClient, question: &Question) -> Value {
     let mut arguments = match question.command {
         "calls" => json!({"incoming": true}),
+        "typeHierarchy" => json!({"subtypes": true}),
         _ => question.options.clone(),
     };
     for (name, value) in [("selector", question.selector), ("new_name", question.new_name)] {
@@ -159,6 +162,7 @@ fn check_lsp(env: &TestEnv, client: &mut RpcClient, question: &Question, bundle:
         "hover" => "textDocument/hover",
         "symbols" => "workspace/symbol",
         "calls" => "callHierarchy/incomingCalls",
+        "typeHierarchy" => "typeHierarchy/subtypes",
         "diagnostics" => "textDocument/diagnostic",
         "rename" => "textDocument/rename",
         // The protocol has no such request.
@@ -171,6 +175,10 @@ fn check_lsp(env: &TestEnv, client: &mut RpcClient, question: &Question, bundle:
         "rename" => params["newName"] = question.new_name.into(),
         "calls" => {
             let items = client.request("textDocument/prepareCallHierarchy", params);
+            params = json!({"item": items["result"][0]});
+        }
+        "typeHierarchy" => {
+            let items = client.request("textDocument/prepareTypeHierarchy", params);
             params = json!({"item": items["result"][0]});
         }
         _ => {}
@@ -218,6 +226,11 @@ fn check_lsp(env: &TestEnv, client: &mut RpcClient, question: &Question, bundle:
             let expected: usize = list(&facts["calls"]).iter().map(|call| list(&call["sites"]).len()).sum();
             assert_eq!(sites, expected, "{answer}");
             assert!(sites > 0);
+        }
+        "typeHierarchy" => {
+            let below = list(&facts["types"]);
+            assert_eq!(ranges(&list(result)), ranges(below.iter().map(|edge| &edge["subtype"])));
+            assert!(!below.is_empty());
         }
         "diagnostics" => {
             let of = |item: &Value| (item["message"].to_string(), item["code"].to_string());

@@ -141,6 +141,14 @@ fn requests_about_code_are_answered() {
     assert_eq!(callers[0]["fromRanges"][0]["start"], json!({"line": 2, "character": 6}));
     let callees = result(&mut client, "callHierarchy/outgoingCalls", json!({"item": items[0]}));
     assert!(callees.to_string().contains("\"area\""), "{callees}");
+    let items = result(&mut client, "textDocument/prepareTypeHierarchy", place(&env, "shapes.py", "Square"));
+    assert_eq!((&items[0]["name"], &items[0]["kind"]), (&json!("Square"), &json!(5)), "{items}");
+    let above = result(&mut client, "typeHierarchy/supertypes", json!({"item": items[0]}));
+    assert_eq!(names(&above), ["Shape"]);
+    let below = result(&mut client, "typeHierarchy/subtypes", json!({"item": above[0]}));
+    assert_eq!(names(&below), ["Square"]);
+    let function = place(&env, "shapes.py", "total");
+    assert_eq!(result(&mut client, "textDocument/prepareTypeHierarchy", function), Value::Null);
     let blank =
         json!({"textDocument": {"uri": uri(&env, "use.py")}, "position": {"line": 1, "character": 0}});
     let nothing = result(&mut client, "textDocument/hover", blank);

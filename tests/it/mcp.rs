@@ -70,8 +70,10 @@ fn tools_answer_with_facts_that_match_their_schemas() {
     let tools = client.request("tools/list", json!({}))["result"]["tools"].clone();
     let tools = tools.as_array().unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    let expected =
-        ["def", "refs", "hover", "symbols", "calls", "diag", "locate", "rename", "check", "apply", "undo"];
+    let expected = [
+        "def", "refs", "hover", "symbols", "calls", "types", "diag", "locate", "rename", "check", "apply",
+        "undo",
+    ];
     assert_eq!(names, expected);
     let patch = "--- a/shapes.py\n+++ b/shapes.py\n@@ -3 +3 @@\n-        return 0.0\n+        return '0'\n";
     let calls = [
@@ -82,6 +84,7 @@ fn tools_answer_with_facts_that_match_their_schemas() {
         ("symbols", json!({"query": "Square"})),
         ("symbols", json!({"target": "shapes.py"})),
         ("calls", json!({"selector": "shapes.total", "outgoing": true})),
+        ("types", json!({"selector": "shapes.Square", "supertypes": true})),
         ("diag", json!({})),
         ("locate", json!({"selector": "Square.area"})),
         ("rename", json!({"selector": "Shape.area", "new_name": "surface"})),

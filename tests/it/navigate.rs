@@ -406,3 +406,121 @@ fn a_path_relative_to_a_subfolder() {
     let words = ["-c", "cd pkg/inner && exec \"$0\" locate m.py:1:5 --json", env!("CARGO_BIN_EXE_lanser")];
     assert_eq!(env.run("/bin/sh", words).answer()["bundleId"], whole["bundleId"]);
 }
+
+/// Prints the names of the direct bases and subclasses of each class.
+const HIERARCHY_SCRIPT: &str = "\
+import json, far, near
+classes = [c for m in (near, far) for c in vars(m).values() if isinstance(c, type) and c.__module__ == m.__name__]
+print(json.dumps({
+    c.__module__ + '#' + c.__qualname__: {
+        'supertypes': sorted(b.__name__ for b in c.__bases__ if b.__name__ not in ('Generic', 'Protocol')),
+        'subtypes': sorted(b.__name__ for b in c.__subclasses__()),
+    } for c in classes
+}))
+";
+
+/// Python itself knows the hierarchy.
+fn check_type_hierarchy(new_env: fn(&Project) -> TestEnv) {
+    let env = new_env(&Project::parse(
+        "\
+//- /near.py
+from collections import OrderedDict
+from typing import Generic, TypeVar
+
+T = TypeVar('T')
+
+
+class Base: ...
+
+
+class Mixin(Base, Generic[T]):
+    class Inner(Exception): ...
+
+
+class Ordered(OrderedDict, Base): ...
+//- /far.py
+import near as n
+from near import Mixin as M
+
+Alias = n.Mixin
+
+
+class Below(M[int]): ...
+
+
+class Further(Below, n.Ordered): ...
+
+
+class Aliased(Alias, n.Mixin.Inner): ...
+",
+    ));
+    let output = env.run("python3", ["-B", "-c", HIERARCHY_SCRIPT]);
+    let known: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output}"));
+    for (class, directions) in known.as_object().unwrap() {
+        for (direction, end) in [("supertypes", "supertype"), ("subtypes", "subtype")] {
+            let bundle =
+                env.lanser(["types", &format!("py://{class}"), &format!("--{direction}"), "--json"]).answer();
+            let edges = bundle["facts"]["types"].as_array().unwrap();
+            let mut names: Vec<&str> = edges.iter().map(|edge| edge[end]["name"].as_str().unwrap()).collect();
+            names.sort_unstable();
+            assert_eq!(json!(names), directions[direction], "{direction} of {class}: {bundle}");
+            assert_eq!(bundle["facts"]["completeness"]["status"], "complete", "{bundle}");
+        }
+    }
+    let far = env.lanser(["types", "near.Base", "--subtypes", "--depth", "3", "--json"]).answer();
+    let edge = |edge: &Value| {
+        format!("{} {} {}", edge["depth"], edge["subtype"]["name"], edge["supertype"]["name"])
+            .replace('"', "")
+    };
+    let mut edges: Vec<String> = far["facts"]["types"].as_array().unwrap().iter().map(edge).collect();
+    edges.sort_unstable();
+    assert_eq!(
+        edges,
+        [
+            "1 Mixin Base",
+            "1 Ordered Base",
+            "2 Aliased Mixin",
+            "2 Below Mixin",
+            "2 Further Ordered",
+            "3 Further Below"
+        ]
+    );
+    env.lanser(["types", "near.T", "--subtypes"]).failure(3);
+}
+
+#[test]
+fn type_hierarchy_of_pyright() {
+    check_type_hierarchy(TestEnv::pyright);
+}
+
+#[test]
+fn type_hierarchy_of_ty() {
+    check_type_hierarchy(TestEnv::ty);
+}
+
+/// A base that is computed may be any class.
+#[test]
+fn computed_bases_leave_a_hierarchy_incomplete() {
+    let env = TestEnv::ty(&Project::parse(
+        "\
+//- /m.py
+def made(base: type) -> type:
+    return type('Made', (base,), {})
+
+
+class Base: ...
+
+
+class Known(Base): ...
+
+
+class Computed(made(Base)): ...
+",
+    ));
+    for args in [["types", "m.Base", "--subtypes"], ["types", "m.Computed", "--supertypes"]] {
+        let bundle = env.lanser([&args[..], &["--json"]].concat()).answer();
+        assert_eq!(bundle["facts"]["completeness"]["status"], "unknown", "{bundle}");
+    }
+    let bundle = env.lanser(["impl", "m.Base", "--json"]).answer();
+    assert_eq!(bundle["facts"]["completeness"]["status"], "unknown", "{bundle}");
+}

@@ -9,11 +9,12 @@ use crate::support::{Project, TestEnv};
 fn printed_bundles_validate() {
     let env = TestEnv::pyright(&Project::fixture("shop"));
     let mut lines = String::new();
-    let questions: [&[&str]; 8] = [
+    let questions: [&[&str]; 9] = [
         &["def", "src/shop/till.py:9:21", "-v"],
         &["refs", "py://shop#price_of", "--limit", "2", "--index-io", "utf-8"],
         &["hover", "py://shop#Book"],
         &["calls", "py://shop#price_of", "--incoming"],
+        &["types", "py://shop#Book", "--supertypes"],
         &["diag"],
         &["locate", "py://shop#Book.label:sig"],
         &["locate", "py://shop#Buck"],

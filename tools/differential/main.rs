@@ -29,7 +29,7 @@ use lanser::internal::engine::{Progress, Settings};
 use lanser::internal::path::AbsPath;
 use lanser::internal::text::ColumnUnit;
 use lanser::internal::workspace::snapshot::ChangeDetection;
-use lanser::model::request::{Command, Direction, Options, Request};
+use lanser::model::request::{Command, Direction, Options, Request, TypeDirection};
 use lanser::model::server::ServerKind;
 use lanser::selector;
 use mutations::{Mutator, Random};
@@ -256,7 +256,7 @@ const WEIGHTED: [Command; 10] = [
 ];
 
 /// All read-only commands about a position.
-const ALL: [Command; 13] = [
+const ALL: [Command; 14] = [
     Command::Definition,
     Command::Definition,
     Command::Declaration,
@@ -266,6 +266,7 @@ const ALL: [Command; 13] = [
     Command::Hover,
     Command::Symbols,
     Command::Calls,
+    Command::TypeHierarchy,
     Command::Diagnostics,
     Command::Locate,
     Command::PrepareRename,
@@ -298,9 +299,15 @@ fn question(
         let text = support::program::selector(&sources[number].relative, place.line, place.scalar);
         let selector = selector::parse(&text, ColumnUnit::Codepoint).map_err(|error| error.to_string())?;
         let direction = (cmd == Command::Calls).then_some(Direction::Incoming);
+        let down = random.below(2) == 0;
+        let types = (cmd == Command::TypeHierarchy).then_some(if down {
+            TypeDirection::Subtypes
+        } else {
+            TypeDirection::Supertypes
+        });
         // Compared with the latest commit of the copy.
         let new = cmd == Command::Diagnostics && random.below(2) == 0;
-        let options = Options { direction, new, ..Options::default() };
+        let options = Options { direction, types, new, ..Options::default() };
         return Ok(Request::new(cmd, Some(selector.into()), None, options));
     }
 }

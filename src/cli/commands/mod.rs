@@ -25,6 +25,7 @@ pub(crate) mod skill;
 pub(crate) mod symbols;
 pub(crate) mod trace;
 pub(crate) mod trust;
+pub(crate) mod types;
 pub(crate) mod undo;
 
 use clap::{CommandFactory as _, Subcommand};

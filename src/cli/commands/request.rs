@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::{actions, apply, calls, diag, locate, navigate, rename, symbols, undo};
+use super::{actions, apply, calls, diag, locate, navigate, rename, symbols, types, undo};
 use crate::cli::context::CliContext;
 use crate::cli::settings::CliSettings;
 use crate::model::error::ErrorBody;
@@ -34,6 +34,9 @@ pub(crate) enum RequestVerb {
     Symbols(symbols::SymbolsArgs),
     /// Show the callers or callees of a function
     Calls(calls::CallsArgs),
+    /// Show the base classes or subclasses of a class
+    #[command(visible_alias = "type-hierarchy")]
+    Types(types::TypesArgs),
     /// Show diagnostics
     #[command(visible_alias = "diagnostics")]
     Diag(diag::DiagArgs),
@@ -71,6 +74,7 @@ impl RequestVerb {
             Self::Hover(args) => args.request(Command::Hover, context, settings),
             Self::Symbols(args) => args.request(context, settings),
             Self::Calls(args) => args.request(context, settings),
+            Self::Types(args) => args.request(context, settings),
             Self::Diag(args) => args.request(context, settings),
             Self::Locate(args) => args.request(context, settings),
             Self::PrepareRename(args) => args.request(context, settings),

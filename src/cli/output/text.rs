@@ -15,8 +15,9 @@ use crate::model::edits::{Transaction, TransactionState};
 use crate::model::error::{ErrorBody, ErrorData};
 use crate::model::facts::{
     Action, Call, Completeness, CompletenessStatus, Diagnostic, Diagnostics, Facts, Hover, Location, Symbol,
+    TypeEdge,
 };
-use crate::model::request::{Direction, Severity};
+use crate::model::request::{Direction, Severity, TypeDirection};
 use crate::model::resolution::{Candidate, Resolution, Resolved};
 use crate::path::encode_portable;
 use crate::text::{plural, shell_quote};
@@ -91,6 +92,7 @@ const fn is_empty(facts: &Facts) -> bool {
         && facts.hover.is_none()
         && facts.symbols.is_none()
         && facts.calls.is_none()
+        && facts.types.is_none()
         && facts.diagnostics.is_none()
         && facts.renamable.is_none()
         && facts.actions.is_none()
@@ -154,6 +156,11 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
             })
         };
         list(printer, bundle, &lists::call_items(facts, calls), budget, text, &summary);
+    }
+    if let Some(found) = &facts.types {
+        let verdict = facts.completeness.as_ref();
+        let summary = verdict.map_or_else(String::new, |verdict| completeness(verdict, found.len(), "class"));
+        list(printer, bundle, found, budget, |item| Some(type_edge(links, item)), &summary);
     }
     if let Some(found) = &facts.diagnostics {
         list(
@@ -391,6 +398,15 @@ fn call(links: Links<'_>, item: &Call) -> String {
         }
     }
     text
+}
+
+fn type_edge(links: Links<'_>, item: &TypeEdge) -> String {
+    let (far, near) = match item.direction {
+        TypeDirection::Supertypes => (&item.supertype, format!("base of {}", qualified(&item.subtype))),
+        TypeDirection::Subtypes => (&item.subtype, format!("subclass of {}", qualified(&item.supertype))),
+    };
+    let indent = "  ".repeat(item.depth.saturating_sub(1) as usize);
+    line(links, &far.at, &format!("{indent}{}, {near}", qualified(far)))
 }
 
 fn action(item: &Action) -> String {

@@ -26,12 +26,13 @@ use crate::workspace::files::canonical;
 use arguments::ToolArguments;
 
 /// The verbs that are tools, with the command that each runs and whether it can write.
-const TOOLS: [(&str, Command, bool); 11] = [
+const TOOLS: [(&str, Command, bool); 12] = [
     ("def", Command::Definition, false),
     ("refs", Command::References, false),
     ("hover", Command::Hover, false),
     ("symbols", Command::Symbols, false),
     ("calls", Command::Calls, false),
+    ("types", Command::TypeHierarchy, false),
     ("diag", Command::Diagnostics, false),
     ("locate", Command::Locate, false),
     ("rename", Command::Rename, true),

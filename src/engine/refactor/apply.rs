@@ -3,6 +3,7 @@
 
 use super::CheckedEdit;
 use super::checks::Checks;
+use super::dependents::EditKind;
 use super::guards;
 use super::input::{self, ParsedEdit};
 use super::rename_edit::splices_by_file;
@@ -69,7 +70,7 @@ pub(super) async fn run_checks(
         if cx.request.cmd != Command::Check {
             guards::check_files(cx.settings, cx.state, cx.request, &mut checks, plan).await?;
         }
-        delta = Some(speculate::check(cx, &mut checks, plan, renamed, true).await?);
+        delta = Some(speculate::check(cx, &mut checks, plan, EditKind::Any, renamed).await?);
     }
     let has_plan = plan.is_some();
     let mut refactored = CheckedEdit::new(cx, edit, plan.unwrap_or_default(), checks, delta.clone());

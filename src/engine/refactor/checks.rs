@@ -241,12 +241,15 @@ impl<'r> Checks<'r> {
         if self.offers_family && stopping.iter().any(|check| check.name == CheckName::Overrides) {
             return format!("to rename all of them: {}", self.next_command(&["--family"]));
         }
-        let is_alone = stopping.len() == 1;
-        if self.offers_importers && is_alone && stopping[0].name == CheckName::Diagnostics {
+        let lacks_files = |check: &&Check| self.offers_importers && check.name == CheckName::Diagnostics;
+        let (incomplete, stopping): (Vec<&Check>, Vec<&Check>) =
+            stopping.iter().partition(|check| lacks_files(check));
+        if stopping.is_empty() {
             return format!("to compare all of them: {}", self.next_command(&["--check importers"]));
         }
-        let mut options: Vec<&str> = Vec::new();
-        for check in stopping {
+        let is_alone = stopping.len() == 1;
+        let mut options: Vec<&str> = incomplete.iter().map(|_| "--check importers").collect();
+        for check in &stopping {
             options.push(match (check.name, check.name.override_option()) {
                 (CheckName::Completeness, _) if !check.places.is_empty() && self.offers_exclude => {
                     "--exclude unresolved"

@@ -36,6 +36,9 @@ pub(in crate::engine) enum EditKind<'e> {
     /// The first name becomes the second, and any importer of an edited module may depend on it: members of classes and
     /// parameters decide which types fit each other, also in files that mention neither name.
     Renames([&'e str; 2]),
+    /// The first name becomes the second in every reference, and it is a member that only files in which one of the names is
+    /// written depend on, and these files.
+    RenamesNominal([&'e str; 2], &'e BTreeSet<AbsPath>),
     /// The first name becomes the second in every reference, and it is a name of a module or a function. The program is the
     /// same under another name, so diagnostics can only change where one of the names is written, where the names of an edited
     /// module are imported with `*`, and where a module is passed on as an object, which may have to match a protocol.
@@ -60,9 +63,16 @@ pub(in crate::engine) async fn affected(
         plan.paths().filter(|path| path.is_python()).map(|path| root.join(path.as_str())).collect();
     let names: Vec<String> = match kind {
         EditKind::Any => Vec::new(),
-        EditKind::Renames(names) | EditKind::RenamesGlobal(names) => names.map(str::to_owned).to_vec(),
+        EditKind::Renames(names) | EditKind::RenamesGlobal(names) | EditKind::RenamesNominal(names, _) => {
+            names.map(str::to_owned).to_vec()
+        }
     };
-    let is_global = matches!(kind, EditKind::RenamesGlobal(_));
+    let passes_modules_on = matches!(kind, EditKind::RenamesGlobal(_));
+    let only = match kind {
+        EditKind::RenamesNominal(_, also) => Some(also.clone()),
+        EditKind::RenamesGlobal(_) => Some(BTreeSet::new()),
+        EditKind::Any | EditKind::Renames(_) => None,
+    };
     // The type of a member may reach a file through any chain of imports.
     let follows_all = matches!(kind, EditKind::Renames(_));
     let max_files = match cx.request.options.check {
@@ -75,9 +85,11 @@ pub(in crate::engine) async fn affected(
         let containing: Vec<Vec<AbsPath>> = names.iter().map(|name| search.files_with(name)).collect();
         let mut importers = search.importers(&touched, follows_all);
         let mut unaffected = Vec::new();
-        if is_global {
-            let mut affected: BTreeSet<AbsPath> = containing.iter().flatten().cloned().collect();
-            affected.extend(search.passing_on(&touched, &importers));
+        if let Some(mut affected) = only {
+            affected.extend(containing.iter().flatten().cloned());
+            if passes_modules_on {
+                affected.extend(search.passing_on(&touched, &importers));
+            }
             let all = std::mem::take(&mut importers).into_iter().map(|(path, _)| path);
             let (kept, others): (Vec<AbsPath>, Vec<AbsPath>) = all.partition(|path| affected.remove(path));
             unaffected = others;

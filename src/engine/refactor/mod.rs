@@ -28,6 +28,7 @@ mod mangling;
 mod module;
 mod names;
 mod next_command;
+mod nominal;
 mod overrides;
 mod planning;
 mod prepare;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::CheckedEdit;
 use super::checks::Checks;
 use super::decisions::{DecidedPlaces, OpenPlace, decide};
+use super::dependents::EditKind;
 use super::rename_completeness::reasons;
 use super::rename_edit::with_edits;
 use super::{guards, names, planning, prepare, residue, speculate};
@@ -23,7 +24,7 @@ use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::model::facts::{
     Completeness, CompletenessStatus, Facts, Provenance, Residue, Unresolved, UnresolvedOccurrence,
 };
-use crate::model::request::is_module_path;
+use crate::model::request::{CheckScope, is_module_path};
 use crate::path::AbsPath;
 use crate::python::entry_points::{FILES, entry_points};
 use crate::python::module_move::{FileRewrite, ModuleMove, rewrite};
@@ -87,7 +88,12 @@ pub(super) async fn rename_module(
         let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
         let ModuleMove { old, new, .. } = &moved.names;
         let renamed = [(old.clone(), new.clone()), (last(old), last(new))];
-        diagnostics = Some(speculate::check(cx, &mut checks, &planned, &renamed, false).await?);
+        // A module that is imported under its new name is the same module.
+        let kind = match cx.request.options.check {
+            CheckScope::Affected => EditKind::RenamesGlobal([&renamed[1].0, &renamed[1].1]),
+            CheckScope::Importers => EditKind::Any,
+        };
+        diagnostics = Some(speculate::check(cx, &mut checks, &planned, kind, &renamed).await?);
     }
     let mut refactored = CheckedEdit::new(cx, Some(edit), planned, checks, diagnostics);
     refactored.edits.residue = Some(residue);

@@ -19,7 +19,7 @@ use super::rename_edit::{edited_locations, splices_by_file, with_places, with_re
 use super::round_trip::RoundTrip;
 use super::speculate::{self, Comparison, EditOverlay};
 use super::stand_ins::StandIns;
-use super::{guards, mangling, names, overrides, planning, prepare, residue};
+use super::{guards, mangling, names, nominal, overrides, planning, prepare, residue};
 use crate::edit::EditPlan;
 use crate::edit::text::Splice;
 use crate::engine::completeness;
@@ -150,12 +150,16 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
     guards::check_files(cx.settings, cx.state, cx.request, &mut checks, &planned).await?;
     let mut diagnostics = None;
     if !planned.changes().is_empty() {
+        let below = match explained.cut.is_none() && cx.request.options.check == CheckScope::Affected {
+            true => nominal::affected_classes(cx, &renaming, &around).await?,
+            false => None,
+        };
         let server_check = ServerCheck {
             renaming: &renaming,
             definitions: std::iter::once((uses.clone(), offset)).chain(family.iter().cloned()).collect(),
             references: claimed(&explained, &references),
             reordered,
-            kind: kind(cx, &explained, [old, new]),
+            kind: kind(cx, &explained, [old, new], below.as_ref()),
         };
         diagnostics = Some(server_check.run(cx, &mut checks, &planned).await?);
     }
@@ -191,13 +195,17 @@ fn claimed(explained: &Explained, references: &Listing<LspLocation>) -> BTreeSet
 }
 
 /// Which files the rename can affect.
-fn kind<'n>(cx: &RequestContext<'_>, explained: &Explained, names: [&'n str; 2]) -> EditKind<'n> {
+fn kind<'n>(
+    cx: &RequestContext<'_>,
+    explained: &Explained,
+    names: [&'n str; 2],
+    below: Option<&'n BTreeSet<AbsPath>>,
+) -> EditKind<'n> {
     let is_global = explained.is_by_name && explained.cut.is_none();
     if is_global && cx.request.options.check == CheckScope::Affected {
-        EditKind::RenamesGlobal(names)
-    } else {
-        EditKind::Renames(names)
+        return EditKind::RenamesGlobal(names);
     }
+    below.map_or(EditKind::Renames(names), |below| EditKind::RenamesNominal(names, below))
 }
 
 /// The current name.

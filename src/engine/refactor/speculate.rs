@@ -21,7 +21,7 @@ use crate::lsp::{LspError, Profile};
 use crate::model::analyzer::{AnalyzerKind, DiagnosticSource, SourceReport};
 use crate::model::edits::{CheckName, DiagnosticsDelta, UnaffectedFiles};
 use crate::model::facts::{Counts, Diagnostic};
-use crate::model::request::Severity;
+use crate::model::request::{Command, Severity};
 use crate::path::{AbsPath, DocUri};
 use crate::python::outline::Outline;
 use crate::reward::MeasuredDiagnostics;
@@ -257,11 +257,12 @@ pub(super) async fn check(
     cx: &RequestContext<'_>,
     checks: &mut Checks<'_>,
     plan: &EditPlan,
+    kind: EditKind<'_>,
     renamed: &[(String, String)],
-    wants_resolved: bool,
 ) -> Result<DiagnosticsDelta, Failure> {
     let overlay = EditOverlay::new(cx, plan);
-    let affected = affected(cx, plan, EditKind::Any).await?;
+    let affected = affected(cx, plan, kind).await?;
+    let wants_resolved = cx.request.cmd != Command::Rename;
     let comparison = Comparison { plan, overlay: &overlay, affected: &affected, renamed, wants_resolved };
     let mut after = if copy::moves_files(plan) {
         copy::diagnostics(cx, &comparison).await?

@@ -98,8 +98,8 @@ impl LspConverter<'_> {
         found.iter().map(|one| self.place(&one.uri, one.range)).collect()
     }
 
-    /// A symbol as an item of a call hierarchy.
-    pub(super) fn call_item(&mut self, symbol: &Symbol) -> Result<lsp::CallHierarchyItem, ErrorBody> {
+    /// A symbol as an item of a call hierarchy or, with the same members, of a type hierarchy.
+    pub(super) fn hierarchy_item(&mut self, symbol: &Symbol) -> Result<lsp::CallHierarchyItem, ErrorBody> {
         let whole = self.place(&symbol.uri, symbol.range)?;
         let name = self.range_in(&symbol.uri, symbol.selection_range.unwrap_or(symbol.range))?;
         Ok(lsp::CallHierarchyItem {

@@ -6,6 +6,7 @@
 
 mod convert;
 mod documents;
+mod hierarchies;
 mod requests;
 
 use std::collections::BTreeMap;
@@ -271,13 +272,16 @@ impl<O: FnOnce(Option<AbsPath>) -> Result<LspWorkspace, ErrorBody>> LspSession<O
             documents: Mutex::default(),
             sender: self.sender.clone(),
         }));
-        Ok(json!(lsp::InitializeResult {
+        let mut initialized = json!(lsp::InitializeResult {
             capabilities: capabilities(client),
             server_info: Some(lsp::ServerInfo {
                 name: "lanser".to_owned(),
                 version: Some(env!("CARGO_PKG_VERSION").to_owned()),
             }),
-        }))
+        });
+        // `lsp-types` 0.97 has no member for it.
+        initialized["capabilities"]["typeHierarchyProvider"] = json!(true);
+        Ok(initialized)
     }
 }
 

@@ -10,15 +10,15 @@ use lsp_types::request::{self as methods, Request as Method};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::convert::{LspConverter, not_expressible, symbol_kind, unit_of};
+use super::convert::{LspConverter, not_expressible, unit_of};
 use super::documents::OpenDocuments;
 use super::{LspServer, codes, failed, of_body, read};
 use crate::engine::{AbsolutePaths, UnsavedTexts};
 use crate::lsp::jsonrpc::ResponseError;
 use crate::model::bundle::Bundle;
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::model::facts::{Completeness, CompletenessStatus, Facts, Location, Symbol};
-use crate::model::request::{Command, Direction, DirtyPolicy, Options, Request, Severity};
+use crate::model::facts::{Completeness, CompletenessStatus, Facts, Location};
+use crate::model::request::{Command, Direction, DirtyPolicy, Options, Request, Severity, TypeDirection};
 use crate::path::{AbsPath, DocUri, FileUri, WorkspacePath};
 use crate::selector::{CursorSpec, PositionSpec, RangeSpec};
 use crate::text::plural;
@@ -33,11 +33,11 @@ const MAX_PLACES: usize = 5;
 /// not know.
 const COMPLETENESS: &str = "$/lanser/completeness";
 
-type Canceled<'c> = Pin<&'c mut (dyn Future<Output = ()> + Send)>;
-type LspOutcome = Result<Value, ResponseError>;
+pub(super) type Canceled<'c> = Pin<&'c mut (dyn Future<Output = ()> + Send)>;
+pub(super) type LspOutcome = Result<Value, ResponseError>;
 
 /// A request with the documents that were open when it came.
-struct RequestHandler<'a> {
+pub(super) struct RequestHandler<'a> {
     server: &'a LspServer,
     open: &'a OpenDocuments,
 }
@@ -95,7 +95,7 @@ impl RequestHandler<'_> {
             methods::HoverRequest::METHOD => self.hover(read(params)?, canceled).await,
             methods::DocumentSymbolRequest::METHOD => self.outline(read(params)?, canceled).await,
             methods::WorkspaceSymbolRequest::METHOD => self.search(read(params)?, canceled).await,
-            methods::CallHierarchyPrepare::METHOD => self.call_item(read(params)?, canceled).await,
+            methods::CallHierarchyPrepare::METHOD => self.hierarchy_root(read(params)?, None, canceled).await,
             methods::CallHierarchyIncomingCalls::METHOD => {
                 let params: lsp::CallHierarchyIncomingCallsParams = read(params)?;
                 self.calls(Direction::Incoming, &params.item, canceled).await
@@ -103,6 +103,18 @@ impl RequestHandler<'_> {
             methods::CallHierarchyOutgoingCalls::METHOD => {
                 let params: lsp::CallHierarchyOutgoingCallsParams = read(params)?;
                 self.calls(Direction::Outgoing, &params.item, canceled).await
+            }
+            methods::TypeHierarchyPrepare::METHOD => {
+                let class = Some(lsp::SymbolKind::CLASS);
+                self.hierarchy_root(read(params)?, class, canceled).await
+            }
+            methods::TypeHierarchySupertypes::METHOD => {
+                let params: lsp::TypeHierarchySupertypesParams = read(params)?;
+                self.types(TypeDirection::Supertypes, &params.item, canceled).await
+            }
+            methods::TypeHierarchySubtypes::METHOD => {
+                let params: lsp::TypeHierarchySubtypesParams = read(params)?;
+                self.types(TypeDirection::Subtypes, &params.item, canceled).await
             }
             methods::PrepareRenameRequest::METHOD => self.prepare_rename(&read(params)?, canceled).await,
             methods::Rename::METHOD => self.rename(read(params)?, canceled).await,
@@ -118,7 +130,11 @@ impl RequestHandler<'_> {
     }
 
     /// Runs a request. The answer is about the text of the client.
-    async fn run(&self, request: Request, mut canceled: Canceled<'_>) -> Result<Bundle, ResponseError> {
+    pub(super) async fn run(
+        &self,
+        request: Request,
+        mut canceled: Canceled<'_>,
+    ) -> Result<Bundle, ResponseError> {
         let workspace = &self.server.workspace;
         for _ in 0..MAX_ATTEMPTS {
             let unsaved = self.server.unsaved(self.open).await;
@@ -138,7 +154,7 @@ impl RequestHandler<'_> {
     }
 
     /// Runs a request whose error is the answer.
-    async fn facts(
+    pub(super) async fn facts(
         &self,
         request: Request,
         canceled: Canceled<'_>,
@@ -155,7 +171,7 @@ impl RequestHandler<'_> {
     }
 
     /// As [`Self::facts`]; `None` where there is nothing at the position.
-    async fn facts_if_any(
+    pub(super) async fn facts_if_any(
         &self,
         request: Request,
         canceled: Canceled<'_>,
@@ -171,7 +187,7 @@ impl RequestHandler<'_> {
         }
     }
 
-    fn request(&self, cmd: Command, selector: Option<PositionSpec>) -> Request {
+    pub(super) fn request(&self, cmd: Command, selector: Option<PositionSpec>) -> Request {
         let workspace = &self.server.workspace;
         let mut options =
             Options { index_io: self.server.client.unit, scope: workspace.scope, ..Options::default() };
@@ -183,7 +199,7 @@ impl RequestHandler<'_> {
         Request::new(cmd, selector.map(Into::into), None, options)
     }
 
-    fn request_at(
+    pub(super) fn request_at(
         &self,
         cmd: Command,
         at: &lsp::TextDocumentPositionParams,
@@ -192,7 +208,7 @@ impl RequestHandler<'_> {
         Ok(self.request(cmd, Some(self.cursor(DocUri::File(path), at.position))))
     }
 
-    fn cursor(&self, uri: DocUri, at: lsp::Position) -> PositionSpec {
+    pub(super) fn cursor(&self, uri: DocUri, at: lsp::Position) -> PositionSpec {
         let (line, col) = (at.line.saturating_add(1), at.character.saturating_add(1));
         PositionSpec::Cursor(CursorSpec {
             uri,
@@ -204,7 +220,7 @@ impl RequestHandler<'_> {
     }
 
     /// Converts the locations of a bundle.
-    async fn converter(&self, bundle: &Bundle) -> LspConverter<'_> {
+    pub(super) async fn converter(&self, bundle: &Bundle) -> LspConverter<'_> {
         let settings = &self.server.workspace.engine.settings;
         let text = serde_json::to_string(&bundle.facts).unwrap_or_default();
         let outside = match text.contains("env://") || text.contains("server://") {
@@ -257,7 +273,7 @@ impl RequestHandler<'_> {
     }
 
     /// Tells the client that an answer may be incomplete. An empty answer that may be incomplete is an error.
-    fn report(
+    pub(super) fn report(
         &self,
         facts: &Facts,
         at: &lsp::TextDocumentPositionParams,
@@ -333,75 +349,6 @@ impl RequestHandler<'_> {
         let symbols = facts.symbols.as_deref().unwrap_or_default();
         let found = self.converter(&bundle).await.symbols(symbols);
         Ok(json!(found.map_err(|error| of_body(&error))?))
-    }
-
-    /// The definition at a position as the root of a call hierarchy.
-    async fn call_item(
-        &self,
-        params: lsp::CallHierarchyPrepareParams,
-        mut canceled: Canceled<'_>,
-    ) -> LspOutcome {
-        let at = params.text_document_position_params;
-        let request = self.request_at(Command::Definition, &at)?;
-        let Some((bundle, facts)) = self.facts_if_any(request, canceled.as_mut()).await? else {
-            return Ok(Value::Null);
-        };
-        let mut items = Vec::new();
-        for definition in facts.definitions.iter().flatten() {
-            let place = self.converter(&bundle).await.place(&definition.uri, definition.range);
-            let place = place.map_err(|error| of_body(&error))?;
-            let selector = self.cursor(definition.uri.clone(), place.range.start);
-            let located = self.run(self.request(Command::Locate, Some(selector)), canceled.as_mut()).await?;
-            let resolved = located.resolution.and_then(|resolution| resolution.resolved);
-            let Some((name, kind)) = resolved.and_then(|found| Some((found.qualname?, found.symbol_kind?)))
-            else {
-                continue;
-            };
-            let (module, name) = name.split_once(':').unwrap_or(("", &name));
-            items.push(lsp::CallHierarchyItem {
-                name: name.rsplit('.').next().unwrap_or(name).to_owned(),
-                kind: symbol_kind(&kind),
-                tags: None,
-                detail: Some(format!("{module}:{name}")),
-                uri: place.uri,
-                range: place.range,
-                selection_range: place.range,
-                data: None,
-            });
-        }
-        Ok(if items.is_empty() { Value::Null } else { json!(items) })
-    }
-
-    async fn calls(
-        &self,
-        direction: Direction,
-        item: &lsp::CallHierarchyItem,
-        canceled: Canceled<'_>,
-    ) -> LspOutcome {
-        let at = lsp::TextDocumentPositionParams::new(
-            lsp::TextDocumentIdentifier::new(item.uri.clone()),
-            item.selection_range.start,
-        );
-        let mut request = self.request_at(Command::Calls, &at)?;
-        request.options.direction = Some(direction);
-        let (bundle, facts) = self.facts(request, canceled).await?;
-        let calls = facts.calls.as_deref().unwrap_or_default();
-        let mut converter = self.converter(&bundle).await;
-        let converted: Result<Vec<Value>, ErrorBody> = calls
-            .iter()
-            .map(|call| {
-                let sites = converter.locations(&call.sites)?;
-                let ranges: Vec<lsp::Range> = sites.into_iter().map(|site| site.range).collect();
-                let mut end = |symbol: &Symbol| converter.call_item(symbol);
-                Ok(match direction {
-                    Direction::Incoming => json!({"from": end(&call.caller)?, "fromRanges": ranges}),
-                    Direction::Outgoing => json!({"to": end(&call.callee)?, "fromRanges": ranges}),
-                })
-            })
-            .collect();
-        let converted = converted.map_err(|error| of_body(&error))?;
-        self.report(&facts, &at, converted.len(), &mut converter)?;
-        Ok(json!(converted))
     }
 
     async fn prepare_rename(

@@ -127,6 +127,7 @@ fn own_facts(command: Command) -> Vec<&'static str> {
         Command::Hover => &["hover"],
         Command::Symbols => &["symbols"],
         Command::Calls => &["calls"],
+        Command::TypeHierarchy => &["types"],
         Command::Diagnostics => &["diagnostics"],
         Command::Locate => &[],
         Command::PrepareRename => &["renamable"],

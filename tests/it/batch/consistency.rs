@@ -34,6 +34,11 @@ fn requests() -> Vec<Value> {
     for direction in ["incoming", "outgoing"] {
         all.push(json!({"cmd": "calls", "selector": places[1], "options": {"direction": direction}}));
     }
+    for direction in ["supertypes", "subtypes"] {
+        all.push(
+            json!({"cmd": "typeHierarchy", "selector": "py://shop#Book", "options": {"types": direction}}),
+        );
+    }
     all.push(json!({"cmd": "symbols", "options": {"paths": ["src/shop/items.py"]}}));
     all.push(json!({"cmd": "symbols", "options": {"query": "price"}}));
     all.push(json!({"cmd": "diagnostics", "options": {"paths": ["src/shop/till.py", "tests"]}}));

@@ -362,3 +362,73 @@ def run(point: Point, movie: Movie, pair: Pair) -> object:
         }
     }
 }
+
+/// A member affects files in which neither name is written only through structural types.
+#[test]
+fn files_that_a_rename_of_a_member_can_affect() {
+    let project = Project::parse(
+        "\
+//- /door.py
+from dataclasses import dataclass
+
+@dataclass
+class Door:
+    width: int
+    wide: bool = False
+
+    def open_up(self) -> None: ...
+    def close(self) -> None: ...
+    def lock_up(self) -> None: ...
+
+def made() -> Door: return Door(1)
+//- /below.py
+from door import Door
+
+class Gate(Door): ...
+//- /openers.py
+from typing import Protocol, TypedDict
+
+class Opens(Protocol):
+    def open_up(self) -> None: ...
+
+class Size(TypedDict):
+    width: int
+
+def enter(thing: Opens) -> None: thing.open_up()
+//- /far.py
+from door import made
+from openers import Size, enter
+
+enter(made())
+
+def copy(size: Size) -> None:
+    print(type(made())(**size))
+//- /user.py
+from door import made
+
+made().lock_up()
+",
+    );
+    let repository = Repository::new(&project);
+    let plan =
+        |member: &str, new: &str| repository.plan(&["rename", &format!("py://door#Door.{member}"), new]);
+    // The object does not fit the protocol any more, the TypedDict not the parameters.
+    for (member, new) in [("open_up", "go"), ("width", "size_x")] {
+        let bundle = plan(member, new);
+        assert!(failed(&bundle).contains(&"diagnostics".to_owned()), "{bundle}");
+        let found = &bundle["edits"]["diagnostics"];
+        assert_eq!(found["introduced"][0]["uri"], "far.py", "{found}");
+        assert_eq!(found.get("unaffected"), None, "{found}");
+    }
+    // No structural type has it, or one of an installed package or the standard library may have it.
+    for (member, new, unaffected) in [
+        ("lock_up", "shut_tight", json!(["far.py"])),
+        ("lock_up", "read", Value::Null),
+        ("close", "shut_tight", Value::Null),
+    ] {
+        let bundle = plan(member, new);
+        assert_eq!(failed(&bundle), [""; 0], "{bundle}");
+        let found = &bundle["edits"]["diagnostics"];
+        assert_eq!(found["unaffected"]["files"], unaffected, "{member} to {new}: {found}");
+    }
+}

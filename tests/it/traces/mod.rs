@@ -75,6 +75,8 @@ fn read_only_requests() {
             &["symbols", "--query", "price"],
             &["calls", "py://shop.till#pay", "--outgoing"],
             &["calls", "py://shop#price_of", "--incoming", "--depth", "2"],
+            &["types", "py://shop.items#Item", "--subtypes", "--depth", "2"],
+            &["types", "py://shop#Book", "--supertypes", "--depth", "2"],
             &["diag", "--severity", "hint"],
             &["def", "src/shop/till.py:8:5"],
             &["locate", "py://shop#Book.label:body"],
