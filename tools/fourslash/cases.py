@@ -90,9 +90,6 @@ class Case:
     # Why the verifications could not be read.
     error: str | None = None
 
-    def marker(self, name: str) -> Marker:
-        return next(marker for marker in self.markers if marker.name == name)
-
     def range_of(self, marker: Marker) -> Range | None:
         found = [one.range for one in self.ranges if one.marker is not None and self.markers[one.marker] is marker]
         return found[0] if found else None

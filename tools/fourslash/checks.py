@@ -6,13 +6,13 @@ import urllib.parse
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from cases import Call, Case, Layout, Marker, Range
+from cases import Call, Case, Layout, Marker, Range, located
 from client import Client, ServerError
 
 # A check and how the answer differs; `None` for an answer as expected.
 Checked = tuple[str, str | None]
 
-# A name in a category of Pyright's tests, by the severity of the protocol.
+# The categories of Pyright's tests, by the severity of the protocol.
 CATEGORIES = {1: "error", 2: "warning", 3: "information", 4: "unused"}
 
 # What is behind a comma, a parenthesis or a line end differs with the width that a server shows.
@@ -84,10 +84,6 @@ class Checker:
                 document = {"uri": path.as_uri(), "languageId": "python", "version": 1, "text": path.read_text(encoding="utf-8")}
                 self.client.notify("textDocument/didOpen", {"textDocument": document})
 
-    def file_of(self, name: str) -> str:
-        """The name of a file of the case as the verifications have it."""
-        return "/lib/site-packages" + name if any(f.name == name and f.is_library for f in self.case.files) else name
-
     def shown(self, uri: str) -> str:
         return self.layout.shown(pathlib.Path(urllib.parse.unquote(urllib.parse.urlparse(uri).path)))
 
@@ -104,11 +100,12 @@ class Checker:
         return [self.place(self.shown(one["uri"]), one["range"]) for one in found]
 
     def at(self, marker: Marker) -> dict[str, Any]:
-        uri = self.layout.path(self.file_of(marker.file)).as_uri()
+        uri = self.layout.path(located(self.case, marker.file)).as_uri()
         return {"textDocument": {"uri": uri}, "position": marker.at}
 
     def anonymous(self, message: str) -> str:
-        """A message of the server without the folders of this run."""
+        """The first line of a message of the server, without the folders of this run."""
+        message = message.partition("\n")[0]
         for folder, name in ((self.layout.workspace, "WORKSPACE"), (self.layout.environment, "ENVIRONMENT")):
             message = message.replace(str(folder), name)
         return shortened(message)

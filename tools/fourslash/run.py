@@ -4,8 +4,8 @@
 
 DIR is `packages/pyright-internal/src/tests/fourslash` of a clone of microsoft/pyright; Node.js evaluates the verifications. Each case is
 laid out as a workspace with a virtual environment in a temporary folder, and a process of `lanser lsp` answers for it. Cases about what
-`lanser lsp` does not offer are counted by the method that verifies it, and those that replace the server's own stubs of the standard
-library are left out.
+`lanser lsp` does not offer are counted by the method that verifies it. Those that replace the server's own stubs of the standard library,
+or that are about a document without a file, cannot be laid out and are left out.
 
 `known.toml` has the differences that are explained, each with its cause. Others are printed, as lines for that file. With `--bare`,
 another language server answers, such as `node .../langserver.index.js --stdio` or `ty server`, and nothing counts as known: this shows
@@ -23,7 +23,7 @@ import tempfile
 import tomllib
 from dataclasses import dataclass, field
 
-from cases import Case, Layout, read
+from cases import Case, Layout, located, read
 from checks import CHECKS, Checker
 from client import Client, ServerError
 
@@ -103,7 +103,8 @@ class Run:
         calls = [call for call in case.calls if call.method in CHECKS]
         if not calls:
             return
-        if any(file.name.startswith("/typeshed-fallback/") for file in case.files):
+        is_untitled = any(call.method == "verifyRename" and call.arguments[1:] == [True] for call in calls)
+        if is_untitled or any(file.name.startswith("/typeshed-fallback/") for file in case.files):
             self.left_out.append(case.name)
             return
         with tempfile.TemporaryDirectory() as folder:
@@ -112,7 +113,7 @@ class Run:
                 with Client(self.command(layout), layout.workspace, layout.python, self.arguments.timeout) as client:
                     checker = Checker(case, layout, client, self.arguments.server != "ty")
                     if self.arguments.bare:
-                        checker.open(checker.file_of(file.name) for file in case.files)
+                        checker.open(located(case, file.name) for file in case.files)
                     for call in calls:
                         for name, difference in checker.check(call):
                             self.count(case.name, FEATURES[call.method], name, difference)
@@ -150,7 +151,7 @@ class Run:
             numbers = [len(counts.cases), len(counts.cases - counts.different_cases), counts.checks, same]
             numbers += [counts.differences[kind] for kind in kinds]
             print(f"| {feature} | {' | '.join(map(str, numbers))} |")
-        print(f"left out, because they replace stubs of the server: {', '.join(self.left_out) or 'none'}")
+        print(f"left out: {', '.join(self.left_out) or 'none'}")
         for method, count in sorted(self.not_applicable.items()):
             print(f"not applicable: {method}: {count} cases")
 
