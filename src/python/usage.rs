@@ -115,6 +115,22 @@ impl<'t> Usage<'t> {
         (found.kind() == "identifier" && found.start_byte() == offset).then_some(found)
     }
 
+    /// Whether the name token at an offset is part of the name of a module in an import: `a` and `b` in `from a.b import c`.
+    #[must_use]
+    pub fn names_module(&self, offset: usize) -> bool {
+        let dotted = self.token(offset).and_then(|token| token.parent());
+        let Some(dotted) = dotted.filter(|name| name.kind() == "dotted_name") else { return false };
+        let around = dotted.parent().filter(|parent| parent.kind() != "aliased_import").or_else(|| {
+            // `import a.b as c`, and not `from a import b as c`.
+            dotted.parent()?.parent().filter(|parent| parent.kind() == "import_statement")
+        });
+        around.is_some_and(|around| match around.kind() {
+            "relative_import" | "import_statement" => true,
+            "import_from_statement" => around.child_by_field_name("module_name") == Some(dotted),
+            _ => false,
+        })
+    }
+
     /// The use of the name token at an offset.
     #[must_use]
     pub fn of_token(&self, offset: usize) -> TokenUse {
@@ -405,6 +421,23 @@ mod tests {
 
     fn names<'t>(text: &'t str, spans: &[Span]) -> Vec<&'t str> {
         spans.iter().map(|span| &text[span.clone()]).collect()
+    }
+
+    #[test]
+    fn names_of_modules() {
+        for (text, expected) in [
+            ("import §a", true),
+            ("import a.§b as c", true),
+            ("from a.§b import c", true),
+            ("from .§a import b as c", true),
+            ("from a import §b", false),
+            ("from a import §b as c", false),
+            ("import a as §b", false),
+            ("a.§b", false),
+        ] {
+            let (text, at) = marked(text);
+            assert_eq!(Usage::of(&text).names_module(at), expected, "{text}");
+        }
     }
 
     #[test]

@@ -44,6 +44,32 @@ impl Uses {
     }
 }
 
+/// Reading a property of an object gives its value; in a class, an assignment gives the property another name.
+#[test]
+fn the_value_of_a_property_is_no_alias() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "\
+//- /m.py
+class Box:
+    @property
+    def size(self) -> int:
+        return 1
+    width = size
+    def keep(self):
+        self.kept = self.size
+box = Box()
+value = box.size
+print(value, box.width, box.kept)
+",
+        ));
+        let found = uses(&env, "py://m#Box.size");
+        let expected: BTreeSet<&str> =
+            ["m.py:3:9", "m.py:5:5", "m.py:5:13", "m.py:7:26", "m.py:9:13", "m.py:10:18"].into();
+        assert_eq!(found.at().into_iter().collect::<BTreeSet<_>>(), expected);
+    }
+}
+
 #[test]
 fn aliases_are_followed() {
     let env = TestEnv::pyright(&Project::parse(

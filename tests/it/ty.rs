@@ -39,6 +39,29 @@ def near(p): return p.only
     assert_eq!(definition["facts"]["definitions"][0]["at"], "point.py@L3:C14");
 }
 
+/// The definition of a module that its package imports is that import.
+#[test]
+fn references_of_a_module_behind_its_package_are_not_complete() {
+    let env = TestEnv::ty(&Project::parse(
+        "\
+//- /shop/__init__.py
+from .till import pay as pay
+//- /shop/till.py
+def pay() -> None: ...
+//- /use.py
+import shop.till
+shop.till.pay()
+//- /other.py
+from shop import till
+till.pay()
+",
+    ));
+    let definition = env.lanser(["def", "use.py:2:6", "--json"]).answer();
+    assert_eq!(definition["facts"]["definitions"][0]["at"], "shop/__init__.py@L1:C7");
+    let (_, _, status) = uses(&env, "use.py:2:6");
+    assert_eq!(status, "unknown");
+}
+
 #[test]
 fn keywords_of_patterns_are_renamed() {
     let env = TestEnv::ty(&Project::parse(

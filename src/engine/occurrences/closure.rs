@@ -12,7 +12,7 @@ use crate::lsp::{Listing, LspLocation};
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
-use crate::python::outline::Span;
+use crate::python::outline::{DefinitionKind, Span};
 use crate::python::roles::object_of;
 use crate::python::scopes::Scopes;
 use crate::python::usage::{TokenUse, Usage};
@@ -267,9 +267,16 @@ impl<'c> Closure<'c> {
             return Ok(false);
         }
         let is_global = Scopes::of(&document.text, &[&name]).is_bound_by_module(span.start);
-        let is_member =
-            self.classes.defined_at(path, span.start).is_some_and(|defined| defined.class.is_some())
-                || object_of(&document.text, span.start).is_some();
+        let defined = self.classes.defined_at(path, span.start);
+        let is_in_class_body = defined
+            .as_ref()
+            .is_some_and(|defined| defined.class.is_some() && defined.kind != DefinitionKind::Attribute);
+        // `old = new` in a class gives a property another name; anywhere else an assignment takes its value.
+        if symbol.is_property && provenance == UseProvenance::Alias && !is_in_class_body {
+            return Ok(false);
+        }
+        let is_member = defined.is_some_and(|defined| defined.class.is_some())
+            || object_of(&document.text, span.start).is_some();
         // A class is often the value of a variable that has nothing else to do with it.
         let is_held = is_member && symbol.is_function;
         if is_held {

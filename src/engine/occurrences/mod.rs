@@ -272,7 +272,12 @@ fn not_searched(
     if !Profile::of(cx.settings.server).leaves_out_names {
         return None;
     }
-    if matches!(symbol.reach, symbol::Reach::Module) {
+    // The definition of `a.b` may be the import in `a` that loads the module.
+    let is_module_name = |(path, offset): &(AbsPath, usize)| {
+        let document = cx.state.files.read(path);
+        document.is_ok_and(|document| Usage::of(&document.text).names_module(*offset))
+    };
+    if matches!(symbol.reach, symbol::Reach::Module) || symbol.definitions.iter().any(is_module_name) {
         return Some("the server leaves out uses of a module in dotted names");
     }
     let own_name = |(path, offset): &(AbsPath, usize)| Some(classes.defined_at(path, *offset)?.name);

@@ -40,6 +40,8 @@ pub(super) struct SearchedSymbol {
     pub(super) is_callable: bool,
     /// Whether it is a function.
     pub(super) is_function: bool,
+    /// Whether it is a property, of which an object shows only the value.
+    pub(super) is_property: bool,
     /// Whether it is a pytest fixture.
     pub(super) is_fixture: bool,
     /// Whether a stub of the workspace has its name.
@@ -83,6 +85,7 @@ impl SearchedSymbol {
             definitions,
             is_callable: false,
             is_function: false,
+            is_property: false,
             is_fixture: false,
             is_in_stubs: false,
             modules: BTreeSet::new(),
@@ -105,6 +108,7 @@ impl SearchedSymbol {
             if let Some(defined) = &defined {
                 self.is_callable |= defined.kind.is_function() || defined.kind == DefinitionKind::Class;
                 self.is_function |= defined.kind.is_function();
+                self.is_property |= defined.kind == DefinitionKind::Property;
                 self.is_fixture |= defined.kind.is_function() && is_fixture(&defined.decorators);
             }
         }
