@@ -68,7 +68,7 @@ pub struct Subclasses {
 /// The direct bases of a class.
 #[derive(Debug, Default)]
 pub struct DirectBases {
-    /// In their order; `object` if the class names none.
+    /// In their order.
     pub classes: Vec<Class>,
     /// Those that cannot be found, as they are written.
     pub unknown: Vec<String>,
@@ -136,6 +136,16 @@ impl Class {
     #[must_use]
     pub fn span(&self) -> &Span {
         &self.definition().span
+    }
+
+    fn is_object(&self) -> bool {
+        self.name() == "object" && self.source.module.name == "builtins"
+    }
+
+    /// Whether it is a class of `typing` that makes other classes generic or structural.
+    fn is_form(&self) -> bool {
+        matches!(self.name(), "Generic" | "Protocol" | "TypedDict" | "NamedTuple")
+            && matches!(self.source.module.name.as_str(), "typing" | "typing_extensions")
     }
 
     /// The bases that are dotted names, as they are written.
@@ -260,23 +270,21 @@ impl<'f> Classes<'f> {
         class.id() == *from || self.ancestors(class).iter().any(|above| above.id() == *from)
     }
 
-    /// The direct bases of a class. Special forms of `typing`, such as `Protocol`, are no classes.
+    /// The direct bases of a class, without `object` and forms of `typing`, such as `Protocol`: the server decides whether these are
+    /// classes.
     #[must_use]
     pub fn direct_bases(&self, class: &Class) -> DirectBases {
         let Class { source, index } = class;
         let definition = class.definition();
-        let mut bases = self.lookup.direct_bases(source, *index, &Trail::default());
-        if definition.bases.is_empty() && definition.other_bases.is_empty() {
-            let is_object =
-                |object: &ClassRef| object.0.document.path == source.document.path && object.1 == *index;
-            bases.extend(self.lookup.object().filter(|object| !is_object(object)));
-        }
+        let bases = self.lookup.direct_bases(source, *index, &Trail::default());
+        let classes = bases.into_iter().map(|(source, index)| Class { source, index });
         let mut unknown = self.lookup.unknown_bases(source, *index);
+        unknown.retain(|base| base != "object");
         let computed =
             definition.other_bases.iter().filter_map(|base| source.document.text.get(base.clone()));
         unknown.extend(computed.map(|base| base.lines().next().unwrap_or_default().to_owned()));
         DirectBases {
-            classes: bases.into_iter().map(|(source, index)| Class { source, index }).collect(),
+            classes: classes.filter(|base| !base.is_object() && !base.is_form()).collect(),
             unknown,
         }
     }
@@ -286,7 +294,6 @@ impl<'f> Classes<'f> {
     #[must_use]
     pub fn may_be_structural(&self, class: &Class) -> bool {
         let names = |base: &String| base.rsplit('.').next().unwrap_or_default().to_owned();
-        let written = |class: &Class| -> BTreeSet<String> { class.bases().iter().map(names).collect() };
         let is_nominal_form = |name: &str| matches!(name, "Generic" | "NamedTuple");
         let is_unknown = |class: &Class| {
             let definition = class.definition();
@@ -297,7 +304,12 @@ impl<'f> Classes<'f> {
             let found = self.lookup.special_bases(&class.source, class.index);
             found.into_iter().filter(|name| !is_nominal_form(name)).collect::<BTreeSet<String>>()
         };
-        if is_unknown(class) || !special(class).is_empty() || written(class).contains("Protocol") {
+        let own = self.lookup.direct_bases(&class.source, class.index, &Trail::default());
+        let is_form = own.into_iter().any(|(source, index)| {
+            let base = Class { source, index };
+            base.is_form() && !is_nominal_form(base.name())
+        });
+        if is_form || is_unknown(class) || !special(class).is_empty() {
             return true;
         }
         let above = self.ancestors(class);

@@ -17,7 +17,7 @@ async def main(program: str) -> None:
         assert started.server_info.name == "lanser", started
         assert "complete" in (started.instructions or ""), started
         tools = {tool.name: tool for tool in (await session.list_tools()).tools}
-        assert len(tools) == 11, tools.keys()
+        assert len(tools) == 12, tools.keys()
         assert tools["refs"].annotations.read_only_hint and tools["rename"].annotations.destructive_hint
 
         steps = []

@@ -413,7 +413,7 @@ import json, far, near
 classes = [c for m in (near, far) for c in vars(m).values() if isinstance(c, type) and c.__module__ == m.__name__]
 print(json.dumps({
     c.__module__ + '#' + c.__qualname__: {
-        'supertypes': sorted(b.__name__ for b in c.__bases__ if b.__name__ not in ('Generic', 'Protocol')),
+        'supertypes': sorted(b.__name__ for b in c.__bases__ if b.__name__ not in ('Generic', 'object')),
         'subtypes': sorted(b.__name__ for b in c.__subclasses__()),
     } for c in classes
 }))

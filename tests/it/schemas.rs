@@ -27,12 +27,12 @@ fn printed_bundles_validate() {
         lines.push_str(&output.stdout);
     }
     let checked = env.lanser_with_input(["schema", "validate-batch", "-"], &lines);
-    assert_eq!(checked.text(), "8 of 8 valid\n");
+    assert_eq!(checked.text(), "9 of 9 valid\n");
     // The same line by line from a file, with one damaged line.
     env.write("bundles.jsonl", lines.replacen("\"status\":\"ok\"", "\"status\":\"fine\"", 1));
     let checked = env.lanser(["schema", "validate", "bundles.jsonl"]);
     assert_eq!(checked.code, Some(1));
-    assert!(checked.stdout.ends_with("7 of 8 valid\n"), "{checked}");
+    assert!(checked.stdout.ends_with("8 of 9 valid\n"), "{checked}");
     assert!(checked.stdout.lines().next().unwrap().contains("bundles.jsonl:1: "), "{checked}");
 }
 

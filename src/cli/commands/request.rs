@@ -35,6 +35,8 @@ pub(crate) enum RequestVerb {
     /// Show the callers or callees of a function
     Calls(calls::CallsArgs),
     /// Show the base classes or subclasses of a class
+    ///
+    /// `object`, `Generic` and `Protocol` are left out.
     #[command(visible_alias = "type-hierarchy")]
     Types(types::TypesArgs),
     /// Show diagnostics
