@@ -35,6 +35,8 @@ use crate::workspace::walk::is_skipped;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tools {
     pub(super) python: Option<PythonEnvironment>,
+    /// Why environments that were tried before cannot be used.
+    pub(super) problems: Vec<String>,
     pub(super) found: Result<FoundServer, Unavailable>,
 }
 
@@ -48,8 +50,8 @@ impl Tools {
         environment_cache: &EnvironmentCache,
         install: bool,
     ) -> Result<Self, Failure> {
-        let (python, _) = python_env::find(settings, environment_cache).map_err(Failure::reported)?;
-        Ok(Self { python, found: server::find(settings, install) })
+        let (python, problems) = python_env::find(settings, environment_cache).map_err(Failure::reported)?;
+        Ok(Self { python, problems, found: server::find(settings, install) })
     }
 }
 
@@ -137,7 +139,7 @@ impl Inputs {
         });
         let outside: BTreeMap<_, _> = outside.collect();
         let mut warnings = config.problems.clone();
-        warnings.extend(python_env::unused_environments(settings, &files, tools.python.as_ref()));
+        warnings.extend(python_env::unused_environments(settings, &files, tools.python.as_ref(), &tools.problems));
         if let Some(last) = last
             && Arc::ptr_eq(&last.snapshot, &snapshot)
             && last.tools.are_same(&tools)

@@ -66,11 +66,13 @@ pub(super) fn find(
     Ok((None, problems))
 }
 
-/// Warnings about virtual environments in the workspace's root that are not used although the user selected no other.
+/// Warnings about virtual environments in the workspace's root that are not used although the user selected no other. `problems`
+/// are those of the candidates that were tried.
 pub(super) fn unused_environments(
     settings: &Settings,
     files: &DiskFiles,
     used: Option<&PythonEnvironment>,
+    problems: &[String],
 ) -> Vec<String> {
     let is_named = |name: &str| settings.environment.get(name).is_some_and(|value| !value.is_empty());
     if settings.python.is_some() || is_named("VIRTUAL_ENV") || is_named("CONDA_PREFIX") {
@@ -83,7 +85,8 @@ pub(super) fn unused_environments(
             break;
         }
         let name = folder.file_name();
-        let reason = virtual_env::read(files, folder).err();
+        let of_folder = || problems.iter().find(|problem| problem.contains(folder.as_str())).cloned();
+        let reason = virtual_env::read(files, folder).err().or_else(of_folder);
         let reason =
             reason.map_or_else(String::new, |reason| format!(": {}", reason.replace(folder.as_str(), name)));
         warnings.push(format!("the virtual environment {name} is not used{reason}"));

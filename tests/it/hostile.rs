@@ -180,6 +180,9 @@ fn programs_of_a_repository_run_only_while_it_is_trusted() {
     assert_eq!(trust("list"), format!("{top}\n"));
     let located = checkout.env.lanser(["locate", "py://a#f"]);
     assert!(checkout.has_run(), "{located}");
+    // It is no interpreter.
+    let reason = "the virtual environment .venv is not used: ";
+    assert!(located.stderr.contains(reason), "{located}");
     let doctor = checkout.env.lanser(["doctor"]);
     assert!(
         doctor.stdout.lines().any(|line| line.split_whitespace().eq([

@@ -102,7 +102,7 @@ pub(super) fn read_inputs(workspace: RecordedWorkspace) -> Option<Inputs> {
     let snapshot = Snapshot::recorded(root.clone(), workspace.files, workspace.encoded, workspace.unreadable);
     let mut inputs = Inputs::recorded(
         snapshot,
-        Tools { python, found: found.ok_or_else(none) },
+        Tools { python, problems: Vec::new(), found: found.ok_or_else(none) },
         IncludeFilter::new(&config),
         config,
         import_roots,
