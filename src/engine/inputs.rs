@@ -139,7 +139,12 @@ impl Inputs {
         });
         let outside: BTreeMap<_, _> = outside.collect();
         let mut warnings = config.problems.clone();
-        warnings.extend(python_env::unused_environments(settings, &files, tools.python.as_ref(), &tools.problems));
+        warnings.extend(python_env::unused_environments(
+            settings,
+            &files,
+            tools.python.as_ref(),
+            &tools.problems,
+        ));
         if let Some(last) = last
             && Arc::ptr_eq(&last.snapshot, &snapshot)
             && last.tools.are_same(&tools)

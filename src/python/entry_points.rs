@@ -97,15 +97,16 @@ fn reference(line: &str, line_start: usize, from: usize) -> Option<EntryPoint> {
 mod tests {
     use super::*;
 
+    fn named(text: &str) -> Vec<(&str, Option<&str>)> {
+        let found = entry_points(text).into_iter();
+        found.map(|entry| (&text[entry.module], entry.object.map(|span| &text[span]))).collect()
+    }
+
     #[test]
     fn both_formats() {
         let text = "[project]\nname = \"a.b:c\"\n[project.scripts]\nrun = \"pkg.cli:main\"  # x\n\"other\" = 'pkg.tool'\n\n[project.entry-points.\"a.b\"]\n# x = \"no:no\"\np = \"pkg.plug : C.make [extra]\"\n[tool.x]\ny = \"pkg.cli:main\"\n[options.entry_points]\nconsole_scripts =\n    old = pkg.cli:main\n";
-        let found: Vec<(&str, Option<&str>)> = entry_points(text)
-            .into_iter()
-            .map(|entry| (&text[entry.module], entry.object.map(|span| &text[span])))
-            .collect();
         assert_eq!(
-            found,
+            named(text),
             [
                 ("pkg.cli", Some("main")),
                 ("pkg.tool", None),
@@ -118,12 +119,8 @@ mod tests {
     #[test]
     fn inline_tables_dotted_keys_and_single_lines() {
         let text = "[project]\nscripts = { run = \"pkg.cli:main\", other = 'pkg.tool:go' }\nscripts.third = \"pkg.three:x\"\nentry-points = {group = {a = \"pkg.a:b\"}}\nurls = { home = \"pkg.no:no\" }\ndescription = \"a = pkg.no:no\"\n[project.entry-points]\ngroup = { \"a.b\" = \"pkg.c\" }\n[options.entry_points]\nconsole_scripts = run = pkg.cli:old\n";
-        let found: Vec<(&str, Option<&str>)> = entry_points(text)
-            .into_iter()
-            .map(|entry| (&text[entry.module], entry.object.map(|span| &text[span])))
-            .collect();
         assert_eq!(
-            found,
+            named(text),
             [
                 ("pkg.cli", Some("main")),
                 ("pkg.tool", Some("go")),
