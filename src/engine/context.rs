@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::agreement::Opinions;
 use super::failure::Failure;
 use super::inputs::Inputs;
 use super::locations::LocationBuilder;
@@ -117,6 +118,8 @@ pub(super) struct RequestContext<'a> {
     pub(super) enumerated: u32,
     /// The diagnostics that were measured for the reward.
     pub(super) measured: Mutex<Option<MeasuredDiagnostics>>,
+    /// Whose answers are compared.
+    pub(super) opinions: Opinions<'a>,
 }
 
 impl RequestContext<'_> {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
+use super::agreement::Opinions;
 use super::context::{Attempt, CheckedEdit, Deadline, HandlerOutput, RequestContext};
 use super::failure::Failure;
 use super::locations::LocationBuilder;
@@ -23,6 +24,7 @@ pub(super) async fn dispatch(
     server: &WorkerGuard,
     settings: &Settings,
     deadline: Deadline,
+    opinions: Opinions<'_>,
 ) -> Result<Attempt, Failure> {
     let client = &server.client;
     settings.progress.step("the server reads the workspace");
@@ -48,6 +50,7 @@ pub(super) async fn dispatch(
         locations: &locations,
         enumerated,
         measured: Mutex::default(),
+        opinions,
     };
     settings.progress.step(&format!("{} works on it", settings.server));
     // First of all, so that the server has the right text of every file, whatever the request is about.

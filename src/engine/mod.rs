@@ -12,6 +12,7 @@
 //! learns of files.
 
 mod absolute_paths;
+mod agreement;
 mod analyze;
 mod answer;
 mod blocking;

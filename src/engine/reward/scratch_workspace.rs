@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::measure::DiagnosticsByFile;
 use super::scratch_folder::ScratchFolder;
+use crate::engine::agreement::Opinions;
 use crate::engine::blocking::blocking;
 use crate::engine::context::{Deadline, RequestContext};
 use crate::engine::failure::Failure;
@@ -173,6 +174,7 @@ impl ScratchWorkspace {
             locations: &locations,
             enumerated: self.enumerated,
             measured: Mutex::default(),
+            opinions: Opinions::Single,
         };
         let encoded = self.state.inputs.snapshot.not_utf8().iter();
         cx.open(encoded.map(|path| self.state.inputs.snapshot.absolute(path)))?;
