@@ -4,8 +4,11 @@ use serde_json::{Value, json};
 
 use crate::support::{Behavior, FakeServer, Project, TestEnv, install, portable};
 
-/// Only Pyright infers what `make` returns, and only ty looks at code for another platform.
+/// Only Pyright infers what `make` returns, and only ty is configured to look at code for another platform.
 const POINTS: &str = "\
+//- /ty.toml
+[environment]
+python-platform = \"all\"
 //- /point.py
 class Point:
     def __init__(self, only: int) -> None:
@@ -99,7 +102,7 @@ fn definitions_of_both() {
     assert!(with(&library, "agreement").iter().all(|(_, of)| *of == "both"), "{library}");
     let alone = definitions("use.py:8:31", &[]);
     assert_eq!(alone[0].get("agreement"), None);
-    let nowhere = env.lanser(["def", "use.py:3:23", "--json", "--agree", "ty"]).error(65, "E/NOT_FOUND");
+    let nowhere = env.lanser(["def", "use.py:3:23", "--json", "--agree", "ty"]).error(3, "E/NOT_FOUND");
     assert!(nowhere["message"].as_str().unwrap().contains("no definition"), "{nowhere}");
 }
 
@@ -117,9 +120,9 @@ fn a_rename_asks_for_agreement() {
     let diff = agreed["edits"]["diff"].as_str().unwrap();
     assert!(diff.contains("+    def first(p: Point): return p.single"), "{diff}");
     assert!(diff.contains("+def far(): return make().single"), "{diff}");
-    assert!(!diff.contains("second"), "{diff}");
+    assert!(!diff.contains("+    def second"), "{diff}");
     let check = check(&agreed, "agreement");
-    assert_eq!((&check["passed"], &check["places"]), (&json!(true), &json!([])), "{check}");
+    assert_eq!((&check["passed"], check.get("locations")), (&json!(true), None), "{check}");
     let detail = check["detail"].as_str().unwrap();
     assert_eq!(detail, "2 references for pyright and ty, 1 that only pyright knows, 1 that only ty knows");
 }
@@ -184,7 +187,7 @@ fn contradictions_are_unresolved() {
     let refused = env.lanser(question).plan();
     assert_eq!(refused["error"]["symbol"], "E/UNSAFE_EDIT", "{refused}");
     let failed = check(&refused, "agreement");
-    assert_eq!((&failed["passed"], &failed["places"]), (&json!(false), &json!(["a.py@L6:C7"])), "{failed}");
+    assert_eq!((&failed["passed"], &failed["locations"]), (&json!(false), &json!(["a.py@L6:C7"])), "{failed}");
     let overridden = env.lanser(question.iter().chain(["--allow-disagreement"].iter())).plan();
     assert_eq!(check(&overridden, "agreement")["overridden"], true, "{overridden}");
 }
@@ -193,7 +196,8 @@ fn contradictions_are_unresolved() {
 #[test]
 fn a_half_known_receiver_proves_nothing() {
     let env = both(
-        "//- /a.py\nclass A:\n    def run(self) -> None: ...\nclass B:\n    def run(self) -> None: ...\n\
+        "//- /ty.toml\n[environment]\npython-platform = \"all\"\n\
+         //- /a.py\nclass A:\n    def run(self) -> None: ...\nclass B:\n    def run(self) -> None: ...\n\
          //- /b.py\nimport sys\nfrom a import B\nfrom nowhere import thing\nif sys.platform == \"win32\":\n    \
          def use(c: bool):\n        x = B() if c else thing()\n        x.run()\n        y = B()\n        y.run()\n",
     );
@@ -235,15 +239,24 @@ fn the_same_answer_from_everywhere() {
         }
         cold.push(alone);
     }
-    let lines: Vec<String> = cold.iter().map(|bundle| bundle["request"].to_string()).collect();
-    let batch = env.lanser_with_input(["batch", "--no-cache"], lines.join("\n"));
-    for (line, alone) in batch.stdout.lines().zip(&cold) {
-        assert_eq!(portable(&serde_json::from_str(line).unwrap()), portable(alone));
+    let lines = questions.iter().zip(&cold).enumerate().map(|(id, (question, alone))| {
+        let request = &alone["request"];
+        let mut line = json!({"id": id, "cmd": request["cmd"], "selector": question[1], "options": request["options"]});
+        if let Some(name) = request.get("newName") {
+            line["newName"] = name.clone();
+        }
+        line.to_string()
+    });
+    let batch = env.lanser_with_input(["batch", "--no-cache"], lines.collect::<Vec<_>>().join("\n"));
+    for line in batch.stdout.lines() {
+        let one: Value = serde_json::from_str(line).unwrap();
+        let id = one["meta"]["volatile"]["id"].as_u64().unwrap();
+        assert_eq!(portable(&one), portable(&cold[usize::try_from(id).unwrap()]));
     }
     assert_eq!(batch.stdout.lines().count(), cold.len());
     // A change of the other server's configuration is a change of the inputs.
     let ask = || env.lanser(questions[0].iter().chain(["--json"].iter())).bundle();
-    env.write("ty.toml", "[environment]\npython-platform = \"win32\"\n");
+    env.write("ty.toml", "[environment]\npython-platform = \"linux\"\n");
     let changed = ask();
     assert_ne!(changed["meta"]["volatile"]["served_from"], "memo");
     let digest = |bundle: &Value| bundle["environment"]["otherTool"]["configDigest"].clone();
@@ -269,7 +282,7 @@ fn the_same_answer_from_everywhere() {
 fn what_cannot_be_compared_is_refused() {
     let mut env = both(POINTS);
     let refused = |env: &TestEnv, question: &[&str]| {
-        let error = env.lanser(question.iter().chain(["--json"].iter())).error(64, "E/USAGE");
+        let error = env.lanser(question.iter().chain(["--json"].iter())).error(2, "E/USAGE");
         error["message"].as_str().unwrap().to_owned()
     };
     assert_eq!(

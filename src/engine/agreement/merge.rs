@@ -6,19 +6,23 @@
 //! | symbol | not known, or not the symbol by a rule | reference of the main server |
 //! | symbol | another definition, nothing else is possible | unresolved: a contradiction |
 //! | unresolved | symbol | reference of the other server |
-//! | unresolved | another definition, nothing else is possible | another symbol |
+//! | unresolved: the receiver's type is unknown | another definition, nothing else is possible | another symbol |
 //! | unresolved | anything else | unresolved |
 //! | another definition | symbol | unresolved: a contradiction |
 //! | not the symbol by a rule, or not looked at | symbol | reference of the other server |
 //! | not looked at | unresolved | unresolved |
 //!
-//! That a server resolves a name counts for more than a rule about what it does not resolve.
+//! That a server resolves a name counts for more than a rule about what it does not resolve. A call that reaches the symbol through
+//! a base class is resolved to the base class's definition by both, so that is no contradiction. Where the main server resolves an
+//! occurrence and a rule leaves it open, such as a use through an interface, what the other server resolves it to proves nothing.
 
 use std::collections::BTreeMap;
 
 use super::opinion::{Claim, Opinion};
 use crate::engine::context::RequestContext;
-use crate::engine::occurrences::{Elsewhere, Evidence, Explained, Token, UnresolvedToken, offset_of};
+use crate::engine::occurrences::{
+    Elsewhere, Evidence, Explained, Token, UNKNOWN_RECEIVER, UnresolvedToken, offset_of,
+};
 use crate::lsp::LspLocation;
 use crate::model::facts::{Agreement, AgreementCounts, UseProvenance};
 use crate::model::server::ServerKind;
@@ -92,8 +96,9 @@ struct Merging<'m> {
 impl Merging<'_> {
     /// What the main server claims.
     fn references(&mut self, explained: &mut Explained) {
-        let places: Vec<LspLocation> = explained.references.keys().cloned().collect();
-        for place in places {
+        let places: Vec<(LspLocation, Option<UseProvenance>)> =
+            explained.references.iter().map(|(place, known)| (place.clone(), known.provenance)).collect();
+        for (place, provenance) in places {
             let of_other = offset_of(self.cx, &place)
                 .and_then(|(_, offset)| self.claims.remove(&(place.path.clone(), offset)));
             if explained.declarations.contains(&place) {
@@ -104,13 +109,16 @@ impl Merging<'_> {
                     self.counts.both += 1;
                     explained.agreement.insert(place, Agreement::Both);
                 }
-                Some((_, Claim::Defined { name, certain: true })) => {
+                Some((_, Claim::Defined { name, certain: true }))
+                    if provenance != Some(UseProvenance::Dispatch) =>
+                {
                     let Some(token) = self.token_at(&place) else { continue };
                     explained.references.remove(&place);
                     self.contradict(explained, token, self.main, self.other, &name);
                 }
                 claim => {
-                    if matches!(claim, Some((_, Claim::Defined { .. } | Claim::Otherwise))) {
+                    let is_otherwise = matches!(claim, Some((_, Claim::Defined { .. } | Claim::Otherwise)));
+                    if is_otherwise && provenance != Some(UseProvenance::Dispatch) {
                         self.disputes.places.push(place.clone());
                     }
                     self.counts.main += 1;
@@ -129,7 +137,7 @@ impl Merging<'_> {
                 Some((_, claim @ Claim::Reference { .. })) => {
                     self.accept(explained, one.token.place(self.cx), claim);
                 }
-                Some((_, Claim::Defined { certain: true, .. })) => {
+                Some((_, Claim::Defined { certain: true, .. })) if one.reason == UNKNOWN_RECEIVER => {
                     explained.other += 1;
                     self.counts.other_symbols += 1;
                 }
@@ -142,12 +150,15 @@ impl Merging<'_> {
     fn elsewhere(&mut self, explained: &mut Explained) {
         for ((path, start), (end, elsewhere)) in std::mem::take(&mut explained.elsewhere) {
             let Some((_, claim)) = self.claims.remove(&(path.clone(), start)) else { continue };
-            if !matches!(claim, Claim::Reference { .. }) {
-                continue;
-            }
+            let Claim::Reference { provenance, .. } = &claim else { continue };
+            let is_dispatch = *provenance == Some(UseProvenance::Dispatch);
             let Some(token) = self.token(&path, start..end) else { continue };
             let place = token.place(self.cx);
             match elsewhere {
+                Elsewhere::Defined(_) if is_dispatch => {
+                    explained.other -= 1;
+                    self.accept(explained, place, claim);
+                }
                 Elsewhere::Defined(definition) => {
                     explained.other -= 1;
                     self.contradict(explained, token, self.other, self.main, &definition.name);

@@ -313,6 +313,9 @@ fn not_searched(
 /// Why an occurrence is unresolved that the time did not suffice for.
 const NOT_CHECKED: &str = "not checked within the time limit";
 
+/// Why an occurrence is unresolved whose receiver the server does not know.
+pub(super) const UNKNOWN_RECEIVER: &str = "receiver type unknown";
+
 /// What is known of a name when the time limit ends before the server has answered: where it is written.
 pub(super) async fn unexplained(
     cx: &RequestContext<'_>,

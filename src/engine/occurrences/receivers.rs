@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use super::explainer::{DefinitionMatch, Explainer};
 use super::symbol::Reach;
-use super::{Evidence, Explanation, OtherDefinition, Token, files_with, offset_of};
+use super::{Evidence, Explanation, OtherDefinition, Token, UNKNOWN_RECEIVER, files_with, offset_of};
 use crate::engine::failure::Failure;
 use crate::engine::positions::by_name;
 use crate::lsp::{Listing, LspLocation};
@@ -99,7 +99,7 @@ impl Explainer<'_> {
 
     /// Explains an attribute for which the server has no definition.
     pub(super) async fn attribute(&self, token: &Token) -> Result<Explanation, Failure> {
-        let unknown = || Explanation::Unresolved("receiver type unknown".to_owned());
+        let unknown = || Explanation::Unresolved(UNKNOWN_RECEIVER.to_owned());
         let Some(receiver) = token.receiver() else { return Ok(unknown()) };
         if receiver.is_self
             && let Some(class) = self.classes.around(&token.document.path, token.span.start)
@@ -168,7 +168,7 @@ impl Explainer<'_> {
     /// An attribute of objects of these classes that the server does not know. A class and its declaration in a stub are one.
     fn of_dynamic_classes(&self, classes: &[Class]) -> Explanation {
         if classes.is_empty() {
-            return Explanation::Unresolved("receiver type unknown".to_owned());
+            return Explanation::Unresolved(UNKNOWN_RECEIVER.to_owned());
         }
         if classes.iter().any(|class| self.is_mock(class)) {
             return Explanation::Unresolved("a mock may stand in for it".to_owned());
