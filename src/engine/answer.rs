@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::agreement::Opinions;
 use super::blocking::{blocking, blocking_within};
 use super::context::{AnswerOrigin, Attempt, Deadline, needs_server};
 use super::dispatch::dispatch;
@@ -11,6 +10,7 @@ use super::failure::Failure;
 use super::inputs::{Inputs, Tools};
 use super::instance::Engine;
 use super::memo::MemoKey;
+use super::opinion::Opinions;
 use super::pool::{Isolation, StartingWorker, WorkerKind};
 use super::request_state::RequestState;
 use super::single_flight::{FlightLeader, FlightRole};
@@ -174,7 +174,7 @@ impl Engine {
         let (fresh, mut served_from) = (basis.fresh, ServedFrom::Syntax);
         let other = self.other_server(request);
         let other = other.map_err(|failure| failed_from(failure, ServedFrom::Syntax))?;
-        let opinions = other.as_ref().map_or(Opinions::Single, Opinions::Main);
+        let opinions = other.as_deref().map_or(Opinions::Single, Opinions::Main);
         let attempted =
             Box::pin(self.attempt_in_time(request, &state, basis.starting, retry, &mut served_from, opinions));
         let outcome = tokio::select! {

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::agreement::Opinions;
 use super::failure::Failure;
 use super::inputs::Inputs;
 use super::locations::LocationBuilder;
+use super::opinion::Opinions;
 use super::pool::WorkerGuard;
 use super::request_state::RequestState;
 use super::settings::Settings;

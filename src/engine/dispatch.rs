@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
-use super::agreement::Opinions;
 use super::context::{Attempt, CheckedEdit, Deadline, HandlerOutput, RequestContext};
 use super::failure::Failure;
 use super::locations::LocationBuilder;
+use super::opinion::Opinions;
 use super::pool::{WorkerGuard, WorkerKind};
 use super::request_state::RequestState;
 use super::settings::Settings;

@@ -1,11 +1,12 @@
 //! Requests about the name at a position: definition, declaration, type definition, implementation, references,
 //! hover.
 
-use super::agreement::{self, Opinion, Opinions};
+use super::agreement;
 use super::context::{Attempt, HandlerOutput, RequestContext};
 use super::failure::Failure;
 use super::locations::LocationBuilder;
 use super::occurrences::fixtures;
+use super::opinion::Opinions;
 use super::order_dependence::needs_inference;
 use super::positions::{by_name, no_result, position};
 use super::request_state::{RequestState, RequestTarget};
@@ -101,7 +102,8 @@ pub(super) async fn locations(cx: &RequestContext<'_>) -> Result<HandlerOutput, 
         (listing, provenance) = (found, Some(how));
     }
     if let Opinions::Other(request) = &cx.opinions {
-        return Ok(request.answer(Opinion::of_definitions(cx, &listing.items, &request.question)));
+        let opinion = agreement::opinion_on_definitions(cx, &listing.items, &request.question);
+        return Ok(agreement::give(request, opinion));
     }
     let hover = (cmd == Command::Definition).then(|| signature(cx, &listing.items)).flatten();
     let describe = |place: &LspLocation| Location { provenance, ..cx.locations.location(place) };

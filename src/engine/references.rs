@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::agreement::{self, Opinion, Opinions};
+use super::agreement;
 use super::completeness;
 use super::context::{HandlerOutput, RequestContext};
 use super::failure::Failure;
 use super::occurrences::{Explained, Named, explain, unexplained};
+use super::opinion::Opinions;
 use super::positions::no_result;
 use super::request_state::RequestTarget;
 use crate::bundle::order::sort;
@@ -44,7 +45,7 @@ pub(super) async fn references(
         if is_late {
             return Err(Failure::reported(cx.timeout_error()));
         }
-        return Ok(request.answer(Opinion::of_occurrences(cx, &explained)));
+        return Ok(agreement::give(request, agreement::opinion_on_occurrences(cx, &explained)));
     }
     if let Some(opinion) = opinion.filter(|_| !is_late) {
         agreement::merge(cx, &mut explained, &opinion);
@@ -86,10 +87,7 @@ pub(super) async fn explained(
     // Checked before anything from a server that has answered other requests is cached.
     cx.require_fresh_outside_workspace(listing.items.iter().map(|place| &place.path))?;
     let Some(named) = Named::of(target) else { return Err(no_result(cx, target)) };
-    let family = match &cx.opinions {
-        Opinions::Other(request) => request.family(cx),
-        Opinions::Single | Opinions::Main(_) => Vec::new(),
-    };
+    let family = agreement::family(cx);
     let named = Named { family: &family, ..named };
     let explained = Box::pin(explain(cx, named, searched, listing)).await?;
     cx.require_fresh_outside_workspace(paths(&explained))?;

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::agreement::Opinion;
 use super::failure::Failure;
 use super::inputs::Inputs;
+use super::opinion::Opinion;
 use super::settings::Settings;
 use crate::bundle::portable::PathMap;
 use crate::digest::Digest;
@@ -148,8 +148,7 @@ impl RequestState {
 
     /// Notes the other server whose opinion was asked.
     pub(super) fn compared_with(&self, opinion: &Opinion) {
-        let (tool, inputs) = opinion.source();
-        let _ = self.other.set((tool.cloned(), inputs));
+        let _ = self.other.set((opinion.tool.clone(), opinion.inputs));
     }
 
     /// The digest of what the other server's opinion depends on, if one was asked.

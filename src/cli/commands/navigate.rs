@@ -34,7 +34,7 @@ pub(crate) struct AgreeArgs {
     ///
     /// Each location says which server reports it. What one server leaves open, the other may resolve; where they contradict each
     /// other, the place is unresolved. The other server has its default version, and may be installed.
-    #[arg(long, value_name = "SERVER")]
+    #[arg(long, value_name = "SERVER", hide_short_help = true)]
     pub(crate) agree: Option<String>,
 }
 

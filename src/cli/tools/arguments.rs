@@ -237,7 +237,7 @@ mod tests {
         let names =
             |name: &str| schema(&verb(name))["properties"].as_object().unwrap().keys().cloned().collect();
         let refs: Vec<String> = names("refs");
-        assert_eq!(refs, ["agree", "cursor", "exclude_declaration", "limit", "selector"]);
+        assert_eq!(refs, ["cursor", "exclude_declaration", "limit", "selector"]);
         let rename: Vec<String> = names("rename");
         assert!(rename.contains(&"family".to_owned()) && !rename.contains(&"allow_incomplete".to_owned()));
         assert_eq!(schema(&verb("rename"))["required"], json!(["selector", "new_name"]));

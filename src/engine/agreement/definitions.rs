@@ -1,7 +1,8 @@
 //! Merges the definitions that two servers report.
 
-use super::opinion::{DefinitionOpinion, Opinion, symbol_at};
+use super::collect::symbol_at;
 use crate::engine::context::RequestContext;
+use crate::engine::opinion::{DefinitionOpinion, Opinion};
 use crate::engine::positions::span_of;
 use crate::lsp::LspLocation;
 use crate::model::facts::{Agreement, Location, UseProvenance};

@@ -18,11 +18,12 @@
 
 use std::collections::BTreeMap;
 
-use super::opinion::{Claim, Opinion};
 use crate::engine::context::RequestContext;
 use crate::engine::occurrences::{
     Elsewhere, Evidence, Explained, Token, UNKNOWN_RECEIVER, UnresolvedToken, offset_of,
 };
+use crate::engine::opinion::{Claim, OccurrenceOpinion, Opinion};
+use crate::engine::positions::span_of;
 use crate::lsp::LspLocation;
 use crate::model::facts::{Agreement, AgreementCounts, UseProvenance};
 use crate::model::server::ServerKind;
@@ -76,7 +77,7 @@ fn other_kind(cx: &RequestContext<'_>) -> ServerKind {
 type Claims = BTreeMap<(AbsPath, usize), (usize, Claim)>;
 
 fn claims(cx: &RequestContext<'_>, opinion: &Opinion) -> Claims {
-    let of = |one: &super::opinion::OccurrenceOpinion| {
+    let of = |one: &OccurrenceOpinion| {
         let path = cx.locations.paths.absolute(&one.uri)?;
         Some(((path, one.span.0), (one.span.1, one.claim.clone())))
     };
@@ -220,7 +221,7 @@ impl Merging<'_> {
     }
 
     fn token_at(&self, place: &LspLocation) -> Option<Token> {
-        let (document, span) = crate::engine::positions::span_of(self.cx, place)?;
+        let (document, span) = span_of(self.cx, place)?;
         self.token(&document.path, span)
     }
 

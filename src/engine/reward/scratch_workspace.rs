@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use super::measure::DiagnosticsByFile;
 use super::scratch_folder::ScratchFolder;
-use crate::engine::agreement::Opinions;
 use crate::engine::blocking::blocking;
 use crate::engine::context::{Deadline, RequestContext};
 use crate::engine::failure::Failure;
 use crate::engine::inputs::{InputScanner, Inputs};
 use crate::engine::instance::Engine;
 use crate::engine::locations::LocationBuilder;
+use crate::engine::opinion::Opinions;
 use crate::engine::pool::{Isolation, WorkerGuard, WorkerKind};
 use crate::engine::refactor;
 use crate::engine::request_state::RequestState;

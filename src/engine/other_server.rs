@@ -1,35 +1,42 @@
-//! Asks the other server.
+//! The other server whose opinion a request wants: that of another engine for the same workspace.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::opinion::{Opinion, Question};
-use super::{OpinionRequest, Opinions};
+use super::answer::{AttemptInputs, RetryState};
+use super::blocking::blocking;
+use super::concurrent::BoxedFuture;
+use super::failure::Failure;
+use super::inputs::Inputs;
+use super::instance::Engine;
+use super::memo::inputs_digest;
+use super::opinion::{Opinion, OpinionRequest, Opinions, OtherServer, Question, question};
+use super::settings::Progress;
 use crate::digest::Digest;
-use crate::engine::answer::{AttemptInputs, RetryState};
-use crate::engine::blocking::blocking;
-use crate::engine::concurrent::BoxedFuture;
-use crate::engine::context::RequestContext;
-use crate::engine::failure::Failure;
-use crate::engine::inputs::Inputs;
-use crate::engine::instance::Engine;
-use crate::engine::memo::inputs_digest;
-use crate::engine::settings::Progress;
 use crate::model::bundle::ServedFrom;
 use crate::model::environment::OtherTool;
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::model::request::{Command, Options, Request};
+use crate::model::request::Request;
 use crate::model::server::ServerKind;
-use crate::tape::IoKind;
-use crate::workspace::files::Document;
 
 /// How often the other server is asked again because something changed meanwhile.
 const MAX_CHANGES: u32 = 2;
 
-/// Another server for the same workspace.
-pub(in crate::engine) struct OtherServer {
+/// Another engine for the same workspace.
+struct OtherEngine {
     kind: ServerKind,
     engine: Engine,
+}
+
+impl OtherServer for OtherEngine {
+    fn kind(&self) -> ServerKind {
+        self.kind
+    }
+
+    // Not an `async` function, because it is part of the answer to a request and consists of one.
+    fn opinion(&self, question: Question, snapshot: Digest) -> BoxedFuture<'_, Result<Opinion, Failure>> {
+        Box::pin(self.engine.give_opinion(question, snapshot))
+    }
 }
 
 /// The progress of the other server: only what should stay visible.
@@ -45,20 +52,12 @@ impl Progress for NoticesOnly {
     fn done(&self) {}
 }
 
-/// The request that the other server is asked: the same, about the whole answer and without the options of an edit.
-pub(in crate::engine) fn question(request: &Request) -> Request {
-    let Options { index_io, scope, exclude_declaration, .. } = request.options;
-    let options = Options { index_io, scope, exclude_declaration, ..Options::default() };
-    let cmd = if request.cmd == Command::Definition { Command::Definition } else { Command::References };
-    Request { cmd, selector: request.selector.clone(), original: None, new_name: None, options }
-}
-
 impl Engine {
     /// The other server that a request wants.
     ///
     /// # Errors
     /// If it is the server itself, or the request cannot be put to another one.
-    pub(in crate::engine) fn other_server(&self, request: &Request) -> Result<Option<OtherServer>, Failure> {
+    pub(super) fn other_server(&self, request: &Request) -> Result<Option<Box<dyn OtherServer>>, Failure> {
         let Some(kind) = request.options.agree else { return Ok(None) };
         let usage = |message: String, hint: &str| {
             Failure::reported(ErrorBody::new(ErrorSymbol::Usage, message).hint(hint))
@@ -73,59 +72,13 @@ impl Engine {
         }
         let progress = Arc::new(NoticesOnly(self.settings.progress.clone()));
         let engine = self.other_engine(kind).for_caller(self.settings.timeout, false, progress);
-        Ok(Some(OtherServer { kind, engine }))
+        Ok(Some(Box::new(OtherEngine { kind, engine })))
     }
 
     /// The digest of the other server's inputs for a request; `None` if there is no such server yet.
-    pub(in crate::engine) async fn other_inputs_digest(&self, request: &Request) -> Option<Digest> {
-        let other = self.other_server(request).ok()??;
-        let inputs = other.engine.scan_since(Instant::now()).await.ok()?;
+    pub(super) async fn other_inputs_digest(&self, request: &Request) -> Option<Digest> {
+        let inputs = self.other_engine(request.options.agree?).scan_since(Instant::now()).await.ok()?;
         inputs_digest(&question(request), &inputs)
-    }
-}
-
-/// Asks the other server about the target of a request, or replays its answer; `None` if the request wants no other server.
-/// `family` are further definitions that count as the same symbol.
-pub(in crate::engine) async fn ask(
-    cx: &RequestContext<'_>,
-    family: &[(Arc<Document>, usize)],
-) -> Result<Option<Opinion>, Failure> {
-    let Opinions::Main(other) = &cx.opinions else { return Ok(None) };
-    let uri = |document: &Document| cx.locations.paths.uri(&document.path);
-    let question = Question {
-        request: question(cx.request),
-        family: family.iter().map(|(document, offset)| (uri(document), *offset)).collect(),
-        unit: cx.locations.server_unit,
-    };
-    let query = ("agree", other.kind, &question);
-    let unrecorded = || {
-        Err(ErrorBody::new(
-            ErrorSymbol::ReplayMismatch,
-            "the trace does not have the answer of the other server",
-        ))
-    };
-    let tape = &cx.state.tape;
-    let outcome: Result<Opinion, ErrorBody> = if tape.is_replaying() {
-        tape.query(IoKind::Analyzer, &query, unrecorded, unrecorded)
-    } else {
-        let outcome = other.opinion(question.clone(), cx.state.inputs.snapshot.digest()).await;
-        let outcome = outcome.map_err(|failure| {
-            let mut error = failure.into_body(cx.locations.paths);
-            error.message = format!("{}: {}", other.kind, error.message);
-            error
-        });
-        tape.query(IoKind::Analyzer, &query, || outcome.clone(), unrecorded)
-    };
-    let opinion = outcome.map_err(Failure::reported)?;
-    cx.state.compared_with(&opinion);
-    Ok(Some(opinion))
-}
-
-impl OtherServer {
-    /// Its answer about the workspace with this digest. Not an `async` function, because it is part of the answer to a request
-    /// and consists of one.
-    fn opinion(&self, question: Question, snapshot: Digest) -> BoxedFuture<'_, Result<Opinion, Failure>> {
-        Box::pin(self.engine.give_opinion(question, snapshot))
     }
 }
 
