@@ -175,8 +175,14 @@ impl Engine {
         let other = self.other_server(request);
         let other = other.map_err(|failure| failed_from(failure, ServedFrom::Syntax))?;
         let opinions = other.as_deref().map_or(Opinions::Single, Opinions::Main);
-        let attempted =
-            Box::pin(self.attempt_in_time(request, &state, basis.starting, retry, &mut served_from, opinions));
+        let attempted = Box::pin(self.attempt_in_time(
+            request,
+            &state,
+            basis.starting,
+            retry,
+            &mut served_from,
+            opinions,
+        ));
         let outcome = tokio::select! {
             biased;
             outcome = attempted => outcome,

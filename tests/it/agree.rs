@@ -61,7 +61,9 @@ fn each_server_resolves_what_the_other_leaves_open() {
     assert!(places(&pyright).contains(&"use.py@L4:C26".to_owned()), "{pyright}");
     assert!(unresolved(&ty).contains(&"use.py@L4:C26".to_owned()), "{ty}");
     assert!(places(&ty).contains(&"use.py@L6:C35".to_owned()), "{ty}");
-    for (more, main) in [(vec!["--agree", "ty"], "pyright"), (vec!["--server", "ty", "--agree", "pyright"], "ty")] {
+    for (more, main) in
+        [(vec!["--agree", "ty"], "pyright"), (vec!["--server", "ty", "--agree", "pyright"], "ty")]
+    {
         let bundle = ask(&more);
         let expected = [
             ("point.py@L3:C14", "both"),
@@ -183,11 +185,16 @@ fn contradictions_are_unresolved() {
         [("a.py@L6:C7", "it is the symbol for pyright, and a.B.run for ty")]
     );
     assert_eq!(counts(&bundle)["contradictions"], 1);
-    let question = ["rename", "py://a#A.run", "start", "--json", "--server-command", &server, "--agree", "ty"];
+    let question =
+        ["rename", "py://a#A.run", "start", "--json", "--server-command", &server, "--agree", "ty"];
     let refused = env.lanser(question).plan();
     assert_eq!(refused["error"]["symbol"], "E/UNSAFE_EDIT", "{refused}");
     let failed = check(&refused, "agreement");
-    assert_eq!((&failed["passed"], &failed["locations"]), (&json!(false), &json!(["a.py@L6:C7"])), "{failed}");
+    assert_eq!(
+        (&failed["passed"], &failed["locations"]),
+        (&json!(false), &json!(["a.py@L6:C7"])),
+        "{failed}"
+    );
     let overridden = env.lanser(question.iter().chain(["--allow-disagreement"].iter())).plan();
     assert_eq!(check(&overridden, "agreement")["overridden"], true, "{overridden}");
 }
@@ -219,9 +226,8 @@ fn the_same_answer_from_everywhere() {
     let trace = env.path("trace.jsonl");
     let mut cold = Vec::new();
     for question in questions {
-        let ask = |more: &[&str]| {
-            env.lanser(question.iter().chain(["--json"].iter()).chain(more.iter())).bundle()
-        };
+        let ask =
+            |more: &[&str]| env.lanser(question.iter().chain(["--json"].iter()).chain(more.iter())).bundle();
         let alone = ask(&["--no-session", "--no-cache"]);
         for (what, more) in [
             ("warm", &["--no-cache"][..]),
@@ -241,7 +247,8 @@ fn the_same_answer_from_everywhere() {
     }
     let lines = questions.iter().zip(&cold).enumerate().map(|(id, (question, alone))| {
         let request = &alone["request"];
-        let mut line = json!({"id": id, "cmd": request["cmd"], "selector": question[1], "options": request["options"]});
+        let mut line =
+            json!({"id": id, "cmd": request["cmd"], "selector": question[1], "options": request["options"]});
         if let Some(name) = request.get("newName") {
             line["newName"] = name.clone();
         }

@@ -53,12 +53,10 @@ fn local(cx: &RequestContext<'_>, theirs: &DefinitionOpinion) -> Location {
         let path = cx.locations.paths.absolute(&theirs.location.uri)?;
         let document = cx.state.files.read(&path).ok()?;
         let is_place = document.text.get(theirs.span.0..theirs.span.1).is_some();
-        let range = document.lines.range(
-            &document.text,
-            theirs.span.0..theirs.span.1,
-            cx.locations.server_unit,
-        );
-        (is_place && range == theirs.location.range).then(|| cx.locations.location(&LspLocation { path, range }))
+        let range =
+            document.lines.range(&document.text, theirs.span.0..theirs.span.1, cx.locations.server_unit);
+        (is_place && range == theirs.location.range)
+            .then(|| cx.locations.location(&LspLocation { path, range }))
     };
     own().unwrap_or_else(|| theirs.location.clone())
 }

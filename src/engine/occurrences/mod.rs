@@ -367,7 +367,9 @@ impl Explained {
                 self.mocked.push(token.clone());
             }
             Explanation::Text => self.text += 1,
-            Explanation::Unresolved(reason) => self.unresolved.push(UnresolvedToken::new(token.clone(), reason)),
+            Explanation::Unresolved(reason) => {
+                self.unresolved.push(UnresolvedToken::new(token.clone(), reason));
+            }
         }
     }
 }

@@ -45,7 +45,8 @@ impl Explainer<'_> {
         }
         let found = self.without_imports(found);
         let names: Option<Vec<String>> = found.items.iter().map(|place| self.defined_name(place)).collect();
-        let Some(name) = names.filter(|_| found.skipped == 0).and_then(|names| names.into_iter().min()) else {
+        let Some(name) = names.filter(|_| found.skipped == 0).and_then(|names| names.into_iter().min())
+        else {
             return Ok(explanation);
         };
         let is_certain = self.cx.opinions.is_other() && self.is_fully_typed(token).await?;

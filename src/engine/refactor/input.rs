@@ -125,7 +125,8 @@ pub(in crate::engine) fn parse_edit(input: &EditInput, unit: ColumnUnit) -> Resu
 /// when the edit was planned is not overridden now; one that passed then is not recorded as passed.
 pub(super) fn carry_over_failures(checks: &mut Checks<'_>, failed: Vec<Check>) {
     use CheckName::{
-        Agreement, Collision, Completeness, Identifier, Overrides, PrepareRename, RoundTrip, Shadowing, Target,
+        Agreement, Collision, Completeness, Identifier, Overrides, PrepareRename, RoundTrip, Shadowing,
+        Target,
     };
     for Check { name, detail, places, .. } in failed {
         match name {

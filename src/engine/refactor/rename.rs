@@ -290,7 +290,8 @@ fn check_agreement(
         let both = crate::text::plural(counts.both as usize, "reference");
         let only = [(counts.main, main), (counts.other, other)];
         let only = only.iter().filter(|(count, _)| *count > 0);
-        let only: Vec<String> = only.map(|(count, server)| format!(", {count} that only {server} knows")).collect();
+        let only: Vec<String> =
+            only.map(|(count, server)| format!(", {count} that only {server} knows")).collect();
         let detail = format!("{both} for {main} and {other}{}", only.concat());
         checks.pass(CheckName::Agreement, detail);
         return;
