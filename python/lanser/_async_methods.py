@@ -20,6 +20,7 @@ from ._types import (
     Renamable,
     Resolved,
     SelectorForm,
+    ServerKind,
     Severity,
     Symbol,
     Transaction,
@@ -46,10 +47,16 @@ class AsyncMethods:
         raise NotImplementedError
 
     async def definition(
-        self, selector: Selector, *, limit: Optional[int] = None, cursor: Optional[str] = None, timeout: Optional[float] = None
+        self,
+        selector: Selector,
+        *,
+        agree: Optional[ServerKind] = None,
+        limit: Optional[int] = None,
+        cursor: Optional[str] = None,
+        timeout: Optional[float] = None,
     ) -> Answer[List[Location]]:
-        """Where a symbol is defined."""
-        options = {"limit": limit, "cursor": cursor}
+        """Where a symbol is defined. `agree` is another server that is asked, too."""
+        options = {"agree": agree, "limit": limit, "cursor": cursor}
         return await self._run("definition", fact("definitions"), selector, options=options, timeout=timeout)
 
     async def declaration(
@@ -78,12 +85,13 @@ class AsyncMethods:
         selector: Selector,
         *,
         exclude_declaration: bool = False,
+        agree: Optional[ServerKind] = None,
         limit: Optional[int] = None,
         cursor: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Answer[List[Location]]:
-        """Every reference to a symbol. `Answer.complete` says whether they are all."""
-        options = {"exclude_declaration": exclude_declaration, "limit": limit, "cursor": cursor}
+        """Every reference to a symbol. `Answer.complete` says whether they are all. `agree` is another server that is asked, too."""
+        options = {"exclude_declaration": exclude_declaration, "agree": agree, "limit": limit, "cursor": cursor}
         return await self._run("references", fact("references"), selector, options=options, timeout=timeout)
 
     async def hover(self, selector: Selector, *, timeout: Optional[float] = None) -> Answer[Hover]:
@@ -185,6 +193,7 @@ class AsyncMethods:
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         check: Optional[CheckScope] = None,
+        agree: Optional[ServerKind] = None,
         guards: Optional[GuardOptions] = None,
         timeout: Optional[float] = None,
     ) -> Answer[Edits]:
@@ -198,6 +207,7 @@ class AsyncMethods:
             "include": sorted(include),
             "exclude": sorted(exclude),
             "check": check,
+            "agree": agree,
             "guards": guards,
         }
         return await self._run("rename", edits, selector, new_name=new_name, options=options, timeout=timeout)

@@ -23,6 +23,7 @@ from ._types import (
     Renamable,
     Resolved,
     SelectorForm,
+    ServerKind,
     Severity,
     Symbol,
     Transaction,
@@ -49,10 +50,16 @@ class Methods:
         raise NotImplementedError
 
     def definition(
-        self, selector: Selector, *, limit: Optional[int] = None, cursor: Optional[str] = None, timeout: Optional[float] = None
+        self,
+        selector: Selector,
+        *,
+        agree: Optional[ServerKind] = None,
+        limit: Optional[int] = None,
+        cursor: Optional[str] = None,
+        timeout: Optional[float] = None,
     ) -> Answer[List[Location]]:
-        """Where a symbol is defined."""
-        options = {"limit": limit, "cursor": cursor}
+        """Where a symbol is defined. `agree` is another server that is asked, too."""
+        options = {"agree": agree, "limit": limit, "cursor": cursor}
         return self._run("definition", fact("definitions"), selector, options=options, timeout=timeout)
 
     def declaration(
@@ -81,12 +88,13 @@ class Methods:
         selector: Selector,
         *,
         exclude_declaration: bool = False,
+        agree: Optional[ServerKind] = None,
         limit: Optional[int] = None,
         cursor: Optional[str] = None,
         timeout: Optional[float] = None,
     ) -> Answer[List[Location]]:
-        """Every reference to a symbol. `Answer.complete` says whether they are all."""
-        options = {"exclude_declaration": exclude_declaration, "limit": limit, "cursor": cursor}
+        """Every reference to a symbol. `Answer.complete` says whether they are all. `agree` is another server that is asked, too."""
+        options = {"exclude_declaration": exclude_declaration, "agree": agree, "limit": limit, "cursor": cursor}
         return self._run("references", fact("references"), selector, options=options, timeout=timeout)
 
     def hover(self, selector: Selector, *, timeout: Optional[float] = None) -> Answer[Hover]:
@@ -188,6 +196,7 @@ class Methods:
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         check: Optional[CheckScope] = None,
+        agree: Optional[ServerKind] = None,
         guards: Optional[GuardOptions] = None,
         timeout: Optional[float] = None,
     ) -> Answer[Edits]:
@@ -201,6 +210,7 @@ class Methods:
             "include": sorted(include),
             "exclude": sorted(exclude),
             "check": check,
+            "agree": agree,
             "guards": guards,
         }
         return self._run("rename", edits, selector, new_name=new_name, options=options, timeout=timeout)

@@ -17,6 +17,8 @@ FORMAT_VERSION = "1.6"
 
 __all__ = [
     "Action",
+    "Agreement",
+    "AgreementCounts",
     "AnalysisScope",
     "AnalyzerKind",
     "AnchorPositionSpec",
@@ -92,6 +94,7 @@ __all__ = [
     "Occurrence",
     "OperationOptions",
     "Options",
+    "OtherTool",
     "OutstandingDiagnostic",
     "OutstandingReason",
     "Override",
@@ -159,13 +162,16 @@ __all__ = [
     "FORMAT_VERSION",
 ]
 
+Agreement = Literal["both", "pyright", "basedpyright", "ty"]
+"""The servers by whose answers a location is known."""
+
 AnalysisScope = Literal["requested", "configured"]
 """The files that an analyzer analyzes."""
 
 AnalyzerKind = Literal["compile", "ruff", "mypy"]
 """A program besides the language server that finds diagnostics."""
 
-CheckName = Literal["target", "prepareRename", "identifier", "shadowing", "collision", "overrides", "completeness", "jail", "filters", "overlap", "content", "git", "diagnostics", "roundTrip"]
+CheckName = Literal["target", "prepareRename", "identifier", "shadowing", "collision", "overrides", "completeness", "agreement", "jail", "filters", "overlap", "content", "git", "diagnostics", "roundTrip"]
 """The safety checks, in the order of `edits.safety`."""
 
 CheckScope = Literal["affected", "importers"]
@@ -251,7 +257,7 @@ TransactionState = Literal["applied", "undone", "damaged"]
 TypeDirection = Literal["supertypes", "subtypes"]
 """The direction of a type hierarchy."""
 
-UseProvenance = Literal["definition", "scope", "import-alias", "alias", "stub", "dispatch", "exported", "replace", "class-keyword", "subscript", "pytest-fixture", "decorator", "fixture-request"]
+UseProvenance = Literal["definition", "scope", "import-alias", "alias", "stub", "dispatch", "exported", "replace", "class-keyword", "subscript", "pytest-fixture", "decorator", "fixture-request", "other-server"]
 """The rule that establishes a reference that the server does not report itself."""
 
 Verdict = Literal["pass", "fail"]
@@ -334,6 +340,8 @@ class Options:
 
     action_kind: Optional[str] = None
     """`actions`: only actions of this LSP kind or a sub-kind. Default: all."""
+    agree: Optional[ServerKind] = None
+    """`definition`, `references`, `rename`: another server that is asked the same. Default: none."""
     apply: Optional[bool] = None
     """`rename`, `actions`, `apply`: write the edit if no check prevents it. Default: false."""
     as_: Optional[SelectorForm] = None
@@ -404,6 +412,7 @@ class Options:
         """Reads it from its JSON form."""
         return cls(
             action_kind=value.get("action_kind"),
+            agree=value.get("agree"),
             apply=value.get("apply"),
             as_=value.get("as"),
             base=value.get("base"),
@@ -987,6 +996,8 @@ class Location:
     """The range."""
     at: str
     """A selector of the location."""
+    agreement: Optional[Agreement] = None
+    """With `agree`: the servers by whose answers the location is known; absent otherwise."""
     preview: Optional[str] = None
     """The source line; absent when the file cannot be read."""
     provenance: Optional[UseProvenance] = None
@@ -1008,6 +1019,7 @@ class Location:
             uri=value["uri"],
             range=Range(*value["range"]),
             at=value["at"],
+            agreement=value.get("agreement"),
             preview=value.get("preview"),
             provenance=value.get("provenance"),
             symbol_id=value.get("symbolId"),
@@ -1094,6 +1106,35 @@ class Unresolved:
 
 
 @dataclass(frozen=True)
+class AgreementCounts:
+    """How the answers of two servers compare. `main` is the server of `environment.tool`, `other` that of
+    `environment.otherTool`.
+    """
+
+    both: int
+    """References by the answers of both."""
+    main: int
+    """References by the answers of the main server only."""
+    other: int
+    """References by the answers of the other server only."""
+    other_symbols: int
+    """Occurrences that only the other server resolves, to another symbol; they are among `explained.other`."""
+    contradictions: int
+    """Occurrences that are the symbol for one server and another symbol for the other; they are unresolved."""
+
+    @classmethod
+    def from_json(cls, value: Json) -> AgreementCounts:
+        """Reads it from its JSON form."""
+        return cls(
+            both=value["both"],
+            main=value["main"],
+            other=value["other"],
+            other_symbols=value["otherSymbols"],
+            contradictions=value["contradictions"],
+        )
+
+
+@dataclass(frozen=True)
 class ExplainedCounts:
     """The number of occurrences of a name by explanation."""
 
@@ -1131,6 +1172,8 @@ class Completeness:
     """The number of these files that were opened in the server."""
     unresolved: Unresolved
     """Occurrences that are neither confirmed as references nor explained otherwise."""
+    agreement: Optional[AgreementCounts] = None
+    """With `agree`: how the answers of the two servers compare; absent otherwise."""
     explained: Optional[ExplainedCounts] = None
     """The number of occurrences of the name and its aliases by explanation; absent when occurrences were not counted.
     """
@@ -1146,6 +1189,7 @@ class Completeness:
             files_with_name=value["files_with_name"],
             files_searched=value["files_searched"],
             unresolved=Unresolved.from_json(value["unresolved"]),
+            agreement=AgreementCounts.from_json(value["agreement"]) if value.get("agreement") is not None else None,
             explained=ExplainedCounts.from_json(value["explained"]) if value.get("explained") is not None else None,
             reason=value.get("reason"),
         )
@@ -2545,6 +2589,27 @@ class WorkspaceState:
 
 
 @dataclass(frozen=True)
+class OtherTool:
+    """Another language server that was asked the same."""
+
+    name: ServerKind
+    """The kind of server."""
+    version: str
+    """The server's version."""
+    config_digest: str
+    """The digest of every configuration file and setting that changes this server's answers."""
+
+    @classmethod
+    def from_json(cls, value: Json) -> OtherTool:
+        """Reads it from its JSON form."""
+        return cls(
+            name=value["name"],
+            version=value["version"],
+            config_digest=value["configDigest"],
+        )
+
+
+@dataclass(frozen=True)
 class Environment:
     """The environment that an answer was computed with. It contains no absolute path and no name of the machine."""
 
@@ -2562,6 +2627,8 @@ class Environment:
     """Operating system and architecture, as in `linux-x86_64`."""
     workspace: WorkspaceState
     """The content of the workspace."""
+    other_tool: Optional[OtherTool] = None
+    """The other server, with `agree`; absent when none was used."""
 
     @classmethod
     def from_json(cls, value: Json) -> Environment:
@@ -2574,6 +2641,7 @@ class Environment:
             config_digest=value["configDigest"],
             platform=value["platform"],
             workspace=WorkspaceState.from_json(value["workspace"]),
+            other_tool=OtherTool.from_json(value["otherTool"]) if value.get("otherTool") is not None else None,
         )
 
 

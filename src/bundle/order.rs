@@ -107,6 +107,7 @@ mod tests {
                 at: String::new(),
                 symbol_id: None,
                 provenance: None,
+                agreement: None,
                 via: None,
                 preview,
             },

@@ -28,6 +28,8 @@ pub(crate) struct FileConfig {
     pub(crate) scope: Option<String>,
     /// Analyzers whose diagnostics are added: `compile`, `ruff`, `mypy`.
     pub(crate) with: Option<Vec<String>>,
+    /// Another server that is asked the same: `pyright`, `basedpyright`, `ty`.
+    pub(crate) agree: Option<String>,
     /// Seconds without requests after which a background session exits.
     pub(crate) session_idle: Option<u64>,
     /// MiB above which a background session restarts its language server.

@@ -97,6 +97,10 @@ pub(crate) struct RenameGuardArgs {
     #[arg(long, hide_short_help = true, help_heading = OVERRIDES)]
     pub(crate) allow_incomplete: bool,
 
+    /// Apply even if the server of --agree says otherwise of some places
+    #[arg(long, hide_short_help = true, help_heading = OVERRIDES)]
+    pub(crate) allow_disagreement: bool,
+
     /// Apply even if the new name does not have exactly the references of the old one
     #[arg(long, hide_short_help = true, help_heading = OVERRIDES)]
     pub(crate) allow_changed_references: bool,
@@ -216,6 +220,7 @@ impl GuardArgs {
             (CheckName::Collision, renaming.allow_collision),
             (CheckName::Overrides, renaming.allow_broken_overrides),
             (CheckName::Completeness, renaming.allow_incomplete),
+            (CheckName::Agreement, renaming.allow_disagreement),
             (CheckName::Diagnostics, self.allow_new_diagnostics),
             (CheckName::RoundTrip, renaming.allow_changed_references),
         ];

@@ -35,6 +35,8 @@ pub(crate) struct CliSettings {
     pub(crate) scope: Scope,
     /// The analyzers besides the language server, sorted.
     pub(crate) with: Vec<AnalyzerKind>,
+    /// Another server that is asked the same.
+    pub(crate) agree: Option<ServerKind>,
     pub(crate) timeout: Duration,
     pub(crate) offline: bool,
     pub(crate) trust_workspace: bool,
@@ -105,6 +107,7 @@ impl CliSettings {
         let index_io = sources.text("index-io", args.index_io.clone(), |file| file.index_io.clone());
         let scope = sources.text("scope", args.scope.clone(), |file| file.scope.clone());
         let with = sources.analyzers(env)?;
+        let agree = sources.agree(server, env)?;
         let timeout =
             sources.value("timeout", args.timeout, |file| file.timeout).unwrap_or(DEFAULT_TIMEOUT_SECONDS);
         let session = sources.session(args.no_session, env)?;
@@ -144,6 +147,7 @@ impl CliSettings {
                 Some(other) => return Err(invalid_choice("--scope", other, "workspace or configured")),
             },
             with,
+            agree,
             timeout: Duration::from_secs(timeout.clamp(1, 86_400)),
             absolute,
             offline,
@@ -216,6 +220,26 @@ impl SettingSources<'_> {
         Ok(analyzers)
     }
 
+    /// The other server of `LANSER_AGREE` or of a configuration file, unless it is the server itself; an option of a verb comes
+    /// first.
+    fn agree(
+        &mut self,
+        server: ServerKind,
+        env: &ProcessEnvironment,
+    ) -> Result<Option<ServerKind>, ErrorBody> {
+        let named = env.var("LANSER_AGREE").filter(|value| !value.is_empty()).map(str::to_owned);
+        let name = match named {
+            Some(value) => {
+                let setting = Setting { value: value.clone(), origin: "environment".to_owned() };
+                self.origins.insert("agree", setting);
+                Some(value)
+            }
+            None => self.text("agree", None, |file| file.agree.clone()),
+        };
+        let agree = name.map_or(Ok(None), |name| parse_agree("agree", &name))?;
+        Ok(agree.filter(|agree| *agree != server))
+    }
+
     fn value<T: ToString>(
         &mut self,
         name: &'static str,
@@ -273,6 +297,18 @@ pub(crate) fn parse_analyzers(option: &str, names: &[String]) -> Result<Vec<Anal
     Ok(found)
 }
 
+/// The server with this name; `none` is none.
+///
+/// # Errors
+/// If the name is unknown.
+pub(crate) fn parse_agree(option: &str, name: &str) -> Result<Option<ServerKind>, ErrorBody> {
+    if name == "none" {
+        return Ok(None);
+    }
+    let unknown = || invalid_choice(option, name, "pyright, basedpyright, ty or none");
+    ServerKind::parse(name).map(Some).ok_or_else(unknown)
+}
+
 fn invalid_choice(option: &str, given: &str, expected: &str) -> ErrorBody {
     ErrorBody::new(ErrorSymbol::Usage, format!("invalid value {given:?} for {option}"))
         .hint(format!("use {expected}"))
@@ -281,7 +317,7 @@ fn invalid_choice(option: &str, given: &str, expected: &str) -> ErrorBody {
 fn config_error(error: ConfigError) -> ErrorBody {
     let hint = match &error {
         ConfigError::Syntax { .. } => {
-            "the keys are server, index-io, absolute, timeout, scope, with, session-idle, session-memory, allow, deny, allow-dirty, deny-apply-on-ambiguous and workspace-jail; the user's file may also have server-command, python and offline"
+            "the keys are server, index-io, absolute, timeout, scope, with, agree, session-idle, session-memory, allow, deny, allow-dirty, deny-apply-on-ambiguous and workspace-jail; the user's file may also have server-command, python and offline"
         }
         ConfigError::Forbidden { .. } => {
             "set it with a flag, LANSER_… in the environment, or in the user's lanser/config.toml"

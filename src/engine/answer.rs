@@ -10,6 +10,7 @@ use super::failure::Failure;
 use super::inputs::{Inputs, Tools};
 use super::instance::Engine;
 use super::memo::MemoKey;
+use super::opinion::Opinions;
 use super::pool::{Isolation, StartingWorker, WorkerKind};
 use super::request_state::RequestState;
 use super::single_flight::{FlightLeader, FlightRole};
@@ -34,23 +35,31 @@ const MIN_RETRY_TIME: Duration = Duration::from_secs(1);
 const EARLY_SCAN_DELAY: Duration = Duration::from_millis(100);
 
 /// The inputs of an attempt.
-struct AttemptInputs {
-    inputs: Arc<Inputs>,
+pub(super) struct AttemptInputs {
+    pub(super) inputs: Arc<Inputs>,
     /// Whether they were scanned after the request arrived. If not, they are only presumed to be unchanged.
-    fresh: bool,
+    pub(super) fresh: bool,
     /// A server that is being started concurrently.
-    starting: Option<StartingWorker>,
+    pub(super) starting: Option<StartingWorker>,
+}
+
+/// What an attempt needs besides the request.
+pub(super) struct AttemptConditions {
+    /// The isolation, if the default does not suffice.
+    pub(super) isolation: Option<Isolation>,
+    /// When the answer is due.
+    pub(super) deadline: Deadline,
 }
 
 impl AttemptInputs {
-    const fn fresh(inputs: Arc<Inputs>) -> Self {
+    pub(super) const fn fresh(inputs: Arc<Inputs>) -> Self {
         Self { inputs, fresh: true, starting: None }
     }
 }
 
 /// What earlier attempts imply for the next.
 #[derive(Default)]
-struct RetryState {
+pub(super) struct RetryState {
     crashes: usize,
     hangs: usize,
     changes: usize,
@@ -163,8 +172,17 @@ impl Engine {
         };
         let pending = self.pending_guard();
         let (fresh, mut served_from) = (basis.fresh, ServedFrom::Syntax);
-        let attempted =
-            Box::pin(self.attempt_in_time(request, &state, basis.starting, retry, &mut served_from));
+        let other = self.other_server(request);
+        let other = other.map_err(|failure| failed_from(failure, ServedFrom::Syntax))?;
+        let opinions = other.as_deref().map_or(Opinions::Single, Opinions::Main);
+        let attempted = Box::pin(self.attempt_in_time(
+            request,
+            &state,
+            basis.starting,
+            retry,
+            &mut served_from,
+            opinions,
+        ));
         let outcome = tokio::select! {
             biased;
             outcome = attempted => outcome,
@@ -193,6 +211,8 @@ impl Engine {
             Ok(attempt) => {
                 let origin =
                     AnswerOrigin { inputs: Some(inputs.clone()), state: Some(state.clone()), fault: None };
+                // Between the key and the answer the other server's inputs may have changed.
+                let key = key.filter(|key| key.other == state.other_inputs());
                 ComputedAnswer { attempt, served_from, key, leader: None, origin }
             }
             Err(failure) => failure_of(request, failure, Some(&inputs), Some(&state), served_from),
@@ -235,18 +255,20 @@ impl Engine {
     }
 
     /// Runs [`Self::attempt`] until the deadline.
-    async fn attempt_in_time(
+    pub(super) async fn attempt_in_time(
         &self,
         request: &Request,
         state: &Arc<RequestState>,
         starting: Option<StartingWorker>,
         retry: &mut RetryState,
         served_from: &mut ServedFrom,
+        opinions: Opinions<'_>,
     ) -> Result<Attempt, Failure> {
         let deadline = *retry.deadline.get_or_insert_with(|| Deadline::of(request, &self.settings));
         let at = deadline.at;
         let deadline = Deadline { is_last: deadline.is_last || retry.hangs > 0, ..deadline };
-        let attempted = self.attempt(request, state, starting, retry.isolation, deadline, served_from);
+        let conditions = AttemptConditions { isolation: retry.isolation, deadline };
+        let attempted = self.attempt(request, state, starting, conditions, served_from, opinions);
         let outcome = tokio::time::timeout_at((at + TIMEOUT_GRACE).into(), attempted).await;
         let timed_out =
             || LspError::Timeout { method: request.cmd.as_str().to_owned(), after: self.settings.timeout };
@@ -293,7 +315,7 @@ impl Engine {
     }
 
     /// Scans the workspace for the first time, and starts the server that is probably needed concurrently.
-    async fn first_scan(&self, request: &Request) -> Result<AttemptInputs, Failure> {
+    pub(super) async fn first_scan(&self, request: &Request) -> Result<AttemptInputs, Failure> {
         let (needs_server, began) = (needs_server(request), Instant::now());
         let (settings, environment_cache) =
             (self.settings.clone(), self.shared.scanner.environment_cache.clone());
@@ -308,13 +330,13 @@ impl Engine {
         Ok(AttemptInputs { inputs, fresh: true, starting })
     }
 
-    async fn scan_since(&self, moment: Instant) -> Result<Arc<Inputs>, Failure> {
+    pub(super) async fn scan_since(&self, moment: Instant) -> Result<Arc<Inputs>, Failure> {
         self.shared.scanner.scan_since(moment, &self.settings, None).await
     }
 
     /// Resolves the selector. The flag says that presumed inputs are stale: the selector was resolved in file
     /// contents that differ from theirs, which is known without a scan of the whole workspace.
-    async fn resolve(
+    pub(super) async fn resolve(
         &self,
         request: &Request,
         inputs: &Arc<Inputs>,
@@ -337,9 +359,9 @@ impl Engine {
         request: &Request,
         state: &Arc<RequestState>,
         starting: Option<StartingWorker>,
-        isolation: Option<Isolation>,
-        deadline: Deadline,
+        conditions: AttemptConditions,
         served_from: &mut ServedFrom,
+        opinions: Opinions<'_>,
     ) -> Result<Attempt, Failure> {
         if let Some(error) = state.target_error() {
             return Err(Failure::reported(error));
@@ -356,6 +378,7 @@ impl Engine {
         if let Some(starting) = &mut starting {
             starting.wait().await?;
         }
+        let AttemptConditions { isolation, deadline } = conditions;
         let isolation =
             isolation.unwrap_or_else(|| order_dependence::isolation(request, state, self.settings.server));
         if isolation != Isolation::Shared {
@@ -373,7 +396,7 @@ impl Engine {
             *served_from = ServedFrom::WarmServer;
         }
         let deadline = Deadline { is_last: deadline.is_last || server.is_fresh(), ..deadline };
-        let answered = dispatch(request, state, &server, &self.settings, deadline).await;
+        let answered = dispatch(request, state, &server, &self.settings, deadline, opinions).await;
         if answered.as_ref().is_err_and(Failure::is_hang) {
             server.retire();
         } else {
@@ -383,7 +406,12 @@ impl Engine {
     }
 
     /// Whether to make another attempt on the same inputs.
-    async fn should_retry(&self, failure: &Failure, retry: &mut RetryState, served_from: ServedFrom) -> bool {
+    pub(super) async fn should_retry(
+        &self,
+        failure: &Failure,
+        retry: &mut RetryState,
+        served_from: ServedFrom,
+    ) -> bool {
         match failure {
             failure if failure.is_crash() && retry.crashes < RESTART_BACKOFF.len() => {
                 tokio::time::sleep(RESTART_BACKOFF[retry.crashes]).await;
@@ -424,7 +452,7 @@ impl Engine {
             self.shared.scanner.throttle.wait().await;
             self.scan_since(started).await?
         } else if needs_server(request) || !fresh {
-            let (now, ()) = tokio::join!(self.scan_since(started), self.shared.pool.close());
+            let (now, ()) = tokio::join!(self.scan_since(started), self.close());
             now?
         } else {
             state.inputs.clone()
@@ -454,6 +482,10 @@ impl Engine {
             None if request.cmd.edits() => None,
             None => MemoKey::of(request, inputs),
         }?;
+        let key = match request.options.agree {
+            Some(_) => key.with_other(self.other_inputs_digest(request).await?),
+            None => key,
+        };
         if request.options.with.is_empty() {
             return Some(key);
         }

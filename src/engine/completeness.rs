@@ -49,6 +49,7 @@ impl SearchedFiles {
             files_with_name: count(self.with_name.len()),
             files_searched: count(self.shown),
             explained: None,
+            agreement: None,
             unresolved: Unresolved::default(),
         }
     }
@@ -141,6 +142,7 @@ pub(super) fn of_documents(
             count
         },
         explained: None,
+        agreement: None,
         unresolved: Unresolved::default(),
     }
 }
@@ -236,6 +238,7 @@ pub(super) fn verdict(
             other: count(explained.other),
             text: count(explained.text),
         }),
+        agreement: explained.compared,
         unresolved: Unresolved {
             count: count(explained.unresolved.len()),
             items: explained.unresolved.iter().map(|one| unresolved_use(cx, one)).collect(),

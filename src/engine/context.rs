@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::failure::Failure;
 use super::inputs::Inputs;
 use super::locations::LocationBuilder;
+use super::opinion::Opinions;
 use super::pool::WorkerGuard;
 use super::request_state::RequestState;
 use super::settings::Settings;
@@ -117,6 +118,8 @@ pub(super) struct RequestContext<'a> {
     pub(super) enumerated: u32,
     /// The diagnostics that were measured for the reward.
     pub(super) measured: Mutex<Option<MeasuredDiagnostics>>,
+    /// Whose answers are compared.
+    pub(super) opinions: Opinions<'a>,
 }
 
 impl RequestContext<'_> {

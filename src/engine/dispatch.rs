@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use super::context::{Attempt, CheckedEdit, Deadline, HandlerOutput, RequestContext};
 use super::failure::Failure;
 use super::locations::LocationBuilder;
+use super::opinion::Opinions;
 use super::pool::{WorkerGuard, WorkerKind};
 use super::request_state::RequestState;
 use super::settings::Settings;
@@ -25,6 +26,7 @@ pub(super) async fn dispatch(
     server: &WorkerGuard,
     settings: &Settings,
     deadline: Deadline,
+    opinions: Opinions<'_>,
 ) -> Result<Attempt, Failure> {
     let client = &server.client;
     settings.progress.step("the server reads the workspace");
@@ -50,6 +52,7 @@ pub(super) async fn dispatch(
         locations: &locations,
         enumerated,
         measured: Mutex::default(),
+        opinions,
     };
     settings.progress.step(&format!("{} works on it", settings.server));
     // First of all, so that the server has the right text of every file, whatever the request is about.

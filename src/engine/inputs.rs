@@ -388,6 +388,7 @@ fn environment(
     }
     Environment {
         tool: None,
+        other_tool: None,
         lanser: Lanser { version: env!("CARGO_PKG_VERSION").to_owned() },
         position_encoding: ColumnUnit::Utf16.as_lsp().to_owned(),
         python: python.map(|python| Python {

@@ -1,6 +1,7 @@
 //! The engine of one workspace: what all requests share. [`super::run`] answers them.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::blocking::blocking;
@@ -13,6 +14,7 @@ use super::server::Server;
 use super::settings::{Progress, Settings};
 use super::single_flight::SingleFlight;
 use crate::model::request::Request;
+use crate::model::server::ServerKind;
 use crate::python::raise_parse_cache_limit;
 use crate::tape::Tape;
 
@@ -31,6 +33,10 @@ pub(super) struct Shared {
     pub(super) single_flight: SingleFlight,
     /// Whether more than one request is expected.
     pub(super) resident: bool,
+    /// Whether many requests run at a time.
+    is_concurrent: bool,
+    /// Engines for other kinds of servers, whose opinion was asked.
+    others: Mutex<BTreeMap<ServerKind, Engine>>,
 }
 
 impl Engine {
@@ -63,6 +69,8 @@ impl Engine {
             memo: Memo::of(&settings),
             single_flight: SingleFlight::default(),
             resident,
+            is_concurrent: concurrent,
+            others: Mutex::default(),
         };
         Self { settings, shared: Arc::new(shared) }
     }
@@ -88,8 +96,37 @@ impl Engine {
         }
     }
 
+    /// The engine for another kind of server: of its default version, for the same workspace.
+    pub(super) fn other_engine(&self, kind: ServerKind) -> Self {
+        let mut others = self.shared.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = || {
+            let settings = Settings {
+                server: kind,
+                server_version: None,
+                server_command: None,
+                // Its answers are recorded as such.
+                trace: None,
+                ..(*self.settings).clone()
+            };
+            Self::with(settings, self.shared.resident, self.shared.is_concurrent)
+        };
+        others.entry(kind).or_insert_with(start).clone()
+    }
+
+    fn others(&self) -> Vec<Self> {
+        self.shared.others.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// The inputs of the last scan.
+    pub(super) fn last_inputs(&self) -> Option<Arc<Inputs>> {
+        self.shared.scanner.last()
+    }
+
     /// Stops the servers.
     pub async fn close(&self) {
+        for other in self.others() {
+            other.shared.pool.close().await;
+        }
         self.shared.pool.close().await;
     }
 
@@ -111,6 +148,8 @@ impl Engine {
     /// The running servers.
     #[must_use]
     pub fn report(&self) -> RunningServers {
-        self.shared.pool.report()
+        let mut running = self.shared.pool.report();
+        running.servers.extend(self.others().iter().flat_map(|other| other.shared.pool.report().servers));
+        running
     }
 }

@@ -34,7 +34,16 @@ impl LocationBuilder<'_> {
     pub(super) fn location(&self, place: &LspLocation) -> Location {
         let (uri, at, preview) = self.describe(&place.path, place.range);
         let symbol_id = self.symbol_id(&place.path, place.range);
-        Location { uri, range: place.range, at, symbol_id, provenance: None, via: None, preview }
+        Location {
+            uri,
+            range: place.range,
+            at,
+            symbol_id,
+            provenance: None,
+            agreement: None,
+            via: None,
+            preview,
+        }
     }
 
     /// The id of the workspace's definition whose name starts where the range starts.

@@ -37,6 +37,8 @@ pub(super) struct Memo {
 pub(super) struct MemoKey {
     request: Digest,
     inputs: Digest,
+    /// The inputs of the other server, if the request asks one; `inputs` covers them.
+    pub(super) other: Option<Digest>,
 }
 
 impl Memo {
@@ -106,6 +108,11 @@ impl MemoKey {
         Self { inputs, ..self }
     }
 
+    /// The key for an answer that also depends on another server, with the inputs of this digest.
+    pub(super) fn with_other(self, other: Digest) -> Self {
+        Self { other: Some(other), ..self.with(other) }
+    }
+
     /// The key of a request for some inputs. `None` if no server is available that could have answered, if the
     /// request is about a file that the inputs do not cover, or if it names a revision by anything but a commit ID.
     pub(super) fn of(request: &Request, inputs: &Inputs) -> Option<Self> {
@@ -156,7 +163,7 @@ impl MemoKey {
             .chain(outside);
         fields.extend(other_names.map(String::into_bytes));
         let inputs = Digest::of_fields(fields.iter().map(Vec::as_slice));
-        Some(Self { request: request_digest(request)?, inputs })
+        Some(Self { request: request_digest(request)?, inputs, other: None })
     }
 }
 

@@ -12,6 +12,7 @@
 //! learns of files.
 
 mod absolute_paths;
+mod agreement;
 mod analyze;
 mod answer;
 mod blocking;
@@ -32,7 +33,9 @@ mod locations;
 mod memo;
 mod navigation;
 mod occurrences;
+mod opinion;
 mod order_dependence;
+mod other_server;
 mod outline;
 mod pool;
 mod positions;

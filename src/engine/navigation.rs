@@ -1,10 +1,12 @@
 //! Requests about the name at a position: definition, declaration, type definition, implementation, references,
 //! hover.
 
+use super::agreement;
 use super::context::{Attempt, HandlerOutput, RequestContext};
 use super::failure::Failure;
 use super::locations::LocationBuilder;
 use super::occurrences::fixtures;
+use super::opinion::Opinions;
 use super::order_dependence::needs_inference;
 use super::positions::{by_name, no_result, position};
 use super::request_state::{RequestState, RequestTarget};
@@ -72,7 +74,11 @@ pub(super) async fn locations(cx: &RequestContext<'_>) -> Result<HandlerOutput, 
         return references::references(cx, target, name, capabilities).await;
     }
     cx.open([target.document.path.clone()])?;
-    let mut listing = server_locations(cx, target).await?;
+    let asked = async {
+        let is_compared = cmd == Command::Definition;
+        if is_compared { agreement::ask(cx, &[]).await } else { Ok(None) }
+    };
+    let (mut listing, opinion) = tokio::try_join!(server_locations(cx, target), asked)?;
     if cx.open_encoded(listing.items.iter().map(|place| &place.path))? {
         listing = server_locations(cx, target).await?;
     }
@@ -95,15 +101,22 @@ pub(super) async fn locations(cx: &RequestContext<'_>) -> Result<HandlerOutput, 
     {
         (listing, provenance) = (found, Some(how));
     }
-    if listing.items.is_empty() {
-        return Err(no_result(cx, target));
+    if let Opinions::Other(request) = &cx.opinions {
+        let opinion = agreement::opinion_on_definitions(cx, &listing.items, &request.question);
+        return Ok(agreement::give(request, opinion));
     }
     let hover = (cmd == Command::Definition).then(|| signature(cx, &listing.items)).flatten();
-    let mut found: Vec<_> = listing
-        .items
-        .into_iter()
-        .map(|place| Location { provenance, ..cx.locations.location(&place) })
-        .collect();
+    let describe = |place: &LspLocation| Location { provenance, ..cx.locations.location(place) };
+    let mut found: Vec<Location> = match opinion {
+        Some(opinion) => {
+            let found = listing.items.into_iter().map(|place| (place.clone(), describe(&place)));
+            agreement::merge_definitions(cx, found.collect(), &opinion)
+        }
+        None => listing.items.iter().map(describe).collect(),
+    };
+    if found.is_empty() {
+        return Err(no_result(cx, target));
+    }
     sort(&mut found);
     let options = &cx.request.options;
     let (found, limits) = page(found, options.limit, options.cursor.as_deref())?;

@@ -87,6 +87,7 @@ async fn outlines(cx: &RequestContext<'_>) -> Result<(Vec<Symbol>, Option<Comple
         files_with_name: count(files.len()),
         files_searched: count(files.len() - unreadable.len()),
         explained: None,
+        agreement: None,
         unresolved: Unresolved::default(),
     });
     Ok((found, completeness))

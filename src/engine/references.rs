@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::agreement;
 use super::completeness;
 use super::context::{HandlerOutput, RequestContext};
 use super::failure::Failure;
 use super::occurrences::{Explained, Named, explain, unexplained};
+use super::opinion::Opinions;
 use super::positions::no_result;
 use super::request_state::RequestTarget;
 use crate::bundle::order::sort;
@@ -36,8 +38,18 @@ pub(super) async fn references(
 ) -> Result<HandlerOutput, Failure> {
     let targets = [&target.document.path, &target.reference_position().0.path];
     let mut searched = completeness::open_files_with_names(cx, &[name], &targets)?;
-    let explained = explained(cx, target, &mut searched).await?;
+    let explaining = Box::pin(explained(cx, target, &mut searched));
+    let (mut explained, opinion) = tokio::try_join!(explaining, agreement::ask(cx, &[]))?;
     let is_late = explained.is_late;
+    if let Opinions::Other(request) = &cx.opinions {
+        if is_late {
+            return Err(Failure::reported(cx.timeout_error()));
+        }
+        return Ok(agreement::give(request, agreement::opinion_on_occurrences(cx, &explained)));
+    }
+    if let Some(opinion) = opinion.filter(|_| !is_late) {
+        agreement::merge(cx, &mut explained, &opinion);
+    }
     let mut completeness = completeness::verdict(cx, &searched, &explained);
     let mut unresolved = std::mem::take(&mut completeness.unresolved.items);
     sort(&mut unresolved);
@@ -75,6 +87,8 @@ pub(super) async fn explained(
     // Checked before anything from a server that has answered other requests is cached.
     cx.require_fresh_outside_workspace(listing.items.iter().map(|place| &place.path))?;
     let Some(named) = Named::of(target) else { return Err(no_result(cx, target)) };
+    let family = agreement::family(cx);
+    let named = Named { family: &family, ..named };
     let explained = Box::pin(explain(cx, named, searched, listing)).await?;
     cx.require_fresh_outside_workspace(paths(&explained))?;
     Ok(explained)
@@ -96,6 +110,7 @@ pub(super) fn locations(cx: &RequestContext<'_>, explained: &Explained) -> Vec<L
     let mut found: Vec<Location> = wanted
         .map(|(place, evidence)| Location {
             provenance: evidence.provenance,
+            agreement: explained.agreement.get(place).copied(),
             via: evidence.via.clone(),
             ..cx.locations.location(place)
         })

@@ -150,6 +150,12 @@ pub fn validate_request(mut request: Request) -> Result<Request, ErrorBody> {
     if !options.with.is_empty() && !matches!(request.cmd, Command::Diagnostics | Command::Check) {
         return wrong(&format!("`{name}` does not use analyzers"), "remove \"with\" from the options");
     }
+    if options.agree.is_some() && !(request.cmd.takes_second_opinion() && options.module.is_none()) {
+        return wrong(
+            &format!("`{name}` does not ask another server"),
+            "remove \"agree\" from the options: it is for definition, references, and rename of a symbol",
+        );
+    }
     options.with.sort();
     options.with.dedup();
     options.paths.sort();

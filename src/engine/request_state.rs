@@ -4,9 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use super::failure::Failure;
 use super::inputs::Inputs;
+use super::opinion::Opinion;
 use super::settings::Settings;
 use crate::bundle::portable::PathMap;
-use crate::model::environment::{Environment, Tool};
+use crate::digest::Digest;
+use crate::model::environment::{Environment, OtherTool, Tool};
 use crate::model::error::{ErrorBody, ErrorData, ErrorSymbol};
 use crate::model::request::{Command, Request, Scope};
 use crate::path::{AbsPath, WorkspacePath};
@@ -38,6 +40,8 @@ pub(super) struct RequestState {
     pub(super) resolved: Option<SelectorOutcome>,
     /// The environment with the server that works on the request, once there is one.
     environment: OnceLock<Environment>,
+    /// The identity of the other server that was asked, and the digest of its inputs.
+    other: OnceLock<(Option<OtherTool>, Option<Digest>)>,
     pub(super) threads: usize,
     /// Records or replays all I/O.
     pub(super) tape: Tape,
@@ -132,12 +136,24 @@ impl RequestState {
             snapshot.save_index();
         }
         let threads = settings.threads;
-        Self { inputs, files, resolved, environment: OnceLock::new(), threads, tape }
+        Self { inputs, files, resolved, environment: OnceLock::new(), other: OnceLock::new(), threads, tape }
     }
 
     /// The environment of the answer: with the server, if one works on the request.
     pub(super) fn environment(&self) -> Environment {
-        self.environment.get().unwrap_or(&self.inputs.environment).clone()
+        let environment = self.environment.get().unwrap_or(&self.inputs.environment).clone();
+        let other_tool = self.other.get().and_then(|(tool, _)| tool.clone());
+        Environment { other_tool, ..environment }
+    }
+
+    /// Notes the other server whose opinion was asked.
+    pub(super) fn compared_with(&self, opinion: &Opinion) {
+        let _ = self.other.set((opinion.tool.clone(), opinion.inputs));
+    }
+
+    /// The digest of what the other server's opinion depends on, if one was asked.
+    pub(super) fn other_inputs(&self) -> Option<Digest> {
+        self.other.get().and_then(|(_, inputs)| *inputs)
     }
 
     /// Notes the server that works on the request.

@@ -150,6 +150,8 @@ pub enum CheckName {
     Overrides,
     /// Every reference was found.
     Completeness,
+    /// With `agree`: the two servers do not contradict each other.
+    Agreement,
     /// Every file is inside the workspace.
     Jail,
     /// The path filters `--allow` and `--deny` permit every file.
@@ -168,7 +170,7 @@ pub enum CheckName {
 
 impl CheckName {
     /// Every check.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Target,
         Self::PrepareRename,
         Self::Identifier,
@@ -176,6 +178,7 @@ impl CheckName {
         Self::Collision,
         Self::Overrides,
         Self::Completeness,
+        Self::Agreement,
         Self::Jail,
         Self::Filters,
         Self::Overlap,
@@ -196,6 +199,7 @@ impl CheckName {
             Self::Collision => "collision",
             Self::Overrides => "overrides",
             Self::Completeness => "completeness",
+            Self::Agreement => "agreement",
             Self::Jail => "jail",
             Self::Filters => "filters",
             Self::Overlap => "overlap",
@@ -217,6 +221,7 @@ impl CheckName {
             Self::Collision => Some("--allow-collision"),
             Self::Overrides => Some("--allow-broken-overrides"),
             Self::Completeness => Some("--allow-incomplete"),
+            Self::Agreement => Some("--allow-disagreement"),
             Self::Git => Some("--allow-dirty"),
             Self::Diagnostics => Some("--allow-new-diagnostics"),
             Self::RoundTrip => Some("--allow-changed-references"),

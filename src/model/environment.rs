@@ -12,6 +12,9 @@ use crate::digest::Digest;
 pub struct Environment {
     /// The language server; `null` when none was used.
     pub tool: Option<Tool>,
+    /// The other server, with `agree`; absent when none was used.
+    #[serde(default, rename = "otherTool", skip_serializing_if = "Option::is_none")]
+    pub other_tool: Option<OtherTool>,
     /// This program.
     pub lanser: Lanser,
     /// The unit of columns in this bundle: `utf-8`, `utf-16` or `utf-32`.
@@ -36,6 +39,19 @@ pub struct Tool {
     pub name: ServerKind,
     /// The server's version.
     pub version: String,
+}
+
+/// Another language server that was asked the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OtherTool {
+    /// The kind of server.
+    pub name: ServerKind,
+    /// The server's version.
+    pub version: String,
+    /// The digest of every configuration file and setting that changes this server's answers.
+    #[serde(rename = "configDigest")]
+    pub config_digest: Digest,
 }
 
 /// This program.

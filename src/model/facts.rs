@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::analyzer::{DiagnosticSource, SourceReport};
 use super::edits::Transaction;
 use super::request::{Direction, Scope, Severity, TypeDirection};
+use super::server::ServerKind;
 use crate::path::DocUri;
 use crate::selector::SymbolId;
 use crate::text::Range;
@@ -172,6 +173,8 @@ pub enum UseProvenance {
     Decorator,
     /// The parameter name by which pytest injects the fixture.
     FixtureRequest,
+    /// Only the other server of `agree` reports it.
+    OtherServer,
 }
 
 /// A range in a file.
@@ -191,6 +194,9 @@ pub struct Location {
     /// The rule that establishes the reference; absent when the server reports it itself, and outside of `references`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provenance: Option<UseProvenance>,
+    /// With `agree`: the servers by whose answers the location is known; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<Agreement>,
     /// The alias, or the member of a related class, through which the symbol is reached; absent when it is reached
     /// directly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -198,6 +204,30 @@ pub struct Location {
     /// The source line; absent when the file cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
+}
+
+/// The servers by whose answers a location is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Agreement {
+    /// Both.
+    Both,
+    /// Only Pyright.
+    Pyright,
+    /// Only basedpyright.
+    Basedpyright,
+    /// Only ty.
+    Ty,
+}
+
+impl From<ServerKind> for Agreement {
+    fn from(server: ServerKind) -> Self {
+        match server {
+            ServerKind::Pyright => Self::Pyright,
+            ServerKind::Basedpyright => Self::Basedpyright,
+            ServerKind::Ty => Self::Ty,
+        }
+    }
 }
 
 /// The definition of the same member in a related class.
@@ -474,8 +504,28 @@ pub struct Completeness {
     /// The number of occurrences of the name and its aliases by explanation; absent when occurrences were not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explained: Option<ExplainedCounts>,
+    /// With `agree`: how the answers of the two servers compare; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<AgreementCounts>,
     /// Occurrences that are neither confirmed as references nor explained otherwise.
     pub unresolved: Unresolved,
+}
+
+/// How the answers of two servers compare. `main` is the server of `environment.tool`, `other` that of `environment.otherTool`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgreementCounts {
+    /// References by the answers of both.
+    pub both: u32,
+    /// References by the answers of the main server only.
+    pub main: u32,
+    /// References by the answers of the other server only.
+    pub other: u32,
+    /// Occurrences that only the other server resolves, to another symbol; they are among `explained.other`.
+    #[serde(rename = "otherSymbols")]
+    pub other_symbols: u32,
+    /// Occurrences that are the symbol for one server and another symbol for the other; they are unresolved.
+    pub contradictions: u32,
 }
 
 /// The verdict on completeness.

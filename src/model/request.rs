@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::analyzer::AnalyzerKind;
 use super::edits::CheckName;
 use super::object::{object, optional_object};
+use super::server::ServerKind;
 use crate::path::{DocUri, WorkspacePath};
 use crate::selector::PositionSpec;
 use crate::text::ColumnUnit;
@@ -212,6 +213,12 @@ impl Command {
         Self::ALL.into_iter().find(|command| command.as_str() == name || command.verbs().contains(&name))
     }
 
+    /// Whether another server can be asked the same.
+    #[must_use]
+    pub const fn takes_second_opinion(self) -> bool {
+        matches!(self, Self::Definition | Self::References | Self::Rename)
+    }
+
     /// Whether the command plans an edit.
     #[must_use]
     pub const fn edits(self) -> bool {
@@ -232,6 +239,9 @@ pub struct Options {
     /// `references`: leave out the declaration. Default: false.
     #[serde(skip_serializing_if = "is_default")]
     pub exclude_declaration: bool,
+    /// `definition`, `references`, `rename`: another server that is asked the same. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agree: Option<ServerKind>,
     /// `symbols`: the name to search for in the workspace. Default: no search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,

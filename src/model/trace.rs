@@ -144,7 +144,7 @@ pub enum EventBody {
     Guard(RecordedCall),
     /// The write of an edit.
     Transaction(RecordedCall),
-    /// The run of an analyzer.
+    /// The run of an analyzer, or the answer of the other server of `agree`.
     Analyzer(RecordedCall),
     /// A message between lanser and the server.
     Frame {

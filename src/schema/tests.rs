@@ -404,6 +404,7 @@ fn location() -> impl Strategy<Value = Location> {
             at,
             symbol_id: None,
             provenance: None,
+            agreement: None,
             via: None,
             preview,
         },

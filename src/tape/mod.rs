@@ -32,7 +32,7 @@ pub enum IoKind {
     Guard,
     /// The write itself.
     Transaction,
-    /// The run of an analyzer.
+    /// The run of an analyzer, or the answer of another server.
     Analyzer,
 }
 

@@ -6,6 +6,8 @@
 /// Environments, projects and servers for the tests.
 mod support;
 
+/// A second opinion of another server.
+mod agree;
 /// Analyzers besides the server: compile, ruff, mypy.
 mod analyzers;
 /// `lanser batch`: many requests over one stream.

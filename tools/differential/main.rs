@@ -7,6 +7,8 @@
 //! every tenth also to a separate engine (`--questions N`: every N-th). One of the batches is recorded, and replayed after
 //! the copy was deleted.
 //!
+//! With `--agree ty`, definitions and references are put to that server, too.
+//!
 //! Both bundles must have the same `bundleId`. With `--binary`, both sides are whole `lanser` processes, the warm ones using the
 //! session of the copy; otherwise both run in this process. The folder itself is not changed; the copy is a git repository, so that
 //! whole revisions can be switched. Exit code 1 when a pair differs.
@@ -35,7 +37,7 @@ use lanser::selector;
 use mutations::{Mutator, Random};
 use sides::Sides;
 
-const USAGE: &str = "usage: differential [--steps N] [--questions N] [--seed S] [--keep] [--binary] [--batch] [-v] [--stop] [--server-command SCRIPT] FOLDER…";
+const USAGE: &str = "usage: differential [--steps N] [--questions N] [--seed S] [--keep] [--binary] [--batch] [-v] [--stop] [--agree SERVER] [--server-command SCRIPT] FOLDER…";
 
 struct Args {
     steps: usize,
@@ -52,6 +54,8 @@ struct Args {
     verbose: bool,
     /// Whether to stop at the first difference and keep the copy.
     stop: bool,
+    /// The other server that definitions and references are put to.
+    agree: Option<ServerKind>,
     script: Option<PathBuf>,
     folders: Vec<PathBuf>,
 }
@@ -86,6 +90,7 @@ fn args() -> Result<Args, String> {
         batch: false,
         verbose: false,
         stop: false,
+        agree: None,
         script: None,
         folders: Vec::new(),
     };
@@ -104,6 +109,7 @@ fn args() -> Result<Args, String> {
             }
             "-v" => args.verbose = true,
             "--stop" => args.stop = true,
+            "--agree" => args.agree = Some(ServerKind::parse(&value()?).ok_or(USAGE)?),
             "--server-command" => args.script = Some(value()?.into()),
             other if other.starts_with('-') => return Err(USAGE.to_owned()),
             folder => args.folders.push(folder.into()),
@@ -132,7 +138,7 @@ async fn differences(args: &Args, folder: &Path) -> Result<usize, String> {
     if args.batch {
         let mut requests = Vec::new();
         for _ in 0..args.steps {
-            requests.push(question(&copy, None, &ALL, &mut random)?);
+            requests.push(question(args, &copy, None, &ALL, &mut random)?);
         }
         return batch::differences(&settings, &requests, args.questions).await;
     }
@@ -149,7 +155,7 @@ async fn differences(args: &Args, folder: &Path) -> Result<usize, String> {
             // Requests from before the change are repeated.
             let request = match before.len() {
                 some if some > 0 && random.below(3) == 0 => before[random.below(some)].clone(),
-                _ => question(&copy, mutator.last_touched(), &WEIGHTED, &mut random)?,
+                _ => question(args, &copy, mutator.last_touched(), &WEIGHTED, &mut random)?,
             };
             let began = Instant::now();
             let warmly = sides.warm(&request).await?;
@@ -275,6 +281,7 @@ const ALL: [Command; 14] = [
 
 /// A request about an identifier; every second time in a file that was just changed.
 fn question(
+    args: &Args,
     root: &Path,
     touched: Option<&Path>,
     kinds: &[Command],
@@ -307,7 +314,8 @@ fn question(
         });
         // Compared with the latest commit of the copy.
         let new = cmd == Command::Diagnostics && random.below(2) == 0;
-        let options = Options { direction, types, new, ..Options::default() };
+        let agree = args.agree.filter(|_| cmd.takes_second_opinion());
+        let options = Options { direction, types, new, agree, ..Options::default() };
         return Ok(Request::new(cmd, Some(selector.into()), None, options));
     }
 }

@@ -89,6 +89,7 @@ impl Sides {
             command.arg("--incoming");
         }
         command.args(["--json", "--timeout", "300", "-C", settings.root.as_str()]).args(more);
+        command.args(request.options.agree.map(|server| format!("--agree={server}")));
         if let Some(script) = &settings.server_command {
             command.args(["--server-command", script.as_str()]);
         }

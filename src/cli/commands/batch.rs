@@ -267,6 +267,9 @@ impl LineDefaults for Defaults {
         if options.with.is_empty() && matches!(request.cmd, Command::Diagnostics | Command::Check) {
             options.with.clone_from(&settings.with);
         }
+        if request.cmd.takes_second_opinion() && options.module.is_none() {
+            options.agree = options.agree.or(settings.agree);
+        }
         if request.cmd.edits() || request.cmd == Command::Undo {
             options.guards = settings.policies.apply_to(&options.guards, &settings.root)?;
         }

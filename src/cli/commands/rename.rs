@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
+use super::navigate::AgreeArgs;
 use crate::cli::context::CliContext;
 use crate::cli::guards::{GuardArgs, RenameGuardArgs, WriteArgs};
 use crate::cli::settings::CliSettings;
@@ -57,6 +58,9 @@ pub(crate) struct RenameArgs {
     pub(crate) check: Option<CheckArg>,
 
     #[command(flatten)]
+    pub(crate) agree: AgreeArgs,
+
+    #[command(flatten)]
     pub(crate) guards: GuardArgs,
 
     #[command(flatten)]
@@ -94,10 +98,12 @@ impl RenameArgs {
             Some(CheckArg::Affected) | None => CheckScope::Affected,
         };
         if !is_module(&self.selector) {
+            options.agree = self.agree.server(settings)?;
             let selector = Some(context.selector(&self.selector, settings)?);
             let new_name = Some(self.new_name.clone());
             return Ok(Request::new(Command::Rename, selector, new_name, options));
         }
+        options.agree = self.agree.given()?;
         options.module = Some(module_or_path(&self.selector, context, settings));
         let new_name = Some(module_or_path(&self.new_name, context, settings));
         Ok(Request::new(Command::Rename, None, new_name, options))

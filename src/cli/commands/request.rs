@@ -13,7 +13,7 @@ use crate::model::request::{Command, Request};
 pub(crate) enum RequestVerb {
     /// Show the definition of a symbol
     #[command(visible_alias = "definition")]
-    Def(navigate::NavigateArgs),
+    Def(navigate::DefArgs),
     /// Show the declaration of a symbol
     ///
     /// Prefers stubs to sources.
@@ -68,7 +68,7 @@ impl RequestVerb {
     /// If an argument is invalid.
     pub(crate) fn request(&self, context: &CliContext, settings: &CliSettings) -> Result<Request, ErrorBody> {
         match self {
-            Self::Def(args) => args.request(Command::Definition, context, settings),
+            Self::Def(args) => args.request(context, settings),
             Self::Decl(args) => args.request(Command::Declaration, context, settings),
             Self::Typedef(args) => args.request(Command::TypeDefinition, context, settings),
             Self::Impl(args) => args.request(Command::Implementation, context, settings),

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::text::{Links, line, location};
 use crate::model::facts::{
-    Call, Facts, FamilyRelation, Location, Override, UnresolvedOccurrence, UseProvenance,
+    Agreement, Call, Facts, FamilyRelation, Location, Override, UnresolvedOccurrence, UseProvenance,
 };
 
 /// One item of `refs`. One cursor pages through all of them in this order.
@@ -70,13 +70,39 @@ pub(super) fn call_items<'i>(facts: &'i Facts, calls: &'i [Call]) -> Vec<CallLis
     calls.iter().map(CallListItem::Call).chain(unresolved.map(CallListItem::Unresolved)).collect()
 }
 
-/// How a reference was found, if the server did not report it.
+/// The line of a definition.
+pub(super) fn definition(links: Links<'_>, item: &Location) -> String {
+    let text = location(links, item, "");
+    match only(item) {
+        Some(only) => format!("{text}  [{only}]"),
+        None => text,
+    }
+}
+
+/// The one of two servers that knows a location.
+fn only(item: &Location) -> Option<&'static str> {
+    match item.agreement? {
+        Agreement::Both => None,
+        Agreement::Pyright => Some("only pyright"),
+        Agreement::Basedpyright => Some("only basedpyright"),
+        Agreement::Ty => Some("only ty"),
+    }
+}
+
+/// How a reference was found, if the server did not report it, and which of two servers knows it.
 fn note(item: &Location) -> Option<String> {
+    let notes: Vec<String> = rule(item).into_iter().chain(only(item).map(str::to_owned)).collect();
+    (!notes.is_empty()).then(|| notes.join(", "))
+}
+
+fn rule(item: &Location) -> Option<String> {
     let via = item.via.as_deref();
     Some(match item.provenance? {
-        UseProvenance::Definition | UseProvenance::Stub | UseProvenance::Scope | UseProvenance::Exported => {
-            return None;
-        }
+        UseProvenance::Definition
+        | UseProvenance::Stub
+        | UseProvenance::Scope
+        | UseProvenance::Exported
+        | UseProvenance::OtherServer => return None,
         UseProvenance::ImportAlias | UseProvenance::Alias => "alias".to_owned(),
         UseProvenance::Dispatch => format!("via {}", via.unwrap_or_default()),
         UseProvenance::Replace => "by keyword".to_owned(),

@@ -103,7 +103,7 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
     let links = Links::of(bundle);
     let lists = [&facts.definitions, &facts.declarations, &facts.type_definitions, &facts.implementations];
     for locations in lists.into_iter().flatten() {
-        list(printer, bundle, locations, budget, |item| Some(location(links, item, "")), "");
+        list(printer, bundle, locations, budget, |item| Some(lists::definition(links, item)), "");
     }
     if let Some(references) = &facts.references {
         let summary = facts.completeness.as_ref().map_or_else(String::new, |verdict| {

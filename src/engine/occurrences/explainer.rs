@@ -115,7 +115,10 @@ impl<'l> Explainer<'l> {
                     };
                     match of_type {
                         Some(of_type) => Ok(self.subscripted(token, &answer, &of_type.await?)),
-                        None => self.explain(token, question, &answer).await,
+                        None => {
+                            let explanation = self.explain(token, question, &answer).await?;
+                            self.with_definition(token, explanation, &answer).await
+                        }
                     }
                 }));
             }
@@ -194,7 +197,7 @@ impl<'l> Explainer<'l> {
 
     /// The definitions without the names in import statements: a server ends there when it cannot follow the import, such as of a
     /// name that a stub leaves out.
-    fn without_imports(&self, found: &Listing<LspLocation>) -> Listing<LspLocation> {
+    pub(super) fn without_imports(&self, found: &Listing<LspLocation>) -> Listing<LspLocation> {
         let is_import = |place: &LspLocation| {
             let found = offset_of(self.cx, place).filter(|_| !self.claimed.contains(place));
             found.is_some_and(|(document, offset)| {

@@ -31,7 +31,7 @@ use super::context::RequestContext;
 use super::failure::Failure;
 use super::request_state::RequestTarget;
 use crate::lsp::{Listing, LspLocation, Profile};
-use crate::model::facts::UseProvenance;
+use crate::model::facts::{Agreement, AgreementCounts, UseProvenance};
 use crate::model::request::Scope;
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
@@ -102,12 +102,36 @@ pub(super) enum Explanation {
     Override { class: String, relation: Relation },
     /// Another symbol.
     Other,
+    /// Another symbol, to which the server resolves it.
+    Defined(OtherDefinition),
     /// The attribute of a mock that wraps nothing: another symbol, which a rename may have to follow.
     Mocked,
     /// Part of a comment or a string.
     Text,
     /// Not known; the reason.
     Unresolved(String),
+}
+
+/// The definition of another symbol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct OtherDefinition {
+    /// The module and the qualified name.
+    pub(super) name: String,
+    /// Whether nothing else is possible: no part of the receiver's type is unknown. Only determined for a second opinion.
+    pub(super) is_certain: bool,
+}
+
+/// What an occurrence is that is neither a reference nor unresolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Elsewhere {
+    /// Another symbol by a rule.
+    Other,
+    /// Another symbol, to which the server resolves it.
+    Defined(OtherDefinition),
+    /// A part of a string or a comment.
+    Text,
+    /// The definition of a related class, or the attribute of a mock.
+    Related,
 }
 
 /// An occurrence that may be a use and cannot be proven to be one or none.
@@ -140,6 +164,12 @@ pub(super) struct Explained {
     pub(super) mocked: Vec<Token>,
     /// Strings that are proven to be another symbol.
     pub(super) other_strings: BTreeSet<(AbsPath, usize)>,
+    /// Every other occurrence by file and byte offset, with its end. Only filled if it is compared with another server's.
+    pub(super) elsewhere: BTreeMap<(AbsPath, usize), (usize, Elsewhere)>,
+    /// By which servers' answers each reference is known, if another one was asked, too.
+    pub(super) agreement: BTreeMap<LspLocation, Agreement>,
+    /// How the answers compare.
+    pub(super) compared: Option<AgreementCounts>,
     /// How many occurrences are other symbols.
     pub(super) other: usize,
     /// How many are parts of strings and comments.
@@ -288,6 +318,9 @@ fn not_searched(
 /// Why an occurrence is unresolved that the time did not suffice for.
 const NOT_CHECKED: &str = "not checked within the time limit";
 
+/// Why an occurrence is unresolved whose receiver the server does not know.
+pub(super) const UNKNOWN_RECEIVER: &str = "receiver type unknown";
+
 /// What is known of a name when the time limit ends before the server has answered: where it is written.
 pub(super) async fn unexplained(
     cx: &RequestContext<'_>,
@@ -315,6 +348,12 @@ impl Explained {
     }
 
     fn add(&mut self, cx: &RequestContext<'_>, token: &Token, explanation: Explanation) {
+        if cx.opinions.are_compared()
+            && let Some(elsewhere) = explanation.elsewhere()
+        {
+            let at = (token.document.path.clone(), token.span.start);
+            self.elsewhere.insert(at, (token.span.end, elsewhere));
+        }
         match explanation {
             Explanation::Reference(evidence) => {
                 self.references.entry(token.place(cx)).or_insert(evidence);
@@ -322,7 +361,7 @@ impl Explained {
             Explanation::Override { class, relation } => {
                 self.overrides.push(OverrideToken { token: token.clone(), class, relation });
             }
-            Explanation::Other => {
+            Explanation::Other | Explanation::Defined(_) => {
                 self.other += 1;
                 if token.kind == OccurrenceKind::String {
                     self.other_strings.insert((token.document.path.clone(), token.span.start));
@@ -334,10 +373,28 @@ impl Explained {
             }
             Explanation::Text => self.text += 1,
             Explanation::Unresolved(reason) => {
-                let receiver = token.receiver();
-                let receiver = receiver.map(|receiver| token.document.text[receiver.span.clone()].to_owned());
-                self.unresolved.push(UnresolvedToken { token: token.clone(), receiver, reason });
+                self.unresolved.push(UnresolvedToken::new(token.clone(), reason));
             }
+        }
+    }
+}
+
+impl UnresolvedToken {
+    pub(super) fn new(token: Token, reason: String) -> Self {
+        let receiver = token.receiver();
+        let receiver = receiver.map(|receiver| token.document.text[receiver.span.clone()].to_owned());
+        Self { token, receiver, reason }
+    }
+}
+
+impl Explanation {
+    fn elsewhere(&self) -> Option<Elsewhere> {
+        match self {
+            Self::Reference(_) | Self::Unresolved(_) => None,
+            Self::Other => Some(Elsewhere::Other),
+            Self::Defined(definition) => Some(Elsewhere::Defined(definition.clone())),
+            Self::Text => Some(Elsewhere::Text),
+            Self::Override { .. } | Self::Mocked => Some(Elsewhere::Related),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use super::explainer::{DefinitionMatch, Explainer};
 use super::symbol::Reach;
-use super::{Evidence, Explanation, Token, files_with, offset_of};
+use super::{Evidence, Explanation, OtherDefinition, Token, UNKNOWN_RECEIVER, files_with, offset_of};
 use crate::engine::failure::Failure;
 use crate::engine::positions::by_name;
 use crate::lsp::{Listing, LspLocation};
@@ -15,6 +15,7 @@ use crate::path::AbsPath;
 use crate::python::classes::{Class, ClassId};
 use crate::python::foreign::is_foreign_object;
 use crate::python::hierarchy::Relation;
+use crate::python::occurrences::OccurrenceKind;
 use crate::python::outline::{Import, Outline};
 use crate::python::roles::overloaded_types;
 use crate::python::stdlib::is_stdlib;
@@ -30,6 +31,55 @@ impl Explainer<'_> {
         !self.family.has_unknown_base
             && evidence.provenance == Some(UseProvenance::Dispatch)
             && found.items.iter().all(|place| !self.cx.state.is_in_workspace(&place.path))
+    }
+
+    /// Adds the definition to which the server resolves another symbol, if that is compared with another server's answer.
+    pub(super) async fn with_definition(
+        &self,
+        token: &Token,
+        explanation: Explanation,
+        found: &Listing<LspLocation>,
+    ) -> Result<Explanation, Failure> {
+        if explanation != Explanation::Other || !self.cx.opinions.are_compared() {
+            return Ok(explanation);
+        }
+        let found = self.without_imports(found);
+        let names: Option<Vec<String>> = found.items.iter().map(|place| self.defined_name(place)).collect();
+        let Some(name) = names.filter(|_| found.skipped == 0).and_then(|names| names.into_iter().min())
+        else {
+            return Ok(explanation);
+        };
+        let is_certain = self.cx.opinions.is_other() && self.is_fully_typed(token).await?;
+        Ok(Explanation::Defined(OtherDefinition { name, is_certain }))
+    }
+
+    /// The module and qualified name of the definition at a place; `None` if no definition in a module or class is there.
+    fn defined_name(&self, place: &LspLocation) -> Option<String> {
+        let (document, offset) = offset_of(self.cx, place)?;
+        let module = self.cx.state.inputs.roots.name_of_any(&document.path)?;
+        if place.range == crate::text::Range::default() {
+            return Some(module);
+        }
+        let defined = self.classes.defined_at(&document.path, offset)?;
+        Some(format!("{module}.{}", defined.qualname.join(".")))
+    }
+
+    /// Whether the server knows everything that a token can be resolved to: it is a plain name, or no part of the receiver's type
+    /// is unknown.
+    async fn is_fully_typed(&self, token: &Token) -> Result<bool, Failure> {
+        match token.kind {
+            OccurrenceKind::Identifier => return Ok(true),
+            OccurrenceKind::Attribute => {}
+            _ => return Ok(false),
+        }
+        let Some(receiver) = token.receiver() else { return Ok(false) };
+        if receiver.is_self {
+            return Ok(!receiver.is_call);
+        }
+        let Some(name) = receiver.name.as_ref().filter(|_| !receiver.is_call) else { return Ok(false) };
+        let (path, at) = (&token.document.path, self.position(token, name.start));
+        let hover = self.cx.requests_until_deadline().hover(path, at).await?;
+        Ok(hover.is_some_and(|hover| !hides_types(&hover.markdown, self.cx.settings.server)))
     }
 
     /// Whether the receiver of a token is of classes that have nothing to do with the symbol's.
@@ -50,7 +100,7 @@ impl Explainer<'_> {
 
     /// Explains an attribute for which the server has no definition.
     pub(super) async fn attribute(&self, token: &Token) -> Result<Explanation, Failure> {
-        let unknown = || Explanation::Unresolved("receiver type unknown".to_owned());
+        let unknown = || Explanation::Unresolved(UNKNOWN_RECEIVER.to_owned());
         let Some(receiver) = token.receiver() else { return Ok(unknown()) };
         if receiver.is_self
             && let Some(class) = self.classes.around(&token.document.path, token.span.start)
@@ -119,7 +169,7 @@ impl Explainer<'_> {
     /// An attribute of objects of these classes that the server does not know. A class and its declaration in a stub are one.
     fn of_dynamic_classes(&self, classes: &[Class]) -> Explanation {
         if classes.is_empty() {
-            return Explanation::Unresolved("receiver type unknown".to_owned());
+            return Explanation::Unresolved(UNKNOWN_RECEIVER.to_owned());
         }
         if classes.iter().any(|class| self.is_mock(class)) {
             return Explanation::Unresolved("a mock may stand in for it".to_owned());

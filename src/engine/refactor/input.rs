@@ -125,12 +125,13 @@ pub(in crate::engine) fn parse_edit(input: &EditInput, unit: ColumnUnit) -> Resu
 /// when the edit was planned is not overridden now; one that passed then is not recorded as passed.
 pub(super) fn carry_over_failures(checks: &mut Checks<'_>, failed: Vec<Check>) {
     use CheckName::{
-        Collision, Completeness, Identifier, Overrides, PrepareRename, RoundTrip, Shadowing, Target,
+        Agreement, Collision, Completeness, Identifier, Overrides, PrepareRename, RoundTrip, Shadowing,
+        Target,
     };
     for Check { name, detail, places, .. } in failed {
         match name {
             Target | PrepareRename | Identifier | Shadowing | Collision | Overrides | Completeness
-            | RoundTrip => checks.fail(name, format!("when it was planned: {detail}"), places),
+            | Agreement | RoundTrip => checks.fail(name, format!("when it was planned: {detail}"), places),
             // These checks are repeated with the current contents.
             CheckName::Jail
             | CheckName::Filters

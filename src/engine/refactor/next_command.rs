@@ -26,6 +26,7 @@ pub(super) fn next_command(request: &Request, server: Option<&str>, more: &[&str
     words.extend(options.include.iter().map(|place| format!("--include {}", shell_quote(place))));
     words.extend(options.exclude.iter().map(|place| format!("--exclude {}", shell_quote(place))));
     words.extend((options.check == CheckScope::Importers).then(|| "--check importers".to_owned()));
+    words.extend(options.agree.map(|server| format!("--agree {server}")));
     add_guards(&mut words, &options.guards);
     words.extend(more.iter().map(|&word| word.to_owned()));
     words.extend(request.options.apply.then(|| "--apply".to_owned()));

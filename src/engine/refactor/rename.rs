@@ -22,6 +22,7 @@ use super::stand_ins::StandIns;
 use super::{guards, mangling, names, nominal, overrides, planning, prepare, residue};
 use crate::edit::EditPlan;
 use crate::edit::text::Splice;
+use crate::engine::agreement::{self, Disputes};
 use crate::engine::completeness;
 use crate::engine::context::{HandlerOutput, RequestContext};
 use crate::engine::failure::Failure;
@@ -88,7 +89,9 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
     let stand_ins = StandIns::find(cx, &definition, &family, old)?;
     family.extend(stand_ins.included.iter().cloned());
     let named = Named { name: old, document: &subject.document, offset: subject.offset, family: &family };
-    let mut explained = Box::pin(occurrences::explain(cx, named, &mut searched, references.clone())).await?;
+    let explaining = Box::pin(occurrences::explain(cx, named, &mut searched, references.clone()));
+    let (mut explained, opinion) = tokio::try_join!(explaining, agreement::ask(cx, &family))?;
+    let disputes = opinion.map(|opinion| agreement::merge(cx, &mut explained, &opinion));
     explained.unresolved.retain(|one| one.token.text() == old);
     let certain = references_to_rename(cx, &explained).await?;
     let (edit, added) = with_references(cx, proposed.unwrap_or_default(), &certain, old, new);
@@ -120,6 +123,9 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
     let splices = splices_by_file(cx, &edit);
     let renaming = Renaming { splices: &splices, ..renaming };
     check_completeness(cx, &mut checks, verdict, &references, &decided, added);
+    if let Some(disputes) = &disputes {
+        check_agreement(cx, &mut checks, &explained, disputes);
+    }
     let mangled_places = mangling::mangled_differently(cx, &renaming);
     names::check(&mut checks, new, renaming.class().is_some(), mangled_places);
     let around = around_all(cx, renaming.definitions(), &[old, new]);
@@ -277,6 +283,32 @@ fn check_completeness(
         checks.offer_exclude();
     }
     checks.completeness(passed, detail, decided.listed(cx), decided.decisions.clone());
+}
+
+/// Records whether the two servers contradict each other about a place.
+fn check_agreement(
+    cx: &RequestContext<'_>,
+    checks: &mut Checks<'_>,
+    explained: &Explained,
+    disputes: &Disputes,
+) {
+    let counts = explained.compared.unwrap_or_default();
+    let (main, other) = (cx.settings.server, cx.request.options.agree.unwrap_or_default());
+    if disputes.places.is_empty() {
+        let both = crate::text::plural(counts.both as usize, "reference");
+        let only = [(counts.main, main), (counts.other, other)];
+        let only = only.iter().filter(|(count, _)| *count > 0);
+        let only: Vec<String> =
+            only.map(|(count, server)| format!(", {count} that only {server} knows")).collect();
+        let detail = format!("{both} for {main} and {other}{}", only.concat());
+        checks.pass(CheckName::Agreement, detail);
+        return;
+    }
+    let places = disputes.places.iter().map(|place| cx.locations.describe(&place.path, place.range).1);
+    let places: Vec<String> = places.collect();
+    let count = crate::text::plural(places.len(), "place");
+    let first = disputes.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    checks.fail(CheckName::Agreement, format!("{main} and {other} disagree about {count}{first}"), places);
 }
 
 /// Where the server reports the definition of the name, if that is in the workspace; else the request's target.

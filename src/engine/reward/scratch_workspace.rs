@@ -12,6 +12,7 @@ use crate::engine::failure::Failure;
 use crate::engine::inputs::{InputScanner, Inputs};
 use crate::engine::instance::Engine;
 use crate::engine::locations::LocationBuilder;
+use crate::engine::opinion::Opinions;
 use crate::engine::pool::{Isolation, WorkerGuard, WorkerKind};
 use crate::engine::refactor;
 use crate::engine::request_state::RequestState;
@@ -173,6 +174,7 @@ impl ScratchWorkspace {
             locations: &locations,
             enumerated: self.enumerated,
             measured: Mutex::default(),
+            opinions: Opinions::Single,
         };
         let encoded = self.state.inputs.snapshot.not_utf8().iter();
         cx.open(encoded.map(|path| self.state.inputs.snapshot.absolute(path)))?;

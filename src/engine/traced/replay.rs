@@ -6,12 +6,13 @@ use std::time::Duration;
 
 pub use super::recorded_inputs::RecordedInputsCache;
 use crate::bundle::seal::BundleDraft;
-use crate::engine::answer::failure_of;
+use crate::engine::answer::{AttemptConditions, failure_of};
 use crate::engine::context::Deadline;
 use crate::engine::context::{Attempt, needs_server};
 use crate::engine::failure::Failure;
 use crate::engine::inputs::Inputs;
 use crate::engine::instance::Engine;
+use crate::engine::opinion::Opinions;
 use crate::engine::pool::Isolation;
 use crate::engine::refactor;
 use crate::engine::request_state::RequestState;
@@ -154,7 +155,10 @@ async fn attempt(
     }
     let mut served_from = ServedFrom::Server;
     // The recorded server is fresh, so the order dependence of the request does not matter.
-    engine.attempt(request, state, None, Some(Isolation::Fresh), Deadline::never(), &mut served_from).await
+    let conditions = AttemptConditions { isolation: Some(Isolation::Fresh), deadline: Deadline::never() };
+    let other = engine.other_server(request)?;
+    let opinions = other.as_deref().map_or(Opinions::Single, Opinions::Main);
+    engine.attempt(request, state, None, conditions, &mut served_from, opinions).await
 }
 
 /// Settings whose paths do not exist: everything has to come from the tape.
