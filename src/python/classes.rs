@@ -11,6 +11,7 @@ use super::digest_cache::{DigestCache, MemorySize};
 use super::lookup::{Lookup, NameTarget, SourceFile, Trail};
 use super::modules::{ImportRoots, Module, ModuleOrigin};
 use super::outline::{Definition, DefinitionKind, Span};
+use super::roles::parameters_of;
 use crate::path::AbsPath;
 use crate::workspace::files::{Document, Files};
 
@@ -116,6 +117,18 @@ impl Class {
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.members(name).next().is_some()
+    }
+
+    /// Whether one of its own members, or a parameter of one, has this name.
+    #[must_use]
+    pub fn has_in_shape(&self, name: &str) -> bool {
+        let text = &self.source.document.text;
+        let mut children = self.source.outline.children(Some(self.index));
+        children.any(|(_, member)| {
+            let parameters = || parameters_of(text, member.name_span.start).unwrap_or_default();
+            member.name == name
+                || member.kind.is_function() && parameters().iter().any(|(parameter, _)| parameter == name)
+        })
     }
 
     /// The names of its own members.

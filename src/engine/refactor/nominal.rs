@@ -30,7 +30,7 @@ const MAX_BYTES: u64 = 16 << 20;
 const MAX_FILES: usize = 100_000;
 
 /// With more installed files in which one of the names is written, they are not read.
-const MAX_CONTAINING: usize = 200;
+const MAX_CONTAINING: usize = 600;
 
 /// The files of the subclasses, if nothing but these and the files in which one of the names is written can be affected.
 pub(super) async fn affected_classes(
@@ -89,7 +89,8 @@ fn is_in_structural_type(
     makes_typed_dict
         || classes.in_file(path).iter().any(|class| {
             let statement = text.get(class.span().clone()).unwrap_or_default();
-            names.iter().any(|name| statement.contains(name)) && classes.may_be_structural(class)
+            let is_there = |name: &&str| statement.contains(*name) && class.has_in_shape(name);
+            names.iter().any(is_there) && classes.may_be_structural(class)
         })
 }
 
