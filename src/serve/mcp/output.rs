@@ -90,6 +90,16 @@ pub(super) fn schema(command: Command) -> Map<String, Value> {
         let own = own_facts(command);
         facts.retain(|name, _| own.contains(&name.as_str()));
     }
+    if let Some(Value::Object(location)) =
+        definitions.get_mut("Location").map(|location| &mut location["properties"])
+        && !command.takes_second_opinion()
+    {
+        location.remove("agreement");
+        if matches!(command, Command::Diagnostics | Command::Check) {
+            // A related location is not found by a rule.
+            location.retain(|name, _| !matches!(name.as_str(), "provenance" | "via"));
+        }
+    }
     if let Some(error) = definitions.get_mut("ErrorBody").map(|error| &mut error["properties"]) {
         // The schema of bundles lists all symbols and forms of the data, which take more than everything else.
         error["symbol"] = json!({"type": "string"});
