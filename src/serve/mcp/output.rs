@@ -204,7 +204,7 @@ mod tests {
                 assert!(schema["$defs"][&name].is_object(), "{command:?}: {name}");
             }
             let bytes = schema.to_string().len();
-            assert!(bytes < 9 << 10, "{command:?}: {bytes} bytes");
+            assert!(bytes < 8 << 10, "{command:?}: {bytes} bytes");
         }
     }
 
