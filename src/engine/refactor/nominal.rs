@@ -38,6 +38,11 @@ pub(super) async fn affected_classes(
     renaming: &Renaming<'_>,
     around: &Hierarchy,
 ) -> Result<Option<BTreeSet<AbsPath>>, Failure> {
+    // Leading underscores, capitals and dunders mean something to a type checker.
+    let form = |name: &str| (name.starts_with('_'), name.starts_with("__"), name.to_uppercase() == name);
+    if form(renaming.old) != form(renaming.new) || renaming.old.starts_with("__") {
+        return Ok(None);
+    }
     let Some(below) = in_workspace(cx, renaming, around) else { return Ok(None) };
     let is_written = is_in_installed(cx, [renaming.old, renaming.new]).await?;
     Ok((!is_written).then_some(below))
@@ -63,6 +68,12 @@ fn in_workspace(
         let (_, start) = class_of(&Outline::parse(&document.text), *offset)?;
         let class = classes.class_at(&document.path, start)?;
         let found = classes.subclasses(&class, &|name| files_with(cx, name));
+        let is_method =
+            classes.defined_at(&document.path, *offset).is_some_and(|found| found.kind.is_function());
+        // A field may be a parameter of a constructor that is made from it.
+        if !is_method && !class.is_plain() {
+            return None;
+        }
         if found.is_cut || !found.computed.is_empty() || classes.may_be_structural(&class) {
             return None;
         }
@@ -84,8 +95,7 @@ fn is_in_structural_type(
     let Ok(document) = cx.state.files.read(path) else { return true };
     let text: &str = &document.text;
     // `Point = TypedDict("Point", {"x": int})`
-    let makes_typed_dict =
-        text.contains("TypedDict(\"") || text.contains("TypedDict('") || text.contains("TypedDict as ");
+    let makes_typed_dict = text.contains("TypedDict(") || text.contains("TypedDict as ");
     makes_typed_dict
         || classes.in_file(path).iter().any(|class| {
             let statement = text.get(class.span().clone()).unwrap_or_default();
