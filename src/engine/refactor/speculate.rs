@@ -375,8 +375,14 @@ async fn confirmed(
         cx.server.client.reset_inferred_types()?;
         let after = diagnostics(cx, comparison.overlay, &shown(cx, comparison), only()).await?;
         hide_overlay(cx, comparison.overlay)?;
-        let changes = DiagnosticChanges::of(cx, comparison, before, after, |_| false);
-        confirmed.extend(changes.introduced);
+        if before.contains_key(path) && after.contains_key(path) {
+            let changes = DiagnosticChanges::of(cx, comparison, before, after, |_| false);
+            confirmed.extend(changes.introduced);
+        } else {
+            // The server failed, which proves nothing.
+            let uri = cx.locations.paths.uri(path);
+            confirmed.extend(of_server.iter().filter(|found| found.uri == uri).cloned());
+        }
     }
     Ok(confirmed)
 }
