@@ -91,6 +91,8 @@ impl Repository {
     pub(crate) fn of(env: TestEnv) -> Self {
         let this = Self { env };
         this.git(&["init", "-q"]);
+        // A commit may start maintenance in the background, which writes.
+        this.git(&["config", "maintenance.auto", "false"]);
         // Files that compiling leaves are ignored.
         std::fs::write(this.env.file(".git/info/exclude"), "__pycache__\n").unwrap();
         this.commit();
