@@ -118,7 +118,7 @@ pub(super) struct RequestContext<'a> {
     pub(super) enumerated: u32,
     /// The diagnostics that were measured for the reward.
     pub(super) measured: Mutex<Option<MeasuredDiagnostics>>,
-    /// Whose answers are compared.
+    /// Whether the answer is compared with that of another server.
     pub(super) opinions: Opinions<'a>,
 }
 

@@ -1,5 +1,5 @@
-//! What another server is asked, and its answer: what it makes of every occurrence of a name, in a form that does not depend on
-//! the server. [`super::agreement`] compares it with the main server's answer.
+//! What another server is asked, and its answer: how it explains every occurrence of a name, in a form that does not depend on the
+//! server. [`super::agreement`] compares it with the main server's answer.
 
 use std::sync::Mutex;
 
@@ -15,7 +15,7 @@ use crate::model::server::ServerKind;
 use crate::path::DocUri;
 use crate::text::ColumnUnit;
 
-/// Whose answers are compared.
+/// Whether the answers of two servers are compared, and which of the two works on the request.
 pub(super) enum Opinions<'o> {
     /// One server answers alone.
     Single,
@@ -57,12 +57,12 @@ pub(super) struct Opinion {
     /// The digest of what the answer depends on. Not recorded: only the memo needs it.
     #[serde(skip)]
     pub(super) inputs: Option<Digest>,
-    /// What it makes of occurrences, sorted by place.
+    /// How it explains the occurrences, sorted by place.
     pub(super) occurrences: Vec<OccurrenceOpinion>,
     pub(super) definitions: Vec<DefinitionOpinion>,
 }
 
-/// What a server makes of one occurrence.
+/// How a server explains one occurrence.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct OccurrenceOpinion {
     pub(super) uri: DocUri,

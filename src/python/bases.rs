@@ -141,20 +141,22 @@ impl Lookup<'_> {
         definition.bases.iter().filter(is_unknown).cloned().collect()
     }
 
-    /// The bases of a class that are special forms of `typing`, such as `Protocol`: the names that they have there.
-    pub(super) fn special_bases(&self, source: &Arc<SourceFile>, class: usize) -> Vec<String> {
+    /// The names of the special forms of `typing`, such as `Protocol`, among the bases of a class.
+    pub(super) fn typing_forms(&self, source: &Arc<SourceFile>, class: usize) -> Vec<String> {
         let definition = &source.outline.definitions[class];
         let trail = Trail::default();
-        let mut names = Vec::new();
-        for base in &definition.bases {
-            for reached in self.dotted(source, definition.parent, base, &trail) {
-                if self.as_class(&reached, &trail).is_none() && is_special(&reached) {
-                    let NameTarget::Definition { source, index, .. } = &reached.found else { continue };
-                    names.push(source.outline.definitions[*index].name.clone());
-                }
-            }
-        }
-        names
+        let reached =
+            definition.bases.iter().flat_map(|base| self.dotted(source, definition.parent, base, &trail));
+        let form = |reached: LookupResult| {
+            // An alias of a form is the form.
+            let (source, index) = match (self.as_class(&reached, &trail), reached.found) {
+                (Some((source, index)), _) if is_typing_form(&source, index) => (source, index),
+                (None, NameTarget::Definition { source, index, .. }) if is_typing(&source) => (source, index),
+                _ => return None,
+            };
+            Some(source.outline.definitions[index].name.clone())
+        };
+        reached.filter_map(form).collect()
     }
 
     /// The class of a lookup result, with aliases resolved.
@@ -176,8 +178,18 @@ impl Lookup<'_> {
 
 /// Whether a base is a special form of `typing`, such as `Protocol`: these have no members.
 fn is_special(reached: &LookupResult) -> bool {
-    let NameTarget::Definition { source, .. } = &reached.found else { return false };
+    matches!(&reached.found, NameTarget::Definition { source, .. } if is_typing(source))
+}
+
+fn is_typing(source: &SourceFile) -> bool {
     matches!(source.module.name.as_str(), "typing" | "typing_extensions")
+}
+
+/// Whether a definition is a form of `typing` that makes other classes generic or structural. The sources of `typing` define some
+/// as classes, its stubs as special forms.
+pub(super) fn is_typing_form(source: &SourceFile, index: usize) -> bool {
+    let name = source.outline.definitions[index].name.as_str();
+    is_typing(source) && matches!(name, "Generic" | "Protocol" | "TypedDict" | "NamedTuple")
 }
 
 fn same_class(a: &ClassRef, b: &ClassRef) -> bool {

@@ -11,6 +11,7 @@
 
 pub(crate) mod ast;
 mod bases;
+mod class_heads;
 pub mod classes;
 pub mod decorated;
 mod digest_cache;

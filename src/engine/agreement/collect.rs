@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 
 use crate::engine::context::RequestContext;
-use crate::engine::occurrences::{Elsewhere, Evidence, Explained};
+use crate::engine::occurrences::{Elsewhere, Evidence, Explained, symbol_at};
 use crate::engine::opinion::{Claim, DefinitionOpinion, OccurrenceOpinion, Opinion, Question};
 use crate::engine::positions::span_of;
 use crate::lsp::LspLocation;
 use crate::model::facts::Location;
 use crate::path::DocUri;
 use crate::python::classes::Classes;
-use crate::text::Range;
 
-/// What the server of a context makes of every occurrence.
+/// How the server of a context explains every occurrence.
 pub(in crate::engine) fn opinion_on_occurrences(cx: &RequestContext<'_>, explained: &Explained) -> Opinion {
     let mut found: BTreeMap<(DocUri, usize), (usize, Claim)> = BTreeMap::new();
     let uri = |path| cx.locations.paths.uri(path);
@@ -52,23 +51,13 @@ pub(in crate::engine) fn opinion_on_definitions(
     places: &[LspLocation],
     question: &Question,
 ) -> Opinion {
+    let classes = Classes::new(&cx.state.files, &cx.state.inputs.roots);
     let definitions = places.iter().filter_map(|place| {
         let (document, span) = span_of(cx, place)?;
         let range = document.lines.range(&document.text, span.clone(), question.unit);
         let location = Location { range, ..cx.locations.location(place) };
-        let symbol = symbol_at(cx, place);
+        let symbol = symbol_at(cx, &classes, place);
         Some(DefinitionOpinion { span: (span.start, span.end), symbol, location })
     });
     Opinion { definitions: definitions.collect(), ..Opinion::default() }
-}
-/// The module and qualified name of the definition at a place.
-pub(super) fn symbol_at(cx: &RequestContext<'_>, place: &LspLocation) -> Option<String> {
-    let (document, span) = span_of(cx, place)?;
-    let roots = &cx.state.inputs.roots;
-    let module = roots.name_of_any(&document.path)?;
-    if place.range == Range::default() {
-        return Some(module);
-    }
-    let defined = Classes::new(&cx.state.files, roots).defined_at(&document.path, span.start)?;
-    Some(format!("{module}.{}", defined.qualname.join(".")))
 }

@@ -1,12 +1,13 @@
 //! Merges the definitions that two servers report.
 
-use super::collect::symbol_at;
 use crate::engine::context::RequestContext;
+use crate::engine::occurrences::symbol_at;
 use crate::engine::opinion::{DefinitionOpinion, Opinion};
 use crate::engine::positions::span_of;
 use crate::lsp::LspLocation;
 use crate::model::facts::{Agreement, Location, UseProvenance};
 use crate::path::DocUri;
+use crate::python::classes::Classes;
 use crate::workspace::files::Files as _;
 
 /// Adds to each location which server reports it, and the locations that only the other server reports. `found` are the main
@@ -18,9 +19,10 @@ pub(in crate::engine) fn merge_definitions(
 ) -> Vec<Location> {
     let (main, other) = (cx.settings.server, cx.request.options.agree.unwrap_or_default());
     let mut is_matched = vec![false; opinion.definitions.len()];
+    let classes = Classes::new(&cx.state.files, &cx.state.inputs.roots);
     let mut merged = Vec::new();
     for (place, location) in found {
-        let symbol = symbol_at(cx, &place);
+        let symbol = symbol_at(cx, &classes, &place);
         let start = span_of(cx, &place).map(|(_, span)| span.start);
         let is_same = |theirs: &DefinitionOpinion| match theirs.location.uri == location.uri {
             true => start == Some(theirs.span.0),

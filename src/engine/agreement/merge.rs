@@ -1,4 +1,4 @@
-//! Merges what two servers make of the occurrences of a name.
+//! Merges how two servers explain the occurrences of a name.
 //!
 //! | main server | other server | result |
 //! |---|---|---|
@@ -88,7 +88,7 @@ struct Merging<'m> {
     cx: &'m RequestContext<'m>,
     main: ServerKind,
     other: ServerKind,
-    /// What the other server makes of the occurrences that are not merged yet.
+    /// How the other server explains the occurrences that are not merged yet.
     claims: Claims,
     counts: AgreementCounts,
     disputes: Disputes,

@@ -1,7 +1,7 @@
 //! A second opinion: another server is asked the same, and the answers are compared.
 //!
 //! The other server is that of a second engine for the same workspace. It is asked while the main server works (`ask`), and
-//! answers with what it makes of every occurrence (`collect`). An answer is recorded as such, so that a replay needs no second
+//! answers with its explanation of every occurrence (`collect`). An answer is recorded as such, so that a replay needs no second
 //! server. Then the answers are merged (`merge`, `definitions`): what one server leaves open the other may resolve, and where
 //! they contradict each other, nothing is claimed.
 

@@ -439,6 +439,21 @@ pub(super) fn offset_of(cx: &RequestContext<'_>, place: &LspLocation) -> Option<
     Some((document, offset))
 }
 
+/// The module and qualified name of the definition at a place; `None` if no definition in a module or class is there.
+pub(super) fn symbol_at(
+    cx: &RequestContext<'_>,
+    classes: &Classes<'_>,
+    place: &LspLocation,
+) -> Option<String> {
+    let (document, offset) = offset_of(cx, place)?;
+    let module = cx.state.inputs.roots.name_of_any(&document.path)?;
+    if place.range == crate::text::Range::default() {
+        return Some(module);
+    }
+    let defined = classes.defined_at(&document.path, offset)?;
+    Some(format!("{module}.{}", defined.qualname.join(".")))
+}
+
 /// The files of the workspace in which a name is written.
 pub(super) fn files_with(cx: &RequestContext<'_>, name: &str) -> Vec<AbsPath> {
     let snapshot = &cx.state.inputs.snapshot;

@@ -5,7 +5,9 @@ use std::sync::PoisonError;
 
 use super::explainer::{DefinitionMatch, Explainer};
 use super::symbol::Reach;
-use super::{Evidence, Explanation, OtherDefinition, Token, UNKNOWN_RECEIVER, files_with, offset_of};
+use super::{
+    Evidence, Explanation, OtherDefinition, Token, UNKNOWN_RECEIVER, files_with, offset_of, symbol_at,
+};
 use crate::engine::failure::Failure;
 use crate::engine::positions::by_name;
 use crate::lsp::{Listing, LspLocation};
@@ -44,24 +46,14 @@ impl Explainer<'_> {
             return Ok(explanation);
         }
         let found = self.without_imports(found);
-        let names: Option<Vec<String>> = found.items.iter().map(|place| self.defined_name(place)).collect();
+        let names: Option<Vec<String>> =
+            found.items.iter().map(|place| symbol_at(self.cx, self.classes, place)).collect();
         let Some(name) = names.filter(|_| found.skipped == 0).and_then(|names| names.into_iter().min())
         else {
             return Ok(explanation);
         };
         let is_certain = self.cx.opinions.is_other() && self.is_fully_typed(token).await?;
         Ok(Explanation::Defined(OtherDefinition { name, is_certain }))
-    }
-
-    /// The module and qualified name of the definition at a place; `None` if no definition in a module or class is there.
-    fn defined_name(&self, place: &LspLocation) -> Option<String> {
-        let (document, offset) = offset_of(self.cx, place)?;
-        let module = self.cx.state.inputs.roots.name_of_any(&document.path)?;
-        if place.range == crate::text::Range::default() {
-            return Some(module);
-        }
-        let defined = self.classes.defined_at(&document.path, offset)?;
-        Some(format!("{module}.{}", defined.qualname.join(".")))
     }
 
     /// Whether the server knows everything that a token can be resolved to: it is a plain name, or no part of the receiver's type

@@ -17,6 +17,7 @@ mod commit;
 mod copy;
 mod decisions;
 mod dependents;
+mod diagnostic_changes;
 mod early;
 mod exports;
 mod family;

@@ -33,56 +33,59 @@ const MAX_FILES: usize = 100_000;
 const MAX_CONTAINING: usize = 600;
 
 /// The files of the subclasses, if nothing but these and the files in which one of the names is written can be affected.
-pub(super) async fn affected_classes(
+pub(super) async fn files_of_subclasses(
     cx: &RequestContext<'_>,
     renaming: &Renaming<'_>,
     around: &Hierarchy,
 ) -> Result<Option<BTreeSet<AbsPath>>, Failure> {
+    let names = [renaming.old, renaming.new];
     // Leading underscores, capitals and dunders mean something to a type checker.
     let form = |name: &str| (name.starts_with('_'), name.starts_with("__"), name.to_uppercase() == name);
-    if form(renaming.old) != form(renaming.new) || renaming.old.starts_with("__") {
+    let keeps_form = form(renaming.old) == form(renaming.new) && !renaming.old.starts_with("__");
+    if !keeps_form || !renames_all_around(renaming, around) {
         return Ok(None);
     }
-    let Some(below) = in_workspace(cx, renaming, around) else { return Ok(None) };
-    let is_written = is_in_installed(cx, [renaming.old, renaming.new]).await?;
-    Ok((!is_written).then_some(below))
+    let classes = Classes::new(&cx.state.files, &cx.state.inputs.roots);
+    let Some(below) = below_nominal(cx, renaming, &classes) else { return Ok(None) };
+    let containing: BTreeSet<AbsPath> = names.iter().flat_map(|name| files_with(cx, name)).collect();
+    let is_structural = containing.iter().any(|path| is_in_structural_type(cx, &classes, path, names));
+    let is_structural = is_structural || is_in_installed(cx, names).await?;
+    Ok((!is_structural).then_some(below))
 }
 
-/// The same, as far as the workspace decides it.
-fn in_workspace(
-    cx: &RequestContext<'_>,
-    renaming: &Renaming<'_>,
-    around: &Hierarchy,
-) -> Option<BTreeSet<AbsPath>> {
+/// Whether all classes around the renamed members are known, and every member with one of the names there is renamed.
+fn renames_all_around(renaming: &Renaming<'_>, around: &Hierarchy) -> bool {
     let renamed: BTreeSet<(&AbsPath, usize)> =
         renaming.definitions().map(|(document, offset)| (&document.path, *offset)).collect();
-    let members = around.members.values().flatten();
-    let mut others =
-        members.filter(|member| !renamed.contains(&(&member.document.path, member.name_span.start)));
-    if around.is_cut || !around.unknown.is_empty() || others.next().is_some() {
-        return None;
-    }
-    let classes = Classes::new(&cx.state.files, &cx.state.inputs.roots);
+    let mut members = around.members.values().flatten();
+    !around.is_cut
+        && around.unknown.is_empty()
+        && members.all(|member| renamed.contains(&(&member.document.path, member.name_span.start)))
+}
+
+/// The files of the subclasses of the classes of the renamed members, if none of these may be structural.
+fn below_nominal(
+    cx: &RequestContext<'_>,
+    renaming: &Renaming<'_>,
+    classes: &Classes<'_>,
+) -> Option<BTreeSet<AbsPath>> {
     let mut below = BTreeSet::new();
     for (document, offset) in renaming.definitions() {
         let (_, start) = class_of(&Outline::parse(&document.text), *offset)?;
         let class = classes.class_at(&document.path, start)?;
-        let found = classes.subclasses(&class, &|name| files_with(cx, name));
         let is_method =
             classes.defined_at(&document.path, *offset).is_some_and(|found| found.kind.is_function());
         // A field may be a parameter of a constructor that is made from it.
-        if !is_method && !class.is_plain() {
+        if !is_method && !class.is_plain() || classes.may_be_structural(&class) {
             return None;
         }
-        if found.is_cut || !found.computed.is_empty() || classes.may_be_structural(&class) {
+        let found = classes.subclasses(&class, &|name| files_with(cx, name));
+        if found.is_cut || !found.computed.is_empty() {
             return None;
         }
         below.extend(found.classes.iter().map(|class| class.document().path.clone()));
     }
-    let names = [renaming.old, renaming.new];
-    let containing: BTreeSet<AbsPath> = names.iter().flat_map(|name| files_with(cx, name)).collect();
-    let is_structural = containing.iter().any(|path| is_in_structural_type(cx, &classes, path, names));
-    (!is_structural).then_some(below)
+    Some(below)
 }
 
 /// Whether one of the names is written in a structural type of a file, which may be any type that cannot be followed.
@@ -133,7 +136,8 @@ fn installed_with(
     store: Option<&DiskCache>,
     threads: usize,
 ) -> Option<Vec<AbsPath>> {
-    let folders = inputs.installed_folders()?;
+    // Names beyond ASCII can be written in several ways.
+    let folders = inputs.installed_folders().filter(|_| names.iter().all(|name| name.is_ascii()))?;
     let group = inputs.packages_digest();
     let fields = folders.iter().map(AbsPath::as_str).chain(names.iter().map(String::as_str));
     let key = Digest::of_fields(fields.map(str::as_bytes));
@@ -141,11 +145,8 @@ fn installed_with(
     if let Some(known) = known {
         return Some(known);
     }
+    let word = regex::bytes::Regex::new(&format!(r"(?-u)\b(?:{})\b", names.join("|"))).ok()?;
     let files = python_files(&folders)?;
-    // Names beyond ASCII can be written in several ways.
-    let word =
-        names.iter().all(|name| name.is_ascii()).then(|| format!(r"(?-u)\b(?:{})\b", names.join("|")))?;
-    let word = regex::bytes::Regex::new(&word).ok()?;
     let contains = parallel_map(&files, threads, |path| {
         // What cannot be read is not known to lack the names.
         std::fs::read(path.as_path()).map_or(true, |bytes| word.is_match(&bytes))

@@ -156,16 +156,23 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
     guards::check_files(cx.settings, cx.state, cx.request, &mut checks, &planned).await?;
     let mut diagnostics = None;
     if !planned.changes().is_empty() {
-        let below = match explained.cut.is_none() && cx.request.options.check == CheckScope::Affected {
-            true => nominal::affected_classes(cx, &renaming, &around).await?,
+        let names = [old, new];
+        let is_certain = explained.cut.is_none() && cx.request.options.check == CheckScope::Affected;
+        let below = match is_certain && !explained.is_by_name {
+            true => nominal::files_of_subclasses(cx, &renaming, &around).await?,
             false => None,
+        };
+        let kind = match &below {
+            _ if is_certain && explained.is_by_name => EditKind::RenamesGlobal(names),
+            Some(below) => EditKind::RenamesNominal(names, below),
+            None => EditKind::Renames(names),
         };
         let server_check = ServerCheck {
             renaming: &renaming,
             definitions: std::iter::once((uses.clone(), offset)).chain(family.iter().cloned()).collect(),
             references: claimed(&explained, &references),
             reordered,
-            kind: kind(cx, &explained, [old, new], below.as_ref()),
+            kind,
         };
         diagnostics = Some(server_check.run(cx, &mut checks, &planned).await?);
     }
@@ -198,20 +205,6 @@ async fn references_to_rename(
 fn claimed(explained: &Explained, references: &Listing<LspLocation>) -> BTreeSet<LspLocation> {
     let by_server = explained.references.iter().filter(|(_, evidence)| **evidence == Evidence::SERVER);
     by_server.map(|(place, _)| place).chain(&references.items).cloned().collect()
-}
-
-/// Which files the rename can affect.
-fn kind<'n>(
-    cx: &RequestContext<'_>,
-    explained: &Explained,
-    names: [&'n str; 2],
-    below: Option<&'n BTreeSet<AbsPath>>,
-) -> EditKind<'n> {
-    let is_global = explained.is_by_name && explained.cut.is_none();
-    if is_global && cx.request.options.check == CheckScope::Affected {
-        return EditKind::RenamesGlobal(names);
-    }
-    below.map_or(EditKind::Renames(names), |below| EditKind::RenamesNominal(names, below))
 }
 
 /// The current name.

@@ -1,14 +1,14 @@
 //! The diagnostics after an edit, without writing it: the edited texts are shown to the server as open documents.
 //!
-//! Diagnostics are compared as a multiset of file, rule, severity and message, so that those that only moved do not
-//! count as new. A server that was shown other imports or other files is not used again afterwards: a reset does not
-//! undo what it learned about them, in which order.
+//! A server that was shown other imports or other files is not used again afterwards: a reset does not undo what it learned about
+//! them, in which order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::checks::Checks;
 use super::dependents::{AffectedFiles, EditKind, affected};
+use super::diagnostic_changes::DiagnosticChanges;
 use super::{copy, unchanged};
 use crate::bundle::order::sort;
 use crate::edit::EditPlan;
@@ -20,7 +20,7 @@ use crate::engine::reward::{self, DiagnosticsByFile, EditMeasurement};
 use crate::lsp::{LspError, Profile};
 use crate::model::analyzer::{AnalyzerKind, DiagnosticSource, SourceReport};
 use crate::model::edits::{CheckName, DiagnosticsDelta, UnaffectedFiles};
-use crate::model::facts::{Counts, Diagnostic};
+use crate::model::facts::Diagnostic;
 use crate::model::request::{Command, Severity};
 use crate::path::{AbsPath, DocUri};
 use crate::python::outline::Outline;
@@ -387,79 +387,12 @@ async fn confirmed(
     Ok(confirmed)
 }
 
-/// How the diagnostics above the severity of hints change. Hints only gray code out.
-#[derive(Default)]
-struct DiagnosticChanges {
-    introduced: Vec<Diagnostic>,
-    resolved: Vec<Diagnostic>,
-    unchanged: Counts,
-}
-
-impl DiagnosticChanges {
-    /// Compares the files that remain; those that the edit moves remain under their new names.
-    fn of(
-        cx: &RequestContext<'_>,
-        comparison: &Comparison<'_>,
-        before: DiagnosticsByFile,
-        after: DiagnosticsByFile,
-        is_removed: impl Fn(&AbsPath) -> bool,
-    ) -> Self {
-        let moved = moved_uris(comparison.plan);
-        let is_gone = |path: &AbsPath| is_removed(path) && !moved.contains_key(&cx.locations.paths.uri(path));
-        // A message may contain the old name before and the new one after, or the old name both times, for another symbol.
-        let key = |found: &Diagnostic| {
-            let renamed = comparison.renamed.iter();
-            let message =
-                renamed.fold(found.message.clone(), |message, (old, new)| replace_word(&message, old, new));
-            let uri = moved.get(&found.uri).unwrap_or(&found.uri).clone();
-            let source = found.source.filter(|source| *source != DiagnosticSource::Lsp);
-            (uri, source, found.rule.clone(), found.severity, message)
-        };
-        let mut old: BTreeMap<DiagnosticKey, Vec<Diagnostic>> = BTreeMap::new();
-        for found in without_hints(before, is_gone) {
-            old.entry(key(&found)).or_default().push(found);
-        }
-        for list in old.values_mut() {
-            list.reverse();
-        }
-        let mut changes = Self::default();
-        for found in without_hints(after, &is_removed) {
-            match old.get_mut(&key(&found)).and_then(Vec::pop) {
-                Some(_) => changes.unchanged.add(found.severity),
-                None => changes.introduced.push(found),
-            }
-        }
-        changes.resolved = old.into_values().flatten().collect();
-        changes
-    }
-}
-
-/// What makes two diagnostics the same before and after an edit.
-type DiagnosticKey = (DocUri, Option<DiagnosticSource>, Option<String>, Severity, String);
-
-/// The files that the edit moves, with their new names.
-fn moved_uris(plan: &EditPlan) -> BTreeMap<DocUri, DocUri> {
-    let moved = plan.changes().iter().filter_map(|change| {
-        Some((DocUri::Workspace(change.from.clone()?), DocUri::Workspace(change.path.clone())))
-    });
-    moved.collect()
-}
-
 fn unaffected(cx: &RequestContext<'_>, files: &[AbsPath]) -> Option<UnaffectedFiles> {
     let uris = files.iter().take(MAX_UNAFFECTED_LISTED).map(|path| cx.locations.paths.uri(path));
     (!files.is_empty()).then(|| UnaffectedFiles {
         count: u32::try_from(files.len()).unwrap_or(u32::MAX),
         files: uris.collect(),
     })
-}
-
-/// The diagnostics above the severity of hints, of the files that remain.
-fn without_hints(
-    found: DiagnosticsByFile,
-    is_gone: impl Fn(&AbsPath) -> bool,
-) -> impl Iterator<Item = Diagnostic> {
-    let remaining = found.into_iter().filter(move |(path, _)| !is_gone(path));
-    remaining.flat_map(|(_, found)| found).filter(|found| found.severity > Severity::Hint)
 }
 
 /// Records whether there are new diagnostics. A rename with more affected files than are compared (`unchecked`) does not pass: the
@@ -524,33 +457,4 @@ pub(in crate::engine) async fn diagnostics<'p>(
         }
     }
     Ok(all)
-}
-
-/// Replaces a name wherever it occurs as a whole word.
-fn replace_word(text: &str, old: &str, new: &str) -> String {
-    let is_word = |c: char| c == '_' || unicode_ident::is_xid_continue(c);
-    let mut out = String::with_capacity(text.len());
-    let mut from = 0;
-    for (at, _) in text.match_indices(old) {
-        let before = text[..at].chars().next_back();
-        let after = text[at + old.len()..].chars().next();
-        if at >= from && !before.is_some_and(is_word) && !after.is_some_and(is_word) {
-            out.push_str(&text[from..at]);
-            out.push_str(new);
-            from = at + old.len();
-        }
-    }
-    out.push_str(&text[from..]);
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whole_words_are_replaced() {
-        assert_eq!(replace_word("\"get\" of get_x, get", "get", "fetch"), "\"fetch\" of get_x, fetch");
-        assert_eq!(replace_word("aa", "a", "b"), "aa");
-    }
 }

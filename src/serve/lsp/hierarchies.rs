@@ -58,10 +58,7 @@ impl RequestHandler<'_> {
         item: &lsp::CallHierarchyItem,
         canceled: Canceled<'_>,
     ) -> LspOutcome {
-        let at = lsp::TextDocumentPositionParams::new(
-            lsp::TextDocumentIdentifier::new(item.uri.clone()),
-            item.selection_range.start,
-        );
+        let at = start_of(&item.uri, item.selection_range);
         let mut request = self.request_at(Command::Calls, &at)?;
         request.options.direction = Some(direction);
         let (bundle, facts) = self.facts(request, canceled).await?;
@@ -91,10 +88,7 @@ impl RequestHandler<'_> {
         item: &lsp::TypeHierarchyItem,
         canceled: Canceled<'_>,
     ) -> LspOutcome {
-        let at = lsp::TextDocumentPositionParams::new(
-            lsp::TextDocumentIdentifier::new(item.uri.clone()),
-            item.selection_range.start,
-        );
+        let at = start_of(&item.uri, item.selection_range);
         let mut request = self.request_at(Command::TypeHierarchy, &at)?;
         request.options.types = Some(direction);
         let (bundle, facts) = self.facts(request, canceled).await?;
@@ -110,4 +104,9 @@ impl RequestHandler<'_> {
         self.report(&facts, &at, items.len(), &mut converter)?;
         Ok(json!(items))
     }
+}
+
+/// The position of the name of an item.
+fn start_of(uri: &lsp::Uri, name: lsp::Range) -> lsp::TextDocumentPositionParams {
+    lsp::TextDocumentPositionParams::new(lsp::TextDocumentIdentifier::new(uri.clone()), name.start)
 }
