@@ -11,24 +11,30 @@ fn class_heads(text: &str) -> impl Iterator<Item = &str> {
         text[line..*at].chars().all(char::is_whitespace)
     });
     starts.filter_map(|(at, _)| {
-        let rest = &text[at..];
-        let open = rest.find(['(', ':'])?;
-        if !rest[open..].starts_with('(') {
-            return None;
+        let mut rest = &text[at..];
+        rest = &rest[rest.find(['(', '[', ':'])?..];
+        // The type parameters, whose bounds have colons.
+        if rest.starts_with('[') {
+            rest = rest[bracket_end(rest)?..].trim_start();
         }
-        let mut depth = 0_usize;
-        for (end, character) in rest[open..].char_indices() {
-            match character {
-                '(' | '[' => depth += 1,
-                ')' | ']' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            if depth == 0 {
-                return rest.get(open + 1..open + end);
-            }
-        }
-        None
+        rest.starts_with('(').then(|| rest.get(1..bracket_end(rest)? - 1)).flatten()
     })
+}
+
+/// Where the bracket ends with which a text begins.
+fn bracket_end(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, character) in text.char_indices() {
+        match character {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(at + 1);
+        }
+    }
+    None
 }
 
 /// The identifiers of a text.
@@ -115,6 +121,9 @@ mod tests {
         let text = "class A: pass\nclass B(x.A, k=f(1)): pass\n # class C(A)\n  class D(\n  A[int],\n):\n";
         let heads: Vec<&str> = class_heads(text).collect();
         assert_eq!(heads, ["x.A, k=f(1)", "\n  A[int],\n"]);
+        let heads: Vec<&str> =
+            class_heads("class S[T: (int, str), *Ts](B[T]): ...\nclass U[T: X]: f(1)\n").collect();
+        assert_eq!(heads, ["B[T]"]);
         let heads = ClassHeads::of("from a import B as C, D as E\nF = x.B\nB = B\nclass G(B, C): ...\n");
         assert_eq!(heads.aliases_of("B"), BTreeSet::from(["C", "F"]));
         assert_eq!(heads.aliases_of("D"), BTreeSet::from(["E"]));

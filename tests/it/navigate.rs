@@ -524,3 +524,19 @@ class Computed(made(Base)): ...
     let bundle = env.lanser(["impl", "m.Base", "--json"]).answer();
     assert_eq!(bundle["facts"]["completeness"]["status"], "unknown", "{bundle}");
 }
+
+/// The bound of a type parameter has a colon, as the end of a class head has.
+#[test]
+fn subclasses_with_bounded_type_parameters_are_found() {
+    let env = TestEnv::ty(&Project::parse(
+        "\
+//- /m.py
+class Base[T]: ...
+//- /n.py
+from m import Base
+class Below[T: (int, str)](Base[T]): ...
+",
+    ));
+    let bundle = env.lanser(["types", "m.Base", "--subtypes", "--json"]).answer();
+    assert_eq!(bundle["facts"]["types"][0]["subtype"]["name"], "Below", "{bundle}");
+}
