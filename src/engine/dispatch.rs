@@ -14,8 +14,9 @@ use super::{
     call_hierarchy, diagnose, navigation, outline, refactor, resolution, type_hierarchy, unresolved_imports,
 };
 use crate::bundle::seal::BundleDraft;
+use crate::edit::EditPlan;
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::model::facts::{CompletenessStatus, Facts};
+use crate::model::facts::{CompletenessStatus, Facts, Provenance};
 use crate::model::request::{Command, Request};
 use crate::model::server::ServerKind;
 
@@ -57,36 +58,52 @@ pub(super) async fn dispatch(
     settings.progress.step(&format!("{} works on it", settings.server));
     // First of all, so that the server has the right text of every file, whatever the request is about.
     cx.open(state.inputs.snapshot.not_utf8().iter().map(|path| state.inputs.snapshot.absolute(path)))?;
-    let output = match request.cmd {
+    let output = handle(&cx).await?;
+    let measured = cx.measured.into_inner().unwrap_or_else(PoisonError::into_inner);
+    state.cache_contents(settings);
+    let (draft, plan) = assemble(request, state, settings, output, &locations);
+    Ok(Attempt { draft, dual: locations.into_dual(), plan, measured })
+}
+
+/// Calls the handler of the request's command.
+async fn handle(cx: &RequestContext<'_>) -> Result<HandlerOutput, Failure> {
+    match cx.request.cmd {
         Command::Definition
         | Command::Declaration
         | Command::TypeDefinition
         | Command::Implementation
-        | Command::References => Box::pin(navigation::locations(&cx)).await?,
-        Command::Hover => Box::pin(navigation::hover(&cx)).await?,
-        Command::Symbols => Box::pin(outline::symbols(&cx)).await?,
-        Command::Calls => Box::pin(call_hierarchy::calls(&cx)).await?,
-        Command::TypeHierarchy => type_hierarchy::types(&cx).await?,
-        Command::Diagnostics => Box::pin(diagnose::diagnostics(&cx)).await?,
-        Command::Locate => HandlerOutput {
-            facts: Facts::new(crate::model::facts::Provenance::Syntax),
+        | Command::References => Box::pin(navigation::locations(cx)).await,
+        Command::Hover => Box::pin(navigation::hover(cx)).await,
+        Command::Symbols => Box::pin(outline::symbols(cx)).await,
+        Command::Calls => Box::pin(call_hierarchy::calls(cx)).await,
+        Command::TypeHierarchy => type_hierarchy::types(cx).await,
+        Command::Diagnostics => Box::pin(diagnose::diagnostics(cx)).await,
+        Command::Locate => Ok(HandlerOutput {
+            facts: Facts::new(Provenance::Syntax),
             limits: None,
             capabilities: BTreeMap::new(),
             refactored: None,
             error: None,
-        },
-        Command::PrepareRename => refactor::prepare(&cx).await?,
-        Command::Rename => Box::pin(refactor::rename(&cx)).await?,
-        Command::Actions => Box::pin(refactor::actions(&cx)).await?,
-        Command::Apply | Command::Check => Box::pin(refactor::apply(&cx)).await?,
+        }),
+        Command::PrepareRename => refactor::prepare(cx).await,
+        Command::Rename => Box::pin(refactor::rename(cx)).await,
+        Command::Actions => Box::pin(refactor::actions(cx)).await,
+        Command::Apply | Command::Check => Box::pin(refactor::apply(cx)).await,
         Command::Undo => {
-            let error = ErrorBody::new(ErrorSymbol::Usage, "undo does not use a server");
-            return Err(Failure::reported(error));
+            Err(Failure::reported(ErrorBody::new(ErrorSymbol::Usage, "undo does not use a server")))
         }
-    };
-    let measured = cx.measured.into_inner().unwrap_or_else(PoisonError::into_inner);
-    state.cache_contents(settings);
-    let resolution = state.resolution_in(request, &locations);
+    }
+}
+
+/// The draft of the bundle, and the plan of an edit.
+fn assemble(
+    request: &Request,
+    state: &RequestState,
+    settings: &Settings,
+    output: HandlerOutput,
+    locations: &LocationBuilder<'_>,
+) -> (BundleDraft, Option<EditPlan>) {
+    let resolution = state.resolution_in(request, locations);
     let incomplete = output
         .facts
         .completeness
@@ -116,7 +133,7 @@ pub(super) async fn dispatch(
         measured: None,
         partial: incomplete || cut || unchecked,
     };
-    Ok(Attempt { draft, dual: locations.into_dual(), plan, measured })
+    (draft, plan)
 }
 
 /// The capabilities with those of the protocol itself: whether the server sends results in parts, and whether it notices a

@@ -3,6 +3,8 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
@@ -66,110 +68,176 @@ pub(super) fn replay(args: &ReplayArgs, context: &mut CliContext) -> Result<Prog
     let printer = &context.printer;
     let progress = if args.verify { printer.progress() } else { printer.streaming_progress() };
     let mut reader = open(context, &file)?;
-    let (runtime, began) = (runtime()?, Instant::now());
-    let mut against = args.against.as_deref().map(WorkspaceComparison::new);
-    let (store, mut grounds) = (reader.store(), RecordedInputsCache::default());
-    let mut rewards = Rewards::of(args, &file, context)?;
-    let mut other_formats = BTreeMap::new();
-    let (mut count, mut done, mut steps) = (0, 0, 0);
-    // The operations that the filter selects and whose steps are to come.
-    let mut matched = BTreeSet::new();
+    let mut run = ReplayRun::new(args, &file, reader.store(), context)?;
     while let Some(operation) = reader.next_operation().map_err(|error| trace_error(&file, &error))? {
-        if let Some(recorded) = &operation.step {
-            let Some(step) = rewards.steps.take(operation.op, recorded) else { continue };
-            if !matched.remove(&recorded.bundle) {
-                continue;
-            }
-            steps += 1;
-            if args.verify {
-                check_step(operation.op, recorded, &step.bundle)?;
-            } else {
-                let exit = context.printer.json_line(&rewards.of_step(step, recorded));
-                if !matches!(exit, ProgramExit::Ok) {
-                    return Ok(exit);
-                }
-            }
-            if args.filter.op == Some(recorded.bundle) {
-                break;
-            }
-            continue;
+        if operation.step.is_none() {
+            run.operations += 1;
+            show_progress(&progress, &reader, run.operations);
         }
-        let op = operation.op;
-        count += 1;
-        show_progress(&progress, &reader, count);
-        if !args.filter.matches(&operation) {
-            if let Some(RecordedBundle::Current(bundle)) =
-                operation.bundle.filter(|_| rewards.steps.needs(op))
-            {
-                rewards.steps.hold(op, *bundle);
-            }
-            continue;
-        }
-        done += 1;
-        if let Some(against) = &mut against {
-            against.check(&operation, &store, context, &runtime)?;
-        }
-        let recorded = RecordedOperation::of(&operation);
-        let made = runtime.block_on(replayed(operation, &store, &mut grounds));
-        recorded.check(&made, args.verify)?;
-        if let Some(version) = recorded.bundle.as_ref().and_then(RecordedBundle::other_version) {
-            *other_formats.entry(version.to_owned()).or_default() += 1;
-        }
-        if rewards.steps.needs(op) {
-            rewards.steps.hold(op, made.bundle.clone());
-        }
-        if rewards.steps.is_stepped(op) {
-            matched.insert(op);
-            continue;
-        }
-        if !args.verify {
-            let exit = context.printer.json_line(&rewards.of_bundle(made.bundle));
-            if !matches!(exit, ProgramExit::Ok) {
-                return Ok(exit);
-            }
-        }
-        if args.filter.op == Some(op) {
-            break;
+        match run.replay(operation)? {
+            ControlFlow::Continue(()) => {}
+            ControlFlow::Break(ProgramExit::Ok) => break,
+            ControlFlow::Break(exit) => return Ok(exit),
         }
     }
     progress.clear();
     warn_if_truncated(context, &file, &reader);
-    let truncated = reader.truncated().is_some();
-    // A truncated trace is not verified, even if all intact operations are; --op verifies one intact operation.
-    let is_incomplete = truncated && args.filter.op.is_none();
-    let exit = if args.verify && is_incomplete {
-        ProgramExit::Failed(ErrorSymbol::ReplayMismatch)
-    } else {
-        ProgramExit::Ok
-    };
-    if done == 0 && !(truncated && count == 0) {
-        return Err(no_match(&file, &args.filter, count));
+    run.finish(&file, reader.truncated().is_some())
+}
+
+/// What has been replayed of a trace.
+struct ReplayRun<'r> {
+    args: &'r ReplayArgs,
+    context: &'r CliContext,
+    runtime: Runtime,
+    began: Instant,
+    store: Arc<TraceBlobs>,
+    inputs: RecordedInputsCache,
+    against: Option<WorkspaceComparison<'r>>,
+    rewards: Rewards,
+    /// The operations that the filter selects and whose steps are to come.
+    awaited: BTreeSet<u64>,
+    operations: u64,
+    verified: u64,
+    steps: u64,
+    other_formats: BTreeMap<String, u64>,
+}
+
+impl<'r> ReplayRun<'r> {
+    fn new(
+        args: &'r ReplayArgs,
+        file: &str,
+        store: Arc<TraceBlobs>,
+        context: &'r CliContext,
+    ) -> Result<Self, ErrorBody> {
+        Ok(Self {
+            args,
+            context,
+            runtime: runtime()?,
+            began: Instant::now(),
+            store,
+            inputs: RecordedInputsCache::default(),
+            against: args.against.as_deref().map(WorkspaceComparison::new),
+            rewards: Rewards::of(args, file, context)?,
+            awaited: BTreeSet::new(),
+            operations: 0,
+            verified: 0,
+            steps: 0,
+            other_formats: BTreeMap::new(),
+        })
     }
-    if !args.verify {
-        return Ok(exit);
+
+    /// Replays an operation or a step. Breaks when there is nothing more to do, or nobody reads the output.
+    fn replay(&mut self, operation: TracedOperation) -> Result<ControlFlow<ProgramExit>, ErrorBody> {
+        let (op, selected) = (operation.op, self.args.filter.op);
+        let (printed, is_last) = match &operation.step {
+            Some(recorded) => (self.step(op, recorded)?, selected == Some(recorded.bundle)),
+            None => (self.operation(operation)?, selected == Some(op)),
+        };
+        Ok(match printed {
+            None => ControlFlow::Continue(()),
+            Some(ProgramExit::Ok) if !is_last => ControlFlow::Continue(()),
+            Some(exit) => ControlFlow::Break(exit),
+        })
     }
-    let verified = VerifySummary { operations: count, verified: done, steps, truncated, other_formats };
-    let printed = if context.json() {
-        context.printer.json_payload(&verified)
-    } else {
-        let operations = plural(done, "operation");
-        let rate = f64::from(u32::try_from(done).unwrap_or(u32::MAX)) / began.elapsed().as_secs_f64();
+
+    /// Verifies or prints the bundle of a step; `None` if it is not selected.
+    fn step(&mut self, op: u64, recorded: &RecordedStep) -> Result<Option<ProgramExit>, ErrorBody> {
+        let Some(step) = self.rewards.steps.take(op, recorded) else { return Ok(None) };
+        if !self.awaited.remove(&recorded.bundle) {
+            return Ok(None);
+        }
+        self.steps += 1;
+        if self.args.verify {
+            check_step(op, recorded, &step.bundle)?;
+            return Ok(Some(ProgramExit::Ok));
+        }
+        Ok(Some(self.context.printer.json_line(&self.rewards.of_step(step, recorded))))
+    }
+
+    /// Verifies or prints the bundle of an operation; `None` if it is not selected, or belongs to a step.
+    fn operation(&mut self, operation: TracedOperation) -> Result<Option<ProgramExit>, ErrorBody> {
+        let op = operation.op;
+        if !self.args.filter.matches(&operation) {
+            if let Some(RecordedBundle::Current(bundle)) =
+                operation.bundle.filter(|_| self.rewards.steps.needs(op))
+            {
+                self.rewards.steps.hold(op, *bundle);
+            }
+            return Ok(None);
+        }
+        self.verified += 1;
+        if let Some(against) = &mut self.against {
+            against.check(&operation, &self.store, self.context, &self.runtime)?;
+        }
+        let recorded = RecordedOperation::of(&operation);
+        let made = self.runtime.block_on(replayed(operation, &self.store, &mut self.inputs));
+        recorded.check(&made, self.args.verify)?;
+        if let Some(version) = recorded.bundle.as_ref().and_then(RecordedBundle::other_version) {
+            *self.other_formats.entry(version.to_owned()).or_default() += 1;
+        }
+        if self.rewards.steps.needs(op) {
+            self.rewards.steps.hold(op, made.bundle.clone());
+        }
+        if self.rewards.steps.is_stepped(op) {
+            self.awaited.insert(op);
+            return Ok(None);
+        }
+        Ok(Some(match self.args.verify {
+            true => ProgramExit::Ok,
+            false => self.context.printer.json_line(&self.rewards.of_bundle(made.bundle)),
+        }))
+    }
+
+    /// The exit code, and with `--verify` the summary.
+    fn finish(self, file: &str, truncated: bool) -> Result<ProgramExit, ErrorBody> {
+        if self.verified == 0 && !(truncated && self.operations == 0) {
+            return Err(no_match(file, &self.args.filter, self.operations));
+        }
+        if !self.args.verify {
+            return Ok(ProgramExit::Ok);
+        }
+        // A truncated trace is not verified, even if all intact operations are; --op verifies one intact operation.
+        let is_incomplete = truncated && self.args.filter.op.is_none();
+        let seconds = self.began.elapsed().as_secs_f64();
+        let summary = VerifySummary {
+            operations: self.operations,
+            verified: self.verified,
+            steps: self.steps,
+            truncated,
+            other_formats: self.other_formats,
+        };
+        let printer = &self.context.printer;
+        let printed = match self.context.json() {
+            true => printer.json_payload(&summary),
+            false => printer.payload(&summary.text(seconds, is_incomplete)),
+        };
+        Ok(match is_incomplete {
+            true if printed == ProgramExit::Ok => ProgramExit::Failed(ErrorSymbol::ReplayMismatch),
+            _ => printed,
+        })
+    }
+}
+
+impl VerifySummary {
+    fn text(&self, seconds: f64, is_incomplete: bool) -> String {
+        let operations = plural(self.verified, "operation");
+        let rate = f64::from(u32::try_from(self.verified).unwrap_or(u32::MAX)) / seconds;
         let rest = if is_incomplete { "; the rest is truncated and not verified" } else { "" };
-        let what = match steps {
+        let what = match self.steps {
             0 => "every bundle as recorded".to_owned(),
             steps => format!("every bundle and the rewards of {} as recorded", plural(steps, "step")),
         };
         let mut text = format!("{operations} replayed, {what}; {rate:.0} per second{rest}\n");
-        for (version, count) in &verified.other_formats {
+        for (version, count) in &self.other_formats {
             let recorded = plural(*count, "operation");
             let _ = writeln!(
                 text,
                 "{recorded} recorded in bundle format {version}; this lanser writes {BUNDLE_VERSION}: the recorded members were compared"
             );
         }
-        context.printer.payload(&text)
-    };
-    Ok(if matches!(printed, ProgramExit::Ok) { exit } else { printed })
+        text
+    }
 }
 
 /// The rewards of the printed bundles.
