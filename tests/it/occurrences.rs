@@ -519,7 +519,7 @@ fn fixture_values_are_known() {
 #[test]
 fn one_answer_on_every_path() {
     let project = Project::parse(&format!("{FAMILY}{FIXTURES}"));
-    let env = TestEnv::pyright(&project).with_sessions();
+    let env = TestEnv::pyright_session(&project);
     let asked: [&[&str]; 6] = [
         &["refs", "py://app#App.send"],
         &["refs", "py://sub#Sub.convert"],

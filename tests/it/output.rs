@@ -35,7 +35,7 @@ fn a_deleted_working_directory_is_reported() {
 
 #[test]
 fn locations_as_text() {
-    let env = TestEnv::pyright(&Project::fixture("shop"));
+    let env = TestEnv::pyright_session(&Project::fixture("shop"));
     let text = |args: &[&str]| env.lanser(args).text().to_owned();
     assert_snapshot!(text(&["def", "src/shop/till.py:9:12"]), @"src/shop/legacy.py:1:5  def discount(amount, percent=10):");
     assert_snapshot!(text(&["decl", "src/shop/till.py:9:12"]), @"src/shop/legacy.pyi:1:5  def discount(amount: float, percent: float = 10) -> float: ...");
@@ -60,7 +60,7 @@ fn locations_as_text() {
 
 #[test]
 fn other_answers_as_text() {
-    let env = TestEnv::pyright(&Project::fixture("shop"));
+    let env = TestEnv::pyright_session(&Project::fixture("shop"));
     let text = |args: &[&str]| env.lanser(args).text().to_owned();
     assert_snapshot!(text(&["hover", "py://shop.items#Item.gross"]), @r"
     ```python
@@ -148,7 +148,7 @@ fn many(width: usize) -> Project {
 #[test]
 fn forty_lines_and_the_command_for_the_next_page() {
     for width in [20, 200] {
-        let env = TestEnv::pyright(&many(width));
+        let env = TestEnv::pyright_session(&many(width));
         let whole = env.lanser(["refs", "py://many#f", "--limit", "1000"]);
         let expected: Vec<&str> = whole.text().lines().filter(|line| line.starts_with("many.py:")).collect();
         assert_eq!(expected.len(), 121);
@@ -171,7 +171,7 @@ fn forty_lines_and_the_command_for_the_next_page() {
 
 #[test]
 fn pages_of_json() {
-    let env = TestEnv::pyright(&many(20));
+    let env = TestEnv::pyright_session(&many(20));
     let mut found = Vec::new();
     let mut cursor: Option<String> = None;
     for _ in 0..3 {
@@ -252,7 +252,7 @@ fn a_bare_name_is_looked_up_in_the_workspace() {
 
 #[test]
 fn a_printed_location_is_a_selector() {
-    let env = TestEnv::pyright(&Project::fixture("shop"));
+    let env = TestEnv::pyright_session(&Project::fixture("shop"));
     let said = env.lanser(["refs", "Book"]);
     let places: Vec<&str> = said.text().lines().filter_map(|line| line.split("  ").next()).collect();
     let places: Vec<&&str> = places.iter().filter(|place| place.contains(".py:")).collect();
@@ -279,7 +279,7 @@ fn a_printed_location_is_a_selector() {
 
 #[test]
 fn absolute_paths_are_printed_on_request_and_are_not_hashed() {
-    let mut env = TestEnv::pyright(&Project::fixture("shop"));
+    let mut env = TestEnv::pyright_session(&Project::fixture("shop"));
     let args = ["def", "builtins.str.upper", "--json"];
     let plain = env.lanser(args).answer();
     let absolute = env.lanser(args.iter().chain(&["--absolute"])).answer();
@@ -305,7 +305,7 @@ fn absolute_paths_are_printed_on_request_and_are_not_hashed() {
 
 #[test]
 fn the_last_line_says_how_complete_the_answer_is() {
-    let env = TestEnv::pyright(&Project::parse(
+    let env = TestEnv::pyright_session(&Project::parse(
         "//- /m.py\nclass C:\n    def go(self): pass\ndef a(c: C):\n    c.go()\ndef b(o):\n    o.go()\n",
     ));
     let last = |args: &[&str]| env.lanser(args).text().lines().last().unwrap().to_owned();
@@ -318,7 +318,7 @@ fn the_last_line_says_how_complete_the_answer_is() {
 
 #[test]
 fn a_limit_counts_lines() {
-    let env = TestEnv::pyright(&Project::parse(
+    let env = TestEnv::pyright_session(&Project::parse(
         "//- /m.py\ndef f(): pass\ndef a():\n    f()\n    f(); f()\ndef b():\n    f()\ndef c():\n    f()\n",
     ));
     let said = env.lanser(["calls", "py://m#f", "--incoming", "--limit", "2"]);
@@ -404,7 +404,7 @@ fn the_version_and_the_help() {
 
 #[test]
 fn settings_and_their_sources() {
-    let mut env = TestEnv::pyright(&Project::fixture("shop"));
+    let mut env = TestEnv::pyright_session(&Project::fixture("shop"));
     env.write("lanser.toml", "timeout = 5\nindex-io = 'utf-8'\n");
     env.set("LANSER_TIMEOUT", "7");
     let report = |args: &[&str]| -> Value {

@@ -217,7 +217,7 @@ fn bundle(env: &TestEnv, args: &[&str]) -> Value {
 /// A run of requests and edits: the rewards are the same when recomputed from stored bundles and in a session.
 #[test]
 fn a_run_gets_the_same_rewards_live_and_stored() {
-    let env = TestEnv::pyright(&Project::parse(SHOP)).with_sessions();
+    let env = TestEnv::pyright_session(&Project::parse(SHOP));
     let text = std::fs::read_to_string(env.file("m.py")).unwrap();
     let diff = "--- a/m.py\n+++ b/m.py\n@@ -2,4 +2,4 @@\n     return x / 2\n \n-value = half('a')\n+value = half(1)\n other = half('b')\n";
     std::fs::write(env.path("fix.diff"), diff).unwrap();

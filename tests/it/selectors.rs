@@ -417,7 +417,7 @@ fn the_caret_marks_the_syntax_error() {
 
 #[test]
 fn every_command_accepts_every_form() {
-    let env = TestEnv::pyright(&project());
+    let env = TestEnv::pyright_session(&project());
     let expected = env.lanser(["refs", "py://pkg.shop#Shop.price_of", "--json"]).answer();
     let references = expected["facts"]["references"].as_array().unwrap();
     assert_eq!(references.len(), 2);
@@ -678,7 +678,7 @@ def main(): pass
 
 #[test]
 fn short_forms_resolve_to_the_same_place_in_every_command() {
-    let env = TestEnv::pyright(&Project::parse(PLAIN));
+    let env = TestEnv::pyright_session(&Project::parse(PLAIN));
     for (full, at, short) in [
         (
             "py://app.core#Service.stop",
@@ -787,7 +787,7 @@ fn a_name_that_is_not_unique_or_not_there_is_an_error_with_candidates() {
 
 #[test]
 fn a_line_with_several_names_asks_for_a_column() {
-    let env = TestEnv::pyright(&Project::parse(PLAIN));
+    let env = TestEnv::pyright_session(&Project::parse(PLAIN));
     found(&env, "app/core.py:15", "app/core.py@R(15,5->15,33)", "coordinates", true);
     for verb in ["def", "refs", "hover"] {
         let said = env.lanser([verb, "app/core.py:15"]);
@@ -810,7 +810,7 @@ fn a_line_with_several_names_asks_for_a_column() {
 
 #[test]
 fn parameters_are_selected_and_renamed() {
-    let env = TestEnv::pyright(&Project::parse(PLAIN));
+    let env = TestEnv::pyright_session(&Project::parse(PLAIN));
     for (selector, at) in [
         ("py://app.core#Base.start(retries)", "app/core.py@L2:C35"),
         ("py://app#Service.start(hosts)", "app/core.py@L2:C28"),

@@ -13,7 +13,7 @@ fn env() -> TestEnv {
          //- /pkg/use.py\nfrom pkg import area\nfrom pkg.shapes import twice\n\nprint(area(2), twice(3))\n\
          //- /tests/test_shapes.py\nimport pkg.shapes\n\nassert pkg.shapes.area(1) == 1\n",
     );
-    TestEnv::pyright(&project).with_sessions()
+    TestEnv::pyright_session(&project)
 }
 
 /// Compares the answers of the session and of a new process. Returns where the session's answer came from.
@@ -121,7 +121,7 @@ fn configured_sources_are_seen_in_any_folder() {
          //- /node_modules/py/two.py\ndef g():\n    return 1\n\
          //- /a.py\nfrom one import f\nfrom two import g\nx = f()\ny = g()\n",
     );
-    let env = TestEnv::pyright(&project).with_sessions();
+    let env = TestEnv::pyright_session(&project);
     let questions: [&[&str]; 3] = [&["hover", "a.py:3:1"], &["hover", "a.py:4:1"], &["def", "a.py:3:5"]];
     for (turn, text) in ["return 1", "return 's'", "return b''"].into_iter().enumerate() {
         env.write(".vendored/one.py", format!("{}def f():\n    {text}\n", "\n".repeat(turn)));
@@ -186,7 +186,7 @@ fn files_read_by_the_server_do_not_change_where_a_library_is() {
         "//- /user.py\nimport math\nimport warnings\nfrom heapq import heappush\nfrom pkg.m0 import pkg\n\
          warnings.warn('x')\nheappush([], 1)\nmath.sqrt(len('x'))\n",
     );
-    let env = TestEnv::pyright(&Project::parse(&text)).with_sessions();
+    let env = TestEnv::pyright_session(&Project::parse(&text));
     for name in &names {
         // The server reads the file, and so learns its imports.
         let path = format!("pkg/{name}.py");
@@ -219,7 +219,7 @@ fn uses_of_a_library_need_a_fresh_server_and_others_do_not() {
     let project = Project::parse(
         "//- /pyrightconfig.json\n{}\n//- /a.py\nimport json\nprint(json.dumps(1))\ndef f(): return json.dumps(2)\nf()\n",
     );
-    let env = TestEnv::pyright(&project).with_sessions();
+    let env = TestEnv::pyright_session(&project);
     // For a name of a library, the server's answer depends on the files that it has read, unless it has read none.
     let (library, own) = (["refs", "a.py:2:12"], ["hover", "a.py:4:1"]);
     let ask = |words: [&str; 2]| env.lanser(words.into_iter().chain(["--json", "--no-cache"])).answer();
@@ -275,7 +275,7 @@ fn configured_stubs_of_the_standard_library_are_seen() {
          //- /.typeshed/stdlib/VERSIONS\njson: 3.0-\n\
          //- /a.py\nimport json\nx = json.dumps(1)\n",
     );
-    let env = TestEnv::pyright(&project).with_sessions();
+    let env = TestEnv::pyright_session(&project);
     same_without_memo(&env, "before", &["hover", "a.py:2:1"]);
     env.write(".typeshed/stdlib/json/__init__.pyi", "def dumps(obj: object) -> bytes: ...\n");
     same_without_memo(&env, "edited", &["hover", "a.py:2:1"]);
@@ -287,7 +287,7 @@ fn responses_about_files_outside_the_inputs_are_not_reused() {
     let project = Project::parse(
         "//- /__init__.py\n\n//- /pyrightconfig.json\n{}\n//- /a.py\nfrom ..other import f\nk = f()\nprint(k)\n",
     );
-    let env = TestEnv::pyright(&project).with_sessions();
+    let env = TestEnv::pyright_session(&project);
     std::fs::write(env.path("__init__.py"), "").unwrap();
     std::fs::write(env.path("other.py"), "def f():\n    return 1\n").unwrap();
     let (uses, callers): (&[&str], &[&str]) = (&["refs", "a.py:2:5"], &["calls", "a.py:2:5", "--incoming"]);
@@ -305,7 +305,7 @@ fn responses_about_files_outside_the_inputs_are_not_reused() {
 #[test]
 fn requests_that_need_a_fresh_server_always_get_one() {
     let project = Project::parse("//- /a.py\nimport os\n\nos.getcwd()\nx = os.path.join('a', 'b')\n");
-    let env = TestEnv::pyright(&project).with_sessions();
+    let env = TestEnv::pyright_session(&project);
     for turn in ["first", "again", "and again"] {
         same_without_memo(&env, turn, &["refs", "a.py:3:4"]);
         same_without_memo(&env, turn, &["hover", "a.py:4:8"]);

@@ -356,7 +356,7 @@ fn answers_about_names_declared_elsewhere_do_not_depend_on_earlier_requests() {
 /// The same in a session whose server was started before the first request.
 #[test]
 fn answers_of_a_session_do_not_depend_on_earlier_requests() {
-    let env = TestEnv::pyright(&knot()).with_sessions();
+    let env = TestEnv::pyright_session(&knot());
     let ask = |place: &str, more: &[&str]| {
         portable(&env.lanser(["def", place, "--json", "--no-cache"].iter().chain(more)).bundle())
     };

@@ -157,7 +157,7 @@ fn references_do_not_depend_on_earlier_requests() {
     let mut back = ask(&env, "references", &asked);
     back.reverse();
     assert_eq!(forth, back);
-    let session = TestEnv::pyright(&project()).with_sessions();
+    let session = TestEnv::pyright_session(&project());
     session.lanser(["session", "start"]).text();
     for (place, told) in asked.iter().rev().zip(&forth).step_by(4) {
         let warm = session.lanser(["refs", place, "--json", "--no-cache"]).bundle();

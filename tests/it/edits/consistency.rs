@@ -22,7 +22,7 @@ fn plan(env: &TestEnv, args: &[&str]) -> Value {
 fn plans_are_the_same_cold_warm_and_elsewhere() {
     let project = Project::parse(SHOP);
     let cold = Repository::new(&project);
-    let warm = Repository::of(TestEnv::pyright(&project).with_sessions());
+    let warm = Repository::of(TestEnv::pyright_session(&project));
     for round in 0..2 {
         for args in PLANS {
             let told = portable(&plan(&cold.env, args));
@@ -57,7 +57,7 @@ fn plans_are_the_same_cold_warm_and_elsewhere() {
 fn a_session_answers_from_the_written_files() {
     let project = Project::parse(SHOP);
     let cold = Repository::of(TestEnv::pyright(&project));
-    let warm = Repository::of(TestEnv::pyright(&project).with_sessions());
+    let warm = Repository::of(TestEnv::pyright_session(&project));
     let zero = serde_json::json!({"line": 0, "character": 0});
     let moves = serde_json::json!({"documentChanges": [
         {"kind": "rename", "oldUri": "shop/use.py", "newUri": "shop/used.py"},

@@ -88,7 +88,7 @@ fn read_only_commands_write_nothing() {
         (&["undo", "--list"], ""),
     ];
     let project = Project::parse(SHOP);
-    for env in [TestEnv::pyright(&project), TestEnv::pyright(&project).with_sessions()] {
+    for env in [TestEnv::pyright_session(&project), TestEnv::pyright(&project)] {
         let repository = Repository::of(env);
         // A file whose metadata changed, and one whose content did: git would like to refresh its index.
         repository.env.write("README.md", "Use `add` to add.\n");

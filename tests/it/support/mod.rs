@@ -90,6 +90,11 @@ impl TestEnv {
         Self::with(project)
     }
 
+    /// The same with a session, for tests that ask several questions about one project: only the first one starts a server.
+    pub(crate) fn pyright_session(project: &Project) -> Self {
+        Self::pyright(project).with_sessions()
+    }
+
     /// An environment with a project and the pinned basedpyright.
     pub(crate) fn basedpyright(project: &Project) -> Self {
         install("basedpyright");
