@@ -34,6 +34,9 @@ const MIN_RETRY_TIME: Duration = Duration::from_secs(1);
 /// discard.
 const EARLY_SCAN_DELAY: Duration = Duration::from_millis(100);
 
+/// The same for the attempt of a process that has no running server: a short one ends before.
+const EARLY_SCAN_DELAY_COLD: Duration = Duration::from_millis(400);
+
 /// The inputs of an attempt.
 pub(super) struct AttemptInputs {
     pub(super) inputs: Arc<Inputs>,
@@ -120,7 +123,7 @@ impl Engine {
         let mut retry = RetryState::default();
         let mut basis = match self.presumed_inputs(request) {
             Some(presumed) => presumed,
-            None => match self.first_scan(request).await {
+            None => match self.first_scan(request, !self.shared.resident).await {
                 Ok(scanned) => scanned,
                 Err(failure) => return failed(request, failure, None, None, ServedFrom::Server),
             },
@@ -158,7 +161,9 @@ impl Engine {
         if is_stale {
             let now = self.scan_since(arrived).await;
             let now = now.map_err(|failure| failed_from(failure, ServedFrom::Server))?;
-            return Ok(AttemptEnd::Repeat(AttemptInputs::fresh(now)));
+            // A server that is being started has read nothing yet.
+            let starting = basis.starting;
+            return Ok(AttemptEnd::Repeat(AttemptInputs { starting, ..AttemptInputs::fresh(now) }));
         }
         let leader = match self.shared.single_flight.join(request, &inputs, &self.settings) {
             FlightRole::Leader(leader) => leader,
@@ -279,7 +284,8 @@ impl Engine {
 
     /// The new inputs, once a scan after the request's arrival finds that they are not the presumed ones.
     async fn inputs_changed(&self, presumed: &Arc<Inputs>, arrived: Instant) -> Arc<Inputs> {
-        tokio::time::sleep(EARLY_SCAN_DELAY).await;
+        let delay = if self.shared.resident { EARLY_SCAN_DELAY } else { EARLY_SCAN_DELAY_COLD };
+        tokio::time::sleep(delay).await;
         self.shared.scanner.throttle.wait().await;
         match self.scan_since(arrived).await {
             Ok(now) if !Arc::ptr_eq(&now, presumed) => now,
@@ -314,8 +320,13 @@ impl Engine {
         usable.then_some(AttemptInputs { inputs, fresh: false, starting: None })
     }
 
-    /// Scans the workspace for the first time, and starts the server that is probably needed concurrently.
-    pub(super) async fn first_scan(&self, request: &Request) -> Result<AttemptInputs, Failure> {
+    /// Scans the workspace for the first time, and starts the server that is probably needed concurrently. With `may_presume`, a
+    /// request for the server presumes the last scan of another process: the scan after the answer tells whether it was right.
+    pub(super) async fn first_scan(
+        &self,
+        request: &Request,
+        may_presume: bool,
+    ) -> Result<AttemptInputs, Failure> {
         let (needs_server, began) = (needs_server(request), Instant::now());
         let (settings, environment_cache) =
             (self.settings.clone(), self.shared.scanner.environment_cache.clone());
@@ -326,6 +337,12 @@ impl Engine {
         });
         let starting = (needs_server && !may_be_cached && tools.found.is_ok())
             .then(|| self.shared.pool.start(WorkerKind::of(request, self.settings.server), &tools));
+        if needs_server
+            && may_presume
+            && let Some(inputs) = self.shared.scanner.presume(&self.settings, tools.clone()).await?
+        {
+            return Ok(AttemptInputs { inputs, fresh: false, starting });
+        }
         let inputs = self.shared.scanner.scan_since(began, &self.settings, Some(tools)).await?;
         Ok(AttemptInputs { inputs, fresh: true, starting })
     }

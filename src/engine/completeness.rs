@@ -19,6 +19,7 @@ use crate::model::facts::{
 use crate::model::request::Scope;
 use crate::path::AbsPath;
 use crate::python::occurrences::{self, OccurrenceKind};
+use crate::text::Position;
 use crate::workspace::files::{Document, Files as _};
 use crate::workspace::parallel::parallel_map;
 
@@ -169,20 +170,62 @@ fn status(cx: &RequestContext<'_>, unreadable: &[AbsPath]) -> (CompletenessStatu
     (if reason.is_some() { CompletenessStatus::Unknown } else { CompletenessStatus::Complete }, reason)
 }
 
+/// Places that are explained already, by file.
+pub(super) struct ClaimedPlaces<'p>(BTreeMap<&'p AbsPath, BTreeSet<Position>>);
+
+impl<'p> ClaimedPlaces<'p> {
+    pub(super) fn new(places: impl Iterator<Item = &'p LspLocation>) -> Self {
+        let mut by_file: BTreeMap<&AbsPath, BTreeSet<_>> = BTreeMap::new();
+        for place in places {
+            by_file.entry(&place.path).or_default().insert(place.range.start);
+        }
+        Self(by_file)
+    }
+
+    /// The other occurrences of the names in a file, in order. The file is parsed only if there may be some, and its tree is cached.
+    pub(super) fn others(
+        &self,
+        cx: &RequestContext<'_>,
+        document: &Arc<Document>,
+        names: &[&str],
+    ) -> Vec<Token> {
+        let nothing = BTreeSet::new();
+        let claimed = self.0.get(&document.path).unwrap_or(&nothing);
+        let is_claimed = |offset: usize| {
+            let at = document.lines.position(&document.text, offset, cx.locations.server_unit);
+            claimed.contains(&at)
+        };
+        let mut others = Vec::new();
+        for name in names {
+            let candidates = occurrences::candidates(&document.text, name);
+            let candidates: Vec<usize> = candidates.filter(|start| !is_claimed(*start)).collect();
+            if candidates.is_empty() {
+                continue;
+            }
+            let text = occurrences::plain_text(&document.text, name, &candidates);
+            let found = text.unwrap_or_else(|| {
+                let all = occurrences::occurrences_keeping_tree(&document.text, document.digest, name);
+                all.into_iter().filter(|found| !is_claimed(found.start)).collect()
+            });
+            let found = found.into_iter();
+            others.extend(found.map(|found| Token::new(document.clone(), found.span(), found.kind)));
+        }
+        others.sort_by_key(|token| token.span.start);
+        others
+    }
+}
+
 /// The occurrences at none of the claimed places, in the order of files and positions.
 pub(super) fn unclaimed<'p>(
     cx: &RequestContext<'_>,
     occurrences: &[FileOccurrences],
     claimed: impl Iterator<Item = &'p LspLocation>,
 ) -> Vec<Token> {
-    let mut by_file: BTreeMap<&AbsPath, BTreeSet<_>> = BTreeMap::new();
-    for place in claimed {
-        by_file.entry(&place.path).or_default().insert(place.range.start);
-    }
+    let by_file = ClaimedPlaces::new(claimed);
     let nothing = BTreeSet::new();
     let mut unclaimed = Vec::new();
     for (document, found) in occurrences {
-        let claimed = by_file.get(&document.path).unwrap_or(&nothing);
+        let claimed = by_file.0.get(&document.path).unwrap_or(&nothing);
         for (span, kind) in found {
             let start = document.lines.position(&document.text, span.start, cx.locations.server_unit);
             if !claimed.contains(&start) {

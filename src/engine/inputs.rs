@@ -107,7 +107,8 @@ pub(super) enum SyncAction {
 const MAX_ANNOUNCED_CHANGES: usize = 256;
 
 impl Inputs {
-    /// Scans everything. If nothing has changed, returns `last`. `tools` are the programs if they were just found.
+    /// Scans everything. If nothing has changed, returns `last`. `tools` are the programs if they were just found. With
+    /// `presume`, the workspace's files are presumed to be those of the last scan of another process; `None` if there is none.
     /// Blocking.
     fn scan(
         settings: &Settings,
@@ -115,7 +116,12 @@ impl Inputs {
         scanners: &mut FolderScanners,
         environment_cache: &EnvironmentCache,
         last: Option<Arc<Self>>,
-    ) -> Result<Arc<Self>, Failure> {
+        presume: bool,
+    ) -> Result<Option<Arc<Self>>, Failure> {
+        let presumed = match presume.then(|| scanners.workspace.presume()) {
+            Some(None) => return Ok(None),
+            presumed => presumed.flatten(),
+        };
         let files = DiskFiles::new();
         let environment_scan = || -> Result<_, Failure> {
             let tools = tools.map_or_else(|| Tools::find(settings, environment_cache, false), Ok)?;
@@ -129,7 +135,7 @@ impl Inputs {
         };
         let (environment_scan, snapshot) = std::thread::scope(|scope| {
             let environment_scan = scope.spawn(environment_scan);
-            let snapshot = scanners.workspace.scan();
+            let snapshot = presumed.unwrap_or_else(|| scanners.workspace.scan());
             (environment_scan.join().expect("the environment scan does not panic"), snapshot)
         });
         let (tools, config, packages, folders) = environment_scan?;
@@ -154,7 +160,7 @@ impl Inputs {
             && last.outside.keys().eq(outside.keys())
             && last.outside.values().zip(outside.values()).all(|(then, now)| Arc::ptr_eq(then, now))
         {
-            return Ok(last);
+            return Ok(Some(last));
         }
         let python = tools.python.as_ref();
         let package = tools.found.as_ref().ok().map(|found| &found.stubs);
@@ -164,7 +170,7 @@ impl Inputs {
         let environment = environment(settings, &snapshot, &outside, &config, python, packages, &paths);
         let included = IncludeFilter::new(&config);
         let (index, trace_form, root) = (OnceLock::new(), OnceLock::new(), settings.root.clone());
-        Ok(Arc::new(Self {
+        Ok(Some(Arc::new(Self {
             snapshot,
             outside,
             tools,
@@ -179,7 +185,7 @@ impl Inputs {
             trace_form,
             definitions: DefinitionCache::default(),
             root,
-        }))
+        })))
     }
 
     /// The digest of the environment's installed packages.
@@ -440,8 +446,8 @@ pub(super) struct InputScanner {
 #[derive(Debug)]
 struct ScanState {
     scanners: FolderScanners,
-    /// The start and the result of the last scan.
-    done: Option<(Instant, Arc<Inputs>)>,
+    /// The start and the result of the last scan; no start for presumed inputs.
+    done: Option<(Option<Instant>, Arc<Inputs>)>,
 }
 
 impl InputScanner {
@@ -462,6 +468,32 @@ impl InputScanner {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Inputs with the files of the last scan of another process, without a look at them. The next scan returns the same inputs if
+    /// they are right. `None` if there is no such scan, or there was one in this process.
+    ///
+    /// # Errors
+    /// If the interpreter given by the user cannot be run.
+    pub(super) async fn presume(
+        &self,
+        settings: &Arc<Settings>,
+        tools: Tools,
+    ) -> Result<Option<Arc<Inputs>>, Failure> {
+        let mut state = self.state.clone().lock_owned().await;
+        if state.done.is_some() {
+            return Ok(None);
+        }
+        let (settings, environment_cache) = (settings.clone(), self.environment_cache.clone());
+        let inputs = blocking(move || {
+            let scanners = &mut state.scanners;
+            let inputs = Inputs::scan(&settings, Some(tools), scanners, &environment_cache, None, true)?;
+            state.done = inputs.clone().map(|inputs| (None, inputs));
+            Ok::<_, Failure>(inputs)
+        });
+        let inputs = inputs.await??;
+        (*self.last.lock().unwrap_or_else(PoisonError::into_inner)).clone_from(&inputs);
+        Ok(inputs)
+    }
+
     /// The result of a scan that began at `start` or later. `tools` are the programs if they were just found.
     ///
     /// # Errors
@@ -474,7 +506,7 @@ impl InputScanner {
     ) -> Result<Arc<Inputs>, Failure> {
         let mut state = self.state.clone().lock_owned().await;
         if let Some((began, inputs)) = &state.done
-            && *began >= start
+            && began.is_some_and(|began| began >= start)
         {
             return Ok(inputs.clone());
         }
@@ -483,9 +515,10 @@ impl InputScanner {
         let inputs = blocking(move || {
             let began = Instant::now();
             let last = state.done.take().map(|(_, inputs)| inputs);
-            let inputs = Inputs::scan(&settings, tools, &mut state.scanners, &environment_cache, last)?;
-            state.done = Some((began, inputs.clone()));
-            Ok::<_, Failure>(inputs)
+            let scanners = &mut state.scanners;
+            let inputs = Inputs::scan(&settings, tools, scanners, &environment_cache, last, false)?;
+            state.done = inputs.clone().map(|inputs| (Some(began), inputs));
+            Ok::<_, Failure>(inputs.expect("only presumed inputs may be missing"))
         });
         let inputs = inputs.await??;
         self.throttle.record_scan(began.elapsed());

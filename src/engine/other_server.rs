@@ -150,6 +150,6 @@ impl Engine {
                 return Ok(AttemptInputs::fresh(inputs));
             }
         }
-        self.first_scan(request).await
+        self.first_scan(request, false).await
     }
 }

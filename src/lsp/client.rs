@@ -323,12 +323,21 @@ impl Client {
         self.notify(documents::watched_files_changed(changes))
     }
 
-    /// Shuts the server down in order: `shutdown`, `exit`, end of its input. Kills it when it does not exit in time.
-    /// When this returns, the process and its cancellation folder are gone.
+    /// Shuts the server down in order: `shutdown`, `exit`, end of its input. Kills it when it does not exit in time, or at once where
+    /// the profile says so. When this returns, the process and its cancellation folder are gone.
     ///
     /// # Errors
     /// When it had to be killed: [`LspError::Timeout`]. When it had ended before: the reason.
     pub async fn shutdown(mut self, within: Duration) -> Result<(), LspError> {
+        let is_idle = self.endpoint.state().unanswered_cancelled == 0;
+        if Profile::of(self.kind).ends_by_kill
+            && is_idle
+            && let Some(process) = self.process.take()
+        {
+            process.kill();
+            process.wait(KILL_TIMEOUT).await;
+            return Ok(());
+        }
         let started_at = Instant::now();
         let answer = self.endpoint.request(Shutdown::METHOD, Value::Null, within).await;
         let _ = self.endpoint.notify(Exit::METHOD, None);

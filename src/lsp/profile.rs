@@ -67,6 +67,8 @@ pub struct Profile {
     /// Whether its answers never depend on earlier or concurrent requests, so that every request can share a worker.
     /// Pyright's do: it keeps the types that it inferred, and what it infers depends on where it begins.
     pub is_order_independent: bool,
+    /// Whether it is killed when it is no longer needed and works on nothing. An orderly end only frees its memory piece by piece.
+    pub(super) ends_by_kill: bool,
     /// The text before its version in the first log line; `None` if it tells its version in the result of `initialize`.
     start_line_prefix: Option<&'static str>,
     /// The first version that requests its settings as soon as it is initialized. Older ones do so when they receive
@@ -102,6 +104,7 @@ const PYRIGHT: Profile = Profile {
     pulls_without_capability: true,
     pulls_when_cancellable: false,
     is_order_independent: false,
+    ends_by_kill: false,
     start_line_prefix: Some("Pyright language server "),
     requests_settings_since: [1, 1, 409],
     sections: SettingsSections::Pyright,
@@ -130,6 +133,7 @@ static TY: Profile = Profile {
     pulls_without_capability: true,
     pulls_when_cancellable: true,
     is_order_independent: true,
+    ends_by_kill: true,
     start_line_prefix: None,
     requests_settings_since: [0, 0, 0],
     sections: SettingsSections::Ty,

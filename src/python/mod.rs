@@ -18,6 +18,7 @@ mod digest_cache;
 pub mod entry_points;
 pub mod foreign;
 pub mod hierarchy;
+mod lexical;
 pub mod line;
 mod lookup;
 pub mod module_move;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tree_sitter::Tree;
 
+use super::lexical::{self, TextSpan};
 use super::outline::Span;
 use super::{syntax, walk};
 use crate::digest::Digest;
@@ -117,13 +118,69 @@ struct NameSpanCache {
 /// is not in the cache.
 #[must_use]
 pub fn occurrences(text: &str, digest: Digest, name: &str) -> Vec<TextOccurrence> {
+    occurrences_by(text, digest, name, NameSpans::of)
+}
+
+/// Like [`occurrences`]; if the text is parsed, its tree is cached, because it is needed again.
+#[must_use]
+pub fn occurrences_keeping_tree(text: &str, digest: Digest, name: &str) -> Vec<TextOccurrence> {
+    occurrences_by(text, digest, name, |text| NameSpans::of_tree(&syntax::parse(text), text).clone())
+}
+
+/// The occurrences of a name at the given candidates (see [`candidates`]), if all are in comments, or in strings that hold more than
+/// the name; `None` if the text has to be parsed to know.
+#[must_use]
+pub fn plain_text(text: &str, name: &str, candidates: &[usize]) -> Option<Vec<TextOccurrence>> {
+    let spans = lexical::text_spans(text)?;
+    let mut found = Vec::new();
+    for &at in candidates {
+        let next = spans.partition_point(|one| one.span().end <= at);
+        let around = spans.get(next).filter(|one| one.span().start <= at)?;
+        let kind = match around {
+            TextSpan::Comment(_) => OccurrenceKind::Comment,
+            TextSpan::String(_) if !is_quoted(text, &(at..at + name.len())) => OccurrenceKind::String,
+            TextSpan::String(_) | TextSpan::Formatted(_) => return None,
+        };
+        let mut words = Vec::new();
+        push_words(&mut words, text, around.span().clone(), name, kind);
+        found.extend(words.into_iter().filter(|word| word.start == at));
+    }
+    Some(found)
+}
+
+/// Whether a span is all that is between two quotes.
+#[must_use]
+pub fn is_quoted(text: &str, span: &Span) -> bool {
+    let is_quote = |c: char| c == '\'' || c == '"';
+    text.get(..span.start).is_some_and(|before| before.ends_with(is_quote))
+        && text.get(span.end..).is_some_and(|after| after.starts_with(is_quote))
+}
+
+/// Where a name may occur in a text: every occurrence begins at one of these offsets. Needs no parsing.
+pub fn candidates<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = usize> + 't {
+    let is_letter = |byte: Option<&u8>| byte.is_some_and(|byte| *byte == b'_' || byte.is_ascii_alphabetic());
+    let bytes = text.as_bytes();
+    text.match_indices(name).map(|(at, _)| at).filter(move |&at| {
+        // In `\nname` the `n` belongs to the escape sequence.
+        let is_escape = at >= 2 && bytes[at - 2] == b'\\';
+        let before = at.checked_sub(1).and_then(|at| bytes.get(at));
+        (is_escape || !is_letter(before)) && !is_letter(bytes.get(at + name.len()))
+    })
+}
+
+fn occurrences_by(
+    text: &str,
+    digest: Digest,
+    name: &str,
+    read: impl Fn(&str) -> NameSpans,
+) -> Vec<TextOccurrence> {
     if name.is_empty() || !text.contains(name) {
         return Vec::new();
     }
     let cache = || CACHE.lock().unwrap_or_else(PoisonError::into_inner);
     let known = cache().get(digest);
     let spans = known.unwrap_or_else(|| {
-        let spans = Arc::new(NameSpans::of(text));
+        let spans = Arc::new(read(text));
         cache().insert(digest, spans.clone());
         spans
     });
@@ -150,7 +207,10 @@ impl NameSpans {
         if large.is_some() {
             syntax::shrink_cache(LARGE_TEXT_BYTES);
         }
-        let tree = syntax::parse_now(text);
+        Self::of_tree(&syntax::parse_now(text), text)
+    }
+
+    fn of_tree(tree: &Tree, text: &str) -> Self {
         let mut spans = Self::default();
         let mut cursor = tree.walk();
         let mut above: Vec<&str> = Vec::new();
@@ -184,7 +244,7 @@ impl NameSpans {
             }
             while !cursor.goto_next_sibling() {
                 if !cursor.goto_parent() {
-                    spans.mark_exports(&tree, text);
+                    spans.mark_exports(tree, text);
                     return spans;
                 }
                 above.pop();
@@ -294,6 +354,62 @@ mod tests {
 
     fn occurrences(text: &str, name: &str) -> Vec<TextOccurrence> {
         super::occurrences(text, Digest::of(text.as_bytes()), name)
+    }
+
+    #[test]
+    fn candidates_cover_every_occurrence() {
+        let text = "name = 1\nx.name, name2, _name, 2name\nf(name=name)  # name\n\
+                    '\\name', '\\\\name', 'éname', \"x.name\", f'{name}name'\n__all__ = ['name']\nnaméname\n";
+        for name in ["name", "n", "x", "é", "name2"] {
+            let candidates: Vec<usize> = candidates(text, name).collect();
+            let found = occurrences(text, name);
+            assert!(
+                found.iter().all(|one| candidates.contains(&one.start)),
+                "{name}: {found:?}, {candidates:?}"
+            );
+        }
+        assert!(occurrences(text, "name").len() > 8);
+        assert_eq!(candidates("rename names x.name", "name").collect::<Vec<_>>(), [15]);
+    }
+
+    #[test]
+    fn plain_text_is_what_the_parser_takes_for_it() {
+        let text = "def name(): # name\n    'a name'\n    x = ['name', b'a\\name', f'{name}']\n";
+        let all: Vec<usize> = candidates(text, "name").collect();
+        let parsed = occurrences(text, "name");
+        assert_eq!(all.len(), 6);
+        let mut plain = Vec::new();
+        for at in all {
+            if let Some(found) = plain_text(text, "name", &[at]) {
+                assert!(found.iter().all(|one| parsed.contains(one)), "{found:?}, {parsed:?}");
+                plain.extend(found.into_iter().map(|one| one.kind));
+            }
+        }
+        use OccurrenceKind::{Comment, String};
+        assert_eq!(plain, [Comment, String, String]);
+    }
+
+    #[test]
+    fn plain_text_of_real_files() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("python/lanser");
+        let mut texts = 0;
+        for file in std::fs::read_dir(folder).unwrap() {
+            let path = file.unwrap().path();
+            if path.extension().is_none_or(|extension| extension != "py") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            for name in ["a", "str", "bundle", "None", "the", "of", "n", "s"] {
+                let parsed = occurrences(&text, name);
+                for at in candidates(&text, name) {
+                    let Some(found) = plain_text(&text, name, &[at]) else { continue };
+                    let expected: Vec<_> = parsed.iter().filter(|one| one.start == at).cloned().collect();
+                    assert_eq!(found, expected, "{} at {at}", path.display());
+                    texts += found.len();
+                }
+            }
+        }
+        assert!(texts > 100, "{texts}");
     }
 
     #[test]

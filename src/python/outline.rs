@@ -13,8 +13,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tree_sitter::Tree;
 
-use super::syntax::TextCache;
+use super::digest_cache::{DigestCache, MemorySize};
 use super::{recover, syntax, walk};
+use crate::digest::Digest;
 
 /// A byte range of a text, end exclusive.
 pub type Span = Range<usize>;
@@ -233,12 +234,23 @@ pub struct Outline {
     pub has_error: bool,
 }
 
+impl MemorySize for Outline {
+    fn memory_bytes(&self) -> usize {
+        /// The strings of a definition or an import, on average: its name, decorators and bases.
+        const STRINGS_BYTES: usize = 64;
+        size_of::<Self>()
+            + self.definitions.len() * (size_of::<Definition>() + STRINGS_BYTES)
+            + self.imports.len() * (size_of::<Import>() + STRINGS_BYTES)
+            + self.branches.len() * size_of::<Branch>()
+    }
+}
+
 impl Outline {
     /// The outline of a text. Never fails: see the module documentation on syntax errors.
     #[must_use]
     pub fn parse(text: &str) -> Arc<Self> {
-        static OUTLINES: TextCache<Arc<Outline>> = TextCache::new();
-        OUTLINES.get(text, || Arc::new(Self::of_tree(&syntax::parse(text), text)))
+        static OUTLINES: DigestCache<Outline> = DigestCache::new();
+        OUTLINES.get(Digest::of(text.as_bytes()), || Self::of_tree(&syntax::parse(text), text))
     }
 
     /// The outline of a text that is parsed already.

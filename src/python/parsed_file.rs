@@ -16,7 +16,7 @@ pub(super) struct ParsedFile {
     /// The byte ranges of the identifiers, in order and not empty. 32 bits are enough: larger files are not read.
     identifiers: Vec<(u32, u32)>,
     /// The definitions.
-    pub(super) outline: Outline,
+    pub(super) outline: Arc<Outline>,
 }
 
 impl ParsedFile {
@@ -38,7 +38,7 @@ impl ParsedFile {
             }
             true
         });
-        Self { identifiers, outline: Outline::of_tree(&tree, text) }
+        Self { identifiers, outline: Outline::parse(text) }
     }
 
     /// The identifier that contains an offset, or else ends at it. An identifier that begins at the offset is preferred to one
@@ -66,12 +66,8 @@ impl ParsedFile {
 
 impl MemorySize for ParsedFile {
     fn memory_bytes(&self) -> usize {
-        /// The strings of a definition, on average: its name, decorators and bases.
-        const STRINGS_BYTES: usize = 64;
-        let definition = size_of::<super::outline::Definition>() + STRINGS_BYTES;
-        size_of::<Self>()
-            + self.identifiers.len() * size_of::<(u32, u32)>()
-            + self.outline.definitions.len() * definition
+        // The outline is in a cache of its own.
+        size_of::<Self>() + self.identifiers.len() * size_of::<(u32, u32)>()
     }
 }
 

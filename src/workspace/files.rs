@@ -152,6 +152,8 @@ struct CachedRead {
 #[derive(Debug, Default)]
 pub struct DiskFiles {
     reads: Mutex<BTreeMap<AbsPath, CachedRead>>,
+    /// What paths referred to when they were first looked at.
+    kinds: Mutex<BTreeMap<AbsPath, FileKind>>,
     tape: Tape,
 }
 
@@ -216,12 +218,17 @@ impl Files for DiskFiles {
     }
 
     fn kind(&self, path: &AbsPath) -> FileKind {
+        if let Some(known) = self.kinds.lock().unwrap_or_else(PoisonError::into_inner).get(path) {
+            return *known;
+        }
         let kind = || match std::fs::metadata(path.as_path()) {
             Ok(metadata) if metadata.is_dir() => FileKind::Folder,
             Ok(metadata) if metadata.is_file() => FileKind::File,
             _ => FileKind::Missing,
         };
-        self.tape.query(IoKind::File, &("kind", path), kind, || FileKind::Missing)
+        let kind = self.tape.query(IoKind::File, &("kind", path), kind, || FileKind::Missing);
+        self.kinds.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone(), kind);
+        kind
     }
 
     fn list(&self, folder: &AbsPath) -> Vec<String> {

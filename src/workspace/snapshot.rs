@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::cache_file::{FieldReader, FieldWriter, load, store};
 use super::files::read_bytes;
 use super::parallel::parallel_map;
 use super::walk::{Stat, WorkspaceWalk};
-use super::word_index::{WordIndex, WordSet, word_set};
+use super::word_index::WordIndex;
 use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
 use crate::tape::{IoKind, Tape};
@@ -141,16 +141,13 @@ impl SnapshotScanner {
             let digest = Digest::of(&bytes);
             let unchanged = known.files.get(path).filter(|old| old.digest == digest);
             if let (Some(old), Some(_)) = (unchanged, &self.last) {
-                return Some((digest, old.not_utf8, None));
+                return Some((digest, old.not_utf8));
             }
-            let source = decode_source(bytes);
-            let not_utf8 = matches!(source.encoding, SourceEncoding::Latin1 | SourceEncoding::Declared(_));
-            Some((digest, not_utf8, Some(word_set(source.text.as_bytes()))))
+            Some((digest, !is_utf8(bytes)))
         });
-        let mut fresh: BTreeMap<Digest, Arc<WordSet>> = BTreeMap::new();
         for ((path, stat), content) in unknown.into_iter().zip(read) {
-            let digest = content.as_ref().map(|(digest, _, _)| *digest);
-            if let Some((digest, not_utf8, words)) = content {
+            let digest = content.map(|(digest, _)| digest);
+            if let Some((digest, not_utf8)) = content {
                 if let Some(stat) = stat {
                     records.insert(
                         path.clone(),
@@ -160,12 +157,10 @@ impl SnapshotScanner {
                 if not_utf8 {
                     not_utf8_files.insert(path.clone());
                 }
-                fresh.extend(words.map(|words| (digest, Arc::new(words))));
             }
             files.insert(path, digest);
         }
-        let (unreadable, import_layout) = (walk.unreadable(), walk.import_layout());
-        let stats = records.iter().map(|(path, known)| (path.clone(), known.stat)).collect();
+        let unreadable = walk.unreadable();
         let records = ScanRecords { walk, files: records };
         if let Some(cache_folder) = self.cache_folder.as_ref().filter(|_| !records.is_equivalent(&known)) {
             if !cache_folder.as_path().exists() {
@@ -173,38 +168,74 @@ impl SnapshotScanner {
             }
             store_known(&cache_folder.join("files"), &records);
         }
+        let snapshot = self.snapshot(files, not_utf8_files, unreadable, &records);
         self.known = Some(records);
         if let Some(last) = &self.last
-            && last.files == files
-            && last.not_utf8 == not_utf8_files
-            && last.unreadable == unreadable
-            && last.import_layout == import_layout
-            && last.stats == stats
+            && last.files == snapshot.files
+            && last.not_utf8 == snapshot.not_utf8
+            && last.unreadable == snapshot.unreadable
+            && last.import_layout == snapshot.import_layout
+            && last.stats == snapshot.stats
         {
             return last.clone();
         }
-        let digests = files.values().flatten().copied().collect();
-        let index = match &self.last {
-            Some(last) => last.index.followed_by(digests, fresh),
-            None => WordIndex::new(
-                self.cache_folder.as_ref().map(|cache_folder| cache_folder.join("words")),
-                digests,
-                fresh,
-            ),
-        };
-        let snapshot = Arc::new(Snapshot {
-            root: self.root.clone(),
-            files,
-            not_utf8: not_utf8_files,
-            unreadable,
-            import_layout,
-            stats,
-            index,
-            cache_folder: self.cache_folder.clone(),
-        });
+        let snapshot = Arc::new(snapshot);
         self.last = Some(snapshot.clone());
         snapshot
     }
+
+    /// The last snapshot of another process, without looking at the files: the next scan returns it if nothing has changed. `None`
+    /// if there is none whose files a scan would not read again.
+    pub fn presume(&mut self) -> Option<Arc<Snapshot>> {
+        if self.detection != ChangeDetection::Stat || self.known.is_some() {
+            return None;
+        }
+        let known = load_known(&self.cache_folder.as_ref()?.join("files"), &self.root)?;
+        let is_settled = known.walk.is_complete()
+            && known.walk.files().len() == known.files.len()
+            && !known.files.values().any(|known| known.racy);
+        if is_settled {
+            let files = known.files.iter().map(|(path, known)| (path.clone(), Some(known.digest))).collect();
+            let not_utf8 = known.files.iter().filter(|(_, known)| known.not_utf8);
+            let not_utf8 = not_utf8.map(|(path, _)| path.clone()).collect();
+            let unreadable = known.walk.unreadable();
+            self.last = Some(Arc::new(self.snapshot(files, not_utf8, unreadable, &known)));
+        }
+        self.known = Some(known);
+        self.last.clone()
+    }
+
+    fn snapshot(
+        &self,
+        files: BTreeMap<WorkspacePath, Option<Digest>>,
+        not_utf8: BTreeSet<WorkspacePath>,
+        unreadable: BTreeSet<String>,
+        records: &ScanRecords,
+    ) -> Snapshot {
+        let digests = files.values().flatten().copied().collect();
+        let index = match &self.last {
+            Some(last) => last.index.followed_by(digests),
+            None => {
+                let path = self.cache_folder.as_ref().map(|cache_folder| cache_folder.join("words"));
+                WordIndex::new(path, digests)
+            }
+        };
+        Snapshot {
+            root: self.root.clone(),
+            files,
+            not_utf8,
+            unreadable,
+            import_layout: records.walk.import_layout(),
+            stats: records.files.iter().map(|(path, known)| (path.clone(), known.stat)).collect(),
+            index,
+            cache_folder: self.cache_folder.clone(),
+        }
+    }
+}
+
+/// Whether a server that takes a file for UTF-8 decodes these bytes rightly.
+fn is_utf8(bytes: Vec<u8>) -> bool {
+    !matches!(decode_source(bytes).encoding, SourceEncoding::Latin1 | SourceEncoding::Declared(_))
 }
 
 /// A digest over paths and content digests. A `None` digest, of an unreadable file, counts as zeros.
@@ -238,7 +269,7 @@ impl Snapshot {
         unreadable: BTreeSet<String>,
     ) -> Arc<Self> {
         let (import_layout, stats, index) =
-            (BTreeSet::new(), BTreeMap::new(), WordIndex::new(None, BTreeSet::new(), BTreeMap::new()));
+            (BTreeSet::new(), BTreeMap::new(), WordIndex::new(None, BTreeSet::new()));
         Arc::new(Self { root, files, not_utf8, unreadable, import_layout, stats, index, cache_folder: None })
     }
 
@@ -309,8 +340,14 @@ impl Snapshot {
     }
 
     fn find_word(&self, word: &str, threads: usize) -> Vec<WorkspacePath> {
+        let by_digest = OnceLock::new();
+        let paths_by_digest = || {
+            let readable = self.files.iter().filter_map(|(path, digest)| Some(((*digest)?, path)));
+            // Of equal files the first one.
+            readable.rev().collect::<BTreeMap<Digest, &WorkspacePath>>()
+        };
         let with_word = self.index.digests_with(word, threads, |digest| {
-            let path = self.files.iter().find(|(_, of)| of.as_ref() == Some(digest)).map(|(path, _)| path)?;
+            let path = by_digest.get_or_init(paths_by_digest).get(digest)?;
             // The file may have changed since the scan.
             let bytes = read_bytes(&self.absolute(path)).ok().filter(|bytes| Digest::of(bytes) == *digest)?;
             Some(decode_source(bytes).text)
@@ -581,5 +618,32 @@ mod tests {
                 assert_eq!(folder.with_word("spam"), ["a.py"]);
             }
         }
+    }
+
+    #[test]
+    fn the_last_scan_of_another_process_is_presumed_and_confirmed() {
+        let workspace = TestWorkspace::new(&[("a.py", "alpha = 1\n"), ("p/b.py", "beta = 2\n")]);
+        let scanner = || {
+            let (root, cache) = (&workspace.root, Some(&workspace.cache));
+            SnapshotScanner::new(root, cache, ChangeDetection::Stat, 2)
+        };
+        assert!(scanner().presume().is_none(), "there was no scan");
+        let first = workspace.take();
+        assert!(scanner().presume().is_none(), "what was just written may be written again at the same time");
+        std::thread::sleep(std::time::Duration::from_millis(2_100));
+        workspace.take();
+        let mut unchanged = scanner();
+        let presumed = unchanged.presume().unwrap();
+        assert_eq!((presumed.files(), presumed.import_layout()), (first.files(), first.import_layout()));
+        assert_eq!(presumed.files_with_word("beta", 2, &Tape::off()).len(), 1);
+        assert!(Arc::ptr_eq(&unchanged.scan(), &presumed));
+        assert!(unchanged.presume().is_none(), "this process has scanned");
+        let mut changed = scanner();
+        let presumed = changed.presume().unwrap();
+        workspace.write("p/b.py", "gamma = 2\n");
+        let now = changed.scan();
+        assert!(!Arc::ptr_eq(&now, &presumed));
+        assert_eq!(now.first_difference(&presumed).unwrap().as_str(), "p/b.py");
+        assert_eq!(now.files_with_word("gamma", 2, &Tape::off()).len(), 1);
     }
 }

@@ -190,6 +190,11 @@ impl WorkspaceWalk {
         walk
     }
 
+    /// Whether every reached folder is known.
+    pub(super) const fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
     /// Every Python file; `None` where `stat` failed.
     #[must_use]
     pub fn files(&self) -> BTreeMap<WorkspacePath, Option<Stat>> {

@@ -40,8 +40,8 @@ pub(super) struct WordIndex {
     path: Option<AbsPath>,
     /// The contents of the snapshot.
     digests: BTreeSet<Digest>,
-    /// The words of the contents that the scan read.
-    fresh: WordSets,
+    /// The words of contents that an earlier snapshot's index had read.
+    carried: WordSets,
     /// The words of all contents, once they were needed.
     all: Mutex<Option<WordSets>>,
     /// How many contents were read that are not in the cache file.
@@ -49,21 +49,25 @@ pub(super) struct WordIndex {
 }
 
 impl WordIndex {
-    pub(super) fn new(path: Option<AbsPath>, digests: BTreeSet<Digest>, fresh: WordSets) -> Self {
-        let new_contents = AtomicUsize::new(fresh.len());
-        Self { path, digests, fresh, all: Mutex::new(None), new_contents }
+    pub(super) fn new(path: Option<AbsPath>, digests: BTreeSet<Digest>) -> Self {
+        Self {
+            path,
+            digests,
+            carried: WordSets::new(),
+            all: Mutex::default(),
+            new_contents: AtomicUsize::new(0),
+        }
     }
 
-    /// The index of a later snapshot: the known words of the contents that remain, and `fresh`.
-    pub(super) fn followed_by(&self, digests: BTreeSet<Digest>, fresh: WordSets) -> Self {
+    /// The index of a later snapshot, with the known words of the contents that remain.
+    pub(super) fn followed_by(&self, digests: BTreeSet<Digest>) -> Self {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = all.as_ref().unwrap_or(&self.fresh).iter();
-        let new_contents = AtomicUsize::new(self.new_contents.load(Ordering::Relaxed) + fresh.len());
-        let mut fresh: WordSets = fresh;
-        fresh.extend(
-            known.filter(|(digest, _)| digests.contains(digest)).map(|(digest, set)| (*digest, set.clone())),
-        );
-        Self { path: self.path.clone(), digests, fresh, all: Mutex::new(None), new_contents }
+        let known = all.as_ref().unwrap_or(&self.carried).iter();
+        let carried =
+            known.filter(|(digest, _)| digests.contains(digest)).map(|(digest, set)| (*digest, set.clone()));
+        let carried = carried.collect();
+        let new_contents = AtomicUsize::new(self.new_contents.load(Ordering::Relaxed));
+        Self { path: self.path.clone(), digests, carried, all: Mutex::default(), new_contents }
     }
 
     /// The contents that contain `word`. `read` returns the text of a content that is not in the cache.
@@ -112,14 +116,14 @@ impl WordIndex {
         store(path, MAGIC, &writer.0);
     }
 
-    /// The words of this snapshot's contents as far as the cache file and the scan have them.
+    /// The words of this snapshot's contents as far as the cache file and earlier snapshots have them.
     fn known(&self) -> WordSets {
-        if self.digests.iter().all(|digest| self.fresh.contains_key(digest)) {
-            return self.fresh.clone();
+        if self.digests.iter().all(|digest| self.carried.contains_key(digest)) {
+            return self.carried.clone();
         }
         let mut known = self.path.as_ref().and_then(load_sets).unwrap_or_default();
         known.retain(|digest, _| self.digests.contains(digest));
-        known.extend(self.fresh.iter().map(|(digest, set)| (*digest, set.clone())));
+        known.extend(self.carried.iter().map(|(digest, set)| (*digest, set.clone())));
         known
     }
 }

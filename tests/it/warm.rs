@@ -311,3 +311,38 @@ fn requests_that_need_a_fresh_server_always_get_one() {
         same_without_memo(&env, turn, &["hover", "a.py:4:8"]);
     }
 }
+
+/// A process without a session presumes that the files are those of the last scan, and finds out afterwards.
+#[test]
+fn a_presumed_state_of_the_files_is_verified() {
+    let env = TestEnv::ty(&Project::parse(
+        "//- /pkg/__init__.py\n\n//- /pkg/a.py\ndef area(side: int): ...\n//- /pkg/b.py\nfrom .a import area\narea(1)\n\n\n",
+    ));
+    let mut limit = 100;
+    let mut ask = |what: &str| {
+        // Times that are older than this are trusted.
+        std::thread::sleep(std::time::Duration::from_millis(2_100));
+        // The memo has the answer to the first request, and none to the second.
+        for question in ["100".to_owned(), limit.to_string()] {
+            let question = ["refs", "py://pkg.a#area", "--json", "--limit", &question];
+            let presumed = env.lanser(question).answer();
+            let fresh = env.lanser(question.iter().chain(&["--no-cache"])).answer();
+            assert_eq!(portable(&presumed), portable(&fresh), "{what}");
+        }
+        limit += 1;
+    };
+    ask("at first");
+    ask("settled");
+    env.write("pkg/b.py", "from .a import area\narea(1)\narea(2)\n");
+    ask("an edit of another file");
+    env.write("pkg/a.py", "\n\ndef area(side: int): ...\n");
+    ask("an edit of the file itself");
+    env.write("pkg/c.py", "from .a import area\n");
+    ask("a new file");
+    std::fs::remove_file(env.file("pkg/b.py")).unwrap();
+    ask("a file less");
+    std::fs::create_dir(env.file("pkg/d")).unwrap();
+    ask("a new folder");
+    env.write("pkg/d/e.py", "from pkg.a import area\narea(1)\n");
+    ask("a file in it");
+}

@@ -1,5 +1,5 @@
 //! Measures the overhead of lanser over its server: the same cold requests, alternately sent by a minimal correct client and by a
-//! whole `lanser` process with a warm index cache.
+//! whole `lanser` process without a session and without a memo. Its other caches of the workspace are warm, with `--no-index` empty.
 //!
 //! `cargo build --release && cargo run --release --features tools --example overhead -- [--server ty] FOLDER…`
 //!
@@ -33,7 +33,7 @@ const TY_TARGETS: [(f64, f64); 2] = [(1.3, 60.0), (1.3, 40.0)];
 
 const USAGE: &str = "usage: overhead [--positions N] [--rounds N] [--files MOST] [--commands def,hover,refs]
                 [--names A,B,…] [--symbol SELECTOR]
-                [--server NAME] [--server-command SCRIPT] [--python EXE] FOLDER…";
+                [--no-index] [--server NAME] [--server-command SCRIPT] [--python EXE] FOLDER…";
 
 /// The command-line arguments.
 struct Args {
@@ -44,6 +44,8 @@ struct Args {
     commands: Vec<String>,
     /// The requests are about the first definitions of these names instead of random places.
     names: Vec<String>,
+    /// Whether lanser knows nothing of the workspace from earlier processes.
+    no_index: bool,
     symbol: Option<String>,
     script: Option<PathBuf>,
     python: String,
@@ -57,6 +59,7 @@ struct Folder<'a> {
     sources: &'a [Source],
     raw: &'a RawOptions,
     lanser: &'a Lanser,
+    no_index: bool,
 }
 
 fn main() -> ExitCode {
@@ -96,7 +99,8 @@ fn run() -> Result<(), String> {
         let root = absolute(root)?;
         let sources = support::positions::sources(&root);
         println!("\n{}: {} files, seed {:#x}", root.display(), sources.len(), support::positions::SEED);
-        let folder = Folder { root: &root, sources: &sources, raw: &raw, lanser: &lanser };
+        let folder =
+            Folder { root: &root, sources: &sources, raw: &raw, lanser: &lanser, no_index: args.no_index };
         // More than needed, because some names occur in too many files for a request of a few seconds.
         let places = support::positions::chosen(&sources, args.positions * 10);
         for command in &args.commands {
@@ -112,7 +116,7 @@ fn run() -> Result<(), String> {
         }
         if let Some(place) = places.first() {
             let selector = folder.selector(place);
-            let locate = quick(|| lanser.command(&root, &["locate", &selector]))?;
+            let locate = quick(|| lanser.alone(&root, &["locate", &selector]))?;
             println!("locate, index cached: {}, load average {}", spread(locate), load());
         }
         folder.memory(args.symbol.as_deref())?;
@@ -194,10 +198,17 @@ impl Folder<'_> {
     /// The whole `lanser` process: milliseconds.
     fn whole(&self, command: &str, place: &Place) -> Result<f64, String> {
         let selector = self.selector(place);
+        let caches: &[&str] = if self.no_index { &["memo", "workspaces"] } else { &["memo"] };
+        for cache in caches {
+            let _ = fs::remove_dir_all(self.lanser.cache.join(cache));
+        }
         let begun = Instant::now();
         let (bundle, code) = self.lanser.bundle(self.root, &[command, &selector])?;
         let took = milliseconds(begun.elapsed());
         match code {
+            Some(0 | 3) if bundle["meta"]["volatile"]["served_from"] != "server" => {
+                Err(format!("lanser {command} {selector}: the answer is not the server's"))
+            }
             Some(0 | 3) => Ok(took),
             code => Err(format!("lanser {command} {selector}: exit {code:?}: {}", bundle["error"])),
         }
@@ -210,7 +221,7 @@ impl Folder<'_> {
             Some(symbol) => symbol.to_owned(),
             None => self.widest().map(|place| self.selector(&place)).ok_or("there is no identifier")?,
         };
-        let mut command = self.lanser.command(self.root, &["refs", &selector]);
+        let mut command = self.lanser.alone(self.root, &["refs", &selector]);
         let mut child = command
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -304,6 +315,7 @@ fn args() -> Result<Args, String> {
         files: 200,
         commands: ["def", "hover", "refs"].map(str::to_owned).to_vec(),
         names: Vec::new(),
+        no_index: false,
         symbol: None,
         script: None,
         python: "python3".to_owned(),
@@ -320,6 +332,7 @@ fn args() -> Result<Args, String> {
             "--files" => args.files = number(value()?)?,
             "--commands" => args.commands = value()?.split(',').map(str::to_owned).collect(),
             "--names" => args.names = value()?.split(',').map(str::to_owned).collect(),
+            "--no-index" => args.no_index = true,
             "--symbol" => args.symbol = Some(value()?),
             "--server-command" => args.script = Some(value()?.into()),
             "--python" => args.python = value()?,

@@ -39,9 +39,16 @@ impl Lanser {
         command
     }
 
-    /// Runs a command; returns the bundle and the exit code.
+    /// The same without a session.
+    pub(crate) fn alone(&self, root: &Path, words: &[&str]) -> Command {
+        let mut command = self.command(root, words);
+        command.env("LANSER_SESSION", "off");
+        command
+    }
+
+    /// Runs a command without a session; returns the bundle and the exit code.
     pub(crate) fn bundle(&self, root: &Path, words: &[&str]) -> Result<(Value, Option<i32>), String> {
-        let output = self.command(root, words).output().map_err(|error| format!("lanser: {error}"))?;
+        let output = self.alone(root, words).output().map_err(|error| format!("lanser: {error}"))?;
         let bundle = serde_json::from_slice(&output.stdout).map_err(|error| {
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             format!("the output of lanser is not a bundle ({error}), exit {:?}: {said}", output.status.code())

@@ -1,9 +1,10 @@
 //! What an occurrence can be, as far as the syntax shows it without the server.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::super::completeness::ClaimedPlaces;
 use super::super::context::RequestContext;
 use super::family::Family;
 use super::fixtures;
@@ -12,11 +13,12 @@ use super::{Evidence, Explanation, Token};
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
-use crate::python::occurrences::OccurrenceKind;
+use crate::python::occurrences::{OccurrenceKind, is_quoted};
 use crate::python::outline::{Import, Imported, Outline};
 use crate::python::scopes::Scopes;
 use crate::python::usage::{StringUse, TokenUse, Usage};
 use crate::workspace::files::Document;
+use crate::workspace::parallel::parallel_map;
 
 /// Functions that look a member up by a string.
 const BY_STRING: [&str; 3] = ["getattr", "attrgetter", "methodcaller"];
@@ -60,70 +62,124 @@ pub(super) struct Names {
 pub(super) struct Classified {
     pub(super) explained: Vec<(Token, Explanation)>,
     pub(super) questions: Vec<(Token, ServerQuestion)>,
+    /// Of the files with a question about an attribute, whether one has parameters for which overlays may know a type.
+    pub(super) untyped: BTreeMap<AbsPath, bool>,
 }
 
+/// What is known of a token before all files were read.
 enum Classification {
     Done(Explanation),
     Ask(ServerQuestion),
+    /// Another symbol, unless a class has a variable of the symbol's name, so that an object may hold the symbol under it.
+    AskIfHeld,
 }
 
 const OTHER: Classification = Classification::Done(Explanation::Other);
 const TEXT: Classification = Classification::Done(Explanation::Text);
 
-/// Explains what syntax explains. The tokens are in the order of files and places.
+/// The tokens of one file, in order, parts of comments and strings first.
+#[derive(Default)]
+struct ClassifiedFile {
+    tokens: Vec<(Token, Classification)>,
+    /// Whether one is the name of a variable of a class.
+    has_class_variable: bool,
+    /// If there is a question about an attribute, whether the file has parameters for which overlays may know a type.
+    is_untyped: Option<bool>,
+}
+
+/// What all files are classified with.
+struct Classifier<'f, 'p> {
+    cx: &'f RequestContext<'f>,
+    classes: &'f Classes<'f>,
+    symbol: &'f SearchedSymbol,
+    names: &'f Names,
+    family: &'f Family,
+    all: Vec<&'f str>,
+    pytest: Mutex<fixtures::PytestFiles<'p>>,
+}
+
+/// Explains what syntax explains of the occurrences of the names in the documents, which are in the order of their paths, that are
+/// at none of the claimed places. Each file is parsed once.
 pub(super) fn classify(
     cx: &RequestContext<'_>,
     classes: &Classes<'_>,
     symbol: &SearchedSymbol,
     names: &Names,
     family: &Family,
-    tokens: Vec<Token>,
+    documents: &[&Arc<Document>],
+    claimed: &ClaimedPlaces<'_>,
 ) -> Classified {
+    let classifier = Classifier {
+        cx,
+        classes,
+        symbol,
+        names,
+        family,
+        all: names.all.keys().map(String::as_str).collect(),
+        pytest: Mutex::new(fixtures::PytestFiles::new(cx)),
+    };
+    let files = parallel_map(documents, cx.settings.threads, |document| classifier.file(document, claimed));
+    let is_held_by_objects =
+        matches!(symbol.reach, Reach::Global) && files.iter().any(|file| file.has_class_variable);
     let mut classified = Classified::default();
-    let is_held_by_objects = matches!(symbol.reach, Reach::Global)
-        && tokens.iter().any(|token| is_variable_of_class(classes, token));
-    let pytest = RefCell::new(fixtures::PytestFiles::new(cx));
-    let all: Vec<&str> = names.all.keys().map(String::as_str).collect();
-    let mut tokens = tokens.into_iter().peekable();
-    while let Some(first) = tokens.next() {
-        let document = first.document.clone();
-        let mut of_file = vec![first];
-        while let Some(next) = tokens.next_if(|next| next.document.path == document.path) {
-            of_file.push(next);
+    for (document, file) in documents.iter().zip(&files) {
+        classified.untyped.extend(file.is_untyped.map(|is_untyped| (document.path.clone(), is_untyped)));
+    }
+    for (token, classification) in files.into_iter().flat_map(|file| file.tokens) {
+        match classification {
+            Classification::Done(explanation) => classified.explained.push((token, explanation)),
+            Classification::Ask(question) => classified.questions.push((token, question)),
+            Classification::AskIfHeld if is_held_by_objects => {
+                classified.questions.push((token, ServerQuestion::Token));
+            }
+            Classification::AskIfHeld => classified.explained.push((token, Explanation::Other)),
         }
+    }
+    classified
+}
+
+impl Classifier<'_, '_> {
+    fn file(&self, document: &Arc<Document>, claimed: &ClaimedPlaces<'_>) -> ClassifiedFile {
+        let tokens = claimed.others(self.cx, document, &self.all);
         // Parts of comments and strings need no parsing.
         let is_plain_text = |token: &Token| {
             token.kind == OccurrenceKind::Comment
                 || token.kind == OccurrenceKind::String && !is_quoted(&document.text, &token.span)
         };
-        let (plain, of_file): (Vec<Token>, Vec<Token>) = of_file.into_iter().partition(is_plain_text);
-        classified.explained.extend(plain.into_iter().map(|token| (token, Explanation::Text)));
-        if of_file.is_empty() {
-            continue;
+        let (plain, tokens): (Vec<Token>, Vec<Token>) = tokens.into_iter().partition(is_plain_text);
+        let mut file = ClassifiedFile::default();
+        file.tokens.extend(plain.into_iter().map(|token| (token, TEXT)));
+        if tokens.is_empty() {
+            return file;
         }
-        let file = File {
-            cx,
-            classes,
-            symbol,
-            names,
-            family,
-            document: &document,
+        let reader = File {
+            cx: self.cx,
+            classes: self.classes,
+            symbol: self.symbol,
+            names: self.names,
+            family: self.family,
+            document,
             usage: Usage::of(&document.text),
             outline: Outline::parse(&document.text),
-            all: &all,
+            all: &self.all,
             scopes: OnceCell::new(),
             import_scopes: OnceCell::new(),
-            pytest: &pytest,
-            is_held_by_objects,
+            pytest: &self.pytest,
         };
-        for token in of_file {
-            match file.step(&token) {
-                Classification::Done(explanation) => classified.explained.push((token, explanation)),
-                Classification::Ask(question) => classified.questions.push((token, question)),
+        file.has_class_variable = matches!(self.symbol.reach, Reach::Global)
+            && tokens.iter().any(|token| is_variable_of_class(self.classes, token));
+        for token in tokens {
+            let classification = reader.step(&token);
+            if token.kind == OccurrenceKind::Attribute && matches!(classification, Classification::Ask(_)) {
+                // Now, while its tree is cached.
+                let is_untyped =
+                    || fixtures::PytestFiles::new(self.cx).has_untyped_parameters(&document.path);
+                file.is_untyped.get_or_insert_with(is_untyped);
             }
+            file.tokens.push((token, classification));
         }
+        file
     }
-    classified
 }
 
 /// One file with unexplained tokens.
@@ -141,9 +197,7 @@ struct File<'f, 'p> {
     scopes: OnceCell<Scopes>,
     /// Where names that imports bind are.
     import_scopes: OnceCell<Scopes>,
-    pytest: &'f RefCell<fixtures::PytestFiles<'p>>,
-    /// Whether a class has a variable of the symbol's name, so that an object may hold the symbol under it.
-    is_held_by_objects: bool,
+    pytest: &'f Mutex<fixtures::PytestFiles<'p>>,
 }
 
 impl File<'_, '_> {
@@ -180,7 +234,7 @@ impl File<'_, '_> {
 
     /// What a parameter is that has the name of the fixture; nothing for any other token.
     fn requested(&self, token: &Token) -> Option<Explanation> {
-        let mut files = self.pytest.borrow_mut();
+        let mut files = self.pytest.lock().unwrap_or_else(PoisonError::into_inner);
         fixtures::requested(&mut files, self.classes, self.symbol, token)
     }
 
@@ -236,10 +290,12 @@ impl File<'_, '_> {
         match token.kind {
             OccurrenceKind::Keyword => OTHER,
             OccurrenceKind::Attribute => {
-                let is_doubtful = self.is_held_by_objects
-                    || self.names.members.contains(token.text())
+                let is_doubtful = self.names.members.contains(token.text())
                     || MODULES_BY_CALL.iter().any(|call| self.document.text.contains(call));
-                let otherwise = if is_doubtful { Classification::Ask(ServerQuestion::Token) } else { OTHER };
+                let otherwise = match is_doubtful {
+                    true => Classification::Ask(ServerQuestion::Token),
+                    false => Classification::AskIfHeld,
+                };
                 let Some((object, start)) = self.object(at) else { return otherwise };
                 let imports = self.imports(&object, start);
                 let last = last_part(&object);
@@ -437,13 +493,6 @@ impl File<'_, '_> {
         let receiver = self.usage.receiver(offset)?;
         Some((receiver.dotted?, receiver.span.start))
     }
-}
-
-/// Whether a span is all that is between two quotes.
-fn is_quoted(text: &str, span: &std::ops::Range<usize>) -> bool {
-    let is_quote = |c: char| c == '\'' || c == '"';
-    text.get(..span.start).is_some_and(|before| before.ends_with(is_quote))
-        && text.get(span.end..).is_some_and(|after| after.starts_with(is_quote))
 }
 
 /// Whether a token is the name of a variable of a class or of its objects.

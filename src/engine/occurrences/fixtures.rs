@@ -65,14 +65,16 @@ pub(super) fn requested(
     })
 }
 
-/// Asks again about tokens without a definition, with overlays that give parameters their types.
+/// Asks again about tokens without a definition, with overlays that give parameters their types. `untyped` says of files that were
+/// read before whether they have such parameters.
 pub(super) async fn resolve(
     explainer: &Explainer<'_>,
     open: Vec<(Token, String)>,
+    untyped: BTreeMap<AbsPath, bool>,
     is_late: bool,
 ) -> Result<(Vec<(Token, Explanation)>, bool), Failure> {
     let cx = explainer.cx;
-    let mut files = PytestFiles::new(cx);
+    let mut files = PytestFiles { untyped, ..PytestFiles::new(cx) };
     let mut explained = Vec::with_capacity(open.len());
     let mut asked = Vec::new();
     for (token, reason) in open {
@@ -164,7 +166,7 @@ impl<'p> PytestFiles<'p> {
     }
 
     /// Whether a file has parameters for which [`super::overlays`] may know a type.
-    fn has_untyped_parameters(&mut self, path: &AbsPath) -> bool {
+    pub(super) fn has_untyped_parameters(&mut self, path: &AbsPath) -> bool {
         if let Some(known) = self.untyped.get(path) {
             return *known;
         }

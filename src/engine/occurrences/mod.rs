@@ -26,7 +26,7 @@ mod symbol;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
-use super::completeness::{self, SearchedFiles};
+use super::completeness::{self, ClaimedPlaces, SearchedFiles};
 use super::context::RequestContext;
 use super::failure::Failure;
 use super::request_state::RequestTarget;
@@ -234,22 +234,17 @@ pub(super) async fn explain(
         is_member,
         ..Explained::default()
     };
-    let mut tokens = Vec::new();
-    for name in names.keys() {
-        let occurrences = completeness::occurrences(cx, searched, name).await?;
-        tokens.extend(completeness::unclaimed(cx, &occurrences, explained.references.keys()));
-    }
-    if cx.request.options.scope == Scope::Configured {
+    let is_searched = |document: &&Arc<Document>| {
         // The other files are not opened, and the completeness says so.
-        let included = &cx.state.inputs.included;
-        tokens.retain(|token: &Token| {
-            let uri = cx.locations.paths.uri(&token.document.path);
-            uri.workspace_path().is_some_and(|path| included.includes(path))
-        });
-    }
-    tokens.sort_by(|a, b| (&a.document.path, a.span.start).cmp(&(&b.document.path, b.span.start)));
+        cx.request.options.scope != Scope::Configured || {
+            let uri = cx.locations.paths.uri(&document.path);
+            uri.workspace_path().is_some_and(|path| cx.state.inputs.included.includes(path))
+        }
+    };
+    let documents: Vec<&Arc<Document>> = searched.with_name().filter(is_searched).collect();
     let names = classify::Names { all: names, members };
-    let classified = classify::classify(cx, &classes, &symbol, &names, &family, tokens);
+    let claimed = ClaimedPlaces::new(explained.references.keys());
+    let classified = classify::classify(cx, &classes, &symbol, &names, &family, &documents, &claimed);
     for (token, explanation) in classified.explained {
         explained.add(cx, &token, explanation);
     }
@@ -265,7 +260,7 @@ pub(super) async fn explain(
         }
     }
     let context = explainer::Explainer::new(cx, &classes, &symbol, &family, &explained);
-    let (answers, is_late) = fixtures::resolve(&context, open, explained.is_late).await?;
+    let (answers, is_late) = fixtures::resolve(&context, open, classified.untyped, explained.is_late).await?;
     drop(context);
     explained.is_late |= is_late;
     for (token, explanation) in answers {
