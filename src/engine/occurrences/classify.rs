@@ -8,7 +8,7 @@ use super::super::context::RequestContext;
 use super::family::Family;
 use super::fixtures;
 use super::symbol::{Reach, SearchedSymbol};
-use super::{Evidence, Explanation, Token};
+use super::{COMPUTED_BASE, Evidence, Explanation, Token};
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
@@ -227,6 +227,9 @@ impl File<'_, '_> {
         }
         Some(match self.family.relation(&id) {
             Some(relation) => Explanation::Override { class: id.name, relation },
+            None if self.family.may_be_below(self.classes, &class) => {
+                Explanation::Unresolved(COMPUTED_BASE.to_owned())
+            }
             None => Explanation::Other,
         })
     }
@@ -382,7 +385,8 @@ impl File<'_, '_> {
         self.symbol.class().is_some_and(|class| {
             let own = std::iter::once(class.clone()).chain(self.classes.ancestors(class));
             own.into_iter().any(|class| {
-                class.is_derived_from("TypedDict")
+                self.classes.has_form(&class, "TypedDict")
+                    || matches!(class.name(), "Enum" | "Flag")
                     || class.bases().iter().any(|base| base.ends_with("Enum") || base.ends_with("Flag"))
             })
         })
