@@ -69,14 +69,10 @@ pub(super) async fn implementations(
     if places.is_empty() {
         return Err(match without {
             Some(message) => {
-                let hint = match limits.is_protocol {
-                    true => {
-                        "classes that have the members of a protocol without inheriting from it are not searched"
-                    }
-                    false => {
-                        "`lanser impl` searches the classes of the workspace; `lanser refs` lists the uses"
-                    }
-                };
+                let hint = limits.reason(cx).unwrap_or_else(|| {
+                    "`lanser impl` searches the classes of the workspace; `lanser refs` lists the uses"
+                        .to_owned()
+                });
                 Failure::not_found(format!("{message} in the workspace"), hint)
             }
             None if !found.items.is_empty() => {
@@ -150,7 +146,15 @@ impl SubclassLimits {
     pub(super) fn verdict(&self, cx: &RequestContext<'_>) -> Completeness {
         let files = cx.state.inputs.snapshot.files().len();
         let mut verdict = completeness::of_documents(cx, files, &completeness::unreadable(cx));
-        let reason = if self.is_cut {
+        if let Some(reason) = self.reason(cx).filter(|_| verdict.status == CompletenessStatus::Complete) {
+            (verdict.status, verdict.reason) = (CompletenessStatus::Unknown, Some(reason));
+        }
+        verdict
+    }
+
+    /// Why subclasses may be missing.
+    fn reason(&self, cx: &RequestContext<'_>) -> Option<String> {
+        if self.is_cut {
             Some("there are more subclasses than the search limit".to_owned())
         } else if self.is_protocol {
             let reason =
@@ -159,13 +163,9 @@ impl SubclassLimits {
         } else {
             self.computed.as_ref().map(|class| {
                 let (_, _, at) = cx.locations.span(&class.document, class.span.clone());
-                format!("the class at {at} may be a subclass: its bases are computed")
+                format!("the class at {at} may be a subclass: a base is computed, or cannot be found")
             })
-        };
-        if let Some(reason) = reason.filter(|_| verdict.status == CompletenessStatus::Complete) {
-            (verdict.status, verdict.reason) = (CompletenessStatus::Unknown, Some(reason));
         }
-        verdict
     }
 }
 

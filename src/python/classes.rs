@@ -228,7 +228,7 @@ impl<'f> Classes<'f> {
             .find(|module| module.source.as_ref() == Some(file) || module.stub.as_ref() == Some(file));
         let module = module.unwrap_or_else(|| {
             // A server may have stubs outside of every root.
-            let is_stub = name.is_empty() && file.as_str().ends_with(".pyi");
+            let is_stub = file.as_str().ends_with(".pyi");
             let origin = if is_stub { ModuleOrigin::Stubs } else { ModuleOrigin::Workspace };
             Module { name, source: Some(file.clone()), stub: None, folder: None, origin }
         });

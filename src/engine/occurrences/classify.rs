@@ -8,15 +8,19 @@ use super::super::context::RequestContext;
 use super::family::Family;
 use super::fixtures;
 use super::symbol::{Reach, SearchedSymbol};
-use super::{COMPUTED_BASE, Evidence, Explanation, Token};
+use super::{COMPUTED_BASE, Evidence, Explanation, Token, files_with};
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
+use crate::python::hierarchy::{imports_of, may_be_held};
 use crate::python::occurrences::OccurrenceKind;
 use crate::python::outline::{Import, Imported, Outline};
 use crate::python::scopes::Scopes;
 use crate::python::usage::{StringUse, TokenUse, Usage};
-use crate::workspace::files::Document;
+use crate::workspace::files::{Document, Files as _};
+
+/// How far before a key the beginning of its dictionary is looked for.
+const MAX_DICTIONARY_CHARACTERS: usize = 4096;
 
 /// Functions that look a member up by a string.
 const BY_STRING: [&str; 3] = ["getattr", "attrgetter", "methodcaller"];
@@ -81,7 +85,8 @@ pub(super) fn classify(
 ) -> Classified {
     let mut classified = Classified::default();
     let is_held_by_objects = matches!(symbol.reach, Reach::Global)
-        && tokens.iter().any(|token| is_variable_of_class(classes, token));
+        && tokens.iter().any(|token| is_variable_of_class(classes, token) || is_kept_by_name(token));
+    let is_module_held = OnceCell::new();
     let pytest = RefCell::new(fixtures::PytestFiles::new(cx));
     let all: Vec<&str> = names.all.keys().map(String::as_str).collect();
     let mut tokens = tokens.into_iter().peekable();
@@ -115,6 +120,7 @@ pub(super) fn classify(
             import_scopes: OnceCell::new(),
             pytest: &pytest,
             is_held_by_objects,
+            is_module_held: &is_module_held,
         };
         for token in of_file {
             match file.step(&token) {
@@ -144,6 +150,8 @@ struct File<'f, 'p> {
     pytest: &'f RefCell<fixtures::PytestFiles<'p>>,
     /// Whether a class has a variable of the symbol's name, so that an object may hold the symbol under it.
     is_held_by_objects: bool,
+    /// Whether a variable may hold a module that defines the symbol, once that is needed.
+    is_module_held: &'f OnceCell<bool>,
 }
 
 impl File<'_, '_> {
@@ -242,19 +250,50 @@ impl File<'_, '_> {
                 let is_doubtful = self.is_held_by_objects
                     || self.names.members.contains(token.text())
                     || MODULES_BY_CALL.iter().any(|call| self.document.text.contains(call));
-                let otherwise = if is_doubtful { Classification::Ask(ServerQuestion::Token) } else { OTHER };
-                let Some((object, start)) = self.object(at) else { return otherwise };
+                let otherwise = || match is_doubtful || self.is_module_held() {
+                    true => Classification::Ask(ServerQuestion::Token),
+                    false => OTHER,
+                };
+                let Some((object, start)) = self.object(at) else { return otherwise() };
                 let imports = self.imports(&object, start);
                 let last = last_part(&object);
                 let is_named_so = self.symbol.modules.iter().any(|module| last_part(module) == last);
                 if !imports.is_empty() || is_named_so {
                     Classification::Ask(ServerQuestion::Imported)
                 } else {
-                    otherwise
+                    otherwise()
                 }
             }
             _ => self.of_scope(token),
         }
+    }
+
+    /// Whether a module that defines the symbol is used as a value somewhere, so that any object may be it.
+    fn is_module_held(&self) -> bool {
+        *self.is_module_held.get_or_init(|| {
+            let (files, roots) = (&self.cx.state.files, &self.cx.state.inputs.roots);
+            let modules: Vec<AbsPath> =
+                self.symbol.definitions.iter().map(|(path, _)| path.clone()).collect();
+            let mut names: Vec<String> =
+                self.symbol.modules.iter().map(|module| last_part(module).to_owned()).collect();
+            let mut known: BTreeSet<String> = names.iter().cloned().collect();
+            while let Some(name) = names.pop().filter(|name| !name.is_empty()) {
+                for path in files_with(self.cx, &name) {
+                    let Ok(document) = files.read(&path) else { continue };
+                    let has_alias = document.text.contains(&format!("{name} as "));
+                    let is_held = may_be_held(&document.text, document.digest, &name);
+                    if !has_alias && !is_held {
+                        continue;
+                    }
+                    let imported = imports_of(files, roots, &path, &modules);
+                    if is_held && imported.any {
+                        return true;
+                    }
+                    names.extend(imported.aliases.into_iter().filter(|alias| known.insert(alias.clone())));
+                }
+            }
+            false
+        })
     }
 
     /// A plain name: the scopes of the file say what it can be.
@@ -324,6 +363,11 @@ impl File<'_, '_> {
     }
 
     fn string(&self, token: &Token) -> Classification {
+        if matches!(self.symbol.reach, Reach::Parameter) && is_unpacked_key(&self.document.text, &token.span)
+        {
+            let reason = "the key of a dictionary that is unpacked into arguments";
+            return Classification::Done(Explanation::Unresolved(reason.to_owned()));
+        }
         let Some(used) = self.usage.string(&token.span) else { return TEXT };
         let is_member = matches!(self.symbol.reach, Reach::Member { .. });
         match used {
@@ -456,6 +500,31 @@ fn is_variable_of_class(classes: &Classes<'_>, token: &Token) -> bool {
         && classes
             .defined_at(&token.document.path, token.span.start)
             .is_some_and(|defined| defined.class.is_some() && !defined.kind.is_function())
+}
+
+/// Whether a token is a keyword whose value has the same name: what `Namespace(name=name)` makes has it as an attribute.
+fn is_kept_by_name(token: &Token) -> bool {
+    let rest = token.document.text[token.span.end..].trim_start();
+    let value = rest.strip_prefix('=').filter(|_| token.kind == OccurrenceKind::Keyword);
+    let value =
+        value.map(|value| value.trim_start().split([',', ')', '\n']).next().unwrap_or_default().trim());
+    value.is_some_and(|value| last_part(value) == token.text())
+}
+
+/// Whether a string is a key of `**{"key": value}`.
+fn is_unpacked_key(text: &str, key: &std::ops::Range<usize>) -> bool {
+    let is_key = text[key.end..].get(1..).is_some_and(|after| after.trim_start().starts_with(':'));
+    let mut depth = 0_usize;
+    let open = text[..key.start].char_indices().rev().take(MAX_DICTIONARY_CHARACTERS).find(|&(_, c)| {
+        match c {
+            '}' | ']' | ')' => depth += 1,
+            '{' | '[' | '(' if depth == 0 => return true,
+            '{' | '[' | '(' => depth -= 1,
+            _ => {}
+        }
+        false
+    });
+    is_key && open.is_some_and(|(at, c)| c == '{' && text[..at].trim_end().ends_with("**"))
 }
 
 fn last_part(dotted: &str) -> &str {

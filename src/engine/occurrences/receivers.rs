@@ -212,6 +212,11 @@ impl Explainer<'_> {
             Some(Relation::Derived) => return None,
             None => {}
         }
+        // A module may be any, and a namespace keeps any function.
+        let keeps_any = matches!(class.name(), "ModuleType" | "SimpleNamespace" | "Namespace");
+        if keeps_any && matches!(self.symbol.reach, Reach::Global) {
+            return None;
+        }
         if let Some(dynamic) = order.iter().find(|class| answers_any_name(class)) {
             return (!self.cx.state.is_in_workspace(&dynamic.document().path)).then_some(Explanation::Other);
         }
