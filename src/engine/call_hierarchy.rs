@@ -9,14 +9,17 @@ use super::context::{HandlerOutput, RequestContext};
 use super::failure::Failure;
 use super::occurrences::{Evidence, Named, explain, offset_of};
 use super::positions::{no_result, position};
+use super::references;
 use crate::bundle::order::sort;
 use crate::bundle::page::page;
 use crate::lsp::{self, LspCallItem, LspLocation};
 use crate::model::facts::{
-    Call, Completeness, CompletenessStatus, Facts, Location, Provenance, Symbol, UnresolvedOccurrence,
+    Call, Completeness, CompletenessStatus, Facts, Location, Override, Provenance, Symbol,
+    UnresolvedOccurrence,
 };
 use crate::model::request::Direction;
 use crate::path::AbsPath;
+use crate::python::classes::Classes;
 use crate::python::outline::Span;
 use crate::python::usage::{TokenUse, Usage};
 use crate::text::{Position, Range};
@@ -27,7 +30,7 @@ pub(super) async fn calls(cx: &RequestContext<'_>) -> Result<HandlerOutput, Fail
     let capabilities = cx.require("callHierarchy", cx.server.client.capabilities().call_hierarchy)?;
     let target = cx.state.target()?;
     let options = &cx.request.options;
-    let direction = options.direction.unwrap_or(Direction::Incoming);
+    let direction = options.direction.unwrap_or_default();
     let target_path = &target.document.path;
     match (direction, target.name()) {
         (Direction::Incoming, Some(name)) => {
@@ -40,7 +43,10 @@ pub(super) async fn calls(cx: &RequestContext<'_>) -> Result<HandlerOutput, Fail
     if roots.is_empty() {
         return Err(no_result(cx, target));
     }
+    let functions = Functions(Classes::new(&cx.state.files, &cx.state.inputs.roots));
+    let roots = functions.without_overloads(cx, roots);
     let mut found = Vec::new();
+    let mut overrides = Vec::new();
     let mut completeness: Option<Completeness> = None;
     let mut is_late = false;
     let mut seen: BTreeSet<(AbsPath, Range)> = roots.iter().map(item_key).collect();
@@ -49,18 +55,21 @@ pub(super) async fn calls(cx: &RequestContext<'_>) -> Result<HandlerOutput, Fail
         cx.settings.progress.step(&format!("calls of {}", item.name));
         let edges = match direction {
             Direction::Incoming => {
-                let (edges, verdict, late) = incoming(cx, &item).await?;
-                completeness = Some(worse_of(completeness, verdict));
-                is_late |= late;
-                edges
+                let called = incoming(cx, &item).await?;
+                completeness = Some(worse_of(completeness, called.verdict));
+                is_late |= called.is_late;
+                if depth == 1 {
+                    overrides.extend(called.overrides);
+                }
+                called.edges
             }
             Direction::Outgoing => {
-                let edges = outgoing(cx, &item).await?;
+                let edges = functions.merge_overloads(cx, outgoing(cx, &item).await?);
                 edges.into_iter().map(|edge| CallEdge { edge, evidence: BTreeMap::new() }).collect()
             }
         };
         for edge in edges {
-            found.push(call(cx, direction, depth, &item, &edge));
+            found.push(call(cx, &functions, (direction, depth), &item, &edge));
             let other = edge.edge.item;
             if depth < options.depth.unwrap_or(1) && !other.is_module() && seen.insert(item_key(&other)) {
                 queue.push_back((other, depth + 1));
@@ -68,18 +77,22 @@ pub(super) async fn calls(cx: &RequestContext<'_>) -> Result<HandlerOutput, Fail
         }
     }
     sort(&mut found);
+    sort(&mut overrides);
+    overrides.dedup();
     let unresolved =
         completeness.iter_mut().flat_map(|verdict| std::mem::take(&mut verdict.unresolved.items));
     let all = found
         .into_iter()
         .map(|call| CallsItem::Call(Box::new(call)))
+        .chain(overrides.into_iter().map(CallsItem::Override))
         .chain(unresolved.map(CallsItem::Unresolved))
         .collect();
     let (part, limits) = page(all, options.limit, options.cursor.as_deref())?;
-    let (mut found, mut unresolved) = (Vec::new(), Vec::new());
+    let (mut found, mut overrides, mut unresolved) = (Vec::new(), Vec::new(), Vec::new());
     for item in part {
         match item {
             CallsItem::Call(item) => found.push(*item),
+            CallsItem::Override(item) => overrides.push(item),
             CallsItem::Unresolved(item) => unresolved.push(item),
         }
     }
@@ -88,16 +101,18 @@ pub(super) async fn calls(cx: &RequestContext<'_>) -> Result<HandlerOutput, Fail
     }
     let mut facts = Facts::new(Provenance::Lsp);
     facts.calls = Some(found);
+    facts.overrides = overrides;
     facts.completeness = completeness;
     let error = is_late.then(|| cx.timeout_error());
     Ok(HandlerOutput { facts, limits: Some(limits), capabilities, refactored: None, error })
 }
 
-/// One item of the answer: calls first, then unresolved occurrences. One cursor covers both.
+/// One item of the answer: calls first, then overrides, then unresolved occurrences. One cursor covers all.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum CallsItem {
     Call(Box<Call>),
+    Override(Override),
     Unresolved(UnresolvedOccurrence),
 }
 
@@ -126,11 +141,72 @@ fn worse_of(first: Option<Completeness>, second: Completeness) -> Completeness {
     first
 }
 
+/// The functions that servers name, as the workspace defines them.
+struct Functions<'f>(Classes<'f>);
+
+impl Functions<'_> {
+    /// The definition of an item: its file, its qualified name, and whether it is an overload.
+    fn defined(&self, cx: &RequestContext<'_>, item: &LspCallItem) -> Option<(AbsPath, Vec<String>, bool)> {
+        let place = LspLocation { path: item.path.clone(), range: item.selection_range };
+        let (document, offset) = offset_of(cx, &place)?;
+        let defined = self.0.defined_at(&document.path, offset)?;
+        let is_overload = defined.decorators.iter().any(|one| one.rsplit('.').next() == Some("overload"));
+        Some((document.path.clone(), defined.qualname, is_overload))
+    }
+
+    /// The items, with one for all overloads of a function: its implementation, or the first in a stub.
+    fn without_overloads(&self, cx: &RequestContext<'_>, items: Vec<LspCallItem>) -> Vec<LspCallItem> {
+        let edges = items.into_iter().map(|item| lsp::LspCall { item, ranges: Vec::new() });
+        self.merge_overloads(cx, edges.collect()).into_iter().map(|edge| edge.item).collect()
+    }
+
+    /// The edges, with one for all overloads of a function.
+    fn merge_overloads(&self, cx: &RequestContext<'_>, edges: Vec<lsp::LspCall>) -> Vec<lsp::LspCall> {
+        let mut merged: Vec<lsp::LspCall> = Vec::new();
+        let mut known: Vec<Option<(AbsPath, Vec<String>, bool)>> = Vec::new();
+        for edge in edges {
+            let defined = self.defined(cx, &edge.item);
+            let same = known.iter().position(|other| match (other, &defined) {
+                (Some(other), Some(defined)) => {
+                    (other.2 || defined.2) && (&other.0, &other.1) == (&defined.0, &defined.1)
+                }
+                _ => false,
+            });
+            let Some(at) = same else {
+                merged.push(edge);
+                known.push(defined);
+                continue;
+            };
+            merged[at].ranges.extend(edge.ranges);
+            merged[at].ranges.sort();
+            merged[at].ranges.dedup();
+            if defined.as_ref().is_some_and(|defined| !defined.2) {
+                (merged[at].item, known[at]) = (edge.item, defined);
+            }
+        }
+        merged
+    }
+
+    /// The qualified name of the class around an item.
+    fn class_of(&self, cx: &RequestContext<'_>, item: &LspCallItem) -> Option<String> {
+        let place = LspLocation { path: item.path.clone(), range: item.selection_range };
+        let (document, offset) = offset_of(cx, &place)?;
+        let defined = self.0.defined_at(&document.path, offset)?;
+        defined.class.map(|class| class.id().name)
+    }
+}
+
+/// The calls of a function.
+struct Called {
+    edges: Vec<CallEdge>,
+    /// The same method in related classes, which calls may reach in place of it.
+    overrides: Vec<Override>,
+    verdict: Completeness,
+    is_late: bool,
+}
+
 /// The calls of an item: those that the server reports, and the calls among the other known references.
-async fn incoming(
-    cx: &RequestContext<'_>,
-    item: &LspCallItem,
-) -> Result<(Vec<CallEdge>, Completeness, bool), Failure> {
+async fn incoming(cx: &RequestContext<'_>, item: &LspCallItem) -> Result<Called, Failure> {
     let requests = cx.requests();
     let mut searched = completeness::open_files_with_names(cx, &[&item.name], &[&item.path])?;
     let claimed = requests.incoming_calls(item).await?.items;
@@ -138,7 +214,8 @@ async fn incoming(
         claimed.into_iter().map(|edge| CallEdge { edge, evidence: BTreeMap::new() }).collect();
     let unknown = LspLocation { path: item.path.clone(), range: item.selection_range };
     let Some((document, offset)) = offset_of(cx, &unknown) else {
-        return Ok((edges, searched.of_files(cx), false));
+        let verdict = searched.of_files(cx);
+        return Ok(Called { edges, overrides: Vec::new(), verdict, is_late: false });
     };
     let references = requests.references(&item.path, item.selection_range.start, true).await?;
     let named = Named { name: &item.name, document: &document, offset, family: &[] };
@@ -176,7 +253,8 @@ async fn incoming(
     edges.sort_by_key(|edge| item_key(&edge.edge.item));
     let mut verdict = completeness::verdict(cx, &searched, &explained);
     verdict.explained = None;
-    Ok((edges, verdict, explained.is_late))
+    let overrides = references::overrides(cx, &explained);
+    Ok(Called { edges, overrides, verdict, is_late: explained.is_late })
 }
 
 /// The function that contains a call, as the server's item, or the module.
@@ -211,8 +289,8 @@ fn item_key(item: &LspCallItem) -> (AbsPath, Range) {
 
 fn call(
     cx: &RequestContext<'_>,
-    direction: Direction,
-    depth: u32,
+    functions: &Functions<'_>,
+    (direction, depth): (Direction, u32),
     item: &LspCallItem,
     edge: &CallEdge,
 ) -> Call {
@@ -232,14 +310,15 @@ fn call(
     };
     let mut sites = edge.ranges.iter().map(site).collect();
     sort(&mut sites);
-    Call { direction, depth, caller: symbol_of(cx, caller), callee: symbol_of(cx, callee), sites }
+    let symbol = |item| symbol_of(cx, functions, item);
+    Call { direction, depth, caller: symbol(caller), callee: symbol(callee), sites }
 }
 
-fn symbol_of(cx: &RequestContext<'_>, item: &LspCallItem) -> Symbol {
+fn symbol_of(cx: &RequestContext<'_>, functions: &Functions<'_>, item: &LspCallItem) -> Symbol {
     let (uri, at, preview) = cx.locations.describe(&item.path, item.selection_range);
     Symbol {
         name: item.name.clone(),
-        container: None,
+        container: functions.class_of(cx, item),
         symbol_kind: item.kind.name().to_owned(),
         uri,
         range: item.range,

@@ -1,7 +1,7 @@
 //! `impl`: the subclasses of a class, and the overrides of a member. They are found by an index of the workspace's classes, since
 //! Pyright has no such request and no server searches every file; what a server finds beyond that is added.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::completeness;
 use super::context::{HandlerOutput, RequestContext};
@@ -13,8 +13,13 @@ use crate::bundle::order::sort;
 use crate::bundle::page::page;
 use crate::lsp::LspLocation;
 use crate::model::facts::{Completeness, CompletenessStatus, Facts, Provenance};
+use crate::path::{AbsPath, WorkspacePath};
 use crate::python::classes::{Class, Classes, Subclasses};
-use crate::workspace::files::Document;
+use crate::python::computed_bases::{self, ComputedClass, FileHeads};
+use crate::tape::IoKind;
+use crate::text::decode_source;
+use crate::workspace::files::{Document, read_bytes};
+use crate::workspace::parallel::parallel_map;
 
 /// Answers `impl`. The server resolves the definition.
 pub(super) async fn implementations(
@@ -41,7 +46,7 @@ pub(super) async fn implementations(
                 let Some(defined) = classes.defined_at(&document.path, offset) else { continue };
                 let is_abstract = defined.decorators.iter().any(|one| one.ends_with("abstractmethod"));
                 let Some(class) = defined.class else { continue };
-                if !is_abstract && !class.is_derived_from("Protocol") {
+                if !is_abstract && !classes.is_protocol(&class) {
                     places.push(place.clone());
                 }
                 (class, Some(defined.name))
@@ -52,7 +57,7 @@ pub(super) async fn implementations(
             Some(name) => format!("no subclass of `{}` defines `{name}`", class.name()),
         });
         let below = classes.subclasses(&class, &|name| files_with(cx, name));
-        limits.add(&class, &below);
+        limits.add(cx, &classes, &class, &below, member.as_deref());
         for derived in below.classes {
             places.extend(tokens(cx, &derived, member.as_deref()));
         }
@@ -64,14 +69,10 @@ pub(super) async fn implementations(
     if places.is_empty() {
         return Err(match without {
             Some(message) => {
-                let hint = match limits.is_protocol {
-                    true => {
-                        "classes that have the members of a protocol without inheriting from it are not searched"
-                    }
-                    false => {
-                        "`lanser impl` searches the classes of the workspace; `lanser refs` lists the uses"
-                    }
-                };
+                let hint = limits.reason(cx).unwrap_or_else(|| {
+                    "`lanser impl` searches the classes of the workspace; `lanser refs` lists the uses"
+                        .to_owned()
+                });
                 Failure::not_found(format!("{message} in the workspace"), hint)
             }
             None if !found.items.is_empty() => {
@@ -110,23 +111,50 @@ fn tokens(cx: &RequestContext<'_>, class: &Class, member: Option<&str>) -> Vec<L
 pub(super) struct SubclassLimits {
     is_cut: bool,
     is_protocol: bool,
-    /// A class with a computed base.
-    computed: Option<Class>,
+    /// A class that may be a subclass, because its bases are computed.
+    computed: Option<ComputedClass>,
 }
 
 impl SubclassLimits {
-    /// Adds the search for the subclasses of a class.
-    pub(super) fn add(&mut self, class: &Class, below: &Subclasses) {
+    /// Adds the search for the subclasses of a class, or for those that define a member.
+    pub(super) fn add(
+        &mut self,
+        cx: &RequestContext<'_>,
+        classes: &Classes<'_>,
+        class: &Class,
+        below: &Subclasses,
+        member: Option<&str>,
+    ) {
         self.is_cut |= below.is_cut;
-        self.is_protocol |= class.is_derived_from("Protocol");
-        self.computed = self.computed.take().or_else(|| below.computed.first().cloned());
+        self.is_protocol |= classes.is_protocol(class);
+        if self.computed.is_none() {
+            let files = match member {
+                Some(name) => files_with(cx, name),
+                None => {
+                    // Where stubs cannot be searched, a base of that name is not found.
+                    let named = below.names.iter().flat_map(|name| files_with(cx, name));
+                    named.chain(files_with_computed_bases(cx)).collect::<BTreeSet<_>>().into_iter().collect()
+                }
+            };
+            let computed = classes.computed_subclasses(class, below, &files, member);
+            self.computed =
+                computed.into_iter().min_by_key(|one| (one.document.path.clone(), one.span.start));
+        }
     }
 
     /// The completeness of the answer.
     pub(super) fn verdict(&self, cx: &RequestContext<'_>) -> Completeness {
         let files = cx.state.inputs.snapshot.files().len();
         let mut verdict = completeness::of_documents(cx, files, &completeness::unreadable(cx));
-        let reason = if self.is_cut {
+        if let Some(reason) = self.reason(cx).filter(|_| verdict.status == CompletenessStatus::Complete) {
+            (verdict.status, verdict.reason) = (CompletenessStatus::Unknown, Some(reason));
+        }
+        verdict
+    }
+
+    /// Why subclasses may be missing.
+    fn reason(&self, cx: &RequestContext<'_>) -> Option<String> {
+        if self.is_cut {
             Some("there are more subclasses than the search limit".to_owned())
         } else if self.is_protocol {
             let reason =
@@ -134,13 +162,26 @@ impl SubclassLimits {
             Some(reason.to_owned())
         } else {
             self.computed.as_ref().map(|class| {
-                let (_, _, at) = cx.locations.span(class.document(), class.name_span().clone());
-                format!("the class at {at} has a base that is computed")
+                let (_, _, at) = cx.locations.span(&class.document, class.span.clone());
+                format!("the class at {at} may be a subclass: a base is computed, or cannot be found")
             })
-        };
-        if let Some(reason) = reason.filter(|_| verdict.status == CompletenessStatus::Complete) {
-            (verdict.status, verdict.reason) = (CompletenessStatus::Unknown, Some(reason));
         }
-        verdict
     }
+}
+
+/// The files of the workspace that may have classes with computed bases.
+pub(super) fn files_with_computed_bases(cx: &RequestContext<'_>) -> Vec<AbsPath> {
+    let snapshot = &cx.state.inputs.snapshot;
+    let find = || {
+        let files: Vec<&WorkspacePath> = snapshot.files().keys().collect();
+        let heads = parallel_map(&files, cx.settings.threads, |path| {
+            let bytes = read_bytes(&snapshot.absolute(path)).unwrap_or_default();
+            FileHeads::of(&decode_source(bytes).text)
+        });
+        let selected = computed_bases::files_with_computed_bases(&heads);
+        selected.into_iter().map(|index| files[index].clone()).collect::<Vec<WorkspacePath>>()
+    };
+    let known = || cx.state.inputs.computed_bases.get_or_init(find).clone();
+    let found = cx.state.tape.query(IoKind::Index, &"files with computed bases", known, Vec::new);
+    found.iter().map(|path| snapshot.absolute(path)).collect()
 }

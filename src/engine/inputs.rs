@@ -87,6 +87,8 @@ pub(super) struct Inputs {
     pub(super) warnings: Vec<String>,
     /// The workspace's definitions, once they are needed.
     pub(super) index: OnceLock<Index>,
+    /// The files that may have classes with computed bases, once they are needed.
+    pub(super) computed_bases: OnceLock<Vec<WorkspacePath>>,
     /// The inputs in the form of the trace, once one was written.
     pub(super) trace_form: OnceLock<Option<Arc<RecordedWorkspace>>>,
     /// The server's definitions of tokens, from earlier requests.
@@ -182,6 +184,7 @@ impl Inputs {
             environment,
             warnings,
             index,
+            computed_bases: OnceLock::new(),
             trace_form,
             definitions: DefinitionCache::default(),
             root,
@@ -234,6 +237,7 @@ impl Inputs {
             environment,
             warnings: Vec::new(),
             index: OnceLock::new(),
+            computed_bases: OnceLock::new(),
             trace_form: OnceLock::new(),
             definitions: DefinitionCache::default(),
         }

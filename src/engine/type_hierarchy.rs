@@ -14,7 +14,7 @@ use crate::bundle::page::page;
 use crate::model::facts::{Completeness, CompletenessStatus, Facts, Provenance, Symbol, TypeEdge};
 use crate::model::request::TypeDirection;
 use crate::path::AbsPath;
-use crate::python::classes::{Class, ClassId, Classes};
+use crate::python::classes::{Class, ClassId, Classes, UnfoundBase};
 
 /// Answers `types`.
 pub(super) async fn types(cx: &RequestContext<'_>) -> Result<HandlerOutput, Failure> {
@@ -42,10 +42,10 @@ pub(super) async fn types(cx: &RequestContext<'_>) -> Result<HandlerOutput, Fail
         });
     }
     let options = &cx.request.options;
-    let (direction, depth) = (options.types.unwrap_or(TypeDirection::Supertypes), options.depth.unwrap_or(1));
+    let (direction, depth) = (options.types.unwrap_or_default(), options.depth.unwrap_or(1));
     let search = TypeSearch { cx, classes: &classes, depth };
     let (mut edges, verdict) = match direction {
-        TypeDirection::Supertypes => search.supertypes(&roots),
+        TypeDirection::Supertypes => search.supertypes(&roots).await?,
         TypeDirection::Subtypes => search.subtypes(&roots),
     };
     sort(&mut edges);
@@ -64,26 +64,58 @@ struct TypeSearch<'s> {
 }
 
 impl TypeSearch<'_> {
-    fn supertypes(&self, roots: &[Class]) -> (Vec<TypeEdge>, Completeness) {
+    async fn supertypes(&self, roots: &[Class]) -> Result<(Vec<TypeEdge>, Completeness), Failure> {
         let (mut edges, mut unknown) = (Vec::new(), None);
         let mut files: BTreeSet<AbsPath> = BTreeSet::new();
-        self.follow(roots, |class, depth| {
-            files.insert(class.document().path.clone());
-            let bases = self.classes.direct_bases(class);
-            if let Some(base) = bases.unknown.first() {
-                unknown.get_or_insert_with(|| {
-                    format!("the base `{base}` of `{}` cannot be found", class.id().name)
-                });
+        let mut level = roots.to_vec();
+        let mut seen: BTreeSet<_> = level.iter().map(key).collect();
+        for depth in 1..=self.depth {
+            let mut following = Vec::new();
+            for class in &level {
+                files.insert(class.document().path.clone());
+                let bases = self.classes.direct_bases(class);
+                let mut above = bases.classes;
+                for base in &bases.unknown {
+                    let found = self.server_classes(class, base).await?;
+                    if found.is_empty() {
+                        let base = &base.text;
+                        unknown.get_or_insert_with(|| {
+                            format!("the base `{base}` of `{}` cannot be found", class.id().name)
+                        });
+                    }
+                    above.extend(found);
+                }
+                edges.extend(
+                    above.iter().map(|base| self.edge(TypeDirection::Supertypes, depth, class, base)),
+                );
+                following.extend(above);
             }
-            let above = bases.classes.iter();
-            edges.extend(above.map(|base| self.edge(TypeDirection::Supertypes, depth, class, base)));
-            bases.classes
-        });
+            level = following.into_iter().filter(|class| seen.insert(key(class))).collect();
+        }
         let mut verdict = completeness::of_documents(self.cx, files.len(), &[]);
         if unknown.is_some() && verdict.status == CompletenessStatus::Complete {
             (verdict.status, verdict.reason) = (CompletenessStatus::Unknown, unknown);
         }
-        (edges, verdict)
+        Ok((edges, verdict))
+    }
+
+    /// The classes that the server knows for a base: it may have stubs that cannot be searched. Empty if it knows none, or another
+    /// definition, too.
+    async fn server_classes(&self, class: &Class, base: &UnfoundBase) -> Result<Vec<Class>, Failure> {
+        let Some(offset) = base.name else { return Ok(Vec::new()) };
+        let document = class.document();
+        self.cx.open([document.path.clone()])?;
+        let at = document.lines.position(&document.text, offset, self.cx.locations.server_unit);
+        let found = by_name(self.cx, self.cx.requests().definition(&document.path, at).await?);
+        let classes: Option<Vec<Class>> = found
+            .items
+            .iter()
+            .map(|place| {
+                let (document, offset) = offset_of(self.cx, place)?;
+                self.classes.class_at(&document.path, offset)
+            })
+            .collect();
+        Ok(classes.filter(|_| found.skipped == 0).unwrap_or_default())
     }
 
     fn subtypes(&self, roots: &[Class]) -> (Vec<TypeEdge>, Completeness) {
@@ -92,7 +124,7 @@ impl TypeSearch<'_> {
         let mut seen = BTreeSet::new();
         for root in roots {
             let found = self.classes.subclasses(root, &|name| files_with(self.cx, name));
-            limits.add(root, &found);
+            limits.add(self.cx, self.classes, root, &found, None);
             for class in found.classes.iter().filter(|class| seen.insert(key(class))) {
                 for base in self.classes.direct_bases(class).classes {
                     below.entry(base.id()).or_default().push(class.clone());
@@ -100,23 +132,20 @@ impl TypeSearch<'_> {
             }
         }
         let mut edges = Vec::new();
-        self.follow(roots, |class, depth| {
-            let derived = below.get(&class.id()).cloned().unwrap_or_default();
-            let found = derived.iter();
-            edges.extend(found.map(|derived| self.edge(TypeDirection::Subtypes, depth, derived, class)));
-            derived
-        });
-        (edges, limits.verdict(self.cx))
-    }
-
-    /// Visits classes breadth first, each once. `next` returns those that follow.
-    fn follow(&self, roots: &[Class], mut next: impl FnMut(&Class, u32) -> Vec<Class>) {
         let mut level = roots.to_vec();
         let mut seen: BTreeSet<_> = level.iter().map(key).collect();
         for depth in 1..=self.depth {
-            let following: Vec<Class> = level.iter().flat_map(|class| next(class, depth)).collect();
+            let mut following = Vec::new();
+            for class in &level {
+                let derived = below.get(&class.id()).into_iter().flatten();
+                edges.extend(
+                    derived.clone().map(|derived| self.edge(TypeDirection::Subtypes, depth, derived, class)),
+                );
+                following.extend(derived.cloned());
+            }
             level = following.into_iter().filter(|class| seen.insert(key(class))).collect();
         }
+        (edges, limits.verdict(self.cx))
     }
 
     fn edge(&self, direction: TypeDirection, depth: u32, subtype: &Class, supertype: &Class) -> TypeEdge {

@@ -467,22 +467,24 @@ pub enum SelectorForm {
 }
 
 /// The direction of a call hierarchy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// Callers.
+    #[default]
     Incoming,
     /// Callees.
     Outgoing,
 }
 
 /// The direction of a type hierarchy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TypeDirection {
     /// Base classes.
     Supertypes,
     /// Subclasses.
+    #[default]
     Subtypes,
 }
 

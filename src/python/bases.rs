@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
+use super::class_heads::words_of;
 use super::lookup::{Lookup, LookupResult, NameTarget, SourceFile, Trail};
-use super::outline::DefinitionKind;
+use super::outline::{DefinitionKind, Import, Imported, Span};
+use super::scopes::Scopes;
 use super::step::ResolutionStepKind;
 
 /// The most classes in a method resolution order.
@@ -104,7 +106,7 @@ impl Lookup<'_> {
         order
     }
 
-    /// The bases that a class names and that can be found, in their order.
+    /// The bases that a class names and that can be found, in their order: all of them where a name is bound in several places.
     pub(super) fn direct_bases(
         &self,
         source: &Arc<SourceFile>,
@@ -112,12 +114,44 @@ impl Lookup<'_> {
         trail: &Trail,
     ) -> Vec<ClassRef> {
         let itself = (source.clone(), class);
-        let definition = &source.outline.definitions[class];
-        let bases = definition.bases.iter().filter_map(|base| {
-            let found = self.dotted(source, definition.parent, base, trail);
-            found.iter().find_map(|reached| self.as_class(reached, trail))
-        });
-        bases.filter(|base| !same_class(base, &itself)).collect()
+        let bases = &source.outline.definitions[class].bases;
+        let found = bases.iter().flat_map(|base| self.base_targets(source, class, base, trail).classes);
+        let mut direct: Vec<ClassRef> = Vec::new();
+        for base in found {
+            if !same_class(&base, &itself) && !direct.iter().any(|known| same_class(known, &base)) {
+                direct.push(base);
+            }
+        }
+        direct
+    }
+
+    /// What a base can be that a class names.
+    pub(super) fn base_targets(
+        &self,
+        source: &Arc<SourceFile>,
+        class: usize,
+        base: &str,
+        trail: &Trail,
+    ) -> BaseTargets {
+        let mut targets = BaseTargets::default();
+        if let Some(span) = local_binding(source, class, base) {
+            targets.computed = Some((source.clone(), span));
+            return targets;
+        }
+        let scope = source.outline.definitions[class].parent;
+        for reached in self.dotted(source, scope, base, trail) {
+            self.add_targets(&reached, trail, &mut targets);
+        }
+        if targets.is_empty() {
+            // `x.Base` of an object `x`.
+            let first = base.split('.').next().unwrap_or_default();
+            for reached in self.dotted(source, scope, first, trail).iter().filter(|_| first != base) {
+                let NameTarget::Definition { source, group, .. } = &reached.found else { continue };
+                let value = |index: &usize| source.outline.definitions[*index].value.computed.clone();
+                targets.computed = group.iter().find_map(value).map(|span| (source.clone(), span));
+            }
+        }
+        targets
     }
 
     /// `builtins.object`, which every class inherits from.
@@ -130,66 +164,164 @@ impl Lookup<'_> {
         })
     }
 
-    /// The bases of a class that do not resolve to a class, as they are written: their members are unknown.
+    /// The bases of a class that may be something else than the classes that are found for them, as they are written: their members
+    /// are unknown.
     pub(super) fn unknown_bases(&self, source: &Arc<SourceFile>, class: usize) -> Vec<String> {
-        let definition = &source.outline.definitions[class];
-        let trail = Trail::default();
-        let is_unknown = |base: &&String| {
-            let found = self.dotted(source, definition.parent, base, &trail);
-            !found.iter().any(|reached| self.as_class(reached, &trail).is_some() || is_special(reached))
-        };
-        definition.bases.iter().filter(is_unknown).cloned().collect()
+        let bases = source.outline.definitions[class].bases.iter();
+        let is_unknown =
+            |base: &&String| self.base_targets(source, class, base, &Trail::default()).is_unknown();
+        bases.filter(is_unknown).cloned().collect()
     }
 
     /// The names of the special forms of `typing`, such as `Protocol`, among the bases of a class.
     pub(super) fn typing_forms(&self, source: &Arc<SourceFile>, class: usize) -> Vec<String> {
-        let definition = &source.outline.definitions[class];
-        let trail = Trail::default();
-        let reached =
-            definition.bases.iter().flat_map(|base| self.dotted(source, definition.parent, base, &trail));
-        let form = |reached: LookupResult| {
-            // An alias of a form is the form.
-            let (source, index) = match (self.as_class(&reached, &trail), reached.found) {
-                (Some((source, index)), _) if is_typing_form(&source, index) => (source, index),
-                (None, NameTarget::Definition { source, index, .. }) if is_typing(&source) => (source, index),
-                _ => return None,
-            };
-            Some(source.outline.definitions[index].name.clone())
-        };
-        reached.filter_map(form).collect()
+        let bases = source.outline.definitions[class].bases.iter();
+        bases.flat_map(|base| self.base_targets(source, class, base, &Trail::default()).forms).collect()
     }
 
-    /// The class of a lookup result, with aliases resolved.
+    /// The first class of a lookup result, with aliases resolved.
     fn as_class(&self, reached: &LookupResult, trail: &Trail) -> Option<ClassRef> {
-        let NameTarget::Definition { source, group, .. } = &reached.found else { return None };
-        // A name may be bound in several branches, and to a class that can be found in only one of them.
-        group.iter().find_map(|&index| {
+        let mut targets = BaseTargets::default();
+        self.add_targets(reached, trail, &mut targets);
+        targets.classes.into_iter().next()
+    }
+
+    /// Adds the classes that a lookup result can be, with aliases resolved.
+    fn add_targets(&self, reached: &LookupResult, trail: &Trail, targets: &mut BaseTargets) {
+        let (source, group) = match &reached.found {
+            NameTarget::Definition { source, group, .. } => (source, group),
+            // The stubs of `typing` may be hidden.
+            NameTarget::Import { source, span, module: None } => {
+                let import = source.outline.imports.iter().find(|import| import.bound_span == *span);
+                targets.forms.extend(import.and_then(imported_form));
+                return;
+            }
+            NameTarget::Import { .. } | NameTarget::Module(_) => return,
+        };
+        for &index in group {
             let definition = &source.outline.definitions[index];
             if definition.kind == DefinitionKind::Class {
-                return Some((source.clone(), index));
+                if is_typing_form(source, index) {
+                    targets.forms.push(definition.name.clone());
+                }
+                targets.classes.push((source.clone(), index));
+                continue;
             }
-            let target = definition.alias_of.as_ref()?;
-            let trail = self.enter(trail, source, definition.parent, &format!("{}=", definition.name))?;
-            let found = self.dotted(source, definition.parent, target, &trail);
-            found.iter().find_map(|reached| self.as_class(reached, &trail))
-        })
+            if is_typing(source) {
+                targets.forms.push(definition.name.clone());
+                continue;
+            }
+            if definition.kind.is_function() {
+                continue;
+            }
+            if let Some(span) = &definition.value.computed {
+                targets.computed = Some((source.clone(), span.clone()));
+            }
+            for name in &definition.value.names {
+                // In a class body, `Base = Base` takes the outer one; it leads back here and is left out.
+                let step = format!("{}={name}", definition.name);
+                let Some(trail) = self.enter(trail, source, definition.parent, &step) else { continue };
+                let found = self.dotted(source, definition.parent, name, &trail);
+                // The attribute of an object of the program.
+                let first = name.split('.').next().filter(|first| found.is_empty() && first != name);
+                let first = first.map(|first| self.dotted(source, definition.parent, first, &trail));
+                for one in first.iter().flatten() {
+                    match &one.found {
+                        NameTarget::Definition { .. } => {
+                            targets.computed = Some((source.clone(), definition.name_span.clone()));
+                        }
+                        NameTarget::Import { source, span, module: None }
+                            if is_typing_import(source, span) =>
+                        {
+                            let last = name.rsplit('.').next().unwrap_or_default();
+                            targets.forms.extend(TYPING_FORMS.contains(&last).then(|| last.to_owned()));
+                        }
+                        _ => {}
+                    }
+                }
+                for reached in found {
+                    self.add_targets(&reached, &trail, targets);
+                }
+            }
+        }
     }
 }
 
-/// Whether a base is a special form of `typing`, such as `Protocol`: these have no members.
-fn is_special(reached: &LookupResult) -> bool {
-    matches!(&reached.found, NameTarget::Definition { source, .. } if is_typing(source))
+/// What a base can be.
+#[derive(Debug, Default)]
+pub(super) struct BaseTargets {
+    /// The classes, in the order of their bindings.
+    pub(super) classes: Vec<ClassRef>,
+    /// The names of the forms of `typing`.
+    pub(super) forms: Vec<String>,
+    /// Where another value is computed that may be a class.
+    pub(super) computed: Option<(Arc<SourceFile>, Span)>,
 }
 
+impl BaseTargets {
+    fn is_empty(&self) -> bool {
+        self.classes.is_empty() && self.forms.is_empty() && self.computed.is_none()
+    }
+
+    /// Whether it may be something else than the classes.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.computed.is_some() || self.classes.is_empty() && self.forms.is_empty()
+    }
+}
+
+/// The parameter or local variable that a base of a class in a function names, if it names one: only the program knows its value.
+fn local_binding(source: &SourceFile, class: usize, base: &str) -> Option<Span> {
+    let definitions = &source.outline.definitions;
+    let parents = std::iter::successors(definitions[class].parent, |&parent| definitions[parent].parent);
+    let function = parents.filter(|&parent| definitions[parent].kind.is_function()).last()?;
+    let (text, class) = (&source.document.text, &definitions[class]);
+    let first = base.split('.').next().unwrap_or_default();
+    // Most classes in functions have a base of the module.
+    let before = text.get(definitions[function].span.start..class.span.start)?;
+    if !words_of(before).any(|word| word == first) {
+        return None;
+    }
+    let head = text.get(class.name_span.end..class.signature.as_ref()?.end)?;
+    let word = words_of(head).find(|word| *word == first)?;
+    let at = class.name_span.end + (word.as_ptr() as usize - head.as_ptr() as usize);
+    let bound = Scopes::of(text, &[first]).bound_by(at)?;
+    let is_known = |span: &Span| {
+        definitions.iter().any(|one| one.name_span.start == span.start)
+            || source.outline.imports.iter().any(|import| import.bound_span.start == span.start)
+    };
+    bound.into_iter().find(|span| !is_known(span))
+}
+
+/// Whether an import binds the module `typing`.
+fn is_typing_import(source: &SourceFile, span: &Span) -> bool {
+    let import = source.outline.imports.iter().find(|import| import.bound_span == *span);
+    import.is_some_and(|import| {
+        let is_module = matches!(import.what, Imported::Module | Imported::Top);
+        is_module && import.level == 0 && TYPING_MODULES.contains(&import.module.as_str())
+    })
+}
+
+/// The form of `typing` that an import binds.
+fn imported_form(import: &Import) -> Option<String> {
+    let Imported::Name(name) = &import.what else { return None };
+    let is_form = TYPING_MODULES.contains(&import.module.as_str()) && import.level == 0;
+    (is_form && TYPING_FORMS.contains(&name.as_str())).then(|| name.clone())
+}
+
+const TYPING_MODULES: [&str; 2] = ["typing", "typing_extensions"];
+
+/// The forms of `typing` that make other classes generic or structural.
+const TYPING_FORMS: [&str; 4] = ["Generic", "Protocol", "TypedDict", "NamedTuple"];
+
 fn is_typing(source: &SourceFile) -> bool {
-    matches!(source.module.name.as_str(), "typing" | "typing_extensions")
+    TYPING_MODULES.contains(&source.module.name.as_str())
 }
 
 /// Whether a definition is a form of `typing` that makes other classes generic or structural. The sources of `typing` define some
 /// as classes, its stubs as special forms.
 pub(super) fn is_typing_form(source: &SourceFile, index: usize) -> bool {
     let name = source.outline.definitions[index].name.as_str();
-    is_typing(source) && matches!(name, "Generic" | "Protocol" | "TypedDict" | "NamedTuple")
+    is_typing(source) && TYPING_FORMS.contains(&name)
 }
 
 fn same_class(a: &ClassRef, b: &ClassRef) -> bool {

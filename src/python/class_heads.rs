@@ -67,9 +67,14 @@ impl ClassHeads {
                 }
                 before = Some(word);
             }
-            let code = line.split_once('#').map_or(line, |(code, _)| code);
+            let code = code_of(line);
             for statement in code.split(';') {
                 aliases.extend(assigned_aliases(statement));
+            }
+            for (at, walrus) in code.match_indices(":=") {
+                let value = code[at + walrus.len()..].split([')', ',']).next().and_then(name_of);
+                let alias = words_of(&code[..at]).last();
+                aliases.extend(value.zip(alias).map(|(name, alias)| (name.to_owned(), alias.to_owned())));
             }
         }
         aliases.retain(|(name, alias)| name != alias);
@@ -83,23 +88,172 @@ impl ClassHeads {
     }
 }
 
-/// The aliases of `alias = other = module.name[…]`, each behind its name. The value must be nothing but a name: what is returned by a
-/// call is no class that is written there.
-fn assigned_aliases(statement: &str) -> Vec<(String, String)> {
-    let Some((targets, value)) = statement.rsplit_once('=') else { return Vec::new() };
-    let value = value.trim();
-    let value = value.strip_prefix('(').and_then(|value| value.strip_suffix(')')).unwrap_or(value);
-    let value = value.split_once('[').map_or(value, |(generic, _)| generic).trim();
-    let is_word = |text: &str| !text.is_empty() && text.chars().all(|c| c == '_' || c.is_alphanumeric());
-    let is_comparison = targets.split('=').any(|target| target.trim().is_empty());
-    if is_comparison || !value.split('.').all(|part| is_word(part.trim())) {
-        return Vec::new();
+/// A line without its comment.
+fn code_of(line: &str) -> &str {
+    line.split_once('#').map_or(line, |(code, _)| code)
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c == '_' || c.is_alphanumeric())
+}
+
+/// The names `a` and `b` of `a = b: type = value`, and the value. Empty if it is no assignment.
+fn assigned(statement: &str) -> (Vec<&str>, &str) {
+    let Some((targets, value)) = statement.rsplit_once('=') else { return (Vec::new(), "") };
+    if targets.split('=').any(|target| target.trim().is_empty()) {
+        return (Vec::new(), "");
     }
-    let name = value.rsplit('.').next().unwrap_or_default().trim();
     let targets =
         targets.split('=').map(|target| target.split_once(':').map_or(target, |(target, _)| target));
-    let targets = targets.map(str::trim).filter(|target| is_word(target));
-    targets.map(|alias| (name.to_owned(), alias.to_owned())).collect()
+    (targets.map(str::trim).filter(|target| is_word(target)).collect(), value.trim())
+}
+
+/// The aliases of `alias = other = module.name[…]`, each behind its name. The value must be nothing but a name, or a choice of
+/// names: what is returned by a call is no class that is written there.
+fn assigned_aliases(statement: &str) -> Vec<(String, String)> {
+    let (targets, value) = assigned(statement);
+    let mut aliases = Vec::new();
+    for value in value.split(" if ").flat_map(|part| part.split(" else ")).flat_map(|part| part.split(" or "))
+    {
+        if let Some(name) = name_of(value) {
+            aliases.extend(targets.iter().map(|&alias| (name.to_owned(), alias.to_owned())));
+        }
+    }
+    aliases
+}
+
+/// The last name of an expression that is nothing but a dotted name, perhaps with type arguments.
+fn name_of(value: &str) -> Option<&str> {
+    let value = value.trim().trim_start_matches('(').trim_end_matches(')');
+    let value = value.split_once('[').map_or(value, |(generic, _)| generic).trim();
+    let is_name = value.split('.').all(|part| is_word(part.trim()));
+    is_name.then(|| value.rsplit('.').next().unwrap_or_default().trim())
+}
+
+/// What a file says about classes whose bases only the program knows, by its text: a first selection.
+#[derive(Debug, Default)]
+pub(super) struct ComputedHeads {
+    /// Whether a class has a base that is not a name, or may have one that is a local name; or a class is made by a call.
+    pub(super) is_open: bool,
+    /// The words in the heads of its classes.
+    pub(super) words: BTreeSet<String>,
+    /// The names that it binds to values that are not names, in any scope.
+    pub(super) computed: BTreeSet<String>,
+    /// Those of them that other files can import.
+    pub(super) exported: BTreeSet<String>,
+}
+
+impl ComputedHeads {
+    pub(super) fn of(text: &str) -> Self {
+        let mut found = Self { is_open: makes_classes(text), ..Self::default() };
+        for head in class_heads(text) {
+            found.words.extend(words_of(head).map(str::to_owned));
+            let is_plain = |c: char| is_identifier(c) || c.is_whitespace() || matches!(c, '.' | ',');
+            let without = without_brackets(head);
+            let keywords = without.find('=').map_or(without.as_str(), |at| &without[..at]);
+            found.is_open |= !keywords.chars().all(is_plain) || is_local(text, head);
+        }
+        let all_are_global = text.contains("global ");
+        let mut is_in_function = false;
+        for line in text.lines() {
+            if !line.starts_with([' ', '\t', ')', '#']) && !line.is_empty() {
+                is_in_function = line.starts_with("def ") || line.starts_with("async def ");
+            }
+            let code = code_of(line);
+            if !code.contains('=') && !code.contains(" as ") && !code.trim_start().starts_with("for ") {
+                continue;
+            }
+            for name in computed_names(code) {
+                if all_are_global || !is_in_function {
+                    found.exported.insert(name.to_owned());
+                }
+                found.computed.insert(name.to_owned());
+            }
+        }
+        found
+    }
+}
+
+fn is_identifier(c: char) -> bool {
+    c == '_' || unicode_ident::is_xid_continue(c)
+}
+
+/// The text without what is in square brackets, and without comments.
+fn without_brackets(head: &str) -> String {
+    let mut depth = 0_usize;
+    let lines = head.lines().map(code_of).collect::<Vec<_>>().join("\n");
+    let outside = |c: &char| {
+        depth = if *c == '[' { depth + 1 } else { depth };
+        let is_outside = depth == 0;
+        depth = if *c == ']' { depth.saturating_sub(1) } else { depth };
+        is_outside
+    };
+    lines.chars().filter(outside).collect()
+}
+
+/// Whether the class with a head is in a function in which, before the class, a word of the head is written.
+fn is_local(text: &str, head: &str) -> bool {
+    let at = head.as_ptr() as usize - text.as_ptr() as usize;
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let start = text[..at].rfind("class ").map_or(0, |at| text[..at].rfind('\n').map_or(0, |end| end + 1));
+    let mut level = indent(&text[start..]);
+    let mut function = None;
+    let mut end = start;
+    while level > 0 && end > 0 {
+        let begin = text[..end - 1].rfind('\n').map_or(0, |end| end + 1);
+        let line = &text[begin..end];
+        if !line.trim().is_empty() && indent(line) < level {
+            level = indent(line);
+            let line = line.trim_start();
+            if line.starts_with("def ") || line.starts_with("async def ") {
+                function = Some(begin);
+            } else if line.starts_with(')') {
+                // The end of a head of several lines; its beginning has the same indentation.
+                level += 1;
+            }
+        }
+        end = begin;
+    }
+    let Some(function) = function else { return false };
+    let before: BTreeSet<&str> = words_of(&text[function..start]).collect();
+    words_of(head).any(|word| before.contains(word))
+}
+
+/// Whether a text seems to make a class by a call: `type(name, bases, namespace)`.
+fn makes_classes(text: &str) -> bool {
+    let is_made = |(at, call): (usize, &str)| {
+        let rest = &text[at + call.len() - 1..];
+        let is_name = text[..at].chars().next_back().is_some_and(is_identifier);
+        !is_name && bracket_end(rest).is_some_and(|end| rest[..end].contains(','))
+    };
+    ["type(", "new_class(", "make_dataclass("].iter().any(|call| text.match_indices(call).any(is_made))
+        || text.contains("\", (")
+        || text.contains("', (")
+}
+
+/// The names that a line of code binds to values that are not names.
+fn computed_names(code: &str) -> Vec<&str> {
+    let (targets, value) = assigned(code);
+    let is_names = || {
+        let parts = value.split(" if ").flat_map(|part| part.split(" else "));
+        parts.flat_map(|part| part.split(" or ")).all(|part| name_of(part).is_some())
+    };
+    let mut names = if targets.is_empty() || is_names() { Vec::new() } else { targets };
+    // `a, b = …`, `for a in …`, `with … as a`, `(a := …)`
+    let targets = code.split_once('=').map_or("", |(targets, _)| targets);
+    if targets.contains(',') && !targets.contains('(') {
+        names.extend(words_of(targets));
+    }
+    if let Some(rest) = code.trim_start().strip_prefix("for ") {
+        names.extend(words_of(rest.split_once(" in ").map_or("", |(targets, _)| targets)));
+    }
+    if code.trim_start().starts_with("with ") {
+        let aliases = code.split(" as ").skip(1);
+        names.extend(aliases.filter_map(|after| words_of(after).next()));
+    }
+    let before_walrus = code.match_indices(":=").filter_map(|(at, _)| words_of(&code[..at]).last());
+    names.extend(before_walrus);
+    names
 }
 
 impl MemorySize for ClassHeads {

@@ -20,15 +20,15 @@ const MAX_SUBCLASSES: usize = 4_000;
 
 /// Finds classes; each file is read and parsed once.
 pub struct Classes<'f> {
-    lookup: Lookup<'f>,
+    pub(super) lookup: Lookup<'f>,
     sources: Mutex<BTreeMap<AbsPath, Option<Arc<SourceFile>>>>,
 }
 
 /// A class.
 #[derive(Debug, Clone)]
 pub struct Class {
-    source: Arc<SourceFile>,
-    index: usize,
+    pub(super) source: Arc<SourceFile>,
+    pub(super) index: usize,
 }
 
 /// The identity of a class: the module, or the file if the module has no name, and the qualified name.
@@ -60,8 +60,8 @@ pub struct DefinitionInfo {
 pub struct Subclasses {
     /// Ordered by file and position.
     pub classes: Vec<Class>,
-    /// Other classes with a base that is computed from the class or from one of these.
-    pub computed: Vec<Class>,
+    /// The names of the class and of these classes, and their aliases.
+    pub names: BTreeSet<String>,
     /// Whether the search reached a limit, so that classes may be missing.
     pub is_cut: bool,
 }
@@ -71,12 +71,21 @@ pub struct Subclasses {
 pub struct DirectBases {
     /// In their order.
     pub classes: Vec<Class>,
-    /// Those that cannot be found, as they are written.
-    pub unknown: Vec<String>,
+    /// Those that cannot be found.
+    pub unknown: Vec<UnfoundBase>,
+}
+
+/// A base that cannot be found.
+#[derive(Debug, Clone)]
+pub struct UnfoundBase {
+    /// As it is written.
+    pub text: String,
+    /// The offset of the last name, if it is a dotted name.
+    pub name: Option<usize>,
 }
 
 impl Class {
-    fn definition(&self) -> &Definition {
+    pub(super) fn definition(&self) -> &Definition {
         &self.source.outline.definitions[self.index]
     }
 
@@ -161,6 +170,19 @@ impl Class {
         &self.definition().bases
     }
 
+    /// Where the last name of a dotted name is written in the head.
+    fn offset_in_head(&self, dotted: &str) -> Option<usize> {
+        let class = self.definition();
+        let start = class.name_span.end;
+        let head = self.source.document.text.get(start..class.signature.as_ref()?.end)?;
+        let last = dotted.rsplit('.').next()?;
+        let is_part = |c: char| c == '_' || c == '.' || unicode_ident::is_xid_continue(c);
+        let mut found = head.match_indices(dotted).filter(|(at, _)| {
+            !head[..*at].ends_with(is_part) && !head[at + dotted.len()..].starts_with(is_part)
+        });
+        found.next().map(|(at, _)| start + at + dotted.len() - last.len())
+    }
+
     /// Whether a base is written with this last name.
     #[must_use]
     pub fn is_derived_from(&self, name: &str) -> bool {
@@ -188,7 +210,7 @@ impl<'f> Classes<'f> {
         Self { lookup: Lookup::for_all_classes(files, roots), sources: Mutex::default() }
     }
 
-    fn source(&self, file: &AbsPath) -> Option<Arc<SourceFile>> {
+    pub(super) fn source(&self, file: &AbsPath) -> Option<Arc<SourceFile>> {
         if let Some(known) = self.sources.lock().unwrap_or_else(PoisonError::into_inner).get(file) {
             return known.clone();
         }
@@ -204,12 +226,11 @@ impl<'f> Classes<'f> {
             .find(self.lookup.files, &name)
             .into_iter()
             .find(|module| module.source.as_ref() == Some(file) || module.stub.as_ref() == Some(file));
-        let module = module.unwrap_or_else(|| Module {
-            name,
-            source: Some(file.clone()),
-            stub: None,
-            folder: None,
-            origin: ModuleOrigin::Workspace,
+        let module = module.unwrap_or_else(|| {
+            // A server may have stubs outside of every root.
+            let is_stub = file.as_str().ends_with(".pyi");
+            let origin = if is_stub { ModuleOrigin::Stubs } else { ModuleOrigin::Workspace };
+            Module { name, source: Some(file.clone()), stub: None, folder: None, origin }
         });
         self.lookup.source(&module, file).ok()
     }
@@ -287,15 +308,31 @@ impl<'f> Classes<'f> {
         let classes = bases.into_iter().map(|(source, index)| Class { source, index });
         let mut unknown = self.lookup.unknown_bases(source, *index);
         unknown.retain(|base| base != "object");
+        let mut unknown: Vec<UnfoundBase> =
+            unknown.into_iter().map(|text| UnfoundBase { name: class.offset_in_head(&text), text }).collect();
         let computed =
             definition.other_bases.iter().filter_map(|base| source.document.text.get(base.clone()));
-        unknown.extend(computed.map(|base| base.lines().next().unwrap_or_default().to_owned()));
+        let first_line = |base: &str| base.lines().next().unwrap_or_default().to_owned();
+        unknown.extend(computed.map(|base| UnfoundBase { text: first_line(base), name: None }));
         DirectBases {
             classes: classes
                 .filter(|base| !base.is_object() && !is_typing_form(&base.source, base.index))
                 .collect(),
             unknown,
         }
+    }
+
+    /// Whether a class is a protocol.
+    #[must_use]
+    pub fn is_protocol(&self, class: &Class) -> bool {
+        self.has_form(class, "Protocol")
+    }
+
+    /// Whether a base of a class is this form of `typing`, also under another name.
+    #[must_use]
+    pub fn has_form(&self, class: &Class, form: &str) -> bool {
+        let has = || self.lookup.typing_forms(&class.source, class.index).iter().any(|found| found == form);
+        class.is_derived_from(form) || !class.bases().is_empty() && has()
     }
 
     /// Whether a class may be a structural type, whose name does not decide what fits it: a protocol or a TypedDict. A base that
@@ -339,7 +376,6 @@ impl<'f> Classes<'f> {
     pub fn subclasses(&self, of: &Class, files_with: &dyn Fn(&str) -> Vec<AbsPath>) -> Subclasses {
         let id = of.id();
         let mut found: BTreeMap<(AbsPath, usize), Class> = BTreeMap::new();
-        let mut unclear: BTreeMap<(AbsPath, usize), Class> = BTreeMap::new();
         let mut names: BTreeSet<String> = BTreeSet::from([of.name().to_owned()]);
         let mut queue: Vec<String> = names.iter().cloned().collect();
         while let Some(name) = queue.pop() {
@@ -360,13 +396,6 @@ impl<'f> Classes<'f> {
                 let is_base = |words: &str| words_of(words).any(is_name);
                 let Some(source) = self.source(&file) else { continue };
                 for (index, definition) in source.outline.definitions.iter().enumerate() {
-                    let mut computed = definition
-                        .other_bases
-                        .iter()
-                        .filter_map(|base| source.document.text.get(base.clone()));
-                    if computed.any(is_base) {
-                        unclear.insert((file.clone(), index), Class { source: source.clone(), index });
-                    }
                     let mentions = definition.bases.iter().any(|base| is_base(base));
                     if definition.kind != DefinitionKind::Class || !mentions {
                         continue;
@@ -381,21 +410,12 @@ impl<'f> Classes<'f> {
                     }
                     found.insert(key, class);
                     if found.len() >= MAX_SUBCLASSES {
-                        return Subclasses {
-                            classes: found.into_values().collect(),
-                            is_cut: true,
-                            ..Subclasses::default()
-                        };
+                        return Subclasses { classes: found.into_values().collect(), names, is_cut: true };
                     }
                 }
             }
         }
-        unclear.retain(|key, _| !found.contains_key(key));
-        Subclasses {
-            classes: found.into_values().collect(),
-            computed: unclear.into_values().collect(),
-            is_cut: self.lookup.is_exhausted(),
-        }
+        Subclasses { classes: found.into_values().collect(), names, is_cut: self.lookup.is_exhausted() }
     }
 
     /// Whether a chain of names in a module resolves to the definition whose name begins at an offset.

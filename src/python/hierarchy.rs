@@ -12,7 +12,9 @@ use super::lookup::{Lookup, SourceFile, Trail};
 use super::modules::{ImportRoots, Module, ModuleOrigin};
 use super::occurrences::occurrences;
 use super::outline::{DefinitionKind, Imported, Span};
-use super::syntax::parse;
+use super::syntax::{dotted, parse};
+use tree_sitter::Node;
+
 use crate::digest::Digest;
 use crate::path::AbsPath;
 use crate::workspace::files::{Document, Files};
@@ -241,9 +243,41 @@ pub fn imports_of(
     found
 }
 
+/// Functions that look an attribute up or inspect an object, and pass it to nothing else.
+const INSPECT: [&str; 9] =
+    ["getattr", "hasattr", "setattr", "delattr", "object", "reload", "dir", "vars", "getmembers"];
+
+/// Whether an argument is passed to a function that only inspects it: `patch.object(module, "name")`.
+fn is_inspected(argument: Node<'_>, text: &str) -> bool {
+    let call =
+        argument.parent().filter(|parent| parent.kind() == "argument_list").and_then(|list| list.parent());
+    let function = call.and_then(|call| dotted(call.child_by_field_name("function")?, text));
+    function.is_some_and(|function| INSPECT.contains(&function.rsplit('.').next().unwrap_or_default()))
+}
+
+/// Whether a name is used in a text otherwise than before a dot, in an import statement or by a function that inspects it, so that
+/// an attribute of an unknown object may be one of it.
+#[must_use]
+pub fn may_be_held(text: &str, digest: Digest, name: &str) -> bool {
+    // Most uses are seen without a tree.
+    let is_read = |span: &Span| {
+        let line = text[..span.start].rfind('\n').map_or(0, |end| end + 1);
+        let head = text[line..].trim_start();
+        text[span.end..].trim_start_matches(' ').starts_with('.')
+            || head.starts_with("import ")
+            || head.starts_with("from ")
+    };
+    words(text, name).iter().any(|span| !is_read(span)) && passed_on(text, digest, name, &is_inspected)
+}
+
 /// Whether a name is used in a text otherwise than before a dot or in an import statement, so that the object may get anywhere.
 #[must_use]
 pub fn is_passed_on(text: &str, digest: Digest, name: &str) -> bool {
+    passed_on(text, digest, name, &|_, _| false)
+}
+
+/// The same, without the arguments that do not count.
+fn passed_on(text: &str, digest: Digest, name: &str, is_left_out: &dyn Fn(Node<'_>, &str) -> bool) -> bool {
     let tree = std::cell::LazyCell::new(|| parse(text));
     occurrences(text, digest, name).into_iter().filter(|found| found.kind.is_token()).any(|found| {
         let span = found.span();
@@ -266,7 +300,7 @@ pub fn is_passed_on(text: &str, digest: Digest, name: &str) -> bool {
             is_import = matches!(node.kind(), "import_statement" | "import_from_statement");
             above = node.parent();
         }
-        !is_read && !is_import
+        !is_read && !is_import && !is_left_out(node, text)
     })
 }
 

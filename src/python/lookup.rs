@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::bases::ClassRef;
 use super::modules::{ImportRoots, Module};
-use super::outline::{Definition, DefinitionKind, Import, Imported, Outline, Span};
+use super::outline::{BoundValue, Definition, DefinitionKind, Import, Imported, Outline, Span};
 use super::step::{ResolutionStep, ResolutionStepKind};
 use crate::path::AbsPath;
 use crate::workspace::files::{Document, Files, ReadError};
@@ -86,17 +86,21 @@ pub(super) struct Lookup<'f> {
     lookups: AtomicUsize,
     /// The limit of `lookups`.
     max_lookups: usize,
+    /// Whether a variable is found beside a class, a function or an import of its name, which hide it otherwise.
+    finds_all_bindings: bool,
 }
 
 impl<'f> Lookup<'f> {
     pub(super) fn new(files: &'f dyn Files, roots: &'f ImportRoots) -> Self {
         let (parsed, linearized) = (Mutex::default(), Mutex::default());
-        Self { files, roots, parsed, linearized, lookups: AtomicUsize::new(0), max_lookups: MAX_LOOKUPS }
+        let (lookups, max_lookups) = (AtomicUsize::new(0), MAX_LOOKUPS);
+        Self { files, roots, parsed, linearized, lookups, max_lookups, finds_all_bindings: false }
     }
 
-    /// With the higher limit for operations on all classes of a workspace.
+    /// With the higher limit for operations on all classes of a workspace, and with every binding of a name, since a class
+    /// may inherit from any of them.
     pub(super) fn for_all_classes(files: &'f dyn Files, roots: &'f ImportRoots) -> Self {
-        Self { max_lookups: MAX_LOOKUPS_FOR_ALL_CLASSES, ..Self::new(files, roots) }
+        Self { max_lookups: MAX_LOOKUPS_FOR_ALL_CLASSES, finds_all_bindings: true, ..Self::new(files, roots) }
     }
 
     /// Whether a limit was reached, so that results may be missing or wrong.
@@ -287,7 +291,11 @@ impl<'f> Lookup<'f> {
             }
             reached.extend(followed);
         }
-        if reached.is_empty() && !variables.is_empty() {
+        if self.finds_all_bindings && !reached.is_empty() {
+            let can_be_class = |index: &usize| outline.definitions[*index].value != BoundValue::default();
+            variables.retain(can_be_class);
+        }
+        if (reached.is_empty() || self.finds_all_bindings) && !variables.is_empty() {
             variables.sort_by_key(|&index| (declaration_rank(outline, index), index));
             let found =
                 NameTarget::Definition { source: source.clone(), index: variables[0], group: variables };
@@ -390,11 +398,11 @@ impl<'f> Lookup<'f> {
         name: &str,
         trail: &Trail,
     ) -> Vec<LookupResult> {
-        let Some(target) = &alias.alias_of else { return Vec::new() };
+        let Some(target) = alias.value.alias() else { return Vec::new() };
         let Some(trail) = self.enter(trail, source, alias.parent, &format!("{}=", alias.name)) else {
             return Vec::new();
         };
-        let step = self.step(ResolutionStepKind::Alias, source, &alias.name_span, target.clone());
+        let step = self.step(ResolutionStepKind::Alias, source, &alias.name_span, target.to_owned());
         let mut found = Vec::new();
         for reached in self.dotted(source, alias.parent, target, &trail) {
             // An alias of an instance gives no results: its class is unknown.

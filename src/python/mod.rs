@@ -13,6 +13,7 @@ pub(crate) mod ast;
 mod bases;
 mod class_heads;
 pub mod classes;
+pub mod computed_bases;
 pub mod decorated;
 mod digest_cache;
 pub mod entry_points;

@@ -104,12 +104,39 @@ pub struct Definition {
     pub other_bases: Vec<Span>,
     /// The metaclass that a class names, as a dotted name.
     pub metaclass: Option<String>,
-    /// The dotted name that a variable is bound to, for `A = B`; a subscript (`A = B[int]`) counts as its value (`B`).
-    pub alias_of: Option<String>,
+    /// What a variable is bound to.
+    pub value: BoundValue,
     /// The innermost branch around it in its scope, as an index into [`Outline::branches`].
     pub branch: Option<usize>,
     /// Whether the parser found an error in it or in a statement around it.
     pub has_error: bool,
+}
+
+/// What a variable is bound to, as far as classes are concerned.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BoundValue {
+    /// The dotted names that it can be: one for `A = B`, two for `A = B if c else C`; a subscript (`A = B[int]`) counts as its
+    /// value (`B`).
+    pub names: Vec<String>,
+    /// The expression, or a part of it, that is neither a name nor a literal. The variable itself if no value is written for it.
+    pub computed: Option<Span>,
+}
+
+impl BoundValue {
+    /// A value that only the program knows.
+    #[must_use]
+    pub const fn computed(span: Span) -> Self {
+        Self { names: Vec::new(), computed: Some(span) }
+    }
+
+    /// The name, if it is nothing but one.
+    #[must_use]
+    pub fn alias(&self) -> Option<&str> {
+        match self.names.as_slice() {
+            [name] if self.computed.is_none() => Some(name),
+            _ => None,
+        }
+    }
 }
 
 impl Definition {

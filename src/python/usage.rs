@@ -18,7 +18,8 @@ pub enum TokenUse {
     Called,
     /// An import binds it; the span of the alias for `import name as alias`.
     Imported(Option<Span>),
-    /// It is the whole value of an assignment: the last name tokens of the targets, for `a = b.c = name`.
+    /// It is the whole value of an assignment, or one that the assignment chooses: the last name tokens of the targets, for
+    /// `a = b.c = name`, `a = name if x else y`, `(a := name)` and `a, b = name, y`.
     Assigned(Vec<Span>),
     /// It is used as a value: passed, returned, stored in a collection.
     Passed,
@@ -145,14 +146,30 @@ impl<'t> Usage<'t> {
         }) {
             node = parent;
         }
-        while let Some(parent) = node.parent().filter(|parent| parent.kind() == "parenthesized_expression") {
+        let mut is_choice = false;
+        while let Some(parent) = node.parent() {
+            let is_condition =
+                parent.kind() == "conditional_expression" && parent.named_child(1) == Some(node);
+            match parent.kind() {
+                "parenthesized_expression" => {}
+                "conditional_expression" | "boolean_operator" if !is_condition => is_choice = true,
+                _ => break,
+            }
             node = parent;
         }
         let Some(parent) = node.parent() else { return TokenUse::Other };
         let is = |field: &str| parent.child_by_field_name(field) == Some(node);
         match parent.kind() {
-            "call" if is("function") => TokenUse::Called,
+            "call" if is("function") && !is_choice => TokenUse::Called,
+            "call" if is_choice => TokenUse::Passed,
             "assignment" if is("right") => TokenUse::Assigned(targets(parent)),
+            "named_expression" if is("value") => {
+                let name = parent.child_by_field_name("name");
+                TokenUse::Assigned(name.map(|name| name.byte_range()).into_iter().collect())
+            }
+            "expression_list" | "tuple" if paired_target(parent, node).is_some() => {
+                TokenUse::Assigned(paired_target(parent, node).into_iter().collect())
+            }
             "keyword_argument" | "default_parameter" | "typed_default_parameter" if is("value") => {
                 TokenUse::Passed
             }
@@ -173,6 +190,7 @@ impl<'t> Usage<'t> {
             | "boolean_operator"
             | "lambda"
             | "await" => TokenUse::Passed,
+            _ if is_choice => TokenUse::Passed,
             _ => TokenUse::Other,
         }
     }
@@ -400,6 +418,22 @@ fn last_name(node: Node<'_>) -> Option<Node<'_>> {
 }
 
 /// The targets of an assignment: the last name token of each one that is a dotted name.
+/// The last name token of the target that takes an element of a tuple: `a` for the first of `a, b = x, y`.
+fn paired_target(values: Node<'_>, element: Node<'_>) -> Option<Span> {
+    let assignment = values.parent().filter(|parent| parent.kind() == "assignment")?;
+    let left = assignment.child_by_field_name("left")?;
+    let is_plain = |node: Node<'_>| {
+        matches!(node.kind(), "pattern_list" | "tuple_pattern" | "expression_list" | "tuple")
+            && !children(node).any(|child| child.kind().starts_with("list_splat"))
+    };
+    let is_paired = assignment.child_by_field_name("right") == Some(values)
+        && is_plain(left)
+        && is_plain(values)
+        && left.named_child_count() == values.named_child_count();
+    let at = children(values).position(|child| child == element)?;
+    children(left).nth(at).filter(|_| is_paired).and_then(last_name).map(|name| name.byte_range())
+}
+
 fn targets(assignment: Node<'_>) -> Vec<Span> {
     let mut found = Vec::new();
     let mut at = Some(assignment);
@@ -469,6 +503,24 @@ mod tests {
         let (text, at) = marked("a = self.b = m.§f");
         let TokenUse::Assigned(targets) = Usage::of(&text).of_token(at) else { panic!("{text}") };
         assert_eq!(names(&text, &targets), ["b", "a"]);
+        for (text, expected) in [
+            ("g = §f if x else h", &["g"][..]),
+            ("g = h if x else (m.§f)", &["g"]),
+            ("g = h or §f", &["g"]),
+            ("if (g := §f): pass", &["g"]),
+            ("a, b.c = x, §f", &["c"]),
+        ] {
+            let (text, at) = marked(text);
+            let TokenUse::Assigned(targets) = Usage::of(&text).of_token(at) else { panic!("{text}") };
+            assert_eq!(names(&text, &targets), expected, "{text}");
+        }
+        for text in ["g = x if §f else h", "(§f or g)()", "a, *b = x, §f", "g(x or §f)"] {
+            let (text, at) = marked(text);
+            assert!(
+                !matches!(Usage::of(&text).of_token(at), TokenUse::Assigned(_) | TokenUse::Called),
+                "{text}"
+            );
+        }
     }
 
     #[test]

@@ -129,6 +129,36 @@ fn a_rename_asks_for_agreement() {
     assert_eq!(detail, "2 references for pyright and ty, 1 that only pyright knows, 1 that only ty knows");
 }
 
+/// That the other server contradicts nothing is no agreement.
+#[test]
+fn a_server_that_knows_nothing_does_not_agree() {
+    let env = both(
+        "//- /point.py\nclass Point:\n    def __init__(self, only: int) -> None:\n        self.only = only\n\
+         def make():\n    return Point(1)\n\
+         //- /use.py\nfrom point import make\ndef far(): return make().only\n",
+    );
+    let question = ["rename", "py://point#Point.only", "single", "--json", "--agree", "ty"];
+    let refused = env.lanser(question).plan();
+    assert_eq!(refused["error"]["symbol"], "E/UNSAFE_EDIT", "{refused}");
+    let failed = check(&refused, "agreement");
+    assert_eq!(failed["passed"], false, "{failed}");
+    assert!(failed["detail"].as_str().unwrap().starts_with("ty knows none of the references"), "{failed}");
+}
+
+/// Two import roots may have modules of the same name.
+#[test]
+fn equal_names_in_two_roots_are_two_definitions() {
+    let env = both(
+        "//- /pyrightconfig.json\n{\"extraPaths\": [\"one\"]}\n\
+         //- /ty.toml\n[environment]\nextra-paths = [\"two\"]\n\
+         //- /one/shared.py\ndef go() -> int: ...\n//- /two/shared.py\ndef go() -> int: ...\n\
+         //- /use.py\nfrom shared import go\ngo()\n",
+    );
+    let bundle = env.lanser(["def", "use.py:2:1", "--json", "--agree", "ty"]).answer();
+    let found = with(&bundle["facts"]["definitions"], "agreement");
+    assert_eq!(found, [("one/shared.py@L1:C5", "pyright"), ("two/shared.py@L1:C5", "ty")], "{bundle}");
+}
+
 fn check(bundle: &Value, name: &str) -> Value {
     let checks = bundle["edits"]["safety"].as_array().unwrap();
     checks.iter().find(|check| check["name"] == name).unwrap_or_else(|| panic!("{bundle}")).clone()

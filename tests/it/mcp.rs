@@ -84,6 +84,7 @@ fn tools_answer_with_facts_that_match_their_schemas() {
         ("symbols", json!({"query": "Square"})),
         ("symbols", json!({"target": "shapes.py"})),
         ("calls", json!({"selector": "shapes.total", "outgoing": true})),
+        ("types", json!({"selector": "shapes.Square", "direction": "supertypes"})),
         ("types", json!({"selector": "shapes.Square", "supertypes": true})),
         ("diag", json!({})),
         ("locate", json!({"selector": "Square.area"})),
@@ -216,6 +217,15 @@ fn a_garbage_client_hurts_nothing() {
         let found = call(&mut client, "locate", json!({"selector": "Shape.area"}));
         assert_eq!(found["isError"], false, "{bytes:?}: {found}");
     }
+    // As JSON-RPC says. The reference client refuses an error without an `id`.
+    let errors: Vec<(Value, Value)> =
+        client.notes.iter().map(|note| (note["id"].clone(), note["error"]["code"].clone())).collect();
+    for expected in [(Value::Null, json!(-32700)), (Value::Null, json!(-32600)), (json!(900), json!(-32600))]
+    {
+        assert!(errors.contains(&expected), "{expected:?}: {errors:?}");
+    }
+    let mut errors = client.notes.iter().filter(|note| note.get("error").is_some());
+    assert!(errors.all(|note| note.as_object().unwrap().contains_key("id")), "{:?}", client.notes);
     let unknown = client.request("tools/call", json!({"name": "batch", "arguments": {}}));
     assert!(unknown["error"]["code"].is_number(), "{unknown}");
     for (arguments, message) in [

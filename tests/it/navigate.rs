@@ -540,3 +540,137 @@ class Below[T: (int, str)](Base[T]): ...
     let bundle = env.lanser(["types", "m.Base", "--subtypes", "--json"]).answer();
     assert_eq!(bundle["facts"]["types"][0]["subtype"]["name"], "Below", "{bundle}");
 }
+
+/// Every binding of a base counts, and a base that only the program knows may be any class.
+#[test]
+fn a_base_may_be_bound_several_times_or_computed() {
+    let env = TestEnv::ty(&Project::parse(
+        "\
+//- /m.py
+import typing as t
+from n import first
+
+
+class Base:
+    def run(self): ...
+
+
+class Other: ...
+
+
+Chosen = Base if first() else Other
+try:
+    from n import Tried
+except ImportError:
+    from m import Base as Tried
+
+
+class ByChoice(Chosen): ...
+
+
+class ByTry(Tried): ...
+
+
+class Shape(t.Protocol):
+    def run(self): ...
+//- /n.py
+import m
+
+
+class Tried: ...
+
+
+def first(): ...
+//- /made.py
+import m
+
+
+Made = first()
+
+
+class Hidden(Made):
+    def run(self): ...
+",
+    ));
+    let types = |class: &str, direction: &str| env.lanser(["types", class, direction, "--json"]).answer();
+    let names = |bundle: &Value, end: &str| -> Vec<String> {
+        let edges = bundle["facts"]["types"].as_array().unwrap().iter();
+        edges.map(|edge| edge[end]["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let status = |bundle: &Value| bundle["facts"]["completeness"]["status"].as_str().unwrap().to_owned();
+    let chosen = types("m.ByChoice", "--supertypes");
+    assert_eq!(
+        (names(&chosen, "supertype"), status(&chosen)),
+        (vec!["Base".to_owned(), "Other".to_owned()], "complete".to_owned())
+    );
+    let tried = types("m.ByTry", "--supertypes");
+    assert_eq!(
+        (names(&tried, "supertype"), status(&tried)),
+        (vec!["Base".to_owned(), "Tried".to_owned()], "complete".to_owned())
+    );
+    let below = types("m.Base", "--subtypes");
+    assert_eq!(names(&below, "subtype"), ["ByChoice", "ByTry"], "{below}");
+    assert_eq!(status(&below), "unknown", "{below}");
+    let reason = below["facts"]["completeness"]["reason"].as_str().unwrap();
+    assert!(reason.contains("made.py@L7:C7"), "{reason}");
+    assert_eq!(status(&types("m.Shape", "--subtypes")), "unknown");
+    let refs = env.lanser(["refs", "m.Base.run", "--json"]).answer();
+    let open = &refs["facts"]["completeness"]["unresolved"]["items"];
+    assert_eq!(open[0]["at"], "made.py@L8:C9", "{refs}");
+}
+
+/// The stubs of ty are in its program.
+#[test]
+fn builtin_bases_are_found_with_every_server() {
+    let project = Project::parse("//- /m.py\nclass Mine(ValueError): ...\nclass Far(Mine, int): ...\n");
+    for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
+        let bundle = env.lanser(["types", "m.Far", "--supertypes", "--depth", "3", "--json"]).answer();
+        let edges = bundle["facts"]["types"].as_array().unwrap().iter();
+        let mut above: Vec<&str> = edges.map(|edge| edge["supertype"]["name"].as_str().unwrap()).collect();
+        above.sort_unstable();
+        assert_eq!(above, ["Exception", "Mine", "ValueError", "int"], "{bundle}");
+        assert_eq!(bundle["facts"]["completeness"]["status"], "complete", "{bundle}");
+    }
+    // What else inherits from a builtin class is not known then.
+    let env = TestEnv::ty(&project);
+    let below = env.lanser(["types", "m.py:1:12", "--subtypes", "--json"]).answer();
+    let facts = &below["facts"];
+    let is_found = facts["types"].as_array().unwrap().iter().any(|edge| edge["subtype"]["name"] == "Mine");
+    assert!(is_found || facts["completeness"]["status"] == "unknown", "{below}");
+}
+
+#[test]
+fn overloads_are_one_function_and_overrides_are_told() {
+    let project = Project::parse(
+        "\
+//- /m.py
+from typing import overload
+
+
+class Base:
+    @overload
+    def get(self, k: int) -> int: ...
+    @overload
+    def get(self, k: str) -> str: ...
+    def get(self, k):
+        return k
+
+    def run(self) -> int:
+        return self.get(1)
+
+
+class Child(Base):
+    def run(self) -> int:
+        return 2
+",
+    );
+    for env in [TestEnv::ty(&project), TestEnv::pyright(&project)] {
+        let text = env.lanser(["calls", "py://m#Child.get", "--incoming"]).stdout;
+        assert!(text.contains("in Base.run: ") && text.contains("Base.get is inherited"), "{text}");
+        assert!(text.trim_end().ends_with("1 call, complete"), "{text}");
+        let text = env.lanser(["calls", "Base.run", "--outgoing"]).stdout;
+        assert_eq!(text.matches("Base.get").count(), 1, "{text}");
+        let text = env.lanser(["calls", "Base.run"]).stdout;
+        assert!(text.contains("[override in Child]"), "{text}");
+    }
+}

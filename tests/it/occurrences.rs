@@ -610,3 +610,68 @@ fn on_timeout_the_known_part_is_the_answer() {
     let verdict = &bundle["facts"]["completeness"];
     assert_eq!((&verdict["status"], &verdict["unresolved"]["count"]), (&json!("unknown"), &json!(2)));
 }
+
+/// A module that is passed on may be any object; one that is only inspected is not.
+#[test]
+fn a_module_may_be_held_by_a_variable() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "\
+//- /a.py
+def f(): ...
+//- /b.py
+def g(): ...
+//- /c.py
+def h(): ...
+//- /use.py
+import a
+import b
+import c as other
+from types import SimpleNamespace
+def call(any):
+    any.f()
+    any.g()
+    any.h()
+call(a)
+setattr(b, 'g', None)
+call(other)
+SimpleNamespace(k=b.g).k()
+//- /load.py
+import importlib
+from b import g
+module = importlib.import_module('a')
+module.f()
+SimpleNamespace(g=g).g()
+",
+        ));
+        assert!(uses(&env, "py://a#f").unresolved.contains(&"use.py:6:9".to_owned()));
+        assert!(uses(&env, "py://a#f").unresolved.contains(&"load.py:4:8".to_owned()));
+        assert!(uses(&env, "py://c#h").unresolved.contains(&"use.py:8:9".to_owned()));
+        // The namespace keeps it by its name.
+        assert!(uses(&env, "py://b#g").status != "complete");
+    }
+}
+
+/// An assignment that chooses a value gives it another name, too.
+#[test]
+fn chosen_aliases_are_followed() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "\
+//- /m.py
+def f(): ...
+def other(): ...
+chosen = f if input() else other
+chosen()
+one, two = other, f
+two()
+if (kept := f):
+    kept()
+",
+        ));
+        let found = uses(&env, "py://m#f");
+        for at in ["m.py:4:1", "m.py:6:1", "m.py:8:5"] {
+            assert!(found.at().contains(&at), "{at}: {}", found.bundle);
+        }
+    }
+}

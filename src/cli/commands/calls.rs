@@ -9,14 +9,14 @@ use crate::model::request::{Command, Direction, Request};
 
 /// Arguments of `calls`.
 #[derive(Debug, Clone, Args)]
-#[command(group(clap::ArgGroup::new("direction").required(true).args(["incoming", "outgoing"])))]
+#[command(group(clap::ArgGroup::new("direction").args(["incoming", "outgoing"])))]
 pub(crate) struct CallsArgs {
     /// Function: `Class.method`, `pkg.mod.name`, `path:LINE[:COL]`, `py://pkg.mod#name`, …
     ///
     /// All forms: `lanser help locate`.
     pub(crate) selector: String,
 
-    /// Show callers
+    /// Show callers; the default
     #[arg(long)]
     pub(crate) incoming: bool,
 
@@ -36,7 +36,7 @@ pub(crate) struct CallsArgs {
 impl CallsArgs {
     pub(crate) fn request(&self, context: &CliContext, settings: &CliSettings) -> Result<Request, ErrorBody> {
         context.request_for(Command::Calls, &self.selector, settings, |options| {
-            options.direction = Some(if self.incoming { Direction::Incoming } else { Direction::Outgoing });
+            options.direction = Some(if self.outgoing { Direction::Outgoing } else { Direction::default() });
             options.depth = (self.depth != 1).then_some(self.depth);
         })
     }

@@ -20,7 +20,7 @@ use crate::schema::commands;
 use crate::text::plural;
 use crate::text::shell::shell_quote;
 use crate::workspace::files::{ReadError, canonical, read_bytes};
-use crate::workspace::transaction::Change;
+use crate::workspace::transaction::{Change, SKILL_INSTALLATION};
 
 /// The longest input of a hook that is read.
 const HOOK_INPUT_LIMIT: u64 = 1 << 20;
@@ -141,7 +141,7 @@ fn install(args: &SkillInstallArgs, context: &CliContext) -> Result<ProgramExit,
 
 fn write(context: &CliContext, settings: &CliSettings, writes: Vec<Change>) -> Result<String, ErrorBody> {
     let settings = context.engine_settings(settings);
-    let written = write_files(&settings, "skill install", writes).map_err(|error| ErrorBody {
+    let written = write_files(&settings, SKILL_INSTALLATION, writes).map_err(|error| ErrorBody {
         hint: error.hint.filter(|hint| !hint.contains("--workspace-jail")),
         ..error
     })?;

@@ -9,7 +9,7 @@ use crate::model::request::{Command, Request, TypeDirection};
 
 /// Arguments of `types`.
 #[derive(Debug, Clone, Args)]
-#[command(group(clap::ArgGroup::new("direction").required(true).args(["supertypes", "subtypes"])))]
+#[command(group(clap::ArgGroup::new("direction").args(["supertypes", "subtypes"])))]
 pub(crate) struct TypesArgs {
     /// Class: `Class`, `pkg.mod.Class`, `path:LINE[:COL]`, `py://pkg.mod#Class`, …
     ///
@@ -20,7 +20,7 @@ pub(crate) struct TypesArgs {
     #[arg(long)]
     pub(crate) supertypes: bool,
 
-    /// Show subclasses
+    /// Show subclasses; the default
     #[arg(long)]
     pub(crate) subtypes: bool,
 
@@ -33,7 +33,7 @@ impl TypesArgs {
     pub(crate) fn request(&self, context: &CliContext, settings: &CliSettings) -> Result<Request, ErrorBody> {
         context.request_for(Command::TypeHierarchy, &self.selector, settings, |options| {
             options.types =
-                Some(if self.supertypes { TypeDirection::Supertypes } else { TypeDirection::Subtypes });
+                Some(if self.supertypes { TypeDirection::Supertypes } else { TypeDirection::default() });
             options.depth = (self.depth != 1).then_some(self.depth);
         })
     }

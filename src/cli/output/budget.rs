@@ -36,14 +36,19 @@ impl Budget {
         self.reserved.1 += summary.len() + 1;
     }
 
+    /// Whether a block fits.
+    pub(super) fn fits(&self, block: &str) -> bool {
+        let (lines, bytes) = self.reserved;
+        let lines = self.lines + block.lines().count() + lines;
+        !self.limited || lines <= MAX_LINES && self.bytes + visible_len(block) + bytes <= MAX_BYTES
+    }
+
     /// Adds a block if it fits and returns whether it did. The first block is always added, cut to what fits.
     pub(super) fn push(&mut self, block: &str) -> bool {
         let lines = block.lines().count();
         let bytes = visible_len(block);
         let (reserved_lines, reserved_bytes) = self.reserved;
-        let fits = self.lines + lines + reserved_lines <= MAX_LINES
-            && self.bytes + bytes + reserved_bytes <= MAX_BYTES;
-        if self.limited && !fits {
+        if !self.fits(block) {
             if !self.text.is_empty() {
                 return false;
             }

@@ -24,22 +24,23 @@ const SHOWN_RESIDUE: usize = 8;
 pub(super) fn print(printer: &Printer, bundle: &Bundle, edits: &Edits, budget: &mut Budget) {
     let cmd = bundle.request.as_ref().map(|request| request.cmd);
     match (&edits.transaction, cmd) {
-        (Some(_), _) => written(edits, budget),
+        (Some(_), _) => written(printer, edits, budget),
         (None, Some(Command::Check)) => verdict(bundle, edits, budget),
         (None, cmd) => preview(printer, cmd, edits, budget),
     }
 }
 
-fn written(edits: &Edits, budget: &mut Budget) {
+fn written(printer: &Printer, edits: &Edits, budget: &mut Budget) {
     let Some(transaction) = &edits.transaction else { return };
     let summary = match transaction.state {
         TransactionState::Applied => {
             let files = plural(transaction.files, "file");
             format!(
-                "{}wrote {files}, transaction {1}\n{2}to undo: lanser undo {1}",
+                "{}wrote {files}, transaction {}\n{}to undo: {}",
                 notes(edits),
                 transaction.id,
-                residue(edits)
+                residue(edits),
+                (printer.command_form)(&format!("lanser undo {}", transaction.id))
             )
         }
         TransactionState::Undone | TransactionState::Damaged => {
@@ -90,26 +91,54 @@ fn preview(printer: &Printer, cmd: Option<Command>, edits: &Edits, budget: &mut 
     if !edits.safety.iter().any(Check::stops) {
         summary.push_str(&checks(edits, ""));
         let next = printer.next_command(&[("--dry-run", "")]).replace(" --dry-run ''", "");
-        let _ = write!(summary, "to apply: {}", Style::Hint.paint(format!("{next} --apply")));
+        let _ = write!(
+            summary,
+            "to apply: {}",
+            Style::Hint.paint((printer.command_form)(&format!("{next} --apply")))
+        );
     }
     budget.reserve(&summary);
     let mut shown = 0;
-    // A truncated diff is not a valid patch, so only whole files are shown, except that a long first file is truncated.
+    let mut hidden_hunks = 0;
+    // A truncated diff is not a valid patch, so only whole files are shown, except that of a long first file the first hunks are.
     let files = per_file(&edits.diff);
     for file in &files {
-        if !budget.push(&colored(file)) {
+        let text = colored(file);
+        if shown == 0 && !budget.fits(&text) {
+            let hunks = per_hunk(file);
+            let fit =
+                hunks.iter().take_while(|hunk| budget.fits(&colored(hunk)) && budget.push(&colored(hunk)));
+            hidden_hunks = hunks.len() - fit.count();
+            if hidden_hunks == hunks.len() {
+                budget.push(&colored(hunks[0]));
+            }
+            shown = 1;
+            break;
+        }
+        if !budget.push(&text) {
             break;
         }
         shown += 1;
     }
-    if shown < files.len() {
+    if hidden_hunks > 0 {
+        let all = printer.next_command(&[("--limit", "100000")]);
+        let file = edits.files.first().map(|file| file.uri.to_string()).unwrap_or_default();
+        let more = match files.len() - shown {
+            0 => String::new(),
+            files => format!(" and {}", plural(files, "more file")),
+        };
+        budget.last(&format!(
+            "the diff of {file} goes on{more}: {}",
+            Style::Hint.paint((printer.command_form)(&all))
+        ));
+    } else if shown < files.len() {
         let all = printer.next_command(&[("--limit", "100000")]);
         let hidden: Vec<_> = edits.files.iter().skip(shown).map(|file| &file.uri).collect();
         let more = match hidden.as_slice() {
             [file] if edits.files.len() == files.len() => format!("1 more file ({file})"),
             _ => plural(files.len() - shown, "more file"),
         };
-        budget.last(&format!("{more}: {}", Style::Hint.paint(all)));
+        budget.last(&format!("{more}: {}", Style::Hint.paint((printer.command_form)(&all))));
     }
     budget.last(summary.trim_end());
 }
@@ -239,6 +268,14 @@ fn per_file(diff: &str) -> Vec<&str> {
     parts
 }
 
+/// The diff of one file in parts, one for each hunk; the first with the head.
+fn per_hunk(file: &str) -> Vec<&str> {
+    let starts: Vec<usize> = file.match_indices("\n@@ ").map(|(at, _)| at + 1).skip(1).collect();
+    let ends = starts.iter().copied().chain([file.len()]);
+    let starts = std::iter::once(0).chain(starts.iter().copied());
+    starts.zip(ends).map(|(start, end)| &file[start..end]).collect()
+}
+
 /// The diff, colored for a terminal. In a pipe it is the exact patch, byte for byte.
 fn colored(diff: &str) -> String {
     let diff = escape_for_terminal(diff);
@@ -266,6 +303,10 @@ mod tests {
         let diff = "diff --git a/a b/a\n+x\n+diff --git y\ndiff --git a/b b/b\n-x\n";
         assert_eq!(per_file(diff).len(), 2);
         assert_eq!(per_file(diff).concat(), diff);
+        let file = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n@@ -9 +9 @@\n-x\n+y\n";
+        assert_eq!(per_hunk(file).len(), 2);
+        assert_eq!(per_hunk(file).concat(), file);
+        assert_eq!(per_hunk("diff --git a/a b/a\n"), ["diff --git a/a b/a\n"]);
         assert!(per_file("").is_empty());
     }
 }

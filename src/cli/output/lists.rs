@@ -36,18 +36,21 @@ impl ReferenceListItem<'_> {
                     None => text,
                 }
             }
-            Self::Override(item) => {
-                let relation = match item.relation {
-                    FamilyRelation::Base => "base",
-                    FamilyRelation::Derived => "override",
-                    FamilyRelation::Sibling => "sibling",
-                };
-                let preview = item.preview.as_deref().unwrap_or_default().trim();
-                format!("{}  [{relation} in {}]", line(links, &item.at, preview), item.class)
-            }
+            Self::Override(item) => override_line(links, item),
             Self::Unresolved(item) => unresolved(links, item),
         }
     }
+}
+
+/// The line of the same member in a related class.
+pub(super) fn override_line(links: Links<'_>, item: &Override) -> String {
+    let relation = match item.relation {
+        FamilyRelation::Base => "base",
+        FamilyRelation::Derived => "override",
+        FamilyRelation::Sibling => "sibling",
+    };
+    let preview = item.preview.as_deref().unwrap_or_default().trim();
+    format!("{}  [{relation} in {}]", line(links, &item.at, preview), item.class)
 }
 
 /// The line of an unresolved occurrence.
@@ -61,13 +64,17 @@ pub(super) fn unresolved(links: Links<'_>, item: &UnresolvedOccurrence) -> Strin
 #[serde(untagged)]
 pub(super) enum CallListItem<'i> {
     Call(&'i Call),
+    Override(&'i Override),
     Unresolved(&'i UnresolvedOccurrence),
 }
 
 /// Everything that `calls` lists.
 pub(super) fn call_items<'i>(facts: &'i Facts, calls: &'i [Call]) -> Vec<CallListItem<'i>> {
     let unresolved = facts.completeness.iter().flat_map(|verdict| &verdict.unresolved.items);
-    calls.iter().map(CallListItem::Call).chain(unresolved.map(CallListItem::Unresolved)).collect()
+    let all = calls.iter().map(CallListItem::Call);
+    all.chain(facts.overrides.iter().map(CallListItem::Override))
+        .chain(unresolved.map(CallListItem::Unresolved))
+        .collect()
 }
 
 /// The line of a definition.

@@ -77,6 +77,8 @@ pub(crate) struct Printer {
     pub(crate) typed: Vec<String>,
     /// Whether standard error is a terminal.
     pub(crate) stderr_is_terminal: bool,
+    /// How a command to run next is named, for a caller that has no shell.
+    pub(crate) command_form: fn(&str) -> String,
 }
 
 impl Printer {
@@ -89,6 +91,7 @@ impl Printer {
             verbose: false,
             typed: Vec::new(),
             stderr_is_terminal,
+            command_form: str::to_owned,
         }
     }
 

@@ -143,8 +143,16 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
         let summary = match &facts.completeness {
             Some(verdict) => {
                 // The limits count the unresolved occurrences, too.
-                let listed = total(bundle, calls.len() + verdict.unresolved.items.len());
-                completeness(verdict, listed.saturating_sub(verdict.unresolved.count as usize), "call")
+                let overrides = facts.overrides.len();
+                let listed = total(bundle, calls.len() + overrides + verdict.unresolved.items.len());
+                let others = overrides + verdict.unresolved.count as usize;
+                let summary = completeness(verdict, listed.saturating_sub(others), "call");
+                match inherited(bundle, calls) {
+                    Some(method) => {
+                        format!("{method} is inherited: calls through any class that has it\n{summary}")
+                    }
+                    None => summary,
+                }
             }
             _ if calls.is_empty() => "no calls".to_owned(),
             _ => String::new(),
@@ -152,6 +160,7 @@ fn print_facts(printer: &Printer, bundle: &Bundle, facts: &Facts, budget: &mut B
         let text = |item: &lists::CallListItem<'_>| {
             Some(match item {
                 lists::CallListItem::Call(item) => call(links, item),
+                lists::CallListItem::Override(item) => lists::override_line(links, item),
                 lists::CallListItem::Unresolved(item) => lists::unresolved(links, item),
             })
         };
@@ -251,7 +260,7 @@ fn list<T: serde::Serialize>(
         let before = cursor.split_once('-').and_then(|(before, _)| before.parse().ok()).unwrap_or(shown);
         let left = (limits.total as usize).saturating_sub(before);
         let next = printer.next_command(&[("--cursor", &cursor)]);
-        budget.last(&format!("{left} more: {}", Style::Hint.paint(next)));
+        budget.last(&format!("{left} more: {}", Style::Hint.paint((printer.command_form)(&next))));
     }
     // Last of all, so that the end of the output says how complete it is.
     if !summary.is_empty() {
@@ -381,7 +390,11 @@ fn call(links: Links<'_>, item: &Call) -> String {
         Direction::Incoming => {
             // One line per caller, because --limit counts callers.
             if let Some((first, more)) = item.sites.split_first() {
-                let _ = write!(text, "{}", location(links, first, &format!("{indent}{word} {}: ", far.name)));
+                let _ = write!(
+                    text,
+                    "{}",
+                    location(links, first, &format!("{indent}{word} {}: ", qualified(far)))
+                );
                 let more: Vec<String> = more.iter().map(|site| position(&site.at)).collect();
                 let _ = match more.is_empty() {
                     true => writeln!(text),
@@ -398,6 +411,13 @@ fn call(links: Links<'_>, item: &Call) -> String {
         }
     }
     text
+}
+
+/// The method whose calls are listed, if the requested class inherits it.
+fn inherited(bundle: &Bundle, calls: &[Call]) -> Option<String> {
+    let resolved = bundle.resolution.as_ref()?.resolved.as_ref()?;
+    let is_inherited = resolved.evidence.iter().any(|step| step.step == "inherited");
+    calls.iter().find(|call| call.depth == 1).filter(|_| is_inherited).map(|call| qualified(&call.callee))
 }
 
 fn type_edge(links: Links<'_>, item: &TypeEdge) -> String {
@@ -524,7 +544,11 @@ fn hover(printer: &Printer, text: &Hover, budget: &mut Budget) {
     if shown < lines.len() {
         let all = lines.len().to_string();
         let next = printer.next_command(&[("--limit", &all)]);
-        budget.last(&format!("{}: {}", plural(lines.len() - shown, "more line"), Style::Hint.paint(next)));
+        budget.last(&format!(
+            "{}: {}",
+            plural(lines.len() - shown, "more line"),
+            Style::Hint.paint((printer.command_form)(&next))
+        ));
     }
 }
 

@@ -20,6 +20,11 @@ pub(crate) const SKILL_FILE: &str = "lanser/SKILL.md";
 /// How many hexadecimal digits of the checksum are written.
 const CHECKSUM_DIGITS: usize = 16;
 
+/// The words of a command line; `None` if it is more than one command.
+pub(crate) fn text_words(line: &str) -> Option<Vec<String>> {
+    shell_words::words(line).into_iter().map(shell_words::Word::into_text).collect()
+}
+
 /// The content of `SKILL.md`, made from a description of the command line.
 pub(crate) fn render(line: &CommandLine) -> String {
     let mut text = String::with_capacity(TEMPLATE.len());

@@ -11,7 +11,6 @@ pub(super) enum Word {
 
 impl Word {
     /// The text of a word.
-    #[cfg(test)]
     pub(super) fn into_text(self) -> Option<String> {
         match self {
             Self::Text(text) => Some(text),

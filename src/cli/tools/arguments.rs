@@ -1,7 +1,7 @@
 //! The arguments of a tool: their JSON Schema, made from the options of a verb, and the words of the command line for them.
 
 use clap::builder::StyledStr;
-use clap::{Arg, ArgAction, Command};
+use clap::{Arg, ArgAction, ArgGroup, Command};
 use serde_json::{Map, Value, json};
 
 use crate::model::error::{ErrorBody, ErrorSymbol};
@@ -14,7 +14,7 @@ const COMMON: [&str; 2] = ["limit", "cursor"];
 const NOT_ARGUMENTS: [&str; 4] = ["format", "help", "dry-run", "workspace-jail"];
 
 /// The positional argument whose value is a text where the command line has the name of a file.
-const EDIT: &str = "edit";
+pub(super) const EDIT: &str = "edit";
 
 /// The words of a command line.
 pub(super) struct ToolArguments {
@@ -33,10 +33,20 @@ pub(super) fn description(verb: &Command) -> String {
 
 /// The JSON Schema of a verb's arguments. Options that only `--help` shows are accepted, too.
 pub(super) fn schema(verb: &Command) -> Map<String, Value> {
+    let choices = choices(verb);
+    let is_choice = |arg: &Arg| choices.iter().any(|choice| choice.flags.contains(&name(arg)));
     let shown = offered(verb).filter(|arg| !arg.is_hide_short_help_set() || is_common(arg));
     let mut properties = Map::new();
     let mut required = Vec::new();
-    for arg in shown {
+    for choice in &choices {
+        let help = verb.get_arguments().filter(|arg| choice.flags.contains(&name(arg)));
+        let help =
+            help.map(|arg| format!("{}: {}", name(arg), arg.get_help().map(plain).unwrap_or_default()));
+        let help = help.collect::<Vec<_>>().join("; ");
+        let property = json!({"type": "string", "enum": choice.flags, "description": help});
+        properties.insert(choice.name.clone(), property);
+    }
+    for arg in shown.filter(|arg| !is_choice(arg)) {
         if arg.is_required_set() {
             required.push(Value::from(name(arg)));
         }
@@ -49,8 +59,27 @@ pub(super) fn schema(verb: &Command) -> Map<String, Value> {
     schema
 }
 
+/// Flags of which one can be given: one argument with their names as values. The flags themselves are accepted, too.
+pub(super) struct Choice {
+    pub(super) name: String,
+    pub(super) flags: Vec<String>,
+}
+
+pub(super) fn choices(verb: &Command) -> Vec<Choice> {
+    let flags = |group: &ArgGroup| -> Option<Vec<String>> {
+        let args = group.get_args().map(|id| verb.get_arguments().find(|arg| arg.get_id() == id));
+        let flags = args.map(|arg| arg.filter(|arg| !takes_values(arg)).map(name));
+        flags.collect::<Option<Vec<String>>>().filter(|flags| flags.len() > 1)
+    };
+    // The groups of structs allow several arguments.
+    let exclusive = verb.get_groups().filter(|group| !(*group).clone().is_multiple());
+    let found =
+        exclusive.filter_map(|group| Some(Choice { name: group.get_id().to_string(), flags: flags(group)? }));
+    found.collect()
+}
+
 /// The arguments of a verb that a tool has.
-fn offered(verb: &Command) -> impl Iterator<Item = &Arg> {
+pub(super) fn offered(verb: &Command) -> impl Iterator<Item = &Arg> {
     let is_about_lists = !matches!(verb.get_name(), "rename" | "apply" | "check" | "hover" | "locate");
     verb.get_arguments().filter(move |arg| match is_common(arg) {
         true => is_about_lists,
@@ -66,7 +95,7 @@ fn is_common(arg: &Arg) -> bool {
 }
 
 /// The name of an argument: that of the option, with underscores.
-fn name(arg: &Arg) -> String {
+pub(super) fn name(arg: &Arg) -> String {
     arg.get_long().unwrap_or(arg.get_id().as_str()).replace('-', "_")
 }
 
@@ -94,11 +123,11 @@ fn property(arg: &Arg) -> Value {
     property
 }
 
-fn takes_values(arg: &Arg) -> bool {
+pub(super) fn takes_values(arg: &Arg) -> bool {
     arg.get_action().takes_values()
 }
 
-fn is_list(arg: &Arg) -> bool {
+pub(super) fn is_list(arg: &Arg) -> bool {
     let is_repeated = matches!(arg.get_action(), ArgAction::Append);
     is_repeated && takes_values(arg)
 }
@@ -115,7 +144,18 @@ impl ToolArguments {
     pub(super) fn read(verb: &Command, given: &Map<String, Value>) -> Result<Self, ErrorBody> {
         let mut words = vec![verb.get_name().to_owned()];
         let (mut positional, mut input) = (Vec::new(), None);
+        let choices = choices(verb);
         for (key, value) in given {
+            let chosen = choices.iter().find(|choice| choice.name == *key);
+            if let (Some(choice), Some(flag)) = (chosen, value.as_str()) {
+                if !choice.flags.iter().any(|known| known == flag) {
+                    let message = format!("the argument {key:?} has a wrong value: {flag}");
+                    let hint = format!("its values are {}", choice.flags.join(", "));
+                    return Err(ErrorBody::new(ErrorSymbol::Usage, message).hint(hint));
+                }
+                words.push(format!("--{}", flag.replace('_', "-")));
+                continue;
+            }
             let Some(arg) = offered(verb).find(|arg| name(arg) == key.replace('-', "_")) else {
                 let known: Vec<String> = offered(verb).map(name).collect();
                 let message = format!("{} has no argument {key:?}", verb.get_name());
@@ -207,6 +247,10 @@ mod tests {
             ["calls", "--depth=2", "--incoming", "--", "--limit"]
         );
         assert_eq!(words("refs", json!({"limit": 3, "cursor": null})).unwrap(), ["refs", "--limit=3"]);
+        let types = json!({"selector": "C", "direction": "supertypes"});
+        assert_eq!(words("types", types).unwrap(), ["types", "--supertypes", "C"]);
+        let refused = words("types", json!({"selector": "C", "direction": "up"})).unwrap_err();
+        assert!(refused.contains("wrong value"), "{refused}");
     }
 
     #[test]
@@ -244,5 +288,10 @@ mod tests {
         let property = &schema(&verb("diag"))["properties"]["severity"];
         assert_eq!(property["enum"], json!(["hint", "information", "warning", "error"]));
         assert_eq!(schema(&verb("diag"))["properties"]["targets"]["type"], "array");
+        let types = &schema(&verb("types"))["properties"];
+        assert_eq!(types["direction"]["enum"], json!(["supertypes", "subtypes"]));
+        assert_eq!(types.get("subtypes"), None);
+        let calls: Vec<String> = names("calls");
+        assert_eq!(calls, ["cursor", "depth", "direction", "limit", "selector"]);
     }
 }

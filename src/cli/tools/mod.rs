@@ -2,6 +2,7 @@
 //! if they were typed. So a tool accepts what the verb accepts, and a hint that names an option names an argument.
 
 mod arguments;
+mod hints;
 
 use std::sync::Arc;
 
@@ -100,6 +101,7 @@ impl CommandTools {
             ToolArguments::read(verb, arguments).map_err(|error| refused(&context, error))?;
         context.input = Some(input.unwrap_or_default());
         context.printer.typed = words.clone();
+        context.printer.command_form = hints::as_tool_calls;
         let parsed = Cli::try_parse_from(std::iter::once("lanser".to_owned()).chain(words));
         let cli = parsed.map_err(|error| refused(&context, usage_error(&error.render().to_string())))?;
         context.printer.limit = cli.global.limit;
@@ -191,10 +193,14 @@ impl ToolSource for CommandTools {
             if !self.tools.iter().any(|tool| tool.name == name) {
                 return None;
             }
-            let (bundle, printer) = match self.read(name, &arguments, progress) {
+            let (mut bundle, printer) = match self.read(name, &arguments, progress) {
                 Ok(call) => (self.answer(&call, canceled).await, call.context.printer),
                 Err(ToolCallError { printer, error }) => (error_bundle(None, *error), *printer),
             };
+            // What the tool returns is no bundle: that is the resource.
+            if let Some(hint) = bundle.error.as_mut().and_then(|error| error.hint.as_mut()) {
+                *hint = hints::as_tool_calls(hint);
+            }
             let text = printer.text(&bundle);
             Some(ToolAnswer { bundle, text })
         })

@@ -20,6 +20,16 @@ pub(in crate::engine) fn merge_definitions(
     let (main, other) = (cx.settings.server, cx.request.options.agree.unwrap_or_default());
     let mut is_matched = vec![false; opinion.definitions.len()];
     let classes = Classes::new(&cx.state.files, &cx.state.inputs.roots);
+    // Two import roots may have modules of the same name.
+    let is_twin = |place: &LspLocation, theirs: &DefinitionOpinion| {
+        let is_of_server = |uri: &DocUri| matches!(uri, DocUri::Server(_));
+        if is_of_server(&cx.locations.paths.uri(&place.path)) || is_of_server(&theirs.location.uri) {
+            return true;
+        }
+        let Some(path) = cx.locations.paths.absolute(&theirs.location.uri) else { return false };
+        classes.stub_or_source(&place.path).as_ref() == Some(&path)
+            || classes.stub_or_source(&path).as_ref() == Some(&place.path)
+    };
     let mut merged = Vec::new();
     for (place, location) in found {
         let symbol = symbol_at(cx, &classes, &place);
@@ -27,7 +37,7 @@ pub(in crate::engine) fn merge_definitions(
         let is_same = |theirs: &DefinitionOpinion| match theirs.location.uri == location.uri {
             true => start == Some(theirs.span.0),
             // A stub and its source, or the stubs that each server has.
-            false => symbol.is_some() && symbol == theirs.symbol,
+            false => symbol.is_some() && symbol == theirs.symbol && is_twin(&place, theirs),
         };
         let mut agreement = Agreement::from(main);
         for (theirs, is_matched) in opinion.definitions.iter().zip(&mut is_matched) {

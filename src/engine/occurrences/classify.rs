@@ -9,16 +9,20 @@ use super::super::context::RequestContext;
 use super::family::Family;
 use super::fixtures;
 use super::symbol::{Reach, SearchedSymbol};
-use super::{Evidence, Explanation, Token};
+use super::{COMPUTED_BASE, Evidence, Explanation, Token, files_with};
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
+use crate::python::hierarchy::{imports_of, may_be_held};
 use crate::python::occurrences::{OccurrenceKind, is_quoted};
 use crate::python::outline::{Import, Imported, Outline};
 use crate::python::scopes::Scopes;
 use crate::python::usage::{StringUse, TokenUse, Usage};
-use crate::workspace::files::Document;
+use crate::workspace::files::{Document, Files as _};
 use crate::workspace::parallel::parallel_map;
+
+/// How far before a key the beginning of its dictionary is looked for.
+const MAX_DICTIONARY_CHARACTERS: usize = 4096;
 
 /// Functions that look a member up by a string.
 const BY_STRING: [&str; 3] = ["getattr", "attrgetter", "methodcaller"];
@@ -70,7 +74,7 @@ pub(super) struct Classified {
 enum Classification {
     Done(Explanation),
     Ask(ServerQuestion),
-    /// Another symbol, unless a class has a variable of the symbol's name, so that an object may hold the symbol under it.
+    /// Another symbol, unless an object may hold the symbol, or a module that defines it.
     AskIfHeld,
 }
 
@@ -81,8 +85,8 @@ const TEXT: Classification = Classification::Done(Explanation::Text);
 #[derive(Default)]
 struct ClassifiedFile {
     tokens: Vec<(Token, Classification)>,
-    /// Whether one is the name of a variable of a class.
-    has_class_variable: bool,
+    /// Whether a class or an object has a variable of the symbol's name, so that it may hold the symbol.
+    is_held_by_objects: bool,
     /// If there is a question about an attribute, whether the file has parameters for which overlays may know a type.
     is_untyped: Option<bool>,
 }
@@ -119,8 +123,10 @@ pub(super) fn classify(
         pytest: Mutex::new(fixtures::PytestFiles::new(cx)),
     };
     let files = parallel_map(documents, cx.settings.threads, |document| classifier.file(document, claimed));
-    let is_held_by_objects =
-        matches!(symbol.reach, Reach::Global) && files.iter().any(|file| file.has_class_variable);
+    let is_deferred =
+        |(_, classification): &(Token, Classification)| matches!(classification, Classification::AskIfHeld);
+    let is_held = files.iter().any(|file| file.is_held_by_objects)
+        || files.iter().any(|file| file.tokens.iter().any(is_deferred)) && is_module_held(cx, symbol);
     let mut classified = Classified::default();
     for (document, file) in documents.iter().zip(&files) {
         classified.untyped.extend(file.is_untyped.map(|is_untyped| (document.path.clone(), is_untyped)));
@@ -129,7 +135,7 @@ pub(super) fn classify(
         match classification {
             Classification::Done(explanation) => classified.explained.push((token, explanation)),
             Classification::Ask(question) => classified.questions.push((token, question)),
-            Classification::AskIfHeld if is_held_by_objects => {
+            Classification::AskIfHeld if is_held => {
                 classified.questions.push((token, ServerQuestion::Token));
             }
             Classification::AskIfHeld => classified.explained.push((token, Explanation::Other)),
@@ -166,8 +172,8 @@ impl Classifier<'_, '_> {
             import_scopes: OnceCell::new(),
             pytest: &self.pytest,
         };
-        file.has_class_variable = matches!(self.symbol.reach, Reach::Global)
-            && tokens.iter().any(|token| is_variable_of_class(self.classes, token));
+        file.is_held_by_objects = matches!(self.symbol.reach, Reach::Global)
+            && tokens.iter().any(|token| is_variable_of_class(self.classes, token) || is_kept_by_name(token));
         for token in tokens {
             let classification = reader.step(&token);
             if token.kind == OccurrenceKind::Attribute && matches!(classification, Classification::Ask(_)) {
@@ -281,6 +287,9 @@ impl File<'_, '_> {
         }
         Some(match self.family.relation(&id) {
             Some(relation) => Explanation::Override { class: id.name, relation },
+            None if self.family.may_be_below(self.classes, &class) => {
+                Explanation::Unresolved(COMPUTED_BASE.to_owned())
+            }
             None => Explanation::Other,
         })
     }
@@ -377,6 +386,11 @@ impl File<'_, '_> {
     }
 
     fn string(&self, token: &Token) -> Classification {
+        if matches!(self.symbol.reach, Reach::Parameter) && is_unpacked_key(&self.document.text, &token.span)
+        {
+            let reason = "the key of a dictionary that is unpacked into arguments";
+            return Classification::Done(Explanation::Unresolved(reason.to_owned()));
+        }
         let Some(used) = self.usage.string(&token.span) else { return TEXT };
         let is_member = matches!(self.symbol.reach, Reach::Member { .. });
         match used {
@@ -438,7 +452,8 @@ impl File<'_, '_> {
         self.symbol.class().is_some_and(|class| {
             let own = std::iter::once(class.clone()).chain(self.classes.ancestors(class));
             own.into_iter().any(|class| {
-                class.is_derived_from("TypedDict")
+                self.classes.has_form(&class, "TypedDict")
+                    || matches!(class.name(), "Enum" | "Flag")
                     || class.bases().iter().any(|base| base.ends_with("Enum") || base.ends_with("Flag"))
             })
         })
@@ -501,6 +516,55 @@ fn is_variable_of_class(classes: &Classes<'_>, token: &Token) -> bool {
         && classes
             .defined_at(&token.document.path, token.span.start)
             .is_some_and(|defined| defined.class.is_some() && !defined.kind.is_function())
+}
+
+/// Whether a module that defines the symbol is used as a value somewhere, so that any object may be it.
+fn is_module_held(cx: &RequestContext<'_>, symbol: &SearchedSymbol) -> bool {
+    let (files, roots) = (&cx.state.files, &cx.state.inputs.roots);
+    let modules: Vec<AbsPath> = symbol.definitions.iter().map(|(path, _)| path.clone()).collect();
+    let mut names: Vec<String> = symbol.modules.iter().map(|module| last_part(module).to_owned()).collect();
+    let mut known: BTreeSet<String> = names.iter().cloned().collect();
+    while let Some(name) = names.pop().filter(|name| !name.is_empty()) {
+        for path in files_with(cx, &name) {
+            let Ok(document) = files.read(&path) else { continue };
+            let has_alias = document.text.contains(&format!("{name} as "));
+            let is_held = may_be_held(&document.text, document.digest, &name);
+            if !has_alias && !is_held {
+                continue;
+            }
+            let imported = imports_of(files, roots, &path, &modules);
+            if is_held && imported.any {
+                return true;
+            }
+            names.extend(imported.aliases.into_iter().filter(|alias| known.insert(alias.clone())));
+        }
+    }
+    false
+}
+
+/// Whether a token is a keyword whose value has the same name: what `Namespace(name=name)` makes has it as an attribute.
+fn is_kept_by_name(token: &Token) -> bool {
+    let rest = token.document.text[token.span.end..].trim_start();
+    let value = rest.strip_prefix('=').filter(|_| token.kind == OccurrenceKind::Keyword);
+    let value =
+        value.map(|value| value.trim_start().split([',', ')', '\n']).next().unwrap_or_default().trim());
+    value.is_some_and(|value| last_part(value) == token.text())
+}
+
+/// Whether a string is a key of `**{"key": value}`.
+fn is_unpacked_key(text: &str, key: &std::ops::Range<usize>) -> bool {
+    let is_key = text[key.end..].get(1..).is_some_and(|after| after.trim_start().starts_with(':'));
+    let mut depth = 0_usize;
+    let open = text[..key.start].char_indices().rev().take(MAX_DICTIONARY_CHARACTERS).find(|&(_, c)| {
+        match c {
+            '}' | ']' | ')' => depth += 1,
+            '{' | '[' | '(' if depth == 0 => return true,
+            '{' | '[' | '(' => depth -= 1,
+            _ => {}
+        }
+        false
+    });
+    is_key && open.is_some_and(|(at, c)| c == '{' && text[..at].trim_end().ends_with("**"))
 }
 
 fn last_part(dotted: &str) -> &str {

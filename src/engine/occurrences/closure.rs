@@ -51,8 +51,10 @@ fn may_bind(text: &str, offset: usize, is_callable: bool) -> bool {
     }
     let before = text.get(..offset).unwrap_or_default();
     let line = before.rfind('\n').map_or(before, |end| &before[end + 1..]);
-    let ends = after.chars().next().is_none_or(|c| matches!(c, '\n' | '\r' | '#' | ';' | ')'));
-    is_callable && ends && (line.contains('=') || line.trim().is_empty())
+    let is_choice = ["if ", "else ", "or ", "and "].iter().any(|word| after.starts_with(word));
+    let ends = after.chars().next().is_none_or(|c| matches!(c, '\n' | '\r' | '#' | ';' | ')' | ','));
+    let begins = matches!(line.trim(), "" | "else" | "or" | "and" | "(");
+    is_callable && (ends || is_choice) && (line.contains('=') || begins)
 }
 
 impl<'c> Closure<'c> {
@@ -310,9 +312,14 @@ mod tests {
     #[test]
     fn lines_that_may_bind_another_name() {
         let check = |text: &str| may_bind(&text.replace('§', ""), text.find('§').unwrap(), true);
-        for text in
-            ["from m import §f as g", "g = §f", "self.g = m.§f  # why", "g = (\n    §f\n)", "x: T = §f"]
-        {
+        for text in [
+            "from m import §f as g",
+            "g = §f",
+            "self.g = m.§f  # why",
+            "g = (\n    §f\n)",
+            "x: T = §f",
+            "g = §f or h",
+        ] {
             assert!(check(text), "{text}");
         }
         for text in

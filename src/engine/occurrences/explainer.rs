@@ -340,6 +340,15 @@ impl<'l> Explainer<'l> {
         if !reached.is_empty() {
             return Explanation::Other;
         }
+        // `__getattr__` of a module of the workspace answers for any name.
+        let module = chain.split_last().map(|(_, module)| [module, &["__getattr__".to_owned()]].concat());
+        let answers = |chain: &Vec<String>| {
+            let found = self.classes.resolve(&document.path, chain);
+            found.iter().any(|(path, _)| self.cx.state.is_in_workspace(path))
+        };
+        if module.as_ref().is_some_and(|chain| chain.len() > 1 && answers(chain)) {
+            return Explanation::Unresolved("the module answers for any name".to_owned());
+        }
         let outline = Outline::parse(&document.text);
         let first = chain.first().map(String::as_str).unwrap_or_default();
         let unresolved = outline.imports.iter().find(|import| {

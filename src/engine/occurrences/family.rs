@@ -47,6 +47,10 @@ pub(super) struct Family {
     pub(super) has_unknown_base: bool,
     /// Whether there are more subclasses than were looked at.
     pub(super) is_cut: bool,
+    /// The class of the member.
+    class: Option<Class>,
+    /// The names of it and of its subclasses.
+    names: BTreeSet<String>,
 }
 
 impl Family {
@@ -62,6 +66,8 @@ impl Family {
             has_hidden_base: false,
             has_unknown_base: false,
             is_cut: false,
+            class: None,
+            names: BTreeSet::new(),
         };
         let mut own: BTreeMap<ClassId, Class> = BTreeMap::new();
         for (path, offset) in &symbol.definitions {
@@ -81,6 +87,8 @@ impl Family {
             }
             let below = classes.subclasses(class, &|name| files_with(cx, name));
             family.is_cut |= below.is_cut;
+            family.names.extend(below.names);
+            family.class = Some(class.clone());
             for derived in below.classes {
                 // An object that is declared as a protocol, or as a base that is not installed, may be of a derived class.
                 family.members.extend(derived.member_names().into_iter().map(str::to_owned));
@@ -119,17 +127,23 @@ impl Family {
         }
     }
 
+    /// Whether a class outside of the family may be a subclass, because a base of it is computed.
+    pub(super) fn may_be_below(&self, classes: &Classes<'_>, class: &Class) -> bool {
+        let is_known = self.is_own(&class.id()) || self.relation(&class.id()).is_some();
+        !is_known && self.class.as_ref().is_some_and(|of| classes.may_be_subclass(class, of, &self.names))
+    }
+
     /// Whether it is the class of the member.
     pub(super) fn is_own(&self, class: &ClassId) -> bool {
         self.own.contains(class)
     }
 
     /// Whether what is declared as an object of a class may be one of the family: the class is of the family, or an interface.
-    pub(super) fn may_be_declared_as(&self, class: &Class) -> bool {
+    pub(super) fn may_be_declared_as(&self, classes: &Classes<'_>, class: &Class) -> bool {
         let id = class.id();
         self.is_own(&id)
             || self.relation(&id).is_some()
-            || class.is_derived_from("Protocol")
+            || classes.is_protocol(class)
             || ABSTRACT_MODULES.contains(&id.module.as_str())
     }
 
@@ -144,7 +158,7 @@ impl Family {
             return Dispatch::Never;
         }
         let id = class.id();
-        if class.is_derived_from("Protocol") {
+        if classes.is_protocol(class) {
             let wanted = class.member_names();
             let is_met = wanted.iter().all(|name| self.members.contains(*name));
             return if is_met { Dispatch::Structural } else { Dispatch::Never };

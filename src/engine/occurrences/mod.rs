@@ -316,6 +316,9 @@ const NOT_CHECKED: &str = "not checked within the time limit";
 /// Why an occurrence is unresolved whose receiver the server does not know.
 pub(super) const UNKNOWN_RECEIVER: &str = "receiver type unknown";
 
+/// Why the member of a class is unresolved that may be a subclass of the symbol's class.
+const COMPUTED_BASE: &str = "a base of its class is computed: it may be an override";
+
 /// What is known of a name when the time limit ends before the server has answered: where it is written.
 pub(super) async fn unexplained(
     cx: &RequestContext<'_>,

@@ -86,7 +86,7 @@ impl Explainer<'_> {
         }
         let of_type = questions.type_definition(path, at).await?;
         let classes = self.classes_at(&of_type.items);
-        let is_unrelated = |class: &Class| !self.family.may_be_declared_as(class);
+        let is_unrelated = |class: &Class| !self.family.may_be_declared_as(self.classes, class);
         Ok(!classes.is_empty() && classes.len() == of_type.items.len() && classes.iter().all(is_unrelated))
     }
 
@@ -212,6 +212,11 @@ impl Explainer<'_> {
             Some(Relation::Derived) => return None,
             None => {}
         }
+        // A module may be any, and a namespace keeps any function.
+        let keeps_any = matches!(class.name(), "ModuleType" | "SimpleNamespace" | "Namespace");
+        if keeps_any && matches!(self.symbol.reach, Reach::Global) {
+            return None;
+        }
         if let Some(dynamic) = order.iter().find(|class| answers_any_name(class)) {
             return (!self.cx.state.is_in_workspace(&dynamic.document().path)).then_some(Explanation::Other);
         }
@@ -219,13 +224,14 @@ impl Explainer<'_> {
             return (!self.family.has_unknown_base).then_some(Explanation::Other);
         }
         let is_ours = self.cx.state.is_in_workspace(&class.document().path);
-        (is_ours && !class.is_derived_from("Protocol")).then(|| self.of_derived(class)).flatten()
+        (is_ours && !self.classes.is_protocol(class)).then(|| self.of_derived(class)).flatten()
     }
 
     /// An attribute that a class does not have, but classes derived from it may: the object is of one of those.
     fn of_derived(&self, class: &Class) -> Option<Explanation> {
         let below = self.classes.subclasses(class, &|name| files_with(self.cx, name));
-        if below.is_cut {
+        if below.is_cut || below.classes.iter().any(|derived| self.family.may_be_below(self.classes, derived))
+        {
             return None;
         }
         let members = below.classes.iter().filter_map(|derived| {
@@ -298,6 +304,8 @@ impl Explainer<'_> {
         }
         if below.is_cut {
             Explanation::Unresolved("there are too many subclasses".to_owned())
+        } else if below.classes.iter().any(|derived| self.family.may_be_below(self.classes, derived)) {
+            Explanation::Unresolved("a base of a subclass is computed".to_owned())
         } else {
             Explanation::Other
         }

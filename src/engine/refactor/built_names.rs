@@ -33,12 +33,40 @@ fn built(text: &str, prefix: &str, name: &str) -> Vec<Span> {
     let quoted = text.match_indices(prefix).filter(|(at, _)| text[..*at].ends_with(['"', '\'']));
     let can_be = |at: usize| {
         let rest = &text[at + prefix.len()..];
-        let end = rest.find(['"', '\'', '\n']).unwrap_or(rest.len());
+        let end = string_end(rest, text[..at].chars().next_back());
         let (inside, after) = (&rest[..end], rest[end..].get(1..).unwrap_or_default().trim_start());
         let goes_on = inside.starts_with(['{', '%']) || inside.is_empty() && after.starts_with('+');
         goes_on && fits(&name[prefix.len()..], inside)
     };
     quoted.filter(|(at, _)| can_be(*at)).map(|(at, _)| at..at + prefix.len()).collect()
+}
+
+/// Where a string ends that begins with this quote, or its line. The values in an f-string may have strings of their own.
+fn string_end(rest: &str, quote: Option<char>) -> usize {
+    let mut depth = 0_usize;
+    let end = rest.char_indices().find(|&(_, c)| {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == '\n' || depth == 0 && Some(c) == quote
+    });
+    end.map_or(rest.len(), |(at, _)| at)
+}
+
+/// Where the value in braces ends with which a text begins.
+fn value_end(text: &str) -> usize {
+    let mut depth = 0_usize;
+    let end = text.char_indices().find(|&(_, c)| {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    });
+    end.map_or(text.len(), |(at, _)| at + 1)
 }
 
 /// Whether a name can be what a format gives: `{…}` and `%s` stand for anything.
@@ -47,7 +75,7 @@ fn fits(name: &str, format: &str) -> bool {
     let mut rest = format;
     while let Some(c) = rest.chars().next() {
         let end = match c {
-            '{' => rest.find('}').map_or(rest.len(), |end| end + 1),
+            '{' => value_end(rest),
             '%' => rest.len().min(2),
             _ => 0,
         };
@@ -84,6 +112,9 @@ mod tests {
             ("getattr(self, f'visit_{kind}ame')", 1),
             ("getattr(self, f'visit_{kind}_{other}')", 0),
             ("getattr(self, 'visit_%sx' % kind)", 0),
+            ("getattr(self, f\"visit_{node['kind']}_x\")", 0),
+            ("getattr(self, f\"visit_{node['kind']}ame\")", 1),
+            ("getattr(self, f'visit_{kind:{width}}')", 1),
         ] {
             assert_eq!(built(text, "visit_", "visit_name").len(), count, "{text}");
         }

@@ -28,7 +28,13 @@ pub(super) fn next_command(request: &Request, server: Option<&str>, more: &[&str
     words.extend((options.check == CheckScope::Importers).then(|| "--check importers".to_owned()));
     words.extend(options.agree.map(|server| format!("--agree {server}")));
     add_guards(&mut words, &options.guards);
-    words.extend(more.iter().map(|&word| word.to_owned()));
+    for &word in more {
+        // Everywhere, and not only elsewhere.
+        words.retain(|known| {
+            known != word && !(word == "--allow-dirty" && known == "--allow-dirty=elsewhere")
+        });
+        words.push(word.to_owned());
+    }
     words.extend(request.options.apply.then(|| "--apply".to_owned()));
     words.join(" ")
 }
@@ -77,6 +83,9 @@ mod tests {
             "lanser rename 'py://m#C.f' g --server ty --family --include a.py@L1:C2 --check importers --deny 'do cs' \
              --allow-dirty=elsewhere --allow-collision --allow-shadowing --apply"
         );
+        let everywhere = next_command(&request, None, &["--allow-dirty", "--family"]);
+        assert_eq!(everywhere.matches("--allow-dirty").count(), 1, "{everywhere}");
+        assert_eq!(everywhere.matches("--family").count(), 1, "{everywhere}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::digest::Digest;
 use crate::engine::blocking::blocking;
 use crate::engine::context::RequestContext;
 use crate::engine::failure::Failure;
+use crate::engine::implementations::files_with_computed_bases;
 use crate::engine::inputs::Inputs;
 use crate::engine::occurrences::files_with;
 use crate::path::AbsPath;
@@ -80,7 +81,8 @@ fn below_nominal(
             return None;
         }
         let found = classes.subclasses(&class, &|name| files_with(cx, name));
-        if found.is_cut || !found.computed.is_empty() {
+        let open = files_with_computed_bases(cx);
+        if found.is_cut || !classes.computed_subclasses(&class, &found, &open, None).is_empty() {
             return None;
         }
         below.extend(found.classes.iter().map(|class| class.document().path.clone()));

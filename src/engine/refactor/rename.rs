@@ -163,7 +163,9 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
             false => None,
         };
         let kind = match &below {
-            _ if is_certain && explained.is_by_name => EditKind::RenamesGlobal(names),
+            _ if is_certain && explained.is_by_name && !has_special_form(names) => {
+                EditKind::RenamesGlobal(names)
+            }
             Some(below) => EditKind::RenamesNominal(names, below),
             None => EditKind::Renames(names),
         };
@@ -179,6 +181,13 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
     let mut refactored = CheckedEdit::new(cx, Some(edit), planned, checks, diagnostics);
     refactored.edits.residue = Some(residue);
     Ok(HandlerOutput { facts, limits: None, capabilities, refactored: Some(refactored), error: None })
+}
+
+/// Whether a name with two leading underscores is involved: a module's `__getattr__` or `__all__` is for its importers, and a parameter
+/// `__x` cannot be passed by name, so that the names in overrides may differ. Such a rename changes what the program means in
+/// files that have neither name.
+fn has_special_form(names: [&str; 2]) -> bool {
+    names.iter().any(|name| name.starts_with("__"))
 }
 
 /// The references that must be renamed with the symbol: not the calls that only reach it by dynamic dispatch. A fixture is
@@ -278,7 +287,7 @@ fn check_completeness(
     checks.completeness(passed, detail, decided.listed(cx), decided.decisions.clone());
 }
 
-/// Records whether the two servers contradict each other about a place.
+/// Records whether the two servers agree: they contradict each other about no place, and both know a reference, if there is one.
 fn check_agreement(
     cx: &RequestContext<'_>,
     checks: &mut Checks<'_>,
@@ -294,7 +303,13 @@ fn check_agreement(
         let only: Vec<String> =
             only.map(|(count, server)| format!(", {count} that only {server} knows")).collect();
         let detail = format!("{both} for {main} and {other}{}", only.concat());
-        checks.pass(CheckName::Agreement, detail);
+        // That the other server contradicts nothing is no agreement if it knows nothing.
+        if counts.both == 0 && counts.main > 0 {
+            let detail = format!("{other} knows none of the references: {detail}");
+            checks.fail(CheckName::Agreement, detail, Vec::new());
+        } else {
+            checks.pass(CheckName::Agreement, detail);
+        }
         return;
     }
     let places = disputes.places.iter().map(|place| cx.locations.describe(&place.path, place.range).1);

@@ -32,6 +32,9 @@ use crate::workspace::files::{DiskFiles, Document, FileKind, Files, ReadError};
 /// How many files to open and check at a time.
 const MAX_OPEN_FILES: usize = 4;
 
+/// In how many files new diagnostics are confirmed: each of them is checked two more times.
+const MAX_CONFIRMED_FILES: usize = 24;
+
 /// How many of the files that cannot be affected are listed.
 const MAX_UNAFFECTED_LISTED: usize = 20;
 
@@ -352,7 +355,7 @@ pub(super) async fn compare(
 
 /// The new diagnostics that are also new where each of their files is the first that a server without inferred types is asked
 /// about, before and after the edit. Pyright reports others depending on the files that it checked before (seen with 1.1.414: a
-/// variable in a loop is "unbound", or not).
+/// variable in a loop is "unbound", or not). Those of further files are kept as they are.
 async fn confirmed(
     cx: &RequestContext<'_>,
     comparison: &Comparison<'_>,
@@ -367,7 +370,12 @@ async fn confirmed(
     }
     let uris: BTreeSet<&DocUri> = of_server.iter().map(|found| &found.uri).collect();
     let files = comparison.affected.files.iter().filter(|path| uris.contains(&cx.locations.paths.uri(path)));
-    for path in files {
+    for (number, path) in files.enumerate() {
+        if number >= MAX_CONFIRMED_FILES {
+            let uri = cx.locations.paths.uri(path);
+            confirmed.extend(of_server.iter().filter(|found| found.uri == uri).cloned());
+            continue;
+        }
         let only = || std::iter::once(path);
         cx.server.client.reset_inferred_types()?;
         let before = diagnostics(cx, &cx.state.files, cx.locations, only()).await?;

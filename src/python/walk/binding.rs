@@ -2,20 +2,21 @@
 
 use tree_sitter::Node;
 
-use super::super::outline::{Definition, DefinitionKind};
-use super::super::syntax::{dotted, preorder, text_of};
+use super::super::outline::{BoundValue, Definition, DefinitionKind};
+use super::super::syntax::{dotted, preorder, text_of, unwrapped};
 use super::{BlockKind, OutlineBuilder, WalkContext};
 
 /// What an assignment or other target tells about the names that it binds.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BindingDetails {
     kind: Option<DefinitionKind>,
-    alias_of: Option<String>,
+    /// `None` if what is bound is a part of a value, or not written.
+    value: Option<BoundValue>,
 }
 
 impl BindingDetails {
     pub(super) fn of_kind(kind: DefinitionKind) -> Self {
-        Self { kind: Some(kind), alias_of: None }
+        Self { kind: Some(kind), value: None }
     }
 }
 
@@ -59,7 +60,7 @@ impl<'t> OutlineBuilder<'t> {
         }
         let mut binding = BindingDetails::default();
         if let Some(value) = value {
-            binding.alias_of = dotted(generic(value), self.text);
+            binding.value = Some(bound_value(value, self.text));
             if value.kind() == "call"
                 && let Some(name) = value.child_by_field_name("function").and_then(|f| dotted(f, self.text))
                 && matches!(last_part(&name), "TypeVar" | "ParamSpec" | "TypeVarTuple")
@@ -171,7 +172,7 @@ impl<'t> OutlineBuilder<'t> {
             bases: Vec::new(),
             other_bases: Vec::new(),
             metaclass: None,
-            alias_of: binding.alias_of.clone(),
+            value: binding.value.clone().unwrap_or_else(|| BoundValue::computed(name.byte_range())),
             branch: context.branch,
             has_error: context.in_error,
         });
@@ -187,7 +188,9 @@ impl<'t> OutlineBuilder<'t> {
         preorder(expression, |part| match part.kind() {
             "named_expression" => {
                 if let Some(name) = part.child_by_field_name("name") {
-                    self.bind_name(name, &BindingDetails::default(), context);
+                    let value = part.child_by_field_name("value");
+                    let value = value.map(|value| bound_value(value, self.text));
+                    self.bind_name(name, &BindingDetails { kind: None, value }, context);
                 }
                 true
             }
@@ -221,4 +224,44 @@ fn generic(value: Node<'_>) -> Node<'_> {
     let is_constant =
         key.is_some_and(|key| matches!(key.kind(), "string" | "integer" | "unary_operator" | "slice"));
     subscripted.filter(|_| !is_constant).unwrap_or(value)
+}
+
+/// What a name is bound to by an assignment of this expression.
+fn bound_value(expression: Node<'_>, text: &str) -> BoundValue {
+    let mut value = BoundValue::default();
+    let mut pending = vec![expression];
+    while let Some(expression) = pending.pop() {
+        let expression = unwrapped(expression);
+        let child = |index| expression.named_child(index);
+        match expression.kind() {
+            "conditional_expression" => pending.extend(child(2).into_iter().chain(child(0))),
+            "boolean_operator" => pending.extend(child(1).into_iter().chain(child(0))),
+            "named_expression" => pending.extend(expression.child_by_field_name("value")),
+            // These are no classes.
+            "none"
+            | "true"
+            | "false"
+            | "ellipsis"
+            | "string"
+            | "concatenated_string"
+            | "integer"
+            | "float"
+            | "list"
+            | "tuple"
+            | "dictionary"
+            | "set"
+            | "lambda"
+            | "comparison_operator"
+            | "not_operator"
+            | "list_comprehension"
+            | "dictionary_comprehension"
+            | "set_comprehension"
+            | "generator_expression" => {}
+            _ => match dotted(generic(expression), text) {
+                Some(name) => value.names.push(name),
+                None => value.computed = Some(expression.byte_range()),
+            },
+        }
+    }
+    value
 }

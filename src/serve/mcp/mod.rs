@@ -3,6 +3,7 @@
 //! The protocol itself is the official SDK's (`rmcp`): it speaks the revision without `initialize` and those with it. What a tool
 //! does is the business of a [`ToolSource`], so that tools and command line are one.
 
+mod lines;
 mod output;
 
 use std::pin::Pin;
@@ -23,6 +24,7 @@ use crate::digest::Digest;
 use crate::engine::Progress;
 use crate::model::bundle::Bundle;
 use crate::model::request::Command;
+use lines::Lines;
 
 /// The longest text of an answer, in bytes. The facts themselves are in `structuredContent`.
 const MAX_TEXT_BYTES: usize = 4096;
@@ -93,7 +95,7 @@ pub async fn run(
 
 async fn serve<S: ToolSource>(server: McpServer<S>) -> Result<(), Box<dyn std::error::Error>> {
     let service: RunningService<RoleServer, McpServer<S>> =
-        match server.serve(rmcp::transport::io::stdio()).await {
+        match server.serve(Lines::new(tokio::io::stdin(), tokio::io::stdout())).await {
             Ok(service) => service,
             // A client that sends nothing has no use for an answer.
             Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

@@ -136,7 +136,7 @@ fn own_facts(command: Command) -> Vec<&'static str> {
         Command::References => &["references", "overrides"],
         Command::Hover => &["hover"],
         Command::Symbols => &["symbols"],
-        Command::Calls => &["calls"],
+        Command::Calls => &["calls", "overrides"],
         Command::TypeHierarchy => &["types"],
         Command::Diagnostics => &["diagnostics"],
         Command::Locate => &[],

@@ -36,7 +36,7 @@ use std::time::Duration;
 
 pub use error::{FailureClass, TransactionError};
 pub use states::LoggedStates;
-pub use undo::{OperationLogEntry, UndoResult};
+pub use undo::{OperationLogEntry, SKILL_INSTALLATION, UndoResult};
 
 use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};

@@ -8,6 +8,9 @@ use super::store::{ClosedJournal, JournalStore};
 use super::{CommittedTransaction, FolderModes, Label, Policy, TransactionError, Transactions};
 use crate::path::WorkspacePath;
 
+/// The label of the transaction that installs the skill. It is no edit of the code: only undone by its id.
+pub const SKILL_INSTALLATION: &str = "skill install";
+
 /// An entry of the operation log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperationLogEntry {
@@ -113,7 +116,7 @@ impl Transactions {
         Ok((log, damaged))
     }
 
-    /// Undoes a transaction, or the last one that is neither undone nor an undo itself.
+    /// Undoes a transaction, or the last one that is neither undone nor an undo itself, and that edited code.
     ///
     /// # Errors
     /// [`TransactionError::Conflict`] with all files that changed since the transaction, and the errors of any
@@ -144,7 +147,11 @@ impl Transactions {
         let undone = undone(&log);
         let found = log.iter().rposition(|logged| match id {
             Some(id) => logged.journal.id == id,
-            None => !logged.journal.backwards && !undone.contains_key(&logged.journal.id),
+            None => {
+                !logged.journal.backwards
+                    && !undone.contains_key(&logged.journal.id)
+                    && logged.journal.what != SKILL_INSTALLATION
+            }
         });
         let missing = || TransactionError::NoTransaction { id: id.map(str::to_owned) };
         // An unreadable journal may be newer than the last readable one.

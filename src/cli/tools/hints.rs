@@ -1,0 +1,117 @@
+//! Hints name commands of the command line. For a model without a shell they name the tool and its arguments.
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, CommandFactory as _};
+use serde_json::{Map, Value};
+
+use super::TOOLS;
+use super::arguments::{EDIT, choices, is_list, name, offered, takes_values};
+use crate::cli::Cli;
+use crate::cli::skill::text_words;
+
+/// What a command begins with.
+const PROGRAM: &str = "lanser ";
+
+/// A text in which commands are calls of tools: `refs {"selector": "C.f", "limit": 3}`. A command that is no tool stays.
+pub(super) fn as_tool_calls(text: &str) -> String {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(PROGRAM) {
+        let (before, command) = rest.split_at(at);
+        let is_word = before.chars().next_back().is_some_and(|c| c.is_alphanumeric() || "_-/.".contains(c));
+        // A command in a sentence is quoted; any other goes to the end of its line.
+        let end = if before.ends_with('`') { command.find('`') } else { command.find('\n') };
+        let end = end.unwrap_or(command.len());
+        parts.push(before.to_owned());
+        match tool_call(&command[..end]).filter(|_| !is_word) {
+            Some(call) => {
+                parts.push(call);
+                rest = &command[end..];
+            }
+            None => {
+                parts.push(PROGRAM.to_owned());
+                rest = &command[PROGRAM.len()..];
+            }
+        }
+    }
+    parts.push(rest.to_owned());
+    parts.concat()
+}
+
+/// The call of a tool that does the same as a command line.
+fn tool_call(line: &str) -> Option<String> {
+    let words = text_words(line)?;
+    let tool = words.get(1)?;
+    if !TOOLS.iter().any(|(name, ..)| name == tool) {
+        return None;
+    }
+    if words.len() == 2 {
+        return Some(tool.clone());
+    }
+    let mut command = Cli::command();
+    command.build();
+    let parsed = command.clone().try_get_matches_from(&words).ok()?;
+    let (_, given) = parsed.subcommand()?;
+    let verb = command.find_subcommand(tool)?;
+    let choices = choices(verb);
+    let mut arguments = Map::new();
+    for arg in offered(verb) {
+        let id = arg.get_id().as_str();
+        if given.value_source(id) != Some(ValueSource::CommandLine) || name(arg) == EDIT {
+            continue;
+        }
+        let chosen = choices.iter().find(|choice| choice.flags.contains(&name(arg)));
+        match chosen {
+            Some(choice) => drop(arguments.insert(choice.name.clone(), name(arg).into())),
+            None => drop(arguments.insert(name(arg), value(arg, given, id))),
+        }
+    }
+    Some(format!("{tool} {}", Value::Object(arguments)))
+}
+
+fn value(arg: &Arg, given: &ArgMatches, id: &str) -> Value {
+    if !takes_values(arg) {
+        return true.into();
+    }
+    let raw = given.get_raw(id).into_iter().flatten().map(|raw| raw.to_string_lossy().into_owned());
+    let is_number = arg.get_value_names().into_iter().flatten().any(|name| name == "N");
+    let one = |text: String| match text.parse::<u64>() {
+        Ok(number) if is_number => number.into(),
+        _ => Value::from(text),
+    };
+    let mut all: Vec<Value> = raw.map(one).collect();
+    match is_list(arg) {
+        true => all.into(),
+        // A flag with an optional value.
+        false => all.pop().unwrap_or(Value::Bool(true)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_calls_of_tools() {
+        for (text, expected) in [
+            (
+                "2 more: lanser refs --limit=1 Base.run --server ty --cursor 1-caf",
+                r#"2 more: refs {"cursor":"1-caf","limit":1,"selector":"Base.run"}"#,
+            ),
+            (
+                "to rename all of them: lanser rename 'py://m#C.f' g --family --include a.py:1:2 --apply",
+                r#"to rename all of them: rename {"apply":true,"family":true,"include":["a.py:1:2"],"new_name":"g","selector":"py://m#C.f"}"#,
+            ),
+            (
+                "`lanser types C --supertypes` shows",
+                r#"`types {"direction":"supertypes","selector":"C"}` shows"#,
+            ),
+            ("add it: lanser apply EDIT --allow-dirty", r#"add it: apply {"allow_dirty":"all"}"#),
+            ("`lanser refs` lists the uses", "`refs` lists the uses"),
+            ("`lanser impl` searches; lanser help locate", "`lanser impl` searches; lanser help locate"),
+            ("to undo: lanser undo 8b6b\n", "to undo: undo {\"transaction\":\"8b6b\"}\n"),
+        ] {
+            assert_eq!(as_tool_calls(text), expected);
+        }
+    }
+}

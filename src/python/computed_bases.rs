@@ -1,0 +1,339 @@
+//! Classes with bases that only the program knows: what a call returns, a variable holds, or `*bases` unpacks. Such a class may be a
+//! subclass of any class, unless its base comes from a package that does not know that class.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tree_sitter::Node;
+
+use super::class_heads::{ComputedHeads, words_of};
+use super::classes::{Class, Classes, Subclasses};
+use super::lookup::{LookupResult, NameTarget, SourceFile, Trail};
+use super::modules::ModuleOrigin;
+use super::outline::Span;
+use super::syntax::{children, dotted, parse, preorder, text_of};
+use crate::path::AbsPath;
+use crate::workspace::files::Document;
+
+/// Functions of the standard library whose result is a new class, or no class.
+const MAKES_NO_SUBCLASS: [&str; 7] =
+    ["namedtuple", "NamedTuple", "TypedDict", "TypeVar", "getLogger", "Enum", "IntEnum"];
+
+/// Functions that make a class whose bases are an argument.
+const MAKERS: [&str; 3] = ["type", "new_class", "make_dataclass"];
+
+/// A place where a class is defined that may be a subclass.
+#[derive(Debug, Clone)]
+pub struct ComputedClass {
+    /// The file.
+    pub document: Arc<Document>,
+    /// The name of the class, or the call that makes it.
+    pub span: Span,
+}
+
+/// Selects the files that may have classes with computed bases, or make classes by calls. `texts` are those of all files.
+#[must_use]
+pub fn files_with_computed_bases(heads: &[FileHeads]) -> Vec<usize> {
+    let exported: BTreeSet<&str> =
+        heads.iter().flat_map(|file| file.0.exported.iter().map(String::as_str)).collect();
+    let is_selected = |FileHeads(file): &FileHeads| {
+        let is_computed = |word: &String| exported.contains(word.as_str()) || file.computed.contains(word);
+        file.is_open || file.words.iter().any(is_computed)
+    };
+    let selected = heads.iter().enumerate().filter(|(_, file)| is_selected(file));
+    selected.map(|(index, _)| index).collect()
+}
+
+/// What [`files_with_computed_bases`] needs to know of one file.
+#[derive(Debug)]
+pub struct FileHeads(ComputedHeads);
+
+impl FileHeads {
+    /// From a file's text.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        Self(ComputedHeads::of(text))
+    }
+}
+
+impl Classes<'_> {
+    /// The classes of these files that may be subclasses of a class without being among those that were found. With a member, only
+    /// those that define it.
+    #[must_use]
+    pub fn computed_subclasses(
+        &self,
+        of: &Class,
+        found: &Subclasses,
+        files: &[AbsPath],
+        member: Option<&str>,
+    ) -> Vec<ComputedClass> {
+        let id = of.id();
+        let mut computed = Vec::new();
+        for file in files {
+            for class in self.in_file(file) {
+                let is_known =
+                    || class.id() == id || found.classes.iter().any(|known| known.id() == class.id());
+                if member.is_none_or(|member| class.has(member))
+                    && !is_known()
+                    && (self.inherits(&class, &id) || self.may_be_subclass(&class, of, &found.names))
+                {
+                    let (document, span) = (class.document().clone(), class.name_span().clone());
+                    computed.push(ComputedClass { document, span });
+                }
+            }
+            if member.is_none()
+                && let Some(source) = self.source(file)
+            {
+                let made = made_classes(&source.document.text, &found.names);
+                let document = &source.document;
+                computed
+                    .extend(made.into_iter().map(|span| ComputedClass { document: document.clone(), span }));
+            }
+        }
+        computed
+    }
+
+    /// Whether a base of a class, or of one of its ancestors, is computed and may be `of` or a subclass of it. `names` are their
+    /// names.
+    #[must_use]
+    pub fn may_be_subclass(&self, class: &Class, of: &Class, names: &BTreeSet<String>) -> bool {
+        if class.is_plain() {
+            return false;
+        }
+        let own = std::iter::once(class.clone()).chain(self.ancestors(class));
+        own.into_iter().any(|class| {
+            let Class { source, index } = &class;
+            if !is_ours(&class) {
+                return false;
+            }
+            let definition = class.definition();
+            let mut other = definition.other_bases.iter();
+            other.any(|base| self.may_yield(source, base, of, names))
+                || definition.bases.iter().any(|base| {
+                    let targets = self.lookup.base_targets(source, *index, base, &Trail::default());
+                    // A class outside of the workspace may be in stubs that cannot be searched.
+                    let last = base.rsplit('.').next().unwrap_or_default();
+                    let is_hidden = || targets.is_unknown() && !is_ours(of) && names.contains(last);
+                    is_hidden()
+                        || targets
+                            .computed
+                            .as_ref()
+                            .is_some_and(|(source, span)| self.may_yield(source, span, of, names))
+                })
+        })
+    }
+
+    /// Whether the value of an expression may be a class or one of its subclasses. A function of a package does not know the
+    /// classes of the workspace.
+    fn may_yield(
+        &self,
+        source: &Arc<SourceFile>,
+        expression: &Span,
+        of: &Class,
+        names: &BTreeSet<String>,
+    ) -> bool {
+        let text = source.document.text.get(expression.clone()).unwrap_or_default();
+        if !is_ours(of) || words_of(text).any(|word| names.contains(word)) {
+            return true;
+        }
+        let Some((function, _)) = text.split_once('(') else { return true };
+        let is_name = |c: char| c == '_' || c == '.' || unicode_ident::is_xid_continue(c);
+        if function.is_empty() || !function.chars().all(is_name) {
+            return true;
+        }
+        let last = function.rsplit('.').next().unwrap_or_default();
+        if MAKES_NO_SUBCLASS.contains(&last) {
+            return false;
+        }
+        let first = function.split('.').next().unwrap_or_default();
+        let scope = source.outline.enclosing(expression.start);
+        let reached = self.lookup.dotted(source, scope, first, &Trail::default());
+        let is_foreign = |one: &LookupResult| match &one.found {
+            NameTarget::Definition { source, .. } => source.module.origin == ModuleOrigin::Environment,
+            NameTarget::Module(module) | NameTarget::Import { module: Some(module), .. } => {
+                module.origin == ModuleOrigin::Environment
+            }
+            NameTarget::Import { source, span, module: None } => {
+                let import = source.outline.imports.iter().find(|import| import.bound_span == *span);
+                import.is_some_and(|import| {
+                    let top = import.module.split('.').next().unwrap_or_default();
+                    import.level == 0 && self.lookup.roots.find(self.lookup.files, top).is_empty()
+                })
+            }
+        };
+        reached.is_empty() || !reached.iter().all(is_foreign)
+    }
+}
+
+/// Whether a class is one of the workspace's.
+fn is_ours(class: &Class) -> bool {
+    matches!(class.source.module.origin, ModuleOrigin::Workspace | ModuleOrigin::ExtraPath)
+}
+
+/// The calls that make a class whose bases have one of the names, or are not written there.
+fn made_classes(text: &str, names: &BTreeSet<String>) -> Vec<Span> {
+    let mut found = Vec::new();
+    if !text.contains(", (") && !MAKERS.iter().any(|maker| text.contains(&format!("{maker}("))) {
+        return found;
+    }
+    preorder(parse(text).root_node(), |node| {
+        if node.kind() == "call"
+            && let Some(bases) = bases_argument(node, text)
+        {
+            let is_tuple = bases.kind() == "tuple";
+            let known: Option<Vec<String>> = children(bases).map(|part| dotted(part, text)).collect();
+            let may_be = match known.filter(|_| is_tuple) {
+                Some(known) => {
+                    known.iter().any(|base| base.rsplit('.').next().is_some_and(|last| names.contains(last)))
+                }
+                None => true,
+            };
+            if may_be {
+                let function = node.child_by_field_name("function").unwrap_or(node);
+                found.push(function.byte_range());
+            }
+        }
+        true
+    });
+    found
+}
+
+/// The bases that are passed to a function that makes a class.
+fn bases_argument<'t>(call: Node<'t>, text: &str) -> Option<Node<'t>> {
+    let function = dotted(call.child_by_field_name("function")?, text)?;
+    let last = function.rsplit('.').next().unwrap_or_default();
+    let arguments = call.child_by_field_name("arguments")?;
+    let all: Vec<Node<'t>> = children(arguments).collect();
+    let keyword = all.iter().find(|one| {
+        let name = one.child_by_field_name("name").map(|name| text_of(name, text));
+        one.kind() == "keyword_argument" && name == Some("bases")
+    });
+    if let Some(keyword) = keyword.filter(|_| MAKERS.contains(&last)) {
+        return keyword.child_by_field_name("value");
+    }
+    let positional: Vec<Node<'t>> =
+        all.into_iter().filter(|one| !matches!(one.kind(), "keyword_argument" | "comment")).collect();
+    match (last, positional.as_slice()) {
+        ("type", [_, bases, _]) | ("new_class", [_, bases, ..]) => Some(*bases),
+        // A metaclass is called as `type` is.
+        (_, [name, bases, namespace])
+            if bases.kind() == "tuple"
+                && matches!(name.kind(), "string" | "identifier" | "attribute")
+                && matches!(namespace.kind(), "dictionary" | "identifier" | "call") =>
+        {
+            let is_names = children(*bases).all(|one| dotted(one, text).is_some());
+            is_names.then_some(*bases)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::python::modules::ImportRoots;
+    use crate::workspace::files::MemoryFiles;
+
+    fn path(name: &str) -> AbsPath {
+        AbsPath::new(name).unwrap()
+    }
+
+    /// The names of the classes below `Base` of `/w/m.py`, and the texts of those that may be.
+    fn below(files: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
+        let memory = MemoryFiles::new(files.iter().copied());
+        let roots = ImportRoots::of_folder(path("/w"));
+        let classes = Classes::new(&memory, &roots);
+        let base = classes.class_named(&path("/w/m.py"), "Base").unwrap();
+        let all: Vec<AbsPath> = files.iter().map(|(name, _)| path(name)).collect();
+        let found = classes.subclasses(&base, &|_| all.clone());
+        let heads: Vec<FileHeads> = files.iter().map(|(_, text)| FileHeads::of(text)).collect();
+        let selected: Vec<AbsPath> =
+            files_with_computed_bases(&heads).into_iter().map(|index| all[index].clone()).collect();
+        let computed = classes.computed_subclasses(&base, &found, &selected, None);
+        let text = |one: &ComputedClass| one.document.text[one.span.clone()].to_owned();
+        (
+            found.classes.iter().map(|class| class.name().to_owned()).collect(),
+            computed.iter().map(text).collect(),
+        )
+    }
+
+    #[test]
+    fn classes_that_may_be_subclasses() {
+        for (program, known, computed) in [
+            ("def make(): return Base\nB = make()\nclass C(B): ...\n", &[][..], &["C"][..]),
+            ("class X: ...\nB = Base if x else X\nclass C(B): ...\n", &["C"], &[]),
+            ("B = Base if x else make()\nclass C(B): ...\n", &["C"], &[]),
+            ("bases = (Base,)\nclass C(*bases): ...\n", &[], &["C"]),
+            ("C = type('C', (Base,), {})\nD = type('D', (dict,), {})\n", &[], &["type"]),
+            ("def f(bases): return type('C', bases, {})\n", &[], &["type"]),
+            ("C = Meta('C', (Base,), {})\n", &[], &["Meta"]),
+            ("class C(with_metaclass(Meta, Base)): ...\n", &[], &["C"]),
+            ("if x:\n    class B: ...\nelse:\n    B = Base\nclass C(B): ...\n", &["C"], &[]),
+            ("class B: ...\nB = decorate(B)\nclass C(B): ...\n", &[], &["C"]),
+            ("def mixed(B):\n    class C(B): ...\n    return C\n", &[], &["C"]),
+            ("def mixed(\n    Base,\n):\n    class C(Base): ...\n", &[], &["C"]),
+            ("def mixed():\n    class C(Base): ...\n", &["C"], &[]),
+            ("for B in (Base, int):\n    class C(B): ...\n", &[], &["C"]),
+            ("if (B := Base):\n    class C(B): ...\n", &["C"], &[]),
+            ("B = (\n    Base if x\n    else int\n)\nclass C(B): ...\n", &[], &["C"]),
+            ("A, B = Base, int\nclass C(B): ...\n", &[], &["C"]),
+            ("B = getattr(sys, 'x')\nclass C(B): ...\nclass D(C): ...\n", &[], &["C", "D"]),
+            ("from collections import namedtuple\nclass C(namedtuple('C', 'a b')): ...\n", &[], &[]),
+            ("from orm import declarative\nB = declarative()\nclass C(B): ...\n", &[], &[]),
+            ("from orm import Db\ndb = Db()\nclass C(db.Model): ...\n", &[], &[]),
+            ("db = make()\nclass C(db.Model): ...\n", &[], &["C"]),
+            ("from orm import declarative\nB = declarative(Base)\nclass C(B): ...\n", &[], &["C"]),
+        ] {
+            let text = format!("class Base: ...\n{program}");
+            let expected = (known.to_vec(), computed.to_vec());
+            let found = below(&[("/w/m.py", &text)]);
+            let found =
+                (found.0.iter().map(String::as_str).collect(), found.1.iter().map(String::as_str).collect());
+            assert_eq!(expected, found, "{program}");
+        }
+    }
+
+    #[test]
+    fn a_computed_base_may_be_in_another_file() {
+        let files = [
+            ("/w/m.py", "class Base: ...\n"),
+            ("/w/made.py", "import m\ndef make(): return m.Base\nMade = make()\n"),
+            ("/w/use.py", "from made import Made\nclass C(Made): ...\nclass D(int): ...\n"),
+            (
+                "/w/try.py",
+                "try:\n    from m import Base as B\nexcept ImportError:\n    B = object\nclass E(B): ...\n",
+            ),
+            (
+                "/w/two.py",
+                "if x:\n    from m import Base as B\nelse:\n    from made import Other as B\nclass F(B): ...\n",
+            ),
+            (
+                "/w/turn.py",
+                "if x:\n    from turn2 import B\nelse:\n    from m import Base as B\nclass G(B): ...\n",
+            ),
+            ("/w/turn2.py", "class B: ...\n"),
+        ];
+        assert_eq!(below(&files), (["E", "G", "F"].map(str::to_owned).to_vec(), vec!["C".to_owned()]));
+    }
+
+    #[test]
+    fn forms_of_typing_under_other_names() {
+        let text = "from typing import Protocol as P\nimport typing as t\nQ = t.Protocol\nclass A(P): ...\n\
+                    class B(t.Protocol[int]): ...\nclass C(Q): ...\nclass D(A): ...\nclass E(A, P): ...\n";
+        let roots = ImportRoots::of_folder(path("/w"));
+        for files in [
+            vec![("/w/m.py", text)],
+            vec![("/w/m.py", text), ("/w/typing.py", "class Protocol: ...\n")],
+            vec![("/w/m.py", text), ("/w/typing.pyi", "Protocol: _SpecialForm\n")],
+        ] {
+            let memory = MemoryFiles::new(files);
+            let classes = Classes::new(&memory, &roots);
+            let is_protocol = |name: &str| {
+                let class = classes.class_named(&path("/w/m.py"), name).unwrap();
+                (classes.is_protocol(&class), classes.may_be_structural(&class))
+            };
+            let found = ["A", "B", "C", "D", "E"].map(is_protocol);
+            assert_eq!(found, [(true, true), (true, true), (true, true), (false, false), (true, true)]);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Messages as lines. The SDK's own transport answers a message that is no request without an `id`, which the reference client
+//! refuses, and a line that is no JSON not at all; JSON-RPC wants `"id": null` for both.
+
+use std::io;
+use std::sync::Arc;
+
+use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::sync::Mutex;
+
+/// The longest line that is read, as in the SDK.
+const MAX_LINE_BYTES: usize = 16 << 20;
+
+/// The codes of JSON-RPC.
+const PARSE_ERROR: i32 = -32_700;
+const INVALID_REQUEST: i32 = -32_600;
+
+/// A connection whose messages are lines.
+pub(super) struct Lines<R, W> {
+    read: BufReader<R>,
+    /// The line so far: a read may be interrupted.
+    line: Vec<u8>,
+    /// Whether the line is too long, and skipped to its end.
+    is_skipped: bool,
+    write: Arc<Mutex<W>>,
+}
+
+/// What a line is.
+enum Line {
+    Message(Box<RxJsonRpcMessage<RoleServer>>),
+    /// To be answered with an error.
+    Refused {
+        id: Value,
+        code: i32,
+        message: String,
+    },
+    /// Empty, or a notification that is not known.
+    Ignored,
+}
+
+impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
+    pub(super) fn new(read: R, write: W) -> Self {
+        let write = Arc::new(Mutex::new(write));
+        Self { read: BufReader::new(read), line: Vec::new(), is_skipped: false, write }
+    }
+
+    /// Reads to the end of a line; `None` at the end of the input.
+    async fn next(&mut self) -> Option<Line> {
+        loop {
+            let available = self.read.fill_buf().await.ok().filter(|available| !available.is_empty())?;
+            let end = available.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(available.len(), |end| end + 1);
+            if self.line.len() + taken > MAX_LINE_BYTES {
+                self.is_skipped = true;
+                self.line.clear();
+            } else if !self.is_skipped {
+                self.line.extend_from_slice(&available[..taken]);
+            }
+            self.read.consume(taken);
+            if end.is_none() {
+                continue;
+            }
+            let line = std::mem::take(&mut self.line);
+            return Some(match std::mem::take(&mut self.is_skipped) {
+                true => refused(Value::Null, INVALID_REQUEST, format!("more than {MAX_LINE_BYTES} bytes")),
+                false => read(line.trim_ascii()),
+            });
+        }
+    }
+
+    async fn write(write: &Mutex<W>, message: &impl serde::Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_vec(message)?;
+        line.push(b'\n');
+        let mut write = write.lock().await;
+        write.write_all(&line).await?;
+        write.flush().await
+    }
+}
+
+fn refused(id: Value, code: i32, message: String) -> Line {
+    Line::Refused { id, code, message }
+}
+
+fn read(line: &[u8]) -> Line {
+    if line.is_empty() {
+        return Line::Ignored;
+    }
+    let value: Value = match serde_json::from_slice(line) {
+        Ok(value) => value,
+        Err(error) => return refused(Value::Null, PARSE_ERROR, format!("not JSON: {error}")),
+    };
+    let id = value.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64()).cloned();
+    let is_notification = value.get("method").is_some_and(Value::is_string) && value.get("id").is_none();
+    match serde_json::from_value(value) {
+        Ok(message) => Line::Message(Box::new(message)),
+        // The parameters may be of a later revision.
+        Err(_) if is_notification => Line::Ignored,
+        Err(error) => {
+            refused(id.unwrap_or_default(), INVALID_REQUEST, format!("not a request of MCP: {error}"))
+        }
+    }
+}
+
+impl<R, W> Transport<RoleServer> for Lines<R, W>
+where
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let write = self.write.clone();
+        async move { Self::write(&write, &item).await }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            match self.next().await? {
+                Line::Message(message) => return Some(*message),
+                Line::Ignored => {}
+                Line::Refused { id, code, message } => {
+                    let error =
+                        json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
+                    let write = self.write.clone();
+                    // In a task, because reading may be interrupted.
+                    drop(tokio::spawn(async move { Self::write(&write, &error).await }));
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.write.lock().await.shutdown().await
+    }
+}
