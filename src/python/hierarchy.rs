@@ -10,10 +10,7 @@ use std::sync::Arc;
 use super::bases::ClassRef;
 use super::lookup::{Lookup, SourceFile, Trail};
 use super::modules::{ImportRoots, Module, ModuleOrigin};
-use super::occurrences::occurrences;
 use super::outline::{DefinitionKind, Imported, Span};
-use super::syntax::parse;
-use crate::digest::Digest;
 use crate::path::AbsPath;
 use crate::workspace::files::{Document, Files};
 
@@ -239,35 +236,6 @@ pub fn imports_of(
         }
     }
     found
-}
-
-/// Whether a name is used in a text otherwise than before a dot or in an import statement, so that the object may get anywhere.
-#[must_use]
-pub fn is_passed_on(text: &str, digest: Digest, name: &str) -> bool {
-    let tree = std::cell::LazyCell::new(|| parse(text));
-    occurrences(text, digest, name).into_iter().filter(|found| found.kind.is_token()).any(|found| {
-        let span = found.span();
-        let Some(token) = tree.root_node().descendant_for_byte_range(span.start, span.end) else {
-            return true;
-        };
-        let mut node = token;
-        // `m` of `a.m` is the end of an expression, whose parent counts.
-        if let Some(above) =
-            node.parent().filter(|above| above.child_by_field_name("attribute") == Some(node))
-        {
-            node = above;
-        }
-        let is_read = node.parent().is_some_and(|above| {
-            above.kind() == "attribute" && above.child_by_field_name("object") == Some(node)
-        });
-        let mut above = Some(token);
-        let mut is_import = false;
-        while let Some(node) = above.filter(|_| !is_import) {
-            is_import = matches!(node.kind(), "import_statement" | "import_from_statement");
-            above = node.parent();
-        }
-        !is_read && !is_import
-    })
 }
 
 fn source(lookup: &Lookup<'_>, roots: &ImportRoots, file: &AbsPath) -> Option<Arc<SourceFile>> {

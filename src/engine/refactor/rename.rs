@@ -163,7 +163,9 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
             false => None,
         };
         let kind = match &below {
-            _ if is_certain && explained.is_by_name => EditKind::RenamesGlobal(names),
+            _ if is_certain && explained.is_by_name => {
+                EditKind::RenamesGlobal { names, may_match: nominal::may_match_module(cx, names).await? }
+            }
             Some(below) => EditKind::RenamesNominal(names, below),
             None => EditKind::Renames(names),
         };
