@@ -135,14 +135,26 @@ fn is_in_structural_type(
 ) -> bool {
     let Ok(document) = cx.state.files.read(path) else { return true };
     let text: &str = &document.text;
-    // `Point = TypedDict("Point", {"x": int})`
-    let makes_typed_dict = text.contains("TypedDict(") || text.contains("TypedDict as ");
-    makes_typed_dict
+    (makes_typed_dict(text) && names.iter().any(|name| is_written_as_key(text, name)))
         || classes.in_file(path).iter().any(|class| {
             let statement = text.get(class.span().clone()).unwrap_or_default();
             let is_there = |name: &&str| statement.contains(*name) && class.has_in_shape(name);
             names.iter().any(is_there) && classes.may_be_structural(class)
         })
+}
+
+/// `Point = TypedDict("Point", {"x": int})`
+fn makes_typed_dict(text: &str) -> bool {
+    text.contains("TypedDict(") || text.contains("TypedDict as ")
+}
+
+/// Whether a name stands in quotes, or as a keyword.
+fn is_written_as_key(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + name.len()..]);
+        (before.ends_with(['"', '\'']) && after.starts_with(['"', '\'']))
+            || after.trim_start().strip_prefix('=').is_some_and(|rest| !rest.starts_with('='))
+    })
 }
 
 /// Whether one of the names may be written in a structural type of an installed package or of the server's stubs.
@@ -165,4 +177,20 @@ async fn is_in_installed(cx: &RequestContext<'_>, names: [&str; 2]) -> Result<bo
             .is_none_or(|found| found.iter().any(|path| is_in_structural_type(cx, &classes, path, names)))
     };
     Ok(tape.query(IoKind::Guard, &("structural", names), decide, || true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_typed_dicts() {
+        for text in ["TypedDict('P', {'x': int})", "TypedDict(\"P\", {\"x\": int})", "TypedDict('P', x=int)"]
+        {
+            assert!(makes_typed_dict(text) && is_written_as_key(text, "x"), "{text}");
+        }
+        for text in ["def x(): ...", "x == 1", "'axe'", "m.x"] {
+            assert!(!is_written_as_key(text, "x"), "{text}");
+        }
+    }
 }
