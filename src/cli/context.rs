@@ -212,6 +212,11 @@ impl CliContext {
                 return answer;
             }
             let engine = Engine::for_one(self.engine_settings(settings));
+            if let Some(cancelled) =
+                self.plan_in_session(&engine, settings, &request, interrupted.as_mut()).await
+            {
+                return CliResponse::Bundle(Box::new(cancelled));
+            }
             CliResponse::Bundle(Box::new(engine.run(request, interrupted).await))
         });
         watchdog.disarm();
@@ -261,6 +266,31 @@ impl CliContext {
             return Some(CliResponse::Encoded(reply));
         }
         serde_json::from_slice(&reply.bundle).ok().map(|bundle| CliResponse::Bundle(Box::new(bundle)))
+    }
+
+    /// Has a running session plan the edit that this process is to write, so that its warm server is used: the plan is then in the
+    /// memo. Returns the answer if the wait was interrupted. If anything fails, this process plans by itself.
+    async fn plan_in_session(
+        &self,
+        engine: &Engine,
+        settings: &CliSettings,
+        request: &Request,
+        interrupted: Pin<&mut (impl Future<Output = ()> + ?Sized)>,
+    ) -> Option<Bundle> {
+        if !settings.session || self.trace.is_some() || !request.writes() {
+            return None;
+        }
+        let began = Instant::now();
+        let mut caller = self.caller(settings, false).ok()?;
+        let planned = async {
+            let planning = engine.planning_request(request).await?;
+            caller.send(&planning).await.ok()
+        };
+        tokio::select! {
+            biased;
+            _ = planned => None,
+            () = interrupted => Some(cancelled(request.clone(), settings, began)),
+        }
     }
 
     /// Like [`Self::request_from_session`], always parsed.

@@ -328,9 +328,7 @@ impl Engine {
         may_presume: bool,
     ) -> Result<AttemptInputs, Failure> {
         let (needs_server, began) = (needs_server(request), Instant::now());
-        let (settings, environment_cache) =
-            (self.settings.clone(), self.shared.scanner.environment_cache.clone());
-        let tools = blocking(move || Tools::find(&settings, &environment_cache, needs_server)).await??;
+        let tools = self.tools(needs_server).await?;
         // For a request that was answered before, the memo may have an answer, so that no server is needed.
         let may_be_cached = self.shared.memo.as_ref().is_some_and(|memo| {
             memo.has_request(refactor::planning_request(request).as_ref().unwrap_or(request))
@@ -345,6 +343,32 @@ impl Engine {
         }
         let inputs = self.shared.scanner.scan_since(began, &self.settings, Some(tools)).await?;
         Ok(AttemptInputs { inputs, fresh: true, starting })
+    }
+
+    async fn tools(&self, needs_server: bool) -> Result<Tools, Failure> {
+        let (settings, environment_cache) =
+            (self.settings.clone(), self.shared.scanner.environment_cache.clone());
+        blocking(move || Tools::find(&settings, &environment_cache, needs_server)).await?
+    }
+
+    /// The request to which another process may find the answer for a request that writes: the plan is then in the memo. `None` if
+    /// it is there already, if plans are not kept, or if the request is refused without one.
+    pub async fn planning_request(&self, request: &Request) -> Option<Request> {
+        self.shared.memo.as_ref().filter(|_| request.writes())?;
+        let planning = refactor::planning_request(request)?;
+        let mut request = request.clone();
+        self.make_uri_portable(&mut request);
+        let began = Instant::now();
+        let tools = self.tools(true).await.ok()?;
+        let inputs = self.shared.scanner.scan_since(began, &self.settings, Some(tools)).await.ok()?;
+        let key = self.memo_key(&request, &inputs).await;
+        if self.memo_get(key).await.is_some() {
+            return None;
+        }
+        let (state, _) = self.resolve(&request, &inputs, true).await.ok()?;
+        let is_refused = state.target_error().is_some()
+            || refactor::refusal(&request, &state, &self.settings).await.ok()?.is_some();
+        (!is_refused).then_some(planning)
     }
 
     pub(super) async fn scan_since(&self, moment: Instant) -> Result<Arc<Inputs>, Failure> {

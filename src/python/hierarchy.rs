@@ -10,12 +10,7 @@ use std::sync::Arc;
 use super::bases::ClassRef;
 use super::lookup::{Lookup, SourceFile, Trail};
 use super::modules::{ImportRoots, Module, ModuleOrigin};
-use super::occurrences::occurrences;
 use super::outline::{DefinitionKind, Imported, Span};
-use super::syntax::{dotted, parse};
-use tree_sitter::Node;
-
-use crate::digest::Digest;
 use crate::path::AbsPath;
 use crate::workspace::files::{Document, Files};
 
@@ -182,7 +177,7 @@ fn makes_a_tuple(expression: &str) -> bool {
 }
 
 /// The occurrences of a name as a whole word.
-fn words(text: &str, name: &str) -> Vec<Span> {
+pub(super) fn words(text: &str, name: &str) -> Vec<Span> {
     let is_word = |c: char| c == '_' || unicode_ident::is_xid_continue(c);
     let found = text.match_indices(name).map(|(at, _)| at..at + name.len());
     let whole = found.filter(|span| {
@@ -241,67 +236,6 @@ pub fn imports_of(
         }
     }
     found
-}
-
-/// Functions that look an attribute up or inspect an object, and pass it to nothing else.
-const INSPECT: [&str; 9] =
-    ["getattr", "hasattr", "setattr", "delattr", "object", "reload", "dir", "vars", "getmembers"];
-
-/// Whether an argument is passed to a function that only inspects it: `patch.object(module, "name")`.
-fn is_inspected(argument: Node<'_>, text: &str) -> bool {
-    let call =
-        argument.parent().filter(|parent| parent.kind() == "argument_list").and_then(|list| list.parent());
-    let function = call.and_then(|call| dotted(call.child_by_field_name("function")?, text));
-    function.is_some_and(|function| INSPECT.contains(&function.rsplit('.').next().unwrap_or_default()))
-}
-
-/// Whether a name is used in a text otherwise than before a dot, in an import statement or by a function that inspects it, so that
-/// an attribute of an unknown object may be one of it.
-#[must_use]
-pub fn may_be_held(text: &str, digest: Digest, name: &str) -> bool {
-    // Most uses are seen without a tree.
-    let is_read = |span: &Span| {
-        let line = text[..span.start].rfind('\n').map_or(0, |end| end + 1);
-        let head = text[line..].trim_start();
-        text[span.end..].trim_start_matches(' ').starts_with('.')
-            || head.starts_with("import ")
-            || head.starts_with("from ")
-    };
-    words(text, name).iter().any(|span| !is_read(span)) && passed_on(text, digest, name, &is_inspected)
-}
-
-/// Whether a name is used in a text otherwise than before a dot or in an import statement, so that the object may get anywhere.
-#[must_use]
-pub fn is_passed_on(text: &str, digest: Digest, name: &str) -> bool {
-    passed_on(text, digest, name, &|_, _| false)
-}
-
-/// The same, without the arguments that do not count.
-fn passed_on(text: &str, digest: Digest, name: &str, is_left_out: &dyn Fn(Node<'_>, &str) -> bool) -> bool {
-    let tree = std::cell::LazyCell::new(|| parse(text));
-    occurrences(text, digest, name).into_iter().filter(|found| found.kind.is_token()).any(|found| {
-        let span = found.span();
-        let Some(token) = tree.root_node().descendant_for_byte_range(span.start, span.end) else {
-            return true;
-        };
-        let mut node = token;
-        // `m` of `a.m` is the end of an expression, whose parent counts.
-        if let Some(above) =
-            node.parent().filter(|above| above.child_by_field_name("attribute") == Some(node))
-        {
-            node = above;
-        }
-        let is_read = node.parent().is_some_and(|above| {
-            above.kind() == "attribute" && above.child_by_field_name("object") == Some(node)
-        });
-        let mut above = Some(token);
-        let mut is_import = false;
-        while let Some(node) = above.filter(|_| !is_import) {
-            is_import = matches!(node.kind(), "import_statement" | "import_from_statement");
-            above = node.parent();
-        }
-        !is_read && !is_import && !is_left_out(node, text)
-    })
 }
 
 fn source(lookup: &Lookup<'_>, roots: &ImportRoots, file: &AbsPath) -> Option<Arc<SourceFile>> {

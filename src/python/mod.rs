@@ -28,6 +28,7 @@ pub mod not_found;
 pub mod occurrences;
 pub mod outline;
 pub mod parsed_file;
+pub mod passed_on;
 pub mod position;
 pub mod pytest;
 mod recover;

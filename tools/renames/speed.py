@@ -3,14 +3,22 @@
     python3 tools/renames/speed.py --lanser target/release/lanser --server-command PYRIGHT_LANGSERVER --project DIR NAME...
 
 Each NAME is a selector `py://pkg.mod#function`. The bare client asks the server for the references and the rename, shows it the
-edited texts and asks for the diagnostics of the files that lanser compares, all in one process that stays warm, after one
-warm-up name. lanser answers in a session, after the same warm-up. Both are asked every name once per round, in turn, so that a
-busy machine slows both; the first round is not counted. Prints a line for each name and the median ratio.
+edited texts and asks for the diagnostics of the edited files and of those in which one of the names is written, all in one process
+that stays warm. lanser answers in a session. Both are asked every name once per round, in turn, so that a busy machine slows both;
+the first round is not counted. Prints a line for each name, with the time and the processor time of both (for lanser that of the
+command, the session and its server), and the median ratios. With `--compared`, only names for which lanser compares just those files
+count in the medians: others are compared in more files, because types may be structural.
+
+`--sample N --seed S` takes N private functions, methods and fields of the project besides the names.
 """
 
 import argparse
+import ast
 import json
 import os
+import random
+import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -96,6 +104,50 @@ class Server:
             self.show(file, file.read_text())
 
 
+def processor_time(pids: list[int]) -> float:
+    """What processes have used, with their threads, in seconds."""
+    ticks = 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def files_with(root: Path, names: list[str]) -> list[Path]:
+    """The Python files in which one of the names is written."""
+    word = re.compile(rb"\b(?:" + "|".join(map(re.escape, names)).encode() + rb")\b")
+    files = (path for path in root.rglob("*.py*") if path.suffix in (".py", ".pyi") and not path.is_symlink())
+    hidden = (path for path in files if not any(part.startswith(".") for part in path.relative_to(root).parts))
+    return sorted(path for path in hidden if word.search(path.read_bytes()))
+
+
+def sample(root: Path, count: int, seed: int) -> list[str]:
+    """Selectors of private functions, methods and annotated fields, as many of each as possible."""
+    kinds: dict[str, list[str]] = {"function": [], "method": [], "field": []}
+    for path in sorted(root.rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        if any(part.startswith((".", "test")) or part in ("docs", "conf") for part in parts) or not (path.parent / "__init__.py").exists():
+            continue
+        module = ".".join(parts[1:] if parts[0] == "src" else parts).removesuffix(".__init__")
+        try:
+            tree = ast.parse(path.read_text())
+        except (SyntaxError, UnicodeDecodeError):
+            continue
+        is_private = re.compile("_[a-z]").match
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef) and is_private(node.name):
+                kinds["function"].append(f"py://{module}#{node.name}")
+            for member in node.body if isinstance(node, ast.ClassDef) else []:
+                if isinstance(member, ast.FunctionDef) and is_private(member.name) and not member.decorator_list:
+                    kinds["method"].append(f"py://{module}#{node.name}.{member.name}")
+                target = member.target if isinstance(member, ast.AnnAssign) else None
+                if isinstance(target, ast.Name):
+                    kinds["field"].append(f"py://{module}#{node.name}.{target.id}")
+    chosen = random.Random(seed)
+    names = [name for kind in kinds.values() for name in chosen.sample(kind, min(len(kind), -(-count // 3)))]
+    return names[:count]
+
+
 def edited_texts(root: Path, bundle: dict) -> dict[Path, str]:
     texts = {}
     for change in bundle["edits"]["workspaceEdit"]["documentChanges"]:
@@ -115,46 +167,69 @@ def main() -> int:
     parser.add_argument("--server-command", required=True)
     parser.add_argument("--project", required=True, type=Path)
     parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("names", nargs="+")
+    parser.add_argument("--sample", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--compared", action="store_true")
+    parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     root = options.project.resolve()
     lanser = [str(Path(options.lanser).resolve())]
 
-    def preview(name: str, new: str) -> tuple[float, dict]:
-        began = time.perf_counter()
-        output = subprocess.run([*lanser, "rename", name, new, "--json"], cwd=root, capture_output=True, text=True)
-        return time.perf_counter() - began, json.loads(output.stdout)
+    def run(*arguments: str) -> str:
+        return subprocess.run([*lanser, *arguments], cwd=root, capture_output=True, text=True).stdout
+
+    def processes() -> list[int]:
+        found = [known for known in json.loads(run("session", "status", "--json") or "[]") if known["workspace"] == str(root)]
+        return [pid for known in found for pid in (known["pid"], *(server["pid"] for server in known["status"]["servers"]))]
+
+    def preview(name: str, new: str) -> tuple[float, float, dict]:
+        pids = processes()
+        used = lambda: resource.getrusage(resource.RUSAGE_CHILDREN)
+        began, before, own = time.perf_counter(), processor_time(pids), used()
+        bundle = json.loads(run("rename", name, new, "--json"))
+        now = used()
+        spent = now.ru_utime + now.ru_stime - own.ru_utime - own.ru_stime
+        wall = time.perf_counter() - began
+        same = pids if processes() == pids else []
+        return wall, spent + processor_time(same) - before if same else float("nan"), bundle
 
     server = Server(options.server_command, root)
-    ratios = []
-    times: dict[str, list[tuple[float, float]]] = {}
+    times: dict[str, list[tuple[float, ...]]] = {}
     facts = {}
+    names = options.names + (sample(root, options.sample, options.seed) if options.sample else [])
     for round_number in range(options.rounds):
-        for name in options.names:
+        for name in names:
             # Another name each time, so that no answer is one of the memo.
-            new = f"renamed_{os.getpid()}_{round_number}"
-            own, bundle = preview(name, new)
-            if bundle.get("edits") is None:
-                print(f"{name}: {bundle['error']}", file=sys.stderr)
-                return 1
+            new = f"{'_' if re.search(r'[.#]_[^.#]*$', name) else ''}renamed_{os.getpid()}_{round_number}"
+            own, own_processor, bundle = preview(name, new)
+            if (bundle.get("edits") or {}).get("diagnostics") is None:
+                if round_number == 0:
+                    print(f"{name}: {bundle['error']['message']}", flush=True)
+                continue
             place = bundle["resolution"]["resolved"]
             texts = edited_texts(root, bundle)
-            # A name of a module: the files that were compared are the edited ones, unless the bundle has others.
-            files = sorted(texts)
+            old = re.split(r"[.#]", name)[-1]
+            files = sorted({*texts, *files_with(root, [old, new])})
             line, character = place["range"][0], place["range"][1]
-            began = time.perf_counter()
+            began, before = time.perf_counter(), processor_time([server.process.pid])
             server.rename(root / place["uri"], line, character, new, files, texts)
-            bare = time.perf_counter() - began
+            bare, bare_processor = time.perf_counter() - began, processor_time([server.process.pid]) - before
             edits = sum(len(change["edits"]) for change in bundle["edits"]["workspaceEdit"]["documentChanges"])
-            facts[name] = (edits, len(files), bundle["edits"]["diagnostics"]["files_checked"])
+            facts[name] = (edits, len(texts), bundle["edits"]["diagnostics"]["files_checked"], len(files))
             if round_number > 0:
-                times.setdefault(name, []).append((own, bare))
-    for name, pairs in times.items():
-        own, bare = (statistics.median(pair[index] for pair in pairs) for index in (0, 1))
-        ratios.append(own / bare)
-        edits, files, checked = facts[name]
-        print(f"{name}: {edits} edits in {files} files, {checked} compared; {own * 1000:.0f} ms, bare {bare * 1000:.0f} ms, ratio {own / bare:.2f}")
-    print(f"median ratio {statistics.median(ratios):.2f}")
+                times.setdefault(name, []).append((own, bare, own_processor, bare_processor))
+    ratios = []
+    for name, rounds in times.items():
+        own, bare, own_processor, bare_processor = (statistics.median(one[index] for one in rounds) for index in range(4))
+        edits, changed, compared, files = facts[name]
+        if compared == files or not options.compared:
+            # Clock ticks are 10 ms.
+            ratios.append((own / bare, own_processor / max(bare_processor, 0.01), (own - 0.1) / bare))
+        print(
+            f"{name}: {edits} edits in {changed} files, {compared} compared (bare: {files}); {own * 1000:.0f} ms, bare {bare * 1000:.0f} ms, "
+            f"ratio {own / bare:.2f}; processor {own_processor * 1000:.0f} ms, bare {bare_processor * 1000:.0f} ms"
+        )
+    print("median ratio {:.2f}, of processor time {:.2f}, of all but 100 ms {:.2f}".format(*map(statistics.median, zip(*ratios))))
     server.process.kill()
     return 0
 

@@ -98,9 +98,9 @@ def without_name(test: str, old: str, new: str) -> str:
     return re.sub(rf"\b{re.escape(new)}\b", old, test)
 
 
-def try_rename(project: Project, lanser: str, case: dict) -> dict:
+def try_rename(project: Project, lanser: str, case: dict, is_tested: bool) -> dict:
     files = case.get("tests", project.facts["tests"])
-    before = project.baseline(files)
+    before = project.baseline(files) if is_tested else {}
     digest = tree_digest(project.root)
     command = [lanser, "rename", case["from"], case["to"], *case.get("options", []), "--apply"]
     began = time.perf_counter()
@@ -112,7 +112,7 @@ def try_rename(project: Project, lanser: str, case: dict) -> dict:
     changed = project.run("git", "diff", "--shortstat").stdout.strip()
     facts["changed"] = changed
     last = [re.split(r"[.#]", name.removesuffix(".py").replace("/", "."))[-1] for name in (case["from"], case["to"])]
-    after = project.tests(files)
+    after = project.tests(files) if is_tested else {}
     failed_before = {test for test, message in before.items() if message}
     failed = {without_name(test, *last): message for test, message in after.items() if message}
     new = {test: message for test, message in failed.items() if test not in failed_before}
@@ -135,6 +135,7 @@ def main() -> int:
     parser.add_argument("--environments", required=True, type=Path)
     parser.add_argument("--cases", type=Path, default=HERE / "cases.toml")
     parser.add_argument("--report", type=Path, help="write everything as JSON lines to this file")
+    parser.add_argument("--without-tests", action="store_true", help="only make and undo the renames; `right` says no more than that")
     parser.add_argument("ids", nargs="*")
     options = parser.parse_args()
     lanser = str(options.lanser.resolve())
@@ -149,7 +150,7 @@ def main() -> int:
         if project.run("git", "status", "--porcelain").stdout:
             print(f"{case['id']}: the clone is not clean", file=sys.stderr)
             return 2
-        facts = try_rename(project, lanser, case)
+        facts = try_rename(project, lanser, case, not options.without_tests)
         expected = case.get("expect", "right")
         if facts["verdict"] == "wrong" and expected == "strings":
             facts["verdict"] = "strings"

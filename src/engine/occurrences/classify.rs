@@ -13,9 +13,10 @@ use super::{COMPUTED_BASE, Evidence, Explanation, Token, files_with};
 use crate::model::facts::UseProvenance;
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
-use crate::python::hierarchy::{imports_of, may_be_held};
+use crate::python::hierarchy::imports_of;
 use crate::python::occurrences::{OccurrenceKind, is_quoted};
 use crate::python::outline::{Import, Imported, Outline};
+use crate::python::passed_on;
 use crate::python::scopes::Scopes;
 use crate::python::usage::{StringUse, TokenUse, Usage};
 use crate::workspace::files::{Document, Files as _};
@@ -528,7 +529,7 @@ fn is_module_held(cx: &RequestContext<'_>, symbol: &SearchedSymbol) -> bool {
         for path in files_with(cx, &name) {
             let Ok(document) = files.read(&path) else { continue };
             let has_alias = document.text.contains(&format!("{name} as "));
-            let is_held = may_be_held(&document.text, document.digest, &name);
+            let is_held = passed_on::is_module_held(&document.text, document.digest, &name);
             if !has_alias && !is_held {
                 continue;
             }

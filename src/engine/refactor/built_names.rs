@@ -8,18 +8,27 @@ use crate::python::outline::Span;
 use crate::workspace::files::{Document, Files as _};
 
 /// What a file has in it that looks names up.
-const LOOKUPS: [&str; 6] = ["getattr(", "hasattr(", "globals()", "vars(", "__dict__", "methodcaller("];
+const LOOKUPS: [&str; 5] = ["getattr(", "hasattr(", "vars(", "__dict__", "methodcaller("];
+
+/// What looks names of a module up, and no members.
+const GLOBALS: &str = "globals()";
 
 /// The strings that the beginning of the old name and something else are put together in, in files that look names up.
-pub(super) fn prefixes(cx: &RequestContext<'_>, renaming: &Renaming<'_>) -> Vec<(Arc<Document>, Span)> {
+pub(super) fn prefixes(
+    cx: &RequestContext<'_>,
+    renaming: &Renaming<'_>,
+    is_member: bool,
+) -> Vec<(Arc<Document>, Span)> {
     let snapshot = &cx.state.inputs.snapshot;
     let mut found = Vec::new();
     let ends = renaming.old.match_indices('_').map(|(at, _)| &renaming.old[..=at]);
     for prefix in ends.filter(|prefix| prefix.len() < renaming.old.len()) {
         for path in cx.state.files_with_word(prefix) {
             let Ok(document) = cx.state.files.read(&snapshot.absolute(&path)) else { continue };
-            if LOOKUPS.iter().any(|lookup| document.text.contains(lookup)) {
-                let built = built(&document.text, prefix, renaming.old);
+            let text = &document.text;
+            if LOOKUPS.iter().any(|lookup| text.contains(lookup)) || !is_member && text.contains(GLOBALS) {
+                let mut built = built(text, prefix, renaming.old);
+                built.retain(|span| !is_member || !is_in_globals(text, span));
                 found.extend(built.into_iter().map(|span| (document.clone(), span)));
             }
         }
@@ -69,6 +78,13 @@ fn value_end(text: &str) -> usize {
     end.map_or(text.len(), |(at, _)| at + 1)
 }
 
+/// Whether a string is looked up in the names of the module: `globals()[f"visit_{x}"]`.
+fn is_in_globals(text: &str, span: &Span) -> bool {
+    let before = text[..span.start].trim_end_matches(['"', '\'']);
+    let before = before.trim_end_matches(['f', 'F', 'r', 'R']).trim_end();
+    [format!("{GLOBALS}["), format!("{GLOBALS}.get(")].iter().any(|lookup| before.ends_with(lookup))
+}
+
 /// Whether a name can be what a format gives: `{…}` and `%s` stand for anything.
 fn fits(name: &str, format: &str) -> bool {
     let mut literals = vec![String::new()];
@@ -97,7 +113,20 @@ fn fits(name: &str, format: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::built;
+    use super::{built, is_in_globals};
+
+    #[test]
+    fn names_of_modules() {
+        for (text, expected) in [
+            ("globals()[f'visit_{kind}']", true),
+            ("globals().get(\"visit_\" + kind)", true),
+            ("getattr(self, f'visit_{kind}')", false),
+            ("vars(self)[f'visit_{kind}']", false),
+        ] {
+            let span = built(text, "visit_", "visit_name").remove(0);
+            assert_eq!(is_in_globals(text, &span), expected, "{text}");
+        }
+    }
 
     #[test]
     fn strings_that_are_put_together() {

@@ -10,7 +10,8 @@ use crate::engine::failure::Failure;
 use crate::engine::inputs::Inputs;
 use crate::model::request::CheckScope;
 use crate::path::AbsPath;
-use crate::python::hierarchy::{ModuleImports, imports_of, is_passed_on};
+use crate::python::hierarchy::{ModuleImports, imports_of};
+use crate::python::passed_on::is_module_passed_on;
 use crate::tape::Tape;
 use crate::workspace::files::{DiskFiles, Files as _};
 use crate::workspace::parallel::parallel_map;
@@ -41,8 +42,9 @@ pub(in crate::engine) enum EditKind<'e> {
     RenamesNominal([&'e str; 2], &'e BTreeSet<AbsPath>),
     /// The first name becomes the second in every reference, and it is a name of a module or a function. The program is the
     /// same under another name, so diagnostics can only change where one of the names is written, where the names of an edited
-    /// module are imported with `*`, and where a module is passed on as an object, which may have to match a protocol.
-    RenamesGlobal([&'e str; 2]),
+    /// module are imported with `*`, and, if `may_match`, where a module is passed on as an object: it may have to match a protocol
+    /// that has one of the names.
+    RenamesGlobal { names: [&'e str; 2], may_match: bool },
 }
 
 /// The files that an edit can affect: the edited ones, those that import an edited one, those in which a renamed name is written.
@@ -63,14 +65,15 @@ pub(in crate::engine) async fn affected(
         plan.paths().filter(|path| path.is_python()).map(|path| root.join(path.as_str())).collect();
     let names: Vec<String> = match kind {
         EditKind::Any => Vec::new(),
-        EditKind::Renames(names) | EditKind::RenamesGlobal(names) | EditKind::RenamesNominal(names, _) => {
-            names.map(str::to_owned).to_vec()
-        }
+        EditKind::Renames(names)
+        | EditKind::RenamesGlobal { names, .. }
+        | EditKind::RenamesNominal(names, _) => names.map(str::to_owned).to_vec(),
     };
-    let passes_modules_on = matches!(kind, EditKind::RenamesGlobal(_));
+    let is_global = matches!(kind, EditKind::RenamesGlobal { .. });
+    let may_match = matches!(kind, EditKind::RenamesGlobal { may_match: true, .. });
     let only = match kind {
         EditKind::RenamesNominal(_, also) => Some(also.clone()),
-        EditKind::RenamesGlobal(_) => Some(BTreeSet::new()),
+        EditKind::RenamesGlobal { .. } => Some(BTreeSet::new()),
         EditKind::Any | EditKind::Renames(_) => None,
     };
     // The type of a member may reach a file through any chain of imports.
@@ -87,7 +90,12 @@ pub(in crate::engine) async fn affected(
         let mut unaffected = Vec::new();
         if let Some(mut affected) = only {
             affected.extend(containing.iter().flatten().cloned());
-            if passes_modules_on {
+            if is_global {
+                affected.extend(
+                    importers.iter().filter(|(_, imported)| imported.star).map(|(path, _)| path.clone()),
+                );
+            }
+            if may_match {
                 affected.extend(search.passing_on(&touched, &importers));
             }
             let all = std::mem::take(&mut importers).into_iter().map(|(path, _)| path);
@@ -157,24 +165,23 @@ impl Search {
         }
     }
 
-    /// The files in which a module may be passed on as an object, or all of whose names are imported: wherever one of the names
-    /// that the modules have in some file is used otherwise than before a dot.
+    /// The files in which a module may be passed on as an object: wherever one of the names that the modules have in some file is used
+    /// otherwise than before a dot.
     fn passing_on(&self, touched: &[AbsPath], importers: &[(AbsPath, ModuleImports)]) -> BTreeSet<AbsPath> {
         let files = DiskFiles::on(self.tape.clone());
         let mut names: BTreeSet<String> = touched.iter().map(|module| self.last_name(module)).collect();
-        let mut found = BTreeSet::new();
+        let mut found: BTreeSet<AbsPath> = BTreeSet::new();
         for (path, imported) in importers {
             names.extend(imported.aliases.iter().cloned());
             if imported.star {
                 names.insert(self.last_name(path));
-                found.insert(path.clone());
             }
         }
         for name in names.iter().filter(|name| !name.is_empty()) {
             let candidates: Vec<AbsPath> =
                 self.files_with(name).into_iter().filter(|path| !found.contains(path)).collect();
             let passed = parallel_map(&candidates, self.threads, |path| {
-                files.read(path).is_ok_and(|file| is_passed_on(&file.text, file.digest, name))
+                files.read(path).is_ok_and(|file| is_module_passed_on(&file.text, file.digest, name))
             });
             found
                 .extend(candidates.into_iter().zip(passed).filter(|(_, is_it)| *is_it).map(|(path, _)| path));

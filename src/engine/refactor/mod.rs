@@ -25,6 +25,7 @@ mod filters;
 mod fixtures;
 mod guards;
 pub(super) mod input;
+mod installed_words;
 mod mangling;
 mod module;
 mod names;

@@ -12,7 +12,7 @@ use super::decisions::{DecidedPlaces, OpenPlace, decide};
 use super::dependents::EditKind;
 use super::rename_completeness::reasons;
 use super::rename_edit::with_edits;
-use super::{guards, names, planning, prepare, residue, speculate};
+use super::{guards, names, nominal, planning, prepare, residue, speculate};
 use crate::engine::blocking::blocking;
 use crate::engine::completeness;
 use crate::engine::context::{HandlerOutput, RequestContext};
@@ -90,7 +90,10 @@ pub(super) async fn rename_module(
         let renamed = [(old.clone(), new.clone()), (last(old), last(new))];
         // A module that is imported under its new name is the same module.
         let kind = match cx.request.options.check {
-            CheckScope::Affected => EditKind::RenamesGlobal([&renamed[1].0, &renamed[1].1]),
+            CheckScope::Affected => {
+                let names = [renamed[1].0.as_str(), renamed[1].1.as_str()];
+                EditKind::RenamesGlobal { names, may_match: nominal::may_match_module(cx, names).await? }
+            }
             CheckScope::Importers => EditKind::Any,
         };
         diagnostics = Some(speculate::check(cx, &mut checks, &planned, kind, &renamed).await?);

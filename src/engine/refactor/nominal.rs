@@ -4,31 +4,26 @@
 //! elsewhere: a call with an object that lost a member of a protocol, `Class(**typed_dict)` where a field was renamed. That needs
 //! a structural type in which one of the names is written, in the workspace or in an installed package; or a class that is
 //! structural itself. A class that inherits from several classes can lose or gain a conflict between them, in its own file.
+//!
+//! The field of a dataclass is also a parameter of its constructor. Where that must match another callable (`create = Item` in place of a
+//! method, two functions for one `ParamSpec`), the class is passed on as an object.
 
 use std::collections::BTreeSet;
 
 use super::collision::{Renaming, class_of};
-use crate::digest::Digest;
+use super::installed_words;
 use crate::engine::blocking::blocking;
 use crate::engine::context::RequestContext;
 use crate::engine::failure::Failure;
 use crate::engine::implementations::files_with_computed_bases;
-use crate::engine::inputs::Inputs;
 use crate::engine::occurrences::files_with;
 use crate::path::AbsPath;
 use crate::python::classes::Classes;
 use crate::python::hierarchy::Hierarchy;
 use crate::python::outline::Outline;
+use crate::python::passed_on::{is_class_passed_on, passes_types_on};
 use crate::tape::IoKind;
-use crate::workspace::disk_cache::DiskCache;
-use crate::workspace::files::{Files as _, canonical};
-use crate::workspace::parallel::parallel_map;
-
-/// The maximum size of the cache of searches in installed packages, in bytes.
-const MAX_BYTES: u64 = 16 << 20;
-
-/// With more files in the installed packages, they are not searched.
-const MAX_FILES: usize = 100_000;
+use crate::workspace::files::{Document, Files as _};
 
 /// With more installed files in which one of the names is written, they are not read.
 const MAX_CONTAINING: usize = 600;
@@ -48,10 +43,25 @@ pub(super) async fn files_of_subclasses(
     }
     let classes = Classes::new(&cx.state.files, &cx.state.inputs.roots);
     let Some(below) = below_nominal(cx, renaming, &classes) else { return Ok(None) };
+    Ok((!is_in_any_structural_type(cx, &classes, names).await?).then_some(below))
+}
+
+/// Whether a module that has a name may have to match a structural type with that name: then the types of files in which neither
+/// name is written can depend on it.
+pub(super) async fn may_match_module(cx: &RequestContext<'_>, names: [&str; 2]) -> Result<bool, Failure> {
+    let classes = Classes::new(&cx.state.files, &cx.state.inputs.roots);
+    is_in_any_structural_type(cx, &classes, names).await
+}
+
+/// Whether one of the names may be written in a structural type, of the workspace or of an installed package.
+async fn is_in_any_structural_type(
+    cx: &RequestContext<'_>,
+    classes: &Classes<'_>,
+    names: [&str; 2],
+) -> Result<bool, Failure> {
     let containing: BTreeSet<AbsPath> = names.iter().flat_map(|name| files_with(cx, name)).collect();
-    let is_structural = containing.iter().any(|path| is_in_structural_type(cx, &classes, path, names));
-    let is_structural = is_structural || is_in_installed(cx, names).await?;
-    Ok((!is_structural).then_some(below))
+    let is_here = containing.iter().any(|path| is_in_structural_type(cx, classes, path, names));
+    Ok(is_here || is_in_installed(cx, names).await?)
 }
 
 /// Whether all classes around the renamed members are known, and every member with one of the names there is renamed.
@@ -71,13 +81,13 @@ fn below_nominal(
     classes: &Classes<'_>,
 ) -> Option<BTreeSet<AbsPath>> {
     let mut below = BTreeSet::new();
+    let mut constructed = BTreeSet::new();
     for (document, offset) in renaming.definitions() {
         let (_, start) = class_of(&Outline::parse(&document.text), *offset)?;
         let class = classes.class_at(&document.path, start)?;
         let is_method =
             classes.defined_at(&document.path, *offset).is_some_and(|found| found.kind.is_function());
-        // A field may be a parameter of a constructor that is made from it.
-        if !is_method && !class.is_plain() || classes.may_be_structural(&class) {
+        if classes.may_be_structural(&class) {
             return None;
         }
         let found = classes.subclasses(&class, &|name| files_with(cx, name));
@@ -85,9 +95,37 @@ fn below_nominal(
         if found.is_cut || !classes.computed_subclasses(&class, &found, &open, None).is_empty() {
             return None;
         }
+        // A field may be a parameter of a constructor that is made from it.
+        if !is_method && !class.is_plain() {
+            if renaming.old.starts_with('_') {
+                return None;
+            }
+            constructed.extend(found.classes.iter().chain([&class]).map(|class| class.name().to_owned()));
+        }
         below.extend(found.classes.iter().map(|class| class.document().path.clone()));
     }
+    below.extend(passing_on(cx, &constructed)?);
     Some(below)
+}
+
+/// The files in which the constructors of classes may have to match another callable, with the names of its parameters: where the class
+/// of an object is passed on as an object. `None` if one of the classes itself is.
+fn passing_on(cx: &RequestContext<'_>, classes: &BTreeSet<String>) -> Option<BTreeSet<AbsPath>> {
+    let in_files = |name: &str, is_it: &dyn Fn(&Document) -> bool| -> BTreeSet<AbsPath> {
+        let with_name = files_with(cx, name).into_iter();
+        with_name.filter(|path| cx.state.files.read(path).is_ok_and(|file| is_it(&file))).collect()
+    };
+    for class in classes {
+        let found = in_files(class, &|file| is_class_passed_on(&file.text, file.digest, class));
+        if !found.is_empty() {
+            return None;
+        }
+    }
+    let mut found = BTreeSet::new();
+    for name in ["type", "__class__"].iter().filter(|_| !classes.is_empty()) {
+        found.extend(in_files(name, &|file| passes_types_on(&file.text, file.digest)));
+    }
+    Some(found)
 }
 
 /// Whether one of the names is written in a structural type of a file, which may be any type that cannot be followed.
@@ -99,14 +137,26 @@ fn is_in_structural_type(
 ) -> bool {
     let Ok(document) = cx.state.files.read(path) else { return true };
     let text: &str = &document.text;
-    // `Point = TypedDict("Point", {"x": int})`
-    let makes_typed_dict = text.contains("TypedDict(") || text.contains("TypedDict as ");
-    makes_typed_dict
+    (makes_typed_dict(text) && names.iter().any(|name| is_written_as_key(text, name)))
         || classes.in_file(path).iter().any(|class| {
             let statement = text.get(class.span().clone()).unwrap_or_default();
             let is_there = |name: &&str| statement.contains(*name) && class.has_in_shape(name);
             names.iter().any(is_there) && classes.may_be_structural(class)
         })
+}
+
+/// `Point = TypedDict("Point", {"x": int})`
+fn makes_typed_dict(text: &str) -> bool {
+    text.contains("TypedDict(") || text.contains("TypedDict as ")
+}
+
+/// Whether a name stands in quotes, or as a keyword.
+fn is_written_as_key(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| {
+        let (before, after) = (&text[..at], &text[at + name.len()..]);
+        (before.ends_with(['"', '\'']) && after.starts_with(['"', '\'']))
+            || after.trim_start().strip_prefix('=').is_some_and(|rest| !rest.starts_with('='))
+    })
 }
 
 /// Whether one of the names may be written in a structural type of an installed package or of the server's stubs.
@@ -116,10 +166,10 @@ async fn is_in_installed(cx: &RequestContext<'_>, names: [&str; 2]) -> Result<bo
         true => None,
         false => {
             let (inputs, threads) = (cx.state.inputs.clone(), cx.settings.threads);
-            let store =
-                cx.settings.keep.then(|| DiskCache::new(cx.settings.cache.join("installed"), MAX_BYTES));
+            let store = cx.settings.keep.then(|| installed_words::store(&cx.settings.cache));
             let names = names.map(str::to_owned);
-            blocking(move || installed_with(&inputs, &names, store.as_ref(), threads)).await?
+            blocking(move || installed_words::installed_with(&inputs, &names, store.as_ref(), threads))
+                .await?
         }
     };
     let containing = containing.filter(|found| found.len() <= MAX_CONTAINING);
@@ -131,61 +181,18 @@ async fn is_in_installed(cx: &RequestContext<'_>, names: [&str; 2]) -> Result<bo
     Ok(tape.query(IoKind::Guard, &("structural", names), decide, || true))
 }
 
-/// The installed files in which one of the names is written. `None` if not all files can be searched.
-fn installed_with(
-    inputs: &Inputs,
-    names: &[String; 2],
-    store: Option<&DiskCache>,
-    threads: usize,
-) -> Option<Vec<AbsPath>> {
-    // Names beyond ASCII can be written in several ways.
-    let folders = inputs.installed_folders().filter(|_| names.iter().all(|name| name.is_ascii()))?;
-    let group = inputs.packages_digest();
-    let fields = folders.iter().map(AbsPath::as_str).chain(names.iter().map(String::as_str));
-    let key = Digest::of_fields(fields.map(str::as_bytes));
-    let known = store.and_then(|store| serde_json::from_slice(&store.get(&group, &key)?).ok());
-    if let Some(known) = known {
-        return Some(known);
-    }
-    let word = regex::bytes::Regex::new(&format!(r"(?-u)\b(?:{})\b", names.join("|"))).ok()?;
-    let files = python_files(&folders)?;
-    let contains = parallel_map(&files, threads, |path| {
-        // What cannot be read is not known to lack the names.
-        std::fs::read(path.as_path()).map_or(true, |bytes| word.is_match(&bytes))
-    });
-    let found: Vec<AbsPath> =
-        files.into_iter().zip(contains).filter(|(_, contains)| *contains).map(|(path, _)| path).collect();
-    if let (Some(store), Ok(json)) = (store, serde_json::to_vec(&found)) {
-        store.put(&group, &key, |out| out.write_all(&json));
-    }
-    Some(found)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The Python files below folders, each once, with links followed. `None` if there are too many, or a folder cannot be listed.
-fn python_files(folders: &[AbsPath]) -> Option<Vec<AbsPath>> {
-    let mut pending = folders.to_vec();
-    let (mut seen, mut files) = (BTreeSet::new(), BTreeSet::new());
-    while let Some(folder) = pending.pop() {
-        if !seen.insert(canonical(&folder)) {
-            continue;
+    #[test]
+    fn keys_of_typed_dicts() {
+        for text in ["TypedDict('P', {'x': int})", "TypedDict(\"P\", {\"x\": int})", "TypedDict('P', x=int)"]
+        {
+            assert!(makes_typed_dict(text) && is_written_as_key(text, "x"), "{text}");
         }
-        let entries = match std::fs::read_dir(folder.as_path()) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            entries => entries.ok()?,
-        };
-        for entry in entries {
-            let path = AbsPath::new(entry.ok()?.path().to_str()?).ok()?;
-            let is_python = path.as_str().ends_with(".py") || path.as_str().ends_with(".pyi");
-            // A link that leads nowhere is no file.
-            match std::fs::metadata(path.as_path()) {
-                Ok(metadata) if metadata.is_dir() => pending.push(path),
-                Ok(_) if is_python => drop(files.insert(path)),
-                _ => {}
-            }
-        }
-        if files.len() > MAX_FILES {
-            return None;
+        for text in ["def x(): ...", "x == 1", "'axe'", "m.x"] {
+            assert!(!is_written_as_key(text, "x"), "{text}");
         }
     }
-    Some(files.into_iter().collect())
 }

@@ -164,7 +164,7 @@ pub(in crate::engine) async fn rename(cx: &RequestContext<'_>) -> Result<Handler
         };
         let kind = match &below {
             _ if is_certain && explained.is_by_name && !has_special_form(names) => {
-                EditKind::RenamesGlobal(names)
+                EditKind::RenamesGlobal { names, may_match: nominal::may_match_module(cx, names).await? }
             }
             Some(below) => EditKind::RenamesNominal(names, below),
             None => EditKind::Renames(names),

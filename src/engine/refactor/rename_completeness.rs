@@ -51,7 +51,10 @@ pub(super) fn open_places(
     let mocked = explained.mocked.iter().filter(is_old);
     add(mocked.map(of).collect(), "a mock has an attribute of that name");
     if explained.is_member || explained.is_by_name {
-        add(built_names::prefixes(cx, renaming), "a name is built that may be the old one");
+        add(
+            built_names::prefixes(cx, renaming, explained.is_member),
+            "a name is built that may be the old one",
+        );
     }
     add(mangling::mangled_with_class(cx, renaming), "the name of the class is a part of it");
     for (document, span, why) in spelled::strings(cx, renaming, explained) {

@@ -245,6 +245,7 @@ fn files_that_a_rename_of_a_function_can_affect() {
 //- /plugin.py
 def run() -> int: return 1
 def stop() -> int: return 2
+def pause() -> int: return 3
 //- /host.py
 from typing import Protocol
 class Plugin(Protocol):
@@ -270,9 +271,14 @@ print(run())
     let found = &bundle["edits"]["diagnostics"];
     assert_eq!(found["introduced"][0]["uri"], "main.py", "{found}");
     assert_eq!(found["unaffected"], json!({"count": 1, "files": ["far.py"]}));
-    let bundle = repository.plan(&["rename", "py://plugin#stop", "halt"]);
+    // A protocol of the standard library has the new name, and `main.py` passes the module on.
+    let bundle = repository.plan(&["rename", "py://plugin#stop", "readline"]);
     assert_eq!(failed(&bundle), [""; 0]);
     assert_eq!(bundle["edits"]["diagnostics"]["unaffected"]["files"], json!(["user.py"]), "{bundle}");
+    let bundle = repository.plan(&["rename", "py://plugin#pause", "halt_all"]);
+    assert_eq!(failed(&bundle), [""; 0]);
+    let unaffected = &bundle["edits"]["diagnostics"]["unaffected"]["files"];
+    assert_eq!(*unaffected, json!(["far.py", "main.py", "user.py"]), "{bundle}");
     let all = repository.plan(&["rename", "py://plugin#stop", "halt", "--check", "importers"]);
     assert_eq!(all["edits"]["diagnostics"].get("unaffected"), None, "{all}");
     // The edited files, and the three that import them.
@@ -361,6 +367,60 @@ def run(point: Point, movie: Movie, pair: Pair) -> object:
             assert!(text.contains(part), "{selector}: {part}\n{text}");
         }
     }
+}
+
+/// The field of a dataclass is a parameter of its constructor, which may have to match another callable where the class is passed on.
+#[test]
+fn files_that_a_rename_of_a_field_can_affect() {
+    let project = Project::parse(
+        "\
+//- /item.py
+from dataclasses import dataclass
+
+@dataclass
+class Item:
+    sum_total: int
+
+@dataclass
+class Box:
+    sum_total: int
+
+    def class_of(self) -> type: return type(self)
+
+def made(sum_total: int) -> Item: return Item(sum_total)
+def item() -> Item: return made(1)
+def box() -> Box: return Box(1)
+//- /same.py
+from typing import Callable, ParamSpec, TypeVar
+P = ParamSpec('P')
+A = TypeVar('A')
+B = TypeVar('B')
+def same(a: Callable[P, A], b: Callable[P, B]) -> None: ...
+//- /far.py
+from item import Item, made
+from same import same
+same(Item, made)
+//- /instance.py
+from item import box, made
+from same import same
+same(type(box()), made)
+//- /user.py
+from item import item, box
+print(item(), type(box()).__name__)
+",
+    );
+    let repository = Repository::new(&project);
+    let plan = |class: &str| {
+        let bundle = repository.plan(&["rename", &format!("py://item#{class}.sum_total"), "grand_total"]);
+        assert!(failed(&bundle).contains(&"diagnostics".to_owned()), "{bundle}");
+        bundle["edits"]["diagnostics"].clone()
+    };
+    let found = plan("Item");
+    assert_eq!(found["introduced"][0]["uri"], "far.py", "{found}");
+    assert_eq!(found.get("unaffected"), None, "the class is passed on: {found}");
+    let found = plan("Box");
+    assert_eq!(found["introduced"][0]["uri"], "instance.py", "{found}");
+    assert_eq!(found["unaffected"]["files"], json!(["far.py", "user.py"]), "{found}");
 }
 
 /// A member affects files in which neither name is written only through structural types.

@@ -103,6 +103,17 @@ fn received_times(server: &FakeServer, method: &str, times: usize) -> bool {
     server.received().iter().filter(|received| *received == method).count() >= times
 }
 
+/// A process that writes does so itself, but a running session makes the plan, with its warm server.
+#[test]
+fn a_session_plans_what_another_process_writes() {
+    let env = TestEnv::pyright(&project()).with_sessions();
+    env.lanser(["refs", "py://m#f", "--json"]).answer();
+    let made = env.lanser(["rename", "py://m#f", "g", "--apply", "--json"]).answer();
+    assert_eq!(made["meta"]["volatile"]["served_from"], "memo", "{made}");
+    assert!(made["edits"]["transaction"]["id"].is_string(), "{made}");
+    assert_eq!(std::fs::read_to_string(env.file("m.py")).unwrap(), "def g(): ...\ng()\n");
+}
+
 #[test]
 fn a_session_answers_like_the_process_itself() {
     let env = env();

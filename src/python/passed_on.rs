@@ -1,0 +1,249 @@
+//! Whether an object gets anywhere else: a module or a class whose name is used other than to reach what is in it, or to make an
+//! instance. Decided by names and syntax alone, so that "yes" can be wrong.
+
+use tree_sitter::Node;
+
+use super::hierarchy::words;
+use super::occurrences::{OccurrenceKind, occurrences};
+use super::outline::Span;
+use super::syntax::{dotted, parse, text_of};
+use crate::digest::Digest;
+
+/// Functions that do nothing with a class but compare it, or take it for a type.
+const ASKING: [&str; 5] = ["isinstance", "issubclass", "cast", "repr", "str"];
+
+/// Attributes of a class with double underscores that do not lead to its constructor.
+const DESCRIBING: [&str; 5] = ["__name__", "__qualname__", "__module__", "__doc__", "__members__"];
+
+/// Functions that look an attribute up or inspect an object, and pass it to nothing else.
+const INSPECTING: [&str; 9] =
+    ["getattr", "hasattr", "setattr", "delattr", "object", "reload", "dir", "vars", "getmembers"];
+
+/// Whether the name of a module is used in a text otherwise than before a dot or in an import statement, so that the object may get anywhere.
+#[must_use]
+pub fn is_module_passed_on(text: &str, digest: Digest, name: &str) -> bool {
+    is_used_as_value(text, digest, name, &|_, _| false)
+}
+
+/// The same, where functions that only inspect the module do not count: whether an attribute of an unknown object may be one of it.
+#[must_use]
+pub fn is_module_held(text: &str, digest: Digest, name: &str) -> bool {
+    // Most uses are seen without a tree.
+    let is_read = |span: &Span| {
+        let line = text[..span.start].rfind('\n').map_or(0, |end| end + 1);
+        let head = text[line..].trim_start();
+        text[span.end..].trim_start_matches(' ').starts_with('.')
+            || head.starts_with("import ")
+            || head.starts_with("from ")
+    };
+    words(text, name).iter().any(|span| !is_read(span)) && is_used_as_value(text, digest, name, &is_inspected)
+}
+
+/// Whether an argument is passed to a function that only inspects it: `patch.object(module, "name")`.
+fn is_inspected(argument: Node<'_>, text: &str) -> bool {
+    let call =
+        argument.parent().filter(|parent| parent.kind() == "argument_list").and_then(|list| list.parent());
+    let function = call.and_then(|call| dotted(call.child_by_field_name("function")?, text));
+    function.is_some_and(|function| INSPECTING.contains(&function.rsplit('.').next().unwrap_or_default()))
+}
+
+/// Whether the name of a module is used as a value, without the uses that do not count.
+fn is_used_as_value(
+    text: &str,
+    digest: Digest,
+    name: &str,
+    is_left_out: &dyn Fn(Node<'_>, &str) -> bool,
+) -> bool {
+    let tree = std::cell::LazyCell::new(|| parse(text));
+    occurrences(text, digest, name).into_iter().filter(|found| found.kind.is_token()).any(|found| {
+        let span = found.span();
+        let Some(token) = tree.root_node().descendant_for_byte_range(span.start, span.end) else {
+            return true;
+        };
+        // `m` of `a.m` is the end of an expression, whose parent counts.
+        let node = end_of_chain(token);
+        let is_read = node.parent().is_some_and(|above| {
+            above.kind() == "attribute" && above.child_by_field_name("object") == Some(node)
+        });
+        let mut above = Some(token);
+        let mut is_import = false;
+        while let Some(node) = above.filter(|_| !is_import) {
+            is_import = matches!(node.kind(), "import_statement" | "import_from_statement");
+            above = node.parent();
+        }
+        !is_read && !is_import && !is_left_out(node, text)
+    })
+}
+
+/// Whether a class of this name may get anywhere as an object, where its constructor may have to match the type of another callable.
+#[must_use]
+pub fn is_class_passed_on(text: &str, digest: Digest, name: &str) -> bool {
+    let tree = std::cell::LazyCell::new(|| parse(text));
+    occurrences(text, digest, name).into_iter().any(|found| {
+        let span = found.span();
+        match found.kind {
+            // `"type[C]"`
+            OccurrenceKind::String => text[..span.start].trim_end_matches(['"', '\'']).ends_with("ype["),
+            kind if kind.is_token() => {
+                let token = tree.root_node().descendant_for_byte_range(span.start, span.end);
+                token.is_none_or(|token| !stays(end_of_chain(token), text))
+            }
+            _ => false,
+        }
+    })
+}
+
+/// Whether the class of an object may get anywhere as an object: `f(type(x))`, `y = x.__class__`.
+#[must_use]
+pub fn passes_types_on(text: &str, digest: Digest) -> bool {
+    let tree = std::cell::LazyCell::new(|| parse(text));
+    ["type", "__class__"].iter().any(|name| {
+        let found = occurrences(text, digest, name).into_iter().filter(|found| found.kind.is_token());
+        found.map(|found| found.span()).any(|span| {
+            let token = tree.root_node().descendant_for_byte_range(span.start, span.end);
+            let Some(token) = token else { return true };
+            match *name {
+                "type" => call_of(token).is_some_and(|call| !stays(call, text)),
+                _ => !stays(end_of_chain(token), text),
+            }
+        })
+    })
+}
+
+/// The call of a function.
+fn call_of(function: Node<'_>) -> Option<Node<'_>> {
+    let call = function.parent().filter(|above| above.kind() == "call")?;
+    (call.child_by_field_name("function") == Some(function)).then_some(call)
+}
+
+/// `a.m` for its `m`.
+fn end_of_chain(token: Node<'_>) -> Node<'_> {
+    let chain = token.parent().filter(|above| above.child_by_field_name("attribute") == Some(token));
+    chain.unwrap_or(token)
+}
+
+/// Whether an expression that means a class is used where no other callable has to match the class.
+fn stays(expression: Node<'_>, text: &str) -> bool {
+    let (mut node, mut is_type) = (expression, false);
+    while let Some(above) = node.parent() {
+        let is = |field: &str| above.child_by_field_name(field) == Some(node);
+        let is_of_types = |head: Option<Node<'_>>| {
+            let head = head.map_or("", |head| text_of(head, text));
+            matches!(head.rsplit('.').next(), Some("type" | "Type"))
+        };
+        match above.kind() {
+            "type" | "type_parameter" | "union_type" | "member_type" => is_type = true,
+            "generic_type" if is_of_types(above.child(0)) => return false,
+            "generic_type" => is_type = true,
+            _ if is_type => return true,
+            "parenthesized_expression" | "tuple" | "dotted_name" => {}
+            "subscript" if is("value") => {}
+            "subscript" => return !is_of_types(above.child_by_field_name("value")),
+            "call" => return is("function"),
+            "attribute" => {
+                let attribute = above.child_by_field_name("attribute").map_or("", |name| text_of(name, text));
+                return is("object") && (!attribute.starts_with("__") || DESCRIBING.contains(&attribute));
+            }
+            "argument_list" => {
+                let function = above.parent().and_then(|call| call.child_by_field_name("function"));
+                let name = function.and_then(|function| text_of(function, text).rsplit('.').next());
+                let is_base = above.parent().is_some_and(|above| above.kind() == "class_definition");
+                return is_base || name.is_some_and(|name| ASKING.contains(&name));
+            }
+            "aliased_import" => return false,
+            "as_pattern" if above.parent().is_some_and(|above| above.kind() == "except_clause") => {
+                return true;
+            }
+            "import_from_statement"
+            | "import_statement"
+            | "comparison_operator"
+            | "interpolation"
+            | "expression_statement"
+            | "except_clause"
+            | "class_pattern"
+            | "case_pattern"
+            | "decorator" => {
+                return true;
+            }
+            "class_definition" | "function_definition" => return is("name"),
+            _ => return false,
+        }
+        node = above;
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_that_stay() {
+        for text in [
+            "class C(B): ...",
+            "from m import C",
+            "from m import (A, C)",
+            "C(1).x",
+            "m.C(1)",
+            "C.make(2)",
+            "print(C.__name__)",
+            "x: C",
+            "def f(x: list[C] | None, y: m.C) -> dict[str, C]: ...",
+            "isinstance(x, (B, C))",
+            "cast(C, x)",
+            "class D(C): ...",
+            "class D(Generic[C]): ...",
+            "C[int](1)",
+            "try: ...\nexcept (B, C) as e: ...",
+            "try: ...\nexcept C: ...",
+            "match x:\n    case C(y=1): ...\n    case m.C(): ...",
+            "if type(x) is C: ...",
+            "x: 'list[C]'",
+            "# f(C)",
+        ] {
+            assert!(!is_class_passed_on(text, Digest::of(text.as_bytes()), "C"), "{text}");
+        }
+    }
+
+    #[test]
+    fn classes_that_are_passed_on() {
+        for text in [
+            "f(C)",
+            "f(m.C)",
+            "f(key=C)",
+            "D = C",
+            "x: type[C]",
+            "x: dict[str, type[C]]",
+            "x: 'type[C]'",
+            "x: type['C']",
+            "def f(): return C",
+            "ALL = [B, C]",
+            "from m import C as D",
+            "f(C.__init__)",
+            "D = C | None",
+            "class D:\n    made = C",
+            "x: Callable[[type[C]], None]",
+        ] {
+            assert!(is_class_passed_on(text, Digest::of(text.as_bytes()), "C"), "{text}");
+        }
+    }
+
+    #[test]
+    fn types_of_objects() {
+        let passes = |text: &str| passes_types_on(text, Digest::of(text.as_bytes()));
+        for text in ["f(type(x))", "y = x.__class__", "def f(): return type(x)", "f(x.__class__.__init__)"] {
+            assert!(passes(text), "{text}");
+        }
+        for text in [
+            "type(x).__name__",
+            "type(x) is C",
+            "type(x)(1)",
+            "f'{type(x)}'",
+            "x: type[C]",
+            "x.type(1).y",
+            "type X = int",
+        ] {
+            assert!(!passes(text), "{text}");
+        }
+    }
+}
