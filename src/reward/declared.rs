@@ -18,16 +18,55 @@ pub(super) fn fate(code: &FailingCode<'_>) -> Fate {
     if same.peek().is_some() && !same.any(|found| found.literals == code.statement.literals) {
         return Fate::InPlace;
     }
+    if is_only_claimed(code) {
+        return Fate::Declared;
+    }
     let given = match code.failing.kind {
         FailureKind::Attribute => attribute(code),
         FailureKind::Name => name(code),
-        FailureKind::Call if swallows(code) => Some(Fate::Declared),
+        FailureKind::Call if swallows(code) || is_only_let_in(code) => Some(Fate::Declared),
         _ => None,
     };
     given.unwrap_or_else(|| match (changes_anything(code.base, code.head), corrects(code.base, code.head)) {
         (true, _) => Fate::InPlace,
         (false, true) => Fate::Replaced,
         (false, false) => Fate::Declared,
+    })
+}
+
+/// Whether the definition only got an `assert` about what fails: it claims a type, and changes no value.
+fn is_only_claimed(code: &FailingCode<'_>) -> bool {
+    let FailingCode { head, names, own, statement, failing, .. } = *code;
+    let is_known = |new: &Statement| {
+        own.statements.iter().any(|old| old.symbol == new.symbol && old.tokens == new.tokens)
+    };
+    let now = head.code.get(names.1).into_iter().flat_map(|code| &code.statements);
+    let about: Vec<&Statement> = now
+        .filter(|new| new.symbol == statement.symbol && !is_known(new))
+        .filter(|new| new.names.iter().any(|name| failing.names.contains(name)))
+        .collect();
+    !about.is_empty() && about.iter().all(|new| new.kind == "assert_statement")
+}
+
+/// Whether the function that is called takes more types than before, and computes nothing for them.
+fn is_only_let_in(code: &FailingCode<'_>) -> bool {
+    let FailingCode { base, head, failing, .. } = *code;
+    head.code.iter().any(|(file, now)| {
+        let Some(then) = base.code.get(file) else { return false };
+        let of_callee = |symbol: &str| last(symbol) == failing.callee;
+        let mut wider = now.slots.iter().filter(|((symbol, slot), annotation)| {
+            let before = then.slots.get(&(symbol.clone(), slot.clone())).and_then(Option::as_ref);
+            of_callee(symbol)
+                && annotation.as_ref().zip(before).is_some_and(|(now, then)| now != then && is_wider(now, then))
+        });
+        let computes = |symbol: &str| {
+            let mut inside = now.statements.iter().filter(|new| new.symbol == symbol && !new.is_empty);
+            inside.any(|new| {
+                !(new.kind.ends_with("_definition") || matches!(new.kind.as_str(), "if_statement" | "elif_clause"))
+                    && !then.statements.iter().any(|old| old.symbol == symbol && old.tokens == new.tokens)
+            })
+        };
+        wider.any(|((symbol, _), _)| !computes(symbol))
     })
 }
 
@@ -385,7 +424,7 @@ fn runs(found: &Statement, before: Option<&Code>, other: &SideCode<'_>) -> bool 
     let is_special = last(&found.symbol).starts_with("__")
         && before.is_some_and(|code| code.has_symbol(owner(&found.symbol)));
     let is_unused = is_new(other, &found.symbol) && !is_special;
-    let is_nothing = found.is_empty && found.is_bare;
+    let is_nothing = found.is_empty && found.is_bare || found.kind == "assert_statement";
     !(is_declaration || is_decorator || is_unused || is_nothing || found.is_typing_only)
 }
 

@@ -51,6 +51,14 @@ pub(super) struct FailingExpression {
     pub(super) is_argument: bool,
     /// Whether it is an argument that the function does not take.
     pub(super) is_superfluous: bool,
+    /// Whether what is called cannot be called.
+    pub(super) is_value: bool,
+    /// Whether it fails because a value may be `None`.
+    pub(super) is_optional: bool,
+    /// Whether it fails because of the type of a value that may have several.
+    pub(super) is_union: bool,
+    /// The attributes that are taken of the failing attribute.
+    pub(super) chain: BTreeSet<String>,
 }
 
 /// The failing expression at a span of a text, by the rule and the message of its diagnostic.
@@ -61,7 +69,12 @@ pub(super) fn at(text: &str, span: Range<usize>, (rule, message): (Option<&str>,
         return FailingExpression::default();
     };
     let of = |node: Node<'_>| text.get(node.byte_range()).unwrap_or_default().to_owned();
-    let mut failing = FailingExpression { kind: kind(rule), ..FailingExpression::default() };
+    let mut failing = FailingExpression {
+        kind: kind(rule, node),
+        is_optional: rule.is_some_and(|rule| rule.starts_with("reportOptional")) || message.contains("\"None\""),
+        is_union: message.contains(" | "),
+        ..FailingExpression::default()
+    };
     preorder(node, |inner| {
         if inner.kind() == "identifier" {
             failing.names.insert(of(inner));
@@ -83,6 +96,7 @@ pub(super) fn at(text: &str, span: Range<usize>, (rule, message): (Option<&str>,
             None if failing.kind == FailureKind::Attribute => failing.kind = FailureKind::Other,
             None => {}
         }
+        failing.chain = chain(text, attribute);
     }
     if let Some(call) = call_of(node, failing.kind) {
         failing.callee =
@@ -97,7 +111,9 @@ pub(super) fn at(text: &str, span: Range<usize>, (rule, message): (Option<&str>,
                 .child_by_field_name("value")
                 .map_or_else(BTreeSet::new, |value| identifiers(text, value));
         }
-        failing.is_superfluous = message.starts_with("Expected ") && message.contains("positional argument");
+        failing.is_superfluous = message.starts_with("No parameter named")
+            || message.starts_with("Expected ") && message.contains("positional argument");
+        failing.is_value = message.contains("is not callable");
     }
     failing
 }
@@ -114,7 +130,22 @@ fn identifiers(text: &str, node: Node<'_>) -> BTreeSet<String> {
     found
 }
 
-fn kind(rule: Option<&str>) -> FailureKind {
+/// The attributes that are taken of an attribute, and of what it returns.
+fn chain(text: &str, attribute: Option<Node<'_>>) -> BTreeSet<String> {
+    let (mut found, mut at) = (BTreeSet::new(), attribute);
+    while let Some(node) = at {
+        at = node.parent().filter(|parent| match parent.kind() {
+            "attribute" => true,
+            "call" => parent.child_by_field_name("function").is_some_and(|inner| inner.id() == node.id()),
+            _ => false,
+        });
+        let name = at.and_then(|parent| parent.child_by_field_name("attribute"));
+        found.extend(name.map(|name| text.get(name.byte_range()).unwrap_or_default().to_owned()));
+    }
+    found
+}
+
+fn kind(rule: Option<&str>, node: Node<'_>) -> FailureKind {
     match rule.unwrap_or_default() {
         "reportAttributeAccessIssue"
         | "reportOptionalMemberAccess"
@@ -133,6 +164,9 @@ fn kind(rule: Option<&str>) -> FailureKind {
         | "reportOptionalIterable"
         | "reportOptionalContextManager"
         | "reportTypedDictNotRequiredAccess" => FailureKind::Operation,
+        _ if matches!(node.kind(), "subscript" | "binary_operator" | "comparison_operator") => {
+            FailureKind::Operation
+        }
         _ => FailureKind::Other,
     }
 }

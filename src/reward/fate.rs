@@ -70,7 +70,7 @@ pub(super) fn fate(code: &FailingCode<'_>) -> Fate {
         kind => kind != FailureKind::Other,
     };
     if found.is_there || (found.is_annotated && is_executed) {
-        return declared::fate(code);
+        return if loses_inputs(code) { GONE } else { declared::fate(code) };
     }
     if found.here.is_empty() && found.is_unreachable {
         return Fate::Removed(OutstandingReason::Unreachable);
@@ -80,9 +80,16 @@ pub(super) fn fate(code: &FailingCode<'_>) -> Fate {
         return Fate::Replaced;
     }
     // A value that was used is not replaced by one that is not used.
-    let used = |new: &&Statement| if code.statement.is_bare { Some((*new).clone()) } else { handed_on(new) };
+    let used = |new: &&Statement| match new.kind.as_str() {
+        "assert_statement" => None,
+        _ if code.statement.is_bare => Some((*new).clone()),
+        _ => handed_on(new),
+    };
     let taken: Vec<Statement> = found.fresh.iter().filter_map(used).collect();
-    if taken.is_empty() || is_passed_through_helper(code.statement, &found.here, code.head, code.base) {
+    if taken.is_empty()
+        || is_passed_through_helper(code.statement, &found.here, code.head, code.base)
+        || is_made_conditional(code, &found.here)
+    {
         return GONE;
     }
     let fate = role(code, &taken);
@@ -157,6 +164,9 @@ fn successors<'c>(code: &FailingCode<'c>) -> Successors<'c> {
 /// Whether new statements play the role of the failing expression. Nothing that the rest of its statement used may be lost.
 fn role(code: &FailingCode<'_>, taken: &[Statement]) -> Fate {
     let FailingCode { statement: old, failing, .. } = *code;
+    if failing.is_optional && is_only_converted(taken, failing) {
+        return GONE;
+    }
     let sum = |count: &dyn Fn(&Statement) -> usize| taken.iter().map(count).sum::<usize>();
     let uses = |name: &String| is_used(taken, name);
     let handed = !failing.handed.is_empty() && failing.handed.iter().all(uses) && sum(&executes) > 0;
@@ -168,7 +178,8 @@ fn role(code: &FailingCode<'_>, taken: &[Statement]) -> Fate {
             let still = !failing.object.is_empty()
                 && sum(&on) >= before.max(1)
                 && (!failing.is_called || sum(&work) >= work(old).min(1));
-            (is_kept || still) && (!failing.is_called || failing.handed.iter().all(uses))
+            (if failing.is_optional { is_used(taken, &failing.object) } else { is_kept || still })
+                && (!failing.is_called || failing.handed.iter().all(uses))
         }
         FailureKind::Name => {
             old.kind.starts_with("import")
@@ -194,7 +205,10 @@ fn role(code: &FailingCode<'_>, taken: &[Statement]) -> Fate {
         }
     };
     let replaced = match failing.kind {
-        FailureKind::Attribute => handed,
+        FailureKind::Attribute => {
+            handed && (!failing.is_called || sum(&calls) > 0)
+                || !failing.is_optional && in_place && sum(&calls) > 0
+        }
         FailureKind::Name => {
             fills(code, taken) || (work(old) > 0 && sum(&work) >= work(old) && is_new_use(old, taken))
         }
@@ -203,8 +217,8 @@ fn role(code: &FailingCode<'_>, taken: &[Statement]) -> Fate {
         FailureKind::Operation | FailureKind::Other => false,
     };
     match (in_place, replaced) {
-        (true, _) if !throws_away(code, taken) => Fate::InPlace,
-        (_, true) if failing.kind == FailureKind::Value || !throws_away(code, taken) => Fate::Replaced,
+        (true, _) if !throws_away(code, taken, false) => Fate::InPlace,
+        (_, true) if failing.kind == FailureKind::Value || !throws_away(code, taken, true) => Fate::Replaced,
         _ => GONE,
     }
 }
@@ -257,13 +271,97 @@ fn is_used(taken: &[Statement], name: &str) -> bool {
     CONVERSIONS.contains(&name) || taken.iter().any(|new| new.uses.contains(name) || is_near(new))
 }
 
+/// Whether what may be `None` is only passed to functions that take any value.
+fn is_only_converted(taken: &[Statement], failing: &FailingExpression) -> bool {
+    let names: Vec<&String> = match failing.kind {
+        FailureKind::Attribute => vec![&failing.object],
+        _ => failing.names.iter().collect(),
+    };
+    let mut is_found = false;
+    for statement in taken {
+        let tokens: Vec<&str> = statement.tokens.iter().map(String::as_str).collect();
+        for at in (0..tokens.len()).filter(|at| names.iter().any(|name| name.as_str() == tokens[*at])) {
+            let is_step = |first: usize| tokens.get(first) == Some(&".");
+            let (mut start, mut end) = (at, at + 1);
+            while start >= 2 && is_step(start - 1) {
+                start -= 2;
+            }
+            while is_step(end) {
+                end += 2;
+            }
+            let before = |by: usize| start.checked_sub(by).map_or("", |at| tokens[at]);
+            let is_text = before(1) == "{" && matches!(tokens.get(end), Some(&("}" | "!" | ":")));
+            let is_call = before(1) == "(" && matches!(before(2), "str" | "repr" | "format");
+            if !(is_text || is_call && tokens.get(end) == Some(&")")) {
+                return false;
+            }
+            is_found = true;
+        }
+    }
+    is_found
+}
+
+/// Whether code that the edit took out of a definition read one of its parameters, or in the definition that fails a name from
+/// outside, which the definition no longer reads.
+fn loses_inputs(code: &FailingCode<'_>) -> bool {
+    let FailingCode { base, head, statement, .. } = *code;
+    let reads = |found: &Statement, name: &String| {
+        let tokens = &found.tokens;
+        let is_input = |at: usize| {
+            tokens[at] == *name
+                && (at == 0 || tokens[at - 1] != ".")
+                && tokens.get(at + 1).is_none_or(|next| next != "(")
+        };
+        found.uses.contains(name) && (0..tokens.len()).any(is_input)
+    };
+    let is_code = |found: &&Statement| !found.kind.ends_with("_definition") && !found.kind.starts_with("import");
+    base.code.iter().any(|(file, own)| {
+        let Some(now) = head.code.get(file) else { return false };
+        let within = |new: &Statement, symbol: &str| new.symbol.starts_with(symbol) || is_new(base, &new.symbol);
+        let is_gone = |old: &&Statement| {
+            now.has_symbol(&old.symbol)
+                && !now.statements.iter().any(|new| new.symbol == old.symbol && new.tokens == old.tokens)
+        };
+        own.statements.iter().filter(is_code).filter(is_gone).any(|old| {
+            let slot = |name: &String| (old.symbol.clone(), format!("({name}"));
+            let is_local =
+                |name: &String| own.bindings.iter().any(|one| one.symbol == old.symbol && one.name == *name);
+            let is_outside = |name: &String| {
+                old.symbol == statement.symbol && !is_local(name) && !own.slots.contains_key(&slot(name))
+            };
+            let mut lost = old.uses.iter().filter(|name| reads(old, name)).filter(|name| {
+                let mut inside = now.statements.iter().filter(is_code).filter(|new| within(new, &old.symbol));
+                !inside.any(|new| new.uses.iter().any(|other| are_near(other, name)))
+            });
+            lost.any(|name| now.slots.contains_key(&slot(name)) || is_outside(name))
+        })
+    })
+}
+
+/// Whether the new code only runs under a condition that nothing about the failure asks for, with nothing for the other case.
+fn is_made_conditional(code: &FailingCode<'_>, here: &[&Statement]) -> bool {
+    let FailingCode { head, names, failing, .. } = *code;
+    let is_test = |found: &Statement| found.kind == "if_statement";
+    if failing.is_optional || failing.is_union || failing.kind == FailureKind::Other || gone(code).any(|found| is_test(found)) {
+        return false;
+    }
+    let Some(now) = head.code.get(names.1) else { return false };
+    here.iter().filter(|found| is_test(found)).any(|test| {
+        let inside = |found: &Statement| found.span.start > test.span.end && test.whole.contains(&found.span.start);
+        let mut others = now.statements.iter().filter(|found| inside(found));
+        let has_else = others.any(|found| matches!(found.kind.as_str(), "else_clause" | "elif_clause"));
+        let mut work = here.iter().filter(|found| !is_test(found)).peekable();
+        !has_else && work.peek().is_some() && work.all(|found| inside(found))
+    })
+}
+
 /// Whether something that the statement used besides the failing expression is used by none of the new ones.
-fn throws_away(code: &FailingCode<'_>, taken: &[Statement]) -> bool {
+fn throws_away(code: &FailingCode<'_>, taken: &[Statement], is_replaced: bool) -> bool {
     let FailingCode { head, names, own, statement: old, failing, .. } = *code;
     let parts = |name: &String| match failing.kind {
         FailureKind::Call => failing.is_argument && failing.names.contains(name) || failing.callee == *name,
         FailureKind::Value => failing.callee == *name,
-        _ => failing.names.contains(name),
+        _ => failing.names.contains(name) || is_replaced && failing.chain.contains(name),
     };
     let attributes: BTreeSet<&String> =
         old.tokens.windows(2).filter(|pair| pair[0] == ".").map(|pair| &pair[1]).collect();
@@ -299,7 +397,15 @@ fn call(code: &FailingCode<'_>, taken: &[Statement]) -> Fate {
     let uses = |name: &String| is_used(taken, name);
     let before = arguments(old, &failing.callee).unwrap_or(0);
     let others = old.uses.iter().all(uses);
+    let times = |all: &mut dyn Iterator<Item = &Statement>| {
+        let verbs = all.flat_map(|one| one.verbs().into_iter().map(str::to_owned).collect::<Vec<_>>());
+        verbs.filter(|verb| *verb == failing.callee).count()
+    };
+    if made.is_some() && times(&mut taken.iter()) < times(&mut std::iter::once(old)) {
+        return GONE;
+    }
     match made {
+        None if failing.is_value && uses(&failing.callee) && failing.handed.iter().all(uses) => Fate::InPlace,
         None if failing.callee.is_empty() && others => Fate::InPlace,
         None => Fate::Replaced,
         Some(_) if failing.is_superfluous => Fate::InPlace,

@@ -88,6 +88,8 @@ pub struct CodeSymbol {
 pub struct Statement {
     /// Its span, without the block.
     pub span: Range<usize>,
+    /// Its span with its blocks.
+    pub whole: Range<usize>,
     /// The definition that contains it.
     pub symbol: String,
     /// Its tokens; a string literal is one token, whatever its content.

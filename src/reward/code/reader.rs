@@ -129,6 +129,7 @@ impl<'t> CodeReader<'t> {
             let names = BTreeSet::from([decorator.clone()]);
             self.code.statements.push(Statement {
                 span: at.clone(),
+                whole: at.clone(),
                 symbol: whole.clone(),
                 tokens,
                 uses: names.clone(),
@@ -223,7 +224,7 @@ impl<'t> CodeReader<'t> {
                 let other = child.kind() != "block";
                 let inner = ReaderContext {
                     depth: context.depth + 1,
-                    typing_only: if other { context.typing_only } else { typing_only },
+                    typing_only,
                     ..*context
                 };
                 if other {
@@ -310,6 +311,7 @@ impl<'t> CodeReader<'t> {
     fn head(&mut self, node: Node<'_>, symbol: &str, context: &ReaderContext<'_>) {
         let mut statement = Statement {
             span: node.start_byte()..node.start_byte(),
+            whole: node.byte_range(),
             symbol: symbol.to_owned(),
             tokens: Vec::new(),
             executable: None,

@@ -111,14 +111,20 @@ impl Probe {
         else {
             return false;
         };
+        let silent = |mark: &usize| kinds[*mark].is_none();
+        let of_place = |mark: &usize| probed.statement.span.contains(&self.marks[*mark].span.start);
+        // The server does not report the types of code that cannot run.
+        if !probed.failed.is_empty() && !self.is_silenced() && (0..kinds.len()).filter(of_place).all(|at| silent(&at)) {
+            return true;
+        }
         let Some(kind) = kinds[at] else { return false };
         if probed.failed.iter().any(|failing| is_erased(mark, kind, kinds, failing)) {
             return true;
         }
         let operand = mark.operand.and_then(|operand| kinds[operand]);
         let of_module = operand.is_some_and(|kind| kind == "ModuleType" || kind.starts_with("ModuleType |"));
-        if kind.contains("<subclass of ") {
-            // An intersection of two classes that has no members: the claimed type is impossible.
+        if kind == "Never" || kind.contains("<subclass of ") || kind.contains("<callable subtype of ") {
+            // The edit claims a type that no value has, or that only the claim made.
             return mark.form == ProbedKind::Name || mark.form == ProbedKind::Attribute;
         }
         if !is_vague(kind) || operand.is_some_and(is_vague) {
