@@ -57,12 +57,16 @@ fn is_only_let_in(code: &FailingCode<'_>) -> bool {
         let mut wider = now.slots.iter().filter(|((symbol, slot), annotation)| {
             let before = then.slots.get(&(symbol.clone(), slot.clone())).and_then(Option::as_ref);
             of_callee(symbol)
-                && annotation.as_ref().zip(before).is_some_and(|(now, then)| now != then && is_wider(now, then))
+                && annotation
+                    .as_ref()
+                    .zip(before)
+                    .is_some_and(|(now, then)| now != then && is_wider(now, then))
         });
         let computes = |symbol: &str| {
             let mut inside = now.statements.iter().filter(|new| new.symbol == symbol && !new.is_empty);
             inside.any(|new| {
-                !(new.kind.ends_with("_definition") || matches!(new.kind.as_str(), "if_statement" | "elif_clause"))
+                !(new.kind.ends_with("_definition")
+                    || matches!(new.kind.as_str(), "if_statement" | "elif_clause"))
                     && !then.statements.iter().any(|old| old.symbol == symbol && old.tokens == new.tokens)
             })
         };

@@ -314,10 +314,12 @@ fn loses_inputs(code: &FailingCode<'_>) -> bool {
         };
         found.uses.contains(name) && (0..tokens.len()).any(is_input)
     };
-    let is_code = |found: &&Statement| !found.kind.ends_with("_definition") && !found.kind.starts_with("import");
+    let is_code =
+        |found: &&Statement| !found.kind.ends_with("_definition") && !found.kind.starts_with("import");
     base.code.iter().any(|(file, own)| {
         let Some(now) = head.code.get(file) else { return false };
-        let within = |new: &Statement, symbol: &str| new.symbol.starts_with(symbol) || is_new(base, &new.symbol);
+        let within =
+            |new: &Statement, symbol: &str| new.symbol.starts_with(symbol) || is_new(base, &new.symbol);
         let is_gone = |old: &&Statement| {
             now.has_symbol(&old.symbol)
                 && !now.statements.iter().any(|new| new.symbol == old.symbol && new.tokens == old.tokens)
@@ -342,12 +344,17 @@ fn loses_inputs(code: &FailingCode<'_>) -> bool {
 fn is_made_conditional(code: &FailingCode<'_>, here: &[&Statement]) -> bool {
     let FailingCode { head, names, failing, .. } = *code;
     let is_test = |found: &Statement| found.kind == "if_statement";
-    if failing.is_optional || failing.is_union || failing.kind == FailureKind::Other || gone(code).any(|found| is_test(found)) {
+    if failing.is_optional
+        || failing.is_union
+        || failing.kind == FailureKind::Other
+        || gone(code).any(|found| is_test(found))
+    {
         return false;
     }
     let Some(now) = head.code.get(names.1) else { return false };
     here.iter().filter(|found| is_test(found)).any(|test| {
-        let inside = |found: &Statement| found.span.start > test.span.end && test.whole.contains(&found.span.start);
+        let inside =
+            |found: &Statement| found.span.start > test.span.end && test.whole.contains(&found.span.start);
         let mut others = now.statements.iter().filter(|found| inside(found));
         let has_else = others.any(|found| matches!(found.kind.as_str(), "else_clause" | "elif_clause"));
         let mut work = here.iter().filter(|found| !is_test(found)).peekable();
