@@ -604,7 +604,10 @@ mod tests {
         for number in 0..10 {
             folder.write(&format!("{number}.py"), &format!("x{number}"));
         }
-        let digest = folder.take().digest();
+        let snapshot = folder.take();
+        assert_eq!(snapshot.find_word("spam", 2).len(), 1);
+        snapshot.save_index();
+        let digest = snapshot.digest();
         for name in ["files", "words"] {
             let path = folder.cache.join(&format!("workspaces/{}/{name}", short_id(&folder.root)));
             let bytes = fs::read(path.as_path()).unwrap();
