@@ -216,34 +216,42 @@ impl CrossFileSearch<'_, '_> {
         let free = pairs.candidates.get(&owner).into_iter().flatten();
         let free = free.filter(|(new, _)| pairs.origins[*new as usize].is_none());
         let contested = pairs.contested.contains(&owner);
-        free.map(|(new, features)| {
-            let mut place = self.definition_place(pairs, document, owner, *new, *features);
-            if contested {
-                place.margin = 0.0;
-            }
-            place
-        })
-        .collect()
+        // The candidates are sorted, and so many are reported.
+        free.take(MAX_CANDIDATES)
+            .filter_map(|(new, features)| {
+                let mut place = self.place_in(pairs, document, owner, *new, *features)?;
+                if contested {
+                    place.margin = 0.0;
+                }
+                Some(place)
+            })
+            .collect()
     }
 
-    /// The match of a definition with a new one; the span is the new name.
-    fn definition_place(
+    /// Where the target is if its definition is a certain new one now; `None` if that one does not contain it.
+    fn place_in(
         &self,
         pairs: &DefinitionPairs<'_, '_>,
         document: &Arc<Document>,
         owner: u32,
         new: u32,
-        features: MatchFeatures,
-    ) -> RelocationMatch {
+        mut features: MatchFeatures,
+    ) -> Option<RelocationMatch> {
         let structure = &pairs.new.structure;
         let (before, now) = (self.old.structure.chain(owner).join("."), structure.chain(new).join("."));
         let same = self.old.structure.name(&self.old.structure.defs[owner as usize])
             == structure.name(&structure.defs[new as usize]);
         let change = if same { TargetChange::Moved } else { TargetChange::Renamed };
-        let score = features.score().min(0.99);
         let reason = format!("{before} may be {now} now");
-        let span = structure.name_span(&structure.defs[new as usize]);
-        RelocationMatch {
+        let mut span = structure.name_span(&structure.defs[new as usize]);
+        if self.span.start > self.old.structure.header_span(&self.old.structure.defs[owner as usize]).end {
+            let one = DefinitionPairs::of_one(pairs.old, pairs.new, (owner, new, features));
+            let MapOutcome::Found(mapped) = SpanMapper::new(&one).map(self.span) else { return None };
+            features.token_jaccard = features.token_jaccard.min(mapped.kept);
+            span = mapped.span;
+        }
+        let score = features.score().min(0.99);
+        Some(RelocationMatch {
             document: document.clone(),
             span,
             change,
@@ -252,7 +260,7 @@ impl CrossFileSearch<'_, '_> {
             margin: 1.0,
             certified: false,
             reason,
-        }
+        })
     }
 
     /// The one definition that contains the old body now and did not before.
@@ -288,7 +296,7 @@ impl CrossFileSearch<'_, '_> {
             let share = contained(&mine.triples, &new.triples);
             let features =
                 MatchFeatures { ast: share * 0.9, module: 1.0, token_jaccard: share, proximity: 0.5 };
-            let mut place = self.definition_place(pairs, document, owner, index, features);
+            let mut place = self.place_in(pairs, document, owner, index, features)?;
             place.change = TargetChange::Merged;
             let (before, now) =
                 (self.old.structure.chain(owner).join("."), pairs.new.structure.chain(index).join("."));

@@ -7,9 +7,13 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::score::{ComparedDefinition, MARGIN, MIN_CANDIDATE_SCORE, MatchFeatures, features, is_same_sort};
+use super::continuation::{clear_continuations, word_pairs};
+use super::score::{
+    CONTINUED, ComparedDefinition, MARGIN, MIN_CANDIDATE_SCORE, MatchFeatures, features, is_same_sort,
+};
 use super::shape::{DefinitionShape, ratio};
 use super::structure::{TextStructure, is_compound};
+use crate::python::outline::DefinitionKind;
 
 /// The most pairs of unmatched definitions that are all compared.
 const MAX_PAIRS: usize = 60_000;
@@ -33,6 +37,7 @@ pub(super) struct DefinitionLink {
 pub(crate) struct AnalyzedText<'t> {
     pub(crate) structure: TextStructure<'t>,
     shapes: Vec<OnceCell<DefinitionShape>>,
+    word_pairs: Vec<OnceCell<Vec<u64>>>,
 }
 
 impl<'t> AnalyzedText<'t> {
@@ -40,12 +45,19 @@ impl<'t> AnalyzedText<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
         let structure = TextStructure::new(text);
         let shapes = structure.defs.iter().map(|_| OnceCell::new()).collect();
-        Self { structure, shapes }
+        let word_pairs = structure.defs.iter().map(|_| OnceCell::new()).collect();
+        Self { structure, shapes, word_pairs }
     }
 
     pub(super) fn shape(&self, index: u32) -> &DefinitionShape {
         let def = &self.structure.defs[index as usize];
         self.shapes[index as usize].get_or_init(|| DefinitionShape::new(&self.structure, def))
+    }
+
+    /// The consecutive words of a definition.
+    pub(super) fn word_pairs(&self, index: u32) -> &[u64] {
+        let def = &self.structure.defs[index as usize];
+        self.word_pairs[index as usize].get_or_init(|| word_pairs(&self.structure, def))
     }
 
     pub(super) fn compared(&self, index: u32) -> ComparedDefinition<'_> {
@@ -90,6 +102,31 @@ impl PairingOptions {
 impl<'s, 't> DefinitionPairs<'s, 't> {
     /// Matches two texts.
     pub(super) fn new(old: &'s AnalyzedText<'t>, new: &'s AnalyzedText<'t>, options: PairingOptions) -> Self {
+        let mut pairs = Self::unmatched(old, new, options);
+        pairs.match_by_name(None, None);
+        // Classes first: with a class found again, its members are found by their names.
+        pairs.match_remaining(|kind| kind == DefinitionKind::Class);
+        pairs.match_remaining(DefinitionKind::is_function);
+        pairs.match_remaining(|kind| !is_compound(kind));
+        pairs.match_other_sorts();
+        if pairs.options.module < 1.0 {
+            pairs.score_common_moves();
+        }
+        pairs
+    }
+
+    /// Two texts of which only one pair of definitions is matched, with what is inside of them.
+    pub(super) fn of_one(
+        old: &'s AnalyzedText<'t>,
+        new: &'s AnalyzedText<'t>,
+        (before, now, features): (u32, u32, MatchFeatures),
+    ) -> Self {
+        let mut pairs = Self::unmatched(old, new, PairingOptions::same_file());
+        pairs.link(before, now, features, 1.0, false);
+        pairs
+    }
+
+    fn unmatched(old: &'s AnalyzedText<'t>, new: &'s AnalyzedText<'t>, options: PairingOptions) -> Self {
         let children = [old, new].map(|shaped| {
             let mut children: BTreeMap<Option<u32>, Vec<u32>> = BTreeMap::new();
             for (index, def) in (0..).zip(&shaped.structure.defs) {
@@ -97,7 +134,7 @@ impl<'s, 't> DefinitionPairs<'s, 't> {
             }
             children
         });
-        let mut pairs = Self {
+        Self {
             old,
             new,
             links: vec![None; old.structure.defs.len()],
@@ -106,16 +143,7 @@ impl<'s, 't> DefinitionPairs<'s, 't> {
             candidates: BTreeMap::new(),
             contested: BTreeSet::new(),
             options,
-        };
-        pairs.match_by_name(None, None);
-        // Classes first: with a class found again, its members are found by their names.
-        pairs.match_remaining(|kind| kind == super::DefinitionKind::Class);
-        pairs.match_remaining(super::DefinitionKind::is_function);
-        pairs.match_remaining(|kind| !is_compound(kind));
-        if pairs.options.module < 1.0 {
-            pairs.score_common_moves();
         }
-        pairs
     }
 
     /// Sets the proximity of matches in another file. No neighbors are the same there, so the share of siblings that moved
@@ -179,17 +207,47 @@ impl<'s, 't> DefinitionPairs<'s, 't> {
 
     /// Matches the definitions with the same name in two corresponding scopes.
     fn match_by_name(&mut self, old_scope: Option<u32>, new_scope: Option<u32>) {
-        let mut groups: BTreeMap<&str, [Vec<u32>; 2]> = BTreeMap::new();
+        let groups = self.named_groups(old_scope, new_scope, |kind| match kind {
+            DefinitionKind::Class => 0,
+            kind if kind.is_function() => 1,
+            _ => 2,
+        });
+        for [olds, news] in groups {
+            self.match_group(olds, news);
+        }
+    }
+
+    /// Matches what is left with the same name in corresponding scopes, of whatever sort: a function may have become a
+    /// variable. Before, it may have continued under another name.
+    fn match_other_sorts(&mut self) {
+        let links =
+            (0_u32..).zip(&self.links).filter_map(|(old, link)| Some((Some(old), Some(link.as_ref()?.new))));
+        let scopes: Vec<_> = std::iter::once((None, None)).chain(links).collect();
+        for (old_scope, new_scope) in scopes {
+            for [mut olds, news] in self.named_groups(old_scope, new_scope, |_| 0) {
+                olds.retain(|old| !self.contested.contains(old));
+                self.match_group(olds, news);
+            }
+        }
+    }
+
+    /// The definitions of two corresponding scopes by their name and sort.
+    fn named_groups(
+        &self,
+        old_scope: Option<u32>,
+        new_scope: Option<u32>,
+        sort: impl Fn(DefinitionKind) -> u8,
+    ) -> Vec<[Vec<u32>; 2]> {
+        let mut groups: BTreeMap<(&str, u8), [Vec<u32>; 2]> = BTreeMap::new();
         for (which, (shaped, scope)) in [(self.old, old_scope), (self.new, new_scope)].into_iter().enumerate()
         {
             for &index in self.children[which].get(&scope).map_or(&[][..], Vec::as_slice) {
-                let name = shaped.structure.name(&shaped.structure.defs[index as usize]);
-                groups.entry(name).or_default()[which].push(index);
+                let def = &shaped.structure.defs[index as usize];
+                let key = (shaped.structure.name(def), sort(def.kind));
+                groups.entry(key).or_default()[which].push(index);
             }
         }
-        for [olds, news] in groups.into_values() {
-            self.match_group(olds, news);
-        }
+        groups.into_values().filter(|[olds, news]| !olds.is_empty() && !news.is_empty()).collect()
     }
 
     /// Matches the definitions of one name in one scope.
@@ -270,7 +328,7 @@ impl<'s, 't> DefinitionPairs<'s, 't> {
     }
 
     /// Matches definitions without a partner by name, the most similar first.
-    fn match_remaining(&mut self, wanted: impl Fn(super::DefinitionKind) -> bool) {
+    fn match_remaining(&mut self, wanted: impl Fn(DefinitionKind) -> bool) {
         let free = |shaped: &AnalyzedText<'_>, taken: &dyn Fn(usize) -> bool| -> Vec<u32> {
             let defs = (0..).zip(&shaped.structure.defs);
             defs.filter(|(index, def)| wanted(def.kind) && !taken(*index as usize))
@@ -282,6 +340,18 @@ impl<'s, 't> DefinitionPairs<'s, 't> {
         let news = free(self.new, &|index| self.is_taken(to_u32(index)));
         let mut scored: Vec<(f64, u32, u32, MatchFeatures)> = Vec::new();
         let whole = olds.len() * news.len() <= MAX_PAIRS;
+        let compounds = |text: &AnalyzedText<'_>, all: &[u32]| -> Vec<u32> {
+            all.iter().copied().filter(|&at| is_compound(text.structure.defs[at as usize].kind)).collect()
+        };
+        let clear = match whole {
+            true => clear_continuations(
+                self.old,
+                self.new,
+                &compounds(self.old, &olds),
+                &compounds(self.new, &news),
+            ),
+            false => BTreeSet::new(),
+        };
         for &old in &olds {
             for &new in &news {
                 let same_name = self.old.structure.name(&self.old.structure.defs[old as usize])
@@ -290,11 +360,16 @@ impl<'s, 't> DefinitionPairs<'s, 't> {
                     continue;
                 }
                 let (a, b) = (self.old.compared(old), self.new.compared(new));
-                // A definition inside a function belongs to that function, unless its whole body is the same.
-                if self.is_local(old, new) && !(a.shape.is_same_body(b.shape) && a.shape.tokens.len() >= 20) {
+                let continues = clear.contains(&(old, new));
+                // A definition inside a function belongs to that function, unless its text clearly continues elsewhere.
+                let same_body = a.shape.is_same_body(b.shape) && a.shape.tokens.len() >= 20;
+                if self.is_local(old, new) && !same_body && !continues {
                     continue;
                 }
-                let found = features(a, b, self.options.module, self.proximity(old, new));
+                let mut found = features(a, b, self.options.module, self.proximity(old, new));
+                if continues {
+                    found.ast = found.ast.max(CONTINUED);
+                }
                 let is_variable = !is_compound(a.def().kind);
                 // A variable with another name matches only if it is assigned the same value.
                 let telling =
@@ -353,12 +428,15 @@ impl<'s, 't> DefinitionPairs<'s, 't> {
     /// definitions lower it.
     pub(super) fn chain_score(&self, old: u32) -> f64 {
         let own = self.links[old as usize].map_or(MatchFeatures::SAME, |link| link.features);
-        let mut least = own.score();
-        let mut at = self.old.structure.defs[old as usize].parent;
-        while let Some(link) = at.and_then(|index| self.links[index as usize]) {
-            least = least.min(link.features.score());
-            at = at.and_then(|index| self.old.structure.defs[index as usize].parent);
-        }
+        let parent = self.old.structure.defs[old as usize].parent;
+        // What became of the scope says nothing about a definition that left it.
+        let own_scope =
+            self.links[old as usize].map(|link| self.new.structure.defs[link.new as usize].parent);
+        let parent = parent.filter(|parent| {
+            self.links[*parent as usize]
+                .is_some_and(|link| own_scope.is_none_or(|scope| scope == Some(link.new)))
+        });
+        let least = parent.map_or(1.0, |parent| self.chain_score(parent)).min(own.score());
         let tells = own.token_jaccard >= 0.8
             && self.old.shape(old).tokens.len() >= super::score::MIN_INFORMATIVE_TOKENS;
         if tells { least.max(own.score() - 0.1) } else { least }
@@ -392,7 +470,7 @@ impl<'s, 't> DefinitionPairs<'s, 't> {
             loop {
                 at = at.checked_add_signed(step)?;
                 let sibling = *siblings.get(at)?;
-                if defs[sibling as usize].kind != super::DefinitionKind::Attribute {
+                if defs[sibling as usize].kind != DefinitionKind::Attribute {
                     return Some(sibling);
                 }
             }

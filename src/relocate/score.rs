@@ -18,6 +18,9 @@ pub const WINDOW_GRAMS: u32 = 4;
 pub const NORMALIZATION: &str =
     "tokens without comments and white space; the definition's own name is one token";
 
+/// The structure feature of a pair whose text clearly continues.
+pub(super) const CONTINUED: f64 = 0.95;
+
 /// The weights of [`MatchFeatures`], in their order.
 pub const WEIGHTS: [f64; 4] = [0.5, 0.2, 0.2, 0.1];
 
@@ -27,7 +30,8 @@ pub(super) const MIN_INFORMATIVE_TOKENS: usize = 12;
 /// The components of a score, each from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct MatchFeatures {
-    /// Structure: 1 for the same qualified name or the same body, else the similarity of grams, parameters and name.
+    /// Structure: 1 for the same qualified name or the same body, nearly 1 for a text that clearly continues, else the
+    /// similarity of grams, parameters and name.
     pub ast: f64,
     /// The similarity of the module paths.
     pub module: f64,

@@ -109,6 +109,61 @@ fn renamed_moved_and_gone() {
 }
 
 #[test]
+fn a_text_that_clearly_continues_is_the_same_definition() {
+    let text = |name: &str, what: &str, more: &str| {
+        format!(
+            "def {name}(path, {what}):\n    '''Read the {what} of a path, and close it.\n\n    The {what} are stripped.\n    '''\n    with open(path) as file:\n        found = file.readlines()\n    return [one.strip('{what} of') for one in found]\n{more}"
+        )
+    };
+    let other = "def log(a):\n    print('log', a)\n";
+    let old = format!("{}{other}", text("«load»", "lines", ""));
+    let now = text("fetch", "rows", "");
+    assert_eq!(at(&old, &format!("{other}\n{now}")), "4 fetch Renamed");
+    // A rival with as much in common makes it unclear, and a third of the words is no evidence.
+    let rival = format!("{other}\n{now}{}", text("query", "cells", ""));
+    assert_eq!(at(&old, &rival), "ambiguous 2");
+    let third = "def fetch(path):\n    with open(path) as file:\n        return json.load(file, strict=False, object_hook=dict, cls=Decoder)['rows']\n";
+    assert_eq!(at(&old, &format!("{other}\n{third}")), "gone");
+}
+
+#[test]
+fn a_function_that_left_its_function_is_found() {
+    let inner = "    def check(value, least):\n        if value is None or value < least:\n            raise ValueError(f'{value} is below {least}')\n        return value\n";
+    let old = format!("def make(a):\n{}    return check\n", inner.replace("check", "«check»"));
+    let moved = inner.lines().map(|line| format!("{}\n", &line[4..])).collect::<String>();
+    assert_eq!(at(&old, &format!("{moved}def make(a):\n    return check\n")), "1 check Moved");
+}
+
+#[test]
+fn a_small_function_follows_the_function_around_it() {
+    let test = "    def test_of_urls(self, app, context):\n        @app.route('/')\n        def «index»():\n            return '42'\n        found = app.url_for('index', external=True, scheme='https')\n        assert found == 'https://localhost/' and context.is_open\n";
+    let old = format!("class TestLogging:\n    def test_log(self):\n        log(1, 2, 3)\n{test}");
+    let new = format!(
+        "class TestUrls:\n    level = 1\n\n    def test_query(self):\n        assert query('a') == 'b'\n{}",
+        test.replace(['«', '»'], "")
+    );
+    assert_eq!(at(&old, &new), "8 index Renamed");
+}
+
+#[test]
+fn a_name_that_became_a_variable_does_not_keep_the_body() {
+    let method = "(self):\n        found = self.current\n        self.at = (self.at + 1) % len(self.items)\n        return found\n";
+    let old = format!("class C:\n    def «__next__»{method}    next = __next__\n");
+    let new = format!("class C:\n    def next{method}    __next__ = next\n");
+    assert_eq!(at(&old, &new), "2 next Renamed");
+}
+
+#[test]
+fn a_statement_of_a_merged_function_is_found_in_the_other() {
+    let body = "    stream = open_it(path, mode)\n    while stream.has_more(mode):\n        yield stream.read(1, mode)\n    stream.close(path, mode)\n";
+    let marked = body.replace("yield stream.read(1, mode)", "«yield stream.read(1, mode)»");
+    let old =
+        format!("def each(path, mode):\n{marked}\ndef all(path, mode):\n    return list(each(path, mode))\n");
+    let new = format!("def all(path, mode):\n    found = []\n{body}    return found\n");
+    assert_eq!(at(&old, &new), "5 yield stream.read(1, mode) Merged");
+}
+
+#[test]
 fn a_name_and_a_body_that_went_to_different_definitions_are_ambiguous() {
     let long = "(a, b, c):\n    x = a + b\n    y = b * c\n    z = [x, y, a, b]\n    for i in z:\n        print(i, x, y)\n    return x + y + len(z)\n";
     let new = format!("def f(a, b, c):\n    return work(a, b, c)\n\ndef work{long}");

@@ -62,7 +62,7 @@ fn locate(env: &TestEnv, selector: &str) -> Output {
 fn the_commits_between_lead_to_a_target_that_the_two_ends_do_not_show() {
     let (env, commits) = renamed_rewritten_and_moved();
     let old = &commits[0];
-    for selector in ["a.py@L1:C5", "py://a#price"] {
+    for selector in ["a.py@L1:C5", "py://a#price", "ast://[module=a]/[def=price]"] {
         let bundle = locate(&env, &format!("{selector}?v=git:{old}")).answer();
         let resolved = &bundle["resolution"]["resolved"];
         let relocation = &resolved["relocation"];
@@ -117,6 +117,24 @@ fn a_commit_that_removed_the_target_is_named() {
     commit(&env, &[("a.py", Some("class read:\n    size = 3\n"))]);
     let output = locate(&env, &format!("py://a#read?v=git:{}", commits[0]));
     assert!([Some(3), Some(4)].contains(&output.code), "{output}");
+}
+
+#[test]
+fn a_reused_name_is_not_certified() {
+    let env = TestEnv::with(&Project::parse("\n//- /setup.py\n"));
+    git(&env, &["init", "-q"]);
+    let with = |function: &str| format!("{function}\n\ndef read{OTHER}");
+    let old = commit(&env, &[("a.py", Some(&with(&format!("def price{BODY}"))))]);
+    let removed = commit(&env, &[("a.py", Some(&with("")))]);
+    let other = "def price(url, *, session=None):\n    with session or connect(url) as open_session:\n        return json.loads(open_session.get(url).text)['price']\n";
+    commit(&env, &[("a.py", Some(&with(other)))]);
+    for selector in ["a.py@L1:C5", "py://a#price", "ast://[module=a]/[def=price]"] {
+        let output = locate(&env, &format!("{selector}?v=git:{old}"));
+        output.error(4, "E/AMBIGUOUS");
+        let reason =
+            output.bundle()["resolution"]["disambiguation"][0]["reason"].as_str().unwrap().to_owned();
+        assert!(reason.contains(&removed[..10]), "{selector}: {reason}");
+    }
 }
 
 #[test]

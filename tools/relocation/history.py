@@ -1,6 +1,6 @@
 """Measures selectors that follow git history, against a truth that lanser takes no part in.
 
-    history.py truth  CLONES OUT.json [--seed N] [--projects a,b] [--window FIRST]
+    history.py truth  CLONES OUT.json [--seed N] [--projects a,b] [--most N]
     history.py measure LANSER CLONES OUT.json [--per-cell N] [--cells A,B] [--forms A,B] [--unversioned] [--show CELL]
 
 `CLONES` holds clones with full history. For each project a newer commit is drawn with the seed, and its first-parent ancestors 20, 100
@@ -312,7 +312,7 @@ def moved_in_order(olds, news):
     return moved
 
 
-def cases_of(repo, project, new, blobs, seed):
+def cases_of(repo, project, new, blobs, seed, most):
     commits = git(repo, "rev-list", "--first-parent", "-n", str(max(DISTANCES) + 1), new).split()
     starts = {commits[distance]: distance for distance in DISTANCES if distance < len(commits)}
     trackers, trees = [], {}
@@ -378,7 +378,7 @@ def cases_of(repo, project, new, blobs, seed):
             rng.shuffle(rows)
             taken = 0
             for path, was, where, now in rows:
-                if taken >= 40:
+                if taken >= most:
                     break
                 if now is None:
                     # The line oracle: distinctive lines are gone, and so is the name.
@@ -453,7 +453,7 @@ def truth(args):
         rng = random.Random(f"{args.seed} {project} new")
         back = rng.randrange(0, 600)
         new = git(repo, "rev-list", "--first-parent", "-n", "1", f"--skip={back}", head).strip()
-        one = cases_of(repo, project, new, Blobs(repo), args.seed)
+        one = cases_of(repo, project, new, Blobs(repo), args.seed, args.most)
         counts = collections.Counter(case["cell"] for case in one)
         print(project, back, dict(counts), file=sys.stderr, flush=True)
         cases += one
@@ -580,7 +580,7 @@ def measure(args):
             table[case["cell"], form][verdict] += 1
             if "statement" in case:
                 table[case["cell"], form + " (lines)"][verdict] += 1
-            if args.show and verdict != "right" and case["cell"].startswith(args.show.rstrip("!")) and (not args.show.endswith("!") or verdict in ("wrong", "certain")):
+            if args.show and verdict != "right" and (args.show.rstrip("!") == "all" or case["cell"].startswith(args.show.rstrip("!"))) and (not args.show.endswith("!") or verdict in ("wrong", "certain")):
                 print(f"{verdict:>8} {case['cell']} {project} {selector}\n         {case.get('statement', case['chain'])} → {case['now']} {case['truth']} {case['commits']}\n         {told}")
     forms = ["cursor", "anchor", "name", "AST path", "cursor (lines)", "anchor (lines)"]
     print(f"\n| | {' | '.join(CELLS)} | all |\n|---|" + "---|" * (len(CELLS) + 1))
@@ -605,6 +605,7 @@ def main():
     one.add_argument("out")
     one.add_argument("--seed", type=int, default=1)
     one.add_argument("--projects")
+    one.add_argument("--most", type=int, default=40, help="the most cases of one project, cell and distance")
     two = commands.add_parser("measure")
     two.add_argument("lanser")
     two.add_argument("clones")
@@ -612,7 +613,7 @@ def main():
     two.add_argument("--per-cell", type=int, default=60)
     two.add_argument("--seed", type=int, default=1)
     two.add_argument("--unversioned", action="store_true")
-    two.add_argument("--show", help="print the cases of a cell that are not right; with `!`, only the wrong ones")
+    two.add_argument("--show", help="print the cases of a cell (or of `all`) that are not right; with `!`, only the wrong ones")
     two.add_argument("--cells")
     two.add_argument("--forms")
     args = parser.parse_args()

@@ -36,13 +36,11 @@ pub(super) fn by_states_between(
     let Some((trail, last)) = found else { return direct };
     match &trail.end {
         TrailEnd::Unclear { .. } => direct,
-        // The whole text of a definition is compared here, so that a rewritten one would be called removed.
-        TrailEnd::Gone { .. } if matches!(selector, PositionSpec::Ast(_)) => direct,
         // Nothing between the two ends changed it.
         TrailEnd::At { path: now, digest, .. } if *now == path && *digest == old.document.digest => direct,
         TrailEnd::Gone { by, reason } => match direct {
-            // Something with the same name or body was added again later, and may be another thing.
-            LocateOutcome::Found(mut located) => {
+            // Something with the same name was added again later, and may be another thing. Another name is not.
+            LocateOutcome::Found(mut located) if !is_renamed(&located) => {
                 let doubt = format!("{} removed it, and this was added later", short(by));
                 located.evidence = located.evidence.with_doubt(doubt);
                 LocateOutcome::Found(located)
@@ -54,7 +52,7 @@ pub(super) fn by_states_between(
                 return direct;
             };
             let document = Arc::new(Document::new(cx.snapshot.absolute(path), bytes));
-            let state = VersionedTarget { document, span: span.clone(), role: old.role, doubt: old.doubt };
+            let state = VersionedTarget { document, span: span.clone(), part: old.part, doubt: old.doubt };
             match relocate_from(cx, &state, last.as_ref(), selector, then) {
                 LocateOutcome::Found(located) => {
                     LocateOutcome::Found(Box::new(combine(&trail, *located, &direct)))
@@ -63,6 +61,11 @@ pub(super) fn by_states_between(
             }
         }
     }
+}
+
+/// Whether a target was found under another name.
+fn is_renamed(located: &LocatedTarget) -> bool {
+    located.evidence.via == ResolvedVia::Since(TargetChange::Renamed)
 }
 
 /// Adds the evidence of the states between to that of the last step, which leads to the current files.

@@ -426,17 +426,36 @@ fn module_document(cx: &ResolveContext<'_>, name: &str) -> Option<Arc<Document>>
     cx.files.read(modules.first()?.file()?).ok()
 }
 
-/// The part `role` of the definition whose name is at `name_span`.
-fn part(document: &Document, name_span: &Span, role: Role) -> Option<Span> {
-    if role == Role::Def {
+/// The part of a definition that a target is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// The name, the signature, the body or the docstring.
+    Role(Role),
+    /// All of it, without decorators.
+    Whole,
+}
+
+impl Part {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Role(role) => role.as_str(),
+            Self::Whole => "text",
+        }
+    }
+}
+
+/// A part of the definition whose name is at `name_span`.
+fn part(document: &Document, name_span: &Span, part: Part) -> Option<Span> {
+    if part == Part::Role(Role::Def) {
         return Some(name_span.clone());
     }
     let outline = Outline::parse(&document.text);
     let definition = outline.definitions.iter().find(|definition| definition.name_span == *name_span)?;
-    match role {
-        Role::Def => Some(definition.name_span.clone()),
-        Role::Sig => definition.signature.clone(),
-        Role::Body => definition.body.clone(),
-        Role::Doc => definition.doc.clone(),
+    match part {
+        Part::Whole => Some(definition.span.clone()),
+        Part::Role(Role::Def) => Some(definition.name_span.clone()),
+        Part::Role(Role::Sig) => definition.signature.clone(),
+        Part::Role(Role::Body) => definition.body.clone(),
+        Part::Role(Role::Doc) => definition.doc.clone(),
     }
 }

@@ -155,7 +155,7 @@ fn locate_entry(
     let document = cx.files.read(&cx.snapshot.absolute(path)).ok()?;
     let start = entry.offset as usize;
     let name = start..start + entry.name().len();
-    let span = super::part(&document, &name, role)?;
+    let span = super::part(&document, &name, super::Part::Role(role))?;
     let target = position::resolve_span(cx.files, cx.roots, &document, span, Some(name));
     Some(LocatedTarget { target, evidence })
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{
-    Ambiguous, LocateOutcome, LocatedTarget, ResolutionEvidence, ResolveContext, ResolvedVia, history,
+    Ambiguous, LocateOutcome, LocatedTarget, Part, ResolutionEvidence, ResolveContext, ResolvedVia, history,
     locate_current, part, plain_name,
 };
 use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
-use crate::python::ast::{AstPathError, follow};
+use crate::python::ast::{AstMatch, AstPathError, follow};
 use crate::python::not_found::{NotFound, NotFoundReason};
 use crate::python::outline::Span;
 use crate::python::symbol::{self, ResolveOutcome};
@@ -19,7 +19,8 @@ use crate::relocate::definitions::Definitions;
 use crate::relocate::index::{entries, other_file};
 use crate::relocate::{OldContent, RelocationMatch, RelocationOutcome, TargetChange, relocate};
 use crate::selector::{
-    AnchorSpec, Construct, ContextHash, DocVersion, NameSpec, PositionSpec, Role, SymbolId, SymidSpec,
+    AnchorSpec, AstStep, Construct, ContextHash, DocVersion, NameSpec, PositionSpec, Role, SymbolId,
+    SymidSpec,
 };
 use crate::tape::IoKind;
 use crate::text::ColumnUnit;
@@ -93,8 +94,8 @@ impl Files for OldFiles<'_> {
 pub(super) struct VersionedTarget {
     pub(super) document: Arc<Document>,
     pub(super) span: Span,
-    /// The requested part of the definition whose name is at `span`.
-    pub(super) role: Role,
+    /// The requested part of the definition whose name is at `span`; `None` for the span itself.
+    pub(super) part: Option<Part>,
     /// Why the target in the old state is uncertain.
     pub(super) doubt: Option<&'static str>,
 }
@@ -253,11 +254,16 @@ fn old_targets(
             OldStateError::Skew(format!("the version {version} has no file {}", display_path(cx, path)))
         })
     };
-    let whole = |document: Arc<Document>, span: Span| VersionedTarget {
-        document,
-        span,
-        role: Role::Def,
-        doubt: None,
+    let whole =
+        |document: Arc<Document>, span: Span| VersionedTarget { document, span, part: None, doubt: None };
+    // A whole definition is found again by its name, whatever its text is now.
+    let construct = |document: Arc<Document>, found: AstMatch, last: Option<&AstStep>| {
+        let is_definition =
+            last.is_some_and(|step| matches!(step.construct, Construct::Class | Construct::Def));
+        match is_definition {
+            true => VersionedTarget { part: Some(Part::Whole), ..whole(document, found.name_span) },
+            false => whole(document, found.span),
+        }
     };
     match selector {
         PositionSpec::Cursor(spec) => {
@@ -316,10 +322,11 @@ fn old_targets(
             let document = files
                 .read(&found.unwrap_or(likely))
                 .map_err(|error| OldStateError::Skew(error.to_string()))?;
+            let last = spec.path.last();
             match follow(&document.text, &spec.path[1..]) {
-                Ok(found) => Ok(vec![whole(document, found.span)]),
+                Ok(found) => Ok(vec![construct(document, found, last)]),
                 Err(AstPathError::Ambiguous(all)) => {
-                    Ok(all.into_iter().map(|found| whole(document.clone(), found.span)).collect())
+                    Ok(all.into_iter().map(|found| construct(document.clone(), found, last)).collect())
                 }
                 Err(AstPathError::Missing(_)) => {
                     Err(OldStateError::Skew(format!("the AST path matches nothing in the version {version}")))
@@ -339,7 +346,7 @@ fn with_roles(outcome: ResolveOutcome, role: Role) -> Result<Vec<VersionedTarget
     let with_role = |target: symbol::ResolvedTarget| VersionedTarget {
         document: target.document,
         span: target.name_span,
-        role,
+        part: Some(Part::Role(role)),
         doubt: None,
     };
     match outcome {
@@ -354,7 +361,7 @@ fn versioned_targets(outcome: ResolveOutcome) -> Result<Vec<VersionedTarget>, Ol
         ResolveOutcome::Found(target) => Ok(vec![VersionedTarget {
             document: target.document,
             span: target.span,
-            role: Role::Def,
+            part: None,
             doubt: None,
         }]),
         ResolveOutcome::Ambiguous(_) => {
@@ -496,7 +503,7 @@ fn by_structure(
                 found.push(VersionedTarget {
                     document: document.clone(),
                     span,
-                    role: Role::Def,
+                    part: Some(Part::Role(Role::Def)),
                     doubt: None,
                 });
             }
@@ -521,8 +528,12 @@ fn relocate_to_current(
     past: Option<&Mutex<RevisionFiles>>,
     selector: &PositionSpec,
 ) -> LocateOutcome {
-    let Some(then) = part(&old.document, &old.span, old.role) else {
-        return gone(format!("the definition had no {} in that version", old.role.as_str()));
+    let then = match old.part {
+        None => old.span.clone(),
+        Some(wanted) => match part(&old.document, &old.span, wanted) {
+            Some(span) => span,
+            None => return gone(format!("the definition had no {} in that version", wanted.as_str())),
+        },
     };
     let then = &old.document.text[then];
     let direct = relocate_from(cx, old, past, selector, then);
@@ -579,7 +590,7 @@ pub(super) fn relocate_from(
             place.score = place.score.min(0.9);
             place.reason = format!("{}; {doubt}", place.reason);
         }
-        located(cx, place, old.role, then, selector)
+        located(cx, place, old.part, then, selector)
     };
     match relocate(&target, current.as_ref(), &others) {
         RelocationOutcome::Found(place) if own_now != own => {
@@ -668,20 +679,22 @@ impl crate::relocate::OtherFiles for ChangedFiles<'_> {
 fn located(
     cx: &ResolveContext<'_>,
     place: RelocationMatch,
-    role: Role,
+    wanted: Option<Part>,
     then: &str,
     selector: &PositionSpec,
 ) -> LocatedTarget {
-    let is_symbol =
-        matches!(selector, PositionSpec::Symbol(_) | PositionSpec::Name(_) | PositionSpec::Symid(_));
-    let name = Some(place.span.clone()).filter(|_| is_symbol);
-    let span = if is_symbol { part(&place.document, &place.span, role) } else { None };
-    let has_part = span.is_some() || !is_symbol;
+    let name = wanted.map(|_| place.span.clone());
+    let span = wanted.and_then(|wanted| part(&place.document, &place.span, wanted));
+    let has_part = span.is_some() || wanted.is_none();
+    let what = wanted.map_or("text", Part::as_str);
     let span = span.unwrap_or_else(|| place.span.clone());
     // An unchanged name does not mean that the requested part is unchanged.
-    let edited = role != Role::Def && place.document.text[span.clone()] != *then;
+    let named = Part::Role(Role::Def);
+    let edited = wanted.is_some_and(|wanted| wanted != named) && place.document.text[span.clone()] != *then;
     let change = match place.change {
-        TargetChange::Unchanged | TargetChange::Shifted if edited && role == Role::Sig => {
+        TargetChange::Unchanged | TargetChange::Shifted
+            if edited && wanted == Some(Part::Role(Role::Sig)) =>
+        {
             TargetChange::SignatureChanged
         }
         TargetChange::Unchanged | TargetChange::Shifted if edited => TargetChange::Edited,
@@ -692,9 +705,9 @@ fn located(
         _ => position::resolve_span(cx.files, cx.roots, &place.document, span, name),
     };
     let reason = match has_part {
-        true if edited => format!("{}; its {} was edited", place.reason, role.as_str()),
+        true if edited => format!("{}; its {} was edited", place.reason, what),
         true => place.reason,
-        false => format!("{}; it no longer has a {}, so this is its name", place.reason, role.as_str()),
+        false => format!("{}; it no longer has a {}, so this is its name", place.reason, what),
     };
     let evidence = ResolutionEvidence {
         via: ResolvedVia::Since(change),
