@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::bases::ClassRef;
 use super::modules::{ImportRoots, Module};
-use super::outline::{BoundValue, Definition, DefinitionKind, Import, Imported, Outline, Span};
+use super::outline::{Definition, DefinitionKind, Import, Imported, Outline, Span, VariableValue};
 use super::step::{ResolutionStep, ResolutionStepKind};
 use crate::path::AbsPath;
 use crate::workspace::files::{Document, Files, ReadError};
@@ -292,7 +292,7 @@ impl<'f> Lookup<'f> {
             reached.extend(followed);
         }
         if self.finds_all_bindings && !reached.is_empty() {
-            let can_be_class = |index: &usize| outline.definitions[*index].value != BoundValue::default();
+            let can_be_class = |index: &usize| outline.definitions[*index].value != VariableValue::default();
             variables.retain(can_be_class);
         }
         if (reached.is_empty() || self.finds_all_bindings) && !variables.is_empty() {

@@ -105,7 +105,7 @@ pub struct Definition {
     /// The metaclass that a class names, as a dotted name.
     pub metaclass: Option<String>,
     /// What a variable is bound to.
-    pub value: BoundValue,
+    pub value: VariableValue,
     /// The innermost branch around it in its scope, as an index into [`Outline::branches`].
     pub branch: Option<usize>,
     /// Whether the parser found an error in it or in a statement around it.
@@ -114,7 +114,7 @@ pub struct Definition {
 
 /// What a variable is bound to, as far as classes are concerned.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct BoundValue {
+pub struct VariableValue {
     /// The dotted names that it can be: one for `A = B`, two for `A = B if c else C`; a subscript (`A = B[int]`) counts as its
     /// value (`B`).
     pub names: Vec<String>,
@@ -122,7 +122,7 @@ pub struct BoundValue {
     pub computed: Option<Span>,
 }
 
-impl BoundValue {
+impl VariableValue {
     /// A value that only the program knows.
     #[must_use]
     pub const fn computed(span: Span) -> Self {

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::outline::{BoundValue, Definition, DefinitionKind, Outline, Span};
+use super::outline::{Definition, DefinitionKind, Outline, Span, VariableValue};
 use super::{syntax, walk};
 
 /// The outline of a text with an error.
@@ -217,7 +217,7 @@ fn header_only(
         bases: Vec::new(),
         other_bases: Vec::new(),
         metaclass: None,
-        value: BoundValue::default(),
+        value: VariableValue::default(),
         branch: None,
         has_error: true,
     }

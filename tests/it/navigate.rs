@@ -562,7 +562,7 @@ Chosen = Base if first() else Other
 try:
     from n import Tried
 except ImportError:
-    from m import Base as Tried
+    from o import Tried
 
 
 class ByChoice(Chosen): ...
@@ -581,6 +581,11 @@ class Tried: ...
 
 
 def first(): ...
+//- /o.py
+import m
+
+
+class Tried(m.Base): ...
 //- /made.py
 import m
 
@@ -606,10 +611,10 @@ class Hidden(Made):
     let tried = types("m.ByTry", "--supertypes");
     assert_eq!(
         (names(&tried, "supertype"), status(&tried)),
-        (vec!["Base".to_owned(), "Tried".to_owned()], "complete".to_owned())
+        (vec!["Tried".to_owned(); 2], "complete".to_owned())
     );
     let below = types("m.Base", "--subtypes");
-    assert_eq!(names(&below, "subtype"), ["ByChoice", "ByTry"], "{below}");
+    assert_eq!(names(&below, "subtype"), ["ByChoice", "Tried"], "{below}");
     assert_eq!(status(&below), "unknown", "{below}");
     let reason = below["facts"]["completeness"]["reason"].as_str().unwrap();
     assert!(reason.contains("made.py@L7:C7"), "{reason}");

@@ -25,6 +25,14 @@ fn hook(env: &TestEnv, input: &Value) -> String {
     output.stdout.clone()
 }
 
+/// Undoes the latest transaction that is not undone, by its id.
+fn undo_latest(env: &TestEnv) {
+    let log = env.lanser(["undo", "--list", "--json"]).answer();
+    let all = log["facts"]["transactions"].as_array().unwrap();
+    let latest = all.iter().find(|one| one["state"] == "applied" && one["what"] == "skill install").unwrap();
+    env.lanser(["undo", latest["id"].as_str().unwrap()]).text();
+}
+
 #[test]
 fn install_writes_what_print_prints_and_undo_removes_it() {
     let env = project();
@@ -51,9 +59,12 @@ fn install_writes_what_print_prints_and_undo_removes_it() {
     assert_eq!(read(&env, CLAUDE_SKILL), printed.text());
     assert_eq!(read(&env, SETTINGS), env.lanser(["skill", "print", "--hook"]).text());
     // Each install is one transaction.
-    env.lanser(["undo"]).text();
+    // Without its id, it is not taken for an edit of the code.
+    let nothing = env.lanser(["undo", "--json"]).error(3, "E/NOT_FOUND");
+    assert!(nothing["message"].as_str().unwrap().contains("no transaction"), "{nothing}");
+    undo_latest(&env);
     assert!(!env.file(".claude").exists() && env.file(SKILL).exists());
-    env.lanser(["undo"]).text();
+    undo_latest(&env);
     assert!(!env.file(".agents").exists());
 }
 
@@ -94,7 +105,7 @@ fn what_lanser_did_not_write_is_kept() {
     env.lanser(["skill", "install", "--claude"]).text();
     let merged = read(&env, SETTINGS);
     assert!(merged.starts_with("{\n    \"model\": \"x\",\n    \"hooks\": {\"Stop\": [],\n"), "{merged}");
-    env.lanser(["undo"]).text();
+    undo_latest(&env);
     assert_eq!(read(&env, SETTINGS), settings);
     for broken in ["{\"hooks\": []}", "// {}", "\u{0}"] {
         env.write(SETTINGS, broken);

@@ -406,7 +406,7 @@ fn call(links: Links<'_>, item: &Call) -> String {
             let _ = writeln!(
                 text,
                 "{}",
-                line(links, &far.at, &format!("{indent}{word} {} {}", far.symbol_kind, far.name))
+                line(links, &far.at, &format!("{indent}{word} {} {}", far.symbol_kind, qualified(far)))
             );
         }
     }

@@ -193,15 +193,21 @@ impl ToolSource for CommandTools {
             if !self.tools.iter().any(|tool| tool.name == name) {
                 return None;
             }
-            let (mut bundle, printer) = match self.read(name, &arguments, progress) {
+            let (bundle, printer) = match self.read(name, &arguments, progress) {
                 Ok(call) => (self.answer(&call, canceled).await, call.context.printer),
                 Err(ToolCallError { printer, error }) => (error_bundle(None, *error), *printer),
             };
-            // What the tool returns is no bundle: that is the resource.
-            if let Some(hint) = bundle.error.as_mut().and_then(|error| error.hint.as_mut()) {
-                *hint = hints::as_tool_calls(hint);
-            }
-            let text = printer.text(&bundle);
+            // The facts are those of every front end; the text is for a model.
+            let hint =
+                bundle.error.as_ref().and_then(|error| error.hint.as_deref()).map(hints::as_tool_calls);
+            let text = match hint {
+                Some(hint) => {
+                    let mut told = bundle.clone();
+                    told.error.as_mut().into_iter().for_each(|error| error.hint = Some(hint.clone()));
+                    printer.text(&told)
+                }
+                None => printer.text(&bundle),
+            };
             Some(ToolAnswer { bundle, text })
         })
     }

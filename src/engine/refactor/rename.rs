@@ -26,15 +26,16 @@ use crate::engine::agreement::{self, Disputes};
 use crate::engine::completeness;
 use crate::engine::context::{HandlerOutput, RequestContext};
 use crate::engine::failure::Failure;
-use crate::engine::occurrences::{self, Evidence, Explained, Named};
+use crate::engine::occurrences::{self, Evidence, Explained, Named, offset_of};
 use crate::engine::positions::{by_name, no_result, position};
 use crate::engine::request_state::RequestTarget;
 use crate::lsp::{Listing, LspLocation};
 use crate::model::edits::{CheckName, DiagnosticsDelta};
 use crate::model::error::{ErrorBody, ErrorSymbol};
-use crate::model::facts::{Completeness, CompletenessStatus, Facts, Provenance, UseProvenance};
+use crate::model::facts::{Agreement, Completeness, CompletenessStatus, Facts, Provenance, UseProvenance};
 use crate::model::request::CheckScope;
 use crate::path::AbsPath;
+use crate::python::classes::Classes;
 use crate::relocate::locate::ResolvedVia;
 use crate::text::Range;
 use crate::workspace::files::{Document, Files as _};
@@ -304,7 +305,15 @@ fn check_agreement(
             only.map(|(count, server)| format!(", {count} that only {server} knows")).collect();
         let detail = format!("{both} for {main} and {other}{}", only.concat());
         // That the other server contradicts nothing is no agreement if it knows nothing.
-        if counts.both == 0 && counts.main > 0 {
+        let classes = Classes::new(&cx.state.files, &cx.state.inputs.roots);
+        let is_definition = |place: &LspLocation| {
+            let found = offset_of(cx, place);
+            found.is_some_and(|(document, offset)| classes.defined_at(&document.path, offset).is_some())
+        };
+        let has_use = |of: Agreement| {
+            explained.agreement.iter().any(|(place, agreement)| *agreement == of && !is_definition(place))
+        };
+        if !has_use(Agreement::Both) && has_use(main.into()) {
             let detail = format!("{other} knows none of the references: {detail}");
             checks.fail(CheckName::Agreement, detail, Vec::new());
         } else {

@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::super::outline::{BoundValue, Definition, DefinitionKind};
+use super::super::outline::{Definition, DefinitionKind, VariableValue};
 use super::super::syntax::{dotted, preorder, text_of, unwrapped};
 use super::{BlockKind, OutlineBuilder, WalkContext};
 
@@ -11,7 +11,7 @@ use super::{BlockKind, OutlineBuilder, WalkContext};
 pub(super) struct BindingDetails {
     kind: Option<DefinitionKind>,
     /// `None` if what is bound is a part of a value, or not written.
-    value: Option<BoundValue>,
+    value: Option<VariableValue>,
 }
 
 impl BindingDetails {
@@ -172,7 +172,7 @@ impl<'t> OutlineBuilder<'t> {
             bases: Vec::new(),
             other_bases: Vec::new(),
             metaclass: None,
-            value: binding.value.clone().unwrap_or_else(|| BoundValue::computed(name.byte_range())),
+            value: binding.value.clone().unwrap_or_else(|| VariableValue::computed(name.byte_range())),
             branch: context.branch,
             has_error: context.in_error,
         });
@@ -227,8 +227,8 @@ fn generic(value: Node<'_>) -> Node<'_> {
 }
 
 /// What a name is bound to by an assignment of this expression.
-fn bound_value(expression: Node<'_>, text: &str) -> BoundValue {
-    let mut value = BoundValue::default();
+fn bound_value(expression: Node<'_>, text: &str) -> VariableValue {
+    let mut value = VariableValue::default();
     let mut pending = vec![expression];
     while let Some(expression) = pending.pop() {
         let expression = unwrapped(expression);

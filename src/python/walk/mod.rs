@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tree_sitter::{Node, Tree, TreeCursor};
 
 use super::outline::{
-    BoundValue, Branch, BranchKind, Definition, DefinitionKind, Outline, Span, is_accessor_role,
+    Branch, BranchKind, Definition, DefinitionKind, Outline, Span, VariableValue, is_accessor_role,
 };
 use super::syntax::{dotted, preorder, text_of, unwrapped};
 use binding::BindingDetails;
@@ -441,7 +441,7 @@ impl<'t> OutlineBuilder<'t> {
             bases: Vec::new(),
             other_bases: Vec::new(),
             metaclass: None,
-            value: BoundValue::default(),
+            value: VariableValue::default(),
             branch: context.branch,
             has_error: context.in_error || node.has_error(),
         });
