@@ -34,7 +34,8 @@ pub(super) fn fate(code: &FailingCode<'_>) -> Fate {
     })
 }
 
-/// Whether the definition only got an `assert` about what fails: it claims a type, and changes no value.
+/// Whether the definition only got an `assert` about what fails, or a condition that no failing value asks for: it claims a
+/// type, and changes no value.
 fn is_only_claimed(code: &FailingCode<'_>) -> bool {
     let FailingCode { head, names, own, statement, failing, .. } = *code;
     let is_known = |new: &Statement| {
@@ -45,7 +46,13 @@ fn is_only_claimed(code: &FailingCode<'_>) -> bool {
         .filter(|new| new.symbol == statement.symbol && !is_known(new))
         .filter(|new| new.names.iter().any(|name| failing.names.contains(name)))
         .collect();
-    !about.is_empty() && about.iter().all(|new| new.kind == "assert_statement")
+    let is_test = |new: &Statement| {
+        matches!(new.kind.as_str(), "if_statement" | "elif_clause" | "while_statement")
+            && matches!(failing.kind, FailureKind::Operation | FailureKind::Call | FailureKind::Value)
+            && !failing.is_optional
+            && !failing.is_union
+    };
+    !about.is_empty() && about.iter().all(|new| new.kind == "assert_statement" || is_test(new))
 }
 
 /// Whether the function that is called takes more types than before, and computes nothing for them.
@@ -57,12 +64,16 @@ fn is_only_let_in(code: &FailingCode<'_>) -> bool {
         let mut wider = now.slots.iter().filter(|((symbol, slot), annotation)| {
             let before = then.slots.get(&(symbol.clone(), slot.clone())).and_then(Option::as_ref);
             of_callee(symbol)
-                && annotation.as_ref().zip(before).is_some_and(|(now, then)| now != then && is_wider(now, then))
+                && annotation
+                    .as_ref()
+                    .zip(before)
+                    .is_some_and(|(now, then)| now != then && is_wider(now, then))
         });
         let computes = |symbol: &str| {
             let mut inside = now.statements.iter().filter(|new| new.symbol == symbol && !new.is_empty);
             inside.any(|new| {
-                !(new.kind.ends_with("_definition") || matches!(new.kind.as_str(), "if_statement" | "elif_clause"))
+                !(new.kind.ends_with("_definition")
+                    || matches!(new.kind.as_str(), "if_statement" | "elif_clause"))
                     && !then.statements.iter().any(|old| old.symbol == symbol && old.tokens == new.tokens)
             })
         };

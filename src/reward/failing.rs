@@ -71,7 +71,8 @@ pub(super) fn at(text: &str, span: Range<usize>, (rule, message): (Option<&str>,
     let of = |node: Node<'_>| text.get(node.byte_range()).unwrap_or_default().to_owned();
     let mut failing = FailingExpression {
         kind: kind(rule, node),
-        is_optional: rule.is_some_and(|rule| rule.starts_with("reportOptional")) || message.contains("\"None\""),
+        is_optional: rule.is_some_and(|rule| rule.starts_with("reportOptional"))
+            || message.contains("\"None\""),
         is_union: message.contains(" | "),
         ..FailingExpression::default()
     };

@@ -222,11 +222,7 @@ impl<'t> CodeReader<'t> {
         for child in children(node) {
             if CLAUSES.contains(&child.kind()) {
                 let other = child.kind() != "block";
-                let inner = ReaderContext {
-                    depth: context.depth + 1,
-                    typing_only,
-                    ..*context
-                };
+                let inner = ReaderContext { depth: context.depth + 1, typing_only, ..*context };
                 if other {
                     self.clause(child, &inner);
                 } else {

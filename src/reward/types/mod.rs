@@ -114,7 +114,10 @@ impl Probe {
         let silent = |mark: &usize| kinds[*mark].is_none();
         let of_place = |mark: &usize| probed.statement.span.contains(&self.marks[*mark].span.start);
         // The server does not report the types of code that cannot run.
-        if !probed.failed.is_empty() && !self.is_silenced() && (0..kinds.len()).filter(of_place).all(|at| silent(&at)) {
+        if !probed.failed.is_empty()
+            && !self.is_silenced()
+            && (0..kinds.len()).filter(of_place).all(|at| silent(&at))
+        {
             return true;
         }
         let Some(kind) = kinds[at] else { return false };
