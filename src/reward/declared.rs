@@ -46,11 +46,17 @@ fn is_only_claimed(code: &FailingCode<'_>) -> bool {
         .filter(|new| new.symbol == statement.symbol && !is_known(new))
         .filter(|new| new.names.iter().any(|name| failing.names.contains(name)))
         .collect();
+    let holds_it = |test: &Statement| {
+        let now = head.code.get(names.1).into_iter().flat_map(|code| &code.statements);
+        now.filter(|found| found.tokens == statement.tokens)
+            .any(|found| test.whole.contains(&found.span.start))
+    };
     let is_test = |new: &Statement| {
         matches!(new.kind.as_str(), "if_statement" | "elif_clause" | "while_statement")
             && matches!(failing.kind, FailureKind::Operation | FailureKind::Call | FailureKind::Value)
             && !failing.is_optional
             && !failing.is_union
+            && holds_it(new)
     };
     !about.is_empty() && about.iter().all(|new| new.kind == "assert_statement" || is_test(new))
 }

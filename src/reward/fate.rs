@@ -563,7 +563,7 @@ mod tests {
 
     #[test]
     fn code_that_always_ran_is_not_made_conditional() {
-        let fails = ("rows", "reportArgumentType");
+        let fails = ("val.write(rows)", "reportArgumentType");
         let old = "val.write(rows)";
         assert_eq!(became(old, fails, "val.write(other * rows)"), None);
         assert_eq!(became(old, fails, "if other < 0:\n    val.write(other * rows)"), GONE);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::code::{Code, Statement};
 use super::failing::{FailingExpression, FailureKind};
-use super::fate::{FailingCode, are_near, is_new};
+use super::fate::{FailingCode, are_near, is_misspelling, is_new};
 
 /// The statements of the same definition that are gone, the failing one included.
 pub(super) fn gone<'c>(code: &FailingCode<'c>) -> impl Iterator<Item = &'c Statement> {
@@ -117,7 +117,7 @@ pub(super) fn loses_inputs(code: &FailingCode<'_>) -> bool {
             };
             let mut lost = old.uses.iter().filter(|name| reads(old, name)).filter(|name| {
                 let mut inside = now.statements.iter().filter(is_code).filter(|new| within(new, &old.symbol));
-                !inside.any(|new| new.uses.iter().any(|other| are_near(other, name)))
+                !inside.any(|new| new.uses.iter().any(|other| other == *name || is_misspelling(other, name)))
             });
             lost.any(|name| now.slots.contains_key(&slot(name)) || is_outside(name))
         })
