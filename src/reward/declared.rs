@@ -34,7 +34,8 @@ pub(super) fn fate(code: &FailingCode<'_>) -> Fate {
     })
 }
 
-/// Whether the definition only got an `assert` about what fails: it claims a type, and changes no value.
+/// Whether the definition only got an `assert` about what fails, or a condition that no failing value asks for: it claims a
+/// type, and changes no value.
 fn is_only_claimed(code: &FailingCode<'_>) -> bool {
     let FailingCode { head, names, own, statement, failing, .. } = *code;
     let is_known = |new: &Statement| {
@@ -45,7 +46,19 @@ fn is_only_claimed(code: &FailingCode<'_>) -> bool {
         .filter(|new| new.symbol == statement.symbol && !is_known(new))
         .filter(|new| new.names.iter().any(|name| failing.names.contains(name)))
         .collect();
-    !about.is_empty() && about.iter().all(|new| new.kind == "assert_statement")
+    let holds_it = |test: &Statement| {
+        let now = head.code.get(names.1).into_iter().flat_map(|code| &code.statements);
+        now.filter(|found| found.tokens == statement.tokens)
+            .any(|found| test.whole.contains(&found.span.start))
+    };
+    let is_test = |new: &Statement| {
+        matches!(new.kind.as_str(), "if_statement" | "elif_clause" | "while_statement")
+            && matches!(failing.kind, FailureKind::Operation | FailureKind::Call | FailureKind::Value)
+            && !failing.is_optional
+            && !failing.is_union
+            && holds_it(new)
+    };
+    !about.is_empty() && about.iter().all(|new| new.kind == "assert_statement" || is_test(new))
 }
 
 /// Whether the function that is called takes more types than before, and computes nothing for them.

@@ -11,6 +11,7 @@ use super::code::{Code, Statement};
 use super::declared;
 use super::failing::{FailingExpression, FailureKind};
 use super::judge::{EditSides, SideCode};
+use super::lost::{gone, is_made_conditional, is_only_converted, is_used, loses_inputs, throws_away};
 use super::reachability;
 use super::usage::{
     arguments, calls, dead_stores, executes, handed_on, is_dead, is_unused_import, operations, requests,
@@ -178,8 +179,10 @@ fn role(code: &FailingCode<'_>, taken: &[Statement]) -> Fate {
             let still = !failing.object.is_empty()
                 && sum(&on) >= before.max(1)
                 && (!failing.is_called || sum(&work) >= work(old).min(1));
-            (if failing.is_optional { is_used(taken, &failing.object) } else { is_kept || still })
-                && (!failing.is_called || failing.handed.iter().all(uses))
+            // What a call returns may come from somewhere else; a name that may be `None` is still needed.
+            let of_call = || old.verbs().contains(&failing.object.as_str());
+            let is_received = !failing.is_optional || of_call() || is_used(taken, &failing.object);
+            is_received && (is_kept || still) && (!failing.is_called || failing.handed.iter().all(uses))
         }
         FailureKind::Name => {
             old.kind.starts_with("import")
@@ -206,7 +209,7 @@ fn role(code: &FailingCode<'_>, taken: &[Statement]) -> Fate {
     };
     let replaced = match failing.kind {
         FailureKind::Attribute => {
-            handed && (!failing.is_called || sum(&calls) > 0)
+            handed && (!failing.is_called || sum(&work) >= work(old).min(1))
                 || !failing.is_optional && in_place && sum(&calls) > 0
         }
         FailureKind::Name => {
@@ -221,169 +224,6 @@ fn role(code: &FailingCode<'_>, taken: &[Statement]) -> Fate {
         (_, true) if failing.kind == FailureKind::Value || !throws_away(code, taken, true) => Fate::Replaced,
         _ => GONE,
     }
-}
-
-/// The statements of the same definition that are gone, the failing one included.
-fn gone<'c>(code: &FailingCode<'c>) -> impl Iterator<Item = &'c Statement> {
-    let FailingCode { head, names, own, statement, .. } = *code;
-    let now = head.code.get(names.1);
-    let is_gone = move |old: &&Statement| {
-        let mut all = now.into_iter().flat_map(|code| &code.statements);
-        !all.any(|new| new.symbol == old.symbol && new.tokens == old.tokens)
-    };
-    own.statements.iter().filter(|old| old.symbol == statement.symbol).filter(is_gone)
-}
-
-/// Functions that only convert or inspect a value; a repair may do without them.
-const CONVERSIONS: [&str; 27] = [
-    "str",
-    "int",
-    "float",
-    "bool",
-    "bytes",
-    "list",
-    "dict",
-    "set",
-    "tuple",
-    "frozenset",
-    "len",
-    "repr",
-    "iter",
-    "next",
-    "sorted",
-    "sum",
-    "min",
-    "max",
-    "any",
-    "all",
-    "range",
-    "enumerate",
-    "zip",
-    "format",
-    "join",
-    "isinstance",
-    "super",
-];
-
-/// Whether new statements use a name, or can do without it.
-fn is_used(taken: &[Statement], name: &str) -> bool {
-    let is_near = |new: &Statement| new.uses.iter().any(|other| are_near(other, name));
-    CONVERSIONS.contains(&name) || taken.iter().any(|new| new.uses.contains(name) || is_near(new))
-}
-
-/// Whether what may be `None` is only passed to functions that take any value.
-fn is_only_converted(taken: &[Statement], failing: &FailingExpression) -> bool {
-    let names: Vec<&String> = match failing.kind {
-        FailureKind::Attribute => vec![&failing.object],
-        _ => failing.names.iter().collect(),
-    };
-    let mut is_found = false;
-    for statement in taken {
-        let tokens: Vec<&str> = statement.tokens.iter().map(String::as_str).collect();
-        for at in (0..tokens.len()).filter(|at| names.iter().any(|name| name.as_str() == tokens[*at])) {
-            let is_step = |first: usize| tokens.get(first) == Some(&".");
-            let (mut start, mut end) = (at, at + 1);
-            while start >= 2 && is_step(start - 1) {
-                start -= 2;
-            }
-            while is_step(end) {
-                end += 2;
-            }
-            let before = |by: usize| start.checked_sub(by).map_or("", |at| tokens[at]);
-            let is_text = before(1) == "{" && matches!(tokens.get(end), Some(&("}" | "!" | ":")));
-            let is_call = before(1) == "(" && matches!(before(2), "str" | "repr" | "format");
-            if !(is_text || is_call && tokens.get(end) == Some(&")")) {
-                return false;
-            }
-            is_found = true;
-        }
-    }
-    is_found
-}
-
-/// Whether code that the edit took out of a definition read one of its parameters, or in the definition that fails a name from
-/// outside, which the definition no longer reads.
-fn loses_inputs(code: &FailingCode<'_>) -> bool {
-    let FailingCode { base, head, statement, .. } = *code;
-    let reads = |found: &Statement, name: &String| {
-        let tokens = &found.tokens;
-        let is_input = |at: usize| {
-            tokens[at] == *name
-                && (at == 0 || tokens[at - 1] != ".")
-                && tokens.get(at + 1).is_none_or(|next| next != "(")
-        };
-        found.uses.contains(name) && (0..tokens.len()).any(is_input)
-    };
-    let is_code =
-        |found: &&Statement| !found.kind.ends_with("_definition") && !found.kind.starts_with("import");
-    base.code.iter().any(|(file, own)| {
-        let Some(now) = head.code.get(file) else { return false };
-        let within =
-            |new: &Statement, symbol: &str| new.symbol.starts_with(symbol) || is_new(base, &new.symbol);
-        let is_gone = |old: &&Statement| {
-            now.has_symbol(&old.symbol)
-                && !now.statements.iter().any(|new| new.symbol == old.symbol && new.tokens == old.tokens)
-        };
-        own.statements.iter().filter(is_code).filter(is_gone).any(|old| {
-            let slot = |name: &String| (old.symbol.clone(), format!("({name}"));
-            let is_local =
-                |name: &String| own.bindings.iter().any(|one| one.symbol == old.symbol && one.name == *name);
-            let is_outside = |name: &String| {
-                old.symbol == statement.symbol && !is_local(name) && !own.slots.contains_key(&slot(name))
-            };
-            let mut lost = old.uses.iter().filter(|name| reads(old, name)).filter(|name| {
-                let mut inside = now.statements.iter().filter(is_code).filter(|new| within(new, &old.symbol));
-                !inside.any(|new| new.uses.iter().any(|other| are_near(other, name)))
-            });
-            lost.any(|name| now.slots.contains_key(&slot(name)) || is_outside(name))
-        })
-    })
-}
-
-/// Whether the new code only runs under a condition that nothing about the failure asks for, with nothing for the other case.
-fn is_made_conditional(code: &FailingCode<'_>, here: &[&Statement]) -> bool {
-    let FailingCode { head, names, failing, .. } = *code;
-    let is_test = |found: &Statement| found.kind == "if_statement";
-    if failing.is_optional
-        || failing.is_union
-        || failing.kind == FailureKind::Other
-        || gone(code).any(|found| is_test(found))
-    {
-        return false;
-    }
-    let Some(now) = head.code.get(names.1) else { return false };
-    here.iter().filter(|found| is_test(found)).any(|test| {
-        let inside =
-            |found: &Statement| found.span.start > test.span.end && test.whole.contains(&found.span.start);
-        let mut others = now.statements.iter().filter(|found| inside(found));
-        let has_else = others.any(|found| matches!(found.kind.as_str(), "else_clause" | "elif_clause"));
-        let mut work = here.iter().filter(|found| !is_test(found)).peekable();
-        !has_else && work.peek().is_some() && work.all(|found| inside(found))
-    })
-}
-
-/// Whether something that the statement used besides the failing expression is used by none of the new ones.
-fn throws_away(code: &FailingCode<'_>, taken: &[Statement], is_replaced: bool) -> bool {
-    let FailingCode { head, names, own, statement: old, failing, .. } = *code;
-    let parts = |name: &String| match failing.kind {
-        FailureKind::Call => failing.is_argument && failing.names.contains(name) || failing.callee == *name,
-        FailureKind::Value => failing.callee == *name,
-        _ => failing.names.contains(name) || is_replaced && failing.chain.contains(name),
-    };
-    let attributes: BTreeSet<&String> =
-        old.tokens.windows(2).filter(|pair| pair[0] == ".").map(|pair| &pair[1]).collect();
-    let called = old.verbs();
-    let now = head.code.get(names.1);
-    let is_input = |name: &String| {
-        let slot = (old.symbol.clone(), format!("({name}"));
-        let is_bound =
-            |code: &Code| code.bindings.iter().any(|one| one.symbol == old.symbol && one.name == *name);
-        attributes.contains(name)
-            || called.contains(&name.as_str())
-            || own.slots.contains_key(&slot)
-            || (is_bound(own) && now.is_some_and(is_bound))
-    };
-    old.uses.iter().any(|name| !is_used(taken, name) && !parts(name) && is_input(name))
 }
 
 /// Whether new statements use a name that the old one did not.
@@ -406,12 +246,17 @@ fn call(code: &FailingCode<'_>, taken: &[Statement]) -> Fate {
     let others = old.uses.iter().all(uses);
     let times = |all: &mut dyn Iterator<Item = &Statement>| {
         let verbs = all.flat_map(|one| one.verbs().into_iter().map(str::to_owned).collect::<Vec<_>>());
-        verbs.filter(|verb| *verb == failing.callee).count()
+        verbs.filter(|verb| are_near(verb, &failing.callee)).count()
     };
     if made.is_some() && times(&mut taken.iter()) < times(&mut std::iter::once(old)) {
         return GONE;
     }
+    let is_callable = failing.is_optional || failing.is_union || !failing.is_value;
     match made {
+        // It is called as before, though it cannot be.
+        Some(_) if !is_callable && taken.iter().any(|new| new.verbs().contains(&failing.callee.as_str())) => {
+            GONE
+        }
         None if failing.is_value && uses(&failing.callee) && failing.handed.iter().all(uses) => Fate::InPlace,
         None if failing.callee.is_empty() && others => Fate::InPlace,
         None => Fate::Replaced,
@@ -600,7 +445,7 @@ fn common(a: &[char], b: &[char]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reward::testing::outstanding;
+    use crate::reward::testing::{outstanding, outstanding_with};
 
     /// What becomes of `part` of a line, which fails by a rule, when the line is replaced.
     fn became(old: &str, fails: (&str, &str), new: &str) -> Option<OutstandingReason> {
@@ -688,6 +533,64 @@ mod tests {
         assert_eq!(became("return str(val)", fails, "return int(val)"), None);
         assert_eq!(became("return str(val)", fails, "return 0"), GONE);
         assert_eq!(became("x = rows\nreturn done", ("done", fails.1), "x = rows\nreturn True"), REPLACED);
+    }
+
+    #[test]
+    fn a_value_that_may_be_none_is_still_needed() {
+        let fails = ("strip", "reportOptionalMemberAccess");
+        let old = "key = val.name.strip() + rows.strip()\nreturn key";
+        assert_eq!(became(old, fails, "key = rows.strip()\nreturn key"), GONE);
+        assert_eq!(became(old, fails, "key = str(val.name) + rows.strip()\nreturn key"), GONE);
+        assert_eq!(became(old, fails, "key = f'{val.name}' + rows.strip()\nreturn key"), GONE);
+        assert_eq!(
+            became(old, fails, "name = val.name or ''\nkey = name.strip() + rows.strip()\nreturn key"),
+            None
+        );
+        assert_eq!(became("return rows.get(val).strip()", fails, "return rows[val].strip()"), None);
+    }
+
+    #[test]
+    fn a_claim_is_not_a_repair() {
+        let fails = ("val.size", "reportReturnType");
+        let declared = Some(OutstandingReason::Declared);
+        assert_eq!(became("return val.size", fails, "assert val.size\nreturn val.size"), declared);
+        assert_eq!(became("return val.size", fails, "if not val.size:\n    return 0\nreturn val.size"), None);
+        let fails = ("val + rows", "reportOperatorIssue");
+        let old = "if other:\n    return val + rows\nreturn other";
+        let new = "if other and rows is None:\n    return val + rows\nreturn other";
+        assert_eq!(became(old, fails, new), declared);
+    }
+
+    #[test]
+    fn code_that_always_ran_is_not_made_conditional() {
+        let fails = ("val.write(rows)", "reportArgumentType");
+        let old = "val.write(rows)";
+        assert_eq!(became(old, fails, "val.write(other * rows)"), None);
+        assert_eq!(became(old, fails, "if other < 0:\n    val.write(other * rows)"), GONE);
+        assert_eq!(
+            became(old, fails, "if other:\n    val.write(other * rows)\nelse:\n    val.write('')"),
+            None
+        );
+    }
+
+    #[test]
+    fn an_input_that_is_no_longer_read_is_lost() {
+        let fails = ("key", "reportPossiblyUnbound");
+        let old = "if other:\n    key = val.of(rows)\nreturn key + 1";
+        assert_eq!(became(old, ("key + 1", fails.1), "key = val.of(rows)\nreturn key + 1"), GONE);
+        let kept = "key = val.of(rows) if other else 0\nreturn key + 1";
+        assert_eq!(became(old, ("key + 1", fails.1), kept), None);
+    }
+
+    #[test]
+    fn what_cannot_be_called_is_used_as_a_value() {
+        let base = "def f(val):\n    return val.is_open()\n";
+        let fails = ("val.is_open()", "reportCallIssue");
+        let message = "Object of type \"bool\" is not callable";
+        let became = |new: &str| outstanding_with(base, fails, message, &base.replace(fails.0, new));
+        assert_eq!(became("val.is_open"), None);
+        assert_eq!(became("callable(val.is_open) and val.is_open()"), GONE);
+        assert_eq!(became("True"), GONE);
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod fingerprint;
 pub mod formula;
 pub mod integrity;
 pub mod judge;
+mod lost;
 pub mod numbers;
 pub mod reachability;
 pub mod run;

@@ -115,12 +115,22 @@ impl Case {
 }
 
 /// Why the diagnostic of an edit is outstanding that reports `part` of `base` by a rule; `None` if it is repaired in place.
-pub(super) fn outstanding(base: &str, (part, rule): (&str, &str), head: &str) -> Option<OutstandingReason> {
+pub(super) fn outstanding(base: &str, fails: (&str, &str), head: &str) -> Option<OutstandingReason> {
+    outstanding_with(base, fails, "wrong", head)
+}
+
+/// The same for a diagnostic with a message.
+pub(super) fn outstanding_with(
+    base: &str,
+    (part, rule): (&str, &str),
+    message: &str,
+    head: &str,
+) -> Option<OutstandingReason> {
     let mut case = Case::of(base, head);
     let at = base.find(part).unwrap();
     let line = u32::try_from(base[..at].matches('\n').count()).unwrap();
     let column = u32::try_from(at - base[..at].rfind('\n').map_or(0, |at| at + 1)).unwrap();
-    let mut found = diagnostic("a.py", (line, line), Severity::Error, Some(rule), "wrong");
+    let mut found = diagnostic("a.py", (line, line), Severity::Error, Some(rule), message);
     let end = column + u32::try_from(part.len()).unwrap();
     found.range = Range::new(Position::new(line, column), Position::new(line, end));
     case.base.get_mut("a.py").unwrap().found.push(found);

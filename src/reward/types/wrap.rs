@@ -61,6 +61,24 @@ const SPECIAL: [&str; 16] = [
     "overload",
 ];
 
+/// Generic classes of Python whose parameters a checker infers from the arguments only where they are called by name.
+const GENERIC: [&str; 14] = [
+    "list",
+    "dict",
+    "set",
+    "frozenset",
+    "tuple",
+    "filter",
+    "map",
+    "zip",
+    "enumerate",
+    "reversed",
+    "deque",
+    "defaultdict",
+    "Counter",
+    "OrderedDict",
+];
+
 /// Nesting limit for expressions; deeper ones are skipped.
 const MAX_EXPRESSION_DEPTH: usize = 200;
 
@@ -320,8 +338,9 @@ impl Wrapper<'_> {
         let function = node.child_by_field_name("function")?;
         let is_name = function.kind() == "identifier";
         let is_special = is_name && SPECIAL.contains(&self.of(function).as_str());
+        let is_generic = is_name && GENERIC.contains(&self.of(function).as_str());
         let of_super = self.of(function).starts_with("super(");
-        let operand = if is_special || of_super || (is_name && tests) {
+        let operand = if is_special || is_generic || of_super || (is_name && tests) {
             None
         } else {
             self.expression(function, false)
