@@ -45,6 +45,8 @@ pages! {
     analyzers: "docs/analyzers.md",
     architecture: "docs/architecture.md",
     batch: "docs/batch.md",
+    benchmarks_relocation: "docs/benchmarks-relocation.md",
+    benchmarks_rewards: "docs/benchmarks-rewards.md",
     benchmarks: "docs/benchmarks.md",
     bundle: "docs/bundle.md",
     ci: "docs/ci.md",

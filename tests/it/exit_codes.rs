@@ -115,7 +115,6 @@ fn code_2_usage() {
         &["locate", "pkg/mod.py:1:5", "--timeout", "0"],
         &["symbols", "--query", " "],
         &["def"],
-        &["calls", "pkg/mod.py:1:5"],
         &["no-such-verb"],
     ] {
         let text = env.lanser(args);

@@ -128,7 +128,7 @@ fn a_rename_is_previewed_applied_and_undone() {
     assert_eq!(refused["isError"], true, "{refused}");
     let error = &refused["structuredContent"]["error"];
     assert!(error["code"].is_number() && error["hint"].is_string(), "{refused}");
-    assert!(text(&refused).contains("--family"), "{refused}");
+    assert!(text(&refused).contains("\"family\":true"), "{refused}");
     assert_eq!(std::fs::read_to_string(env.file("shapes.py")).unwrap(), before);
     let preview = call(&mut client, "rename", rename(json!({"family": true})));
     assert_eq!(preview["isError"], false, "{preview}");

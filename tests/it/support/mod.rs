@@ -61,10 +61,12 @@ impl TestEnv {
         env.set("LANSER_SESSION", "off");
         env.set("TZ", "UTC");
         env.set("LC_ALL", "C.UTF-8");
-        // The installed servers are shared by all tests; the other caches belong to this test.
-        std::fs::create_dir_all(Self::cache().join("servers")).unwrap();
+        // The installed servers, and the index of the machine's packages, are shared by all tests; the other caches belong to this test.
+        for shared in ["servers", "installed"] {
+            std::fs::create_dir_all(Self::cache().join(shared)).unwrap();
+        }
         std::fs::create_dir(env.path("test-cache")).unwrap();
-        for name in ["servers", "node-versions.json"] {
+        for name in ["servers", "installed", "node-versions.json"] {
             std::os::unix::fs::symlink(Self::cache().join(name), env.path("test-cache").join(name)).unwrap();
         }
         env.set("LANSER_CACHE_DIR", env.path("test-cache"));
