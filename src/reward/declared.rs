@@ -78,9 +78,10 @@ fn is_only_let_in(code: &FailingCode<'_>) -> bool {
         let computes = |symbol: &str| {
             let mut inside = now.statements.iter().filter(|new| new.symbol == symbol && !new.is_empty);
             inside.any(|new| {
-                !(new.kind.ends_with("_definition")
-                    || matches!(new.kind.as_str(), "if_statement" | "elif_clause"))
-                    && !then.statements.iter().any(|old| old.symbol == symbol && old.tokens == new.tokens)
+                let is_header = new.kind.ends_with("_definition")
+                    || matches!(new.kind.as_str(), "if_statement" | "elif_clause");
+                let mut before = then.statements.iter();
+                !is_header && !before.any(|old| old.symbol == symbol && old.tokens == new.tokens)
             })
         };
         wider.any(|((symbol, _), _)| !computes(symbol))

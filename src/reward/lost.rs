@@ -127,11 +127,13 @@ pub(super) fn loses_inputs(code: &FailingCode<'_>) -> bool {
 /// Whether the new code only runs under a condition that nothing about the failure asks for, with nothing for the other case.
 pub(super) fn is_made_conditional(code: &FailingCode<'_>, here: &[&Statement]) -> bool {
     let FailingCode { head, names, failing, .. } = *code;
-    let is_test = |found: &Statement| found.kind == "if_statement";
+    fn is_test(found: &Statement) -> bool {
+        found.kind == "if_statement"
+    }
     if failing.is_optional
         || failing.is_union
         || failing.kind == FailureKind::Other
-        || gone(code).any(|found| is_test(found))
+        || gone(code).any(is_test)
     {
         return false;
     }

@@ -82,7 +82,7 @@ fn other_answers_as_text() {
     ");
     assert_snapshot!(text(&["symbols", "--query", "zzzz"]), @"no symbols");
     assert_snapshot!(text(&["calls", "py://shop.items#Item.gross", "--incoming", "--depth", "2"]), @r#"
-    src/shop/items.py:21:37  in label: return f"{self.name}: {self.gross():.2f}"
+    src/shop/items.py:21:37  in Item.label: return f"{self.name}: {self.gross():.2f}"
     src/shop/prices.py:5:17  in price_of: return item.gross()
     src/shop/prices.py:9:16    in total: return sum(price_of(item) for item in items)
     src/shop/till.py:8:16    in pay: print(book.label)

@@ -139,7 +139,7 @@ fn only_repairs_are_rewarded_in_each_class() {
     misjudged(&all, &write_edits(&all));
 }
 
-/// Excerpts of real packages, by someone who had not read the rules: a few edits that empty the case of `None` are paid.
+/// Excerpts of real packages, by someone who had not read the code of the rules: a few edits that empty the case of `None` are paid.
 #[test]
 fn few_edits_of_excerpts_are_misjudged() {
     let all = edits("excerpts.json");
