@@ -24,7 +24,7 @@ impl TextSpan {
 
 /// The comments and strings of a text, in order; `None` where a string does not end.
 pub(super) fn text_spans(text: &str) -> Option<Vec<TextSpan>> {
-    let lexer = Lexer { bytes: text.as_bytes() };
+    let lexer = TextSpanLexer { bytes: text.as_bytes() };
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(byte) = lexer.byte(at) {
@@ -74,11 +74,11 @@ struct Inside {
     quotes: usize,
 }
 
-struct Lexer<'t> {
+struct TextSpanLexer<'t> {
     bytes: &'t [u8],
 }
 
-impl Lexer<'_> {
+impl TextSpanLexer<'_> {
     fn byte(&self, at: usize) -> Option<u8> {
         self.bytes.get(at).copied()
     }

@@ -88,6 +88,7 @@ fn other_answers_as_text() {
     src/shop/till.py:8:16    in pay: print(book.label)
     src/shop/till.py:9:21    in pay: return discount(price_of(book), 5)
     tests/test_prices.py:5:12    in test_price_of_a_book: assert price_of(Book("x", 2.0)) == 2.0
+    src/shop/items.py:25:9  def gross(self) -> float:  [override in Book]
     6 calls, complete
     "#);
     assert_snapshot!(text(&["calls", "py://shop.till#bill", "--incoming"]), @"0 calls, complete");

@@ -29,7 +29,8 @@ fn hook(env: &TestEnv, input: &Value) -> String {
 fn undo_latest(env: &TestEnv) {
     let log = env.lanser(["undo", "--list", "--json"]).answer();
     let all = log["facts"]["transactions"].as_array().unwrap();
-    let latest = all.iter().find(|one| one["state"] == "applied" && one["what"] == "skill install").unwrap();
+    let latest =
+        all.iter().find(|one| one["state"] == "applied" && one["summary"] == "skill install").unwrap();
     env.lanser(["undo", latest["id"].as_str().unwrap()]).text();
 }
 
@@ -58,8 +59,7 @@ fn install_writes_what_print_prints_and_undo_removes_it() {
     }
     assert_eq!(read(&env, CLAUDE_SKILL), printed.text());
     assert_eq!(read(&env, SETTINGS), env.lanser(["skill", "print", "--hook"]).text());
-    // Each install is one transaction.
-    // Without its id, it is not taken for an edit of the code.
+    // Each install is one transaction. Without its id, it is not taken for an edit of the code.
     let nothing = env.lanser(["undo", "--json"]).error(3, "E/NOT_FOUND");
     assert!(nothing["message"].as_str().unwrap().contains("no transaction"), "{nothing}");
     undo_latest(&env);

@@ -225,7 +225,7 @@ mod tests {
     fn a_file_that_cannot_be_read_may_have_any_name() {
         let folder = tempfile::tempdir().unwrap();
         let root = AbsPath::new(folder.path()).unwrap();
-        // Not a file that can be read, whoever asks.
+        // Not a file that can be read, for any user.
         std::fs::create_dir(root.join("p").as_path()).unwrap();
         std::os::unix::net::UnixListener::bind(root.join("p/socket.py").as_path()).unwrap();
         let store = store(&root.join("cache"));

@@ -127,7 +127,7 @@ impl<'r> ReplayRun<'r> {
         })
     }
 
-    /// Replays an operation or a step. Breaks when there is nothing more to do, or nobody reads the output.
+    /// Replays an operation or a step. Breaks when there is nothing more to do, or the output is closed.
     fn replay(&mut self, operation: TracedOperation) -> Result<ControlFlow<ProgramExit>, ErrorBody> {
         let (op, selected) = (operation.op, self.args.filter.op);
         let (printed, is_last) = match &operation.step {
