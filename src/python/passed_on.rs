@@ -83,7 +83,10 @@ pub fn is_class_passed_on(text: &str, digest: Digest, name: &str) -> bool {
         let span = found.span();
         match found.kind {
             // `"type[C]"`
-            OccurrenceKind::String => text[..span.start].trim_end_matches(['"', '\'']).ends_with("ype["),
+            OccurrenceKind::String => {
+                let before = text[..span.start].trim_end_matches(['"', '\'']);
+                before.ends_with("type[") || before.ends_with("Type[")
+            }
             kind if kind.is_token() => {
                 let token = tree.root_node().descendant_for_byte_range(span.start, span.end);
                 token.is_none_or(|token| !stays(end_of_chain(token), text))

@@ -191,7 +191,7 @@ mod tests {
         {
             assert!(makes_typed_dict(text) && is_written_as_key(text, "x"), "{text}");
         }
-        for text in ["def x(): ...", "x == 1", "'axe'", "m.x"] {
+        for text in ["def x(): ...", "x == 1", "'box'", "m.x"] {
             assert!(!is_written_as_key(text, "x"), "{text}");
         }
     }
