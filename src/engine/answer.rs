@@ -542,10 +542,8 @@ impl Engine {
     }
 
     pub(super) async fn memo_put(&self, key: Option<MemoKey>, bundle: &Bundle) {
-        let is_answer = match bundle.request.as_ref().is_some_and(|request| request.cmd.edits()) {
-            true => refactor::has_plan(bundle),
-            false => bundle.error.is_none(),
-        };
+        let is_edit = bundle.request.as_ref().is_some_and(|request| request.cmd.edits());
+        let is_answer = if is_edit { refactor::has_plan(bundle) } else { bundle.error.is_none() };
         let Some(key) = key.filter(|_| is_answer) else { return };
         let (shared, bundle) = (self.shared.clone(), bundle.clone());
         let keeping = blocking(move || {
@@ -553,8 +551,8 @@ impl Engine {
                 memo.put(&key, &bundle);
             }
         });
-        if !self.shared.resident {
-            // A process that is about to exit must finish writing.
+        // A process that is about to exit must finish writing. Another process looks for a plan as soon as it has this answer.
+        if is_edit || !self.shared.resident {
             let _ = keeping.await;
         }
     }
