@@ -26,8 +26,8 @@ use std::process::ExitCode;
 use clap::parser::ValueSource;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
-use crate::lsp::process::{GUARD_COMMAND, exec_guarded};
 use crate::model::error::{ErrorBody, ErrorSymbol};
+use crate::process::guard::{GUARD_COMMAND, exec_guarded};
 use crate::serve;
 use crate::serve::session::SESSION_COMMAND;
 use commands::Verb;
@@ -185,7 +185,7 @@ fn usage_error(text: &str) -> ErrorBody {
     ErrorBody::new(ErrorSymbol::Usage, message).hint(hints.join("; "))
 }
 
-/// Replaces this process by a language server that dies with its parent: `lanser __guard PARENT PROGRAM ARGS…`.
+/// Replaces this process by a program that dies with its parent: `lanser __guard PARENT PROGRAM ARGS…`.
 fn guard(env: &ProcessEnvironment) -> ExitCode {
     let mut args = env.args.iter().skip(2).cloned();
     let parent = args.next().and_then(|arg| arg.to_str().and_then(|arg| arg.parse().ok()));

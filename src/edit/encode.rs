@@ -35,7 +35,7 @@ pub fn encode(
 ) -> Result<Vec<u8>, EncodeError> {
     match encoding {
         SourceEncoding::Utf8 => Ok(after.as_bytes().to_vec()),
-        SourceEncoding::Lossy => Err(EncodeError::Lossy),
+        SourceEncoding::Lossy | SourceEncoding::Unknown => Err(EncodeError::Lossy),
         SourceEncoding::Latin1 => after
             .chars()
             .map(|character| {

@@ -17,9 +17,9 @@ use crate::model::facts::{
     Completeness, CompletenessStatus, ExplainedCounts, Occurrence, Residue, Unresolved, UnresolvedOccurrence,
 };
 use crate::model::request::Scope;
-use crate::path::AbsPath;
+use crate::path::{AbsPath, WorkspacePath};
 use crate::python::occurrences::{self, OccurrenceKind};
-use crate::text::Position;
+use crate::text::{Position, SourceEncoding};
 use crate::workspace::files::{Document, Files as _};
 use crate::workspace::parallel::parallel_map;
 
@@ -148,11 +148,17 @@ pub(super) fn of_documents(
     }
 }
 
-/// The workspace's files that cannot be read.
+/// The workspace's files that cannot be read, or are in an encoding that is not known.
 pub(super) fn unreadable(cx: &RequestContext<'_>) -> Vec<AbsPath> {
     let snapshot = &cx.state.inputs.snapshot;
-    let failed = snapshot.files().iter().filter(|(_, digest)| digest.is_none());
-    failed.map(|(path, _)| snapshot.absolute(path)).collect()
+    let failed = snapshot.files().iter().filter(|(_, digest)| digest.is_none()).map(|(path, _)| path);
+    let is_unknown = |path: &&WorkspacePath| {
+        let read = cx.state.files.read(&snapshot.absolute(path));
+        read.is_ok_and(|document| document.encoding == SourceEncoding::Unknown)
+    };
+    let unknown = snapshot.not_utf8().iter().filter(is_unknown);
+    let paths: BTreeSet<AbsPath> = failed.chain(unknown).map(|path| snapshot.absolute(path)).collect();
+    paths.into_iter().collect()
 }
 
 /// The status, and the reason if it is not `complete`.

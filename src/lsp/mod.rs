@@ -9,7 +9,7 @@
 //!
 //! Every wait ends: a response, a timeout, a cancellation, the end of the stream and the end of the process are
 //! distinct [`LspError`]s. Cancellation works also while the server is busy ([`cancellation`]), and no server
-//! outlives lanser ([`process::exec_guarded`]).
+//! outlives lanser ([`crate::process::guard`]).
 //!
 //! Left out on purpose: pushed diagnostics (they are pulled), progress (no token is ever sent), file watching (the
 //! workspace layer knows what changed), restarts (the engine decides).
@@ -42,7 +42,7 @@ pub use client::{Client, InitializeOptions, Readiness, ServerIdentity};
 pub use connection::Connection;
 pub use documents::{ChangeKind, FileChange};
 pub use error::LspError;
-pub use process::{Launch, ProcessExit, ServerProcess, exec_guarded, spawn};
+pub use process::{Launch, ProcessExit, ServerProcess, spawn};
 pub use profile::{Profile, ServerSettings};
 pub use python_shim::PythonShim;
 pub use requests::LspRequests;

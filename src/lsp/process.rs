@@ -2,20 +2,19 @@
 //!
 //! It leads its own process group, so that its child processes can be killed with it, and dropping the handle kills
 //! the group. When lanser itself is killed, no destructor runs. The *guard* covers that case: the child is first
-//! lanser again, which asks the kernel to kill it with its parent ([`exec_guarded`]) and then becomes the server.
+//! lanser again, which asks the kernel to kill it with its parent ([`crate::process::guard`]) and then becomes the server.
 //! Only Linux supports this; elsewhere the server notices the end of its input, or that the process whose id it was
 //! given has exited.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::io;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use process_wrap::tokio::{CommandWrap, KillOnDrop, ProcessGroup};
-use rustix::process::{Pid, Resource, Rlimit, Signal, getppid, getrlimit, kill_process_group, setrlimit};
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 use tokio::sync::watch;
@@ -27,9 +26,7 @@ use super::profile::{Profile, PythonSource};
 use super::python_shim::PythonShim;
 use crate::model::server::ServerKind;
 use crate::path::AbsPath;
-
-/// The hidden subcommand that [`Launch::guard`] is called with.
-pub const GUARD_COMMAND: &str = "__guard";
+use crate::process::guard::guarded;
 
 /// How much of standard error to keep, in lines and bytes.
 const STDERR_LINES: usize = 64;
@@ -126,14 +123,8 @@ pub fn spawn(launch: &Launch) -> Result<(Connection, ServerProcess), LspError> {
     })?;
     let name = launch.cancellable.then(|| folder.name());
     let arguments = profile.arguments(&launch.args, name);
-    let mut command = match &launch.guard {
-        Some(guard) => {
-            let mut command = Command::new(guard.as_path());
-            command.arg(GUARD_COMMAND).arg(std::process::id().to_string()).arg(launch.program.as_path());
-            command
-        }
-        None => Command::new(launch.program.as_path()),
-    };
+    let mut command =
+        Command::from(guarded(launch.guard.as_ref().map(AbsPath::as_path), launch.program.as_path()));
     command
         .args(arguments)
         .env_clear()
@@ -259,39 +250,6 @@ async fn keep_tail(mut stderr: impl AsyncRead + Unpin, tail: &Mutex<Vec<u8>>) {
     }
 }
 
-/// The memory of a guarded program, in bytes: twice the heap of Pyright. ty takes what it needs, and a checkout can make it read a
-/// file without end (`.gitignore` as a link to `/dev/zero`).
-const MEMORY_BYTES: u64 = 8 << 30;
-
-/// Limits the memory of this process and of what replaces it. Address space is not limited: V8 reserves much more than it uses.
-fn limit_memory() {
-    let limit = getrlimit(Resource::Data);
-    let least = |value: Option<u64>| Some(value.map_or(MEMORY_BYTES, |value| value.min(MEMORY_BYTES)));
-    // It fails only where the operating system has no such limit.
-    let _ = setrlimit(Resource::Data, Rlimit { current: least(limit.current), ..limit });
-}
-
-/// Replaces this process by the server, after asking the kernel to kill it when `parent` dies. Returns only on failure.
-///
-/// `parent` is the process that wants the server; if it has exited already, nothing is started.
-pub fn exec_guarded(parent: u32, program: OsString, args: impl IntoIterator<Item = OsString>) -> io::Error {
-    let orphaned = || getppid().is_none_or(|pid| pid.as_raw_nonzero().get().cast_unsigned() != parent);
-    let gone = || io::Error::other(format!("the parent process {parent} has exited"));
-    if orphaned() {
-        return gone();
-    }
-    #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
-        return error.into();
-    }
-    // The parent may have died between the first check and the request, which covers only the future.
-    if orphaned() {
-        return gone();
-    }
-    limit_memory();
-    std::process::Command::new(program).args(args).exec()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -307,11 +265,5 @@ mod tests {
         let tail_text = ProcessWatch { exit, stderr, tail }.stderr_tail().await;
         assert_eq!(tail_text.lines().count(), STDERR_LINES);
         assert_eq!(tail_text.lines().last(), Some("line 4999"));
-    }
-
-    #[test]
-    fn a_guard_whose_parent_is_gone_starts_nothing() {
-        let error = exec_guarded(u32::MAX, "/bin/false".into(), []);
-        assert!(error.to_string().contains("has exited"), "{error}");
     }
 }

@@ -3,6 +3,8 @@
 //! `std` has no deadline for a child, and tokio's is for the async modules. `wait-timeout` installs a handler for SIGCHLD beside
 //! tokio's, and leaves the pipes, which a grandchild may hold open, to its caller.
 
+pub(crate) mod guard;
+
 use std::io::{self, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};

@@ -32,6 +32,7 @@ pub mod passed_on;
 pub mod position;
 pub mod pytest;
 mod recover;
+mod replaceable;
 pub mod roles;
 pub mod scopes;
 pub(crate) mod stdlib;

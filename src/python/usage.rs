@@ -3,6 +3,7 @@
 use tree_sitter::{Node, Tree};
 
 use super::outline::Span;
+use super::replaceable::is_replaceable;
 use super::syntax::{children, dotted, parse, text_of, unwrapped};
 
 /// The syntax tree of one text, to examine the uses of many of its tokens.
@@ -40,6 +41,9 @@ pub struct Receiver {
     pub dotted: Option<String>,
     /// Whether it is the first parameter of the method around it, or `super()`.
     pub is_self: bool,
+    /// Whether its type is inferred from a value that callers may replace: `client` after `client = client or Client()`, where it is
+    /// a parameter without a type.
+    pub is_replaceable: bool,
 }
 
 /// The use of a string.
@@ -251,7 +255,9 @@ impl<'t> Usage<'t> {
                 !name.contains('.') && self.first_parameter(offset).is_some_and(|first| first == name)
             });
         let name = last_name(called.unwrap_or(object)).map(|name| name.byte_range());
-        Some(Receiver { span: object.byte_range(), name, is_call: called.is_some(), dotted, is_self })
+        let is_replaceable = !is_self && is_replaceable(object, attribute, self.text);
+        let (span, is_call) = (object.byte_range(), called.is_some());
+        Some(Receiver { span, name, is_call, dotted, is_self, is_replaceable })
     }
 
     /// The first parameter of the innermost method around an offset.

@@ -18,6 +18,9 @@ pub enum SourceEncoding {
     Declared(&'static Encoding),
     /// Invalid bytes were replaced.
     Lossy,
+    /// The coding comment names an encoding that is not known here, so that Python may read another text: `unicode_escape`, `utf-7`. It
+    /// was read as UTF-8, and must not be written back.
+    Unknown,
 }
 
 /// A decoded source file.
@@ -46,7 +49,7 @@ pub fn decode_source(bytes: Vec<u8>) -> Decoded {
             }
             None => Decoded {
                 text: String::from_utf8_lossy(&bytes).into_owned(),
-                encoding: SourceEncoding::Lossy,
+                encoding: SourceEncoding::Unknown,
             },
         },
     }
@@ -167,9 +170,10 @@ mod tests {
     }
 
     #[test]
-    fn invalid_bytes_are_replaced_and_marked() {
+    fn invalid_bytes_and_unknown_encodings_are_marked() {
         check(b"a\xffb", "a\u{fffd}b", SourceEncoding::Lossy);
-        check(b"# coding: klingon\n\xff", "# coding: klingon\n\u{fffd}", SourceEncoding::Lossy);
+        check(b"# coding: klingon\n\xff", "# coding: klingon\n\u{fffd}", SourceEncoding::Unknown);
+        check(b"# coding: utf-7\n+AGY-()", "# coding: utf-7\n+AGY-()", SourceEncoding::Unknown);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::path::{AbsPath, WorkspacePath};
 use crate::tape::{IoKind, Tape};
 use crate::text::{SourceEncoding, decode_source};
 
-const MAGIC: [u8; 8] = *b"lnsrst03";
+const MAGIC: [u8; 8] = *b"lnsrst04";
 
 /// The cache holds data of at most this many workspaces. That of django's 2,800 files takes 4 MB.
 const MAX_CACHED_WORKSPACES: usize = 128;
@@ -235,7 +235,7 @@ impl SnapshotScanner {
 
 /// Whether a server that takes a file for UTF-8 decodes these bytes rightly.
 fn is_utf8(bytes: Vec<u8>) -> bool {
-    !matches!(decode_source(bytes).encoding, SourceEncoding::Latin1 | SourceEncoding::Declared(_))
+    matches!(decode_source(bytes).encoding, SourceEncoding::Utf8 | SourceEncoding::Lossy)
 }
 
 /// A digest over paths and content digests. A `None` digest, of an unreadable file, counts as zeros.
@@ -285,7 +285,7 @@ impl Snapshot {
         &self.files
     }
 
-    /// Files in an encoding other than UTF-8. A server that reads them from disk decodes them wrongly.
+    /// Files in an encoding other than UTF-8, or one that is not known. A server that reads them from disk decodes them wrongly.
     #[must_use]
     pub const fn not_utf8(&self) -> &BTreeSet<WorkspacePath> {
         &self.not_utf8

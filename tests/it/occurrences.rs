@@ -679,3 +679,143 @@ if (kept := f):
         }
     }
 }
+
+/// What a server infers from a default, or from what a function assigns to its parameter, is not what callers pass.
+#[test]
+fn receivers_that_callers_may_replace_are_unresolved() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "\
+//- /m.py
+class Real:
+    def send(self): ...
+class Fake:
+    def send(self): ...
+def either(client=None):
+    client = client or Real()
+    client.send()
+def default(client=Real()):
+    client.send()
+class App:
+    def __init__(self, client=None):
+        self.client = client if client is not None else Real()
+        self.own = Real()
+    def run(self):
+        self.client.send()
+        self.own.send()
+def declared(client: Real | None = None, sep='x'):
+    client = client or Real()
+    client.send()
+    made = Real()
+    made.send()
+    sep.join([])
+either(Fake())
+default(Fake())
+App(Fake()).run()
+",
+        ));
+        let found = uses(&env, "py://m#Fake.send");
+        assert_eq!(found.at(), ["m.py:4:9"]);
+        assert_eq!(found.unresolved, ["m.py:7:12", "m.py:9:12", "m.py:15:21"]);
+        assert_eq!(uses(&env, "py://m#Real.send").status, "complete");
+    }
+}
+
+#[test]
+fn keywords_that_reach_a_symbol_without_its_call_are_unresolved() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "\
+//- /m.py
+from unittest import mock
+def send(to, *, subject='x'): ...
+def notify():
+    send('me', subject='hello')
+with mock.patch('m.send') as sent:
+    notify()
+    sent.assert_called_once_with('me', subject='hello')
+    assert sent.call_args == mock.call('me', subject='hello')
+options = dict(subject='y')
+send('you', **options)
+",
+        ));
+        let found = uses(&env, "py://m#send(subject)");
+        assert_eq!(found.unresolved, ["m.py:7:40", "m.py:8:46", "m.py:9:16"]);
+    }
+}
+
+#[test]
+fn names_that_a_package_makes_are_unresolved() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "\
+//- /pkg/__init__.py
+import importlib
+def __getattr__(name):
+    return getattr(importlib.import_module('pkg.core'), name)
+//- /pkg/core.py
+class Thing: ...
+//- /main.py
+from pkg import Thing
+Thing()
+",
+        ));
+        let found = uses(&env, "py://pkg.core#Thing");
+        assert_eq!(found.status, "partial", "{}", found.bundle);
+        assert_eq!(found.unresolved, ["main.py:1:17", "main.py:2:1"]);
+    }
+}
+
+#[test]
+fn attributes_of_super_are_those_of_base_classes() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "\
+//- /m.py
+class Base:
+    @property
+    def level(self) -> int: return 1
+    def save(self) -> None: ...
+class Sub(Base):
+    @property
+    def level(self) -> int: return super().level + 1
+    def save(self) -> None:
+        do = super().save
+        do()
+",
+        ));
+        let found = uses(&env, "py://m#Base.level");
+        assert_eq!((found.at(), found.status.as_str()), (vec!["m.py:3:9", "m.py:7:44"], "complete"));
+        assert!(uses(&env, "py://m#Base.save").at().contains(&"m.py:9:22"));
+        assert!(!uses(&env, "py://m#Sub.level").at().contains(&"m.py:7:44"));
+    }
+}
+
+#[test]
+fn keys_of_returned_dictionaries_are_unresolved() {
+    for server in [TestEnv::pyright, TestEnv::ty] {
+        let env = server(&Project::parse(
+            "\
+//- /m.py
+from typing import TypedDict
+class In(TypedDict, total=False):
+    key: int
+def make() -> In: return In(key=1)
+make().get('key')
+make().setdefault('key', 3)
+",
+        ));
+        let found = uses(&env, "py://m#In.key");
+        assert_eq!(found.unresolved, ["m.py:5:13", "m.py:6:20"]);
+    }
+}
+
+/// Python reads such files as it says there; nobody else knows which names are in them.
+#[test]
+fn a_file_in_an_unknown_encoding_is_not_called_searched() {
+    let env = TestEnv::ty(&Project::parse(
+        "//- /a.py\ndef f(): ...\n//- /b.py\n# coding: unicode_escape\nfrom a import \\x66\n\\x66()\n",
+    ));
+    let found = uses(&env, "py://a#f");
+    assert_eq!(found.status, "unknown", "{}", found.bundle);
+}

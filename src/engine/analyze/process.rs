@@ -12,10 +12,10 @@ use tokio::process::Command;
 
 use crate::engine::failure::Failure;
 use crate::engine::settings::Settings;
-use crate::lsp::process::GUARD_COMMAND;
 use crate::model::analyzer::AnalyzerKind;
 use crate::model::error::{ErrorBody, ErrorSymbol};
 use crate::path::{AbsPath, WorkspacePath};
+use crate::process::guard::guarded;
 
 /// The size of an output above which a program is stopped.
 const MAX_OUTPUT_BYTES: u64 = 256 << 20;
@@ -83,14 +83,8 @@ pub(super) async fn run(
 }
 
 async fn run_to_end(command: &ToolCommand, folder: &AbsPath, settings: &Settings) -> io::Result<ToolOutput> {
-    let mut process = match &settings.guard {
-        Some(guard) => {
-            let mut process = Command::new(guard.as_path());
-            process.arg(GUARD_COMMAND).arg(std::process::id().to_string()).arg(command.program.as_path());
-            process
-        }
-        None => Command::new(command.program.as_path()),
-    };
+    let guard = settings.guard.as_ref().map(AbsPath::as_path);
+    let mut process = Command::from(guarded(guard, command.program.as_path()));
     process
         .args(&command.arguments)
         .env_clear()

@@ -14,7 +14,7 @@ use crate::python::outline::{Outline, Span};
 const REPLACERS: [&str; 5] = ["replace", "_replace", "evolve", "assoc", "__replace__"];
 
 /// Functions of libraries that pass keyword arguments on to a function that they are given.
-const FORWARDERS: [&str; 14] = [
+const FORWARDERS: [&str; 27] = [
     "partial",
     "partialmethod",
     "submit",
@@ -29,7 +29,24 @@ const FORWARDERS: [&str; 14] = [
     "callback",
     "push_async_callback",
     "register",
+    "finalize",
+    "call_later",
+    "addCleanup",
+    "addClassCleanup",
+    // What a mock was called with.
+    "call",
+    "assert_called_with",
+    "assert_called_once_with",
+    "assert_any_call",
+    "assert_has_calls",
+    "assert_awaited_with",
+    "assert_awaited_once_with",
+    "assert_any_await",
+    "assert_has_awaits",
 ];
+
+/// Functions that make a dictionary of their keyword arguments, which may be unpacked into a call.
+const DICTIONARIES: [&str; 2] = ["dict", "update"];
 
 impl Explainer<'_> {
     /// A keyword argument for which the server has no definition.
@@ -55,6 +72,15 @@ impl Explainer<'_> {
             return Ok(Explanation::Unresolved(format!("what `{}` is is unknown", used.function)));
         }
         let is_outside = found.items.iter().all(|place| !self.cx.state.is_in_workspace(&place.path));
+        if is_outside
+            && matches!(self.symbol.reach, Reach::Parameter)
+            && DICTIONARIES.contains(&used.function.as_str())
+            && token.document.text.contains("**")
+        {
+            return Ok(Explanation::Unresolved(
+                "a dictionary that may be unpacked into arguments".to_owned(),
+            ));
+        }
         if is_outside
             && !FORWARDERS.contains(&used.function.as_str())
             && !self.is_given_class(token, used.subject.as_ref()).await?

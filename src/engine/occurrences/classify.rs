@@ -412,6 +412,12 @@ impl File<'_, '_> {
             {
                 Classification::Ask(ServerQuestion::Subscripted(receiver))
             }
+            StringUse::Argument { function, subject: None, receiver: None }
+                if BY_KEY.contains(&function.as_str()) && self.is_subscriptable() =>
+            {
+                let reason = "the type of what has the key is unknown";
+                Classification::Done(Explanation::Unresolved(reason.to_owned()))
+            }
             StringUse::Argument { function, .. }
                 if FIXTURES_BY_STRING.contains(&function.as_str()) && self.symbol.is_fixture =>
             {

@@ -246,6 +246,11 @@ impl<'l> Explainer<'l> {
         if is_variable && self.symbol.is_callable && self.is_called(token) && self.is_passed() {
             return Explanation::Unresolved("it is a variable that may hold it".to_owned());
         }
+        if matches!(self.symbol.reach, Reach::Member { .. })
+            && token.receiver().is_some_and(|receiver| receiver.is_replaceable)
+        {
+            return Explanation::Unresolved("callers may pass another receiver".to_owned());
+        }
         Explanation::Other
     }
 
@@ -351,6 +356,17 @@ impl<'l> Explainer<'l> {
         }
         let outline = Outline::parse(&document.text);
         let first = chain.first().map(String::as_str).unwrap_or_default();
+        let may_be_made = outline.imports.iter().any(|import| {
+            import.bound == first
+                && matches!(import.what, crate::python::outline::Imported::Name(_))
+                && self.module_of(&document.path, import).is_some_and(|module| {
+                    self.cx.state.is_in_workspace(&module)
+                        && !self.classes.resolve(&module, &["__getattr__".to_owned()]).is_empty()
+                })
+        });
+        if may_be_made {
+            return Explanation::Unresolved("the module answers for any name".to_owned());
+        }
         let unresolved = outline.imports.iter().find(|import| {
             let is_it = import.bound == first
                 || matches!(&import.what, crate::python::outline::Imported::Name(name) if name == first);
@@ -369,13 +385,18 @@ impl<'l> Explainer<'l> {
     }
 
     pub(super) fn is_found(&self, file: &AbsPath, import: &crate::python::outline::Import) -> bool {
+        self.module_of(file, import).is_some()
+    }
+
+    /// The file of the module that an import names.
+    fn module_of(&self, file: &AbsPath, import: &crate::python::outline::Import) -> Option<AbsPath> {
         let (roots, files) = (&self.cx.state.inputs.roots, &self.cx.state.files);
         let module = if import.level > 0 {
             roots.relative(files, import.level, &import.module, file)
         } else {
             roots.import(files, &import.module, file)
         };
-        module.is_some_and(|module| module.file().is_some())
+        module?.file().cloned()
     }
 
     pub(super) fn classes_at<'p>(&self, places: impl IntoIterator<Item = &'p LspLocation>) -> Vec<Class> {

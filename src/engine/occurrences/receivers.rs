@@ -97,7 +97,7 @@ impl Explainer<'_> {
         if receiver.is_self
             && let Some(class) = self.classes.around(&token.document.path, token.span.start)
         {
-            return Ok(self.of_self(&class));
+            return Ok(self.of_self(&class, receiver.is_call));
         }
         if !self.family.has_unknown_base && self.is_foreign(token, &receiver.span) {
             return Ok(Explanation::Other);
@@ -278,10 +278,15 @@ impl Explainer<'_> {
         files.into_iter().any(|path| is_it(path.as_str()))
     }
 
-    /// `self.name` where the server does not know the name: the class may be a mixin, or the code is not checked.
-    fn of_self(&self, class: &Class) -> Explanation {
+    /// `self.name`, or `super().name`, where the server does not know the name: the class may be a mixin, or the code is not checked.
+    fn of_self(&self, class: &Class, is_super: bool) -> Explanation {
         let name = &self.symbol.name;
-        let order = std::iter::once(class.clone()).chain(self.classes.ancestors(class));
+        // `super()` in the class itself skips the class.
+        if is_super && self.family.is_own(&class.id()) {
+            return Explanation::Other;
+        }
+        let own = (!is_super).then(|| class.clone());
+        let order = own.into_iter().chain(self.classes.ancestors(class));
         if let Some(first) = order.into_iter().find(|class| class.has(name)) {
             return self.member_of(&first);
         }

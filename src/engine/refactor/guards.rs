@@ -27,12 +27,13 @@ pub(super) async fn check_files(
     let paths: Vec<WorkspacePath> = plan.paths().cloned().collect();
     let (root, checkout, trusted) = (settings.root.clone(), settings.checkout(), settings.trust_workspace);
     let (search_path, environment) = (settings.search_path.clone(), settings.environment.clone());
-    let transactions = settings.transactions();
+    let (transactions, guard) = (settings.transactions(), settings.guard.clone());
     let (changes, policy) = (commit::changes(plan), commit::policy(request));
     let tape = state.tape.clone();
     let outcome = blocking_within(settings.timeout, "git and the disk", move || {
         let inspect = || {
             let program = GitProgram::find(&search_path, &environment, &checkout, trusted);
+            let program = program.map(|program| program.guarded(guard.clone()));
             let refused = (!changes.is_empty()).then(|| transactions.plan(changes, policy).map(drop).err());
             let refused = refused.flatten();
             let refused = refused.map(|error| {

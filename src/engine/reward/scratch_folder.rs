@@ -5,7 +5,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::Duration;
 
@@ -37,7 +37,10 @@ impl ScratchFolder {
     /// # Errors
     /// If it cannot be created.
     pub(in crate::engine) fn new(temp: &AbsPath) -> io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(temp.as_path())?;
+        // The code may be private, and the folder for temporary files is shared.
+        let private = std::fs::Permissions::from_mode(0o700);
+        let folder =
+            tempfile::Builder::new().prefix(PREFIX).permissions(private).tempdir_in(temp.as_path())?;
         let unlocked_name = folder.path().join("lock.new");
         let lock = File::create(&unlocked_name)?;
         lock.lock()?;
@@ -91,6 +94,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let at = AbsPath::new(temp.path()).unwrap();
         let owned = ScratchFolder::new(&at).unwrap();
+        assert_eq!(std::fs::metadata(owned.folder.path()).unwrap().mode() & 0o777, 0o700);
         let abandoned = temp.path().join("lanser-score-left");
         let folder = |name: &str| {
             let folder = temp.path().join(name);

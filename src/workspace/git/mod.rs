@@ -5,4 +5,4 @@ pub mod program;
 pub mod state;
 mod worktree;
 
-pub use worktree::Worktree;
+pub use worktree::{Worktree, is_git_folder};

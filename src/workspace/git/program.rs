@@ -7,11 +7,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
 use crate::path::AbsPath;
-use crate::process;
+use crate::process::{self, guard::guarded};
 
 /// The time limit for one git command.
 const GIT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -26,6 +25,8 @@ const CANNOT_DISABLE_FILTERS: &str = "the repository's configuration has filters
 pub struct GitProgram {
     program: PathBuf,
     environment: BTreeMap<String, String>,
+    /// lanser's own executable, under which git runs, so that it ends with lanser and its memory is limited.
+    guard: Option<AbsPath>,
     /// Whether programs that the repository's configuration names may run.
     trusted: bool,
 }
@@ -73,7 +74,13 @@ impl GitProgram {
         // `GIT_*` variables could make git use another repository or run a program.
         let environment = environment.iter().filter(|(name, _)| !name.starts_with("GIT_"));
         let environment = environment.map(|(name, value)| (name.clone(), value.clone())).collect();
-        Some(Self { program, environment, trusted })
+        Some(Self { program, environment, guard: None, trusted })
+    }
+
+    /// The same, run under lanser's own executable.
+    #[must_use]
+    pub fn guarded(self, guard: Option<AbsPath>) -> Self {
+        Self { guard, ..self }
     }
 
     /// The folder that contains the program.
@@ -123,7 +130,7 @@ impl GitProgram {
         input: &[u8],
         success_codes: &[i32],
     ) -> Result<Vec<u8>, String> {
-        let mut command = Command::new(&self.program);
+        let mut command = guarded(self.guard.as_ref().map(AbsPath::as_path), &self.program);
         command.env_clear().envs(&self.environment);
         command.envs([("GIT_OPTIONAL_LOCKS", "0"), ("GIT_TERMINAL_PROMPT", "0"), ("LC_ALL", "C")]);
         // Do not fetch objects that a partial clone lacks. Older versions of git know only the second variable.

@@ -31,6 +31,14 @@ impl Worktree {
     }
 }
 
+/// Whether git takes a folder for a git folder, whatever its name is: a repository without a worktree, the common folder of linked
+/// worktrees, one of their own folders (which `commondir` marks), or what a `.git` file elsewhere points to.
+#[must_use]
+pub fn is_git_folder(folder: &AbsPath) -> bool {
+    let has = |name: &str| folder.join(name).as_path().symlink_metadata().is_ok();
+    has("HEAD") && (has("commondir") || has("objects") && has("refs"))
+}
+
 /// A larger `.git` file is ignored.
 const MAX_GITFILE_BYTES: u64 = 64 << 10;
 

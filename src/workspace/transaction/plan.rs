@@ -14,6 +14,7 @@ use super::{Change, Policy};
 use crate::digest::Digest;
 use crate::path::{AbsPath, WorkspacePath};
 use crate::workspace::files::MAX_FILE_BYTES;
+use crate::workspace::git::is_git_folder;
 
 /// The change of one path: what must be there, and what will be.
 #[derive(Debug, Clone)]
@@ -332,7 +333,10 @@ impl Checker<'_> {
                 .ok_or_else(|| TransactionError::Changed { path: path.clone() })?;
         }
         let in_git = self.git.is_some_and(|git| real.strip_prefix(git).is_some());
-        if in_git || touches_git(real.as_str().strip_prefix(self.root.as_str()).unwrap_or(real.as_str())) {
+        if in_git
+            || self.is_in_git_folder(&real)
+            || touches_git(real.as_str().strip_prefix(self.root.as_str()).unwrap_or(real.as_str()))
+        {
             return Err(TransactionError::GitFolder { path: path.clone() });
         }
         match real.strip_prefix(self.root) {
@@ -342,6 +346,23 @@ impl Checker<'_> {
             }
             None => Ok(RealPath { outside: true, path: real.as_str().trim_start_matches('/').to_owned() }),
         }
+    }
+
+    /// Whether a file is in a git folder of any name, below the workspace's root if it is in the workspace: git would run its hooks,
+    /// and what its configuration names.
+    fn is_in_git_folder(&self, real: &AbsPath) -> bool {
+        let mut folder = real.parent();
+        while folder != *self.root {
+            if is_git_folder(&folder) {
+                return true;
+            }
+            let above = folder.parent();
+            if above == folder {
+                return false;
+            }
+            folder = above;
+        }
+        false
     }
 
     /// Whether an entry's path still resolves to the same real path.

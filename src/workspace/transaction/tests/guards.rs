@@ -80,6 +80,34 @@ fn git_folders_are_never_written() {
     }
 }
 
+/// The common folder of linked worktrees, a repository without a worktree, and what a `.git` file points to have any name.
+#[test]
+fn git_folders_of_any_name_are_never_written() {
+    let project =
+        TransactionProject::with_git(&[("a.py", "1"), ("fixtures/HEAD", "x"), ("fixtures/refs", "y")]);
+    project.git(&["init", "-q", "--bare", "store"]);
+    project.git(&["init", "-q", "--separate-git-dir", "kept", "sub"]);
+    project.git(&["worktree", "add", "-q", "other"]);
+    project.git(&["clone", "-q", "--bare", ".", "pool/.bare"]);
+    project.git(&["-C", "pool/.bare", "worktree", "add", "-q", "../tree"]);
+    project.link("hk", "store/hooks");
+    for at in [
+        "store/hooks/post-commit",
+        "kept/x",
+        "pool/.bare/worktrees/tree/config.worktree",
+        "hk/x",
+        "store/new/x",
+    ] {
+        let error = refused(&project, vec![create(at, "")]);
+        assert!(matches!(error, TransactionError::GitFolder { .. }), "{at}: {error}");
+    }
+    for at in ["fixtures/new.py", "other/new.py", "pool/tree/new.py", "sub/new.py"] {
+        let transactions = project.transactions();
+        let refused = transactions.plan(vec![create(at, "")], Policy::default()).err();
+        assert!(refused.is_none(), "{at}: {refused:?}");
+    }
+}
+
 #[test]
 fn hard_links_are_refused_unless_allowed() {
     let project = TransactionProject::new(&[("a.py", "1")]);
