@@ -810,7 +810,7 @@ make().setdefault('key', 3)
     }
 }
 
-/// Python reads such files as it says there; nobody else knows which names are in them.
+/// Python decodes such a file as its coding comment says, so that other names than those that can be seen may be in it.
 #[test]
 fn a_file_in_an_unknown_encoding_is_not_called_searched() {
     let env = TestEnv::ty(&Project::parse(
